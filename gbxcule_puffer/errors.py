@@ -1,0 +1,29 @@
+"""The typed exceptions of the package: each message is one line that names the input, the fault and the remedy."""
+
+
+class GBxCuLEError(ValueError):
+    """Base of every error that bad input causes; the command line turns it into one line and exit code 2."""
+
+
+class RomError(GBxCuLEError):
+    """A ROM file that is missing, truncated, oversized, damaged or of an unsupported mapper."""
+
+
+class ActionError(GBxCuLEError):
+    """Actions of a wrong dtype, shape, range or device."""
+
+
+class GoalError(GBxCuLEError):
+    """A goal template that is damaged or was made for another configuration."""
+
+
+class StateError(GBxCuLEError):
+    """A snapshot or save state that is damaged or belongs to another ROM or format."""
+
+
+class DeviceError(GBxCuLEError):
+    """A device that does not exist or has too little memory."""
+
+
+class ConfigError(GBxCuLEError):
+    """An option whose value is not allowed."""
