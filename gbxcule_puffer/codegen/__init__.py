@@ -1,0 +1,1 @@
+"""From the instruction table to kernels."""

@@ -1,0 +1,42 @@
+"""Where generated kernel source lives: a module named by its digest, written once, safe for processes at once.
+
+Warp caches the compiled kernels itself, by the digest of the source. The source has to be a file, because Warp reads
+functions back with inspect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+import warp as wp
+
+
+def directory() -> Path:
+    """The folder of generated modules, inside Warp's own cache folder (WARP_CACHE_PATH moves both)."""
+    wp.init()
+    return Path(wp.config.kernel_cache_dir) / "gbxcule_puffer"
+
+
+def import_source(name: str, source: str) -> ModuleType:
+    """Write `source` as a module named `name`_digest, unless it is there, and import it."""
+    full_name = f"gbxcule_{name}_{hashlib.sha256(source.encode()).hexdigest()[:12]}"
+    if full_name in sys.modules:
+        return sys.modules[full_name]
+    path = directory() / f"{full_name}.py"
+    if not path.exists() or path.read_text() != source:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
+            file.write(source)
+        os.replace(file.name, path)  # atomic: another process sees the whole file or none
+    spec = importlib.util.spec_from_file_location(full_name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[full_name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,310 @@
+"""Thousands of Game Boys in lockstep: one Warp kernel steps them all, on a CPU or a CUDA device."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+import torch
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer import isa
+from gbxcule_puffer.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.codegen import interpreter
+from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
+from gbxcule_puffer.snapshot import Snapshot
+from gbxcule_puffer.state import INDEX, NUM_FIELDS, Machine, row_size
+
+PIXEL_STEPS = {"half": 2, "full": 1}
+
+
+def resolve_device(device: str) -> str:
+    """`cpu`, `cuda` or `cuda:N` -> the device's full name.
+
+    Raises: DeviceError where it does not exist on this machine.
+    """
+    name = torch.device(device)
+    if name.type == "cpu":
+        return "cpu"
+    if name.type != "cuda":
+        raise DeviceError(f"device {device!r} is not supported; use 'cpu', 'cuda' or 'cuda:N'")
+    if not torch.cuda.is_available() or not wp.is_cuda_available():
+        raise DeviceError(f"device {device!r} needs an NVIDIA GPU and its driver, and none is usable; use 'cpu'")
+    index = name.index if name.index is not None else torch.cuda.current_device()
+    if index >= torch.cuda.device_count():
+        raise DeviceError(f"device {device!r} does not exist; this machine has {torch.cuda.device_count()} GPU(s)")
+    return f"cuda:{index}"
+
+
+def usable_cores() -> int:
+    """Cores this process may use; 1 in a worker process, whose siblings use the others."""
+    if multiprocessing.parent_process() is not None:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Emulator:
+    """`num_envs` DMG Game Boys with the same ROM, exactly as PyBoy 2.8.1 runs them.
+
+    Args: rom: a path or the image's bytes; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every second pixel
+    (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU threads, all
+    usable cores by default.
+    Raises: RomError, DeviceError, ConfigError.
+    """
+
+    def __init__(
+        self,
+        rom: bytes | str | os.PathLike[str],
+        num_envs: int = 1,
+        device: str = "cpu",
+        *,
+        screen: str = "half",
+        frames_per_step: int = 24,
+        release_after_frames: int = 8,
+        num_threads: int | None = None,
+    ) -> None:
+        if num_envs < 1:
+            raise ConfigError(f"num_envs is {num_envs}; it must be at least 1")
+        if screen not in PIXEL_STEPS:
+            raise ConfigError(f"screen is {screen!r}; it must be 'half' or 'full'")
+        if not 1 <= release_after_frames <= frames_per_step <= 20_000:
+            raise ConfigError(
+                f"frames_per_step {frames_per_step} and release_after_frames {release_after_frames} must satisfy "
+                "1 <= release_after_frames <= frames_per_step <= 20000"
+            )
+        wp.init()
+        self.cartridge: Cartridge = load_cartridge(rom)
+        self.num_envs, self.device = num_envs, resolve_device(device)
+        self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
+        self.pixel_step = PIXEL_STEPS[screen]
+        self._allocate()
+        self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
+        self._kernel = interpreter.module().kernel_step
+        cores = usable_cores() if num_threads is None else num_threads
+        self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
+        self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+        self._commands: dict[tuple[int, int], list[wp.Launch]] = {}
+        self._start: Snapshot | None = None
+        self.reset()
+
+    @property
+    def rom_sha256(self) -> str:
+        """SHA-256 of the ROM image, hex."""
+        return self.cartridge.sha256
+
+    @property
+    def title(self) -> str:
+        """The title in the ROM's header."""
+        return self.cartridge.title
+
+    @property
+    def screen(self) -> torch.Tensor:
+        """Pictures after the last step, shape (num_envs, 72, 80) or (num_envs, 144, 160), uint8 shades 0-3, 0 the
+        lightest: the emulator's own buffer, changed in place by `step`."""
+        return self._screen
+
+    @property
+    def locked(self) -> torch.Tensor:
+        """1 where an illegal opcode locked an env, shape (num_envs,), int32, the emulator's own buffer."""
+        return self._state[INDEX["locked"]]
+
+    def _allocate(self) -> None:
+        """The arrays of state.Machine; those of the ROM are shared by all envs."""
+        cartridge, device = self.cartridge, self.device
+        size = self.pixel_step
+        shape = (self.num_envs, hw.SCREEN_HEIGHT // size, hw.SCREEN_WIDTH // size)
+        rom = np.frombuffer(cartridge.data, np.uint8)
+        padded = np.concatenate([rom, np.zeros(2, np.uint8)]).astype(np.int32)
+        code = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
+        self._rom = torch.from_numpy(rom.copy()).to(device)
+        self._code = torch.from_numpy(code).to(device)
+        self._op_length = torch.tensor(isa.lengths(), dtype=torch.uint8, device=device)
+        self._state = torch.zeros((NUM_FIELDS, self.num_envs), dtype=torch.int32, device=device)
+        self._memory = torch.zeros(
+            (self.num_envs, row_size(cartridge.ram_banks)), dtype=torch.uint8, device=device
+        )
+        self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
+        machine = Machine()
+        machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)
+        machine.op_length = wp.from_torch(self._op_length)
+        machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
+        machine.screen = wp.from_torch(self._screen)
+        machine.mapper, machine.rom_banks = cartridge.mapper, cartridge.rom_banks
+        machine.ram_banks, machine.has_rtc = cartridge.ram_banks, int(cartridge.has_rtc)
+        machine.pixel_step = self.pixel_step
+        self.machine = machine
+
+    def on_stream(self) -> AbstractContextManager[object]:
+        """Warp launches inside go to torch's current CUDA stream."""
+        if self.device == "cpu":
+            return nullcontext()
+        return wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(self.device)), sync_enter=False)
+
+    def _launch(self, frames: int, release_after: int) -> None:
+        """Run `frames` frames of all envs with the buttons of self._buttons."""
+        key = (frames, release_after)
+        if self.device != "cpu":
+            inputs = [self.machine, wp.from_torch(self._buttons), 0, frames, release_after]
+            with self.on_stream():
+                wp.launch(self._kernel, dim=self.num_envs, inputs=inputs, device=self.device, block_dim=128)
+            return
+        if key not in self._commands:
+            self._commands[key] = self._record(frames, release_after)
+        commands = self._commands[key]
+        if self._executor is None:
+            commands[0].launch()
+        else:  # the kernel runs outside of the GIL
+            wait([future for future in [self._executor.submit(command.launch) for command in commands]])
+
+    def _record(self, frames: int, release_after: int) -> list[wp.Launch]:
+        """One launch for each thread, over its share of the envs."""
+        bounds = np.linspace(0, self.num_envs, self._threads + 1).astype(int)
+        buttons = wp.from_torch(self._buttons)
+        commands = []
+        for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+            inputs = [self.machine, buttons, int(begin), frames, release_after]
+            commands.append(wp.launch(self._kernel, dim=int(end - begin), inputs=inputs, device="cpu", record_cmd=True))
+        return commands
+
+    def reset(self) -> None:
+        """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM."""
+        if self._start is None:
+            self._power_on()
+            self._launch(1, 1)
+            self._start = self.save(env=0)
+        else:
+            for env in range(1):
+                self.load(self._start, env=env)
+        self._state.copy_(self._state[:, :1].expand_as(self._state).clone())
+        self._memory.copy_(self._memory[:1].expand_as(self._memory).clone())
+        self._screen.copy_(self._screen[:1].expand_as(self._screen).clone())
+
+    def _power_on(self) -> None:
+        """The state at PC=0100."""
+        self._state.zero_()
+        self._memory.zero_()
+        self._screen.zero_()
+        for name, value in hw.POST_BOOT.items():
+            self._state[INDEX[name]] = value
+        self._state[INDEX["bank1"]] = 1
+        self._state[INDEX["ram_enabled"]] = int(self.cartridge.ram_enabled_at_start)
+        self._state[INDEX["ram_offset"]] = hw.CART_RAM - hw.ROW_BASE
+        row = np.zeros(hw.ROW_SIZE, np.uint8)
+        row[0x10 : 0x10 + len(hw.POST_BOOT_TILES)] = np.frombuffer(hw.POST_BOOT_TILES, np.uint8)
+        for address, value in {**hw.POST_BOOT_MAP, **hw.POST_BOOT_HRAM}.items():
+            row[address - hw.ROW_BASE] = value
+        self._memory[:, : hw.ROW_SIZE] = torch.from_numpy(row).to(self.device)
+
+    def step(self, buttons: torch.Tensor) -> None:
+        """Hold `buttons` for release_after_frames frames, release them, run to frames_per_step; the last frame is drawn.
+
+        buttons: shape (num_envs,), uint8, on the emulator's device; bits 0-3 RIGHT LEFT UP DOWN, 4-7 A B SELECT START.
+        On CUDA asynchronous, on torch's current stream.
+        """
+        self._buttons.copy_(buttons)
+        self._launch(self.frames_per_step, self.release_after_frames)
+
+    def render(self, kind: str = "half") -> torch.Tensor:
+        """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels a byte, the leftmost in
+        bits 7-6) or 'full' (num_envs, 144, 160); uint8.
+
+        Raises: ConfigError for another kind, or 'full' where only every second pixel is kept.
+        """
+        if kind == "full":
+            if self.pixel_step != 1:
+                raise ConfigError("render('full') needs an Emulator with screen='full'")
+            return self._screen
+        half = self._screen if self.pixel_step == 2 else self._screen[:, ::2, ::2].contiguous()
+        if kind == "half":
+            return half
+        if kind != "packed":
+            raise ConfigError(f"kind is {kind!r}; it must be 'half', 'packed' or 'full'")
+        quads = half.view(self.num_envs, 72, 20, 4)
+        return (quads[..., 0] << 6) | (quads[..., 1] << 4) | (quads[..., 2] << 2) | quads[..., 3]
+
+    def save(self, env: int | None = None) -> Snapshot:
+        """The state of all envs, or of one."""
+        part = slice(None) if env is None else slice(env, env + 1)
+        arrays = (self._state[:, part], self._memory[part], self._screen[part])
+        return Snapshot(self.rom_sha256, *(array.cpu().numpy().copy() for array in arrays))
+
+    def load(self, snapshot: Snapshot, env: int | None = None) -> None:
+        """Restore a snapshot of all envs, or one of a single env into env `env` (into all where None).
+
+        Raises: StateError where it belongs to another ROM or number of envs; nothing is changed then.
+        """
+        self.check(snapshot)
+        if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
+            raise StateError(f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}")
+        part = slice(None) if env is None else slice(env, env + 1)
+        self._state[:, part] = torch.from_numpy(snapshot.state).to(self.device)
+        self._memory[part] = torch.from_numpy(snapshot.memory).to(self.device)
+        self._screen[part] = torch.from_numpy(snapshot.screen_for(tuple(self._screen.shape[1:]))).to(self.device)
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Raises: StateError where a snapshot belongs to another ROM."""
+        if snapshot.rom_sha256 != self.rom_sha256:
+            raise StateError(
+                f"the snapshot is of ROM {snapshot.rom_sha256[:12]}..., this is {self.rom_sha256[:12]}... "
+                f"({self.title}); use the state that was saved with this ROM"
+            )
+
+    def registers(self, env: int = 0) -> dict[str, int]:
+        """All scalar state fields of one env by name (state.py)."""
+        column = self._state[:, env].cpu().numpy()
+        return {name: int(column[index]) for name, index in INDEX.items()}
+
+    def set_registers(self, env: int = 0, **values: int) -> None:
+        """Set scalar state fields of one env by name."""
+        for name, value in values.items():
+            self._state[INDEX[name], env] = value
+
+    def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
+        """`length` bytes from `address` as the CPU's bus shows them, without side effects; uint8. IO registers come
+        from `registers`; here they read 0."""
+        row = self._memory[env].cpu().numpy()
+        fields = self.registers(env)
+        rom = np.frombuffer(self.cartridge.data, np.uint8)
+        view = np.empty(0x10000, np.uint8)
+        view[:0x4000] = rom[fields["rom_low"] :][:0x4000]
+        view[0x4000:0x8000] = rom[fields["rom_high"] + 0x4000 :][:0x4000]
+        view[0x8000:] = row[: hw.ROW_SIZE]
+        offset = fields["ram_offset"]
+        view[0xA000:0xC000] = row[offset : offset + 0x2000] if fields["ram_enabled"] and offset >= 0 else 0xFF
+        view[hw.ECHO : hw.OAM] = view[hw.WRAM : 0xDE00]
+        view[hw.IE] = fields["interrupt_enable"]
+        return view[address : address + length].copy()
+
+    def write_memory(self, env: int, address: int, data: bytes) -> None:
+        """Store bytes in VRAM, WRAM, OAM or HRAM of one env, past all locks."""
+        values = torch.frombuffer(bytearray(data), dtype=torch.uint8).to(self.device)
+        self._memory[env, address - hw.ROW_BASE : address - hw.ROW_BASE + len(data)] = values
+
+    def read_serial(self, env: int = 0) -> bytes:
+        """What the game wrote to the serial port, the last 1,024 bytes."""
+        count = self.registers(env)["serial_count"]
+        ring = self._memory[env, hw.SERIAL_BUFFER : hw.SERIAL_BUFFER + hw.SERIAL_BUFFER_SIZE].cpu().numpy()
+        start = max(0, count - hw.SERIAL_BUFFER_SIZE)
+        return bytes(ring[index % hw.SERIAL_BUFFER_SIZE] for index in range(start, count))
+
+    def state_hash(self) -> np.ndarray:
+        """A hash of registers, memory and picture of each env, shape (num_envs,), uint64."""
+        state, memory, screen = self._state.cpu().numpy(), self._memory.cpu().numpy(), self._screen.cpu().numpy()
+        return np.array(
+            [
+                _digest(np.ascontiguousarray(state[:, env]).tobytes() + memory[env].tobytes() + screen[env].tobytes())
+                for env in range(self.num_envs)
+            ],
+            dtype=np.uint64,
+        )
+
+
+def _digest(data: bytes) -> int:
+    """64 bits of BLAKE2b."""
+    import hashlib
+
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")

@@ -1,0 +1,152 @@
+"""The CPU's view of memory: `t` is the time of the access, `lookahead` what an opcode adds for LCD and locks."""
+
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import joypad, mbc, memory, oam_dma, ppu, serial, timer
+from gbxcule_puffer.state import Cpu, Machine
+
+
+@wp.func
+def read_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """FE00-FE9F: FF while an OAM DMA runs and, for an access with lookahead, in modes 2 and 3."""
+    if lookahead != 0:
+        ppu.advance(m, c, t + lookahead)
+        mode = c.stat & hw.STAT_MODE
+        starting = c.lcd_first_frame != 0 and c.lcd_transition == ppu.START_MODE2
+        if (c.lcdc & hw.LCDC_ENABLE) != 0 and (mode >= 2 or starting):
+            return 0xFF
+    if c.dma_active != 0:
+        oam_dma.advance(m, c, t, lookahead, t + lookahead)
+        if c.dma_active != 0 and t + lookahead >= c.dma_start:
+            if ((c.h << 8) | c.l) == address:
+                oam_dma.advance(m, c, t, lookahead, t + wp.max(lookahead, 4))
+            if c.dma_active != 0:
+                return 0xFF
+    return int(m.memory[c.env, address - hw.ROW_BASE])
+
+
+@wp.func
+def read_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """FF00-FF7F; sound registers read 00, undefined ones FF."""
+    if address >= hw.LCDC and address <= hw.WX:
+        if address == hw.DMA:
+            ppu.advance(m, c, t + lookahead)
+            return c.dma_source
+        return ppu.read(m, c, address, t + lookahead)
+    if address == hw.P1:
+        return c.p1
+    if address == hw.IF:
+        return c.interrupt_flag | 0xE0
+    if address >= hw.DIV and address <= hw.TAC:
+        return timer.read(c, address, t)
+    if address >= hw.NR10 and address < hw.WAVE_RAM_END:
+        return 0
+    if address == hw.SC:
+        serial.advance(c, t)
+        return c.serial_control
+    return 0xFF
+
+
+@wp.func
+def read_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """FE00-FFFF."""
+    if address < hw.OAM_END:
+        return read_oam(m, c, address, t, lookahead)
+    if address >= hw.IO:
+        if c.dma_active != 0:
+            oam_dma.advance(m, c, t, lookahead, t + lookahead)
+        if address < hw.HRAM:
+            return read_io(m, c, address, t, lookahead)
+        if address == hw.IE:
+            return c.interrupt_enable
+    return int(m.memory[c.env, address - hw.ROW_BASE])
+
+
+@wp.func
+def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """The byte at `address` at time `t`."""
+    if address >= hw.OAM:
+        return read_high(m, c, address, t, lookahead)
+    return memory.read(m, c, address, t, lookahead)
+
+
+@wp.func
+def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """FE00-FE9F: lost while an OAM DMA is under way and, for an access with lookahead, in modes 2 and 3."""
+    if lookahead != 0:
+        ppu.advance(m, c, t + lookahead)
+        if (c.lcdc & hw.LCDC_ENABLE) != 0:
+            mode = c.stat & hw.STAT_MODE
+            left = c.lcd_target - c.lcd_last
+            if mode == 3 or (mode == 2 and not (c.lcd_first_frame != 0 and left >= 0 and left <= 4)):
+                return
+    if c.dma_active != 0:
+        oam_dma.advance(m, c, t, lookahead, t + lookahead)
+    if c.dma_active == 0:
+        m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value)
+
+
+@wp.func
+def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
+    """FF00-FF4B; each write ends the batch."""
+    if address >= hw.LCDC:
+        if address == hw.DMA:
+            ppu.advance(m, c, t)
+            oam_dma.start(c, value, t)
+        else:
+            ppu.write(m, c, address, value, t)
+    elif address == hw.P1:
+        joypad.write(c, value)
+    elif address == hw.IF:
+        c.interrupt_flag = value & 0x1F
+    elif address >= hw.DIV and address <= hw.TAC:
+        timer.write(c, address, value, t)
+    elif address == hw.SB:
+        serial.advance(c, t)
+        serial.write_data(m, c, value)
+    elif address == hw.SC:
+        serial.write_control(c, value, t)
+    # A write to LY is dropped before PyBoy marks the batch as ended.
+    if address != hw.LY:
+        c.next_event = c.now
+
+
+@wp.func
+def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """FE00-FFFF."""
+    if address < hw.OAM_END:
+        write_oam(m, c, address, value, t, lookahead)
+        return
+    if address >= hw.IO:
+        if c.dma_active != 0:
+            oam_dma.advance(m, c, t, lookahead, t + lookahead)
+        if address < hw.HRAM:
+            if address <= hw.WX:
+                write_io(m, c, address, value, t)
+            return
+        if address == hw.IE:
+            c.interrupt_enable = value
+            c.next_event = c.now
+            return
+    m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value)
+
+
+@wp.func
+def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """Write `value` to `address` at time `t`."""
+    if address >= hw.OAM:
+        write_high(m, c, address, value, t, lookahead)
+    elif address >= hw.WRAM:
+        m.memory[c.env, (hw.WRAM - hw.ROW_BASE) + (address & 0x1FFF)] = wp.uint8(value)
+    elif address < hw.VRAM:
+        mbc.write_register(m, c, address, value, t)
+        c.next_event = c.now
+    elif address >= hw.CART_RAM:
+        mbc.write_ram(m, c, address, value, t)
+    else:
+        if lookahead != 0:
+            ppu.advance(m, c, t + lookahead)
+            if (c.lcdc & hw.LCDC_ENABLE) != 0 and (c.stat & hw.STAT_MODE) == 3:
+                return
+        m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value)

@@ -1,0 +1,30 @@
+"""Instruction fetch: opcode and immediates into c.code, one byte each from bit 0 up."""
+
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import bus
+from gbxcule_puffer.state import Cpu, Machine
+
+
+@wp.func
+def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Code outside of the ROM: only the bytes that the instruction has are read, 4 T-cycles apart."""
+    first = bus.read(m, c, c.pc, c.now, 0)
+    c.code = first
+    length = int(m.op_length[first])
+    if length >= 2:
+        c.code = c.code | (bus.read(m, c, (c.pc + 1) & 0xFFFF, c.now, 4) << 8)
+    if length == 3:
+        c.code = c.code | (bus.read(m, c, (c.pc + 2) & 0xFFFF, c.now, 8) << 16)
+
+
+@wp.func
+def fetch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """At 3FFE and 3FFF all bytes come from the end of the bank before the selected one, as in PyBoy."""
+    if c.pc < 0x3FFE:
+        c.code = m.code[c.rom_low + c.pc]
+    elif c.pc < hw.VRAM - 2:
+        c.code = m.code[c.rom_high + c.pc]
+    else:
+        fetch_from_bus(m, c)

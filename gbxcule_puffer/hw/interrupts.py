@@ -1,0 +1,81 @@
+"""Interrupt dispatch, HALT and the batches in which PyBoy runs instructions.
+
+PyBoy runs instructions until the next event of any device is due (a batch), then brings the devices up to date and
+looks for interrupts. A write to a register, HALT and EI's end with an interrupt pending end a batch early. Where
+batches end decides when LCD changes that are close together take effect, so they are reproduced exactly.
+"""
+
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import bus, oam_dma, ppu, serial, timer
+from gbxcule_puffer.state import Cpu, Machine
+
+
+@wp.func
+def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Bring all devices up to date."""
+    if c.dma_active != 0:
+        oam_dma.advance(m, c, c.now, 0, c.now)
+    serial.advance(c, c.now)
+    if c.tima_reload != 0 or c.now >= c.timer_next:
+        timer.advance(c, c.now)
+    ppu.advance(m, c, c.now)
+
+
+@wp.func
+def highest(pending: int) -> int:
+    """Number of the interrupt with the highest priority, the lowest bit set."""
+    number = int(0)
+    while ((pending >> number) & 1) == 0:
+        number = number + 1
+    return number
+
+
+@wp.func
+def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Push PC and jump to the handler; IE may change under the first push (mooneye, interrupts/ie_push)."""
+    saved_event = c.next_event
+    bus.write(m, c, (c.sp - 1) & 0xFFFF, c.pc >> 8, c.now, 0)
+    pending = c.interrupt_flag & c.interrupt_enable & 0x1F
+    if pending == 0:
+        c.pc = 0
+    else:
+        number = highest(pending)
+        c.interrupt_flag = c.interrupt_flag & ~(1 << number)
+        bus.write(m, c, (c.sp - 2) & 0xFFFF, c.pc & 0xFF, c.now, 0)
+        c.sp = (c.sp - 2) & 0xFFFF
+        c.pc = 0x40 + 8 * number
+        c.now = c.now + hw.INTERRUPT_DISPATCH_T_CYCLES
+    c.ime = 0
+    c.next_event = saved_event
+
+
+@wp.func
+def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
+    event = wp.min(wp.min(c.timer_next, c.lcd_target), c.serial_end)
+    c.batch_end = wp.max(event, c.now + hw.T_CYCLES_PER_M_CYCLE)
+    c.next_event = c.batch_end
+    pending = c.interrupt_flag & c.interrupt_enable & 0x1F
+    if pending != 0 and c.ei_delay == 0:
+        if c.halted != 0 and c.halted_after_ei == 0:
+            c.pc = (c.pc + 1) & 0xFFFF
+        c.halted = 0
+        c.halted_after_ei = 0
+        if c.ime != 0:
+            dispatch(m, c)
+    if c.halted != 0:
+        c.now = c.batch_end
+
+
+@wp.func
+def finish_ei(c: wp.ref[Cpu]):
+    """Count EI's delay down after an instruction; an interrupt that is pending ends the batch, else it goes on."""
+    if c.ei_delay != 0:
+        c.ei_delay = c.ei_delay - 1
+        if c.ei_delay == 0:
+            c.ime = 1
+            c.next_event = c.batch_end
+            if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+                c.next_event = c.now

@@ -1,0 +1,36 @@
+"""OAM DMA: 160 bytes, one for every 4 T-cycles; the CPU is kept off nothing but OAM. Pan Docs, "OAM DMA Transfer".
+
+As in PyBoy, bytes are copied when the transfer is looked at: after each batch and at each access from FE00 up.
+"""
+
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import memory
+from gbxcule_puffer.state import Cpu, Machine
+
+
+@wp.func
+def start(c: wp.ref[Cpu], source: int, t: int):
+    """A write to DMA: the first byte comes 16 T-cycles later, 12 if a transfer was waiting."""
+    c.dma_start = t + 12
+    if c.dma_active != 0 and c.dma_index == 0:
+        c.dma_start = t + 8
+    c.dma_active = 1
+    c.dma_source = source
+    c.dma_index = 0
+
+
+@wp.func
+def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int, lookahead: int, due_t: int):
+    """Copy at time `t` what is due by `due_t`; sources are read with `lookahead`. Pages FE and FF read DE and DF."""
+    due = wp.min(0xA0, (due_t - c.dma_start) >> 2)
+    page = c.dma_source
+    if page >= 0xFE:
+        page = page - 0x20
+    while c.dma_index < due:
+        value = memory.read(m, c, (page << 8) | c.dma_index, t, lookahead)
+        m.memory[c.env, hw.OAM - hw.ROW_BASE + c.dma_index] = wp.uint8(value)
+        c.dma_index = c.dma_index + 1
+    if c.dma_index == 0xA0:
+        c.dma_active = 0

@@ -1,0 +1,294 @@
+"""The LCD's state machine: LY, STAT, frames and interrupts, one change at a time as PyBoy makes them.
+
+A change that is due takes effect when the LCD is next brought up to date, and only one at a time: after each batch of
+instructions and at each access to an LCD register. Pan Docs, "Rendering"; lengths of the modes as PyBoy has them.
+"""
+
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import render
+from gbxcule_puffer.state import Cpu, Machine
+
+CHANGE_MODE = wp.constant(0)
+ADVANCE_LY = wp.constant(1)
+START_MODE2 = wp.constant(2)
+
+
+@wp.func
+def update_stat_line(c: wp.ref[Cpu]):
+    """Level of the STAT interrupt line; a rising edge requests the interrupt (Pan Docs, "INT $48")."""
+    mode = c.stat & hw.STAT_MODE
+    line = 0
+    if mode != 3:
+        line = (c.stat >> (mode + 3)) & 1
+    if (c.stat & (hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL)) == (hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL):
+        line = 1
+    if line == 1 and c.stat_line == 0:
+        c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
+    c.stat_line = line
+
+
+@wp.func
+def compare_lyc(c: wp.ref[Cpu]):
+    """Set STAT's coincidence bit."""
+    c.stat = c.stat & ~hw.STAT_LYC_EQUAL
+    if c.ly == c.lyc:
+        c.stat = c.stat | hw.STAT_LYC_EQUAL
+    update_stat_line(c)
+
+
+@wp.func
+def set_mode(c: wp.ref[Cpu], mode: int):
+    """Enter a mode."""
+    if (c.stat & hw.STAT_MODE) != mode:
+        c.stat = (c.stat & ~hw.STAT_MODE) | mode
+        update_stat_line(c)
+
+
+@wp.func
+def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+    """T-cycles that the sprites of line LY add to mode 3. Pan Docs, "OBJ penalty algorithm"."""
+    height = 8
+    if (c.lcdc & hw.LCDC_OBJ_SIZE) != 0:
+        height = 16
+    count = int(0)
+    groups = int(0)
+    penalty = int(0)
+    for index in range(40):
+        row = c.ly + 16 - int(m.memory[c.env, hw.OAM - hw.ROW_BASE + 4 * index])
+        if row >= 0 and row < height and count < 10:
+            count = count + 1
+            x = int(m.memory[c.env, hw.OAM - hw.ROW_BASE + 4 * index + 1])
+            if x < 168:
+                penalty = penalty + 6
+                is_new = int(1)
+                for earlier in range(index):
+                    other = hw.OAM - hw.ROW_BASE + 4 * earlier
+                    other_row = c.ly + 16 - int(m.memory[c.env, other])
+                    if other_row >= 0 and other_row < height and int(m.memory[c.env, other + 1]) == x:
+                        is_new = 0
+                if is_new == 1:
+                    groups = groups + 1
+                    penalty = penalty + wp.max(0, 5 - ((x + c.scx - 8) & 7))
+    result = 0
+    if count != 0:
+        if groups == 0:
+            result = -4
+        else:
+            result = wp.max(0, penalty - 7)
+    return result
+
+
+@wp.func
+def mode3_extra(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+    """T-cycles by which mode 3 of line LY differs from 172."""
+    extra = int(0)
+    if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
+        extra = sprite_penalty(m, c)
+    if c.lcd_first_frame == 0:
+        extra = extra + (((c.scx & 7) + 3) >> 2) * 4
+    return extra
+
+
+@wp.func
+def restart(c: wp.ref[Cpu], t: int):
+    """First line after switching on: mode 0 for 76 T-cycles, then mode 3. The frame before ends here."""
+    c.lcd_restart = 0
+    c.frame_done = 1
+    c.ly = 0
+    c.lcd_zero = t
+    c.lcd_target = t + 76
+    c.lcd_next_mode = 3
+    c.lcd_transition = CHANGE_MODE
+    set_mode(c, 0)
+    c.window_hit = wp.where(c.wy == 0, 1, 0)
+    compare_lyc(c)
+
+
+@wp.func
+def end_frame(c: wp.ref[Cpu]):
+    """LY 153 is over: line 0 begins with mode 2. The first frame's line 0 was 4 T-cycles short: made good here."""
+    if c.lcd_first_frame != 0 and c.lcd_target - c.lcd_zero < hw.FRAME_T_CYCLES:
+        c.lcd_target = c.lcd_zero + hw.FRAME_T_CYCLES
+    else:
+        c.frame_done = 1
+        c.ly = 0
+        c.lcd_target = c.lcd_target + 80
+        c.lcd_zero = c.lcd_zero + hw.FRAME_T_CYCLES
+        c.lcd_first_frame = 0
+        c.lcd_next_mode = 3
+        c.lcd_transition = CHANGE_MODE
+        set_mode(c, 2)
+        c.window_hit = wp.where(c.wy == 0, 1, 0)
+        compare_lyc(c)
+
+
+@wp.func
+def enter_hblank(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Mode 3 is over: the line is drawn with the registers and memory of this moment."""
+    c.lcd_next_mode = 2
+    c.lcd_transition = ADVANCE_LY
+    length = 200 - c.mode3_extra
+    if c.ly >= 143:
+        c.lcd_next_mode = 1
+        c.lcd_transition = CHANGE_MODE
+        if c.lcd_first_frame == 0:
+            length = length + 4
+    c.lcd_target = c.lcd_target + length
+    if c.render != 0:
+        render.draw_line(m, c)
+
+
+@wp.func
+def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """One of the lines 144 to 153 begins."""
+    c.lcd_target = c.lcd_target + hw.LINE_T_CYCLES
+    c.lcd_next_mode = 1
+    c.lcd_transition = CHANGE_MODE
+    c.ly = c.ly + 1
+    compare_lyc(c)
+    if c.ly == hw.SCREEN_HEIGHT:
+        if (c.stat & hw.STAT_MODE2_INT) != 0 and c.stat_line == 0:
+            c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
+        c.interrupt_flag = c.interrupt_flag | hw.INT_VBLANK
+        c.window_hit = 0
+        if c.lcd_first_frame != 0:
+            render.blank(m, c)
+
+
+@wp.func
+def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
+    """The change that is due."""
+    if (c.lcdc & hw.LCDC_ENABLE) == 0:  # a frame without a picture
+        c.frame_done = 1
+        if t - c.lcd_zero >= hw.FRAME_T_CYCLES:
+            c.lcd_zero = c.lcd_zero + hw.FRAME_T_CYCLES
+        c.lcd_target = c.lcd_zero + hw.FRAME_T_CYCLES
+        render.blank(m, c)
+    elif c.lcd_restart != 0:
+        restart(c, t)
+    elif c.ly == hw.LAST_LINE:
+        end_frame(c)
+    elif c.lcd_transition == ADVANCE_LY:
+        c.ly = c.ly + 1
+        if c.lcd_first_frame != 0:  # the comparison waits for mode 2
+            c.stat = c.stat & ~hw.STAT_LYC_EQUAL
+            update_stat_line(c)
+        else:
+            compare_lyc(c)
+        c.lcd_target = c.lcd_target + 4
+        c.lcd_transition = START_MODE2
+    elif c.lcd_transition == START_MODE2:
+        set_mode(c, 2)
+        if c.lcd_first_frame != 0:
+            compare_lyc(c)
+        c.lcd_target = c.lcd_target + 80
+        c.lcd_next_mode = 3
+        c.lcd_transition = CHANGE_MODE
+        if c.wy == c.ly:
+            c.window_hit = 1
+    else:
+        set_mode(c, c.lcd_next_mode)
+        if c.lcd_next_mode == 3:
+            c.mode3_extra = mode3_extra(m, c)
+            c.lcd_target = c.lcd_target + 172 + c.mode3_extra
+            c.lcd_next_mode = 0
+        elif c.lcd_next_mode == 0:
+            enter_hblank(m, c)
+        else:
+            enter_vblank_line(m, c)
+
+
+@wp.func
+def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
+    """Bring the LCD up to time `t`: at most one change, none if it already was."""
+    if t != c.lcd_last:
+        c.lcd_last = t
+        if t >= c.lcd_target:
+            change(m, c, t)
+
+
+@wp.func
+def write_lcdc(c: wp.ref[Cpu], value: int, t: int):
+    """LCDC; switching the LCD off or on ends the frame at the end of the instruction."""
+    was_on = c.lcdc & hw.LCDC_ENABLE
+    c.lcdc = value
+    if was_on != 0 and (value & hw.LCDC_ENABLE) == 0:
+        c.lcd_zero = t
+        c.lcd_target = t
+        requested = c.interrupt_flag
+        set_mode(c, 0)
+        c.interrupt_flag = requested  # the STAT line may rise, but PyBoy requests nothing
+        c.ly = 0
+    elif was_on == 0 and (value & hw.LCDC_ENABLE) != 0:
+        c.lcd_target = t
+        c.lcd_first_frame = 1
+        c.lcd_restart = 1
+        if c.lyc_written_off != 0:
+            c.stat_mode_hidden = 1
+            c.lyc_written_off = 0
+        if (c.stat & hw.STAT_LYC_INT) != 0:
+            compare_lyc(c)
+
+
+@wp.func
+def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
+    """An LCD register other than DMA at time `t`."""
+    advance(m, c, t)
+    value = c.wx
+    if address == hw.LY:
+        value = c.ly
+    elif address == hw.STAT:
+        value = c.stat
+        if c.stat_mode_hidden != 0:
+            c.stat_mode_hidden = 0
+            value = value & ~hw.STAT_MODE
+    elif address == hw.LCDC:
+        value = c.lcdc
+    elif address == hw.SCY:
+        value = c.scy
+    elif address == hw.SCX:
+        value = c.scx
+    elif address == hw.LYC:
+        value = c.lyc
+    elif address == hw.BGP:
+        value = c.bgp
+    elif address == hw.OBP0:
+        value = c.obp0
+    elif address == hw.OBP1:
+        value = c.obp1
+    elif address == hw.WY:
+        value = c.wy
+    return value
+
+
+@wp.func
+def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
+    """An LCD register other than DMA at time `t`; LY is read-only."""
+    advance(m, c, t)
+    if address == hw.LCDC:
+        write_lcdc(c, value, t)
+    elif address == hw.STAT:
+        c.stat = (c.stat & 0x87) | (value & 0x78)
+        update_stat_line(c)
+    elif address == hw.SCY:
+        c.scy = value
+    elif address == hw.SCX:
+        c.scx = value
+    elif address == hw.LYC:
+        c.lyc = value
+        if (c.lcdc & hw.LCDC_ENABLE) != 0:
+            compare_lyc(c)
+        else:
+            c.lyc_written_off = 1
+    elif address == hw.BGP:
+        c.bgp = value
+    elif address == hw.OBP0:
+        c.obp0 = value
+    elif address == hw.OBP1:
+        c.obp1 = value
+    elif address == hw.WY:
+        c.wy = value
+    elif address == hw.WX:
+        c.wx = value

@@ -1,0 +1,32 @@
+"""Serial port without a partner: SB reads FF, a transfer on the internal clock ends after 1,024 T-cycles."""
+
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.state import Cpu, Machine
+
+
+@wp.func
+def advance(c: wp.ref[Cpu], t: int):
+    """End the transfer if it is over at time `t`."""
+    if t >= c.serial_end:
+        c.serial_control = c.serial_control & 0x7F
+        c.serial_end = hw.NEVER
+        c.interrupt_flag = c.interrupt_flag | hw.INT_SERIAL
+
+
+@wp.func
+def write_data(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
+    """SB: nothing is sent; the byte is kept as captured output (a ring in the memory row)."""
+    m.memory[c.env, hw.SERIAL_BUFFER + (c.serial_count & (hw.SERIAL_BUFFER_SIZE - 1))] = wp.uint8(value)
+    c.serial_count = c.serial_count + 1
+
+
+@wp.func
+def write_control(c: wp.ref[Cpu], value: int, t: int):
+    """SC: bit 7 with the internal clock (bit 0) starts a transfer; on the external clock it never ends."""
+    advance(c, t)
+    c.serial_control = value | 0x7E
+    c.serial_end = hw.NEVER
+    if (value & 0x81) == 0x81:
+        c.serial_end = t + hw.SERIAL_TRANSFER_T_CYCLES

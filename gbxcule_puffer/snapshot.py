@@ -1,0 +1,98 @@
+"""Snapshots: the whole state of one or more envs, in memory and as a file that refuses damage and foreign ROMs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.state import FIELDS
+
+MAGIC = b"gbxcule-snapshot\n"
+FORMAT_VERSION = 1
+PROFILE = "pyboy"
+
+
+@dataclass
+class Snapshot:
+    """State of `num_envs` envs: state (fields, num_envs) int32, memory (num_envs, row) uint8, screen (num_envs, h, w)
+    uint8 shades. A screen of 144x160 also serves an emulator that keeps 72x80."""
+
+    rom_sha256: str
+    state: np.ndarray
+    memory: np.ndarray
+    screen: np.ndarray
+
+    @property
+    def num_envs(self) -> int:
+        """Envs in the snapshot."""
+        return self.state.shape[1]
+
+    def screen_for(self, shape: tuple[int, int]) -> np.ndarray:
+        """The screens in another emulator's resolution.
+
+        Raises: StateError where the snapshot has only every second pixel and all are needed.
+        """
+        if self.screen.shape[1:] == shape:
+            return self.screen
+        if self.screen.shape[1:] == (144, 160):
+            return np.ascontiguousarray(self.screen[:, ::2, ::2])
+        raise StateError("the snapshot was saved with screen='half' and cannot serve screen='full'; save it with 'full'")
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write atomically: the file is complete or not there."""
+        arrays = (self.state, self.memory, self.screen)
+        payload = zlib.compress(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), 6)
+        header = {
+            "format_version": FORMAT_VERSION,
+            "profile": PROFILE,
+            "rom_sha256": self.rom_sha256,
+            "fields": [field.name for field in FIELDS],
+            "shapes": [a.shape for a in arrays],
+            "payload_sha256": hashlib.sha256(payload).hexdigest(),
+        }
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+            file.write(MAGIC + json.dumps(header).encode() + b"\n" + payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, path)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Snapshot:
+        """Read a file of to_file.
+
+        Raises: StateError where it is missing, damaged, of another format version or not a snapshot.
+        """
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise StateError(f"{path}: cannot read the snapshot ({error.strerror})") from error
+        if not data.startswith(MAGIC):
+            raise StateError(f"{path}: not a gbxcule snapshot")
+        line, _, payload = data[len(MAGIC) :].partition(b"\n")
+        try:
+            header = json.loads(line)
+        except ValueError as error:
+            raise StateError(f"{path}: the snapshot's header is damaged") from error
+        if header.get("format_version") != FORMAT_VERSION or header.get("fields") != [f.name for f in FIELDS]:
+            raise StateError(
+                f"{path}: snapshot format {header.get('format_version')} with other fields than this version's "
+                f"{FORMAT_VERSION}; save it again"
+            )
+        if hashlib.sha256(payload).hexdigest() != header.get("payload_sha256"):
+            raise StateError(f"{path}: the snapshot is damaged (checksum differs)")
+        raw, arrays, offset = zlib.decompress(payload), [], 0
+        for shape, dtype in zip(header["shapes"], (np.int32, np.uint8, np.uint8), strict=True):
+            size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+            arrays.append(np.frombuffer(raw[offset : offset + size], dtype).reshape(shape).copy())
+            offset += size
+        return cls(header["rom_sha256"], *arrays)
