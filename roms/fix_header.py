@@ -1,0 +1,63 @@
+"""Put a ROM together: code bank, data banks, and a header with its checksums.
+
+    python3 fix_header.py --title HOMEWARD --output homeward.gb code.gb bank1.bin bank2.bin
+
+The code image fills bank 0; every data file fills one further bank. The ROM is padded to a
+power of two. Header fields: Pan Docs, "The Cartridge Header".
+"""
+
+import argparse
+from pathlib import Path
+
+BANK_SIZE = 0x4000
+CARTRIDGE_TYPE_MBC3_RAM_BATTERY = 0x13
+RAM_SIZE_8_KIB = 0x02
+# The bitmap that the boot ROM compares before it starts a cartridge.
+LOGO = bytes.fromhex("ceed6666cc0d000b03730083000c000d0008111f8889000edccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e")
+
+
+def join_banks(code, data_banks):
+    """One ROM image with at least two banks, padded with FF to a power of two."""
+    if any(code[BANK_SIZE:]):
+        raise SystemExit("the code does not fit into bank 0")
+    banks = [code[:BANK_SIZE].ljust(BANK_SIZE, b"\xff")]
+    banks += [data.ljust(BANK_SIZE, b"\xff") for data in data_banks]
+    count = 2
+    while count < len(banks):
+        count *= 2
+    banks += [b"\xff" * BANK_SIZE] * (count - len(banks))
+    return bytearray(b"".join(banks))
+
+
+def write_header(rom, title):
+    """Fill 0104-014F in place, with both checksums."""
+    rom[0x104:0x134] = LOGO
+    rom[0x134:0x144] = title.encode("ascii").ljust(16, b"\0")
+    rom[0x144:0x146] = b"\0\0"  # licensee: none
+    rom[0x146] = 0  # no SGB functions
+    rom[0x147] = CARTRIDGE_TYPE_MBC3_RAM_BATTERY
+    rom[0x148] = (len(rom) // 0x8000).bit_length() - 1
+    rom[0x149] = RAM_SIZE_8_KIB
+    rom[0x14A:0x14D] = b"\x01\0\0"  # outside Japan, no old licensee, version 0
+    checksum = 0
+    for value in rom[0x134:0x14D]:
+        checksum = (checksum - value - 1) & 0xFF
+    rom[0x14D] = checksum
+    rom[0x14E:0x150] = b"\0\0"
+    rom[0x14E:0x150] = (sum(rom) & 0xFFFF).to_bytes(2, "big")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--title", required=True)
+    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("code", type=Path)
+    parser.add_argument("banks", type=Path, nargs="*")
+    args = parser.parse_args()
+    rom = join_banks(args.code.read_bytes(), [path.read_bytes() for path in args.banks])
+    write_header(rom, args.title)
+    args.output.write_bytes(rom)
+
+
+if __name__ == "__main__":
+    main()
