@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -108,6 +109,11 @@ class Emulator:
         return self._screen
 
     @property
+    def memory(self) -> torch.Tensor:
+        """Memory rows (hardware.py), shape (num_envs, row), uint8: the emulator's own buffer."""
+        return self._memory
+
+    @property
     def locked(self) -> torch.Tensor:
         """1 where an illegal opcode locked an env, shape (num_envs,), int32, the emulator's own buffer."""
         return self._state[INDEX["locked"]]
@@ -176,12 +182,7 @@ class Emulator:
             self._power_on()
             self._launch(1, 1)
             self._start = self.save(env=0)
-        else:
-            for env in range(1):
-                self.load(self._start, env=env)
-        self._state.copy_(self._state[:, :1].expand_as(self._state).clone())
-        self._memory.copy_(self._memory[:1].expand_as(self._memory).clone())
-        self._screen.copy_(self._screen[:1].expand_as(self._screen).clone())
+        self.load(self._start)
 
     def _power_on(self) -> None:
         """The state at PC=0100."""
@@ -305,6 +306,4 @@ class Emulator:
 
 def _digest(data: bytes) -> int:
     """64 bits of BLAKE2b."""
-    import hashlib
-
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")

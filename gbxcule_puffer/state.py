@@ -142,7 +142,8 @@ NUM_FIELDS = len(FIELDS)
 HOT_FIELDS = [field for field in FIELDS if field.hot]
 # What only lives during a step: not part of the state.
 SCRATCH_FIELDS = (
-    "env", "now", "next_event", "batch_end", "code", "frames_left", "release_at", "render", "executed",
+    "env", "now", "previous", "next_event", "batch_end", "settle_from", "code", "frames_left", "release_at", "render",
+    "executed",
 )  # fmt: skip
 
 

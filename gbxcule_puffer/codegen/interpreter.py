@@ -93,8 +93,10 @@ def run(m: wp.ref[Machine], c: wp.ref[Cpu]):
     while running == 1:
         interrupts.begin_batch(m, c)
         while c.now < c.next_event:
+            begin = c.now
             fetch.fetch(m, c)
             execute(m, c)
+            c.previous = begin
             interrupts.finish_ei(c)
             c.executed = c.executed + 1
         interrupts.end_batch(m, c)

@@ -63,7 +63,7 @@ def read_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahea
     return int(m.memory[c.env, address - hw.ROW_BASE])
 
 
-@wp.func
+@wp.func(inline=False)
 def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
     """The byte at `address` at time `t`."""
     if address >= hw.OAM:
@@ -74,6 +74,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
 @wp.func
 def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
     """FE00-FE9F: lost while an OAM DMA is under way and, for an access with lookahead, in modes 2 and 3."""
+    ppu.settle(m, c)  # sprites decide the length of lines that are over
     if lookahead != 0:
         ppu.advance(m, c, t + lookahead)
         if (c.lcdc & hw.LCDC_ENABLE) != 0:
@@ -132,7 +133,7 @@ def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
     m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value)
 
 
-@wp.func
+@wp.func(inline=False)
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
     """Write `value` to `address` at time `t`."""
     if address >= hw.OAM:

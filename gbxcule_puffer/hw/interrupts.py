@@ -2,7 +2,8 @@
 
 PyBoy runs instructions until the next event of any device is due (a batch), then brings the devices up to date and
 looks for interrupts. A write to a register, HALT and EI's end with an interrupt pending end a batch early. Where
-batches end decides when LCD changes that are close together take effect, so they are reproduced exactly.
+batches end decides when LCD changes that are close together take effect, so they are reproduced exactly. LCD changes
+that nothing can notice do not end a batch here; ppu.settle makes them up.
 """
 
 import warp as wp
@@ -20,7 +21,8 @@ def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     serial.advance(c, c.now)
     if c.tima_reload != 0 or c.now >= c.timer_next:
         timer.advance(c, c.now)
-    ppu.advance(m, c, c.now)
+    c.settle_from = c.now
+    ppu.settle(m, c)
 
 
 @wp.func
@@ -46,6 +48,7 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         bus.write(m, c, (c.sp - 2) & 0xFFFF, c.pc & 0xFF, c.now, 0)
         c.sp = (c.sp - 2) & 0xFFFF
         c.pc = 0x40 + 8 * number
+        c.previous = c.now
         c.now = c.now + hw.INTERRUPT_DISPATCH_T_CYCLES
     c.ime = 0
     c.next_event = saved_event
@@ -54,8 +57,12 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu]):
 @wp.func
 def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
-    event = wp.min(wp.min(c.timer_next, c.lcd_target), c.serial_end)
-    c.batch_end = wp.max(event, c.now + hw.T_CYCLES_PER_M_CYCLE)
+    other = wp.min(c.timer_next, c.serial_end)
+    lcd = c.lcd_target
+    is_quiet = c.dma_active == 0 and c.tima_reload == 0 and c.ei_delay == 0
+    if is_quiet and (c.halted == 0 or other == hw.NEVER):
+        lcd = ppu.next_event(c)
+    c.batch_end = wp.max(wp.min(other, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
     c.next_event = c.batch_end
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
     if pending != 0 and c.ei_delay == 0:
@@ -66,7 +73,10 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         if c.ime != 0:
             dispatch(m, c)
     if c.halted != 0:
+        c.previous = c.now
         c.now = c.batch_end
+        if lcd != c.lcd_target:
+            c.previous = c.now  # PyBoy stops at each change on the way
 
 
 @wp.func
@@ -77,5 +87,7 @@ def finish_ei(c: wp.ref[Cpu]):
         if c.ei_delay == 0:
             c.ime = 1
             c.next_event = c.batch_end
+            c.settle_from = c.batch_end
             if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
                 c.next_event = c.now
+                c.settle_from = c.now

@@ -86,7 +86,7 @@ def write_mbc5(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
         select_ram(m, c, (value & 0x0F) % m.ram_banks)
 
 
-@wp.func
+@wp.func(inline=False)
 def write_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """A write to 0000-7FFF."""
     mapper = m.mapper
@@ -116,7 +116,7 @@ def is_rtc_selected(m: wp.ref[Machine], c: wp.ref[Cpu]) -> bool:
     return m.has_rtc == 1 and c.ram_bank >= 0x08 and c.ram_bank <= 0x0C
 
 
-@wp.func
+@wp.func(inline=False)
 def read_ram(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     """A read of A000-BFFF: RAM, an RTC register, or FF if disabled."""
     if is_rtc_selected(m, c):
@@ -133,7 +133,7 @@ def read_ram(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     return int(m.memory[c.env, c.ram_offset + (address & 0x1FFF)])
 
 
-@wp.func
+@wp.func(inline=False)
 def write_ram(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """A write to A000-BFFF."""
     if is_rtc_selected(m, c):

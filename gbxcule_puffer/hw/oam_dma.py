@@ -21,7 +21,7 @@ def start(c: wp.ref[Cpu], source: int, t: int):
     c.dma_index = 0
 
 
-@wp.func
+@wp.func(inline=False)
 def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int, lookahead: int, due_t: int):
     """Copy at time `t` what is due by `due_t`; sources are read with `lookahead`. Pages FE and FF read DE and DF."""
     due = wp.min(0xA0, (due_t - c.dma_start) >> 2)

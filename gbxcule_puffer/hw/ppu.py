@@ -1,7 +1,8 @@
 """The LCD's state machine: LY, STAT, frames and interrupts, one change at a time as PyBoy makes them.
 
-A change that is due takes effect when the LCD is next brought up to date, and only one at a time: after each batch of
-instructions and at each access to an LCD register. Pan Docs, "Rendering"; lengths of the modes as PyBoy has them.
+A change that is due takes effect when the LCD is next brought up to date, and only one at a time: after the instruction
+during which it falls due and at each access to an LCD register. Changes that nothing can notice (no interrupt, no line
+to draw) are made up later, whole lines at once. Pan Docs, "Rendering"; lengths of the modes as PyBoy has them.
 """
 
 import warp as wp
@@ -13,6 +14,7 @@ from gbxcule_puffer.state import Cpu, Machine
 CHANGE_MODE = wp.constant(0)
 ADVANCE_LY = wp.constant(1)
 START_MODE2 = wp.constant(2)
+STAT_EACH_LINE = wp.constant(0x28)  # interrupts in mode 0 or 2
 
 
 @wp.func
@@ -157,7 +159,7 @@ def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu]):
             render.blank(m, c)
 
 
-@wp.func
+@wp.func(inline=False)
 def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
     """The change that is due."""
     if (c.lcdc & hw.LCDC_ENABLE) == 0:  # a frame without a picture
@@ -201,8 +203,72 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
 
 
 @wp.func
+def skip_lines(c: wp.ref[Cpu]):
+    """Make up whole lines at once, from a state other than mode 3, whose length differs from line to line."""
+    last = hw.SCREEN_HEIGHT - 2  # mode 0 of line 143 ends otherwise
+    if c.ly >= hw.SCREEN_HEIGHT:
+        last = hw.LAST_LINE
+    lines = wp.min((c.previous - c.lcd_target) // hw.LINE_T_CYCLES, last - c.ly)
+    if lines > 0:
+        begun = c.ly + 1  # first line whose mode 2 begins on the way
+        if c.lcd_transition == START_MODE2:
+            begun = c.ly
+        if c.ly < hw.SCREEN_HEIGHT and c.wy >= begun and c.wy < begun + lines:
+            c.window_hit = 1
+        c.ly = c.ly + lines
+        c.lcd_target = c.lcd_target + lines * hw.LINE_T_CYCLES
+        compare_lyc(c)
+
+
+@wp.func(inline=False)
+def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """The changes of `settle`: any number that fell due before the last instruction, at most one during it."""
+    during = int(0)
+    while c.lcd_target <= c.now and during == 0:
+        if c.lcd_target <= c.previous and is_quiet(c) and (c.stat & hw.STAT_MODE) != 3:
+            skip_lines(c)
+        if c.lcd_target > c.previous:
+            during = 1
+        if c.lcd_target <= c.now:
+            change(m, c, c.now)
+    c.lcd_last = c.now
+
+
+@wp.func
+def settle(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Bring the LCD up to the instruction that begins now."""
+    if c.lcd_target <= c.now and c.now >= c.settle_from:
+        settle_changes(m, c)
+
+
+@wp.func
+def is_quiet(c: wp.ref[Cpu]) -> bool:
+    """Whether only VBlank, the end of the frame and LYC can be noticed unasked."""
+    drawing = c.render != 0 and c.ly < hw.SCREEN_HEIGHT
+    special = c.lcd_first_frame != 0 or c.lcd_restart != 0 or (c.stat & STAT_EACH_LINE) != 0
+    return (c.lcdc & hw.LCDC_ENABLE) != 0 and not drawing and not special
+
+
+@wp.func
+def next_event(c: wp.ref[Cpu]) -> int:
+    """Time of the next change that has to be made on time."""
+    event = c.lcd_target
+    if is_quiet(c):
+        event = c.lcd_zero + hw.FRAME_T_CYCLES
+        if c.ly < hw.SCREEN_HEIGHT:
+            event = c.lcd_zero + hw.SCREEN_HEIGHT * hw.LINE_T_CYCLES
+        if (c.stat & hw.STAT_LYC_INT) != 0 and c.lyc > c.ly and c.lyc <= hw.LAST_LINE:
+            match = c.lcd_zero + c.lyc * hw.LINE_T_CYCLES
+            if c.lyc < hw.SCREEN_HEIGHT:
+                match = match - 4
+            event = wp.min(event, match)
+    return event
+
+
+@wp.func
 def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
-    """Bring the LCD up to time `t`: at most one change, none if it already was."""
+    """Bring the LCD up to time `t` within an instruction: at most one more change, none if it already was."""
+    settle(m, c)
     if t != c.lcd_last:
         c.lcd_last = t
         if t >= c.lcd_target:
@@ -232,7 +298,7 @@ def write_lcdc(c: wp.ref[Cpu], value: int, t: int):
             compare_lyc(c)
 
 
-@wp.func
+@wp.func(inline=False)
 def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     """An LCD register other than DMA at time `t`."""
     advance(m, c, t)
@@ -263,7 +329,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     return value
 
 
-@wp.func
+@wp.func(inline=False)
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """An LCD register other than DMA at time `t`; LY is read-only."""
     advance(m, c, t)

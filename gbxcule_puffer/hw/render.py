@@ -19,7 +19,7 @@ def shade(palette: int, color: int) -> int:
     return (palette >> (2 * color)) & 3
 
 
-@wp.func
+@wp.func(inline=False)
 def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """The whole picture in background colour 0."""
     value = wp.uint8(c.bgp & 3)
@@ -137,7 +137,7 @@ def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu]):
         draw_sprite(m, c, hw.OAM - hw.ROW_BASE + 4 * (best & 0xFF), height)
 
 
-@wp.func
+@wp.func(inline=False)
 def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Line LY into the screen; a line that is not kept still counts for the window."""
     if c.ly % m.pixel_step == 0:

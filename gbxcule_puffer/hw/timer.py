@@ -44,7 +44,7 @@ def schedule(c: wp.ref[Cpu]):
             c.timer_next = wp.min(c.timer_next, c.timer_last + c.tima_reload_count)
 
 
-@wp.func
+@wp.func(inline=False)
 def advance(c: wp.ref[Cpu], t: int):
     """Bring the timer up to time `t`."""
     shift = period_shift(c.tac)

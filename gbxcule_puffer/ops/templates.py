@@ -187,6 +187,7 @@ def ei():
     """EI: takes effect after the next instruction"""
     if c.ei_delay == 0:
         c.ei_delay = 2
+    c.next_event = c.now  # the next instruction begins a batch of its own, whose end is known exactly
 
 
 def halt():

@@ -1,0 +1,85 @@
+"""Snapshots on the device: envs are reset from them by mask, in one launch and without the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import warp as wp
+
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.snapshot import Snapshot
+
+LANES = 64  # threads that copy one env's memory on a CUDA device
+
+
+@wp.kernel(enable_backward=False)
+def kernel_restore(
+    state: wp.array2d(dtype=wp.int32),
+    memory: wp.array2d(dtype=wp.int32),
+    screen: wp.array2d(dtype=wp.int32),
+    pool_state: wp.array2d(dtype=wp.int32),
+    pool_memory: wp.array2d(dtype=wp.int32),
+    pool_screen: wp.array2d(dtype=wp.int32),
+    mask: wp.array(dtype=wp.bool),
+    slots: wp.array(dtype=wp.int32),
+    lanes: int,
+):
+    """Copy snapshot slots[env] into each env whose mask is set; memory and screens are counted in words."""
+    env, lane = wp.tid()
+    if mask[env]:
+        slot = slots[env]
+        for index in range(lane, state.shape[0], lanes):
+            state[index, env] = pool_state[index, slot]
+        for index in range(lane, memory.shape[1], lanes):
+            memory[env, index] = pool_memory[slot, index]
+        for index in range(lane, screen.shape[1], lanes):
+            screen[env, index] = pool_screen[slot, index]
+
+
+def _words(array: torch.Tensor) -> wp.array:
+    """An array of bytes (n, ...) as Warp words (n, bytes / 4)."""
+    return wp.from_torch(array.view(array.shape[0], -1).view(torch.int32))
+
+
+class SnapshotPool:
+    """M single-env snapshots of an emulator's ROM, held on its device.
+
+    Raises: StateError where a snapshot is of another ROM, has several envs or another resolution.
+    """
+
+    def __init__(self, emulator: Emulator, snapshots: Sequence[Snapshot]) -> None:
+        if not snapshots:
+            raise StateError("a snapshot pool needs at least one snapshot")
+        for snapshot in snapshots:
+            emulator.check(snapshot)
+            if snapshot.num_envs != 1:
+                raise StateError(f"a pool takes snapshots of one env, this one has {snapshot.num_envs}")
+        self.emulator, self.size = emulator, len(snapshots)
+        shape = tuple(emulator.screen.shape[1:])
+
+        def upload(arrays: list[np.ndarray], axis: int = 0) -> torch.Tensor:
+            return torch.from_numpy(np.concatenate(arrays, axis)).to(emulator.device)
+
+        self._state = upload([s.state for s in snapshots], axis=1)
+        self._memory = upload([s.memory for s in snapshots])
+        self._screen = upload([s.screen_for(shape) for s in snapshots])
+        machine = emulator.machine
+        self._arrays = [
+            machine.state, _words(emulator.memory), _words(emulator.screen),
+            wp.from_torch(self._state), _words(self._memory), _words(self._screen),
+        ]  # fmt: skip
+        self._lanes = 1 if emulator.device == "cpu" else LANES
+
+    def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        """Restore slot slots[i] into each env i with mask[i], picture included.
+
+        mask (num_envs,) bool, slots (num_envs,) int32, both on the device; slots must be in 0..size-1. No host
+        synchronisation; on CUDA on torch's current stream.
+        """
+        inputs = [*self._arrays, wp.from_torch(mask), wp.from_torch(slots), self._lanes]
+        dim = (self.emulator.num_envs, self._lanes)
+        with self.emulator.on_stream():
+            wp.launch(kernel_restore, dim=dim, inputs=inputs, device=self.emulator.device)
