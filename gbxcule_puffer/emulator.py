@@ -15,30 +15,21 @@ import warp as wp
 from gbxcule_puffer import hardware as hw
 from gbxcule_puffer import isa
 from gbxcule_puffer.cartridge import Cartridge, load_cartridge
-from gbxcule_puffer.codegen import interpreter
-from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
+from gbxcule_puffer.codegen import descriptors, interpreter
+from gbxcule_puffer.device import resolve_device, start_warp
+from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.snapshot import Snapshot
 from gbxcule_puffer.state import INDEX, NUM_FIELDS, Machine, row_size
 
 PIXEL_STEPS = {"half": 2, "full": 1}
+WARP_SIZE = 32
+BLOCK_DIM = 128
 
 
-def resolve_device(device: str) -> str:
-    """`cpu`, `cuda` or `cuda:N` -> the device's full name.
-
-    Raises: DeviceError where it does not exist on this machine.
-    """
-    name = torch.device(device)
-    if name.type == "cpu":
-        return "cpu"
-    if name.type != "cuda":
-        raise DeviceError(f"device {device!r} is not supported; use 'cpu', 'cuda' or 'cuda:N'")
-    if not torch.cuda.is_available() or not wp.is_cuda_available():
-        raise DeviceError(f"device {device!r} needs an NVIDIA GPU and its driver, and none is usable; use 'cpu'")
-    index = name.index if name.index is not None else torch.cuda.current_device()
-    if index >= torch.cuda.device_count():
-        raise DeviceError(f"device {device!r} does not exist; this machine has {torch.cuda.device_count()} GPU(s)")
-    return f"cuda:{index}"
+def lanes_per_warp(num_envs: int) -> int:
+    """Lanes of a warp that hold an env: fewer where the GPU has warps to spare, since diverged lanes wait for each
+    other. Measured on an H200 (docs/performance.md); never changes a result."""
+    return 8 if num_envs <= 8_192 else 16 if num_envs <= 32_768 else 32
 
 
 def usable_cores() -> int:
@@ -53,7 +44,8 @@ class Emulator:
 
     Args: rom: a path or the image's bytes; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every second pixel
     (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU threads, all
-    usable cores by default.
+    usable cores by default; kernel: 'interpreter' or 'datapath', the faster one for the device by default. Neither
+    num_threads nor kernel changes any result.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -67,6 +59,7 @@ class Emulator:
         frames_per_step: int = 24,
         release_after_frames: int = 8,
         num_threads: int | None = None,
+        kernel: str | None = None,
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs is {num_envs}; it must be at least 1")
@@ -77,14 +70,17 @@ class Emulator:
                 f"frames_per_step {frames_per_step} and release_after_frames {release_after_frames} must satisfy "
                 "1 <= release_after_frames <= frames_per_step <= 20000"
             )
-        wp.init()
+        start_warp()
         self.cartridge: Cartridge = load_cartridge(rom)
         self.num_envs, self.device = num_envs, resolve_device(device)
         self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
         self.pixel_step = PIXEL_STEPS[screen]
+        self.kernel = kernel or ("interpreter" if self.device == "cpu" else "datapath")
+        if self.kernel not in ("interpreter", "datapath"):
+            raise ConfigError(f"kernel is {kernel!r}; it must be 'interpreter' or 'datapath'")
         self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
-        self._kernel = interpreter.module().kernel_step
+        self._kernel = interpreter.module(self.kernel).kernel_step
         cores = usable_cores() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -136,6 +132,9 @@ class Emulator:
         self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
         machine = Machine()
         machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)
+        if self.kernel == "datapath":
+            table = torch.from_numpy(descriptors.rom_table(cartridge.data)).to(device)
+            machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
         machine.op_length = wp.from_torch(self._op_length)
         machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
         machine.screen = wp.from_torch(self._screen)
@@ -154,9 +153,9 @@ class Emulator:
         """Run `frames` frames of all envs with the buttons of self._buttons."""
         key = (frames, release_after)
         if self.device != "cpu":
-            inputs = [self.machine, wp.from_torch(self._buttons), 0, frames, release_after]
+            inputs, dim = self._arguments(0, self.num_envs, frames, release_after)
             with self.on_stream():
-                wp.launch(self._kernel, dim=self.num_envs, inputs=inputs, device=self.device, block_dim=128)
+                wp.launch(self._kernel, dim=dim, inputs=inputs, device=self.device, block_dim=BLOCK_DIM)
             return
         if key not in self._commands:
             self._commands[key] = self._record(frames, release_after)
@@ -169,12 +168,19 @@ class Emulator:
     def _record(self, frames: int, release_after: int) -> list[wp.Launch]:
         """One launch for each thread, over its share of the envs."""
         bounds = np.linspace(0, self.num_envs, self._threads + 1).astype(int)
-        buttons = wp.from_torch(self._buttons)
         commands = []
         for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
-            inputs = [self.machine, buttons, int(begin), frames, release_after]
-            commands.append(wp.launch(self._kernel, dim=int(end - begin), inputs=inputs, device="cpu", record_cmd=True))
+            inputs, dim = self._arguments(int(begin), int(end - begin), frames, release_after)
+            commands.append(wp.launch(self._kernel, dim=dim, inputs=inputs, device="cpu", record_cmd=True))
         return commands
+
+    def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:
+        """The step kernel's inputs and number of threads for `count` envs."""
+        inputs: list[object] = [self.machine, wp.from_torch(self._buttons), first_env, frames, release_after]
+        if self.kernel == "interpreter":
+            return inputs, count
+        lanes = WARP_SIZE if self.device == "cpu" else lanes_per_warp(self.num_envs)
+        return [*inputs, lanes], count if self.device == "cpu" else -(-count // lanes) * WARP_SIZE
 
     def reset(self) -> None:
         """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM."""

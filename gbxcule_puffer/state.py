@@ -160,6 +160,7 @@ Machine = _struct(
     {
         "rom": wp.array(dtype=wp.uint8),
         "code": wp.array(dtype=wp.int32),
+        "descriptors": wp.array(dtype=wp.vec4i),
         "op_length": wp.array(dtype=wp.uint8),
         "memory": wp.array2d(dtype=wp.uint8),
         "state": wp.array2d(dtype=wp.int32),
@@ -171,7 +172,8 @@ Machine = _struct(
         "pixel_step": wp.int32,
     },
 )
-"""Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index), memory (num_envs, row), state (fields,
+"""Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index), descriptors (of the
+ROM, for the data path), memory (num_envs, row), state (fields,
 num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step); sizes and kinds of the cartridge."""
 
 

@@ -16,10 +16,12 @@ from types import ModuleType
 
 import warp as wp
 
+from gbxcule_puffer.device import start_warp
+
 
 def directory() -> Path:
     """The folder of generated modules, inside Warp's own cache folder (WARP_CACHE_PATH moves both)."""
-    wp.init()
+    start_warp()
     return Path(wp.config.kernel_cache_dir) / "gbxcule_puffer"
 
 

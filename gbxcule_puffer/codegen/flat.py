@@ -23,7 +23,7 @@ def run_cases(
     r0 (N, 8) uint8 in the order of REGISTERS; sp0, pc0, ime0, nram (N,); addr, values (N, K): the first nram[i]
     columns name memory cells and their contents. Returns r1, sp1, pc1, ime1, ei_delay, v1 (values after), m_cycles.
     """
-    kernel = interpreter.module(flat=True).kernel_execute_one
+    kernel = interpreter.module("flat").kernel_execute_one
     parts = []
     for begin in range(0, len(r0), BATCH):
         part = slice(begin, begin + BATCH)

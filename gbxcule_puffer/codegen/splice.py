@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -128,12 +129,17 @@ def _template(family: str) -> tuple[cst.BaseStatement, ...]:
     return tuple(body[1:])  # type: ignore[arg-type]
 
 
+def _is_condition(node: cst.BaseStatement) -> TypeGuard[cst.If]:
+    """Whether a statement is `if COND:`; a template's other tests stay as they are."""
+    return isinstance(node, cst.If) and isinstance(node.test, cst.Name) and node.test.value == "COND"
+
+
 def splice(instruction: Instruction) -> list[cst.BaseStatement]:
     """The statements of one instruction: PC, the filled template, T-cycles."""
     filler = _Filler(instruction)
     statements: list[cst.BaseStatement] = [cst.parse_statement(f"c.pc = (c.pc + {instruction.length}) & 0xFFFF")]
     for node in _template(instruction.family):
-        if isinstance(node, cst.If) and "cond" not in instruction.operands:  # no condition: only the body
+        if _is_condition(node) and "cond" not in instruction.operands:  # no condition: only the body
             parts = node.body.body
         else:
             parts = (node,)

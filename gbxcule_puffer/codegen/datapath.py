@@ -1,0 +1,185 @@
+"""The CUDA data path: one read, one ALU and one write for every common instruction, driven by a descriptor table.
+
+Lanes that execute different instructions share this code; only what is rare branches. An instruction that is rare, or
+whose access is not plain memory (registers, cartridge RAM, writes to ROM, echo), is left untouched and handed to the
+interpreter, so that both are exact by construction. codegen/descriptors.py documents the descriptor's bits.
+"""
+
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.codegen import descriptors as ds
+from gbxcule_puffer.hw import native
+from gbxcule_puffer.state import Cpu, Machine
+
+FLAG_C = wp.constant(1 << 23)
+FLAG_NZ = wp.constant(1 << 27)
+FLAG_ONE = wp.constant(1 << 24)
+TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.STACK | ds.JUMP | ds.RETURN)
+BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
+
+
+@wp.struct
+class Fast:
+    """What the hot loop keeps in registers: packed registers, the next descriptor, addresses of the env's memory."""
+
+    lo: wp.int32
+    hi: wp.int32
+    flags: wp.int32
+    sp: wp.int32
+    pc: wp.int32
+    now: wp.int32
+    previous: wp.int32
+    next_event: wp.int32
+    executed: wp.int32
+    low: wp.int32  # table index of address 0000
+    high: wp.int32  # table index of address 4000, minus 4000h
+    rom_high: wp.int32
+    io_from: wp.int32  # first address from FF80 up that is not plain
+    d0: wp.int32
+    d1: wp.int32
+    d2: wp.int32
+    d3: wp.int32
+    table: wp.uint64
+    rom: wp.uint64
+    row: wp.uint64
+
+
+@wp.func
+def fetch(r: wp.ref[Fast]):
+    """The descriptor of the instruction at PC."""
+    base = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.high, r.low)
+    d = native.load_descriptor(r.table, base + wp.min(r.pc, hw.VRAM))
+    r.d0 = d[0]
+    r.d1 = d[1]
+    r.d2 = d[2]
+    r.d3 = d[3]
+
+
+@wp.func
+def unpack_flags(flags: int) -> int:
+    """The flag word as the register F."""
+    zero = wp.where((flags & FLAG_NZ) == 0, hw.FLAG_Z, 0)
+    return zero | ((flags >> 14) & 0x60) | ((flags >> 19) & 0x10)
+
+
+@wp.func
+def pack_flags(f: int) -> int:
+    """The register F as a flag word."""
+    nonzero = wp.where((f & hw.FLAG_Z) == 0, FLAG_NZ, 0)
+    return nonzero | ((f & 0x60) << 14) | ((f & 0x10) << 19) | FLAG_ONE
+
+
+@wp.func
+def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Registers from the interpreter's struct."""
+    r.lo = c.c | (c.b << 8) | (c.e << 16) | (c.d << 24)
+    r.hi = c.l | (c.h << 8) | (c.a << 16)
+    r.flags = pack_flags(c.f)
+    r.sp = c.sp
+    r.pc = c.pc
+    r.now = c.now
+    r.previous = c.previous
+    r.next_event = c.next_event
+    r.rom_high = c.rom_high
+    r.low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
+    bank = (c.rom_high >> 14) + 1
+    r.high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
+    r.io_from = wp.where(c.dma_active == 0, hw.IE - 1, hw.HRAM)
+    fetch(r)
+    if c.ei_delay != 0:  # the interpreter counts EI's delay
+        r.d3 = r.d3 | ds.RARE
+
+
+@wp.func
+def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Registers into the interpreter's struct."""
+    c.c = r.lo & 0xFF
+    c.b = (r.lo >> 8) & 0xFF
+    c.e = (r.lo >> 16) & 0xFF
+    c.d = (r.lo >> 24) & 0xFF
+    c.l = r.hi & 0xFF
+    c.h = (r.hi >> 8) & 0xFF
+    c.a = (r.hi >> 16) & 0xFF
+    c.f = unpack_flags(r.flags)
+    c.sp = r.sp
+    c.pc = r.pc
+    c.now = r.now
+    c.previous = r.previous
+    c.next_event = r.next_event
+
+
+@wp.func
+def is_plain(r: wp.ref[Fast], d3: int, address: int) -> bool:
+    """Whether an access is to memory without side effects and locks: ROM (read), VRAM, WRAM, HRAM."""
+    write = d3 & ds.WRITE
+    word_end = address + ((d3 >> 7) & 1)
+    rom = address < hw.VRAM and write == 0 and ((address & 0x3FFF) != 0x3FFF or (d3 & ds.WORD) == 0)
+    vram = address >= hw.VRAM and word_end < hw.CART_RAM and (d3 & ds.LOOKAHEAD) == 0
+    wram = address >= hw.WRAM and word_end < hw.ECHO
+    hram = address >= hw.HRAM and word_end <= r.io_from
+    return rom or vram or wram or hram
+
+
+@wp.func
+def execute(r: wp.ref[Fast]):
+    """One common instruction, and the fetch of the next. If its access is not plain, mark it RARE and do nothing."""
+    d0 = r.d0
+    d1 = r.d1
+    d2 = r.d2
+    add = native.shift_left(r.d3, 5) >> 30
+    fails = ((r.flags ^ native.shift_left(d0, 8)) & d0) & (FLAG_C | FLAG_NZ)
+    d3 = wp.where(fails != 0, r.d3 & ~TAKEN_ONLY, r.d3)
+    imm = d2 & 0xFFFF
+    next_pc = r.pc + ((d3 >> 30) & 3)
+    accesses = d3 & (ds.READ | ds.WRITE)
+    # Operands
+    x = native.permute(r.lo, r.hi, d0)
+    y0 = native.permute(r.lo, r.hi, d0 >> 16) + wp.where((d3 & ds.X_IMM) != 0, 0, imm)
+    x = wp.where((d3 & ds.X_SP) != 0, r.sp, x)
+    x = wp.where((d3 & ds.X_IMM) != 0, imm, x)
+    sp = wp.where((d3 & ds.STACK) != 0, (r.sp + 2 * add) & 0xFFFF, r.sp)
+    address = wp.where((d3 & ds.STACK) != 0, wp.where(add < 0, sp, r.sp), y0)
+    y = wp.where(accesses != 0, wp.where((d3 & ds.JUMP) != 0, next_pc, 0), y0)
+    if accesses != 0 and not is_plain(r, d3, address):
+        r.d3 = r.d3 | ds.RARE
+    else:
+        in_rom = address < hw.VRAM
+        base = wp.where(in_rom, r.rom, r.row)
+        offset = wp.where(in_rom, wp.where(address >= hw.ROM_BANK_SIZE, address + r.rom_high, address), address)
+        if (d3 & ds.READ) != 0:
+            y = native.load_byte(base, offset)
+            if (d3 & ds.WORD) != 0:
+                y = y | (native.load_byte(base, offset + 1) << 8)
+        pc = wp.where((d3 & ds.JUMP) != 0, y0, next_pc)
+        pc = wp.where((d3 & ds.RETURN) != 0, y, pc)
+        t_cycles = ((d2 >> 28) & 15) * 4 - wp.where(fails != 0, wp.where((r.d3 & ds.STACK) != 0, 12, 4), 0)
+        r.previous = r.now
+        r.now = r.now + t_cycles
+        r.pc = pc & 0xFFFF
+        r.executed = r.executed + 1
+        fetch(r)
+        # ALU
+        carry_add = wp.where((r.flags & d2 & (ds.ADD_CARRY | ds.ADD_ALWAYS)) != 0, add, 0)
+        result = wp.where((d3 & ds.SUBTRACT) != 0, x - y, x + y) + carry_add
+        result = wp.where((d3 & ds.AND) != 0, x & y, result)
+        result = wp.where((d3 & ds.XOR) != 0, x ^ y, result)
+        result = wp.where((d3 & ds.OR) != 0, x | y, result)
+        carries = native.shift_left(x ^ y ^ result, d3)
+        carries = wp.where((d3 & ds.SHIFT_LEFT) != 0, carries & FLAG_C, carries)
+        if (d3 & ds.SHIFT_RIGHT) != 0:
+            result = (native.permute(y, r.flags, d0) >> 1) & 0x7FFFFFFF
+            carries = native.shift_left(y, 23)
+        nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ, 0)
+        changed = (carries & (FLAG_C | ds.MASK_H)) | nonzero | (d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
+        r.flags = (d3 & changed) | (~d3 & r.flags)
+        # Write back
+        if (d3 & ds.ADJUST_HL) != 0:
+            r.hi = native.permute(r.hi, r.hi + add, 0x3254)
+        r.lo = native.permute(r.lo, result, d1)
+        r.hi = native.permute(r.hi, result, d1 >> 16)
+        r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, sp)
+        if (d3 & ds.WRITE) != 0:
+            native.store_byte(base, offset, result)
+            if (d3 & ds.WORD) != 0:
+                native.store_byte(base, offset + 1, result >> 8)

@@ -1,0 +1,104 @@
+"""Machine instructions that Warp has no name for, each with a plain version for the CPU.
+
+Addresses are uint64 pointers, so that an access costs one add and no strides.
+"""
+
+import warp as wp
+
+_PERMUTE = """
+#if defined(__CUDA_ARCH__)
+    unsigned r;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector));
+    return (int)r;
+#else
+    unsigned long long bytes = ((unsigned long long)(unsigned)b << 32) | (unsigned)a;
+    unsigned r = 0;
+    for (int i = 0; i < 4; ++i) {
+        unsigned nibble = (unsigned)selector >> (4 * i);
+        unsigned byte = (unsigned)(bytes >> (8 * (nibble & 7))) & 0xFF;
+        if (nibble & 8) byte = (byte & 0x80) ? 0xFF : 0;
+        r |= byte << (8 * i);
+    }
+    return (int)r;
+#endif
+"""
+
+_SHIFT_LEFT = """
+#if defined(__CUDA_ARCH__)
+    return (int)__funnelshift_l(0u, (unsigned)value, (unsigned)count);
+#else
+    return (int)((unsigned)value << (count & 31));
+#endif
+"""
+
+_ANY_LANE = """
+#if defined(__CUDA_ARCH__)
+    return __any_sync(__activemask(), flag);
+#else
+    return flag;
+#endif
+"""
+
+_LOAD_DESCRIPTOR = """
+#if defined(__CUDA_ARCH__)
+    int4 d = __ldg((const int4*)table + index);
+    return wp::vec_t<4, int>(d.x, d.y, d.z, d.w);
+#else
+    const int* d = (const int*)table + 4 * index;
+    return wp::vec_t<4, int>(d[0], d[1], d[2], d[3]);
+#endif
+"""
+
+
+@wp.func_native(_PERMUTE)
+def permute(a: int, b: int, selector: int) -> int:
+    """PRMT: byte i of the result is byte selector[i] of b:a; selectors 8 to F replicate that byte's sign bit."""
+    ...
+
+
+@wp.func_native(_SHIFT_LEFT)
+def shift_left(value: int, count: int) -> int:
+    """value << (count & 31)."""
+    ...
+
+
+@wp.func_native(_ANY_LANE)
+def any_lane(flag: int) -> int:
+    """1 if `flag` is set in any active lane of the warp."""
+    ...
+
+
+@wp.func_native("return (unsigned long long)array.data;")
+def address_of_words(array: wp.array(dtype=wp.vec4i)) -> wp.uint64:
+    """Address of a descriptor table."""
+    ...
+
+
+@wp.func_native("return (unsigned long long)array.data;")
+def address_of_bytes(array: wp.array(dtype=wp.uint8)) -> wp.uint64:
+    """Address of an array of bytes."""
+    ...
+
+
+@wp.func_native("return (unsigned long long)array.data + (unsigned long long)row * (unsigned)array.strides[0];")
+def address_of_row(array: wp.array2d(dtype=wp.uint8), row: int) -> wp.uint64:
+    """Address of a row of bytes."""
+    ...
+
+
+@wp.func_native("return *((const unsigned char*)base + offset);")
+def load_byte(base: wp.uint64, offset: int) -> int:
+    """The byte at base + offset."""
+    ...
+
+
+@wp.func_native("*((unsigned char*)base + offset) = (unsigned char)value;")
+def store_byte(base: wp.uint64, offset: int, value: int):
+    """Store the low byte of `value` at base + offset."""
+    ...
+
+
+@wp.func_native(_LOAD_DESCRIPTOR)
+def load_descriptor(table: wp.uint64, index: int) -> wp.vec4i:
+    """Entry `index` of a descriptor table, 16 bytes in one read-only load."""
+    ...
