@@ -17,6 +17,7 @@ from gbxcule_puffer import isa
 from gbxcule_puffer.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.codegen import descriptors, interpreter
 from gbxcule_puffer.device import resolve_device, start_warp
+from gbxcule_puffer.hw import picture
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.snapshot import Snapshot
 from gbxcule_puffer.state import INDEX, NUM_FIELDS, Machine, row_size
@@ -141,6 +142,7 @@ class Emulator:
         machine.mapper, machine.rom_banks = cartridge.mapper, cartridge.rom_banks
         machine.ram_banks, machine.has_rtc = cartridge.ram_banks, int(cartridge.has_rtc)
         machine.pixel_step = self.pixel_step
+        machine.draw_later = int(self.device != "cpu" and self.kernel == "datapath")
         self.machine = machine
 
     def on_stream(self) -> AbstractContextManager[object]:
@@ -156,6 +158,11 @@ class Emulator:
             inputs, dim = self._arguments(0, self.num_envs, frames, release_after)
             with self.on_stream():
                 wp.launch(self._kernel, dim=dim, inputs=inputs, device=self.device, block_dim=BLOCK_DIM)
+                if self.machine.draw_later:
+                    rows = self._screen.shape[1]
+                    wp.launch(picture.kernel_draw, (self.num_envs, rows), [self.machine], device=self.device)
+                    inputs[-1] = 1  # resume
+                    wp.launch(self._kernel, dim=dim, inputs=inputs, device=self.device, block_dim=BLOCK_DIM)
             return
         if key not in self._commands:
             self._commands[key] = self._record(frames, release_after)
@@ -180,7 +187,7 @@ class Emulator:
         if self.kernel == "interpreter":
             return inputs, count
         lanes = WARP_SIZE if self.device == "cpu" else lanes_per_warp(self.num_envs)
-        return [*inputs, lanes], count if self.device == "cpu" else -(-count // lanes) * WARP_SIZE
+        return [*inputs, lanes, 0], count if self.device == "cpu" else -(-count // lanes) * WARP_SIZE
 
     def reset(self) -> None:
         """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM."""

@@ -70,6 +70,7 @@ lyc_written_off: 1 if LYC was written while the LCD was off
 stat_line: level of the STAT interrupt line
 mode3_extra: T-cycles by which mode 3 of this line differs from 172
 window_hit: 1 once LY was equal to WY in this frame
+window_first: line at which that was so
 window_line: the window's own line counter, -1 before its first line
 frame_done: 1 from the end of a frame until the step takes notice
 """)
@@ -96,6 +97,15 @@ ram_offset: place of that bank in the memory row, -1 if no such bank exists
 bank1: MBC1's 5-bit and MBC5's 9-bit bank register
 bank2: MBC1's 2-bit bank register
 banking_mode: MBC1's banking mode
+""")
+STEP_FIELDS = _fields("""
+frames_left: frames until the step is over
+release_at: frames left when the buttons are released
+render: 1 in the frame that is drawn
+next_line: first line of that frame that is not drawn yet
+drawing: 1 while the step waits at VBlank for the picture to be drawn
+executed: instructions executed in this step
+now: time in the step while it waits
 """)
 TIME_FIELDS = _fields(
     """
@@ -135,16 +145,13 @@ instructions: instructions executed in the last step
 RTC_TIME_FIELDS = _fields("rtc_last: when the RTC was last brought up to date", hot=False, is_time=True)
 
 FIELDS: list[Field] = [
-    *CPU_FIELDS, *LCD_FIELDS, *TIMER_FIELDS, *OTHER_FIELDS, *TIME_FIELDS, *RTC_FIELDS, *RTC_TIME_FIELDS,
+    *CPU_FIELDS, *LCD_FIELDS, *TIMER_FIELDS, *OTHER_FIELDS, *STEP_FIELDS, *TIME_FIELDS, *RTC_FIELDS, *RTC_TIME_FIELDS,
 ]  # fmt: skip
 INDEX: dict[str, int] = {field.name: index for index, field in enumerate(FIELDS)}
 NUM_FIELDS = len(FIELDS)
 HOT_FIELDS = [field for field in FIELDS if field.hot]
 # What only lives during a step: not part of the state.
-SCRATCH_FIELDS = (
-    "env", "now", "previous", "next_event", "batch_end", "settle_from", "code", "frames_left", "release_at", "render",
-    "executed",
-)  # fmt: skip
+SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "settle_from", "code")
 
 
 def _struct(name: str, members: dict[str, object]):
@@ -170,11 +177,13 @@ Machine = _struct(
         "ram_banks": wp.int32,
         "has_rtc": wp.int32,
         "pixel_step": wp.int32,
+        "draw_later": wp.int32,
     },
 )
 """Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index), descriptors (of the
 ROM, for the data path), memory (num_envs, row), state (fields,
-num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step); sizes and kinds of the cartridge."""
+num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step); sizes and kinds of the cartridge; draw_later: the picture is drawn by
+a kernel of its own while the step waits at VBlank."""
 
 
 def row_size(ram_banks: int) -> int:

@@ -35,6 +35,7 @@ class Fast:
     low: wp.int32  # table index of address 0000
     high: wp.int32  # table index of address 4000, minus 4000h
     rom_high: wp.int32
+    vram_from: wp.int32  # first address of VRAM that is plain
     io_from: wp.int32  # first address from FF80 up that is not plain
     d0: wp.int32
     d1: wp.int32
@@ -85,6 +86,8 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
     bank = (c.rom_high >> 14) + 1
     r.high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
+    is_drawing = c.render != 0 and c.next_line < hw.SCREEN_HEIGHT  # lines have to be drawn before VRAM changes
+    r.vram_from = wp.where(is_drawing, hw.CART_RAM, hw.VRAM)
     r.io_from = wp.where(c.dma_active == 0, hw.IE - 1, hw.HRAM)
     fetch(r)
     if c.ei_delay != 0:  # the interpreter counts EI's delay
@@ -115,7 +118,7 @@ def is_plain(r: wp.ref[Fast], d3: int, address: int) -> bool:
     write = d3 & ds.WRITE
     word_end = address + ((d3 >> 7) & 1)
     rom = address < hw.VRAM and write == 0 and ((address & 0x3FFF) != 0x3FFF or (d3 & ds.WORD) == 0)
-    vram = address >= hw.VRAM and word_end < hw.CART_RAM and (d3 & ds.LOOKAHEAD) == 0
+    vram = address >= r.vram_from and word_end < hw.CART_RAM and (d3 & ds.LOOKAHEAD) == 0
     wram = address >= hw.WRAM and word_end < hw.ECHO
     hram = address >= hw.HRAM and word_end <= r.io_from
     return rom or vram or wram or hram

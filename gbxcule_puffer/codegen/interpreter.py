@@ -130,6 +130,8 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
             interrupts.end_batch(m, c)
             if c.frame_done != 0 or c.locked != 0:
                 running = schedule.end_frame(c)
+            if c.drawing != 0:
+                running = 0
             if running == 1:
                 interrupts.begin_batch(m, c)
     else:
@@ -169,19 +171,26 @@ def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.kernel(enable_backward=False)
 def kernel_step(
-    machine: Machine, buttons: wp.array(dtype=wp.uint8), first_env: int, frames: int, release_after: int, lanes: int
+    machine: Machine, buttons: wp.array(dtype=wp.uint8), first_env: int, frames: int, release_after: int, lanes: int,
+    resume: int,
 ):
-    """One step of each env with `lanes` of a warp's 32 lanes in use."""
+    """One step of each env with `lanes` of a warp's 32 lanes in use. With draw_later it waits at the VBlank of the
+    frame that is drawn; a second launch with `resume` goes on from there."""
     thread = wp.tid()
     m = machine
     c = Cpu()
     c.env = first_env + (thread >> 5) * lanes + (thread & 31)
     if (thread & 31) < lanes and c.env < buttons.shape[0]:
         load(m, c)
-        if c.locked == 0:
-            schedule.begin_step(c, int(buttons[c.env]), frames, release_after)
+        if c.locked == 0 and resume == c.drawing:
+            if resume != 0:
+                ppu.end_drawing(c)
+                c.previous = c.now
+            else:
+                schedule.begin_step(c, int(buttons[c.env]), frames, release_after)
             run_datapath(m, c)
-            schedule.end_step(m, c)
+            if c.drawing == 0:
+                schedule.end_step(m, c)
             store(m, c)
 '''
 
@@ -214,7 +223,7 @@ def source(kind: str = "interpreter") -> str:
     elif kind == "datapath":
         parts[0] += "from gbxcule_puffer import hardware as hw\n"
         parts[0] += "from gbxcule_puffer.codegen import datapath, descriptors\n"
-        parts[0] += "from gbxcule_puffer.hw import native\n"
+        parts[0] += "from gbxcule_puffer.hw import native, ppu\n"
         parts[0] += f"\nVOTE_INTERVAL = wp.constant({VOTE_INTERVAL})\n"
     parts += [_group(first) for first in range(0, 0x200, GROUP_SIZE)]
     parts += [_dispatch(), _copy_state(), main]

@@ -74,7 +74,8 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
 @wp.func
 def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
     """FE00-FE9F: lost while an OAM DMA is under way and, for an access with lookahead, in modes 2 and 3."""
-    ppu.settle(m, c)  # sprites decide the length of lines that are over
+    ppu.settle(m, c)  # sprites decide the length and the picture of lines that are over
+    ppu.draw_pending(m, c)
     if lookahead != 0:
         ppu.advance(m, c, t + lookahead)
         if (c.lcdc & hw.LCDC_ENABLE) != 0:
@@ -150,4 +151,7 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, 
             ppu.advance(m, c, t + lookahead)
             if (c.lcdc & hw.LCDC_ENABLE) != 0 and (c.stat & hw.STAT_MODE) == 3:
                 return
+        if c.render != 0 and c.next_line < hw.SCREEN_HEIGHT:
+            ppu.settle(m, c)
+            ppu.draw_pending(m, c)
         m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value)

@@ -21,8 +21,9 @@ def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     serial.advance(c, c.now)
     if c.tima_reload != 0 or c.now >= c.timer_next:
         timer.advance(c, c.now)
+    if c.lcd_target <= c.now and c.lcd_last != c.now:
+        ppu.settle_changes(m, c)
     c.settle_from = c.now
-    ppu.settle(m, c)
 
 
 @wp.func
@@ -59,12 +60,16 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
     other = wp.min(c.timer_next, c.serial_end)
     lcd = c.lcd_target
-    is_quiet = c.dma_active == 0 and c.tima_reload == 0 and c.ei_delay == 0
+    pending = c.interrupt_flag & c.interrupt_enable & 0x1F
+    # An OAM DMA copies when it is looked at. In VBlank no line needs OAM, and code in HRAM looks at each fetch.
+    is_dma_quiet = c.dma_active == 0 or (c.ly >= hw.SCREEN_HEIGHT and c.pc >= hw.HRAM)
+    is_quiet = is_dma_quiet and c.tima_reload == 0 and c.ei_delay == 0 and (pending == 0 or c.ime == 0)
     if is_quiet and (c.halted == 0 or other == hw.NEVER):
         lcd = ppu.next_event(c)
     c.batch_end = wp.max(wp.min(other, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
     c.next_event = c.batch_end
-    pending = c.interrupt_flag & c.interrupt_enable & 0x1F
+    if lcd == c.lcd_target:  # exact: the LCD changes when it is looked at, and at the end
+        c.settle_from = c.batch_end
     if pending != 0 and c.ei_delay == 0:
         if c.halted != 0 and c.halted_after_ei == 0:
             c.pc = (c.pc + 1) & 0xFFFF

@@ -6,7 +6,7 @@ As in PyBoy, bytes are copied when the transfer is looked at: after each batch a
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import memory
+from gbxcule_puffer.hw import memory, ppu
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -28,6 +28,8 @@ def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int, lookahead: int, due_t: i
     page = c.dma_source
     if page >= 0xFE:
         page = page - 0x20
+    if c.dma_index < due:
+        ppu.draw_pending(m, c)
     while c.dma_index < due:
         value = memory.read(m, c, (page << 8) | c.dma_index, t, lookahead)
         m.memory[c.env, hw.OAM - hw.ROW_BASE + c.dma_index] = wp.uint8(value)

@@ -94,6 +94,49 @@ def mode3_extra(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 
 
 @wp.func
+def begin_lines(c: wp.ref[Cpu]):
+    """Line 0 begins."""
+    c.next_line = 0
+    c.window_first = 0
+    c.window_hit = wp.where(c.wy == 0, 1, 0)
+
+
+@wp.func(inline=False)
+def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
+    """Draw the lines from next_line to `end`, whose registers and memory are still those of now."""
+    for line in range(c.next_line, end):
+        if line % m.pixel_step == 0:
+            render.draw_line(m, c, line)
+    c.window_line = render.window_row(c, end - 1)
+    if end == hw.SCREEN_HEIGHT:
+        c.window_line = -1
+    c.next_line = end
+
+
+@wp.func
+def end_drawing(c: wp.ref[Cpu]):
+    """The picture has been drawn while the step waited at VBlank."""
+    c.drawing = 0
+    c.next_line = hw.SCREEN_HEIGHT
+    c.window_line = -1
+    c.window_hit = 0
+
+
+@wp.func
+def draw_pending(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Draw all lines whose mode 3 is over, before what they show changes. PyBoy draws a line when its mode 3 ends."""
+    if c.render != 0:
+        end = c.ly
+        if c.ly < hw.SCREEN_HEIGHT and (c.stat & hw.STAT_MODE) == 0 and c.lcd_transition != START_MODE2:
+            end = c.ly + 1
+        if (c.lcdc & hw.LCDC_ENABLE) == 0 or c.lcd_restart != 0 or c.lcd_next_mode == 3:
+            end = wp.min(end, c.ly)
+        end = wp.min(end, hw.SCREEN_HEIGHT)
+        if end > c.next_line:
+            draw_lines(m, c, end)
+
+
+@wp.func
 def restart(c: wp.ref[Cpu], t: int):
     """First line after switching on: mode 0 for 76 T-cycles, then mode 3. The frame before ends here."""
     c.lcd_restart = 0
@@ -104,7 +147,7 @@ def restart(c: wp.ref[Cpu], t: int):
     c.lcd_next_mode = 3
     c.lcd_transition = CHANGE_MODE
     set_mode(c, 0)
-    c.window_hit = wp.where(c.wy == 0, 1, 0)
+    begin_lines(c)
     compare_lyc(c)
 
 
@@ -122,13 +165,13 @@ def end_frame(c: wp.ref[Cpu]):
         c.lcd_next_mode = 3
         c.lcd_transition = CHANGE_MODE
         set_mode(c, 2)
-        c.window_hit = wp.where(c.wy == 0, 1, 0)
+        begin_lines(c)
         compare_lyc(c)
 
 
 @wp.func
-def enter_hblank(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Mode 3 is over: the line is drawn with the registers and memory of this moment."""
+def enter_hblank(c: wp.ref[Cpu]):
+    """Mode 3 is over."""
     c.lcd_next_mode = 2
     c.lcd_transition = ADVANCE_LY
     length = 200 - c.mode3_extra
@@ -138,8 +181,6 @@ def enter_hblank(m: wp.ref[Machine], c: wp.ref[Cpu]):
         if c.lcd_first_frame == 0:
             length = length + 4
     c.lcd_target = c.lcd_target + length
-    if c.render != 0:
-        render.draw_line(m, c)
 
 
 @wp.func
@@ -154,7 +195,11 @@ def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu]):
         if (c.stat & hw.STAT_MODE2_INT) != 0 and c.stat_line == 0:
             c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
         c.interrupt_flag = c.interrupt_flag | hw.INT_VBLANK
-        c.window_hit = 0
+        if m.draw_later != 0 and c.render != 0 and c.lcd_first_frame == 0:
+            c.drawing = 1
+        else:
+            draw_pending(m, c)
+            c.window_hit = 0
         if c.lcd_first_frame != 0:
             render.blank(m, c)
 
@@ -188,8 +233,9 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
         c.lcd_target = c.lcd_target + 80
         c.lcd_next_mode = 3
         c.lcd_transition = CHANGE_MODE
-        if c.wy == c.ly:
+        if c.wy == c.ly and c.window_hit == 0:
             c.window_hit = 1
+            c.window_first = c.ly
     else:
         set_mode(c, c.lcd_next_mode)
         if c.lcd_next_mode == 3:
@@ -197,7 +243,7 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
             c.lcd_target = c.lcd_target + 172 + c.mode3_extra
             c.lcd_next_mode = 0
         elif c.lcd_next_mode == 0:
-            enter_hblank(m, c)
+            enter_hblank(c)
         else:
             enter_vblank_line(m, c)
 
@@ -213,8 +259,9 @@ def skip_lines(c: wp.ref[Cpu]):
         begun = c.ly + 1  # first line whose mode 2 begins on the way
         if c.lcd_transition == START_MODE2:
             begun = c.ly
-        if c.ly < hw.SCREEN_HEIGHT and c.wy >= begun and c.wy < begun + lines:
+        if c.ly < hw.SCREEN_HEIGHT and c.window_hit == 0 and c.wy >= begun and c.wy < begun + lines:
             c.window_hit = 1
+            c.window_first = c.wy
         c.ly = c.ly + lines
         c.lcd_target = c.lcd_target + lines * hw.LINE_T_CYCLES
         compare_lyc(c)
@@ -222,13 +269,14 @@ def skip_lines(c: wp.ref[Cpu]):
 
 @wp.func(inline=False)
 def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """The changes of `settle`: any number that fell due before the last instruction, at most one during it."""
+    """The changes of `settle`: any number that fell due before the last instruction, at most one during it. In a batch
+    whose end was known exactly there is one in all, as PyBoy looks at the LCD once."""
     during = int(0)
     while c.lcd_target <= c.now and during == 0:
-        if c.lcd_target <= c.previous and is_quiet(c) and (c.stat & hw.STAT_MODE) != 3:
-            skip_lines(c)
-        if c.lcd_target > c.previous:
+        if c.settle_from > c.previous or c.lcd_target > c.previous:
             during = 1
+        elif is_quiet(c) and (c.stat & hw.STAT_MODE) != 3:
+            skip_lines(c)
         if c.lcd_target <= c.now:
             change(m, c, c.now)
     c.lcd_last = c.now
@@ -236,17 +284,16 @@ def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def settle(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Bring the LCD up to the instruction that begins now."""
-    if c.lcd_target <= c.now and c.now >= c.settle_from:
+    """Bring the LCD up to the instruction that begins now, unless it already is."""
+    if c.lcd_target <= c.now and c.now >= c.settle_from and c.lcd_last != c.now:
         settle_changes(m, c)
 
 
 @wp.func
 def is_quiet(c: wp.ref[Cpu]) -> bool:
     """Whether only VBlank, the end of the frame and LYC can be noticed unasked."""
-    drawing = c.render != 0 and c.ly < hw.SCREEN_HEIGHT
     special = c.lcd_first_frame != 0 or c.lcd_restart != 0 or (c.stat & STAT_EACH_LINE) != 0
-    return (c.lcdc & hw.LCDC_ENABLE) != 0 and not drawing and not special
+    return (c.lcdc & hw.LCDC_ENABLE) != 0 and not special
 
 
 @wp.func
@@ -333,6 +380,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """An LCD register other than DMA at time `t`; LY is read-only."""
     advance(m, c, t)
+    draw_pending(m, c)
     if address == hw.LCDC:
         write_lcdc(c, value, t)
     elif address == hw.STAT:

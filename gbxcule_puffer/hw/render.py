@@ -1,4 +1,4 @@
-"""Draws one line of the picture from VRAM, OAM and the registers of this moment; every `pixel_step`-th pixel.
+"""Draws a line of the picture from VRAM, OAM and the registers of this moment; every `pixel_step`-th pixel.
 
 While a line is being composed, bit 7 of a pixel marks background colour 0, which a sprite with the priority bit needs.
 """
@@ -39,12 +39,27 @@ def tile_row(m: wp.ref[Machine], c: wp.ref[Cpu], tile_map: int, x: int, y: int) 
 
 
 @wp.func
+def window_shows(c: wp.ref[Cpu], line: int) -> bool:
+    """Whether the window is on a line."""
+    on = (c.lcdc & hw.LCDC_WINDOW_ENABLE) != 0 and c.wx < hw.SCREEN_WIDTH + 7
+    return on and c.window_hit != 0 and line >= c.window_first
+
+
+@wp.func
+def window_row(c: wp.ref[Cpu], line: int) -> int:
+    """The window's row on a line from next_line on: it counts the lines that show the window."""
+    row = c.window_line
+    if window_shows(c, line):
+        row = row + 1 + line - wp.max(c.next_line, c.window_first)
+    return row
+
+
+@wp.func
 def draw_tiles(
-    m: wp.ref[Machine], c: wp.ref[Cpu], tile_map: int, y: int, shift: int, begin: int, end: int
+    m: wp.ref[Machine], c: wp.ref[Cpu], row: int, tile_map: int, y: int, shift: int, begin: int, end: int
 ):
-    """Pixels `begin` to `end` of line LY from row `y` of a tile map; pixel x shows column x + `shift`."""
+    """Pixels `begin` to `end` of screen row `row` from row `y` of a tile map; pixel x shows column x + `shift`."""
     planes = int(0)
-    row = c.ly // m.pixel_step
     last = int(-1)
     x = begin + (begin % m.pixel_step)
     while x < end:
@@ -62,30 +77,30 @@ def draw_tiles(
 
 
 @wp.func
-def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Background and window of line LY."""
+def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
+    """Background and window of a line."""
+    row = line // m.pixel_step
     background = MAP0
     if (c.lcdc & hw.LCDC_BG_MAP) != 0:
         background = MAP1
     left = c.wx - 7
-    if (c.lcdc & hw.LCDC_WINDOW_ENABLE) != 0 and c.window_hit != 0 and left < hw.SCREEN_WIDTH:
+    if window_shows(c, line):
         window = MAP0
         if (c.lcdc & hw.LCDC_WINDOW_MAP) != 0:
             window = MAP1
-        c.window_line = c.window_line + 1
-        draw_tiles(m, c, background, c.ly + c.scy, c.scx, 0, left)
-        draw_tiles(m, c, window, c.window_line, -left, wp.max(left, 0), hw.SCREEN_WIDTH)
+        draw_tiles(m, c, row, background, line + c.scy, c.scx, 0, left)
+        draw_tiles(m, c, row, window, window_row(c, line), -left, wp.max(left, 0), hw.SCREEN_WIDTH)
     elif (c.lcdc & hw.LCDC_BG_ENABLE) != 0:
-        draw_tiles(m, c, background, c.ly + c.scy, c.scx, 0, hw.SCREEN_WIDTH)
+        draw_tiles(m, c, row, background, line + c.scy, c.scx, 0, hw.SCREEN_WIDTH)
     else:  # blank, and not colour 0 for the sprites' priority
         for x in range(hw.SCREEN_WIDTH // m.pixel_step):
-            m.screen[c.env, c.ly // m.pixel_step, x] = wp.uint8(c.bgp & 3)
+            m.screen[c.env, row, x] = wp.uint8(c.bgp & 3)
 
 
 @wp.func
-def draw_sprite(m: wp.ref[Machine], c: wp.ref[Cpu], sprite: int, height: int):
-    """One sprite's 8 pixels on line LY; `sprite` is its place in the memory row."""
-    row = c.ly + 16 - int(m.memory[c.env, sprite])
+def draw_sprite(m: wp.ref[Machine], c: wp.ref[Cpu], line: int, sprite: int, height: int):
+    """One sprite's 8 pixels on a line; `sprite` is its place in the memory row."""
+    row = line + 16 - int(m.memory[c.env, sprite])
     left = int(m.memory[c.env, sprite + 1]) - 8
     tile = int(m.memory[c.env, sprite + 2])
     attributes = int(m.memory[c.env, sprite + 3])
@@ -97,7 +112,7 @@ def draw_sprite(m: wp.ref[Machine], c: wp.ref[Cpu], sprite: int, height: int):
     if (attributes & 0x10) != 0:
         palette = c.obp1
     planes = int(m.memory[c.env, tile * 16 + row * 2]) | (int(m.memory[c.env, tile * 16 + row * 2 + 1]) << 8)
-    y = c.ly // m.pixel_step
+    y = line // m.pixel_step
     for dx in range(8):
         x = left + dx
         if x >= 0 and x < hw.SCREEN_WIDTH and x % m.pixel_step == 0:
@@ -112,7 +127,7 @@ def draw_sprite(m: wp.ref[Machine], c: wp.ref[Cpu], sprite: int, height: int):
 
 
 @wp.func
-def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu]):
+def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
     """The first 10 sprites of the line in OAM order, drawn from high X to low X, for equal X from last to first."""
     height = 8
     if (c.lcdc & hw.LCDC_OBJ_SIZE) != 0:
@@ -120,7 +135,7 @@ def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu]):
     count = int(0)
     end = int(0)
     for index in range(40):
-        row = c.ly + 16 - int(m.memory[c.env, hw.OAM - hw.ROW_BASE + 4 * index])
+        row = line + 16 - int(m.memory[c.env, hw.OAM - hw.ROW_BASE + 4 * index])
         if row >= 0 and row < height and count < 10:
             count = count + 1
             end = index + 1
@@ -129,25 +144,20 @@ def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu]):
         best = int(-1)
         for index in range(end):
             sprite = hw.OAM - hw.ROW_BASE + 4 * index
-            row = c.ly + 16 - int(m.memory[c.env, sprite])
+            row = line + 16 - int(m.memory[c.env, sprite])
             key = (int(m.memory[c.env, sprite + 1]) << 8) | index
             if row >= 0 and row < height and key < above and key > best:
                 best = key
         above = best
-        draw_sprite(m, c, hw.OAM - hw.ROW_BASE + 4 * (best & 0xFF), height)
+        draw_sprite(m, c, line, hw.OAM - hw.ROW_BASE + 4 * (best & 0xFF), height)
 
 
 @wp.func(inline=False)
-def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Line LY into the screen; a line that is not kept still counts for the window."""
-    if c.ly % m.pixel_step == 0:
-        draw_background(m, c)
-        if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
-            draw_sprites(m, c)
-        y = c.ly // m.pixel_step
-        for x in range(hw.SCREEN_WIDTH // m.pixel_step):
-            m.screen[c.env, y, x] = m.screen[c.env, y, x] & wp.uint8(3)
-    elif (c.lcdc & hw.LCDC_WINDOW_ENABLE) != 0 and c.window_hit != 0 and c.wx < hw.SCREEN_WIDTH + 7:
-        c.window_line = c.window_line + 1
-    if c.ly == hw.SCREEN_HEIGHT - 1:
-        c.window_line = -1
+def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
+    """A line that is kept into the screen."""
+    draw_background(m, c, line)
+    if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
+        draw_sprites(m, c, line)
+    y = line // m.pixel_step
+    for x in range(hw.SCREEN_WIDTH // m.pixel_step):
+        m.screen[c.env, y, x] = m.screen[c.env, y, x] & wp.uint8(3)

@@ -18,6 +18,9 @@ def begin_step(c: wp.ref[Cpu], buttons: int, frames: int, release_after: int):
     c.frames_left = frames
     c.release_at = frames - release_after
     c.render = wp.where(frames == 1, 1, 0)
+    c.next_line = 0
+    c.executed = 0
+    c.now = 0
     joypad.hold(c, buttons)
 
 
@@ -28,6 +31,7 @@ def end_frame(c: wp.ref[Cpu]) -> int:
     c.frames_left = c.frames_left - 1
     if c.frames_left == c.release_at:
         joypad.hold(c, 0)
+    c.next_line = 0
     if c.frames_left == 1:
         c.render = 1
     running = 1
@@ -55,6 +59,7 @@ def end_step(m: wp.ref[Machine], c: wp.ref[Cpu]):
     if c.tima_reload == 0 and (c.tac & 4) == 0:
         timer_age = 0
     c.timer_last = -timer_age
+    c.render = 0
     c.timer_next = rebased(c.timer_next, c.now)
     c.div_zero = (c.div_zero - c.now) | ~0xFFFF  # the divider has 16 bits
     c.serial_end = rebased(c.serial_end, c.now)
@@ -66,3 +71,5 @@ def end_step(m: wp.ref[Machine], c: wp.ref[Cpu]):
     m.state[CYCLES_LOW, c.env] = cycles & 0x3FFFFFFF
     m.state[CYCLES_HIGH, c.env] = m.state[CYCLES_HIGH, c.env] + (cycles >> 30)
     m.state[INSTRUCTIONS, c.env] = c.executed
+    c.now = 0
+    c.executed = 0

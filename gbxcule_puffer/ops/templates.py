@@ -187,7 +187,8 @@ def ei():
     """EI: takes effect after the next instruction"""
     if c.ei_delay == 0:
         c.ei_delay = 2
-    c.next_event = c.now  # the next instruction begins a batch of its own, whose end is known exactly
+    if c.settle_from <= c.now and c.dma_active == 0:  # else this batch's end is known exactly
+        c.next_event = c.now
 
 
 def halt():
