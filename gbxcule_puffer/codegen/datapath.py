@@ -35,6 +35,7 @@ class Fast:
     low: wp.int32  # table index of address 0000
     high: wp.int32  # table index of address 4000, minus 4000h
     rom_high: wp.int32
+    lookahead: wp.int32  # LOOKAHEAD while VRAM may be locked, else 0
     vram_from: wp.int32  # first address of VRAM that is plain
     io_from: wp.int32  # first address from FF80 up that is not plain
     d0: wp.int32
@@ -88,6 +89,8 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
     is_drawing = c.render != 0 and c.next_line < hw.SCREEN_HEIGHT  # lines have to be drawn before VRAM changes
     r.vram_from = wp.where(is_drawing, hw.CART_RAM, hw.VRAM)
+    is_unlocked = (c.lcdc & hw.LCDC_ENABLE) == 0 or c.ly >= hw.SCREEN_HEIGHT  # until the next event
+    r.lookahead = wp.where(is_unlocked, 0, ds.LOOKAHEAD)
     r.io_from = wp.where(c.dma_active == 0, hw.IE - 1, hw.HRAM)
     fetch(r)
     if c.ei_delay != 0:  # the interpreter counts EI's delay
@@ -114,14 +117,15 @@ def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
 
 @wp.func
 def is_plain(r: wp.ref[Fast], d3: int, address: int) -> bool:
-    """Whether an access is to memory without side effects and locks: ROM (read), VRAM, WRAM, HRAM."""
+    """Whether an access is to memory without side effects and locks: ROM and P1 (read), VRAM, WRAM, HRAM."""
     write = d3 & ds.WRITE
     word_end = address + ((d3 >> 7) & 1)
     rom = address < hw.VRAM and write == 0 and ((address & 0x3FFF) != 0x3FFF or (d3 & ds.WORD) == 0)
-    vram = address >= r.vram_from and word_end < hw.CART_RAM and (d3 & ds.LOOKAHEAD) == 0
+    vram = address >= r.vram_from and word_end < hw.CART_RAM and (d3 & r.lookahead) == 0
     wram = address >= hw.WRAM and word_end < hw.ECHO
     hram = address >= hw.HRAM and word_end <= r.io_from
-    return rom or vram or wram or hram
+    p1 = address == hw.P1 and write == 0 and (d3 & ds.WORD) == 0
+    return rom or vram or wram or hram or p1
 
 
 @wp.func
@@ -173,6 +177,22 @@ def execute(r: wp.ref[Fast]):
         if (d3 & ds.SHIFT_RIGHT) != 0:
             result = (native.permute(y, r.flags, d0) >> 1) & 0x7FFFFFFF
             carries = native.shift_left(y, 23)
+        kind = (d2 >> ds.KIND_SHIFT) & 7
+        if kind != 0:
+            if kind == ds.KIND_RLC:
+                result = ((y << 1) | (y >> 7)) & 0xFF
+                carries = (y & 0x80) << 16
+            elif kind == ds.KIND_SWAP:
+                result = ((y << 4) | (y >> 4)) & 0xFF
+            elif kind == ds.KIND_SCF:
+                carries = FLAG_C
+            elif kind == ds.KIND_CCF:
+                carries = ~r.flags & FLAG_C
+            elif kind == ds.KIND_PUSH_AF:
+                result = ((r.hi >> 8) & 0xFF00) | unpack_flags(r.flags)
+            else:
+                r.hi = (r.hi & 0xFFFF) | ((y >> 8) << 16)
+                r.flags = pack_flags(y)
         nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ, 0)
         changed = (carries & (FLAG_C | ds.MASK_H)) | nonzero | (d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
         r.flags = (d3 & changed) | (~d3 & r.flags)

@@ -32,6 +32,9 @@ MASK_NZ, SHIFT_LEFT, X_IMM = 1 << 27, 1 << 28, 1 << 29  # X_IMM: X, not Y, takes
 MASK_ALL = MASK_H | MASK_N | MASK_C | MASK_NZ
 # d2: flags forced to 1; add d3's `add` to the sum if carry is set (ADD_CARRY) or always (ADD_ALWAYS)
 SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24, 1 << 27
+# d2 bits 16-18: what the common path does not do, in a branch of its own
+KIND_SHIFT = 16
+KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_PUSH_AF, KIND_POP_AF = range(1, 7)
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
 IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
@@ -40,7 +43,7 @@ BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "a": 6}
 PAIR_SELECTOR = {"bc": 0x7710, "de": 0x7732, "hl": 0x7754}
 NOTHING = 0x7777
 ROTATE_RIGHT_SELECTOR = {"rrc": 0x1100, "rr": 0x11E0, "sra": 0x1180, "srl": 0x1110}
-RARE_FAMILIES = ("daa", "scf", "ccf", "di", "ei", "halt", "reti", "stop")
+RARE_FAMILIES = ("daa", "di", "ei", "halt", "reti", "stop")
 
 BANK_STRIDE = hw.ROM_BANK_SIZE + 1  # each bank ends with one entry that stands for code outside of the ROM
 
@@ -52,7 +55,7 @@ class _Descriptor:
         self.x, self.y = NOTHING, NOTHING
         self.write_lo, self.write_hi = 0x3210, 0x3210
         self.constants, self.flags, self.shift, self.add = 0, 0, SHIFT_NONE, 0
-        self.imm_kind, self.imm = IMM_NONE, 0
+        self.imm_kind, self.imm, self.kind = IMM_NONE, 0, 0
         self.m_cycles, self.length = instruction.m_cycles_taken, instruction.length
 
     def result_to(self, operand: str) -> None:
@@ -78,7 +81,7 @@ class _Descriptor:
         """d0 to d3 without the immediate of a place in the ROM."""
         d0 = self.x | (self.y << 16) | self.selectors_extra
         d1 = self.write_lo | (self.write_hi << 16)
-        d2 = self.imm | self.constants | (self.m_cycles << 28)
+        d2 = self.imm | (self.kind << KIND_SHIFT) | self.constants | (self.m_cycles << 28)
         d3 = self.shift | self.flags | ((self.add & 3) << 25) | (self.length << 30)
         return d0, d1, d2, d3
 
@@ -169,10 +172,17 @@ def _step8(d: _Descriptor, target: str, add: int) -> None:
 def _rotate(d: _Descriptor, operation: str, target: str) -> bool:
     """Rotates and shifts; False for those that the data path does not do."""
     memory = target == "[hl]"
-    if operation in ("rlc", "swap") or (memory and operation in ("rl", "sla")):
+    if memory and operation in ("rl", "sla"):
         return False
     d.flags |= MASK_ALL
     d.y = PAIR_SELECTOR["hl"] if memory else _selector(target)
+    if operation in ("rlc", "swap"):
+        d.kind = KIND_RLC if operation == "rlc" else KIND_SWAP
+        if memory:
+            d.flags |= READ | WRITE
+        else:
+            d.result_to(target)
+        return True
     if operation in ROTATE_RIGHT_SELECTOR:
         d.flags |= SHIFT_RIGHT
         d.x = ROTATE_RIGHT_SELECTOR[operation]
@@ -240,27 +250,27 @@ def _word(d: _Descriptor, family: str, names: list[str]) -> None:
         d.flags |= WRITE | WORD | X_SP
 
 
-def _flow(d: _Descriptor, family: str, instruction: Instruction) -> bool:
-    """Jumps, calls, returns and the stack; False for PUSH AF and POP AF."""
+def _stack(d: _Descriptor, family: str, pair: str) -> None:
+    """PUSH and POP."""
+    d.flags |= STACK | WORD | (WRITE if family == "push" else READ)
+    d.add = -1 if family == "push" else 1
+    if pair == "af":
+        d.kind = KIND_PUSH_AF if family == "push" else KIND_POP_AF
+    elif family == "push":
+        d.x = PAIR_SELECTOR[pair]
+    else:
+        d.result_to(pair)
+
+
+def _flow(d: _Descriptor, family: str, instruction: Instruction) -> None:
+    """Jumps, calls and returns."""
     names = isa.operand_names(instruction.mnemonic)
-    if family in ("push", "pop"):
-        if names[0] == "af":
-            return False
-        if family == "push":
-            d.flags |= STACK | WRITE | WORD
-            d.add = -1
-            d.x = PAIR_SELECTOR[names[0]]
-        else:
-            d.flags |= STACK | READ | WORD
-            d.add = 1
-            d.result_to(names[0])
-        return True
     if "cond" in instruction.operands:
         d.condition(instruction.operands["cond"])
     if family == "ret":
         d.flags |= STACK | READ | WORD | RETURN
         d.add = 1
-        return True
+        return
     d.flags |= JUMP
     if family == "call":
         d.flags |= STACK | WRITE | WORD
@@ -271,7 +281,6 @@ def _flow(d: _Descriptor, family: str, instruction: Instruction) -> bool:
         d.y = PAIR_SELECTOR["hl"]
     else:
         d.imm_kind = IMM_RELATIVE if family == "jump_relative" else IMM_16
-    return True
 
 
 def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
@@ -298,8 +307,13 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
         d.flags |= XOR | MASK_H | MASK_N
         d.constants |= SET_H | SET_N
         d.result_to("a")
-    elif family in ("jump", "jump_relative", "call", "ret", "push", "pop"):
-        done = _flow(d, family, instruction)
+    elif family in ("scf", "ccf"):
+        d.kind = KIND_SCF if family == "scf" else KIND_CCF
+        d.flags |= MASK_H | MASK_N | MASK_C
+    elif family in ("push", "pop"):
+        _stack(d, family, names[0])
+    elif family in ("jump", "jump_relative", "call", "ret"):
+        _flow(d, family, instruction)
     if instruction.opcode in isa.LOOKAHEAD_OPCODES:
         d.flags |= LOOKAHEAD
     if not done:

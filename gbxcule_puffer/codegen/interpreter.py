@@ -141,8 +141,6 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
         c.previous = begin
         interrupts.finish_ei(c)
         c.executed = c.executed + 1
-        if c.locked != 0:
-            running = 0
     return running
 
 

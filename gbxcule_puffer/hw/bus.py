@@ -100,6 +100,7 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
             ppu.write(m, c, address, value, t)
     elif address == hw.P1:
         joypad.write(c, value)
+        m.memory[c.env, hw.P1 - hw.ROW_BASE] = wp.uint8(c.p1)  # where the data path reads it
     elif address == hw.IF:
         c.interrupt_flag = value & 0x1F
     elif address >= hw.DIV and address <= hw.TAC:
@@ -109,8 +110,9 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
         serial.write_data(m, c, value)
     elif address == hw.SC:
         serial.write_control(c, value, t)
-    # A write to LY is dropped before PyBoy marks the batch as ended.
-    if address != hw.LY:
+    # PyBoy ends the batch, but for LY. After these registers nothing could tell.
+    inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
+    if address != hw.LY and not (inert and c.dma_active == 0 and c.tima_reload == 0):
         c.next_event = c.now
 
 

@@ -6,6 +6,8 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.hw import bus, idioms
 from gbxcule_puffer.state import Cpu, Machine
 
+LDH_A_LY_CP = wp.constant(0xFE44F0)
+
 
 @wp.func
 def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
@@ -28,7 +30,11 @@ def fetch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """At 3FFE and 3FFF all bytes come from the end of the bank before the selected one, as in PyBoy."""
     if c.pc < 0x3FFE:
         c.code = m.code[c.rom_low + c.pc]
+        if c.code == LDH_A_LY_CP and c.pc < 0x3FF8:
+            idioms.skip_ly_poll(m, c, m.code[c.rom_low + c.pc + 3])
     elif c.pc < hw.VRAM - 2:
         c.code = m.code[c.rom_high + c.pc]
+        if c.code == LDH_A_LY_CP and c.pc < 0x7FF8:
+            idioms.skip_ly_poll(m, c, m.code[c.rom_high + c.pc + 3])
     else:
         fetch_from_bus(m, c)

@@ -6,6 +6,7 @@ A skip stops before the loop's last iteration and before the next event, so that
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import ppu
 from gbxcule_puffer.ops import arithmetic
 from gbxcule_puffer.state import Cpu, Machine
 
@@ -13,6 +14,8 @@ DEC_A = wp.constant(0x3D)
 DEC_B = wp.constant(0x05)
 DEC_C = wp.constant(0x0D)
 ITERATION_T_CYCLES = wp.constant(16)  # DEC r, JR NZ taken
+POLL_T_CYCLES = wp.constant(32)  # LDH A,[LY], CP n, JR taken
+LY_READ_T = wp.constant(4)  # when LDH reads
 
 
 @wp.func
@@ -41,3 +44,55 @@ def skip_wait_loop(m: wp.ref[Machine], c: wp.ref[Cpu]):
                 c.now = c.now + count * ITERATION_T_CYCLES
                 c.previous = c.now - 12
                 c.executed = c.executed + 2 * count
+
+
+@wp.func
+def ly_at(c: wp.ref[Cpu], t: int) -> int:
+    """LY at time `t` of a frame without surprises (ppu.is_quiet)."""
+    place = t - c.lcd_zero
+    ly = place // hw.LINE_T_CYCLES
+    if ly < hw.SCREEN_HEIGHT - 1 and place - ly * hw.LINE_T_CYCLES >= hw.LINE_T_CYCLES - 4:
+        ly = ly + 1
+    return ly
+
+
+@wp.func
+def time_of_ly(c: wp.ref[Cpu], ly: int) -> int:
+    """When LY becomes `ly`; the end of the frame for values that it does not reach."""
+    t = c.lcd_zero + hw.FRAME_T_CYCLES
+    if ly < hw.SCREEN_HEIGHT:
+        t = c.lcd_zero + ly * hw.LINE_T_CYCLES - 4
+    elif ly <= hw.LAST_LINE:
+        t = c.lcd_zero + ly * hw.LINE_T_CYCLES
+    return t
+
+
+@wp.func
+def skip_ly_poll(m: wp.ref[Machine], c: wp.ref[Cpu], tail: int):
+    """`wait: ldh a,[LY] / cp n / jr cc,wait`; `tail` holds n, the jump's opcode and its offset."""
+    target = tail & 0xFF
+    condition = (tail >> 8) & 0xFF
+    is_loop = (condition & 0xE7) == 0x20 and ((tail >> 16) & 0xFF) == 0xFA
+    if is_loop and c.ei_delay == 0 and c.dma_active == 0 and ppu.is_quiet(c):
+        ly = ly_at(c, c.now + LY_READ_T)
+        until = time_of_ly(c, ly + 1)  # of the first read that may end the loop
+        goes_on = ly == target
+        if condition == 0x20:
+            goes_on = ly != target
+            if target > ly:
+                until = time_of_ly(c, target)
+        elif condition == 0x30:
+            goes_on = ly >= target
+            if target != 0:
+                until = c.lcd_zero + hw.FRAME_T_CYCLES
+        elif condition == 0x38:
+            goes_on = ly < target
+            until = time_of_ly(c, target)
+        reads = (until - 1 - (c.now + LY_READ_T)) // POLL_T_CYCLES + 1
+        count = wp.min(reads, (c.next_event - 1 - c.now) // POLL_T_CYCLES)
+        if goes_on and count > 0:
+            c.a = ly_at(c, c.now + LY_READ_T + (count - 1) * POLL_T_CYCLES)
+            arithmetic.alu_cp(c, target)
+            c.now = c.now + count * POLL_T_CYCLES
+            c.previous = c.now - 12
+            c.executed = c.executed + 3 * count

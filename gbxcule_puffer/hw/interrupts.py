@@ -64,8 +64,11 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     # An OAM DMA copies when it is looked at. In VBlank no line needs OAM, and code in HRAM looks at each fetch.
     is_dma_quiet = c.dma_active == 0 or (c.ly >= hw.SCREEN_HEIGHT and c.pc >= hw.HRAM)
     is_quiet = is_dma_quiet and c.tima_reload == 0 and c.ei_delay == 0 and (pending == 0 or c.ime == 0)
-    if is_quiet and (c.halted == 0 or other == hw.NEVER):
-        lcd = ppu.next_event(c)
+    if is_quiet:
+        if c.halted == 0 or other == hw.NEVER:
+            lcd = ppu.next_event(c)
+        else:
+            lcd = ppu.halt_event(c, other)
     c.batch_end = wp.max(wp.min(other, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
     c.next_event = c.batch_end
     if lcd == c.lcd_target:  # exact: the LCD changes when it is looked at, and at the end

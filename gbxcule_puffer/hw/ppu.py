@@ -313,6 +313,21 @@ def next_event(c: wp.ref[Cpu]) -> int:
 
 
 @wp.func
+def halt_event(c: wp.ref[Cpu], other: int) -> int:
+    """Time of the change to which HALT may jump where another device has an event at time `other`.
+
+    PyBoy's HALT stops at each change of the LCD and never for less than 4 T-cycles, so what lies just before `other`
+    decides when it is seen: jump to the line in which it falls, and go on change by change from there.
+    """
+    event = c.lcd_target
+    if is_quiet(c):
+        line_begin = other - (other - c.lcd_zero) % hw.LINE_T_CYCLES
+        if line_begin > c.lcd_target and line_begin > c.now + hw.T_CYCLES_PER_M_CYCLE:
+            event = wp.min(next_event(c), line_begin)
+    return event
+
+
+@wp.func
 def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
     """Bring the LCD up to time `t` within an instruction: at most one more change, none if it already was."""
     settle(m, c)
