@@ -9,7 +9,7 @@ import warp as wp
 
 from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
-from gbxcule_puffer.hw import native
+from gbxcule_puffer.hw import joypad, native
 from gbxcule_puffer.state import Cpu, Machine
 
 FLAG_C = wp.constant(1 << 23)
@@ -36,6 +36,7 @@ class Fast:
     high: wp.int32  # table index of address 4000, minus 4000h
     rom_high: wp.int32
     lookahead: wp.int32  # LOOKAHEAD while VRAM may be locked, else 0
+    is_idle: wp.int32  # 1 while writes to quiet registers have no further effect
     vram_from: wp.int32  # first address of VRAM that is plain
     io_from: wp.int32  # first address from FF80 up that is not plain
     d0: wp.int32
@@ -91,6 +92,8 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.vram_from = wp.where(is_drawing, hw.CART_RAM, hw.VRAM)
     is_unlocked = (c.lcdc & hw.LCDC_ENABLE) == 0 or c.ly >= hw.SCREEN_HEIGHT  # until the next event
     r.lookahead = wp.where(is_unlocked, 0, ds.LOOKAHEAD)
+    is_idle = is_unlocked and not is_drawing and c.dma_active == 0 and c.tima_reload == 0
+    r.is_idle = wp.where(is_idle, 1, 0)
     r.io_from = wp.where(c.dma_active == 0, hw.IE - 1, hw.HRAM)
     fetch(r)
     if c.ei_delay != 0:  # the interpreter counts EI's delay
@@ -129,7 +132,35 @@ def is_plain(r: wp.ref[Fast], d3: int, address: int) -> bool:
 
 
 @wp.func
-def execute(r: wp.ref[Fast]):
+def is_quiet_register(address: int) -> bool:
+    """Whether a write to a register has no effect but on itself while no line is drawn: P1, SCY, SCX, BGP to WX."""
+    return address == hw.P1 or address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
+
+
+@wp.func(inline=False)
+def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
+    """Store such a register."""
+    if address == hw.P1:
+        joypad.write(c, value)
+        m.memory[c.env, hw.P1 - hw.ROW_BASE] = wp.uint8(c.p1)
+    elif address == hw.SCY:
+        c.scy = value
+    elif address == hw.SCX:
+        c.scx = value
+    elif address == hw.BGP:
+        c.bgp = value
+    elif address == hw.OBP0:
+        c.obp0 = value
+    elif address == hw.OBP1:
+        c.obp1 = value
+    elif address == hw.WY:
+        c.wy = value
+    else:
+        c.wx = value
+
+
+@wp.func
+def execute(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     """One common instruction, and the fetch of the next. If its access is not plain, mark it RARE and do nothing."""
     d0 = r.d0
     d1 = r.d1
@@ -148,7 +179,8 @@ def execute(r: wp.ref[Fast]):
     sp = wp.where((d3 & ds.STACK) != 0, (r.sp + 2 * add) & 0xFFFF, r.sp)
     address = wp.where((d3 & ds.STACK) != 0, wp.where(add < 0, sp, r.sp), y0)
     y = wp.where(accesses != 0, wp.where((d3 & ds.JUMP) != 0, next_pc, 0), y0)
-    if accesses != 0 and not is_plain(r, d3, address):
+    is_io = r.is_idle != 0 and (d3 & (ds.READ | ds.WRITE | ds.WORD)) == ds.WRITE and is_quiet_register(address)
+    if accesses != 0 and not is_io and not is_plain(r, d3, address):
         r.d3 = r.d3 | ds.RARE
     else:
         in_rom = address < hw.VRAM
@@ -190,9 +222,13 @@ def execute(r: wp.ref[Fast]):
                 carries = ~r.flags & FLAG_C
             elif kind == ds.KIND_PUSH_AF:
                 result = ((r.hi >> 8) & 0xFF00) | unpack_flags(r.flags)
-            else:
+            elif kind == ds.KIND_POP_AF:
                 r.hi = (r.hi & 0xFFFF) | ((y >> 8) << 16)
                 r.flags = pack_flags(y)
+            else:  # RETI
+                c.ime = 1
+                if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+                    r.next_event = r.now
         nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ, 0)
         changed = (carries & (FLAG_C | ds.MASK_H)) | nonzero | (d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
         r.flags = (d3 & changed) | (~d3 & r.flags)
@@ -202,7 +238,9 @@ def execute(r: wp.ref[Fast]):
         r.lo = native.permute(r.lo, result, d1)
         r.hi = native.permute(r.hi, result, d1 >> 16)
         r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, sp)
-        if (d3 & ds.WRITE) != 0:
+        if is_io:
+            write_quiet_register(m, c, address, result & 0xFF)
+        elif (d3 & ds.WRITE) != 0:
             native.store_byte(base, offset, result)
             if (d3 & ds.WORD) != 0:
                 native.store_byte(base, offset + 1, result >> 8)

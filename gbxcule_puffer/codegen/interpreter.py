@@ -25,6 +25,7 @@ from gbxcule_puffer.ops import arithmetic
 from gbxcule_puffer.state import Cpu, Machine
 '''
 GROUP_SIZE = 32
+RAM_INSTRUCTIONS = 16  # of code in RAM that a lane executes while the others wait
 VOTE_INTERVAL = 32  # instructions between two looks whether the warp has finished
 
 
@@ -99,8 +100,7 @@ def run(m: wp.ref[Machine], c: wp.ref[Cpu]):
             fetch.fetch(m, c)
             execute(m, c)
             c.previous = begin
-            interrupts.finish_ei(c)
-            c.executed = c.executed + 1
+            interrupts.finish_instruction(c)
         interrupts.end_batch(m, c)
         if c.frame_done != 0 or c.locked != 0:
             running = schedule.end_frame(c)
@@ -123,10 +123,12 @@ def kernel_step(machine: Machine, buttons: wp.array(dtype=wp.uint8), first_env: 
 DATAPATH = '''
 @wp.func(inline=False)
 def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """What the data path leaves: the end of a batch, or one rare instruction; 1 if the step goes on."""
+    """What the data path leaves: the ends of batches, a rare instruction and code in RAM; 1 if the step goes on."""
     running = int(1)
-    if c.now >= c.next_event:
-        while running == 1 and c.now >= c.next_event:
+    count = int(0)
+    while running == 1 and (count == 0 or c.now >= c.next_event or (c.pc >= hw.VRAM and count < RAM_INSTRUCTIONS)):
+        count = count + 1
+        if c.now >= c.next_event:
             interrupts.end_batch(m, c)
             if c.frame_done != 0 or c.locked != 0:
                 running = schedule.end_frame(c)
@@ -134,13 +136,12 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
                 running = 0
             if running == 1:
                 interrupts.begin_batch(m, c)
-    else:
-        begin = c.now
-        fetch.fetch(m, c)
-        execute(m, c)
-        c.previous = begin
-        interrupts.finish_ei(c)
-        c.executed = c.executed + 1
+        else:
+            begin = c.now
+            fetch.fetch(m, c)
+            execute(m, c)
+            c.previous = begin
+            interrupts.finish_instruction(c)
     return running
 
 
@@ -163,7 +164,7 @@ def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu]):
                 running = between(m, c)
                 datapath.from_cpu(m, c, r)
             if running == 1 and r.now < r.next_event and (r.d3 & descriptors.RARE) == 0:
-                datapath.execute(r)
+                datapath.execute(m, c, r)
     c.executed = c.executed + r.executed
 
 
@@ -223,6 +224,7 @@ def source(kind: str = "interpreter") -> str:
         parts[0] += "from gbxcule_puffer.codegen import datapath, descriptors\n"
         parts[0] += "from gbxcule_puffer.hw import native, ppu\n"
         parts[0] += f"\nVOTE_INTERVAL = wp.constant({VOTE_INTERVAL})\n"
+        parts[0] += f"RAM_INSTRUCTIONS = wp.constant({RAM_INSTRUCTIONS})\n"
     parts += [_group(first) for first in range(0, 0x200, GROUP_SIZE)]
     parts += [_dispatch(), _copy_state(), main]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"

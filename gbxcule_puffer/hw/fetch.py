@@ -14,8 +14,6 @@ def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Code outside of the ROM: only the bytes that the instruction has are read, 4 T-cycles apart."""
     if c.pc >= hw.WRAM:
         idioms.skip_wait_loop(m, c)
-    if c.dma_active != 0:
-        c.next_event = c.now  # the batch may outlast the code in HRAM (interrupts.begin_batch)
     first = bus.read(m, c, c.pc, c.now, 0)
     c.code = first
     length = int(m.op_length[first])

@@ -13,7 +13,7 @@ from gbxcule_puffer.hw import bus, oam_dma, ppu, serial, timer
 from gbxcule_puffer.state import Cpu, Machine
 
 
-@wp.func
+@wp.func(inline=False)
 def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Bring all devices up to date."""
     if c.dma_active != 0:
@@ -55,7 +55,7 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     c.next_event = saved_event
 
 
-@wp.func
+@wp.func(inline=False)
 def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
     other = wp.min(c.timer_next, c.serial_end)
@@ -88,8 +88,12 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 
 @wp.func
-def finish_ei(c: wp.ref[Cpu]):
-    """Count EI's delay down after an instruction; an interrupt that is pending ends the batch, else it goes on."""
+def finish_instruction(c: wp.ref[Cpu]):
+    """After an instruction: leaving HRAM during an OAM DMA ends the batch (see begin_batch); EI's delay counts down. An
+    interrupt that is pending when EI takes effect ends the batch, else it goes on."""
+    c.executed = c.executed + 1
+    if c.dma_active != 0 and c.pc < hw.HRAM:
+        c.next_event = c.now
     if c.ei_delay != 0:
         c.ei_delay = c.ei_delay - 1
         if c.ei_delay == 0:
