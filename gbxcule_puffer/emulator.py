@@ -19,8 +19,10 @@ from gbxcule_puffer.codegen import descriptors, interpreter
 from gbxcule_puffer.device import resolve_device, start_warp
 from gbxcule_puffer.hw import picture
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.snapshot import Snapshot
+from gbxcule_puffer.pyboy_state import cartridge_ram
+from gbxcule_puffer.snapshot import Snapshot, address_space
 from gbxcule_puffer.state import INDEX, NUM_FIELDS, Machine, row_size
+from gbxcule_puffer.state_files import save_ram_banks
 
 PIXEL_STEPS = {"half": 2, "full": 1}
 WARP_SIZE = 32
@@ -189,8 +191,19 @@ class Emulator:
         lanes = WARP_SIZE if self.device == "cpu" else lanes_per_warp(self.num_envs)
         return [*inputs, lanes, 0], count if self.device == "cpu" else -(-count // lanes) * WARP_SIZE
 
-    def reset(self) -> None:
-        """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM."""
+    def reset(self, save_ram: bytes | None = None) -> None:
+        """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM.
+
+        save_ram: the content of a .sav or .ram file, in the cartridge from power-on, for this reset only.
+        Raises: StateError where it does not fit the cartridge.
+        """
+        if save_ram is not None:
+            banks = save_ram_banks(save_ram, self.cartridge)
+            self._power_on()
+            self._write_banks(banks, slice(None))
+            self._buttons.zero_()
+            self._launch(1, 1)
+            return
         if self._start is None:
             self._power_on()
             self._launch(1, 1)
@@ -212,6 +225,8 @@ class Emulator:
         for address, value in {**hw.POST_BOOT_MAP, **hw.POST_BOOT_HRAM}.items():
             row[address - hw.ROW_BASE] = value
         self._memory[:, : hw.ROW_SIZE] = torch.from_numpy(row).to(self.device)
+        step = self.pixel_step
+        self._screen[:] = torch.from_numpy(_post_boot_picture()[::step, ::step].copy()).to(self.device)
 
     def step(self, buttons: torch.Tensor) -> None:
         """Hold `buttons` for release_after_frames frames, release them, run to frames_per_step; the last frame is drawn.
@@ -261,11 +276,7 @@ class Emulator:
 
     def check(self, snapshot: Snapshot) -> None:
         """Raises: StateError where a snapshot belongs to another ROM."""
-        if snapshot.rom_sha256 != self.rom_sha256:
-            raise StateError(
-                f"the snapshot is of ROM {snapshot.rom_sha256[:12]}..., this is {self.rom_sha256[:12]}... "
-                f"({self.title}); use the state that was saved with this ROM"
-            )
+        snapshot.check_rom(self.cartridge)
 
     def registers(self, env: int = 0) -> dict[str, int]:
         """All scalar state fields of one env by name (state.py)."""
@@ -280,18 +291,25 @@ class Emulator:
     def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
         """`length` bytes from `address` as the CPU's bus shows them, without side effects; uint8. IO registers come
         from `registers`; here they read 0."""
-        row = self._memory[env].cpu().numpy()
-        fields = self.registers(env)
-        rom = np.frombuffer(self.cartridge.data, np.uint8)
-        view = np.empty(0x10000, np.uint8)
-        view[:0x4000] = rom[fields["rom_low"] :][:0x4000]
-        view[0x4000:0x8000] = rom[fields["rom_high"] + 0x4000 :][:0x4000]
-        view[0x8000:] = row[: hw.ROW_SIZE]
-        offset = fields["ram_offset"]
-        view[0xA000:0xC000] = row[offset : offset + 0x2000] if fields["ram_enabled"] and offset >= 0 else 0xFF
-        view[hw.ECHO : hw.OAM] = view[hw.WRAM : 0xDE00]
-        view[hw.IE] = fields["interrupt_enable"]
+        view = address_space(self.cartridge, self.registers(env), self._memory[env].cpu().numpy())
         return view[address : address + length].copy()
+
+    def save_ram(self, env: int = 0) -> bytes:
+        """All banks of one env's cartridge RAM: the content of a .sav or .ram file."""
+        return cartridge_ram(self._memory[env].cpu().numpy()).tobytes()
+
+    def load_ram(self, data: bytes, env: int | None = None) -> None:
+        """Put the content of a .sav or .ram file into the cartridge of one env, or of all, while the game runs.
+
+        Raises: StateError where it does not fit the cartridge; nothing is changed then.
+        """
+        self._write_banks(save_ram_banks(data, self.cartridge), slice(None) if env is None else slice(env, env + 1))
+
+    def _write_banks(self, banks: np.ndarray, part: slice) -> None:
+        """Store all banks of cartridge RAM in some envs."""
+        values = torch.from_numpy(banks).to(self.device)
+        self._memory[part, hw.CART_RAM - hw.ROW_BASE : hw.WRAM - hw.ROW_BASE] = values[: hw.RAM_BANK_SIZE]
+        self._memory[part, hw.ROW_SIZE :] = values[hw.RAM_BANK_SIZE :]
 
     def write_memory(self, env: int, address: int, data: bytes) -> None:
         """Store bytes in VRAM, WRAM, OAM or HRAM of one env, past all locks."""
@@ -315,6 +333,17 @@ class Emulator:
             ],
             dtype=np.uint64,
         )
+
+
+def _post_boot_picture() -> np.ndarray:
+    """What the boot ROM leaves on the screen, shades, shape (144, 160), uint8."""
+    picture = np.zeros((hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH), np.uint8)
+    for address, tile in hw.POST_BOOT_MAP.items():
+        row, column = divmod(address - hw.VRAM - 0x1800, 32)
+        planes = np.frombuffer(hw.POST_BOOT_TILES[16 * (tile - 1) :][:16], np.uint8).reshape(8, 2)
+        bits = np.unpackbits(planes[:, 0] | planes[:, 1]).reshape(8, 8)
+        picture[8 * row :, 8 * column :][:8, :8] = 3 * bits
+    return picture
 
 
 def _digest(data: bytes) -> int:

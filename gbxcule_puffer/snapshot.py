@@ -7,13 +7,16 @@ import json
 import os
 import tempfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.cartridge import Cartridge
 from gbxcule_puffer.errors import StateError
-from gbxcule_puffer.state import FIELDS
+from gbxcule_puffer.state import FIELDS, INDEX
 
 MAGIC = b"gbxcule-snapshot\n"
 FORMAT_VERSION = 1
@@ -35,6 +38,22 @@ class Snapshot:
         """Envs in the snapshot."""
         return self.state.shape[1]
 
+    def fields(self, env: int = 0) -> dict[str, int]:
+        """All scalar fields of one env by name (state.py)."""
+        return {name: int(self.state[index, env]) for name, index in INDEX.items()}
+
+    def bus(self, cartridge: Cartridge, env: int = 0) -> np.ndarray:
+        """What the CPU's bus shows of one env, shape (65536,), uint8 (address_space)."""
+        return address_space(cartridge, self.fields(env), self.memory[env])
+
+    def check_rom(self, cartridge: Cartridge) -> None:
+        """Raises: StateError where the snapshot belongs to another ROM."""
+        if self.rom_sha256 != cartridge.sha256:
+            raise StateError(
+                f"the snapshot is of ROM {self.rom_sha256[:12]}..., this is {cartridge.sha256[:12]}... "
+                f"({cartridge.title}); use the state that was saved with this ROM"
+            )
+
     def screen_for(self, shape: tuple[int, int]) -> np.ndarray:
         """The screens in another emulator's resolution.
 
@@ -44,7 +63,9 @@ class Snapshot:
             return self.screen
         if self.screen.shape[1:] == (144, 160):
             return np.ascontiguousarray(self.screen[:, ::2, ::2])
-        raise StateError("the snapshot was saved with screen='half' and cannot serve screen='full'; save it with 'full'")
+        raise StateError(
+            "the snapshot was saved with screen='half' and cannot serve screen='full'; save it with 'full'"
+        )
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write atomically: the file is complete or not there."""
@@ -96,3 +117,32 @@ class Snapshot:
             arrays.append(np.frombuffer(raw[offset : offset + size], dtype).reshape(shape).copy())
             offset += size
         return cls(header["rom_sha256"], *arrays)
+
+
+def address_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray:
+    """The 64 KiB that the CPU's bus shows, without side effects and locks, uint8; IO registers (in `fields`) read 0."""
+    rom = np.frombuffer(cartridge.data, np.uint8)
+    view = np.empty(0x10000, np.uint8)
+    view[:0x4000] = rom[fields["rom_low"] :][:0x4000]
+    view[0x4000:0x8000] = rom[fields["rom_high"] + 0x4000 :][:0x4000]
+    view[0x8000:] = row[: hw.ROW_SIZE]
+    view[hw.CART_RAM : hw.WRAM] = _cartridge_space(cartridge, fields, row)
+    view[hw.ECHO : hw.OAM] = view[hw.WRAM : 0xDE00]
+    view[hw.IE] = fields["interrupt_enable"]
+    return view
+
+
+def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray | int:
+    """A000-BFFF as mbc.read_ram shows it: RAM, an RTC register, or FF if disabled."""
+    if not fields["ram_enabled"]:
+        return 0xFF
+    if cartridge.has_rtc and 0x08 <= fields["ram_bank"] <= 0x0C:
+        names = ("seconds", "minutes", "hours", "day_low", "day_high")
+        value = fields[f"rtc_latch_{names[fields['ram_bank'] - 8]}"]
+        is_high = fields["ram_bank"] == 0x0C
+        return value | (fields["rtc_halt"] << 6 | fields["rtc_day_carry"] << 7 if is_high else 0)
+    if cartridge.mapper == hw.MAPPER_MBC2:
+        return np.tile(row[hw.CART_RAM - hw.ROW_BASE :][:0x200], 16) | 0xF0
+    if fields["ram_offset"] < 0:
+        return 0
+    return row[fields["ram_offset"] :][: hw.RAM_BANK_SIZE]

@@ -1,9 +1,11 @@
 """Put a ROM together: code bank, data banks, and a header with its checksums.
 
     python3 fix_header.py --title HOMEWARD --output homeward.gb code.gb bank1.bin bank2.bin
+    python3 fix_header.py --title MBC1 --type 03 --ram 03 --banks 64 --output mbc1_banks.gb code.gb
 
-The code image fills bank 0; every data file fills one further bank. The ROM is padded to a
-power of two. Header fields: Pan Docs, "The Cartridge Header".
+The code image fills bank 0, and bank 1 where it is longer; every data file fills one further
+bank. The ROM is padded to a power of two, or to --banks: then each added bank starts with its
+number, and its number fills every 64th byte too. Header fields: Pan Docs, "The Cartridge Header".
 """
 
 import argparse
@@ -16,12 +18,21 @@ RAM_SIZE_8_KIB = 0x02
 LOGO = bytes.fromhex("ceed6666cc0d000b03730083000c000d0008111f8889000edccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e")
 
 
-def join_banks(code, data_banks):
-    """One ROM image with at least two banks, padded with FF to a power of two."""
+def numbered_bank(number):
+    """A bank that tells which one it is, wherever one looks."""
+    line = bytes((number & 0xFF, number >> 8)) + bytes((number * 7 + place) & 0xFF for place in range(62))
+    return line * (BANK_SIZE // len(line))
+
+
+def join_banks(code, data_banks, least):
+    """One ROM image with at least two banks, padded with FF to a power of two, with numbered banks to `least`."""
     if any(code[BANK_SIZE:]):
-        raise SystemExit("the code does not fit into bank 0")
+        if data_banks:
+            raise SystemExit("the code does not fit into bank 0")
+        data_banks = [code[BANK_SIZE : 2 * BANK_SIZE]]
     banks = [code[:BANK_SIZE].ljust(BANK_SIZE, b"\xff")]
     banks += [data.ljust(BANK_SIZE, b"\xff") for data in data_banks]
+    banks += [numbered_bank(number) for number in range(len(banks), least)]
     count = 2
     while count < len(banks):
         count *= 2
@@ -29,15 +40,17 @@ def join_banks(code, data_banks):
     return bytearray(b"".join(banks))
 
 
-def write_header(rom, title):
+def write_header(rom, title, cartridge_type, ram_size):
     """Fill 0104-014F in place, with both checksums."""
+    if len(title) > 16:
+        raise SystemExit(f"the title {title!r} is longer than 16 characters")
     rom[0x104:0x134] = LOGO
     rom[0x134:0x144] = title.encode("ascii").ljust(16, b"\0")
     rom[0x144:0x146] = b"\0\0"  # licensee: none
     rom[0x146] = 0  # no SGB functions
-    rom[0x147] = CARTRIDGE_TYPE_MBC3_RAM_BATTERY
+    rom[0x147] = cartridge_type
     rom[0x148] = (len(rom) // 0x8000).bit_length() - 1
-    rom[0x149] = RAM_SIZE_8_KIB
+    rom[0x149] = ram_size
     rom[0x14A:0x14D] = b"\x01\0\0"  # outside Japan, no old licensee, version 0
     checksum = 0
     for value in rom[0x134:0x14D]:
@@ -51,11 +64,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--title", required=True)
     parser.add_argument("--output", required=True, type=Path)
+    number = {"type": lambda text: int(text, 16), "metavar": "HEX"}
+    parser.add_argument("--type", default=CARTRIDGE_TYPE_MBC3_RAM_BATTERY, **number)
+    parser.add_argument("--ram", default=RAM_SIZE_8_KIB, **number)
+    parser.add_argument("--banks", default=2, type=int)
     parser.add_argument("code", type=Path)
-    parser.add_argument("banks", type=Path, nargs="*")
+    parser.add_argument("data", type=Path, nargs="*")
     args = parser.parse_args()
-    rom = join_banks(args.code.read_bytes(), [path.read_bytes() for path in args.banks])
-    write_header(rom, args.title)
+    rom = join_banks(args.code.read_bytes(), [path.read_bytes() for path in args.data], args.banks)
+    write_header(rom, args.title, args.type, args.ram)
     args.output.write_bytes(rom)
 
 

@@ -92,7 +92,7 @@ def finish_instruction(c: wp.ref[Cpu]):
     """After an instruction: leaving HRAM during an OAM DMA ends the batch (see begin_batch); EI's delay counts down. An
     interrupt that is pending when EI takes effect ends the batch, else it goes on."""
     c.executed = c.executed + 1
-    if c.dma_active != 0 and c.pc < hw.HRAM:
+    if c.dma_active != 0 and c.pc < hw.HRAM and c.settle_from < c.now:  # not in a batch whose end is known exactly
         c.next_event = c.now
     if c.ei_delay != 0:
         c.ei_delay = c.ei_delay - 1

@@ -1,0 +1,48 @@
+# Everything a developer types. `make train` and `make test` set up .venv by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup train test test-gpu lint type roms bench size clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.stamp  ## make .venv with the pinned dependencies (once)
+
+$(VENV)/.stamp: setup.py constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v >= (3, 11) else f"Python {v[0]}.{v[1]} is too old: give 3.11 or newer, e.g. make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+train: setup  ## train the agent to leave the house (ARGS="--seed 2 ..." for flags)
+	$(BIN)/python cleanrl_style/a2c_streaming.py --env gbxcule $(ARGS)
+
+test: setup  ## run the tests that need no GPU
+	$(BIN)/python -m pytest -m "not gpu" $(ARGS)
+
+test-gpu: setup  ## run the tests that need an NVIDIA GPU
+	$(BIN)/python -m pytest -m gpu $(ARGS)
+
+lint: setup  ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: setup  ## check types
+	$(BIN)/pyright
+
+roms: setup  ## rebuild roms/*.gb from their sources and compare with the committed images
+	$(BIN)/python roms/build.py $(ARGS)
+
+bench: setup  ## measure environment steps per second
+	$(BIN)/python benchmarks/env_sps.py $(ARGS)
+
+size: setup  ## print what the kernels compile to: code bytes, registers, stack, spills, seconds
+	$(BIN)/python -m gbxcule_puffer size $(ARGS)
+
+clean:  ## remove .venv, caches and build outputs; runs/ stays
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

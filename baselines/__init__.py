@@ -1,0 +1,1 @@
+"""PyBoy, the CPU emulator that the project is compared with: for correctness and for speed."""

@@ -1,0 +1,199 @@
+"""PyBoy with the interface of gbxcule_puffer's Emulator: N instances in one process, snapshots in and out.
+
+PyBoy's state format lacks some of the machine. Before a snapshot is loaded, a small program of our own runs for a frame
+to bring what is missing into a known state; some of it is then set through the bus.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+import torch
+
+from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer import pyboy_layout, pyboy_state
+from gbxcule_puffer.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
+from gbxcule_puffer.snapshot import Snapshot
+from gbxcule_puffer.state import INDEX
+
+PIXEL_STEPS = {"half": 2, "full": 1}
+HALT_FOREVER = bytes([0x76, 0x18, 0xFD])  # halt; jr to it
+RTC_LATCHED = ("seconds", "minutes", "hours", "day_low", "day_high")
+
+
+class PyBoyEmulator:
+    """`num_envs` PyBoys with the same ROM, stepped one after the other, as Emulator steps its envs.
+
+    Args: as of Emulator; device must be 'cpu'.
+    An illegal opcode makes PyBoy's tick never return: `locked` is always 0, and such a game hangs.
+    Raises: RomError, DeviceError, ConfigError.
+    """
+
+    def __init__(
+        self,
+        rom: bytes | str | os.PathLike[str],
+        num_envs: int = 1,
+        device: str = "cpu",
+        *,
+        screen: str = "half",
+        frames_per_step: int = 24,
+        release_after_frames: int = 8,
+    ) -> None:
+        if str(device) != "cpu":
+            raise DeviceError(f"device {device!r}: PyBoy runs on the CPU only; use 'cpu'")
+        if num_envs < 1 or screen not in PIXEL_STEPS:
+            raise ConfigError(f"num_envs {num_envs} must be at least 1 and screen {screen!r} 'half' or 'full'")
+        self.cartridge: Cartridge = load_cartridge(rom)
+        self.num_envs, self.device, self.pixel_step = num_envs, "cpu", PIXEL_STEPS[screen]
+        self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
+        shape = (num_envs, hw.SCREEN_HEIGHT // self.pixel_step, hw.SCREEN_WIDTH // self.pixel_step)
+        self.screen = torch.zeros(shape, dtype=torch.uint8)
+        """Pictures after the last step, shades 0..3; changed in place by `step`."""
+        self.locked = torch.zeros(num_envs, dtype=torch.int32)
+        self._pictures = self.screen.numpy()
+        self.machines = [
+            PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames) for _ in range(num_envs)
+        ]
+        self._chip_is_late = [True] * num_envs
+        self._released = [0] * num_envs  # buttons whose release PyBoy has not taken notice of yet
+        self._draw()
+        self._start = self.save(0)
+        self._rest_states: dict[tuple[int, ...], bytes] = {}
+
+    @property
+    def rom_sha256(self) -> str:
+        """SHA-256 of the ROM image, hex."""
+        return self.cartridge.sha256
+
+    @property
+    def title(self) -> str:
+        """The title in the ROM's header."""
+        return self.cartridge.title
+
+    def step(self, buttons: torch.Tensor) -> None:
+        """As Emulator.step: press, run, release, run; buttons (num_envs,) uint8."""
+        for machine, mask in zip(self.machines, buttons.tolist(), strict=True):
+            machine.step(mask)
+        self._chip_is_late = [True] * self.num_envs
+        if self.release_after_frames == self.frames_per_step:
+            self._released = buttons.tolist()
+        self._draw()
+
+    def reset(self) -> None:
+        """All envs to the end of the frame in which the cartridge starts."""
+        self.load(self._start)
+
+    def save(self, env: int | None = None) -> Snapshot:
+        """The state of all envs, or of one. What PyBoy does not show has its usual value (pyboy_state.py)."""
+        if env is None:
+            parts = [self.save(i) for i in range(self.num_envs)]
+            state = np.concatenate([part.state for part in parts], axis=1)
+            memory, screen = (np.concatenate([getattr(part, name) for part in parts]) for name in ("memory", "screen"))
+            return Snapshot(self.rom_sha256, state, memory, screen)
+        machine = self.machines[env]
+        if self.cartridge.has_rtc and self._chip_is_late[env]:
+            # A look at the chip brings it up to date (FF is no command); a second one would add the host's time.
+            machine.pyboy.memory[0x6000] = 0xFF
+            self._chip_is_late[env] = False
+        snapshot = pyboy_state.from_bytes(machine.state(), self.cartridge, running=True)
+        snapshot.state[INDEX["buttons"]] &= ~self._released[env]
+        return snapshot
+
+    def load(self, snapshot: Snapshot, env: int | None = None) -> None:
+        """Restore a snapshot of all envs, or one of a single env into env `env` (into all where None).
+
+        Raises: StateError where it belongs to another ROM or number of envs, or PyBoy's format cannot hold it.
+        """
+        self.check(snapshot)
+        if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
+            raise StateError(f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}")
+        envs = range(self.num_envs) if env is None else [env]
+        screens = snapshot.screen_for(self._pictures.shape[1:])
+        states = [pyboy_state.to_bytes(snapshot, self.cartridge, i) for i in range(snapshot.num_envs)]
+        for index in envs:
+            slot = index if len(states) > 1 else 0
+            self._load(self.machines[index], states[slot], snapshot.fields(slot))
+            self._chip_is_late[index], self._released[index] = True, 0
+            self._pictures[index] = screens[slot]
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Raises: StateError where a snapshot belongs to another ROM."""
+        snapshot.check_rom(self.cartridge)
+
+    def registers(self, env: int = 0) -> dict[str, int]:
+        """All scalar state fields of one env by name (gbxcule_puffer/state.py)."""
+        return self.save(env).fields()
+
+    def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
+        """`length` bytes from `address` as the CPU's bus shows them, without side effects; uint8. IO registers read 0."""
+        return self.save(env).bus(self.cartridge)[address : address + length].copy()
+
+    def cartridge_state(self, env: int = 0) -> dict[str, int | bytes]:
+        """Selected banks, mapper registers, the clock chip, and all of the cartridge's RAM under `ram`."""
+        snapshot = self.save(env)
+        names = ("rom_low", "rom_high", "ram_enabled", "ram_bank", "bank1", "bank2", "banking_mode")
+        fields = {name: value for name, value in snapshot.fields().items() if name in names or name.startswith("rtc_")}
+        return {**fields, "ram": pyboy_state.cartridge_ram(snapshot.memory[0]).tobytes()}
+
+    def on_stream(self) -> AbstractContextManager[object]:
+        """Nothing: there is no device."""
+        return nullcontext()
+
+    def close(self) -> None:
+        """Stop all PyBoys."""
+        for machine in self.machines:
+            machine.close()
+
+    def _draw(self) -> None:
+        for machine, picture in zip(self.machines, self._pictures, strict=True):
+            machine.picture(self.pixel_step, out=picture)
+
+    def _load(self, machine: PyBoyMachine, data: bytes, fields: dict[str, int]) -> None:
+        """A state, and what its format lacks: only the window's line counter always starts anew."""
+        memory = machine.pyboy.memory
+        machine.load_state(self._rest_state(fields))
+        machine.pyboy.tick(1, True, False)
+        _ = memory[hw.STAT]  # a hidden mode shows only once
+        if self.cartridge.has_rtc:
+            for command in (0, 1, 0)[: 2 if fields["rtc_latched"] else 3]:
+                memory[0x6000] = command
+        if fields["stat_mode_hidden"]:  # switching the LCD on after a write to LYC hides the mode
+            memory[hw.LCDC] = 0
+            memory[hw.LYC] = 0
+        machine.load_state(data)
+        if fields["lyc_written_off"] and not fields["lcdc"] & hw.LCDC_ENABLE:
+            memory[hw.LYC] = fields["lyc"]
+        if self.cartridge.mapper in pyboy_state.MBC1_MAPPERS:
+            memory[0x6000] = fields["banking_mode"]  # works out the bank at 0000 anew
+
+    def _rest_state(self, fields: dict[str, int]) -> bytes:
+        """A machine in HALT at the start of a frame, whose clock chip shows what is to be latched."""
+        latched = tuple(fields[f"rtc_latch_{name}"] for name in RTC_LATCHED)
+        if latched not in self._rest_states:
+            values = {
+                "pc": hw.WRAM, "sp": 0xFFFE, "wram": HALT_FOREVER.ljust(0x2000, b"\0"), "lcdc": hw.LCDC_ENABLE,
+                "stat": 0x82, "lcd_target": 80, "lcd_next_mode": 3, "rom_bank": 1, "bank1": 1,
+                "directional": 0x0F, "standard": 0x0F, "timer_event": pyboy_layout.CYCLES_NEVER,
+                "serial_event": pyboy_layout.CYCLES_NEVER, "serial_target": pyboy_layout.CYCLES_NEVER,
+                **{f"rtc_{name}": value for name, value in zip(RTC_LATCHED, latched, strict=True)},
+            }  # fmt: skip
+            if self.cartridge.data[0x147] in pyboy_layout.RUMBLE_TYPES:
+                values["rumble_supported"] = 1
+            self._rest_states[latched] = pyboy_layout.write(values, self.cartridge)
+        return self._rest_states[latched]
+
+
+class PyBoyPool:
+    """Snapshots that PyBoys are reset to by mask; the interface of gbxcule_puffer's SnapshotPool."""
+
+    def __init__(self, emulator: PyBoyEmulator, snapshots: list[Snapshot]) -> None:
+        self.emulator, self.snapshots = emulator, snapshots
+
+    def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        """Restore snapshot slots[i] into each env i with mask[i], picture included."""
+        for env in mask.nonzero()[:, 0].tolist():
+            self.emulator.load(self.snapshots[int(slots[env])], env)

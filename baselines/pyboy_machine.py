@@ -1,0 +1,58 @@
+"""One PyBoy as the references use it: a DMG without sound, booted, stepped by press, run, release, run."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from pyboy import PyBoy
+
+BOOT_FRAMES = 65  # PyBoy's boot ROM reaches PC=0x0100 within the 65th frame, whatever the cartridge
+BUTTON_NAMES = ("right", "left", "up", "down", "a", "b", "select", "start")  # bit 0 first, as Emulator.step takes them
+
+
+class PyBoyMachine:
+    """Starts where an Emulator starts, and takes the same button masks; save_ram: the content of a .ram file."""
+
+    def __init__(
+        self, rom: bytes, frames_per_step: int = 24, release_after_frames: int = 8, save_ram: bytes | None = None
+    ) -> None:
+        self.frames_per_step = frames_per_step
+        self.release_after_frames = release_after_frames
+        ram = None if save_ram is None else io.BytesIO(save_ram)
+        options = {"window": "null", "sound_emulated": False, "cgb": False, "log_level": "ERROR"}
+        self.pyboy = PyBoy(io.BytesIO(rom), ram_file=ram, **options)
+        self.pyboy.set_emulation_speed(0)
+        for _ in range(BOOT_FRAMES):
+            self.pyboy.tick(1, True, False)
+
+    def step(self, buttons: int) -> None:
+        """Press the buttons of the mask, run, release them, run; the last frame is rendered."""
+        pressed = [name for bit, name in enumerate(BUTTON_NAMES) if buttons >> bit & 1]
+        for name in pressed:
+            self.pyboy.button_press(name)
+        frames_after = self.frames_per_step - self.release_after_frames
+        self.pyboy.tick(self.release_after_frames, frames_after == 0, False)
+        for name in pressed:
+            self.pyboy.button_release(name)
+        if frames_after > 0:
+            self.pyboy.tick(frames_after, True, False)
+
+    def picture(self, every: int = 1, out: np.ndarray | None = None) -> np.ndarray:
+        """The last picture as shades 0..3, uint8, every `every`-th line and column: 2 gives the 72x80 observation."""
+        red = self.pyboy.screen.ndarray[::every, ::every, 0]
+        return np.floor_divide(255 - red, 85, out=out)  # 255 153 85 0 are the shades 0 1 2 3
+
+    def state(self) -> bytes:
+        """What PyBoy saves: a .state file; the machine is not disturbed."""
+        out = io.BytesIO()
+        self.pyboy.save_state(out)
+        return out.getvalue()
+
+    def load_state(self, data: bytes) -> None:
+        """What PyBoy loads; what the format lacks stays as it was (pyboy_emulator.py)."""
+        self.pyboy.load_state(io.BytesIO(data))
+
+    def close(self) -> None:
+        """Stop PyBoy without writing a save file."""
+        self.pyboy.stop(save=False)

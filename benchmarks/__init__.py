@@ -1,0 +1,1 @@
+"""Measurements, each a command that writes JSON records, and the workloads that they share with the tests."""

@@ -1,0 +1,39 @@
+"""Thousands of Game Boys in lockstep on one Warp kernel, as a PufferLib environment. Importing this is cheap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__version__ = "0.1.0"
+
+
+def _gbxcule() -> Callable[..., Any]:
+    from gbxcule_puffer.env import GBxCuLEEnv
+
+    return GBxCuLEEnv
+
+
+def _pyboy_puffer_single() -> Callable[..., Any]:
+    from baselines.pyboy_puffer_single import PyBoyPufferSingle
+
+    return PyBoyPufferSingle
+
+
+# One loader a name, so that asking for one environment never imports the dependencies of another.
+ENVIRONMENTS: dict[str, Callable[[], Callable[..., Any]]] = {
+    "gbxcule": _gbxcule,
+    "pyboy_puffer_single": _pyboy_puffer_single,
+}
+
+
+def env_creator(name: str = "gbxcule") -> Callable[..., Any]:
+    """The class behind an environment's name, for `pufferlib.vector.make(env_creator(name), ...)`.
+
+    Raises: ConfigError for an unknown name; the message lists the known ones.
+    """
+    from gbxcule_puffer.errors import ConfigError
+
+    if name not in ENVIRONMENTS:
+        raise ConfigError(f"environment {name!r} is unknown: give one of {', '.join(ENVIRONMENTS)}")
+    return ENVIRONMENTS[name]()

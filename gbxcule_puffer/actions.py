@@ -1,0 +1,107 @@
+"""Action codecs: what an action index presses, for the Warp joypad and for PyBoy, and the press/release schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gbxcule_puffer.errors import ActionError, ConfigError
+
+# name: (D-pad mask, button mask, PyBoy press event). Mask bits are P1's (Pan Docs, "Joypad Input"), here 1 = pressed;
+# the events are pyboy.utils.WindowEvent, whose releases lie RELEASE above the presses (tests/test_actions.py).
+BUTTONS: dict[str, tuple[int, int, int | None]] = {
+    "NOOP": (0, 0, None),
+    "RIGHT": (1, 0, 3),
+    "LEFT": (2, 0, 4),
+    "UP": (4, 0, 1),
+    "DOWN": (8, 0, 2),
+    "A": (0, 1, 5),
+    "B": (0, 2, 6),
+    "SELECT": (0, 4, 7),
+    "START": (0, 8, 8),
+}
+RELEASE = 8
+
+
+@dataclass(frozen=True)
+class ActionCodec:
+    """A named, versioned order of actions; `version` is the id that kernels and artifacts carry."""
+
+    name: str
+    version: int
+    actions: tuple[str, ...]
+
+    @property
+    def num_actions(self) -> int:
+        return len(self.actions)
+
+    def to_pyboy_press(self, action: int) -> int | None:
+        """The pyboy.utils.WindowEvent that presses `action`; None for NOOP."""
+        return BUTTONS[self._name(action)][2]
+
+    def to_pyboy_release(self, action: int) -> int | None:
+        """The pyboy.utils.WindowEvent that releases `action`; None for NOOP."""
+        press = self.to_pyboy_press(action)
+        return None if press is None else press + RELEASE
+
+    def to_joypad_mask(self, action: int) -> tuple[int, int]:
+        """(dpad_mask, button_mask), bits 0-3 RIGHT LEFT UP DOWN and A B SELECT START, 1 = pressed."""
+        dpad, button, _ = BUTTONS[self._name(action)]
+        return dpad, button
+
+    def to_buttons(self, action: int) -> int:
+        """Both masks in the one byte that `Emulator.step` takes: bits 0-3 the D-pad, bits 4-7 the buttons."""
+        dpad, button = self.to_joypad_mask(action)
+        return dpad | button << 4
+
+    def parse(self, names: Iterable[str]) -> list[int]:
+        """Action indices of `names`, e.g. ["UP", "A"].
+
+        Raises: ActionError for a name that this codec does not have.
+        """
+        indices = []
+        for i, name in enumerate(names):
+            if name not in self.actions:
+                raise ActionError(f"action {i} is {name!r}, which {self.name} lacks: use {' '.join(self.actions)}")
+            indices.append(self.actions.index(name))
+        return indices
+
+    def _name(self, action: int) -> str:
+        if not 0 <= action < self.num_actions:
+            raise ActionError(f"action {action} is out of range: {self.name} takes 0..{self.num_actions - 1}")
+        return self.actions[action]
+
+
+CODECS: dict[str, ActionCodec] = {
+    codec.name: codec
+    for codec in (
+        ActionCodec("pokemonred_puffer_v0", 0, ("A", "B", "START", "UP", "DOWN", "LEFT", "RIGHT")),
+        ActionCodec("pokemonred_puffer_v1", 1, ("NOOP", "A", "B", "START", "UP", "DOWN", "LEFT", "RIGHT")),
+    )
+}
+DEFAULT_CODEC = "pokemonred_puffer_v1"
+
+
+def get_codec(name: str) -> ActionCodec:
+    """The codec called `name`.
+
+    Raises: ConfigError for an unknown name; the message lists the known ones.
+    """
+    if name not in CODECS:
+        raise ConfigError(f"action_codec {name!r} is unknown: give one of {', '.join(CODECS)}")
+    return CODECS[name]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One step in frames: press, `release_after_frames`, release, the rest of `frames_per_step`."""
+
+    frames_per_step: int = 24
+    release_after_frames: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.release_after_frames < self.frames_per_step:
+            raise ConfigError(
+                f"release_after_frames {self.release_after_frames} must lie between 0 and frames_per_step "
+                f"{self.frames_per_step}, both excluded: 8 of 24 is the default"
+            )

@@ -1,0 +1,63 @@
+"""What one step writes: device tensors, and how they reach PufferLib's NumPy buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+
+class StepBuffers:
+    """`rewards`, `terminals`, `truncations` (num_envs,) and `observations`, the tensors that the device code fills.
+
+    Without `numpy_buffers` they are tensors of their own, and `observations` is None: the frame stack provides it.
+    With them, on a CPU, they are views of the NumPy buffers; on a GPU they lie in one block of memory, so that
+    `publish` is one device-to-host copy.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        observation_shape: tuple[int, int, int],
+        device: torch.device,
+        numpy_buffers: Mapping[str, np.ndarray] | None,
+    ) -> None:
+        self.observations: torch.Tensor | None = None
+        self._device_block: torch.Tensor | None = None
+        if numpy_buffers is None:
+            self.rewards = torch.zeros(num_envs, dtype=torch.float32, device=device)
+            self.terminals = torch.zeros(num_envs, dtype=torch.bool, device=device)
+            self.truncations = torch.zeros(num_envs, dtype=torch.bool, device=device)
+        elif device.type == "cpu":
+            self.rewards = torch.from_numpy(numpy_buffers["rewards"])
+            self.terminals = torch.from_numpy(numpy_buffers["terminals"])
+            self.truncations = torch.from_numpy(numpy_buffers["truncations"])
+            self.observations = torch.from_numpy(numpy_buffers["observations"])
+        else:
+            size = num_envs * (6 + int(np.prod(observation_shape)))
+            self._device_block = torch.zeros(size, dtype=torch.uint8, device=device)
+            self._host_block = torch.zeros(size, dtype=torch.uint8, pin_memory=True)
+            shape = (num_envs, *observation_shape)
+            self.rewards, self.terminals, self.truncations, self.observations = _split(self._device_block, shape)
+            names = ("rewards", "terminals", "truncations", "observations")
+            parts = _split(self._host_block, shape)
+            self._copies = [(numpy_buffers[name], part.numpy()) for name, part in zip(names, parts, strict=True)]
+
+    def publish(self) -> None:
+        """Makes the step visible in the NumPy buffers; nothing to do where they are the same memory."""
+        if self._device_block is not None:
+            self._host_block.copy_(self._device_block)
+            for target, source in self._copies:
+                np.copyto(target, source)
+
+
+def _split(block: torch.Tensor, shape: tuple[int, ...]) -> tuple[torch.Tensor, ...]:
+    """Rewards (first: they need alignment), terminals, truncations and observations in a block of bytes."""
+    n = shape[0]
+    return (
+        block[: 4 * n].view(torch.float32),
+        block[4 * n : 5 * n].view(torch.bool),
+        block[5 * n : 6 * n].view(torch.bool),
+        block[6 * n :].view(shape),
+    )

@@ -1,0 +1,48 @@
+"""Devices by name, and starting Warp without its messages."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+import torch
+import warp as wp
+
+from gbxcule_puffer.errors import DeviceError
+
+
+@cache
+def start_warp() -> None:
+    """`wp.init` in silence: on a machine without a GPU its native part writes to stderr, where our own errors are one
+    line, and no option turns that off."""
+    wp.config.log_level = wp.LOG_WARNING
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 2)
+        wp.init()
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+
+
+def resolve_device(device: str) -> str:
+    """`cpu`, `cuda` or `cuda:N` -> the device's full name.
+
+    Raises: DeviceError where it does not exist on this machine.
+    """
+    try:
+        name = torch.device(device)
+    except RuntimeError:
+        name = None
+    if name is None or name.type not in ("cpu", "cuda"):
+        raise DeviceError(f"device {device!r} is not supported; use 'cpu', 'cuda' or 'cuda:N'")
+    if name.type == "cpu":
+        return "cpu"
+    start_warp()
+    if not torch.cuda.is_available() or not wp.is_cuda_available():
+        raise DeviceError(f"device {device!r} needs an NVIDIA GPU and its driver, and none is usable; use 'cpu'")
+    index = name.index if name.index is not None else torch.cuda.current_device()
+    if index >= torch.cuda.device_count():
+        raise DeviceError(f"device {device!r} does not exist; this machine has {torch.cuda.device_count()} GPU(s)")
+    return f"cuda:{index}"

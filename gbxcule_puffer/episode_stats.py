@@ -1,0 +1,67 @@
+"""Episode statistics: reduced over envs on the device every step, read by the host once a log interval."""
+
+from __future__ import annotations
+
+import torch
+
+# Columns summed over envs and steps; the first four describe episodes that ended.
+SUMS = ("episodes", "episode_return", "episode_length", "success", "truncated", "locked")
+QUANTILES = {"dist_p10": 0.1, "dist_p50": 0.5, "dist_p90": 0.9}
+
+
+class EpisodeStats:
+    """Sums of finished episodes' returns, lengths and successes, and how often each action was taken."""
+
+    def __init__(self, num_envs: int, num_actions: int, device: torch.device) -> None:
+        self.returns = torch.zeros(num_envs, device=device)
+        self.sums = torch.zeros(len(SUMS), dtype=torch.float64, device=device)
+        self.histogram = torch.zeros(num_actions, dtype=torch.int64, device=device)
+        self._columns = torch.zeros((len(SUMS), num_envs), device=device)
+        self._step_sums = torch.zeros(len(SUMS), device=device)
+        self._ones = torch.ones(num_envs, dtype=torch.int64, device=device)
+        self._probabilities = torch.tensor(list(QUANTILES.values()), device=device)
+
+    def count(
+        self,
+        actions: torch.Tensor,
+        rewards: torch.Tensor,
+        lengths: torch.Tensor,
+        terminals: torch.Tensor,
+        truncations: torch.Tensor,
+        locked: torch.Tensor,
+    ) -> None:
+        """Adds one step of all envs; `lengths` are the episodes' steps so far, this one included."""
+        self.histogram.scatter_add_(0, actions, self._ones)
+        self.returns.add_(rewards)
+        finished, returns, steps, success, truncated, lock = self._columns.unbind(0)
+        torch.logical_or(terminals, truncations, out=finished)
+        torch.mul(self.returns, finished, out=returns)
+        torch.mul(lengths, finished, out=steps)
+        success.copy_(terminals)
+        truncated.copy_(truncations)
+        lock.copy_(locked)
+        self.returns.sub_(returns)  # the next episode starts at 0
+        torch.sum(self._columns, dim=1, out=self._step_sums)
+        self.sums.add_(self._step_sums)
+
+    def read(self, distances: torch.Tensor, flag: torch.Tensor) -> tuple[dict[str, float], list[float], bool]:
+        """(means and rates since the last read, share of each action, `flag`) by one host read; then starts anew."""
+        quantiles = torch.quantile(distances, self._probabilities)
+        numbers = torch.cat([self.sums, self.histogram, quantiles, flag[None]]).tolist()
+        self.sums.zero_()
+        self.histogram.zero_()
+        split = len(numbers) - 1 - len(QUANTILES)
+        totals = dict(zip(SUMS, numbers, strict=False))
+        steps = max(1.0, sum(numbers[len(SUMS) : split]))
+        episodes = totals["episodes"]
+        info = {"episodes": episodes, "locked": totals["locked"]}
+        if episodes:
+            info |= {name: totals[name] / episodes for name in ("episode_return", "episode_length", "success")}
+        info |= {"done_rate": totals["success"] / steps, "trunc_rate": totals["truncated"] / steps}
+        info |= {"reset_rate": episodes / steps}
+        info |= dict(zip(QUANTILES, numbers[split:], strict=False))
+        return info, [count / steps for count in numbers[len(SUMS) : split]], bool(numbers[-1])
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a saved state has to hold."""
+        return {"returns": self.returns, "sums": self.sums, "histogram": self.histogram}

@@ -1,0 +1,113 @@
+"""Stages: a start snapshot and a goal made by playing named actions on a ROM, from a JSON file or the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from gbxcule_puffer import __version__
+from gbxcule_puffer.actions import CODECS, DEFAULT_CODEC, Schedule, get_codec
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.goals import record_goal
+from gbxcule_puffer.observations import observation_shape
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class TaskFiles:
+    """What an environment needs to play a stage."""
+
+    rom: Path
+    start_state: Path
+    goal_dir: Path
+
+
+def make_task(
+    rom: StrPath,
+    solve_actions: Sequence[str],
+    out: StrPath,
+    *,
+    start_actions: Sequence[str] = (),
+    start_state: StrPath | None = None,
+    obs: str = "shades",
+    stack_k: int = 1,
+    action_codec: str = DEFAULT_CODEC,
+    frames_per_step: int = 24,
+    release_after_frames: int = 8,
+    k_consecutive: int = 4,
+) -> TaskFiles:
+    """Plays `start_actions` from `start_state` (or post-boot), then the solution; writes out/start.state and out/goal.
+
+    Actions are named (of any codec: a name presses the same in each); `action_codec` is the one the goal is for.
+
+    Raises: RomError, StateError, ActionError, ConfigError or GoalError, before anything is written.
+    """
+    from gbxcule_puffer.emulator import Emulator
+    from gbxcule_puffer.state_files import load_state_file
+
+    get_codec(action_codec)
+    observation_shape(obs, stack_k)
+    Schedule(frames_per_step, release_after_frames)
+    names = CODECS[DEFAULT_CODEC]
+    start_buttons = [names.to_buttons(action) for action in names.parse(start_actions)]
+    solve_buttons = [names.to_buttons(action) for action in names.parse(solve_actions)]
+    emulator = Emulator(
+        rom,
+        screen="full" if obs == "full" else "half",
+        frames_per_step=frames_per_step,
+        release_after_frames=release_after_frames,
+    )
+    emulator.reset()
+    if start_state is not None:
+        emulator.load(load_state_file(start_state, emulator.cartridge))
+    meta = {
+        "rom_sha256": emulator.rom_sha256,
+        "action_codec": action_codec,
+        "frames_per_step": frames_per_step,
+        "release_after_frames": release_after_frames,
+        "stack_k": stack_k,
+        "obs": obs,
+        "solve_actions": list(solve_actions),
+        "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
+    }
+    snapshot, goal = record_goal(emulator, start_buttons, solve_buttons, meta, k_consecutive=k_consecutive)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    snapshot.to_file(out / "start.state")
+    goal.save(out / "goal")
+    return TaskFiles(Path(rom), out / "start.state", out / "goal")
+
+
+def read_names(path: StrPath) -> list[str]:
+    """Action names from a file, separated by blanks or lines.
+
+    Raises: ConfigError when the file cannot be read.
+    """
+    try:
+        return Path(path).read_text().split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"actions {path} cannot be read ({error}): give a text file of action names") from None
+
+
+def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
+    """`make_task` with the ROM (beside or above the file) and the actions of a stage's JSON file.
+
+    Raises: ConfigError for an unreadable or incomplete file, and what `make_task` raises.
+    """
+    stage = Path(stage)
+    try:
+        spec = json.loads(stage.read_text())
+        rom, start, solve = spec["rom"], spec["start_actions"], spec["solve_actions"]
+    except OSError as error:
+        raise ConfigError(f"stage {stage} cannot be read ({error.strerror}): give a stage file") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"stage {stage} lacks rom, start_actions or solve_actions ({error!r})") from None
+    beside, above = stage.parent / rom, stage.parent.parent / rom
+    return make_task(beside if beside.exists() else above, solve, out, start_actions=start, **config)

@@ -1,0 +1,1 @@
+"""Tests of PyBoy behind the environment's API."""

@@ -1,0 +1,55 @@
+"""The reference hashes of the eight games, and how a run is compared with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.workload import GAMES, V1_BUTTONS
+from tests.oracle import HRAM, WRAM, hash64
+
+KINDS = ("ram", "full", "half")  # the order of a report: a RAM difference explains a picture difference
+
+
+@dataclass(frozen=True)
+class GameReference:
+    """What PyBoy showed of one game: 40 steps from the booted state."""
+
+    rom: bytes
+    buttons: np.ndarray
+    """Button mask of each step, shape (40,), uint8."""
+    hashes: dict[str, np.ndarray]
+    """`ram`, `full` and `half`, each of shape (40,), uint64."""
+
+
+def game_reference(shared: Path, game: str) -> GameReference:
+    """The reference of one of GAMES."""
+    data = np.load(shared / "conformance" / "homebrew_reference.npz")
+    file = f"homebrew/{game}.gb"
+    row = data["files"].tolist().index(file)
+    assert game in GAMES
+    rom = (shared / "roms" / file).read_bytes()
+    return GameReference(rom, V1_BUTTONS[data["actions"][row]], {kind: data[kind][row] for kind in KINDS})
+
+
+def step_hashes(wram: np.ndarray, hram: np.ndarray, picture: np.ndarray) -> dict[str, int]:
+    """The three hashes of the state after a step (ORACLE.md, "Schedule")."""
+    assert len(wram) == WRAM[1] and len(hram) == HRAM[1] and picture.shape == (144, 160)
+    return {
+        "ram": hash64(wram.tobytes() + hram.tobytes()),
+        "full": hash64(np.ascontiguousarray(picture).tobytes()),
+        "half": hash64(np.ascontiguousarray(picture[::2, ::2]).tobytes()),
+    }
+
+
+def differing_steps(reference: GameReference, found: list[dict[str, int]]) -> str:
+    """One line for each kind of hash that differs, with the first step and how many; empty where all agree."""
+    assert len(found) == len(reference.buttons)
+    lines = []
+    for kind in KINDS:
+        steps = [t for t, hashes in enumerate(found) if hashes[kind] != int(reference.hashes[kind][t])]
+        if steps:
+            lines.append(f"{kind}: {len(steps)} of {len(found)} steps differ, first step {steps[0]}, all {steps}")
+    return "\n".join(lines)

@@ -1,0 +1,58 @@
+"""What the environment's tests share: HOMEWARD's first stage as a task, random actions, and a player."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.actions import get_codec
+from gbxcule_puffer.stages import make_stage
+
+STAGE = Path(__file__).parents[1] / "roms/homeward/stage1.json"
+CODEC = get_codec("pokemonred_puffer_v1")
+NUM_ACTIONS = CODEC.num_actions
+
+
+@dataclass
+class Task:
+    """A stage's files as env arguments, and the actions that solve it, goal steps included."""
+
+    kwargs: dict[str, Any]
+    solution: list[int]
+
+
+def make_test_task(folder: Path) -> Task:
+    files = make_stage(STAGE, folder)
+    kwargs = {"rom": str(files.rom), "start_state": str(files.start_state), "goal_dir": str(files.goal_dir)}
+    return Task(kwargs, CODEC.parse(json.loads(STAGE.read_text())["solve_actions"] + ["NOOP"] * 4))
+
+
+def random_actions(steps: int, num_envs: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, NUM_ACTIONS, (steps, num_envs), dtype=np.int32)
+
+
+def host(array: Any) -> np.ndarray:
+    """A copy of an array or tensor."""
+    return torch.as_tensor(array).cpu().numpy().copy()
+
+
+def play(env: Any, actions: np.ndarray) -> list[list[np.ndarray]]:
+    """Copies of (observations, rewards, terminals, truncations) after reset and each step, as NumPy arrays."""
+    observations, _ = env.reset(seed=3)
+    history = [[host(observations)]]
+    for row in actions:
+        torch_io = getattr(env, "io", "numpy") == "torch"
+        step = env.step(torch.from_numpy(row) if torch_io else row)
+        history.append([host(part) for part in step[:4]])
+    return history
+
+
+def assert_same(first: list[list[np.ndarray]], second: list[list[np.ndarray]]) -> None:
+    for parts, others in zip(first, second, strict=True):
+        for part, other in zip(parts, others, strict=True):
+            np.testing.assert_array_equal(part, other)

@@ -1,0 +1,70 @@
+"""`python -m tests.fuzz --seeds 0:1000 --frames 60 [--out DIR]`: compare seeded random ROMs with PyBoy.
+
+A failing ROM is shrunk and written to DIR with its buttons and what differs. Exit code 0 if nothing differs, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from gbxcule_puffer.disassembler import disassemble
+from tests.fuzz.generator import FuzzRom, make_rom
+from tests.fuzz.lockstep import compare, random_buttons
+from tests.fuzz.shrink import code_left, shrink
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="0:100", help="first:end, the end not included")
+    parser.add_argument("--frames", type=int, default=60, help="frames of each ROM")
+    parser.add_argument("--envs", type=int, default=1, help="environments, each with its own buttons and PyBoy")
+    parser.add_argument("--out", type=Path, help="folder for failing ROMs")
+    parser.add_argument("--no-shrink", action="store_true", help="keep failing ROMs as they are")
+    args = parser.parse_args()
+    first, _, end = args.seeds.partition(":")
+    if not (first.isdigit() and end.isdigit()):
+        parser.error(f"--seeds is {args.seeds!r}; give first:end, for example 0:100")
+    failing, instructions, begin = 0, 0, time.perf_counter()
+    for seed in range(int(first), int(end)):
+        rom = make_rom(seed)
+        buttons = random_buttons(seed, args.frames, args.envs)
+        result = compare(rom.data, buttons)
+        instructions += result.instructions
+        if result.difference:
+            failing += 1
+            print(f"seed {seed} ({rom.kind}) differs within {result.frames} frames:", *result.difference[:8], sep="\n  ")
+            if args.out:
+                keep(args.out, rom, buttons, result.difference, not args.no_shrink)
+    seconds = time.perf_counter() - begin
+    print(f"seeds {args.seeds}: {instructions:,} instructions compared in {seconds:.0f} s, {failing} ROMs differ")
+    return 1 if failing else 0
+
+
+def keep(folder: Path, rom: FuzzRom, buttons: np.ndarray, difference: list[str], with_shrinking: bool) -> None:
+    """Write a failing ROM, small if possible, and a listing of what is left of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = rom.data
+    if with_shrinking:
+        data, buttons = shrink(data, buttons)
+    (folder / f"seed{rom.seed}.gb").write_bytes(data)
+    np.save(folder / f"seed{rom.seed}.buttons.npy", buttons)
+    lines = [f"seed {rom.seed} ({rom.kind}), {len(buttons)} frames, {code_left(data)} bytes left", *difference, ""]
+    place = 0
+    while place < len(data):
+        if data[place] == 0:
+            place += 1
+            continue
+        text, length = disassemble(data[place : place + 3], place)
+        lines.append(f"{place:06X}  {data[place : place + length].hex(' '):9}  {text}")
+        place += length
+    (folder / f"seed{rom.seed}.txt").write_text("\n".join(lines[:400]) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""Random ROMs for the fuzzer: structured programs, streams of weighted instructions, and plain random bytes.
+
+The same seed gives the same ROM. Layout of a program: RST 00-38 return or start the main loop anew, handlers at the
+interrupt vectors, main loop from 0150, switchable banks full of small subroutines at 4000 + 64 * k. Bytes that no
+snippet uses are FF (RST 38), so that a program that runs wild comes back to the main loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.fuzz import snippets
+from tests.fuzz.code import Code, Random
+
+BANK = 0x4000
+LOGO = bytes.fromhex("ceed6666cc0d000b03730083000c000d0008111f8889000edccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e")
+ILLEGAL = frozenset((0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD))
+MAIN = 0x0150
+RESTART = 0x00F0  # sets SP and goes on in the main loop; the only other room below 0100
+# Cartridge types with the numbers of ROM banks to choose from and the RAM codes; 256 banks and more do not fit into
+# PyBoy's save state.
+CARTRIDGES = (
+    (0x00, (2, 4), (0,)), (0x08, (2,), (2,)), (0x09, (2, 4), (2, 3)), (0x01, (2, 4, 8, 32, 64), (0,)),
+    (0x02, (4, 16, 64), (2, 3)), (0x03, (2, 8, 64, 128), (2, 3)), (0x05, (2, 16), (0,)), (0x06, (4, 16, 32), (0,)),
+    (0x0F, (4, 8), (0,)), (0x10, (4, 128), (2, 3, 5)), (0x11, (4, 8), (0,)), (0x12, (8,), (2, 5)),
+    (0x13, (2, 4, 64, 128), (2, 3, 4)), (0x19, (4, 8), (0,)), (0x1A, (4,), (2,)), (0x1B, (2, 8, 128), (3, 4, 5)),
+    (0x1E, (8,), (2, 3)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FuzzRom:
+    """A generated image and how it came about."""
+
+    data: bytes
+    kind: str
+    seed: int
+
+
+def make_rom(seed: int) -> FuzzRom:
+    """The ROM of a seed: mostly structured programs, a quarter streams of instructions, some plain bytes."""
+    random = Random(seed)
+    kind = random.weighted({"program": 60, "stream": 28, "bytes": 12})
+    cartridge_type, bank_choices, ram_codes = random.choice(CARTRIDGES)
+    banks = random.choice(bank_choices if kind == "program" or random.chance(0.3) else bank_choices[:1])
+    ram_code = random.choice(ram_codes)
+    builders = {"program": _program, "stream": _stream, "bytes": _bytes}
+    rom = bytearray(builders[kind](random, banks))
+    header(rom, cartridge_type, ram_code)
+    return FuzzRom(bytes(rom), kind, seed)
+
+
+def header(rom: bytearray, cartridge_type: int, ram_code: int) -> None:
+    """Write 0104-014F, with an honest size and a correct header checksum."""
+    rom[0x104:0x134] = LOGO
+    rom[0x134:0x150] = bytes(0x1C)
+    rom[0x134:0x138] = b"FUZZ"
+    rom[0x147:0x14A] = cartridge_type, (len(rom) // 0x8000).bit_length() - 1, ram_code
+    rom[0x14D] = (-sum(rom[0x134:0x14D]) - 0x19) & 0xFF
+
+
+def _program(random: Random, banks: int) -> bytes:
+    """Snippets in a long loop."""
+    rom = bytearray(b"\xff" * (banks * BANK))
+    _vectors(random, rom)
+    code = Code(random, MAIN)
+    snippets.start(code)
+    loop = code.here
+    while code.here < 0x3E00:
+        if code.here > 0x600 and random.chance(0.012):
+            break
+        part = Code(random, code.here)
+        snippets.snippet(part)
+        if code.here + len(part.data) > 0x3F00:
+            break
+        code.data += part.data
+        if random.chance(0.15):
+            snippets.recover(code)
+    snippets.recover(code)
+    code.emit(0xC3, loop & 0xFF, loop >> 8)
+    rom[MAIN : MAIN + len(code.data)] = code.data
+    for bank in range(1, banks):
+        _fill_bank(random, rom, bank)
+    tail = snippets.instructions(random, 14)[:14]
+    rom[0x3FF0 : 0x3FF0 + len(tail)] = tail
+    rom[0x3FF0 + len(tail) : 0x4000] = bytes(16 - len(tail))  # NOPs flow into the switchable bank
+    return bytes(rom)
+
+
+def _vectors(random: Random, rom: bytearray) -> None:
+    """RST targets and interrupt handlers."""
+    rom[0x0000:0x0040] = (b"\xc9" + b"\xff" * 7) * 7 + bytes((0xC3, RESTART & 0xFF, RESTART >> 8)) + b"\xff" * 5
+    rom[0x0100:0x0104] = 0x00, 0xC3, MAIN & 0xFF, MAIN >> 8
+    restart = Code(random, RESTART)
+    restart.emit(0x31, 0xF0, 0xDF, 0xC3, MAIN & 0xFF, MAIN >> 8)
+    rom[RESTART : RESTART + len(restart.data)] = restart.data
+    place = 0x68
+    for vector in range(0x40, 0x68, 8):
+        handler = Code(random, place)
+        snippets.handler(handler, vector)
+        if len(handler.data) <= 8:
+            rom[vector : vector + len(handler.data)] = handler.data
+        elif place + len(handler.data) <= RESTART:
+            rom[vector : vector + 3] = 0xC3, place & 0xFF, place >> 8
+            rom[place : place + len(handler.data)] = handler.data
+            place += len(handler.data)
+        else:
+            rom[vector] = 0xD9
+
+
+def _fill_bank(random: Random, rom: bytearray, bank: int) -> None:
+    """A subroutine every 64 bytes, the bank's number at the end, code that flows over the bank's end."""
+    start = bank * BANK
+    if bank > 16:
+        source = random.integer(1, 15) * BANK
+        rom[start : start + BANK] = rom[source : source + BANK]
+    else:
+        for place in range(0, BANK, 64):
+            body = snippets.subroutine(random, 0x4000 + place)[:62]
+            rom[start + place : start + place + len(body)] = body
+    tail = snippets.instructions(random, 12)[:12]
+    rom[start + 0x3FF0 : start + 0x4000] = bytes((bank & 0xFF, bank >> 8)) + tail + bytes(14 - len(tail))
+
+
+def _stream(random: Random, banks: int) -> bytes:
+    """Weighted random instructions in a row, with jumps anywhere nearby."""
+    rom = bytearray(b"\xff" * (banks * BANK))
+    _vectors(random, rom)
+    code = Code(random, MAIN)
+    snippets.start(code)
+    while code.here < 0x3F80:
+        snippets.wild(code)
+    code.emit(0xC3, MAIN & 0xFF, MAIN >> 8)
+    rom[MAIN : MAIN + len(code.data)] = code.data
+    for bank in range(1, banks):
+        _fill_bank(random, rom, bank)
+    return bytes(rom)
+
+
+def _bytes(random: Random, banks: int) -> bytes:
+    """Random bytes without illegal opcodes (data that becomes code at run time can still be one)."""
+    values = random.generator.integers(0, 256, 2 * BANK, dtype=np.uint8)
+    common = np.array((0x00, 0xC9, 0x3E, 0xE0, 0xF0, 0x7E, 0x1A, 0x12, 0x77, 0x2A, 0x22, 0xFB), np.uint8)
+    values = np.where(random.generator.random(2 * BANK) < 0.2, random.generator.choice(common, 2 * BANK), values)
+    rom = bytearray(values.astype(np.uint8).tobytes() * (banks // 2))
+    for place, value in enumerate(rom):
+        if value in ILLEGAL:
+            rom[place] = 0x00
+    _vectors(random, rom)
+    return bytes(rom)

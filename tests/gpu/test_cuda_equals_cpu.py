@@ -1,0 +1,54 @@
+"""The CUDA kernel gives the CPU kernel's bits: 64 environments of each game, 200 random steps."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.cpu_state_hashes import CHECKPOINTS, NUM_ENVS, STORED, load_stored, run_game, seed_of_game
+from benchmarks.workload import GAMES, find_rom, random_buttons, seed_of, sha256
+from gbxcule_puffer.emulator import Emulator
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("shared")]
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_cuda_gives_the_stored_cpu_hashes(cuda_device: str, game: str) -> None:
+    stored = load_stored()["games"][game]
+    assert stored["rom_sha256"] == sha256(find_rom(game).read_bytes()), f"{STORED.name} is of another ROM"
+    assert stored["action_seed"] == seed_of_game(game)
+    found = run_game(game, cuda_device)
+    for step in map(str, CHECKPOINTS):
+        cpu, cuda = stored["hashes"][step], found[step]
+        pairs = zip(cpu["states"].split(), cuda["states"].split(), strict=True)
+        wrong = [env for env, (expected, got) in enumerate(pairs) if expected != got]
+        pictures = "equal" if cuda["pictures"] == cpu["pictures"] else "different"
+        assert not wrong, f"{game}: {len(wrong)} of {NUM_ENVS} envs differ at step {step}: {wrong}, pictures {pictures}"
+        assert pictures == "equal", f"{game}: the pictures differ at step {step}"
+
+
+def test_env_0_does_not_depend_on_num_envs_on_cuda(cuda_device: str) -> None:
+    """One environment, an odd number of them, and more than fill a warp or a block."""
+    hashes = {}
+    for num_envs in (1, 33, 1025):
+        emulator = Emulator(find_rom("tobu"), num_envs, cuda_device)
+        buttons = torch.from_numpy(random_buttons(seed_of("tobu"), 20, num_envs)).to(cuda_device)
+        for step in range(20):
+            emulator.step(buttons[step])
+        hashes[num_envs] = int(np.asarray(emulator.state_hash())[0])
+    assert len(set(hashes.values())) == 1, hashes
+
+
+def test_screen_and_snapshot_stay_on_the_device(cuda_device: str) -> None:
+    emulator = Emulator(find_rom("libbet"), 8, cuda_device)
+    buttons = torch.from_numpy(random_buttons(seed_of("libbet"), 20, 8)).to(cuda_device)
+    for step in range(10):
+        emulator.step(buttons[step])
+    snapshot = emulator.save()
+    for step in range(10, 20):
+        emulator.step(buttons[step])
+    assert str(emulator.screen.device) == cuda_device and str(emulator.locked.device) == cuda_device
+    played = np.asarray(emulator.state_hash()).copy()
+    emulator.load(snapshot)
+    for step in range(10, 20):
+        emulator.step(buttons[step])
+    assert np.array_equal(np.asarray(emulator.state_hash()), played)
