@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-gpu lint type roms bench size clean
+.PHONY: help setup train test test-gpu lint type roms fuzz bench size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ test: setup  ## run the tests that need no GPU
 test-gpu: setup  ## run the tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)
 
+fuzz: setup  ## compare random ROMs with PyBoy, some minutes (ARGS="--seeds 0:500 --out DIR")
+	$(BIN)/python -m tests.fuzz --seeds 0:1500 --frames 60 $(ARGS)
+
 lint: setup  ## check style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,8 +37,8 @@ lint: setup  ## check style and formatting
 type: setup  ## check types
 	$(BIN)/pyright
 
-roms: setup  ## rebuild roms/*.gb from their sources and compare with the committed images
-	$(BIN)/python roms/build.py $(ARGS)
+roms:  ## rebuild roms/*.gb from their sources (needs sdcc 4.2)
+	$(MAKE) -C roms PYTHON=$(PYTHON)
 
 bench: setup  ## measure environment steps per second
 	$(BIN)/python benchmarks/env_sps.py $(ARGS)

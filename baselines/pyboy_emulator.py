@@ -129,7 +129,7 @@ class PyBoyEmulator:
         return self.save(env).fields()
 
     def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
-        """`length` bytes from `address` as the CPU's bus shows them, without side effects; uint8. IO registers read 0."""
+        """`length` bytes from `address` as the CPU's bus shows them, uint8, no side effects; IO registers read 0."""
         return self.save(env).bus(self.cartridge)[address : address + length].copy()
 
     def cartridge_state(self, env: int = 0) -> dict[str, int | bytes]:

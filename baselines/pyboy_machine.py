@@ -8,6 +8,7 @@ import numpy as np
 from pyboy import PyBoy
 
 BOOT_FRAMES = 65  # PyBoy's boot ROM reaches PC=0x0100 within the 65th frame, whatever the cartridge
+SILENT = 5  # PyBoy's messages go to standard output, and its INFO ranks above CRITICAL
 BUTTON_NAMES = ("right", "left", "up", "down", "a", "b", "select", "start")  # bit 0 first, as Emulator.step takes them
 
 
@@ -20,7 +21,7 @@ class PyBoyMachine:
         self.frames_per_step = frames_per_step
         self.release_after_frames = release_after_frames
         ram = None if save_ram is None else io.BytesIO(save_ram)
-        options = {"window": "null", "sound_emulated": False, "cgb": False, "log_level": "ERROR"}
+        options = {"window": "null", "sound_emulated": False, "cgb": False, "log_level": SILENT}
         self.pyboy = PyBoy(io.BytesIO(rom), ram_file=ram, **options)
         self.pyboy.set_emulation_speed(0)
         for _ in range(BOOT_FRAMES):

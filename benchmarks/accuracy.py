@@ -111,20 +111,23 @@ def sm83_row(shared: Path) -> Row:
 
 def game_rows(shared: Path) -> Iterator[Row]:
     """The stored hashes of PyBoy's pictures and RAM."""
-    for kind in KINDS:
-        equal = dict.fromkeys(GAMES, 0)
-        for game in GAMES:
-            reference = game_reference(shared, game)
-            emulator = Emulator(reference.rom, 1, screen="full")
-            for step, buttons in enumerate(reference.buttons):
-                emulator.step(torch.tensor([buttons], dtype=torch.uint8))
-                memory = emulator.read_memory(0, *WRAM), emulator.read_memory(0, *HRAM)
-                hashes = step_hashes(*memory, emulator.screen[0].numpy())
-                equal[game] += hashes[kind] == int(reference.hashes[kind][step])
-        total = sum(len(game_reference(shared, game).buttons) for game in GAMES)
-        wrong = [game for game in GAMES if equal[game] != total // len(GAMES)]
+    equal = {kind: dict.fromkeys(GAMES, 0) for kind in KINDS}
+    steps = 0
+    for game in GAMES:
+        reference = game_reference(shared, game)
+        steps = len(reference.buttons)
+        emulator = Emulator(reference.rom, 1, screen="full")
+        for step, buttons in enumerate(reference.buttons):
+            emulator.step(torch.tensor([buttons], dtype=torch.uint8))
+            memory = emulator.read_memory(0, *WRAM), emulator.read_memory(0, *HRAM)
+            hashes = step_hashes(*memory, emulator.screen[0].numpy())
+            for kind in KINDS:
+                equal[kind][game] += hashes[kind] == int(reference.hashes[kind][step])
+    for kind, counts in equal.items():
+        wrong = [game for game, count in counts.items() if count != steps]
         note = f"differs: {', '.join(wrong)}" if wrong else ""
-        yield Row(f"{len(GAMES)} games, `{kind}` hashes", total, sum(equal.values()), str(total), None, note)
+        total = steps * len(GAMES)
+        yield Row(f"{len(GAMES)} games, `{kind}` hashes", total, sum(counts.values()), f"{total:,}", None, note)
 
 
 def lockstep_row(name: str, roms: list[Path], steps: int) -> Row:
@@ -138,7 +141,8 @@ def lockstep_row(name: str, roms: list[Path], steps: int) -> Row:
             notes.append(f"{rom.stem} differs at step {len(result.trace)}")
         elif result.ended:
             notes.append(f"{rom.stem}: {result.ended}")
-    return Row(name, steps * len(roms), done, str(steps * len(roms)), None, "; ".join(notes))
+    total = steps * len(roms)
+    return Row(name, total, done, f"{total:,}", None, "; ".join(notes))
 
 
 def table(rows: list[Row]) -> str:

@@ -229,7 +229,8 @@ class Emulator:
         self._screen[:] = torch.from_numpy(_post_boot_picture()[::step, ::step].copy()).to(self.device)
 
     def step(self, buttons: torch.Tensor) -> None:
-        """Hold `buttons` for release_after_frames frames, release them, run to frames_per_step; the last frame is drawn.
+        """Hold `buttons` for release_after_frames frames, release them, run to frames_per_step; draw the last frame.
+        A button that a loaded state holds stays held until a step has pressed and released it.
 
         buttons: shape (num_envs,), uint8, on the emulator's device; bits 0-3 RIGHT LEFT UP DOWN, 4-7 A B SELECT START.
         On CUDA asynchronous, on torch's current stream.

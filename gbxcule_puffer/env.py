@@ -73,7 +73,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     ) -> None:
         """Checks everything and names what is wrong; the emulator starts with the first `reset`.
 
-        start_state: one state file (ours or PyBoy's) or several, of which each episode draws one; the post-boot state if None.
+        start_state: one state file (ours or PyBoy's) or several, each episode draws one; the post-boot state if None.
         start_waits: each episode starts after 0..start_waits steps without a button.
         sticky_actions: probability that a step repeats the previous action.
         tau, k_consecutive: the goal's own when None.

@@ -84,7 +84,8 @@ NEUTRAL: dict[str, Any] = {
     "sound_sequencer": struct.unpack("<Q", struct.pack("<d", CYCLES_NEVER))[0],
     "sound_event": CYCLES_NEVER, "sound_div": 3, "sweep_length": 64, "sweep_period": 4, "tone_length": 64,
     "tone_period": 4, "wave_table": b"\xff" * 16, "wave_length": 256, "wave_period": 4, "noise_length": 64,
-    "noise_period": 8, "noise_register": 1, "noise_feedback": 0x4000, "sgb": bytes([0, 0, 1, 0, 0, 0, 0]), "sgb_joypads": b"\xff" * 4,
+    "noise_period": 8, "noise_register": 1, "noise_feedback": 0x4000, "sgb": bytes([0, 0, 1, 0, 0, 0, 0]),
+    "sgb_joypads": b"\xff" * 4,
 }  # fmt: skip
 # The largest value of each number: anything above is damage.
 LARGEST = {
@@ -144,7 +145,7 @@ def layout(version: int, cartridge: Cartridge, variant: Variant, samples: int) -
     return _entries(text + END, version, variant)
 
 
-def _variants(version: int) -> list[Variant]:
+def variants(version: int) -> list[Variant]:
     """The forms a file of this version can have."""
     forms = [Variant(True, True, True), Variant(True, False, True)]
     if version <= LAST_RELEASE:
@@ -172,11 +173,11 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
     if values.get("cgb") or values.get("double_speed"):
         raise StateError(f"{name}: a state of a Game Boy Color; this is a DMG: save it with PyBoy(..., cgb=False)")
     samples = values.get("sound_samples", 0)
-    forms = [layout(version, cartridge, variant, samples) for variant in _variants(version) if samples < 1 << 20]
+    forms = [layout(version, cartridge, variant, samples) for variant in variants(version) if samples < 1 << 20]
     if version <= LAST_RELEASE:  # one byte less stands before the number of samples
         start = size(_entries(START, version, Variant(False, False, False)))
         older = int.from_bytes(data[start - 8 : start], "little") if version >= 14 else 0
-        forms += [layout(version, cartridge, variant, older) for variant in _variants(version)[2:] if older < 1 << 20]
+        forms += [layout(version, cartridge, variant, older) for variant in variants(version)[2:] if older < 1 << 20]
     entries = next((form for form in forms if size(form) == len(data)), None)
     if entries is None:
         raise StateError(_explain_size(data, cartridge, forms, name, version))

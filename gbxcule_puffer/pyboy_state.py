@@ -129,7 +129,7 @@ def cartridge_ram(row: np.ndarray) -> np.ndarray:
 
 
 def tima(fields: Mapping[str, int]) -> int:
-    """TIMA at the end of the step: the state holds it as of `timer_last`, and it counted the divider's periods since."""
+    """TIMA at the end of the step: the state has it as of `timer_last`, and it counted the divider's periods since."""
     if not fields["tac"] & 4 or fields["tima_reload"]:
         return fields["tima"]
     shift = PERIOD_SHIFTS[fields["tac"] & 3]

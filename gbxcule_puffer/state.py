@@ -88,7 +88,7 @@ dma_active: 1 while an OAM DMA is under way
 dma_source: last value written to DMA
 dma_index: bytes copied
 p1: P1 as worked out at its last write
-buttons: buttons held, as in Emulator.step
+buttons: buttons held, as in Emulator.step; during a step in bits 8-15 those that it pressed
 rom_low: index in the ROM of address 0000
 rom_high: index in the ROM of address 4000, minus 4000h
 ram_enabled: 1 if cartridge RAM is readable

@@ -34,8 +34,8 @@ def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
     snapshot = Snapshot.from_file(path)
     if snapshot.rom_sha256 != cartridge.sha256:
         raise StateError(
-            f"state {path}: was saved with another ROM, {snapshot.rom_sha256[:12]}... and not {cartridge.sha256[:12]}... "
-            f"({cartridge.title}); use a state of this ROM, or make it again with `puffer stage`"
+            f"state {path}: was saved with another ROM, {snapshot.rom_sha256[:12]}..., not with "
+            f"{cartridge.sha256[:12]}... ({cartridge.title}); make it again with `puffer stage`"
         )
     return snapshot
 

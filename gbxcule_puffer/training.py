@@ -71,13 +71,14 @@ class RunLog:
         self.last |= metrics
         for name, value in metrics.items():
             self.writer.add_scalar(name, value, step)
-        self.lines.write(json.dumps({"global_step": step, **metrics}) + "\n")
+        strict = {name: value if math.isfinite(value) else str(value) for name, value in metrics.items()}
+        self.lines.write(json.dumps({"global_step": step, **strict}) + "\n")
         self.lines.flush()
         broken = [name for name, value in metrics.items() if name.startswith("losses/") and not math.isfinite(value)]
         if broken:
             self.close()
             trace_id, path = uuid.uuid4().hex, self.run_dir / "failure.json"
-            report = {"trace_id": trace_id, "global_step": step, "not_finite": broken, "metrics": dict(metrics)}
+            report = {"trace_id": trace_id, "global_step": step, "not_finite": broken, "metrics": strict}
             write_json(path, {**report, "config": self.config, "versions": versions()})
             print(f"{', '.join(broken)} not finite at step {step}: see {path} ({trace_id})", file=sys.stderr)
             sys.exit(1)

@@ -127,7 +127,7 @@ def verify(
     release = options.release_after_frames
     if release is None:
         release = max(1, options.frames_per_step // 3)
-    schedule = {"frames_per_step": options.frames_per_step, "release_after_frames": release}
+    schedule: dict[str, Any] = {"frames_per_step": options.frames_per_step, "release_after_frames": release}
     start = None if options.start_state is None else load_state_file(options.start_state, cartridge)
     if start is not None and start.num_envs != 1:
         raise ConfigError(f"start state {options.start_state} holds {start.num_envs} envs; give one of a single env")
@@ -264,6 +264,8 @@ def describe(result: Result, limit: int = 6) -> list[str]:
             lines.append(f"  picture: {what['pixels']} pixels, lines {top}..{bottom}, columns {left}..{right}")
         else:
             lines.append(f"  {name}: PyBoy has {what['oracle']}, not {what['emulator']}")
+    if any(name.startswith("rtc_") for name in result.differences):
+        lines.append("  (PyBoy's clock chip adds the host's time where a game looks at it twice within a cycle)")
     return lines
 
 

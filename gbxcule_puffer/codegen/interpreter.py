@@ -114,7 +114,7 @@ def kernel_step(machine: Machine, buttons: wp.array(dtype=wp.uint8), first_env: 
     c.env = first_env + wp.tid()
     load(m, c)
     if c.locked == 0:
-        schedule.begin_step(c, int(buttons[c.env]), frames, release_after)
+        schedule.begin_step(m, c, int(buttons[c.env]), frames, release_after)
         run(m, c)
         schedule.end_step(m, c)
         store(m, c)
@@ -186,7 +186,7 @@ def kernel_step(
                 ppu.end_drawing(c)
                 c.previous = c.now
             else:
-                schedule.begin_step(c, int(buttons[c.env]), frames, release_after)
+                schedule.begin_step(m, c, int(buttons[c.env]), frames, release_after)
             run_datapath(m, c)
             if c.drawing == 0:
                 schedule.end_step(m, c)

@@ -30,6 +30,8 @@ def fetch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         c.code = m.code[c.rom_low + c.pc]
         if c.code == LDH_A_LY_CP and c.pc < 0x3FF8:
             idioms.skip_ly_poll(m, c, m.code[c.rom_low + c.pc + 3])
+    elif c.rom_high + c.pc < 0:
+        c.code = 0  # bank 0 at 4000: PyBoy reads what lies before the image, in practice 0
     elif c.pc < hw.VRAM - 2:
         c.code = m.code[c.rom_high + c.pc]
         if c.code == LDH_A_LY_CP and c.pc < 0x7FF8:

@@ -23,6 +23,8 @@ def skip_wait_loop(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """`wait: dec r / jr nz,wait` in WRAM or HRAM, with which games sit out an OAM DMA."""
     place = c.pc - hw.ROW_BASE
     in_row = c.pc < hw.ECHO or (c.pc >= hw.HRAM and c.pc < hw.IE - 3)
+    # A transfer from VRAM meets its lock in the fetches that look ahead, not in the others.
+    in_row = in_row and (c.dma_active == 0 or (c.dma_source & 0xE0) != 0x80)
     if c.ei_delay == 0 and in_row and int(m.memory[c.env, place + 1]) == 0x20:
         opcode = int(m.memory[c.env, place])
         if int(m.memory[c.env, place + 2]) == 0xFD and (opcode == DEC_A or opcode == DEC_B or opcode == DEC_C):

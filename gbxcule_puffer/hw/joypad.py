@@ -13,13 +13,19 @@ def write(c: wp.ref[Cpu], value: int):
     if (value & 0x30) == 0x20:
         row = c.buttons & 0x0F
     elif (value & 0x30) == 0x10:
-        row = c.buttons >> 4
+        row = (c.buttons >> 4) & 0x0F
     c.p1 = 0xCF & ~row
 
 
 @wp.func
-def hold(c: wp.ref[Cpu], buttons: int):
-    """Hold exactly these buttons; a new press requests the joypad interrupt whatever row is selected."""
+def press(c: wp.ref[Cpu], buttons: int):
+    """Press buttons; one that was not held requests the joypad interrupt whatever row is selected."""
     if (buttons & ~c.buttons) != 0:
         c.interrupt_flag = c.interrupt_flag | hw.INT_JOYPAD
-    c.buttons = buttons
+    c.buttons = c.buttons | buttons | (buttons << 8)
+
+
+@wp.func
+def release(c: wp.ref[Cpu]):
+    """Release the buttons that this step pressed; one that a loaded state holds otherwise stays held, as in PyBoy."""
+    c.buttons = c.buttons & ~(c.buttons >> 8) & 0xFF

@@ -13,7 +13,7 @@ RTC_LAST = wp.constant(INDEX["rtc_last"])
 
 
 @wp.func
-def begin_step(c: wp.ref[Cpu], buttons: int, frames: int, release_after: int):
+def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, release_after: int):
     """Hold the buttons until `release_after` frames have ended."""
     c.frames_left = frames
     c.release_at = frames - release_after
@@ -21,7 +21,8 @@ def begin_step(c: wp.ref[Cpu], buttons: int, frames: int, release_after: int):
     c.next_line = 0
     c.executed = 0
     c.now = 0
-    joypad.hold(c, buttons)
+    m.memory[c.env, hw.P1 - hw.ROW_BASE] = wp.uint8(c.p1)  # where the data path reads it
+    joypad.press(c, buttons)
 
 
 @wp.func
@@ -30,7 +31,7 @@ def end_frame(c: wp.ref[Cpu]) -> int:
     c.frame_done = 0
     c.frames_left = c.frames_left - 1
     if c.frames_left == c.release_at:
-        joypad.hold(c, 0)
+        joypad.release(c)
     c.next_line = 0
     if c.frames_left == 1:
         c.render = 1
@@ -65,7 +66,7 @@ def end_step(m: wp.ref[Machine], c: wp.ref[Cpu]):
     c.serial_end = rebased(c.serial_end, c.now)
     c.lcd_zero = c.lcd_zero - c.now
     c.lcd_target = c.lcd_target - c.now
-    c.lcd_last = c.lcd_last - c.now
+    c.lcd_last = 0  # a step ends where the LCD is up to date
     c.dma_start = rebased(wp.max(c.dma_start, c.now - 0x10000), c.now)
     cycles = m.state[CYCLES_LOW, c.env] + c.now
     m.state[CYCLES_LOW, c.env] = cycles & 0x3FFFFFFF

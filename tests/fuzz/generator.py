@@ -144,9 +144,7 @@ def _bytes(random: Random, banks: int) -> bytes:
     values = random.generator.integers(0, 256, 2 * BANK, dtype=np.uint8)
     common = np.array((0x00, 0xC9, 0x3E, 0xE0, 0xF0, 0x7E, 0x1A, 0x12, 0x77, 0x2A, 0x22, 0xFB), np.uint8)
     values = np.where(random.generator.random(2 * BANK) < 0.2, random.generator.choice(common, 2 * BANK), values)
-    rom = bytearray(values.astype(np.uint8).tobytes() * (banks // 2))
-    for place, value in enumerate(rom):
-        if value in ILLEGAL:
-            rom[place] = 0x00
+    values = np.where(np.isin(values, list(ILLEGAL)), 0, values).astype(np.uint8)
+    rom = bytearray(values.tobytes() * (banks // 2))
     _vectors(random, rom)
     return bytes(rom)

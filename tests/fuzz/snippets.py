@@ -28,7 +28,7 @@ VALUES: dict[int, tuple[int, ...]] = {
     P1: (0x00, 0x10, 0x20, 0x30), SC: (0x80, 0x81, 0x81, 0x01, 0x00), TAC: (0, 4, 5, 5, 5, 6, 7, 1), IF: (0, 0, 1, 2, 4, 31),
     TIMA: (0xFF, 0xFE, 0xFD, 0xF0, 0x00), TMA: (0xFF, 0xFE, 0xF0, 0x00, 0x80),
     LCDC: (0x91, 0x93, 0x97, 0x81, 0xB3, 0xF7, 0xE3, 0x80, 0x92, 0xB2, 0xA0, 0x8B, 0x11),
-    STAT: (0x00, 0x08, 0x10, 0x20, 0x40, 0x28, 0x68, 0x78, 0xFF), LYC: (0, 1, 2, 10, 72, 142, 143, 144, 145, 152, 153, 154),
+    STAT: (0x00, 0x00, 0x00, 0x40, 0x40, 0x08, 0x10, 0x20, 0x28, 0x68, 0x78, 0xFF), LYC: (0, 1, 2, 10, 72, 142, 143, 144, 145, 152, 153, 154),
     DMA: (0x00, 0x40, 0x7F, 0x80, 0x98, 0xA0, 0xC0, 0xC1, 0xC1, 0xC1, 0xDF, 0xE1, 0xFE, 0xFF), WY: (0, 0, 1, 40, 100, 143, 144),
     WX: (0, 1, 6, 7, 8, 80, 159, 165, 166, 167, 255), IE: (0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x07, 0x1F, 0xFF, 0x08),
     SCX: (0, 1, 3, 4, 5, 7, 8, 255),
@@ -177,6 +177,56 @@ def wait(code: Code) -> None:
     code.emit(top - len(code.data) - 1)
     code.nops(3)
     random.choice((registers, memory, look, change_in_place, log))(code)
+
+
+def poll(code: Code) -> None:
+    """The loops that games wait with; LY and STAT polls only end while the LCD is on."""
+    random = code.random
+    if random.chance(0.8):
+        code.store(STAT, random.choice((0x00, 0x00, 0x40, 0x08)))
+        code.store(LCDC, random.choice(VALUES[LCDC]) | 0x80)
+    for _ in range(random.integer(1, 3)):
+        way = random.integer(0, 5)
+        line = random.choice((0, 1, 2, 143, 144, 145, 153, random.integer(0, 153)))
+        if way <= 2:
+            jump = random.choice((0x20, 0x20, 0x28, 0x30, 0x38))
+            code.emit(0xF0, LY, 0xFE, max(line, 1) if jump in (0x30,) else line, jump, 0xFA)
+        elif way == 3:
+            code.emit(0xF0, STAT, 0xE6, random.choice((1, 2, 3)), random.choice((0x20, 0x28)), 0xFA)
+        elif way == 4:
+            code.word(0x21, 0xFF44)
+            code.emit(0x3E, line, 0xBE, 0x20, 0xFD)
+        else:
+            code.emit(0x06, random.byte(), 0xF0, LY, 0x05, 0x20, 0xFB)
+        code.nops(2)
+        if random.chance(0.6):
+            code.emit(0xF0, random.choice((LY, STAT, DIV, TIMA, IF)))
+            log(code)
+
+
+def high_ram_routine(code: Code) -> None:
+    """The routine of most games: start an OAM DMA from HRAM (or WRAM) and wait there until it is over, or not quite."""
+    random = code.random
+    place = random.choice((0xFF80, 0xFF90, 0xFFB3, 0xC700, 0xE710))
+    load, decrease = random.choice(((0x3E, 0x3D), (0x06, 0x05), (0x0E, 0x0D)))
+    body = bytes((0xE0, DMA, load, random.choice((40, 40, 41, 39, 30, 5, 1)), decrease, 0x20, 0xFD)) + random.choice(
+        (b"\xc9", b"\x00\xc9", b"\xf0\x44\xc9", b"\x34\xc9", b"\xfb\xc9", b"\x7e\x34\xc9", b"\xd9")
+    )
+    code.word(0x21, code.here + 15)
+    code.word(0x11, place)
+    code.emit(0x06, len(body), 0x2A, 0x12, 0x13, 0x05, 0x20, 0xFA, 0x18, len(body))
+    code.data[-1:] = bytes((len(body) + 1,))
+    code.emit(0x00)
+    code.data += body
+    if random.chance(0.6):
+        code.emit(0xF0, LY, 0xFE, random.choice((144, 145, 150, 153, 10)), 0x20, 0xFA)
+    code.word(0x21, random.choice((0xC150, 0xC10A, 0xFE10, 0xFF0F)))
+    for _ in range(random.integer(1, 2)):
+        code.emit(0x3E, random.choice(VALUES[DMA]))
+        code.word(0xCD, place)
+        code.emit(random.choice((0x34, 0x7E, 0x00, 0x77)))
+    code.word(0xFA, 0xFE00 + random.integer(0, 0x9F))
+    log(code)
 
 
 def look(code: Code) -> None:
@@ -537,7 +587,7 @@ def wild(code: Code) -> None:
 
 
 SNIPPETS: dict[Callable[[Code], None], float] = {
-    alu: 6, memory: 12, registers: 10, change_in_place: 4, wait: 8, look: 8, pause: 5, interrupt_switches: 8,
+    alu: 6, memory: 12, poll: 6, high_ram_routine: 4, registers: 10, change_in_place: 4, wait: 8, look: 8, pause: 5, interrupt_switches: 8,
     odd_stack: 5, oam_dma: 6, fill: 4, sprites: 4, lcd_switch: 4, mid_frame: 3, timer: 8, serial: 2, joypad: 2,
     mapper_writes: 5, cartridge_ram: 5, moved_code: 5, borders: 2, flow: 5,
 }  # fmt: skip

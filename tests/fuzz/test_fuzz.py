@@ -1,0 +1,117 @@
+"""The fuzzer finds nothing in the emulator within its time, finds planted faults, and environments stay apart."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from gbxcule_puffer.codegen import cache, interpreter
+from gbxcule_puffer.emulator import Emulator
+
+from tests.fuzz.generator import CARTRIDGES, ILLEGAL, header, make_rom
+from tests.fuzz.lockstep import Result, compare, random_buttons
+from tests.fuzz.shrink import code_left, shrink
+
+FRAMES = 40
+SECONDS = 10
+FIRST_SEED = 100_000
+# A fault -> (text of the generated module, what it becomes)
+FAULTS = {
+    "SCF keeps N": ("c.f = (c.f & 0x80) | 0x10\n", "c.f = (c.f & 0xC0) | 0x10\n"),
+    "EI works at once": ("c.ei_delay = 2\n", "c.ei_delay = 1\n"),
+    "LDH A,[n] reads 4 T-cycles late": (
+        "c.a = bus.read(m, c, (0xFF00 | ((c.code >> 8) & 0xFF)), c.now + 4, 0)",
+        "c.a = bus.read(m, c, (0xFF00 | ((c.code >> 8) & 0xFF)), c.now + 8, 0)",
+    ),
+}
+
+
+def test_random_roms_run_as_on_pyboy() -> None:
+    """As many seeds as fit into the time; `make fuzz` runs more."""
+    end, seed, total = time.monotonic() + SECONDS, FIRST_SEED, Result(0, 0)
+    while time.monotonic() < end:
+        rom = make_rom(seed)
+        result = compare(rom.data, random_buttons(seed, FRAMES, 1))
+        assert not result.difference, f"seed {seed} ({rom.kind}):\n" + "\n".join(result.difference)
+        total = replace(total, frames=total.frames + result.frames, instructions=total.instructions + result.instructions)
+        seed += 1
+    assert seed > FIRST_SEED + 5 and total.instructions > 100_000, "hardly anything was compared"
+
+
+def test_a_seed_gives_one_rom_and_all_kinds_and_cartridges_occur() -> None:
+    roms = [make_rom(seed) for seed in range(40)]
+    assert make_rom(7).data == roms[7].data
+    assert {rom.kind for rom in roms} == {"program", "stream", "bytes"}
+    assert len({rom.data[0x147] for rom in roms}) > len(CARTRIDGES) // 2
+    plain = next(rom for rom in roms if rom.kind == "bytes")
+    assert not ILLEGAL & set(plain.data[0x150:0x4000])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found_and_shrunk(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = FAULTS[fault]
+    source = interpreter.source()
+    assert before in source
+    faulty, modules = cache.import_source("faulty", source.replace(before, after)), interpreter.module
+    monkeypatch.setattr(interpreter, "module", lambda kind: faulty if kind == "interpreter" else modules(kind))
+
+    def is_failing(rom: bytes, buttons: np.ndarray) -> bool:
+        return bool(compare(rom, buttons, check_every=1, with_datapath=False).difference)
+
+    for seed in range(FIRST_SEED, FIRST_SEED + 60):
+        rom, buttons = make_rom(seed).data, random_buttons(seed, FRAMES, 1)
+        if compare(rom, buttons, with_datapath=False).difference:
+            break
+    else:
+        pytest.fail(f"{fault}: not found by 60 ROMs")
+    small, buttons = shrink(rom, buttons, is_failing, most_runs=25)
+    assert is_failing(small, buttons)
+    assert code_left(small) < code_left(rom)
+
+
+def _rom_that_locks_on_a() -> bytes:
+    """A game that reads the buttons in a loop, writes to WRAM, and runs into an illegal opcode if A is held."""
+    rom = bytearray(0x8000)
+    rom[0x100:0x104] = 0x00, 0xC3, 0x50, 0x01
+    code = bytes((0x3E, 0x10, 0xE0, 0x00, 0xF0, 0x00, 0x1F, 0x30, 0x0B, 0x21, 0x00, 0xC0, 0x86, 0x22, 0x2C, 0x2D, 0x20, 0xFA,
+                  0x18, 0xEC, 0xDD))  # fmt: skip
+    rom[0x150 : 0x150 + len(code)] = code
+    header(rom, 0x00, 0)
+    return bytes(rom)
+
+
+def test_an_illegal_opcode_locks_its_environment_only() -> None:
+    rom = _rom_that_locks_on_a()
+    buttons = np.zeros((6, 16), np.uint8)
+    buttons[2, 3] = buttons[3, 7] = buttons[3, 8] = 0x10
+    buttons[1, 5] = buttons[4, 6] = 0x21
+    together = _run(rom, buttons)
+    assert np.flatnonzero(together.locked.numpy()).tolist() == [3, 7, 8]
+    hashes = together.state_hash()
+    for env in range(16):
+        alone = _run(rom, buttons[:, env : env + 1])
+        assert alone.state_hash()[0] == hashes[env], f"env {env} is another one beside 15 others"
+    playing = compare(rom, buttons[:, [0, 5, 6]])
+    assert not playing.difference and playing.frames == 6
+
+
+def test_environments_are_the_same_alone_and_among_others() -> None:
+    """Each env's whole state, memory row and picture: what any other env wrote into it would show."""
+    diverged = 0
+    for seed in range(12):
+        rom = make_rom(seed).data
+        buttons = random_buttons(seed, 24, 33)
+        hashes = _run(rom, buttons).state_hash()
+        diverged += len(set(hashes.tolist())) > 16
+        for env in (0, 16, 32):
+            assert _run(rom, buttons[:, env : env + 1]).state_hash()[0] == hashes[env], f"seed {seed}, env {env}"
+    assert diverged > 2, "the environments hardly differ: nothing would show"
+
+
+def _run(rom: bytes, buttons: np.ndarray) -> Emulator:
+    """An emulator after all steps."""
+    emulator = Emulator(rom, buttons.shape[1], frames_per_step=2, release_after_frames=1, num_threads=1)
+    for step in buttons:
+        emulator.step(torch.from_numpy(np.ascontiguousarray(step)))
+    return emulator
