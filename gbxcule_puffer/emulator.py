@@ -17,8 +17,8 @@ from gbxcule_puffer import isa
 from gbxcule_puffer.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.codegen import descriptors, interpreter
 from gbxcule_puffer.device import resolve_device, start_warp
-from gbxcule_puffer.hw import picture
 from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.hw import picture
 from gbxcule_puffer.pyboy_state import cartridge_ram
 from gbxcule_puffer.snapshot import Snapshot, address_space
 from gbxcule_puffer.state import INDEX, NUM_FIELDS, Machine, row_size
@@ -129,9 +129,7 @@ class Emulator:
         self._code = torch.from_numpy(code).to(device)
         self._op_length = torch.tensor(isa.lengths(), dtype=torch.uint8, device=device)
         self._state = torch.zeros((NUM_FIELDS, self.num_envs), dtype=torch.int32, device=device)
-        self._memory = torch.zeros(
-            (self.num_envs, row_size(cartridge.ram_banks)), dtype=torch.uint8, device=device
-        )
+        self._memory = torch.zeros((self.num_envs, row_size(cartridge.ram_banks)), dtype=torch.uint8, device=device)
         self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
         machine = Machine()
         machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)

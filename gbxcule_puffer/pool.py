@@ -28,7 +28,7 @@ def kernel_restore(
     lanes: int,
 ):
     """Copy snapshot slots[env] into each env whose mask is set; memory and screens are counted in words."""
-    env, lane = wp.tid()
+    env, lane = wp.tid()  # pyright: ignore
     if mask[env]:
         slot = slots[env]
         for index in range(lane, state.shape[0], lanes):

@@ -54,7 +54,7 @@ class Snapshot:
                 f"({cartridge.title}); use the state that was saved with this ROM"
             )
 
-    def screen_for(self, shape: tuple[int, int]) -> np.ndarray:
+    def screen_for(self, shape: tuple[int, ...]) -> np.ndarray:
         """The screens in another emulator's resolution.
 
         Raises: StateError where the snapshot has only every second pixel and all are needed.

@@ -22,7 +22,7 @@ from gbxcule_puffer.device import start_warp
 def directory() -> Path:
     """The folder of generated modules, inside Warp's own cache folder (WARP_CACHE_PATH moves both)."""
     start_warp()
-    return Path(wp.config.kernel_cache_dir) / "gbxcule_puffer"
+    return Path(str(wp.config.kernel_cache_dir)) / "gbxcule_puffer"
 
 
 def import_source(name: str, source: str) -> ModuleType:

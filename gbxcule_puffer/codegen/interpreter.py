@@ -36,7 +36,7 @@ def _group(first: int) -> str:
     orelse: cst.BaseStatement | None = None
     for opcode in reversed(range(first, first + GROUP_SIZE)):
         if opcode in table:
-            body: list[cst.BaseStatement] = splice(table[opcode])
+            body = splice(table[opcode])
             comment = table[opcode].mnemonic
         elif opcode == 0xCB:
             continue

@@ -79,7 +79,6 @@ def compile_for_cpu(module: ModuleType) -> float:
 
 def main() -> int:
     """Print the table."""
-    wp.config.quiet = True
     wp.init()
     source = interpreter.source()
     print(f"interpreter: {len(source.splitlines())} generated lines")

@@ -53,6 +53,9 @@ def operands_of(instruction: Instruction) -> dict[str, str]:
     return {"DST": names[0]} if names else {}
 
 
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+
 class _Filler(cst.CSTTransformer):
     """Replaces slots. Memory operands take the instruction's access times in the order read, then written."""
 
@@ -134,10 +137,10 @@ def _is_condition(node: cst.BaseStatement) -> TypeGuard[cst.If]:
     return isinstance(node, cst.If) and isinstance(node.test, cst.Name) and node.test.value == "COND"
 
 
-def splice(instruction: Instruction) -> list[cst.BaseStatement]:
+def splice(instruction: Instruction) -> list[Statement]:
     """The statements of one instruction: PC, the filled template, T-cycles."""
     filler = _Filler(instruction)
-    statements: list[cst.BaseStatement] = [cst.parse_statement(f"c.pc = (c.pc + {instruction.length}) & 0xFFFF")]
+    statements: list[Statement] = [cst.parse_statement(f"c.pc = (c.pc + {instruction.length}) & 0xFFFF")]
     for node in _template(instruction.family):
         if _is_condition(node) and "cond" not in instruction.operands:  # no condition: only the body
             parts = node.body.body

@@ -8,7 +8,7 @@ to draw) are made up later, whole lines at once. Pan Docs, "Rendering"; lengths 
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import render
+from gbxcule_puffer.hw import mode3, render
 from gbxcule_puffer.state import Cpu, Machine
 
 CHANGE_MODE = wp.constant(0)
@@ -46,51 +46,6 @@ def set_mode(c: wp.ref[Cpu], mode: int):
     if (c.stat & hw.STAT_MODE) != mode:
         c.stat = (c.stat & ~hw.STAT_MODE) | mode
         update_stat_line(c)
-
-
-@wp.func
-def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """T-cycles that the sprites of line LY add to mode 3. Pan Docs, "OBJ penalty algorithm"."""
-    height = 8
-    if (c.lcdc & hw.LCDC_OBJ_SIZE) != 0:
-        height = 16
-    count = int(0)
-    groups = int(0)
-    penalty = int(0)
-    for index in range(40):
-        row = c.ly + 16 - int(m.memory[c.env, hw.OAM - hw.ROW_BASE + 4 * index])
-        if row >= 0 and row < height and count < 10:
-            count = count + 1
-            x = int(m.memory[c.env, hw.OAM - hw.ROW_BASE + 4 * index + 1])
-            if x < 168:
-                penalty = penalty + 6
-                is_new = int(1)
-                for earlier in range(index):
-                    other = hw.OAM - hw.ROW_BASE + 4 * earlier
-                    other_row = c.ly + 16 - int(m.memory[c.env, other])
-                    if other_row >= 0 and other_row < height and int(m.memory[c.env, other + 1]) == x:
-                        is_new = 0
-                if is_new == 1:
-                    groups = groups + 1
-                    penalty = penalty + wp.max(0, 5 - ((x + c.scx - 8) & 7))
-    result = 0
-    if count != 0:
-        if groups == 0:
-            result = -4
-        else:
-            result = wp.max(0, penalty - 7)
-    return result
-
-
-@wp.func
-def mode3_extra(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """T-cycles by which mode 3 of line LY differs from 172."""
-    extra = int(0)
-    if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
-        extra = sprite_penalty(m, c)
-    if c.lcd_first_frame == 0:
-        extra = extra + (((c.scx & 7) + 3) >> 2) * 4
-    return extra
 
 
 @wp.func
@@ -239,7 +194,7 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
     else:
         set_mode(c, c.lcd_next_mode)
         if c.lcd_next_mode == 3:
-            c.mode3_extra = mode3_extra(m, c)
+            c.mode3_extra = mode3.extra(m, c)
             c.lcd_target = c.lcd_target + 172 + c.mode3_extra
             c.lcd_next_mode = 0
         elif c.lcd_next_mode == 0:

@@ -55,9 +55,7 @@ def window_row(c: wp.ref[Cpu], line: int) -> int:
 
 
 @wp.func
-def draw_tiles(
-    m: wp.ref[Machine], c: wp.ref[Cpu], row: int, tile_map: int, y: int, shift: int, begin: int, end: int
-):
+def draw_tiles(m: wp.ref[Machine], c: wp.ref[Cpu], row: int, tile_map: int, y: int, shift: int, begin: int, end: int):
     """Pixels `begin` to `end` of screen row `row` from row `y` of a tile map; pixel x shows column x + `shift`."""
     planes = int(0)
     last = int(-1)

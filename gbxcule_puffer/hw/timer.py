@@ -5,7 +5,6 @@ multiple of the period. PyBoy's order within an overflow: TIMA reads 00 for 4 T-
 interrupt comes; for 4 more T-cycles writes to TIMA are ignored.
 """
 
-# ruff: noqa: F821
 import warp as wp
 
 from gbxcule_puffer import hardware as hw

@@ -5,7 +5,7 @@ ALU and ROTATE functions of arithmetic.py, BIT a number, T0 and T1 the times of 
 of a taken branch. Before a template PC points to the next instruction already; its fixed T-cycles are added after it.
 """
 
-# ruff: noqa: F821, N803
+# ruff: noqa: F821
 # pyright: reportUndefinedVariable=false
 import warp as wp
 

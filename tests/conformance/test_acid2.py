@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from gbxcule_puffer.emulator import Emulator
 from PIL import Image
 
+from gbxcule_puffer.emulator import Emulator
 from tests.oracle import hash64
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from gbxcule_puffer.emulator import Emulator
 
 from benchmarks.workload import GAMES
+from gbxcule_puffer.emulator import Emulator
 from tests.conformance.references import differing_steps, game_reference, step_hashes
 from tests.oracle import HRAM, WRAM
 

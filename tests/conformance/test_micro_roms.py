@@ -35,6 +35,7 @@ def test_micro_rom_stays_in_lockstep_with_pyboy(name: str, frames_per_step: int,
 def test_buttons_send_environments_different_ways_for_good() -> None:
     """JOY_DIVERGE_PERSIST: after one step with different buttons, and the same ones from then on, states stay apart."""
     import torch
+
     from gbxcule_puffer.emulator import Emulator
 
     rom = (ROMS / "micro" / "joy_diverge_persist.gb").read_bytes()
@@ -54,6 +55,6 @@ def test_the_manifest_lists_each_image_with_its_checksum() -> None:
         assert entry["sha256"] == hashlib.sha256(image).hexdigest()
         assert entry["purpose"] and entry["licence"] == "MIT"
         assert image[0x134:0x144].rstrip(b"\0").decode() == entry["title"]
-        assert np.frombuffer(image, np.uint8).astype(np.int64).sum() - image[0x14E] - image[0x14F] & 0xFFFF == int.from_bytes(
-            image[0x14E:0x150], "big"
-        )
+        assert np.frombuffer(image, np.uint8).astype(np.int64).sum() - image[0x14E] - image[
+            0x14F
+        ] & 0xFFFF == int.from_bytes(image[0x14E:0x150], "big")

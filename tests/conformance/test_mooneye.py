@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from gbxcule_puffer.emulator import Emulator
 
 PASSING = (

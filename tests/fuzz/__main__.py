@@ -38,7 +38,9 @@ def main() -> int:
         instructions += result.instructions
         if result.difference:
             failing += 1
-            print(f"seed {seed} ({rom.kind}) differs within {result.frames} frames:", *result.difference[:8], sep="\n  ")
+            print(
+                f"seed {seed} ({rom.kind}) differs within {result.frames} frames:", *result.difference[:8], sep="\n  "
+            )
             if args.out:
                 keep(args.out, rom, buttons, result.difference, not args.no_shrink)
     seconds = time.perf_counter() - begin

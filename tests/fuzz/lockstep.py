@@ -117,7 +117,11 @@ class Oracle(PyBoyOracle):
 
 
 def compare(
-    rom: bytes, buttons: np.ndarray, check_every: int = CHECK_EVERY, frames_per_step: int = 1, with_datapath: bool = True
+    rom: bytes,
+    buttons: np.ndarray,
+    check_every: int = CHECK_EVERY,
+    frames_per_step: int = 1,
+    with_datapath: bool = True,
 ) -> Result:
     """Run env i of the emulator and a PyBoy each with buttons[:, i]; shape (steps, num_envs).
 

@@ -70,8 +70,12 @@ def instructions(random: Random, count: int) -> bytes:
 
 
 def log(code: Code) -> None:
-    """Keep A, or AF and HL, where the comparison sees them."""
-    if code.random.chance(0.7):
+    """Keep A or the flags where the comparison sees them, or AF and HL on the stack."""
+    way = code.random.integer(0, 9)
+    if way <= 4:
+        code.word(0xEA, LOG + code.random.byte())
+    elif way <= 7:
+        code.emit(0xF5, 0xD1, 0x7B)
         code.word(0xEA, LOG + code.random.byte())
     else:
         code.emit(0xF5, 0xE5, 0xE1, 0xF1)
@@ -97,12 +101,15 @@ def recover(code: Code) -> None:
     if random.chance(0.5):
         code.store(IE, random.choice(VALUES[IE]))
         code.emit(random.choice((0xFB, 0xFB, 0xF3)))
+    if random.chance(0.6):
+        joypad(code)
 
 
 def alu(code: Code) -> None:
     """Arithmetic, and what came out."""
-    code.data += instructions(code.random, code.random.integer(4, 30))
-    log(code)
+    for _ in range(code.random.integer(1, 5)):
+        code.data += instructions(code.random, code.random.integer(1, 8))
+        log(code)
 
 
 def memory(code: Code) -> None:
@@ -274,7 +281,11 @@ def interrupt_switches(code: Code) -> None:
 def odd_stack(code: Code) -> None:
     """Pushes, calls and interrupts with SP somewhere else, put right afterwards."""
     random = code.random
-    where = address(random) if random.chance(0.6) else random.choice((0xFF10, 0xFF48, 0xFF46, 0x0000, 0x0001, 0x2100, 0xFF08))
+    where = (
+        address(random)
+        if random.chance(0.6)
+        else random.choice((0xFF10, 0xFF48, 0xFF46, 0x0000, 0x0001, 0x2100, 0xFF08))
+    )
     code.emit(0xF3)
     code.word(0x31, where)
     way = random.integer(0, 4)
@@ -325,9 +336,13 @@ def oam_dma(code: Code) -> None:
 def fill(code: Code) -> None:
     """A block of memory filled with a running pattern: tiles, maps, sprites."""
     random = code.random
-    code.word(0x21, random.choice((0x8000, 0x8800, 0x9000, 0x9800, 0x9C00, 0xC100, 0xC100, 0xFE00, 0xA000, address(random))))
+    code.word(
+        0x21, random.choice((0x8000, 0x8800, 0x9000, 0x9800, 0x9C00, 0xC100, 0xC100, 0xFE00, 0xA000, address(random)))
+    )
     code.emit(0x06, random.choice((0x00, 0x80, 0xA0, 0x40)), 0x3E, random.byte())
-    step = random.choice(((0xC6, random.byte()), (0xCE, random.byte()), (0xEE, random.byte()), (0x07, 0x00), (0x80, 0x00)))
+    step = random.choice(
+        ((0xC6, random.byte()), (0xCE, random.byte()), (0xEE, random.byte()), (0x07, 0x00), (0x80, 0x00))
+    )
     code.emit(random.choice((0x22, 0x22, 0x22, 0x32)), *step, 0x05, 0x20, 0xFA)
 
 
@@ -450,7 +465,9 @@ def moved_code(code: Code) -> None:
     """Instructions copied to RAM of any kind and run there."""
     random = code.random
     body = random.choice((instructions, _memory_bytes))(random, random.integer(2, 8)) + b"\xc9"
-    place = random.choice((0x8000, 0x9000, 0x9C10, 0xA010, 0xC200, 0xD800, 0xE300, 0xFE00, 0xFE20, 0xFEA0, 0xFF90, 0xFFC0))
+    place = random.choice(
+        (0x8000, 0x9000, 0x9C10, 0xA010, 0xC200, 0xD800, 0xE300, 0xFE00, 0xFE20, 0xFEA0, 0xFF90, 0xFFC0)
+    )
     off = place < 0xA000 and random.chance(0.6)
     if off:
         code.store(LCDC, 0x11)
@@ -588,7 +605,7 @@ def wild(code: Code) -> None:
 
 SNIPPETS: dict[Callable[[Code], None], float] = {
     alu: 6, memory: 12, poll: 6, high_ram_routine: 4, registers: 10, change_in_place: 4, wait: 8, look: 8, pause: 5, interrupt_switches: 8,
-    odd_stack: 5, oam_dma: 6, fill: 4, sprites: 4, lcd_switch: 4, mid_frame: 3, timer: 8, serial: 2, joypad: 2,
+    odd_stack: 5, oam_dma: 6, fill: 4, sprites: 4, lcd_switch: 4, mid_frame: 3, timer: 8, serial: 2, joypad: 5,
     mapper_writes: 5, cartridge_ram: 5, moved_code: 5, borders: 2, flow: 5,
 }  # fmt: skip
 
