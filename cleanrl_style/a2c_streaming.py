@@ -46,7 +46,8 @@ DEVICE_DEFAULTS = {
 LOSSES = ("policy_loss", "value_loss", "entropy", "value", "grad_norm")
 # What a resumed run may change; everything else has to be as in the checkpoint.
 FREE_ON_RESUME = (
-    *("total_env_steps", "eval_every_steps", "eval_episodes", "stop_at_success", "log_interval", "run_dir", "resume"),
+    *("total_env_steps", "eval_every_steps", "eval_episodes", "eval_device", "stop_at_success", "log_interval"),
+    *("run_dir", "resume"),
     *("rom", "start_state", "goal_dir", "stage"),  # the env's config and state are compared instead
 )
 
@@ -103,6 +104,8 @@ class Args:
     """seed of the weights, the sampled actions and the environment"""
     device: str = "auto"
     """cpu, cuda or cuda:N (default: a GPU if there is one)"""
+    eval_device: str = "cpu"
+    """where the evaluation plays: a CPU core runs one Game Boy faster than a GPU, to the same bits"""
     rom: str | None = None
     """Game Boy image; needs --goal-dir (default: the stage's)"""
     start_state: str | None = None
@@ -210,6 +213,7 @@ def task_files(args: Args, run_dir: Path) -> dict[str, Any]:
         frames_per_step=args.frames_per_step,
         release_after_frames=args.release_after_frames,
         k_consecutive=args.k_consecutive,
+        device=args.eval_device,
     )
     return {"rom": files.rom, "start_state": args.start_state or files.start_state, "goal_dir": files.goal_dir}
 
@@ -232,7 +236,7 @@ def start_run(args: Args) -> tuple[Path, Any, Any, dict[str, Any] | None]:
     try:
         files = task_files(args, run_dir)
         env = make_env(args, args.num_envs, args.device, files)
-        eval_env = make_env(args, 1, "cpu", files)  # a CPU core runs one Game Boy faster than a GPU, to the same bits
+        eval_env = make_env(args, 1, args.eval_device, files)
         for name, value in env.config.items():
             if resumed and resumed["env_config"][name] != value:
                 raise StateError(f"checkpoint {args.resume} has another {name} ({resumed['env_config'][name]})")

@@ -42,6 +42,7 @@ def make_task(
     frames_per_step: int = 24,
     release_after_frames: int = 8,
     k_consecutive: int = 4,
+    device: str = "cpu",
 ) -> TaskFiles:
     """Plays `start_actions` from `start_state` (or post-boot), then the solution; writes out/start.state and out/goal.
 
@@ -60,6 +61,7 @@ def make_task(
     solve_buttons = [names.to_buttons(action) for action in names.parse(solve_actions)]
     emulator = Emulator(
         rom,
+        device=device,
         screen="full" if obs == "full" else "half",
         frames_per_step=frames_per_step,
         release_after_frames=release_after_frames,
