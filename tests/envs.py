@@ -26,8 +26,8 @@ class Task:
     solution: list[int]
 
 
-def make_test_task(folder: Path) -> Task:
-    files = make_stage(STAGE, folder)
+def make_test_task(folder: Path, device: str = "cpu") -> Task:
+    files = make_stage(STAGE, folder, device=device)
     kwargs = {"rom": str(files.rom), "start_state": str(files.start_state), "goal_dir": str(files.goal_dir)}
     return Task(kwargs, CODEC.parse(json.loads(STAGE.read_text())["solve_actions"] + ["NOOP"] * 4))
 

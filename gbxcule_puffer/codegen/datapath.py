@@ -127,7 +127,7 @@ def is_plain(r: wp.ref[Fast], d3: int, address: int) -> bool:
     vram = address >= r.vram_from and word_end < hw.CART_RAM and (d3 & r.lookahead) == 0
     wram = address >= hw.WRAM and word_end < hw.ECHO
     hram = address >= hw.HRAM and word_end <= r.io_from
-    p1 = address == hw.P1 and write == 0 and (d3 & ds.WORD) == 0
+    p1 = address == hw.P1 and write == 0 and (d3 & ds.WORD) == 0 and r.io_from != hw.HRAM  # no OAM DMA to look at
     return rom or vram or wram or hram or p1
 
 

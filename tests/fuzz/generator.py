@@ -18,7 +18,8 @@ BANK = 0x4000
 LOGO = bytes.fromhex("ceed6666cc0d000b03730083000c000d0008111f8889000edccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e")
 ILLEGAL = frozenset((0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD))
 MAIN = 0x0150
-RESTART = 0x00F0  # sets SP and goes on in the main loop; the only other room below 0100
+RESTART = 0x00F0  # where RST 38 leads: sets SP and goes on at one of ENTRIES, chosen by DIV
+ENTRIES = 0x3F00  # 32 addresses
 # Cartridge types with the numbers of ROM banks to choose from and the RAM codes; 256 banks and more do not fit into
 # PyBoy's save state.
 CARTRIDGES = (
@@ -42,7 +43,7 @@ class FuzzRom:
 def make_rom(seed: int) -> FuzzRom:
     """The ROM of a seed: mostly structured programs, a quarter streams of instructions, some plain bytes."""
     random = Random(seed)
-    kind = random.weighted({"program": 60, "stream": 28, "bytes": 12})
+    kind = random.weighted({"program": 64, "stream": 28, "bytes": 8})
     cartridge_type, bank_choices, ram_codes = random.choice(CARTRIDGES)
     banks = random.choice(bank_choices if kind == "program" or random.chance(0.3) else bank_choices[:1])
     ram_code = random.choice(ram_codes)
@@ -67,22 +68,26 @@ def _program(random: Random, banks: int) -> bytes:
     _vectors(random, rom)
     code = Code(random, MAIN)
     snippets.start(code)
-    loop = code.here
-    while code.here < 0x3E00:
+    loop, entries = code.here, [MAIN]
+    while code.here < 0x3D80:
         if code.here > 0x600 and random.chance(0.012):
             break
         part = Code(random, code.here)
         snippets.snippet(part)
-        if code.here + len(part.data) > 0x3F00:
+        if code.here + len(part.data) > 0x3E80:
             break
         code.data += part.data
-        if random.chance(0.15):
+        if random.chance(0.2):
+            entries.append(code.here)
             snippets.recover(code)
     snippets.recover(code)
     code.emit(0xC3, loop & 0xFF, loop >> 8)
     rom[MAIN : MAIN + len(code.data)] = code.data
+    _entries(random, rom, entries)
     for bank in range(1, banks):
         _fill_bank(random, rom, bank)
+    for bank in range(0x20, banks, 0x20):  # MBC1 shows them at 0000 in mode 1
+        rom[bank * BANK : bank * BANK + 0x3FF0] = rom[:0x3FF0]
     tail = snippets.instructions(random, 14)[:14]
     rom[0x3FF0 : 0x3FF0 + len(tail)] = tail
     rom[0x3FF0 + len(tail) : 0x4000] = bytes(16 - len(tail))  # NOPs flow into the switchable bank
@@ -93,9 +98,9 @@ def _vectors(random: Random, rom: bytearray) -> None:
     """RST targets and interrupt handlers."""
     rom[0x0000:0x0040] = (b"\xc9" + b"\xff" * 7) * 7 + bytes((0xC3, RESTART & 0xFF, RESTART >> 8)) + b"\xff" * 5
     rom[0x0100:0x0104] = 0x00, 0xC3, MAIN & 0xFF, MAIN >> 8
-    restart = Code(random, RESTART)
-    restart.emit(0x31, 0xF0, 0xDF, 0xC3, MAIN & 0xFF, MAIN >> 8)
-    rom[RESTART : RESTART + len(restart.data)] = restart.data
+    # ld sp,DFF0 / ldh a,[DIV] / and 3E / ld l,a / ld h,ENTRIES / ld a,[hl+] / ld h,[hl] / ld l,a / jp hl
+    restart = bytes((0x31, 0xF0, 0xDF, 0xF0, 0x04, 0xE6, 0x3E, 0x6F, 0x26, ENTRIES >> 8, 0x2A, 0x66, 0x6F, 0xE9))
+    rom[RESTART : RESTART + len(restart)] = restart
     place = 0x68
     for vector in range(0x40, 0x68, 8):
         handler = Code(random, place)
@@ -108,6 +113,12 @@ def _vectors(random: Random, rom: bytearray) -> None:
             place += len(handler.data)
         else:
             rom[vector] = 0xD9
+
+
+def _entries(random: Random, rom: bytearray, entries: list[int]) -> None:
+    """The table of places where a program that ran wild goes on."""
+    for place in range(ENTRIES, ENTRIES + 64, 2):
+        rom[place : place + 2] = random.choice(entries).to_bytes(2, "little")
 
 
 def _fill_bank(random: Random, rom: bytearray, bank: int) -> None:
@@ -130,10 +141,15 @@ def _stream(random: Random, banks: int) -> bytes:
     _vectors(random, rom)
     code = Code(random, MAIN)
     snippets.start(code)
-    while code.here < 0x3F80:
+    entries = [MAIN]
+    while code.here < 0x3E80:
         snippets.wild(code)
+        if random.chance(0.01):
+            entries.append(code.here)
+            snippets.recover(code)
     code.emit(0xC3, MAIN & 0xFF, MAIN >> 8)
     rom[MAIN : MAIN + len(code.data)] = code.data
+    _entries(random, rom, entries)
     for bank in range(1, banks):
         _fill_bank(random, rom, bank)
     return bytes(rom)
@@ -147,4 +163,5 @@ def _bytes(random: Random, banks: int) -> bytes:
     values = np.where(np.isin(values, list(ILLEGAL)), 0, values).astype(np.uint8)
     rom = bytearray(values.tobytes() * (banks // 2))
     _vectors(random, rom)
+    _entries(random, rom, [random.integer(0x150, 0x3EFF) for _ in range(32)])
     return bytes(rom)

@@ -30,7 +30,7 @@ VALUES: dict[int, tuple[int, ...]] = {
     LCDC: (0x91, 0x93, 0x97, 0x81, 0xB3, 0xF7, 0xE3, 0x80, 0x92, 0xB2, 0xA0, 0x8B, 0x11),
     STAT: (0x00, 0x00, 0x00, 0x40, 0x40, 0x08, 0x10, 0x20, 0x28, 0x68, 0x78, 0xFF), LYC: (0, 1, 2, 10, 72, 142, 143, 144, 145, 152, 153, 154),
     DMA: (0x00, 0x40, 0x7F, 0x80, 0x98, 0xA0, 0xC0, 0xC1, 0xC1, 0xC1, 0xDF, 0xE1, 0xFE, 0xFF), WY: (0, 0, 1, 40, 100, 143, 144),
-    WX: (0, 1, 6, 7, 8, 80, 159, 165, 166, 167, 255), IE: (0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x07, 0x1F, 0xFF, 0x08),
+    WX: (0, 1, 6, 7, 8, 80, 159, 165, 166, 167, 255), IE: (0x01, 0x01, 0x02, 0x03, 0x04, 0x05, 0x07, 0x1F, 0xFF, 0x09, 0x11),
     SCX: (0, 1, 3, 4, 5, 7, 8, 255),
 }  # fmt: skip
 
@@ -64,6 +64,8 @@ def instructions(random: Random, count: int) -> bytes:
             data += bytes((0xCB, operation if operation & 7 != 6 else operation | 1))
         elif kind < 4:
             data += bytes((random.choice(ALU_IMMEDIATE), random.byte()))
+        elif kind == 4:
+            data.append(random.choice((0x07, 0x0F, 0x17, 0x1F, 0x27, 0x2F, 0x37, 0x3F)))
         else:
             data.append(random.choice(ALU_OPCODES))
     return bytes(data)
@@ -72,7 +74,7 @@ def instructions(random: Random, count: int) -> bytes:
 def log(code: Code) -> None:
     """Keep A or the flags where the comparison sees them, or AF and HL on the stack."""
     way = code.random.integer(0, 9)
-    if way <= 4:
+    if way <= 3:
         code.word(0xEA, LOG + code.random.byte())
     elif way <= 7:
         code.emit(0xF5, 0xD1, 0x7B)
@@ -107,8 +109,8 @@ def recover(code: Code) -> None:
 
 def alu(code: Code) -> None:
     """Arithmetic, and what came out."""
-    for _ in range(code.random.integer(1, 5)):
-        code.data += instructions(code.random, code.random.integer(1, 8))
+    for _ in range(code.random.integer(1, 8)):
+        code.data += instructions(code.random, code.random.integer(1, 4))
         log(code)
 
 
@@ -189,7 +191,9 @@ def wait(code: Code) -> None:
 def poll(code: Code) -> None:
     """The loops that games wait with; LY and STAT polls only end while the LCD is on."""
     random = code.random
-    if random.chance(0.8):
+    if random.chance(0.5):
+        code.emit(0xF3)
+    if random.chance(0.85):
         code.store(STAT, random.choice((0x00, 0x00, 0x40, 0x08)))
         code.store(LCDC, random.choice(VALUES[LCDC]) | 0x80)
     for _ in range(random.integer(1, 3)):
@@ -263,7 +267,10 @@ def pause(code: Code) -> None:
 def interrupt_switches(code: Code) -> None:
     """EI, DI, HALT in all orders, next to register writes."""
     random = code.random
-    code.store(IE, random.choice((0x01, 0x03, 0x05, 0x07, 0x1F, 0x04, 0x02, 0x00)))
+    if random.chance(0.7):  # something that wakes a HALT
+        code.store(LCDC, random.choice(VALUES[LCDC]) | 0x80)
+        code.store(TAC, random.choice((5, 6, 7)))
+    code.store(IE, random.choice((0x01, 0x03, 0x05, 0x07, 0x1F, 0x04, 0x05, 0x01)))
     for _ in range(random.integer(1, 5)):
         parts: tuple[tuple[int, ...], ...] = (
             (0xFB, 0x76), (0xFB,), (0xF3,), (0xFB, 0xF3), (0x76,), (0xFB, 0xFB), (0xF3, 0x76), (0xFB, 0x76, 0x76),
@@ -592,7 +599,7 @@ def wild(code: Code) -> None:
         register, value = io_pair(random)
         code.emit(0x3E, value, random.choice((0xE0, 0xE0, 0xF0)), register)
     elif kind == 15:
-        code.emit(random.choice((0xFB, 0xFB, 0xF3, 0x76, 0xFB, 0x00)))
+        code.emit(random.choice((0xFB, 0xFB, 0xF3, 0x76, 0xFB, 0x00, 0xFB, 0xFB)))
     elif kind == 16:
         code.emit(random.choice((0xC5, 0xD5, 0xE5, 0xF5, 0xC1, 0xD1, 0xE1, 0xF1, 0xC0, 0xC8, 0xD0, 0xD8)))
     elif kind == 17:
@@ -604,7 +611,7 @@ def wild(code: Code) -> None:
 
 
 SNIPPETS: dict[Callable[[Code], None], float] = {
-    alu: 6, memory: 12, poll: 6, high_ram_routine: 4, registers: 10, change_in_place: 4, wait: 8, look: 8, pause: 5, interrupt_switches: 8,
+    alu: 9, memory: 12, poll: 6, high_ram_routine: 4, registers: 10, change_in_place: 4, wait: 8, look: 8, pause: 5, interrupt_switches: 8,
     odd_stack: 5, oam_dma: 6, fill: 4, sprites: 4, lcd_switch: 4, mid_frame: 3, timer: 8, serial: 2, joypad: 5,
     mapper_writes: 5, cartridge_ram: 5, moved_code: 5, borders: 2, flow: 5,
 }  # fmt: skip
