@@ -98,7 +98,7 @@ class Args:
     """episodes of an evaluation, with one environment"""
     stop_at_success: float = 0.95
     """end when two evaluations in a row succeed at least this often; above 1 never"""
-    log_interval: int = 64
+    log_interval: int = 128
     """environment steps between two records of metrics"""
     seed: int = 1
     """seed of the weights, the sampled actions and the environment"""

@@ -205,21 +205,35 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
 
 @wp.func
 def skip_lines(c: wp.ref[Cpu]):
-    """Make up whole lines at once, from a state other than mode 3, whose length differs from line to line."""
-    last = hw.SCREEN_HEIGHT - 2  # mode 0 of line 143 ends otherwise
+    """Make up whole lines at once, as far as they were over before the last instruction; the rest is made change by
+    change. The length of mode 3 of a line that is over does not matter."""
+    line = (c.previous - c.lcd_zero) // hw.LINE_T_CYCLES  # the line of that time
     if c.ly >= hw.SCREEN_HEIGHT:
-        last = hw.LAST_LINE
-    lines = wp.min((c.previous - c.lcd_target) // hw.LINE_T_CYCLES, last - c.ly)
-    if lines > 0:
-        begun = c.ly + 1  # first line whose mode 2 begins on the way
-        if c.lcd_transition == START_MODE2:
-            begun = c.ly
-        if c.ly < hw.SCREEN_HEIGHT and c.window_hit == 0 and c.wy >= begun and c.wy < begun + lines:
-            c.window_hit = 1
-            c.window_first = c.wy
-        c.ly = c.ly + lines
-        c.lcd_target = c.lcd_target + lines * hw.LINE_T_CYCLES
-        compare_lyc(c)
+        line = wp.min(line, hw.LAST_LINE)
+        if line > c.ly:
+            c.ly = line
+            c.lcd_target = c.lcd_zero + (line + 1) * hw.LINE_T_CYCLES
+            compare_lyc(c)
+    else:
+        line = wp.min(line, hw.SCREEN_HEIGHT)
+        begin = c.lcd_zero + line * hw.LINE_T_CYCLES
+        if c.lcd_target < begin:
+            begun = c.ly + 1  # first line whose mode 2 begins on the way
+            if c.lcd_transition == START_MODE2:
+                begun = c.ly
+            if c.window_hit == 0 and c.wy >= begun and c.wy < line:
+                c.window_hit = 1
+                c.window_first = c.wy
+            c.ly = line
+            c.lcd_next_mode = 2
+            c.lcd_transition = START_MODE2
+            if line == hw.SCREEN_HEIGHT:  # mode 0 of the last line goes straight into VBlank
+                c.ly = line - 1
+                c.lcd_next_mode = 1
+                c.lcd_transition = CHANGE_MODE
+            c.lcd_target = begin
+            c.stat = c.stat & ~hw.STAT_MODE
+            compare_lyc(c)
 
 
 @wp.func(inline=False)

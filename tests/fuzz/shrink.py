@@ -26,7 +26,8 @@ def shrink(
     first = compare(rom, buttons, check_every=1)
     if not first.difference:
         raise ValueError("the ROM does not fail: nothing to shrink")
-    buttons = buttons[: first.frames]
+    if is_failing(rom, buttons[: first.frames]):
+        buttons = buttons[: first.frames]
     if is_failing(rom, np.zeros_like(buttons)):
         buttons = np.zeros_like(buttons)
     best = bytearray(rom)

@@ -109,9 +109,23 @@ def recover(code: Code) -> None:
 
 def alu(code: Code) -> None:
     """Arithmetic, and what came out."""
-    for _ in range(code.random.integer(1, 8)):
+    for _ in range(code.random.integer(2, 10)):
         code.data += instructions(code.random, code.random.integer(1, 4))
         log(code)
+
+
+def flags(code: Code) -> None:
+    """One instruction with any AF before it, and the flags after it."""
+    random = code.random
+    for _ in range(random.integer(2, 8)):
+        code.word(0x01, random.byte() << 8 | random.byte())
+        code.emit(0xC5, 0xF1)
+        if random.chance(0.6):
+            code.emit(random.choice((0x07, 0x0F, 0x17, 0x1F, 0x27, 0x27, 0x2F, 0x37, 0x3F)))
+        else:
+            code.data += instructions(random, 1)
+        code.emit(0xF5, 0xD1, 0x7B)
+        code.word(0xEA, LOG + random.byte())
 
 
 def memory(code: Code) -> None:
@@ -611,7 +625,7 @@ def wild(code: Code) -> None:
 
 
 SNIPPETS: dict[Callable[[Code], None], float] = {
-    alu: 9, memory: 12, poll: 6, high_ram_routine: 4, registers: 10, change_in_place: 4, wait: 8, look: 8, pause: 5, interrupt_switches: 8,
+    alu: 7, flags: 6, memory: 12, poll: 6, high_ram_routine: 4, registers: 10, change_in_place: 4, wait: 8, look: 8, pause: 5, interrupt_switches: 8,
     odd_stack: 5, oam_dma: 6, fill: 4, sprites: 4, lcd_switch: 4, mid_frame: 3, timer: 8, serial: 2, joypad: 5,
     mapper_writes: 5, cartridge_ram: 5, moved_code: 5, borders: 2, flow: 5,
 }  # fmt: skip
