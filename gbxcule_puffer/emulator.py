@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import multiprocessing
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -174,10 +175,10 @@ class Emulator:
 
     def _record(self, frames: int, release_after: int) -> list[wp.Launch]:
         """One launch for each thread, over its share of the envs."""
-        bounds = np.linspace(0, self.num_envs, self._threads + 1).astype(int)
+        bounds = [self.num_envs * thread // self._threads for thread in range(self._threads + 1)]
         commands = []
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
-            inputs, dim = self._arguments(int(begin), int(end - begin), frames, release_after)
+        for begin, end in itertools.pairwise(bounds):
+            inputs, dim = self._arguments(begin, end - begin, frames, release_after)
             commands.append(wp.launch(self._kernel, dim=dim, inputs=inputs, device="cpu", record_cmd=True))
         return commands
 

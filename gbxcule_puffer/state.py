@@ -180,10 +180,9 @@ Machine = _struct(
         "draw_later": wp.int32,
     },
 )
-"""Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index), descriptors (of the
-ROM, for the data path), memory (num_envs, row), state (fields,
-num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step); sizes and kinds of the cartridge; draw_later: the picture is drawn by
-a kernel of its own while the step waits at VBlank."""
+"""Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index), descriptors (of the ROM, for the data path),
+memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step); sizes and kinds
+of the cartridge; draw_later: the picture is drawn by a kernel of its own while the step waits at VBlank."""
 
 
 def row_size(ram_banks: int) -> int:

@@ -155,10 +155,12 @@ def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu]):
     interrupts.begin_batch(m, c)
     datapath.from_cpu(m, c, r)
     running = int(1)
-    while native.any_lane(running) != 0:
+    lanes = native.active_lanes()
+    while native.any_lane(lanes, running) != 0:
         count = int(0)
         while count < VOTE_INTERVAL:
             count = count + 1
+            native.converge(lanes)
             if running == 1 and (r.now >= r.next_event or (r.d3 & descriptors.RARE) != 0):
                 datapath.to_cpu(c, r)
                 running = between(m, c)

@@ -33,9 +33,23 @@ _SHIFT_LEFT = """
 
 _ANY_LANE = """
 #if defined(__CUDA_ARCH__)
-    return __any_sync(__activemask(), flag);
+    return __any_sync((unsigned)lanes, flag);
 #else
     return flag;
+#endif
+"""
+
+_ACTIVE_LANES = """
+#if defined(__CUDA_ARCH__)
+    return (int)__activemask();
+#else
+    return 1;
+#endif
+"""
+
+_CONVERGE = """
+#if defined(__CUDA_ARCH__)
+    __syncwarp((unsigned)lanes);
 #endif
 """
 
@@ -62,9 +76,21 @@ def shift_left(value: int, count: int) -> int:
     ...
 
 
+@wp.func_native(_ACTIVE_LANES)
+def active_lanes() -> int:
+    """The lanes of the warp that run here together, as a mask."""
+    ...
+
+
+@wp.func_native(_CONVERGE)
+def converge(lanes: int):
+    """Wait until all of these lanes are here, so that they go on together."""
+    ...
+
+
 @wp.func_native(_ANY_LANE)
-def any_lane(flag: int) -> int:
-    """1 if `flag` is set in any active lane of the warp."""
+def any_lane(lanes: int, flag: int) -> int:
+    """1 if `flag` is set in any of these lanes."""
     ...
 
 

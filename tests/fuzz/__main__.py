@@ -6,7 +6,9 @@ A failing ROM is shrunk and written to DIR with its buttons and what differs. Ex
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,13 +16,16 @@ import numpy as np
 
 from gbxcule_puffer.disassembler import disassemble
 from tests.fuzz.generator import FuzzRom, make_rom
-from tests.fuzz.lockstep import compare, random_buttons
+from tests.fuzz.lockstep import SCHEDULES, compare_seed, random_buttons
 from tests.fuzz.shrink import code_left, shrink
+
+LONGEST_S = 120.0
+"""Time for one ROM before PyBoy counts as hung."""
 
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Compare seeded random ROMs with PyBoy.")
     parser.add_argument("--seeds", default="0:100", help="first:end, the end not included")
     parser.add_argument("--frames", type=int, default=60, help="frames of each ROM")
     parser.add_argument("--envs", type=int, default=1, help="environments, each with its own buttons and PyBoy")
@@ -33,8 +38,11 @@ def main() -> int:
     failing, instructions, begin = 0, 0, time.perf_counter()
     for seed in range(int(first), int(end)):
         rom = make_rom(seed)
-        buttons = random_buttons(seed, args.frames, args.envs)
-        result = compare(rom.data, buttons)
+        watchdog = threading.Timer(LONGEST_S, give_up, [seed])
+        watchdog.daemon = True
+        watchdog.start()
+        result = compare_seed(rom.data, seed, args.frames, args.envs)
+        watchdog.cancel()
         instructions += result.instructions
         if result.difference:
             failing += 1
@@ -42,21 +50,29 @@ def main() -> int:
                 f"seed {seed} ({rom.kind}) differs within {result.frames} frames:", *result.difference[:8], sep="\n  "
             )
             if args.out:
-                keep(args.out, rom, buttons, result.difference, not args.no_shrink)
+                keep(args.out, rom, args.frames, args.envs, result.difference, not args.no_shrink)
     seconds = time.perf_counter() - begin
     print(f"seeds {args.seeds}: {instructions:,} instructions compared in {seconds:.0f} s, {failing} ROMs differ")
     return 1 if failing else 0
 
 
-def keep(folder: Path, rom: FuzzRom, buttons: np.ndarray, difference: list[str], with_shrinking: bool) -> None:
+def give_up(seed: int) -> None:
+    """PyBoy never returns from an illegal opcode: where only PyBoy meets one, the machines differ."""
+    print(f"seed {seed}: PyBoy does not come back, and the emulator did", flush=True)
+    os._exit(1)
+
+
+def keep(folder: Path, rom: FuzzRom, frames: int, num_envs: int, difference: list[str], with_shrinking: bool) -> None:
     """Write a failing ROM, small if possible, and a listing of what is left of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    data = rom.data
+    frames_per_step = SCHEDULES[rom.seed % len(SCHEDULES)]
+    data, buttons = rom.data, random_buttons(rom.seed, -(-frames // frames_per_step), num_envs)
     if with_shrinking:
-        data, buttons = shrink(data, buttons)
+        data, buttons = shrink(data, buttons, frames_per_step)
     (folder / f"seed{rom.seed}.gb").write_bytes(data)
     np.save(folder / f"seed{rom.seed}.buttons.npy", buttons)
-    lines = [f"seed {rom.seed} ({rom.kind}), {len(buttons)} frames, {code_left(data)} bytes left", *difference, ""]
+    title = f"seed {rom.seed} ({rom.kind}), {len(buttons)} steps of {frames_per_step}, {code_left(data)} bytes left"
+    lines = [title, *difference, ""]
     place = 0
     while place < len(data):
         if data[place] == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -32,14 +32,14 @@ class Random:
         """One of the items."""
         return items[self.integer(0, len(items) - 1)]
 
-    def weighted(self, weights: dict[Item, float]) -> Item:
+    def weighted(self, weights: Mapping[Item, float]) -> Item:
         """One of the keys, by weight."""
         at = self.generator.random() * sum(weights.values())
         for item, weight in weights.items():
             at -= weight
             if at < 0:
                 return item
-        return item
+        return next(iter(weights))
 
 
 class Code:

@@ -16,6 +16,8 @@ from tests.oracle import PyBoyOracle
 MBC5_RUMBLE = (0x1C, 0x1D, 0x1E)
 CHECK_EVERY = 8
 """Frames between two comparisons: reading PyBoy's whole state takes as long as 100 frames of a quiet game."""
+SCHEDULES = (1, 4, 1, 24)
+"""Frames a step, by seed: only a step's last frame is drawn, and buttons change within a step."""
 HOST_TIME_T_CYCLES = hw.CLOCK_HZ
 """PyBoy's clock chip adds the host's time where it is looked at twice in one cycle: some microseconds each time."""
 RTC_TIME = ("rtc_t_cycles", "rtc_seconds", "rtc_minutes", "rtc_hours", "rtc_day_low", "rtc_day_high")
@@ -45,6 +47,14 @@ def random_buttons(seed: int, frames: int, num_envs: int) -> np.ndarray:
     many = generator.integers(0, 256, shape)
     choice = generator.random(shape)
     return np.where(choice < 0.5, 0, np.where(choice < 0.85, one, many)).astype(np.uint8)
+
+
+def compare_seed(rom: bytes, seed: int, frames: int, num_envs: int = 1) -> Result:
+    """`compare` with the buttons and the schedule of a seed, for at least `frames` frames."""
+    frames_per_step = SCHEDULES[seed % len(SCHEDULES)]
+    steps = -(-frames // frames_per_step)
+    check_every = max(1, CHECK_EVERY // frames_per_step)
+    return compare(rom, random_buttons(seed, steps, num_envs), check_every, frames_per_step)
 
 
 def emulator_values(emulator: Emulator, env: int) -> dict[str, Any]:
@@ -158,7 +168,7 @@ def _run(
     for step in range(steps):
         for one in emulators:
             one.step(torch.from_numpy(buttons[step]))
-        locked = emulator.locked.numpy()
+        locked = np.any([one.locked.numpy() for one in emulators], axis=0)
         alive = [env for env in alive if not locked[env]]
         result.locked |= bool(locked.any())
         for env in alive:
