@@ -21,7 +21,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
 
 @pytest.fixture
 def cpu_kernels() -> None:
-    if warp._src.context.runtime.llvm is None:
+    if warp._src.context.runtime.llvm is None:  # pyright: ignore
         pytest.skip("this Warp was installed without its CPU compiler, so there is no CPU env to compare with")
 
 
