@@ -96,8 +96,8 @@ def run(m: wp.ref[Machine], c: wp.ref[Cpu]):
     while running == 1:
         interrupts.begin_batch(m, c)
         while c.now < c.next_event:
-            begin = c.now
             fetch.fetch(m, c)
+            begin = c.now  # after what fetch may skip
             execute(m, c)
             c.previous = begin
             interrupts.finish_instruction(c)
@@ -137,8 +137,8 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
             if running == 1:
                 interrupts.begin_batch(m, c)
         else:
-            begin = c.now
             fetch.fetch(m, c)
+            begin = c.now  # after what fetch may skip
             execute(m, c)
             c.previous = begin
             interrupts.finish_instruction(c)
