@@ -37,7 +37,7 @@ lint: setup  ## check style and formatting
 	$(BIN)/ruff format --check .
 
 type: setup  ## check types
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 roms:  ## rebuild roms/*.gb from their sources (needs sdcc 4.2)
 	$(MAKE) -C roms PYTHON=$(PYTHON)
