@@ -22,7 +22,7 @@ LAYERS = [
     {"emulator"},
     {"pool", "randomness", "observations", "buffers", "episode_stats", "goals", "stages", "env"},
     # The report is of codegen by its subject; it compiles every kernel, the pool's too.
-    {"verify", "verify_bundle", "training", "cli", "__main__", "codegen/report"},
+    {"verify", "verify_bundle", "training", "commands", "cli", "__main__", "codegen/report"},
 ]
 PURE = {"warp", "torch", "pyboy", "pufferlib", "gymnasium"}  # what the first layer does without
 TRAINER_IMPORTS = {"gbxcule_puffer", "torch", "numpy", "tyro", "tensorboard"} | set(sys.stdlib_module_names)

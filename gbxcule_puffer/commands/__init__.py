@@ -1,0 +1,1 @@
+"""The commands of `puffer`, a file each: `add(commands)` gives a command its parser; what it runs is imported late."""
