@@ -21,7 +21,7 @@ from gbxcule_puffer.device import resolve_device, start_warp
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.hw import picture
 from gbxcule_puffer.pyboy_state import cartridge_ram
-from gbxcule_puffer.snapshot import Snapshot, address_space
+from gbxcule_puffer.snapshot import PROFILES, Snapshot, address_space
 from gbxcule_puffer.state import INDEX, NUM_FIELDS, Machine, row_size
 from gbxcule_puffer.state_files import save_ram_banks
 
@@ -48,8 +48,9 @@ class Emulator:
 
     Args: rom: a path or the image's bytes; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every second pixel
     (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU threads, all
-    usable cores by default; kernel: 'interpreter' or 'datapath', the faster one for the device by default. Neither
-    num_threads nor kernel changes any result.
+    usable cores by default; kernel: 'interpreter' or 'datapath', the faster one for the device by default; neither
+    num_threads nor kernel changes any result. accuracy: 'pyboy', or 'hardware': a DMG where public test ROMs show that
+    PyBoy is not one (docs/accuracy.md), by the slower kernel.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -64,6 +65,7 @@ class Emulator:
         release_after_frames: int = 8,
         num_threads: int | None = None,
         kernel: str | None = None,
+        accuracy: str = "pyboy",
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs is {num_envs}; it must be at least 1")
@@ -79,12 +81,17 @@ class Emulator:
         self.num_envs, self.device = num_envs, resolve_device(device)
         self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
         self.pixel_step = PIXEL_STEPS[screen]
-        self.kernel = kernel or ("interpreter" if self.device == "cpu" else "datapath")
+        if accuracy not in PROFILES:
+            raise ConfigError(f"accuracy is {accuracy!r}; it must be 'pyboy' or 'hardware'")
+        self.accuracy = accuracy
+        self.kernel = kernel or ("interpreter" if self.device == "cpu" or accuracy == "hardware" else "datapath")
         if self.kernel not in ("interpreter", "datapath"):
             raise ConfigError(f"kernel is {kernel!r}; it must be 'interpreter' or 'datapath'")
+        if accuracy == "hardware" and self.kernel != "interpreter":
+            raise ConfigError("accuracy 'hardware' has kernel 'interpreter' only: leave kernel out")
         self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
-        self._kernel = interpreter.module(self.kernel).kernel_step
+        self._kernel = interpreter.module(self.kernel, accuracy).kernel_step
         cores = usable_cores() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -223,6 +230,11 @@ class Emulator:
         row[0x10 : 0x10 + len(hw.POST_BOOT_TILES)] = np.frombuffer(hw.POST_BOOT_TILES, np.uint8)
         for address, value in {**hw.POST_BOOT_MAP, **hw.POST_BOOT_HRAM}.items():
             row[address - hw.ROW_BASE] = value
+        if self.accuracy == "hardware":
+            for name, value in hw.HARDWARE_POST_BOOT.items():
+                self._state[INDEX[name]] = value
+            for address, value in hw.HARDWARE_POST_BOOT_IO.items():
+                row[address - hw.ROW_BASE] = value
         self._memory[:, : hw.ROW_SIZE] = torch.from_numpy(row).to(self.device)
         step = self.pixel_step
         self._screen[:] = torch.from_numpy(_post_boot_picture()[::step, ::step].copy()).to(self.device)
@@ -259,7 +271,7 @@ class Emulator:
         """The state of all envs, or of one."""
         part = slice(None) if env is None else slice(env, env + 1)
         arrays = (self._state[:, part], self._memory[part], self._screen[part])
-        return Snapshot(self.rom_sha256, *(array.cpu().numpy().copy() for array in arrays))
+        return Snapshot(self.rom_sha256, *(array.cpu().numpy().copy() for array in arrays), profile=self.accuracy)
 
     def load(self, snapshot: Snapshot, env: int | None = None) -> None:
         """Restore a snapshot of all envs, or one of a single env into env `env` (into all where None).
@@ -275,8 +287,12 @@ class Emulator:
         self._screen[part] = torch.from_numpy(snapshot.screen_for(tuple(self._screen.shape[1:]))).to(self.device)
 
     def check(self, snapshot: Snapshot) -> None:
-        """Raises: StateError where a snapshot belongs to another ROM."""
+        """Raises: StateError where a snapshot belongs to another ROM or to the other accuracy."""
         snapshot.check_rom(self.cartridge)
+        if snapshot.profile != self.accuracy:
+            raise StateError(
+                f"the snapshot was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}"
+            )
 
     def registers(self, env: int = 0) -> dict[str, int]:
         """All scalar state fields of one env by name (state.py)."""

@@ -20,7 +20,7 @@ from gbxcule_puffer.state import FIELDS, INDEX
 
 MAGIC = b"gbxcule-snapshot\n"
 FORMAT_VERSION = 1
-PROFILE = "pyboy"
+PROFILES = ("pyboy", "hardware")  # which machine: Emulator's `accuracy`
 
 
 @dataclass
@@ -32,6 +32,7 @@ class Snapshot:
     state: np.ndarray
     memory: np.ndarray
     screen: np.ndarray
+    profile: str = PROFILES[0]
 
     @property
     def num_envs(self) -> int:
@@ -73,7 +74,7 @@ class Snapshot:
         payload = zlib.compress(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), 6)
         header = {
             "format_version": FORMAT_VERSION,
-            "profile": PROFILE,
+            "profile": self.profile,
             "rom_sha256": self.rom_sha256,
             "fields": [field.name for field in FIELDS],
             "shapes": [a.shape for a in arrays],
@@ -104,6 +105,8 @@ class Snapshot:
             header = json.loads(line)
         except ValueError as error:
             raise StateError(f"{path}: the snapshot's header is damaged") from error
+        if header.get("profile") not in PROFILES:
+            raise StateError(f"{path}: snapshot of an unknown profile {header.get('profile')!r}; save it again")
         if header.get("format_version") != FORMAT_VERSION or header.get("fields") != [f.name for f in FIELDS]:
             raise StateError(
                 f"{path}: snapshot format {header.get('format_version')} with other fields than this version's "
@@ -116,7 +119,7 @@ class Snapshot:
             size = int(np.prod(shape)) * np.dtype(dtype).itemsize
             arrays.append(np.frombuffer(raw[offset : offset + size], dtype).reshape(shape).copy())
             offset += size
-        return cls(header["rom_sha256"], *arrays)
+        return cls(header["rom_sha256"], *arrays, profile=header["profile"])
 
 
 def address_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray:

@@ -43,7 +43,7 @@ sp: stack pointer
 pc: program counter (on HALT while halted)
 ime: interrupt master enable
 ei_delay: instructions until EI takes effect, 0 if none is pending
-halted: 1 in HALT
+halted: 1 in HALT, 2 if the next byte will be read twice (hardware's halt bug)
 halted_after_ei: 1 if HALT followed EI directly, so that an interrupt returns to the HALT
 locked: 1 after an illegal opcode
 interrupt_flag: IF, 5 bits

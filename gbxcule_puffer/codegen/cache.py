@@ -11,12 +11,15 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 import warp as wp
 
 from gbxcule_puffer.device import start_warp
+
+PACKAGE = "PACKAGE_NAME"
 
 
 def directory() -> Path:
@@ -28,14 +31,35 @@ def directory() -> Path:
 def import_source(name: str, source: str) -> ModuleType:
     """Write `source` as a module named `name`_digest, unless it is there, and import it."""
     full_name = f"gbxcule_{name}_{hashlib.sha256(source.encode()).hexdigest()[:12]}"
-    if full_name in sys.modules:
-        return sys.modules[full_name]
     path = directory() / f"{full_name}.py"
+    _write(path, source)
+    return _import(full_name, path)
+
+
+def import_package(name: str, sources: Mapping[str, str]) -> str:
+    """Write `sources`, module name to text, as a package named `name`_digest, and import it empty. In the texts the
+    package is called PACKAGE. Returns its name."""
+    digest = hashlib.sha256("".join(f"{stem}\n{text}" for stem, text in sorted(sources.items())).encode())
+    full_name = f"gbxcule_{name}_{digest.hexdigest()[:12]}"
+    for stem, text in {**sources, "__init__": ""}.items():
+        _write(directory() / full_name / f"{stem}.py", text.replace(PACKAGE, full_name))
+    _import(full_name, directory() / full_name / "__init__.py")
+    return full_name
+
+
+def _write(path: Path, source: str) -> None:
+    """A file with `source`; another process sees the whole file or none."""
     if not path.exists() or path.read_text() != source:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
             file.write(source)
-        os.replace(file.name, path)  # atomic: another process sees the whole file or none
+        os.replace(file.name, path)
+
+
+def _import(full_name: str, path: Path) -> ModuleType:
+    """The module or package at `path`."""
+    if full_name in sys.modules:
+        return sys.modules[full_name]
     spec = importlib.util.spec_from_file_location(full_name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

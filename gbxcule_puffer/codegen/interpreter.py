@@ -7,11 +7,12 @@ The source is one Python module: `execute` (two levels: 16 groups of 32 opcodes,
 from __future__ import annotations
 
 from functools import cache as memoize
+from pathlib import Path
 from types import ModuleType
 
 import libcst as cst
 
-from gbxcule_puffer import isa
+from gbxcule_puffer import hw, isa
 from gbxcule_puffer.codegen import cache
 from gbxcule_puffer.codegen.splice import splice
 from gbxcule_puffer.state import HOT_FIELDS, INDEX
@@ -24,6 +25,7 @@ from gbxcule_puffer.hw import {bus}
 from gbxcule_puffer.ops import arithmetic
 from gbxcule_puffer.state import Cpu, Machine
 '''
+HW_PACKAGE = "gbxcule_puffer.hw"
 GROUP_SIZE = 32
 RAM_INSTRUCTIONS = 16  # of code in RAM that a lane executes while the others wait
 VOTE_INTERVAL = 32  # instructions between two looks whether the warp has finished
@@ -217,7 +219,7 @@ def source(kind: str = "interpreter") -> str:
     """The source of a module: "interpreter"; "datapath", which leaves it what is rare; "flat", one instruction on
     64 KiB of RAM (tests)."""
     main = {"interpreter": MAIN, "datapath": DATAPATH, "flat": ONE}[kind]
-    parts = [HEADER.format(bus="flat_bus as bus" if kind == "flat" else "bus, fetch, interrupts, schedule")]
+    parts = [HEADER.format(bus="flat_bus as bus, interrupts" if kind == "flat" else "bus, fetch, interrupts, schedule")]
     if kind == "flat":
         parts[0] += "from gbxcule_puffer import hardware as hw\n"
         parts[0] += f"\nINSTRUCTIONS = wp.constant({INDEX['instructions']})\n"
@@ -232,6 +234,19 @@ def source(kind: str = "interpreter") -> str:
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def module(kind: str = "interpreter") -> ModuleType:
-    """A generated module, imported."""
-    return cache.import_source(kind, source(kind))
+def module(kind: str = "interpreter", accuracy: str = "pyboy") -> ModuleType:
+    """A generated module, imported. accuracy "hardware" compiles a second set of the files in hw/ with the constant
+    profile.HARDWARE = 1; the default does not pay for it."""
+    if accuracy == "pyboy":
+        return cache.import_source(kind, source(kind))
+    package = cache.import_package("hardware", _hardware_sources())
+    return cache.import_source(f"{kind}_hardware", source(kind).replace(HW_PACKAGE, package))
+
+
+def _hardware_sources() -> dict[str, str]:
+    """Module name to text of hw/, for the hardware profile."""
+    texts = {path.stem: path.read_text() for path in sorted(Path(hw.__file__).parent.glob("[a-z]*.py"))}
+    default, chosen = "\nHARDWARE = 0\n", "\nHARDWARE = 1\n"
+    assert default in texts["profile"]
+    texts["profile"] = texts["profile"].replace(default, chosen)
+    return {stem: text.replace(HW_PACKAGE, cache.PACKAGE) for stem, text in texts.items()}

@@ -3,14 +3,14 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import joypad, mbc, memory, oam_dma, ppu, serial, timer
+from gbxcule_puffer.hw import joypad, mbc, memory, oam_dma, ppu, profile, serial, sound, timer
 from gbxcule_puffer.state import Cpu, Machine
 
 
 @wp.func
 def read_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
     """FE00-FE9F: FF while an OAM DMA runs and, for an access with lookahead, in modes 2 and 3."""
-    if lookahead != 0:
+    if lookahead != 0 or profile.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         mode = c.stat & hw.STAT_MODE
         starting = c.lcd_first_frame != 0 and c.lcd_transition == ppu.START_MODE2
@@ -41,10 +41,14 @@ def read_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead:
     if address >= hw.DIV and address <= hw.TAC:
         return timer.read(c, address, t)
     if address >= hw.NR10 and address < hw.WAVE_RAM_END:
+        if profile.HARDWARE == 1:
+            return sound.read(m, c, address)
         return 0
     if address == hw.SC:
         serial.advance(c, t)
         return c.serial_control
+    if profile.HARDWARE == 1 and address == hw.SB:
+        return serial.read_data(m, c, t)
     return 0xFF
 
 
@@ -76,7 +80,7 @@ def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
     """FE00-FE9F: lost while an OAM DMA is under way and, for an access with lookahead, in modes 2 and 3."""
     ppu.settle(m, c)  # sprites decide the length and the picture of lines that are over
     ppu.draw_pending(m, c)
-    if lookahead != 0:
+    if lookahead != 0 or profile.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         if (c.lcdc & hw.LCDC_ENABLE) != 0:
             mode = c.stat & hw.STAT_MODE
@@ -110,6 +114,8 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
         serial.write_data(m, c, value)
     elif address == hw.SC:
         serial.write_control(c, value, t)
+    elif profile.HARDWARE == 1 and address >= hw.NR10 and address < hw.WAVE_RAM_END:
+        sound.write(m, c, address, value)
     # PyBoy ends the batch, but for LY. After these registers nothing could tell.
     inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
     if address != hw.LY and not (inert and c.dma_active == 0 and c.tima_reload == 0):
@@ -149,7 +155,7 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, 
     elif address >= hw.CART_RAM:
         mbc.write_ram(m, c, address, value, t)
     else:
-        if lookahead != 0:
+        if lookahead != 0 or profile.HARDWARE == 1:
             ppu.advance(m, c, t + lookahead)
             if (c.lcdc & hw.LCDC_ENABLE) != 0 and (c.stat & hw.STAT_MODE) == 3:
                 return

@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import bus, idioms
+from gbxcule_puffer.hw import bus, idioms, profile
 from gbxcule_puffer.state import Cpu, Machine
 
 LDH_A_LY_CP = wp.constant(0xFE44F0)
@@ -24,7 +24,7 @@ def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 
 @wp.func
-def fetch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+def fetch_at_pc(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """At 3FFE and 3FFF all bytes come from the end of the bank before the selected one, as in PyBoy."""
     if c.pc < 0x3FFE:
         c.code = m.code[c.rom_low + c.pc]
@@ -38,3 +38,13 @@ def fetch(m: wp.ref[Machine], c: wp.ref[Cpu]):
             idioms.skip_ly_poll(m, c, m.code[c.rom_high + c.pc + 3])
     else:
         fetch_from_bus(m, c)
+
+
+@wp.func
+def fetch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """The instruction at PC."""
+    fetch_at_pc(m, c)
+    if profile.HARDWARE == 1 and c.halted == 2:  # the byte at PC is read twice: it stands where HALT does, too
+        c.halted = 0
+        c.pc = (c.pc - 1) & 0xFFFF
+        c.code = (c.code & 0xFF) | (c.code << 8)

@@ -9,7 +9,7 @@ that nothing can notice do not end a batch here; ppu.settle makes them up.
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import bus, oam_dma, ppu, serial, timer
+from gbxcule_puffer.hw import bus, oam_dma, ppu, profile, serial, timer
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -74,17 +74,32 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     if lcd == c.lcd_target:  # exact: the LCD changes when it is looked at, and at the end
         c.settle_from = c.batch_end
     if pending != 0 and c.ei_delay == 0:
-        if c.halted != 0 and c.halted_after_ei == 0:
+        if c.halted == 1 and c.halted_after_ei == 0:
             c.pc = (c.pc + 1) & 0xFFFF
-        c.halted = 0
+        if c.halted == 1:
+            c.halted = 0
         c.halted_after_ei = 0
         if c.ime != 0:
             dispatch(m, c)
-    if c.halted != 0:
+    if c.halted == 1:
         c.previous = c.now
         c.now = c.batch_end
         if lcd != c.lcd_target:
             c.previous = c.now  # PyBoy stops at each change on the way
+
+
+@wp.func
+def halt(c: wp.ref[Cpu]):
+    """HALT: PC stays on it until an interrupt is pending. On hardware, if one is pending already and IME is 0, the CPU
+    goes on at once and reads the next byte twice (halted = 2; Pan Docs, "halt bug")."""
+    pending = c.interrupt_flag & c.interrupt_enable & 0x1F
+    if profile.HARDWARE == 1 and pending != 0 and c.ime == 0 and c.ei_delay == 0:
+        c.halted = 2
+    else:
+        c.pc = (c.pc - 1) & 0xFFFF
+        c.halted = 1
+        c.halted_after_ei = wp.where(c.ei_delay == 1, 1, 0)
+    c.next_event = c.now
 
 
 @wp.func

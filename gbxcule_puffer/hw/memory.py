@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import mbc, ppu
+from gbxcule_puffer.hw import mbc, ppu, profile
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -26,7 +26,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
         return int(m.memory[c.env, (hw.WRAM - hw.ROW_BASE) + (address & 0x1FFF)])
     if address >= hw.CART_RAM:
         return mbc.read_ram(m, c, address, t)
-    if lookahead != 0:
+    if lookahead != 0 or profile.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         if is_vram_locked(c):
             return 0xFF

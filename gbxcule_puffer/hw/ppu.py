@@ -8,7 +8,7 @@ to draw) are made up later, whole lines at once. Pan Docs, "Rendering"; lengths 
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import mode3, render
+from gbxcule_puffer.hw import mode3, profile, render
 from gbxcule_puffer.state import Cpu, Machine
 
 CHANGE_MODE = wp.constant(0)
@@ -368,6 +368,9 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     if address == hw.LCDC:
         write_lcdc(c, value, t)
     elif address == hw.STAT:
+        if profile.HARDWARE == 1 and (c.lcdc & hw.LCDC_ENABLE) != 0:  # for a moment all sources are enabled
+            c.stat = c.stat | 0x58 | wp.where((c.stat & hw.STAT_MODE) == 2, 0, hw.STAT_MODE2_INT)
+            update_stat_line(c)
         c.stat = (c.stat & 0x87) | (value & 0x78)
         update_stat_line(c)
     elif address == hw.SCY:

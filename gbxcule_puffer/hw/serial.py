@@ -1,8 +1,10 @@
-"""Serial port without a partner: SB reads FF, a transfer on the internal clock ends after 1,024 T-cycles."""
+"""Serial port without a partner: SB reads FF, a transfer on the internal clock ends after 1,024 T-cycles. On
+hardware it takes 8 periods of the divider's bit 8, and SB reads what was written."""
 
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import profile
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -20,6 +22,15 @@ def write_data(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
     """SB: nothing is sent; the byte is kept as captured output (a ring in the memory row)."""
     m.memory[c.env, hw.SERIAL_BUFFER + (c.serial_count & (hw.SERIAL_BUFFER_SIZE - 1))] = wp.uint8(value)
     c.serial_count = c.serial_count + 1
+    if profile.HARDWARE == 1:
+        m.memory[c.env, hw.SB - hw.ROW_BASE] = wp.uint8(value)
+
+
+@wp.func
+def read_data(m: wp.ref[Machine], c: wp.ref[Cpu], t: int) -> int:
+    """SB of hardware: the partner that is not there sends ones."""
+    advance(c, t)
+    return int(m.memory[c.env, hw.SB - hw.ROW_BASE])
 
 
 @wp.func
@@ -30,3 +41,6 @@ def write_control(c: wp.ref[Cpu], value: int, t: int):
     c.serial_end = hw.NEVER
     if (value & 0x81) == 0x81:
         c.serial_end = t + hw.SERIAL_TRANSFER_T_CYCLES
+        if profile.HARDWARE == 1:
+            bit = (t - c.div_zero) & 0x1FF  # accesses are 4 T-cycles early (isa.py), ends are not
+            c.serial_end = t + 4 - bit + 8 * 512

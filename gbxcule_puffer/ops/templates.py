@@ -9,7 +9,7 @@ of a taken branch. Before a template PC points to the next instruction already; 
 # pyright: reportUndefinedVariable=false
 import warp as wp
 
-from gbxcule_puffer.hw import bus
+from gbxcule_puffer.hw import bus, interrupts
 from gbxcule_puffer.ops import arithmetic
 from gbxcule_puffer.state import Cpu, Machine
 
@@ -193,10 +193,7 @@ def ei():
 
 def halt():
     """HALT: PC stays on it until an interrupt is pending"""
-    c.pc = (c.pc - 1) & 0xFFFF
-    c.halted = 1
-    c.halted_after_ei = wp.where(c.ei_delay == 1, 1, 0)
-    c.next_event = c.now
+    interrupts.halt(c)
 
 
 def stop():
