@@ -125,7 +125,7 @@ POST_BOOT_TILES = bytes.fromhex(  # 6 tiles at 8010
 )
 POST_BOOT_MAP = {0x9908: 1, 0x990A: 1, 0x9928: 2, 0x9929: 3, 0x992A: 4, 0x992B: 5, 0x992C: 3, 0x9949: 6, 0x994C: 6}
 
-# --- What a DMG (CPU revisions A to C) has there instead (mooneye, boot_regs-dmgABC, boot_div-dmgABCmgb, boot_hwio-dmgABCmgb)
+# --- What a DMG has there instead (mooneye, boot_regs-dmgABC, boot_div-dmgABCmgb, boot_hwio-dmgABCmgb)
 HARDWARE_POST_BOOT = {
     "f": 0xB0, "e": 0xD8, "h": 0x01, "l": 0x4D, "p1": 0xCF,
     "div_zero": -0xABD0,  # ABCC, read 4 T-cycles early (isa.py, access times)

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz --seeds 0:1000 --frames 60 [--out DIR]`: compare seeded random ROMs with PyBoy.
+"""`python -m tests.fuzz --seeds 0:1000 --frames 60 [--out DIR] [--record FILE]`: compare seeded random ROMs with PyBoy.
 
 A failing ROM is shrunk and written to DIR with its buttons and what differs. Exit code 0 if nothing differs, else 1.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.provenance import git_sha, versions, write_json
 from gbxcule_puffer.disassembler import disassemble
 from tests.fuzz.generator import FuzzRom, make_rom
 from tests.fuzz.lockstep import SCHEDULES, compare_seed, random_buttons
@@ -30,6 +31,7 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=60, help="frames of each ROM")
     parser.add_argument("--envs", type=int, default=1, help="environments, each with its own buttons and PyBoy")
     parser.add_argument("--out", type=Path, help="folder for failing ROMs")
+    parser.add_argument("--record", type=Path, help="JSON file for what was compared")
     parser.add_argument("--no-shrink", action="store_true", help="keep failing ROMs as they are")
     args = parser.parse_args()
     first, _, end = args.seeds.partition(":")
@@ -53,6 +55,18 @@ def main() -> int:
                 keep(args.out, rom, args.frames, args.envs, result.difference, not args.no_shrink)
     seconds = time.perf_counter() - begin
     print(f"seeds {args.seeds}: {instructions:,} instructions compared in {seconds:.0f} s, {failing} ROMs differ")
+    if args.record:
+        found = {"seeds": args.seeds, "frames": args.frames, "envs": args.envs, "instructions": instructions}
+        write_json(
+            args.record,
+            {
+                **found,
+                "roms_that_differ": failing,
+                "seconds": round(seconds),
+                "git_sha": git_sha(),
+                "versions": versions(),
+            },
+        )
     return 1 if failing else 0
 
 
