@@ -28,6 +28,7 @@ from gbxcule_puffer.state_files import save_ram_banks
 PIXEL_STEPS = {"half": 2, "full": 1}
 WARP_SIZE = 32
 BLOCK_DIM = 128
+ROW_PADDING = 128  # bytes: without them the same address of all envs would fall into one set of a cache
 
 
 def lanes_per_warp(num_envs: int) -> int:
@@ -137,7 +138,9 @@ class Emulator:
         self._code = torch.from_numpy(code).to(device)
         self._op_length = torch.tensor(isa.lengths(), dtype=torch.uint8, device=device)
         self._state = torch.zeros((NUM_FIELDS, self.num_envs), dtype=torch.int32, device=device)
-        self._memory = torch.zeros((self.num_envs, row_size(cartridge.ram_banks)), dtype=torch.uint8, device=device)
+        row = row_size(cartridge.ram_banks)
+        rows = torch.zeros((self.num_envs, row + ROW_PADDING), dtype=torch.uint8, device=device)
+        self._memory = rows[:, :row]
         self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
         machine = Machine()
         machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)
