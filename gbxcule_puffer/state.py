@@ -152,6 +152,8 @@ NUM_FIELDS = len(FIELDS)
 HOT_FIELDS = [field for field in FIELDS if field.hot]
 # What only lives during a step: not part of the state.
 SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "settle_from", "code")
+POINTERS = ("row", "rom", "words")
+"""Addresses: of the env's memory row (minus 8000h), of the ROM, and of Machine.code."""
 
 
 def _struct(name: str, members: dict[str, object]):
@@ -159,7 +161,10 @@ def _struct(name: str, members: dict[str, object]):
     return wp.struct(type(name, (), {"__annotations__": members, "__module__": __name__}))
 
 
-Cpu = _struct("Cpu", {name: wp.int32 for name in [f.name for f in HOT_FIELDS] + list(SCRATCH_FIELDS)})
+Cpu = _struct(
+    "Cpu",
+    {name: wp.int32 for name in [*(f.name for f in HOT_FIELDS), *SCRATCH_FIELDS]} | dict.fromkeys(POINTERS, wp.uint64),
+)
 """Registers and per-step scratch of one env; passed as wp.ref[Cpu]."""
 
 Machine = _struct(

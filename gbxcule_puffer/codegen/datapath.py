@@ -9,7 +9,7 @@ import warp as wp
 
 from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
-from gbxcule_puffer.hw import joypad, native
+from gbxcule_puffer.hw import joypad, native, row
 from gbxcule_puffer.state import Cpu, Machine
 
 FLAG_C = wp.constant(1 << 23)
@@ -17,6 +17,11 @@ FLAG_NZ = wp.constant(1 << 27)
 FLAG_ONE = wp.constant(1 << 24)
 TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.STACK | ds.JUMP | ds.RETURN)
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
+# Sets of 4 KiB pages
+PAGES_ROM = wp.constant(0x00FF)
+PAGES_VRAM = wp.constant(0x0300)
+PAGES_CART_RAM = wp.constant(0x0C00)
+PAGES_WRAM = wp.constant(0x3000)
 
 
 @wp.struct
@@ -35,10 +40,12 @@ class Fast:
     low: wp.int32  # table index of address 0000
     high: wp.int32  # table index of address 4000, minus 4000h
     rom_high: wp.int32
-    lookahead: wp.int32  # LOOKAHEAD while VRAM may be locked, else 0
-    is_idle: wp.int32  # 1 while writes to quiet registers have no further effect
-    vram_from: wp.int32  # first address of VRAM that is plain
-    io_from: wp.int32  # first address from FF80 up that is not plain
+    readable: wp.int32  # bit n: the 4 KiB from n000 on are plain to read
+    writable: wp.int32  # and to write
+    locked: wp.int32  # those that an access with lookahead may find locked
+    high_end: wp.int32  # first address after FF80 that is not plain
+    is_free: wp.int32  # 1 while no device but the LCD takes notice of a write to a register
+    is_idle: wp.int32  # 1 while the LCD does not either
     d0: wp.int32
     d1: wp.int32
     d2: wp.int32
@@ -89,12 +96,16 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     bank = (c.rom_high >> 14) + 1
     r.high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
     is_drawing = c.render != 0 and c.next_line < hw.SCREEN_HEIGHT  # lines have to be drawn before VRAM changes
-    r.vram_from = wp.where(is_drawing, hw.CART_RAM, hw.VRAM)
     is_unlocked = (c.lcdc & hw.LCDC_ENABLE) == 0 or c.ly >= hw.SCREEN_HEIGHT  # until the next event
-    r.lookahead = wp.where(is_unlocked, 0, ds.LOOKAHEAD)
-    is_idle = is_unlocked and not is_drawing and c.dma_active == 0 and c.tima_reload == 0
-    r.is_idle = wp.where(is_idle, 1, 0)
-    r.io_from = wp.where(c.dma_active == 0, hw.IE - 1, hw.HRAM)
+    is_ram_flat = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE and m.mapper != hw.MAPPER_MBC2
+    ram = wp.where(is_ram_flat and m.has_rtc == 0, PAGES_CART_RAM, 0)
+    r.readable = PAGES_ROM | PAGES_VRAM | PAGES_WRAM | ram
+    r.writable = wp.where(is_drawing, 0, PAGES_VRAM) | PAGES_WRAM | ram
+    r.locked = wp.where(is_unlocked, 0, PAGES_VRAM)
+    r.high_end = wp.where(c.dma_active == 0, hw.IE, hw.HRAM)
+    is_free = c.dma_active == 0 and c.tima_reload == 0
+    r.is_free = wp.where(is_free, 1, 0)
+    r.is_idle = wp.where(is_free and is_unlocked and not is_drawing, 1, 0)
     fetch(r)
     if c.ei_delay != 0:  # the interpreter counts EI's delay
         r.d3 = r.d3 | ds.RARE
@@ -120,29 +131,39 @@ def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
 
 @wp.func
 def is_plain(r: wp.ref[Fast], d3: int, address: int) -> bool:
-    """Whether an access is to memory without side effects and locks: ROM and P1 (read), VRAM, WRAM, HRAM."""
-    write = d3 & ds.WRITE
-    word_end = address + ((d3 >> 7) & 1)
-    rom = address < hw.VRAM and write == 0 and ((address & 0x3FFF) != 0x3FFF or (d3 & ds.WORD) == 0)
-    vram = address >= r.vram_from and word_end < hw.CART_RAM and (d3 & r.lookahead) == 0
-    wram = address >= hw.WRAM and word_end < hw.ECHO
-    hram = address >= hw.HRAM and word_end <= r.io_from
-    p1 = address == hw.P1 and write == 0 and (d3 & ds.WORD) == 0 and r.io_from != hw.HRAM  # no OAM DMA to look at
-    return rom or vram or wram or hram or p1
+    """Whether an access is to memory without side effects and locks: ROM (read), VRAM, WRAM, HRAM, cartridge RAM. Words
+    that cross a multiple of 4 KiB are not."""
+    pages = wp.where((d3 & ds.WRITE) != 0, r.writable, r.readable)
+    pages = wp.where((d3 & ds.LOOKAHEAD) != 0, pages & ~r.locked, pages)
+    word = (d3 >> 7) & 1
+    crosses = ((address + word) ^ address) & 0x1000
+    in_high = address >= hw.HRAM and address + word < r.high_end
+    return ((pages >> (address >> 12)) & 1) > crosses or in_high
 
 
 @wp.func
-def is_quiet_register(address: int) -> bool:
-    """Whether a write to a register has no effect but on itself while no line is drawn: P1, SCY, SCX, BGP to WX."""
-    return address == hw.P1 or address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
+def special_access(r: wp.ref[Fast], d3: int, address: int) -> int:
+    """What to do with an access that is not plain: 0 leave it to the interpreter, 1 write a register (see below), 2 go
+    on, P1 is read from the row."""
+    kind = int(0)
+    access = d3 & (ds.READ | ds.WRITE | ds.WORD)
+    if access == ds.WRITE and r.is_free != 0 and address >= hw.IO:
+        is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
+        is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
+        if address == hw.P1 or is_silent or (is_lcd and r.is_idle != 0):
+            kind = 1
+    if access == ds.READ and address == hw.P1 and r.high_end == hw.IE:  # no OAM DMA to look at
+        kind = 2
+    return kind
 
 
 @wp.func(inline=False)
 def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
-    """Store such a register."""
+    """Store a register that nothing else notices: P1, and while no line is drawn SCY, SCX, BGP to WX; sound registers
+    and those that a DMG lacks keep nothing."""
     if address == hw.P1:
         joypad.write(c, value)
-        m.memory[c.env, hw.P1 - hw.ROW_BASE] = wp.uint8(c.p1)
+        row.store(c, hw.P1, c.p1)
     elif address == hw.SCY:
         c.scy = value
     elif address == hw.SCX:
@@ -155,7 +176,7 @@ def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value
         c.obp1 = value
     elif address == hw.WY:
         c.wy = value
-    else:
+    elif address == hw.WX:
         c.wx = value
 
 
@@ -179,8 +200,10 @@ def execute(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     sp = wp.where((d3 & ds.STACK) != 0, (r.sp + 2 * add) & 0xFFFF, r.sp)
     address = wp.where((d3 & ds.STACK) != 0, wp.where(add < 0, sp, r.sp), y0)
     y = wp.where(accesses != 0, wp.where((d3 & ds.JUMP) != 0, next_pc, 0), y0)
-    is_io = r.is_idle != 0 and (d3 & (ds.READ | ds.WRITE | ds.WORD)) == ds.WRITE and is_quiet_register(address)
-    if accesses != 0 and not is_io and not is_plain(r, d3, address):
+    special = int(2)
+    if accesses != 0 and not is_plain(r, d3, address):
+        special = special_access(r, d3, address)
+    if special == 0:
         r.d3 = r.d3 | ds.RARE
     else:
         in_rom = address < hw.VRAM
@@ -238,7 +261,7 @@ def execute(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
         r.lo = native.permute(r.lo, result, d1)
         r.hi = native.permute(r.hi, result, d1 >> 16)
         r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, sp)
-        if is_io:
+        if special == 1:
             write_quiet_register(m, c, address, result & 0xFF)
         elif (d3 & ds.WRITE) != 0:
             native.store_byte(base, offset, result)

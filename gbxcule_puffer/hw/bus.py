@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import joypad, mbc, memory, oam_dma, ppu, profile, serial, sound, timer
+from gbxcule_puffer.hw import joypad, mbc, memory, oam_dma, ppu, profile, row, serial, sound, timer
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -23,7 +23,7 @@ def read_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead
                 oam_dma.advance(m, c, t, lookahead, t + wp.max(lookahead, 4))
             if c.dma_active != 0:
                 return 0xFF
-    return int(m.memory[c.env, address - hw.ROW_BASE])
+    return row.load(c, address)
 
 
 @wp.func
@@ -64,7 +64,7 @@ def read_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahea
             return read_io(m, c, address, t, lookahead)
         if address == hw.IE:
             return c.interrupt_enable
-    return int(m.memory[c.env, address - hw.ROW_BASE])
+    return row.load(c, address)
 
 
 @wp.func(inline=False)
@@ -90,7 +90,7 @@ def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
     if c.dma_active != 0:
         oam_dma.advance(m, c, t, lookahead, t + lookahead)
     if c.dma_active == 0:
-        m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value)
+        row.store(c, address, value)
 
 
 @wp.func
@@ -104,7 +104,7 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
             ppu.write(m, c, address, value, t)
     elif address == hw.P1:
         joypad.write(c, value)
-        m.memory[c.env, hw.P1 - hw.ROW_BASE] = wp.uint8(c.p1)  # where the data path reads it
+        row.store(c, hw.P1, c.p1)  # where the data path reads it
     elif address == hw.IF:
         c.interrupt_flag = value & 0x1F
     elif address >= hw.DIV and address <= hw.TAC:
@@ -118,6 +118,7 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
         sound.write(m, c, address, value)
     # PyBoy ends the batch, but for LY. After these registers nothing could tell.
     inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
+    inert = inert or (address >= hw.NR10 and address < hw.WAVE_RAM_END)
     if address != hw.LY and not (inert and c.dma_active == 0 and c.tima_reload == 0):
         c.next_event = c.now
 
@@ -139,7 +140,7 @@ def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
             c.interrupt_enable = value
             c.next_event = c.now
             return
-    m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value)
+    row.store(c, address, value)
 
 
 @wp.func(inline=False)
@@ -148,7 +149,7 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, 
     if address >= hw.OAM:
         write_high(m, c, address, value, t, lookahead)
     elif address >= hw.WRAM:
-        m.memory[c.env, (hw.WRAM - hw.ROW_BASE) + (address & 0x1FFF)] = wp.uint8(value)
+        row.store(c, hw.WRAM + (address & 0x1FFF), value)
     elif address < hw.VRAM:
         mbc.write_register(m, c, address, value, t)
         c.next_event = c.now
@@ -162,4 +163,4 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, 
         if c.render != 0 and c.next_line < hw.SCREEN_HEIGHT:
             ppu.settle(m, c)
             ppu.draw_pending(m, c)
-        m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value)
+        row.store(c, address, value)

@@ -3,10 +3,10 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import bus, idioms, profile
+from gbxcule_puffer.hw import bus, idioms, native, profile
 from gbxcule_puffer.state import Cpu, Machine
 
-LDH_A_LY_CP = wp.constant(0xFE44F0)
+LDH_A_STAT_OR_LY = wp.constant(0x40F0)  # F0 41 and F0 44, the bits in which they differ left out
 
 
 @wp.func
@@ -27,15 +27,15 @@ def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
 def fetch_at_pc(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """At 3FFE and 3FFF all bytes come from the end of the bank before the selected one, as in PyBoy."""
     if c.pc < 0x3FFE:
-        c.code = m.code[c.rom_low + c.pc]
-        if c.code == LDH_A_LY_CP and c.pc < 0x3FF8:
-            idioms.skip_ly_poll(m, c, m.code[c.rom_low + c.pc + 3])
+        c.code = native.load_word(c.words, 4 * (c.rom_low + c.pc))
+        if (c.code & 0xFAFF) == LDH_A_STAT_OR_LY and c.pc < 0x3FF8:
+            idioms.skip_poll(m, c, c.rom_low + c.pc)
     elif c.rom_high + c.pc < 0:
         c.code = 0  # bank 0 at 4000: PyBoy reads what lies before the image, in practice 0
     elif c.pc < hw.VRAM - 2:
-        c.code = m.code[c.rom_high + c.pc]
-        if c.code == LDH_A_LY_CP and c.pc < 0x7FF8:
-            idioms.skip_ly_poll(m, c, m.code[c.rom_high + c.pc + 3])
+        c.code = native.load_word(c.words, 4 * (c.rom_high + c.pc))
+        if (c.code & 0xFAFF) == LDH_A_STAT_OR_LY and c.pc < 0x7FF8:
+            idioms.skip_poll(m, c, c.rom_high + c.pc)
     else:
         fetch_from_bus(m, c)
 

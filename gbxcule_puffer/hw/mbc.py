@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import rtc
+from gbxcule_puffer.hw import row, rtc
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -127,10 +127,10 @@ def read_ram(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     if c.ram_enabled == 0:
         return 0xFF
     if m.mapper == hw.MAPPER_MBC2:  # 512 half bytes, mirrored
-        return int(m.memory[c.env, hw.CART_RAM - hw.ROW_BASE + (address & 0x1FF)]) | 0xF0
+        return row.load(c, hw.CART_RAM + (address & 0x1FF)) | 0xF0
     if c.ram_offset < 0:
         return 0  # a bank that does not exist
-    return int(m.memory[c.env, c.ram_offset + (address & 0x1FFF)])
+    return row.load(c, hw.ROW_BASE + c.ram_offset + (address & 0x1FFF))
 
 
 @wp.func(inline=False)
@@ -142,6 +142,6 @@ def write_ram(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
             rtc.write(m, c, value)
     elif m.mapper == hw.MAPPER_MBC2:
         if c.ram_enabled == 1:
-            m.memory[c.env, hw.CART_RAM - hw.ROW_BASE + (address & 0x1FF)] = wp.uint8(value | 0xF0)
+            row.store(c, hw.CART_RAM + (address & 0x1FF), value | 0xF0)
     elif c.ram_enabled == 1 and c.ram_offset >= 0:
-        m.memory[c.env, c.ram_offset + (address & 0x1FFF)] = wp.uint8(value)
+        row.store(c, hw.ROW_BASE + c.ram_offset + (address & 0x1FFF), value)

@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import mbc, ppu, profile
+from gbxcule_puffer.hw import mbc, native, ppu, profile, row
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -19,15 +19,15 @@ def is_vram_locked(c: wp.ref[Cpu]) -> bool:
 def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
     """The byte at `address` < FE00 at time `t`; only an access with lookahead sees the lock of VRAM."""
     if address < 0x4000:
-        return int(m.rom[c.rom_low + address])
+        return native.load_byte(c.rom, c.rom_low + address)
     if address < hw.VRAM:
-        return int(m.rom[c.rom_high + address])
+        return native.load_byte(c.rom, c.rom_high + address)
     if address >= hw.WRAM:
-        return int(m.memory[c.env, (hw.WRAM - hw.ROW_BASE) + (address & 0x1FFF)])
+        return row.load(c, hw.WRAM + (address & 0x1FFF))
     if address >= hw.CART_RAM:
         return mbc.read_ram(m, c, address, t)
     if lookahead != 0 or profile.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         if is_vram_locked(c):
             return 0xFF
-    return int(m.memory[c.env, address - hw.ROW_BASE])
+    return row.load(c, address)

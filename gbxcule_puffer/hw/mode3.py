@@ -3,6 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import row
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -16,17 +17,18 @@ def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     groups = int(0)
     penalty = int(0)
     for index in range(40):
-        row = c.ly + 16 - int(m.memory[c.env, hw.OAM - hw.ROW_BASE + 4 * index])
-        if row >= 0 and row < height and count < 10:
+        sprite = row.load_word(c, hw.OAM + 4 * index)
+        y = c.ly + 16 - (sprite & 0xFF)
+        if y >= 0 and y < height and count < 10:
             count = count + 1
-            x = int(m.memory[c.env, hw.OAM - hw.ROW_BASE + 4 * index + 1])
+            x = (sprite >> 8) & 0xFF
             if x < 168:
                 penalty = penalty + 6
                 is_new = int(1)
                 for earlier in range(index):
-                    other = hw.OAM - hw.ROW_BASE + 4 * earlier
-                    other_row = c.ly + 16 - int(m.memory[c.env, other])
-                    if other_row >= 0 and other_row < height and int(m.memory[c.env, other + 1]) == x:
+                    other = row.load_word(c, hw.OAM + 4 * earlier)
+                    other_y = c.ly + 16 - (other & 0xFF)
+                    if other_y >= 0 and other_y < height and ((other >> 8) & 0xFF) == x:
                         is_new = 0
                 if is_new == 1:
                     groups = groups + 1

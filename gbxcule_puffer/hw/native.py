@@ -64,6 +64,40 @@ _LOAD_DESCRIPTOR = """
 """
 
 
+# A pointer that is known to be of global memory takes the plain load.
+_LOAD_BYTE = """
+    const unsigned char* p = (const unsigned char*)base + offset;
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(p));
+#endif
+    return *p;
+"""
+
+_LOAD_WORD = """
+    const int* p = (const int*)((const unsigned char*)base + offset);
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(p));
+#endif
+    return *p;
+"""
+
+_STORE_BYTE = """
+    unsigned char* p = (unsigned char*)base + offset;
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(p));
+#endif
+    *p = (unsigned char)value;
+"""
+
+_STORE_WORD = """
+    int* p = (int*)((unsigned char*)base + offset);
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(p));
+#endif
+    *p = value;
+"""
+
+
 @wp.func_native(_PERMUTE)
 def permute(a: int, b: int, selector: int) -> int:
     """PRMT: byte i of the result is byte selector[i] of b:a; selectors 8 to F replicate that byte's sign bit."""
@@ -106,19 +140,43 @@ def address_of_bytes(array: wp.array(dtype=wp.uint8)) -> wp.uint64:
     ...
 
 
+@wp.func_native("return (unsigned long long)array.data;")
+def address_of_integers(array: wp.array(dtype=wp.int32)) -> wp.uint64:
+    """Address of an array of 32-bit integers."""
+    ...
+
+
 @wp.func_native("return (unsigned long long)array.data + (unsigned long long)row * (unsigned)array.strides[0];")
 def address_of_row(array: wp.array2d(dtype=wp.uint8), row: int) -> wp.uint64:
     """Address of a row of bytes."""
     ...
 
 
-@wp.func_native("return *((const unsigned char*)base + offset);")
+@wp.func_native("return (unsigned long long)array.data + (unsigned long long)row * (unsigned)array.strides[0];")
+def address_of_picture(array: wp.array3d(dtype=wp.uint8), row: int) -> wp.uint64:
+    """Address of an env's picture."""
+    ...
+
+
+@wp.func_native(_LOAD_BYTE)
 def load_byte(base: wp.uint64, offset: int) -> int:
     """The byte at base + offset."""
     ...
 
 
-@wp.func_native("*((unsigned char*)base + offset) = (unsigned char)value;")
+@wp.func_native(_LOAD_WORD)
+def load_word(base: wp.uint64, offset: int) -> int:
+    """The 32-bit word at base + offset, a multiple of 4."""
+    ...
+
+
+@wp.func_native(_STORE_WORD)
+def store_word(base: wp.uint64, offset: int, value: int):
+    """Store 32 bits at base + offset, a multiple of 4."""
+    ...
+
+
+@wp.func_native(_STORE_BYTE)
 def store_byte(base: wp.uint64, offset: int, value: int):
     """Store the low byte of `value` at base + offset."""
     ...

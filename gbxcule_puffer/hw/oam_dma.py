@@ -6,7 +6,7 @@ As in PyBoy, bytes are copied when the transfer is looked at: after each batch a
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import memory, ppu
+from gbxcule_puffer.hw import memory, ppu, row
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -31,8 +31,12 @@ def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int, lookahead: int, due_t: i
     if c.dma_index < due:
         ppu.draw_pending(m, c)
     while c.dma_index < due:
-        value = memory.read(m, c, (page << 8) | c.dma_index, t, lookahead)
-        m.memory[c.env, hw.OAM - hw.ROW_BASE + c.dma_index] = wp.uint8(value)
-        c.dma_index = c.dma_index + 1
+        source = (page << 8) | c.dma_index
+        if source >= hw.WRAM and (c.dma_index & 3) == 0 and due - c.dma_index >= 4:
+            row.store_word(c, hw.OAM + c.dma_index, row.load_word(c, hw.WRAM + (source & 0x1FFF)))
+            c.dma_index = c.dma_index + 4
+        else:
+            row.store(c, hw.OAM + c.dma_index, memory.read(m, c, source, t, lookahead))
+            c.dma_index = c.dma_index + 1
     if c.dma_index == 0xA0:
         c.dma_active = 0

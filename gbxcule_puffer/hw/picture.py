@@ -2,7 +2,8 @@
 
 import warp as wp
 
-from gbxcule_puffer.hw import render
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import native, render
 from gbxcule_puffer.state import INDEX, Cpu, Machine
 
 DRAWING = wp.constant(INDEX["drawing"])
@@ -28,6 +29,7 @@ def kernel_draw(machine: Machine):
         m = machine
         c = Cpu()
         c.env = env
+        c.row = native.address_of_row(m.memory, env) - wp.uint64(hw.ROW_BASE)
         c.next_line = m.state[NEXT_LINE, env]
         c.lcdc = m.state[LCDC, env]
         c.scy = m.state[SCY, env]

@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import joypad, rtc
+from gbxcule_puffer.hw import joypad, row, rtc
 from gbxcule_puffer.state import INDEX, Cpu, Machine
 
 CYCLES_LOW = wp.constant(INDEX["cycles_low"])
@@ -21,7 +21,7 @@ def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, re
     c.next_line = 0
     c.executed = 0
     c.now = 0
-    m.memory[c.env, hw.P1 - hw.ROW_BASE] = wp.uint8(c.p1)  # where the data path reads it
+    row.store(c, hw.P1, c.p1)  # where the data path reads it
     joypad.press(c, buttons)
 
 

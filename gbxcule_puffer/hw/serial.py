@@ -4,7 +4,7 @@ hardware it takes 8 periods of the divider's bit 8, and SB reads what was writte
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import profile
+from gbxcule_puffer.hw import profile, row
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -20,17 +20,17 @@ def advance(c: wp.ref[Cpu], t: int):
 @wp.func
 def write_data(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
     """SB: nothing is sent; the byte is kept as captured output (a ring in the memory row)."""
-    m.memory[c.env, hw.SERIAL_BUFFER + (c.serial_count & (hw.SERIAL_BUFFER_SIZE - 1))] = wp.uint8(value)
+    row.store(c, hw.ECHO + (c.serial_count & (hw.SERIAL_BUFFER_SIZE - 1)), value)
     c.serial_count = c.serial_count + 1
     if profile.HARDWARE == 1:
-        m.memory[c.env, hw.SB - hw.ROW_BASE] = wp.uint8(value)
+        row.store(c, hw.SB, value)
 
 
 @wp.func
 def read_data(m: wp.ref[Machine], c: wp.ref[Cpu], t: int) -> int:
     """SB of hardware: the partner that is not there sends ones."""
     advance(c, t)
-    return int(m.memory[c.env, hw.SB - hw.ROW_BASE])
+    return row.load(c, hw.SB)
 
 
 @wp.func

@@ -7,6 +7,7 @@ INACCURATE: a triggered channel does not show in NR52 (blargg, dmg_sound).
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.hw import row
 from gbxcule_puffer.state import Cpu, Machine
 
 # Bits that read 1, of NR10 to NR51 by address (Pan Docs, "Audio Registers"; mooneye, bits/unused_hwio).
@@ -20,7 +21,7 @@ MASKS = wp.constant(wp.types.vector(len(UNREADABLE), wp.int32)(UNREADABLE))
 @wp.func
 def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int) -> int:
     """FF10-FF3F."""
-    value = int(m.memory[c.env, address - hw.ROW_BASE])
+    value = row.load(c, address)
     if address < hw.WAVE_RAM:
         masks = MASKS
         value = value | masks[address - hw.NR10]
@@ -31,9 +32,9 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int) -> int:
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
     """FF10-FF3F; switching off with NR52 clears the others, and they stay clear until it is switched on."""
     if address == hw.NR52:
-        m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value & 0x80)
+        row.store(c, address, value & 0x80)
         if (value & 0x80) == 0:
             for register in range(hw.NR10, hw.NR52):
-                m.memory[c.env, register - hw.ROW_BASE] = wp.uint8(0)
-    elif address >= hw.WAVE_RAM or m.memory[c.env, hw.NR52 - hw.ROW_BASE] >= wp.uint8(0x80):
-        m.memory[c.env, address - hw.ROW_BASE] = wp.uint8(value)
+                row.store(c, register, 0)
+    elif address >= hw.WAVE_RAM or row.load(c, hw.NR52) >= 0x80:
+        row.store(c, address, value)

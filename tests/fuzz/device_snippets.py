@@ -88,7 +88,9 @@ def poll(code: Code) -> None:
             jump = random.choice((0x20, 0x20, 0x28, 0x30, 0x38))
             code.emit(0xF0, LY, 0xFE, max(line, 1) if jump in (0x30,) else line, jump, 0xFA)
         elif way == 3:
-            code.emit(0xF0, STAT, 0xE6, random.choice((1, 2, 3)), random.choice((0x20, 0x28)), 0xFA)
+            jump, mask = random.choice((0x20, 0x28)), random.choice((1, 2, 3))
+            test, back = random.choice((((0xE6, mask), 0xFA), ((0xE6, mask, 0xA7), 0xF9), ((0xCB, 0x4F), 0xFA)))
+            code.emit(0xF0, STAT, *test, jump, back)
         elif way == 4:
             code.word(0x21, 0xFF44)
             code.emit(0x3E, line, 0xBE, 0x20, 0xFD)

@@ -15,6 +15,7 @@ from tests.fuzz.shrink import code_left, shrink
 
 FRAMES = 40
 SECONDS = 10
+LEAST = 6
 FIRST_SEED = 100_000
 # A fault -> (text of the generated module, what it becomes)
 FAULTS = {
@@ -28,9 +29,9 @@ FAULTS = {
 
 
 def test_random_roms_run_as_on_pyboy() -> None:
-    """As many seeds as fit into the time; `make fuzz` runs more."""
+    """As many seeds as fit into the time, but some; `make fuzz` runs more."""
     end, seed, total = time.monotonic() + SECONDS, FIRST_SEED, Result(0, 0)
-    while time.monotonic() < end:
+    while time.monotonic() < end or seed < FIRST_SEED + LEAST:
         rom = make_rom(seed)
         result = compare_seed(rom.data, seed, FRAMES)
         assert not result.difference, f"seed {seed} ({rom.kind}):\n" + "\n".join(result.difference)
@@ -38,7 +39,7 @@ def test_random_roms_run_as_on_pyboy() -> None:
             total, frames=total.frames + result.frames, instructions=total.instructions + result.instructions
         )
         seed += 1
-    assert seed > FIRST_SEED + 5 and total.instructions > 100_000, "hardly anything was compared"
+    assert total.instructions > 100_000, "hardly anything was compared"
 
 
 def test_a_seed_gives_one_rom_and_all_kinds_and_cartridges_occur() -> None:
@@ -56,7 +57,8 @@ def test_a_planted_fault_is_found_and_shrunk(fault: str, monkeypatch: pytest.Mon
     source = interpreter.source()
     assert before in source
     faulty, modules = cache.import_source("faulty", source.replace(before, after)), interpreter.module
-    monkeypatch.setattr(interpreter, "module", lambda kind: faulty if kind == "interpreter" else modules(kind))
+    replaced = lambda kind, *rest: faulty if kind == "interpreter" else modules(kind, *rest)  # noqa: E731
+    monkeypatch.setattr(interpreter, "module", replaced)
 
     for seed in range(FIRST_SEED, FIRST_SEED + 60):
         rom, buttons = make_rom(seed).data, random_buttons(seed, FRAMES, 1)
