@@ -161,10 +161,8 @@ def _struct(name: str, members: dict[str, object]):
     return wp.struct(type(name, (), {"__annotations__": members, "__module__": __name__}))
 
 
-Cpu = _struct(
-    "Cpu",
-    {name: wp.int32 for name in [*(f.name for f in HOT_FIELDS), *SCRATCH_FIELDS]} | dict.fromkeys(POINTERS, wp.uint64),
-)
+_CPU_MEMBERS: dict[str, object] = dict.fromkeys((*(f.name for f in HOT_FIELDS), *SCRATCH_FIELDS), wp.int32)
+Cpu = _struct("Cpu", _CPU_MEMBERS | dict.fromkeys(POINTERS, wp.uint64))
 """Registers and per-step scratch of one env; passed as wp.ref[Cpu]."""
 
 Machine = _struct(
