@@ -9,7 +9,7 @@ import warp as wp
 
 from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
-from gbxcule_puffer.hw import joypad, native, row
+from gbxcule_puffer.hw import joypad, native, ppu, row
 from gbxcule_puffer.state import Cpu, Machine
 
 FLAG_C = wp.constant(1 << 23)
@@ -17,6 +17,7 @@ FLAG_NZ = wp.constant(1 << 27)
 FLAG_ONE = wp.constant(1 << 24)
 TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.STACK | ds.JUMP | ds.RETURN)
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
+LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 # Sets of 4 KiB pages
 PAGES_ROM = wp.constant(0x00FF)
 PAGES_VRAM = wp.constant(0x0300)
@@ -46,6 +47,7 @@ class Fast:
     high_end: wp.int32  # first address after FF80 that is not plain
     is_free: wp.int32  # 1 while no device but the LCD takes notice of a write to a register
     is_idle: wp.int32  # 1 while the LCD does not either
+    lcd_until: wp.int32  # until when reads of LCD registers change nothing
     d0: wp.int32
     d1: wp.int32
     d2: wp.int32
@@ -105,6 +107,8 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.high_end = wp.where(c.dma_active == 0, hw.IE, hw.HRAM)
     is_free = c.dma_active == 0 and c.tima_reload == 0
     r.is_free = wp.where(is_free, 1, 0)
+    is_shown = c.stat_mode_hidden == 0 and c.dma_active == 0
+    r.lcd_until = wp.where(is_shown, c.lcd_target - LATEST_READ_T, 0)
     r.is_idle = wp.where(is_free and is_unlocked and not is_drawing, 1, 0)
     fetch(r)
     if c.ei_delay != 0:  # the interpreter counts EI's delay
@@ -144,7 +148,7 @@ def is_plain(r: wp.ref[Fast], d3: int, address: int) -> bool:
 @wp.func
 def special_access(r: wp.ref[Fast], d3: int, address: int) -> int:
     """What to do with an access that is not plain: 0 leave it to the interpreter, 1 write a register (see below), 2 go
-    on, P1 is read from the row."""
+    on, P1 is read from the row, 3 read a register of the LCD."""
     kind = int(0)
     access = d3 & (ds.READ | ds.WRITE | ds.WORD)
     if access == ds.WRITE and r.is_free != 0 and address >= hw.IO:
@@ -154,6 +158,9 @@ def special_access(r: wp.ref[Fast], d3: int, address: int) -> int:
             kind = 1
     if access == ds.READ and address == hw.P1 and r.high_end == hw.IE:  # no OAM DMA to look at
         kind = 2
+    is_lcd_register = address >= hw.LCDC and address <= hw.WX and address != hw.DMA
+    if access == ds.READ and is_lcd_register and r.now < r.lcd_until and (d3 & ds.LOOKAHEAD) == 0:
+        kind = 3
     return kind
 
 
@@ -210,7 +217,10 @@ def execute(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
         base = wp.where(in_rom, r.rom, r.row)
         offset = wp.where(in_rom, wp.where(address >= hw.ROM_BANK_SIZE, address + r.rom_high, address), address)
         if (d3 & ds.READ) != 0:
-            y = native.load_byte(base, offset)
+            if special == 3:
+                y = ppu.register(c, address)
+            else:
+                y = native.load_byte(base, offset)
             if (d3 & ds.WORD) != 0:
                 y = y | (native.load_byte(base, offset + 1) << 8)
         pc = wp.where((d3 & ds.JUMP) != 0, y0, next_pc)

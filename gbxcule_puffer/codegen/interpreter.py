@@ -134,7 +134,9 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     """What the data path leaves: the ends of batches, a rare instruction and code in RAM; 1 if the step goes on."""
     running = int(1)
     count = int(0)
-    while running == 1 and (count == 0 or c.now >= c.next_event or (c.pc >= hw.VRAM and count < RAM_INSTRUCTIONS)):
+    while running == 1 and (
+        count == 0 or c.now >= c.next_event or c.ei_delay != 0 or (c.pc >= hw.VRAM and count < RAM_INSTRUCTIONS)
+    ):
         count = count + 1
         if c.now >= c.next_event:
             interrupts.end_batch(m, c)

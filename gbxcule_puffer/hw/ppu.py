@@ -218,9 +218,7 @@ def skip_lines(c: wp.ref[Cpu]):
         line = wp.min(line, hw.SCREEN_HEIGHT)
         begin = c.lcd_zero + line * hw.LINE_T_CYCLES
         if c.lcd_target < begin:
-            begun = c.ly + 1  # first line whose mode 2 begins on the way
-            if c.lcd_transition == START_MODE2:
-                begun = c.ly
+            begun = wp.where(c.lcd_transition == START_MODE2, c.ly, c.ly + 1)  # first line whose mode 2 comes
             if c.window_hit == 0 and c.wy >= begun and c.wy < line:
                 c.window_hit = 1
                 c.window_first = c.wy
@@ -330,17 +328,13 @@ def write_lcdc(c: wp.ref[Cpu], value: int, t: int):
 
 
 @wp.func(inline=False)
-def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
-    """An LCD register other than DMA at time `t`."""
-    advance(m, c, t)
+def register(c: wp.ref[Cpu], address: int) -> int:
+    """An LCD register other than DMA, as of the LCD's last change."""
     value = c.wx
     if address == hw.LY:
         value = c.ly
     elif address == hw.STAT:
         value = c.stat
-        if c.stat_mode_hidden != 0:
-            c.stat_mode_hidden = 0
-            value = value & ~hw.STAT_MODE
     elif address == hw.LCDC:
         value = c.lcdc
     elif address == hw.SCY:
@@ -357,6 +351,17 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
         value = c.obp1
     elif address == hw.WY:
         value = c.wy
+    return value
+
+
+@wp.func
+def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
+    """An LCD register other than DMA at time `t`."""
+    advance(m, c, t)
+    value = register(c, address)
+    if address == hw.STAT and c.stat_mode_hidden != 0:
+        c.stat_mode_hidden = 0
+        value = value & ~hw.STAT_MODE
     return value
 
 
