@@ -132,24 +132,28 @@ def compare(
     check_every: int = CHECK_EVERY,
     frames_per_step: int = 1,
     with_datapath: bool = True,
+    device: str = "cpu",
+    num_oracles: int | None = None,
 ) -> Result:
-    """Run env i of the emulator and a PyBoy each with buttons[:, i]; shape (steps, num_envs).
+    """Run env i of the emulator and a PyBoy each with buttons[:, i]; shape (steps, num_envs). The first `num_oracles`
+    envs have a PyBoy, all by default.
 
     The emulator goes first: where an illegal opcode locks an env, PyBoy would never come back, so the run ends before.
-    with_datapath: the CUDA kernel's data path runs along (on the CPU), and has to have the same state bit by bit.
+    with_datapath: the kernel with the data path runs along, and has to have the same state bit by bit.
     """
     num_envs = buttons.shape[1]
     release = min(8, frames_per_step)
     kernels = ("interpreter", "datapath") if with_datapath else ("interpreter",)
     emulators = [
         Emulator(
-            rom, num_envs, screen="full", frames_per_step=frames_per_step, release_after_frames=release, num_threads=1,
-            kernel=kernel,
+            rom, num_envs, device, screen="full", frames_per_step=frames_per_step, release_after_frames=release,
+            num_threads=1, kernel=kernel,
         )
         for kernel in kernels
     ]  # fmt: skip
     result = Result(0, 0)
-    oracles = [Oracle(rom, emulators[0]) for _ in range(num_envs)] if not emulators[0].locked.any() else []
+    has_oracles = not emulators[0].locked.any()
+    oracles = [Oracle(rom, emulators[0]) for _ in range(num_envs)[:num_oracles]] if has_oracles else []
     try:
         _run(emulators, oracles, buttons, check_every, result)
     finally:
@@ -167,8 +171,8 @@ def _run(
     alive = list(range(len(oracles)))
     for step in range(steps):
         for one in emulators:
-            one.step(torch.from_numpy(buttons[step]))
-        locked = np.any([one.locked.numpy() for one in emulators], axis=0)
+            one.step(torch.from_numpy(buttons[step]).to(one.device))
+        locked = np.any([one.locked.cpu().numpy() for one in emulators], axis=0)
         alive = [env for env in alive if not locked[env]]
         result.locked |= bool(locked.any())
         for env in alive:
@@ -188,7 +192,7 @@ def _run(
 def _env_differences(emulator: Emulator, oracle: Oracle, env: int) -> list[str]:
     """What differs between an env and its PyBoy, the picture too."""
     found = differences(oracle.values(), emulator_values(emulator, env))
-    pixels = np.argwhere(oracle.picture() != emulator.screen[env].numpy())
+    pixels = np.argwhere(oracle.picture() != emulator.screen[env].cpu().numpy())
     if len(pixels):
         (top, left), (bottom, right) = pixels.min(axis=0), pixels.max(axis=0)
         found.append(f"picture: {len(pixels)} pixels, lines {top}..{bottom}, columns {left}..{right}")

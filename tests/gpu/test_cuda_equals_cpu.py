@@ -7,6 +7,7 @@ import torch
 from benchmarks.cpu_state_hashes import CHECKPOINTS, NUM_ENVS, STORED, load_stored, run_game, seed_of_game
 from benchmarks.workload import GAMES, find_rom, random_buttons, seed_of, sha256
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.verify import Options, verify
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("shared")]
 
@@ -26,16 +27,20 @@ def test_cuda_gives_the_stored_cpu_hashes(cuda_device: str, game: str) -> None:
         assert pictures == "equal", f"{game}: the pictures differ at step {step}"
 
 
-def test_env_0_does_not_depend_on_num_envs_on_cuda(cuda_device: str) -> None:
-    """One environment, an odd number of them, and more than fill a warp or a block."""
-    hashes = {}
-    for num_envs in (1, 33, 1025):
-        emulator = Emulator(find_rom("tobu"), num_envs, cuda_device)
-        buttons = torch.from_numpy(random_buttons(seed_of("tobu"), 20, num_envs)).to(cuda_device)
-        for step in range(20):
-            emulator.step(buttons[step])
-        hashes[num_envs] = int(np.asarray(emulator.state_hash())[0])
-    assert len(set(hashes.values())) == 1, hashes
+@pytest.mark.parametrize("game", GAMES)
+def test_env_0_does_not_depend_on_num_envs_on_cuda(cuda_device: str, game: str) -> None:
+    """One environment, an odd number of them, and thousands, which take other lanes per warp: the CPU's state hash."""
+    step = CHECKPOINTS[1]
+    expected = load_stored()["games"][game]["hashes"][str(step)]["states"].split()[0]
+    for num_envs in (1, 33, 4096):
+        found = run_game(game, cuda_device, num_envs, step)[str(step)]["states"].split()
+        assert found[0] == expected, f"{num_envs} envs"
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_500_steps_in_lockstep_with_pyboy(cuda_device: str, game: str) -> None:
+    result = verify(Options(rom=str(find_rom(game)), steps=500, actions="random:1", device=cuda_device))
+    assert result.equal and len(result.trace) == 500, f"{game} differs at step {len(result.trace)}"
 
 
 def test_screen_and_snapshot_stay_on_the_device(cuda_device: str) -> None:
