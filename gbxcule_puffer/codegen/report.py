@@ -16,6 +16,7 @@ import warp as wp
 
 from gbxcule_puffer import pool
 from gbxcule_puffer.codegen import interpreter
+from gbxcule_puffer.hw import picture
 
 REGCOUNT, FRAME_SIZE = 0x2F, 0x11  # attribute numbers in .nv.info
 HAS_VALUE = 4  # attribute format: size and payload follow
@@ -80,9 +81,9 @@ def compile_for_cpu(module: ModuleType) -> float:
 def main() -> int:
     """Print the table."""
     wp.init()
-    source = interpreter.source()
-    print(f"interpreter: {len(source.splitlines())} generated lines")
-    for name, module in (("interpreter", interpreter.module()), ("pool", pool)):
+    modules = {kind: interpreter.module(kind) for kind in ("interpreter", "datapath")}
+    print(f"interpreter: {len(interpreter.source().splitlines())} generated lines")
+    for name, module in {**modules, "picture": picture, "pool": pool}.items():
         cpu = compile_for_cpu(module)
         seconds, usage = compile_for_sm90(module)
         print(f"{name}: CPU {cpu:.1f} s, NVRTC sm_90 {seconds:.1f} s")

@@ -1,4 +1,4 @@
-"""Micro-ROMs, random ROMs and single instructions on a GPU: both kernels beside PyBoy, and thousands of envs at once."""
+"""Micro-ROMs, random ROMs and single instructions on a GPU: both kernels beside PyBoy, thousands of envs at once."""
 
 from pathlib import Path
 
