@@ -41,4 +41,4 @@ def kernel_draw(machine: Machine):
         c.window_hit = m.state[WINDOW_HIT, env]
         c.window_first = m.state[WINDOW_FIRST, env]
         c.window_line = m.state[WINDOW_LINE, env]
-        render.draw_line(m, c, line)
+        render.compose_line(m, c, line)

@@ -176,9 +176,9 @@ def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: in
         draw_sprite(m, c, screen, line, row.load_word(c, hw.OAM + 4 * (best & 0xFF)), height)
 
 
-@wp.func(inline=False)
-def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
-    """A line that is kept into the screen."""
+@wp.func
+def compose_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
+    """Draw a line that is kept into the screen."""
     screen = address_of_line(m, c, line)
     height = wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
     sprites = int(0)
@@ -189,3 +189,9 @@ def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
         draw_sprites(m, c, screen, line, height, sprites >> 8, sprites & 0xFF)
         for word in range(hw.SCREEN_WIDTH // m.pixel_step // 4):
             native.store_word(screen, 4 * word, native.load_word(screen, 4 * word) & 0x03030303)
+
+
+@wp.func(inline=False)
+def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
+    """compose_line for the step kernels, of which it is a rare part."""
+    compose_line(m, c, line)
