@@ -7,7 +7,7 @@ A file holds pieces, each headed by a line
 KEY        the character that stands for the piece in a map
 SIZE       WIDTHxHEIGHT in pixels, or "auto" for ground whose rim follows its
            neighbours (48x32: an island, and a cell with the inner corners)
-ATTRIBUTE  walk, solid or warp
+ATTRIBUTE  walk, solid, warp, or ledge-DIRECTION, which can be jumped over that way
 over       the ground that shows through the pixels written _
 joins      other pieces beside which the ground has no rim
 warp       the one cell of a solid piece that is a warp (a house's door)

@@ -9,23 +9,28 @@ a piece). A piece larger than a cell is written as a block of its key.
 
     map NAME                          tileset NAME (art files NAME_*.txt)
     size COLUMNS ROWS                 start X Y FACING (where a new game begins)
-    warp X Y MAP X Y FACING           sign X Y TEXT
+    warp X Y MAP X Y FACING           sign X Y TEXT [EVENT] (A in front of it shows the text)
+    parcel X Y                        where the parcel lies, when the quest says so
+    villager X Y LEFT TOP RIGHT BOTTOM (where she enters, and the cells that she stays in)
 
 Map header in bank 2, 16 bytes: width, height, cells, metatiles, attributes, tiles (bank 1),
-tile count, warps, entities, 0. Words are little-endian addresses. Cells have a stride of 64.
+tile count, warps, signs, 0. Words are little-endian addresses. Cells have a stride of 64.
 A metatile is 4 tile numbers: top left, top right, bottom left, bottom right.
+A warp is column, row, map, column, row, facing; a sign is column, row, text, event; FF ends a list.
 """
 
 import sys
 from pathlib import Path
 
-from art import CELL, TileSet, lay_over, read_pieces, sprite_tiles
+import texts
+from art import CELL, TileSet, encode_tile, lay_over, read_pieces, sprite_tiles
 
 HERE = Path(__file__).parent
-MAP_NAMES = ("house", "village")
+MAP_NAMES = ("house", "village", "cottage")
 FACINGS = ("down", "up", "left", "right")
-ATTRIBUTES = {"walk": 0, "solid": 1, "warp": 2}
-ENTITY_SIGN = 1
+# A ledge is 3 and the direction that it can be jumped in.
+ATTRIBUTES = {"walk": 0, "solid": 1, "warp": 2, "ledge-down": 3, "ledge-left": 5, "ledge-right": 6}
+EVENTS = ("none", "satchel", "parcel")  # what reading a sign does; src/quest.asm
 STRIDE = 64
 TILE_LIMIT = 208  # 9000-97FF and 8800-8CFF; 8D00-8FFF is kept for letters
 TITLE_LIMIT = 256
@@ -75,7 +80,7 @@ class Map:
 
     def __init__(self, name):
         self.name = name
-        self.start = None
+        self.start = self.parcel = self.villager = ()
         self.warps, self.signs, self.grid = [], [], []
         lines = (HERE / "maps" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
         lines = [line for line in lines if not line.startswith(";")]
@@ -92,10 +97,26 @@ class Map:
                 target = MAP_NAMES.index(target)
                 self.warps.append((int(x), int(y), target, int(to_x), int(to_y), FACINGS.index(facing)))
             elif word == "sign":
-                self.signs.append((int(values[0]), int(values[1]), values[2]))
+                x, y, text, *event = values
+                self.signs.append((int(x), int(y), text, EVENTS.index(*event or ("none",))))
+            elif word in ("parcel", "villager"):
+                setattr(self, word, tuple(map(int, values)))
         self.grid = lines[cells + 1 :]
         if len(self.grid) != self.height or any(len(r) != self.width for r in self.grid):
             raise ValueError(f"map {name} is not {self.width}x{self.height} cells")
+
+    def constants(self, number):
+        """Names for the assembler: the map's number and the places that its code needs."""
+        names = {f"MAP_{self.name.upper()}": number}
+        if self.start:
+            names.update(zip(("START_X", "START_Y", "START_FACING"), self.start, strict=True), START_MAP=number)
+        if self.parcel:
+            x, y = self.parcel
+            names.update({f"PARCEL_{self.name.upper()}_X": x, f"PARCEL_{self.name.upper()}_Y": y})
+        if self.villager:
+            words = ("MAP", "X", "Y", "LEFT", "TOP", "RIGHT", "BOTTOM")
+            names.update({f"VILLAGER_{w}": v for w, v in zip(words, (number, *self.villager), strict=True)})
+        return names
 
     def key(self, x, y):
         """The character at a cell, None outside."""
@@ -122,9 +143,7 @@ def anchor_pieces(grid_map, pieces):
 
 
 def ground_quarter(grid_map, piece, x, y, qx, qy):
-    """One 8x8 block of ground. Automatic ground looks at the two neighbours and the diagonal."""
-    if not piece.auto:
-        return piece.quarter(qx, qy)
+    """One 8x8 block of automatic ground, which looks at the two neighbours and the diagonal."""
     same = piece.key + piece.options.get("joins", "")
 
     def joined(dx, dy):
@@ -141,21 +160,24 @@ def ground_quarter(grid_map, piece, x, y, qx, qy):
     return piece.quarter(column * 8, row * 8)
 
 
+def cell_quarter(grid_map, pieces, piece, place, cell, quarter):
+    """One 8x8 block of a cell (x, y): `place` (column, row) of `piece`, over the ground that it names."""
+    if piece.auto:
+        block = ground_quarter(grid_map, piece, *cell, *quarter)
+    else:
+        block = piece.quarter(place[0] * CELL + quarter[0], place[1] * CELL + quarter[1])
+    if "over" in piece.options:
+        ground = pieces[piece.options["over"]]
+        block = lay_over(block, cell_quarter(grid_map, pieces, ground, (0, 0), cell, quarter))
+    return block
+
+
 def compile_cells(grid_map, tileset):
     """The metatile numbers of a map, with the stride."""
     cells = bytearray(STRIDE * grid_map.height)
-    for (x, y), (piece, column, row) in anchor_pieces(grid_map, tileset.pieces).items():
-        quarters = []
-        for qx, qy in QUARTERS:
-            if piece.auto:
-                block = ground_quarter(grid_map, piece, x, y, qx, qy)
-            else:
-                block = piece.quarter(column * CELL + qx, row * CELL + qy)
-            if "over" in piece.options:
-                ground = tileset.pieces[piece.options["over"]]
-                block = lay_over(block, ground_quarter(grid_map, ground, x, y, qx, qy))
-            quarters.append(block)
-        cells[y * STRIDE + x] = tileset.metatile(quarters, piece.attribute_at(column, row))
+    for (x, y), (piece, *place) in anchor_pieces(grid_map, tileset.pieces).items():
+        quarters = [cell_quarter(grid_map, tileset.pieces, piece, place, (x, y), q) for q in QUARTERS]
+        cells[y * STRIDE + x] = tileset.metatile(quarters, piece.attribute_at(*place))
     if len(tileset.metatiles) > 256:
         raise ValueError(f"{grid_map.tileset}: more than 256 metatiles")
     return bytes(cells)
@@ -166,7 +188,17 @@ def word(value):
     return value.to_bytes(2, "little")
 
 
-def compile_maps(bank1, bank2, constants):
+def compile_texts(bank1, bank2, constants):
+    """Put the font and all texts into the banks; the address of each text by name."""
+    (sheet,) = read_pieces(HERE / "art" / "font.txt")
+    blocks = [sheet.quarter(x, y) for y in range(0, sheet.height, 8) for x in range(0, sheet.width, 8)]
+    bank1.put(b"".join(encode_tile(block) for block in blocks), "font_tiles")
+    constants.update(texts.constants(), FONT_TILE_COUNT=len(blocks))
+    words = texts.read_texts(HERE / "texts.txt")
+    return {name: bank2.put(data, f"text_{name}") for name, data in words.items()}
+
+
+def compile_maps(bank1, bank2, constants, text_at):
     """Put all tilesets and maps into the banks."""
     maps = [Map(name) for name in MAP_NAMES]
     tilesets = {m.tileset: Tileset(m.tileset) for m in maps}
@@ -188,15 +220,11 @@ def compile_maps(bank1, bank2, constants):
     for number, m in enumerate(maps):
         body = bytes([m.width, m.height]) + word(bank2.put(cells[m.name])) + shared[m.tileset]
         body += word(bank2.put(b"".join(bytes(w) for w in m.warps) + b"\xff"))
-        texts = [text for _, _, text in m.signs]
-        entities = b"".join(bytes((ENTITY_SIGN, x, y, texts.index(t))) for x, y, t in m.signs)
-        body += word(bank2.put(entities + b"\xff")) + b"\0"
+        signs = b"".join(bytes((x, y)) + word(text_at[text]) + bytes([event]) for x, y, text, event in m.signs)
+        body += word(bank2.put(signs + b"\xff")) + b"\0"
         address = bank2.put(body, f"map_{m.name}")
         bank2.data[headers_at + 2 * number : headers_at + 2 * number + 2] = word(address)
-        constants[f"MAP_{m.name.upper()}"] = number
-        if m.start:
-            x, y, facing = m.start
-            constants.update(START_MAP=number, START_X=x, START_Y=y, START_FACING=facing)
+        constants.update(m.constants(number))
 
 
 def compile_title(bank1, constants):
@@ -211,14 +239,25 @@ def compile_title(bank1, constants):
     print(f"title: {len(data) // 16} tiles")
 
 
+def compile_sprites(bank1, constants):
+    """The sprite tiles, and the number of the first one of each person and thing."""
+    data = b""
+    for name in ("player", "villager", "items"):
+        pieces = read_pieces(HERE / "art" / f"{name}.txt")
+        firsts = {piece.name: len(data) // 16 + 4 * n for n, piece in enumerate(pieces)}
+        for piece, first in firsts.items() if name == "items" else ((name, len(data) // 16),):
+            constants[f"{piece.upper().replace('-', '_')}_TILE"] = first
+        data += b"".join(sprite_tiles(piece) for piece in pieces)
+    bank1.put(data, "sprite_tiles")
+    constants["SPRITE_TILE_COUNT"] = len(data) // 16
+
+
 def main():
     build = Path(sys.argv[1])
     bank1, bank2, constants = Bank(), Bank(), {}
-    poses = read_pieces(HERE / "art" / "player.txt")
-    bank1.put(b"".join(sprite_tiles(pose) for pose in poses), "player_tiles")
-    constants["PLAYER_TILE_COUNT"] = 4 * len(poses)
+    compile_sprites(bank1, constants)
     compile_title(bank1, constants)
-    compile_maps(bank1, bank2, constants)
+    compile_maps(bank1, bank2, constants, compile_texts(bank1, bank2, constants))
     (build / "bank1.bin").write_bytes(bank1.data)
     (build / "bank2.bin").write_bytes(bank2.data)
     names = {**constants, **bank1.names, **bank2.names}

@@ -21,7 +21,8 @@ map_enter::
 	call	load_background_tiles
 	call	camera_place
 	call	map_draw
-	call	player_draw
+	call	villager_place
+	call	sprites_draw
 	call	lcd_on
 	jp	fade_in
 
@@ -227,8 +228,11 @@ strip_target:
 	ldh	(h_strip_to),a
 	ret
 
-; Write the strip that waits to the background map. In VBlank or with the LCD off.
+; Write what waits to video memory. In VBlank or with the LCD off.
 strip_flush::
+	ldh	a,(h_strip)
+	cp	a,#STRIP_BOX
+	jp	z,box_flush
 	ldh	a,(h_strip_to)
 	ld	l,a
 	ldh	a,(h_strip_to+1)

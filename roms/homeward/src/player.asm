@@ -1,6 +1,7 @@
-; The player: taking a direction, one frame of a step, and the sprite.
+; The player: taking a direction, one frame of a step or a jump, and the sprite.
 	.module player
 	.include "hardware.inc"
+	.include "data.inc"
 
 	.area _CODE
 
@@ -8,10 +9,16 @@
 player_update::
 	ld	a,(step_left)
 	or	a,a
-	jr	nz,step_frame
+	jp	nz,step_frame
+	ldh	a,(h_keys)
+	or	a,a
+	ret	z			; standing still: nothing to do
+	ldh	a,(h_keys_new)
+	and	a,#KEY_A | KEY_START
+	jp	nz,player_act
 	ldh	a,(h_keys)
 	and	a,#KEY_DPAD
-	ret	z			; standing still: nothing to do
+	ret	z
 	ld	b,#DOWN
 	add	a,a			; the key bits come out from the left
 	jr	c,walk
@@ -27,38 +34,62 @@ player_update::
 walk:
 	ld	a,b
 	ld	(player_facing),a
-	add	a,a
-	ld	e,a
-	ld	d,#0
-	ld	hl,#directions
-	add	hl,de
-	ld	a,(hl+)
-	ld	d,a			; D, E = change of column and row
-	ld	e,(hl)
-	ld	a,(player_x)
-	add	a,d
-	ld	b,a
-	ld	a,(player_y)
-	add	a,e
-	ld	c,a
+	call	player_ahead
 	call	cell_attribute
 	cp	a,#SOLID
 	jp	z,player_draw
+	sub	a,#LEDGE
+	jr	nc,1$
+	call	villager_at
+	jr	nz,walk_begin
+	jp	player_draw
+1$:	ld	hl,#player_facing	; a ledge can be jumped in its direction
+	cp	a,(hl)
+	jp	nz,player_draw
+	push	bc
+	call	add_direction
+	call	cell_attribute		; the cell where the jump ends
+	pop	bc
+	or	a,a			; WALK
+	jp	nz,player_draw
+	ld	a,#STEP_FRAMES
+	ld	(jump_left),a
+walk_begin:
+	call	step_begin
+	jr	step_frame
+
+; Begin a step in direction D, E to column B, row C. A jump is two steps of 8
+; frames at twice the speed.
+step_begin:
 	ld	a,b
 	ld	(player_x),a
 	ld	a,c
 	ld	(player_y),a
-	ld	a,d
-	ld	(step_dx),a
-	ld	a,e
-	ld	(step_dy),a
 	ld	a,#STEP_FRAMES
 	ld	(step_left),a
 	ld	hl,#step_foot
 	inc	(hl)
+	push	de
 	call	camera_follow
+	pop	de
+	ld	a,(jump_left)
+	or	a,a
+	jr	z,1$
+	sla	d
+	sla	e
+	ld	hl,#camera_dx
+	sla	(hl)
+	inc	hl
+	sla	(hl)
+	ld	hl,#step_left
+	srl	(hl)
+1$:	ld	a,d
+	ld	(step_dx),a
+	ld	a,e
+	ld	(step_dy),a
+	ret
 
-; One pixel of the step.
+; One frame of the step.
 step_frame:
 	ld	a,(step_dx)
 	ld	hl,#player_px
@@ -73,17 +104,58 @@ step_frame:
 	add	a,b
 	ldh	(h_scx),a
 	ld	a,(camera_dy)
-	ld	b,a
+	ld	c,a
 	ldh	a,(h_scy)
-	add	a,b
+	add	a,c
 	ldh	(h_scy),a
-	ld	hl,#step_left
+	ld	a,b
+	or	a,c
+	ld	(view_moved),a
+	ld	hl,#jump_left
+	ld	a,(hl)
+	or	a,a
+	jr	z,1$
+	dec	(hl)
+1$:	ld	hl,#step_left
 	dec	(hl)
 	push	af
 	call	player_draw
 	pop	af
 	ret	nz
-	jp	warp_check		; the step is done
+	ld	a,(jump_left)
+	or	a,a
+	jp	z,warp_check		; the step is done
+	call	player_ahead		; half of the jump is done: on, off the ledge
+	jr	step_begin
+
+; B, C = the cell in front of the player, D, E = the direction to it.
+player_ahead::
+	ld	a,(player_x)
+	ld	b,a
+	ld	a,(player_y)
+	ld	c,a
+	ld	a,(player_facing)
+
+; The cell next to B, C in direction A, and the direction's D, E.
+ahead::
+	add	a,a
+	ld	e,a
+	ld	d,#0
+	ld	hl,#directions
+	add	hl,de
+	ld	a,(hl+)
+	ld	d,a			; D, E = change of column and row
+	ld	e,(hl)
+
+; B, C += D, E.
+add_direction:
+	ld	a,b
+	add	a,d
+	ld	b,a
+	ld	a,c
+	add	a,e
+	ld	c,a
+	ret
 
 ; Where the camera goes in this step, and the row or column that comes into view.
 camera_follow:
@@ -116,32 +188,22 @@ camera_follow:
 	ld	c,a
 	jp	strip_row
 
-; Put the two 8x16 sprites of the player into OAM's shadow.
+; Put the player's two sprites into OAM's shadow.
 player_draw::
+	ld	a,(step_left)
+	ld	b,a
+	ld	a,(step_foot)
+	ld	c,a
 	ld	a,(player_facing)
-	add	a,a
+	call	pose
+	push	de
+	ld	a,(jump_left)
 	ld	e,a
 	ld	d,#0
-	ld	hl,#poses
+	ld	hl,#jump_heights
 	add	hl,de
-	ld	a,(hl+)
-	ld	d,a			; D = first tile of the pose
-	ld	e,(hl)			; E = OAM attributes: 0x20 mirrors
-	ld	a,(step_left)
-	sub	a,#5			; the middle 8 frames of a step show the
-	cp	a,#8			; walking pose
-	jr	nc,1$
-	ld	a,d
-	add	a,#4
-	ld	d,a
-	ld	a,(player_facing)
-	cp	a,#LEFT
-	jr	nc,1$
-	ld	a,(step_foot)		; seen from front or back the other foot is
-	rrca				; the picture mirrored
-	jr	nc,1$
-	ld	e,#0x20
-1$:	ldh	a,(h_scy)
+	ldh	a,(h_scy)
+	add	a,(hl)
 	ld	b,a
 	ld	a,(player_py)
 	sub	a,b
@@ -153,29 +215,9 @@ player_draw::
 	sub	a,c
 	add	a,#8
 	ld	c,a
-	ld	hl,#shadow_oam
-	bit	5,e
-	jr	nz,2$
-	call	3$			; left half, right half
-	inc	d
-	inc	d
-	jr	3$
-2$:	inc	d			; mirrored: right half, left half
-	inc	d
-	call	3$
-	dec	d
-	dec	d
-3$:	ld	a,b			; one sprite at B, C, tile D, attributes E
-	ld	(hl+),a
-	ld	a,c
-	ld	(hl+),a
-	add	a,#8
-	ld	c,a
-	ld	a,d
-	ld	(hl+),a
-	ld	a,e
-	ld	(hl+),a
-	ret
+	pop	de
+	ld	hl,#OAM_PLAYER
+	jp	sprite_put
 
 directions:				; change of column, of row
 	.db	0, 1			; DOWN
@@ -183,8 +225,5 @@ directions:				; change of column, of row
 	.db	-1, 0			; LEFT
 	.db	1, 0			; RIGHT
 
-poses:					; first tile, OAM attributes
-	.db	0, 0x00			; DOWN
-	.db	8, 0x00			; UP
-	.db	16, 0x00		; LEFT
-	.db	16, 0x20		; RIGHT: LEFT mirrored
+jump_heights:				; pixels above the ground, by frames left
+	.db	0, 2, 4, 6, 8, 9, 10, 11, 11, 11, 10, 9, 8, 6, 4, 2

@@ -1,6 +1,7 @@
 ; LCD on and off, fades, and tiles into video memory.
 	.module screen
 	.include "hardware.inc"
+	.include "data.inc"
 
 	.area _CODE
 
@@ -14,8 +15,11 @@ lcd_wait_off::
 	ldh	(LCDC),a
 	ret
 
-; Switch the LCD off right after the VBlank handler.
+; Switch the LCD off right after the VBlank handler, if it is on.
 lcd_off::
+	ldh	a,(LCDC)
+	add	a,a
+	ret	nc
 	call	wait_frame
 	xor	a,a
 	ldh	(LCDC),a
@@ -23,6 +27,10 @@ lcd_off::
 
 ; Switch the LCD on with the scroll and palette that the game wants.
 lcd_on::
+	ldh	a,(h_wx)
+	ldh	(WX),a
+	ldh	a,(h_wy)
+	ldh	(WY),a
 	ldh	a,(h_scx)
 	ldh	(SCX),a
 	ldh	a,(h_scy)
@@ -77,11 +85,21 @@ load_background_tiles::
 	ld	(MBC_ROM_BANK),a
 	ret
 
-; Copy B tiles from HL in bank C to sprite tile 0 on.
+; Copy the letters to the last background tiles.
+load_font::
+	ld	hl,#font_tiles
+	ld	de,#0x8000 + FONT_TILE * 16
+	ld	b,#FONT_TILE_COUNT
+	jr	load_tiles
+
+; Copy all sprite tiles.
 load_sprite_tiles::
-	ld	a,c
-	ld	(MBC_ROM_BANK),a
+	ld	hl,#sprite_tiles
 	ld	de,#0x8000
+	ld	b,#SPRITE_TILE_COUNT
+load_tiles:
+	ld	a,#BANK_TILES
+	ld	(MBC_ROM_BANK),a
 1$:	call	copy_tile
 	dec	b
 	jr	nz,1$

@@ -21,19 +21,27 @@ start::
 	call	clear_ram
 	call	dma_install
 	call	save_check
-	xor	a,a
+	ld	a,#SCREEN_LINES
+	ldh	(h_wy),a
 	ldh	(WY),a
+	xor	a,a
 	ldh	(IF),a
 	ld	a,#0x01			; VBlank
 	ldh	(IE),a
 	ei
-	call	title_run
-	call	new_game
+	call	title_run		; A = 0 to continue
+	or	a,a
+	call	z,save_load
+	call	nz,new_game
+	ldh	a,(DIV)			; chance begins with the moment of the button
+	ld	(rng),a
+	call	map_enter
 
 main_loop:
 	call	wait_frame
 	call	read_joypad
 	call	player_update
+	call	villager_update
 	jr	main_loop
 
 ; Put the player where the map says that a new game begins.
@@ -46,7 +54,7 @@ new_game:
 	ld	(player_y),a
 	ld	a,#START_FACING
 	ld	(player_facing),a
-	jp	map_enter
+	ret
 
 ; Clear the variables, OAM's shadow and high RAM.
 clear_ram:

@@ -5,7 +5,8 @@
 
 	.area _CODE
 
-; Show the title until START is pressed. Called and left with the LCD off or white.
+; Show the title until START is pressed. With a save, let the player choose: A = 0 to
+; continue, 1 for a new game. Called and left with the LCD off or white.
 title_run::
 	xor	a,a
 	ldh	(BGP),a
@@ -14,9 +15,6 @@ title_run::
 	ld	b,#<TITLE_TILE_COUNT
 	ld	c,#BANK_TILES
 	call	load_background_tiles
-	ld	hl,#player_tiles
-	ld	b,#PLAYER_TILE_COUNT
-	ld	c,#BANK_TILES
 	call	load_sprite_tiles
 	call	draw_title
 	call	lcd_on
@@ -26,7 +24,34 @@ title_run::
 	ldh	a,(h_keys_new)
 	and	a,#KEY_START
 	jr	z,1$
-	jp	fade_out
+	call	fade_out
+	call	lcd_off			; the title has the place of the letters
+	call	load_font
+	ld	a,(save_found)
+	or	a,a
+	ld	a,#1
+	ret	z
+	call	clear_background
+	call	lcd_on
+	call	fade_in
+	call	title_choose
+	push	af
+	call	fade_out
+	call	lcd_off
+	ld	a,#SCREEN_LINES
+	ldh	(h_wy),a
+	pop	af
+	ret
+
+; Fill the background map with blanks.
+clear_background:
+	ld	hl,#0x9800
+1$:	ld	a,#TILE_SPACE
+	ld	(hl+),a
+	ld	a,h
+	cp	a,#0x9C
+	jr	nz,1$
+	ret
 
 ; Copy the 20x18 tile numbers to the background map.
 draw_title:

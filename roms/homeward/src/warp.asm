@@ -44,5 +44,6 @@ warp_take:
 	jr	nz,1$
 	call	fade_out
 	call	map_enter
+	call	quest_arrive
 	ld	b,#ARRIVAL_FRAMES	; a breath on the doorstep
 	jp	wait_frames

@@ -1,0 +1,59 @@
+"""Measure how often uniformly random actions solve a stage of HOMEWARD within the stage's max_steps.
+
+    PYTHONPATH=. python3 roms/measure_random.py --stage stage1 --episodes 2048
+
+An episode counts as a success when the picture of the stage's last state is seen at the end of 4 steps in a row.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.actions import CODECS, DEFAULT_CODEC
+from gbxcule_puffer.emulator import Emulator
+
+HERE = Path(__file__).parent
+GOAL_STEPS = 4
+NUM_ENVS = 256
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stage", default="stage1", help="name of a file in homeward/")
+    parser.add_argument("--episodes", type=int, default=2048)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    codec = CODECS[DEFAULT_CODEC]
+    stage = json.loads((HERE / "homeward" / f"{args.stage}.json").read_text())
+    emulator = Emulator(HERE / stage["rom"], NUM_ENVS)
+
+    def play(names):
+        for action in codec.parse(names):
+            emulator.step(torch.full((NUM_ENVS,), codec.to_buttons(action), dtype=torch.uint8))
+
+    play(stage["start_actions"])
+    start = emulator.save(0)
+    play(stage["solve_actions"])
+    goal = emulator.screen[0].clone()
+
+    buttons = np.array([codec.to_buttons(action) for action in range(codec.num_actions)], np.uint8)
+    random = np.random.default_rng(args.seed)
+    successes = played = 0
+    while played < args.episodes:
+        emulator.load(start)
+        in_a_row = torch.zeros(NUM_ENVS, dtype=torch.int64)
+        solved = torch.zeros(NUM_ENVS, dtype=torch.bool)
+        for _ in range(stage["max_steps"]):
+            emulator.step(torch.from_numpy(buttons[random.integers(0, len(buttons), NUM_ENVS)]))
+            in_a_row = (in_a_row + 1) * (emulator.screen == goal).all(2).all(1)
+            solved |= in_a_row == GOAL_STEPS
+        successes += int(solved.sum())
+        played += NUM_ENVS
+    print(f"{args.stage}: {successes} of {played} episodes = {successes / played:.2%} in {stage['max_steps']} steps")
+
+
+if __name__ == "__main__":
+    main()
