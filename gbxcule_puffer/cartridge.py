@@ -83,7 +83,7 @@ def load_cartridge(rom: bytes | str | os.PathLike[str]) -> Cartridge:
     if checksum != data[0x14D]:
         raise RomError(
             f"{name}: header checksum is {data[0x14D]:02X}, should be {checksum:02X}; the image is damaged or not a "
-            "Game Boy ROM"
+            "Game Boy ROM (if it runs elsewhere, `rgbfix -f h` mends the header)"
         )
     kind = data[0x147]
     if kind not in CARTRIDGE_TYPES:
