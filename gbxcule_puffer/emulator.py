@@ -18,7 +18,7 @@ from gbxcule_puffer import isa
 from gbxcule_puffer.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.codegen import descriptors, interpreter
 from gbxcule_puffer.device import resolve_device, start_warp
-from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.hw import picture
 from gbxcule_puffer.pyboy_state import cartridge_ram
 from gbxcule_puffer.snapshot import PROFILES, Snapshot, address_space
@@ -35,6 +35,15 @@ def lanes_per_warp(num_envs: int) -> int:
     """Lanes of a warp that hold an env: fewer where the GPU has warps to spare, since diverged lanes wait for each
     other. Measured on an H200 (docs/performance.md); never changes a result."""
     return 8 if num_envs <= 8_192 else 16 if num_envs <= 32_768 else 32
+
+
+def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with_descriptors: bool = True) -> int:
+    """Bytes that an Emulator allocates: for each env state, memory row and picture (docs/state.md), and what all envs
+    share, the ROM as bytes, as 3-byte words and, for the data path, as descriptors."""
+    picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
+    per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 1
+    descriptor_bytes = 16 * (cartridge.rom_banks + 2) * descriptors.BANK_STRIDE if with_descriptors else 0
+    return num_envs * per_env + 5 * len(cartridge.data) + descriptor_bytes
 
 
 def usable_cores() -> int:
@@ -90,6 +99,7 @@ class Emulator:
             raise ConfigError(f"kernel is {kernel!r}; it must be 'interpreter' or 'datapath'")
         if accuracy == "hardware" and self.kernel != "interpreter":
             raise ConfigError("accuracy 'hardware' has kernel 'interpreter' only: leave kernel out")
+        self._check_memory()
         self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
         self._kernel = interpreter.module(self.kernel, accuracy).kernel_step
@@ -125,6 +135,19 @@ class Emulator:
     def locked(self) -> torch.Tensor:
         """1 where an illegal opcode locked an env, shape (num_envs,), int32, the emulator's own buffer."""
         return self._state[INDEX["locked"]]
+
+    def _check_memory(self) -> None:
+        """Raises: DeviceError where the envs do not fit into the memory that is free."""
+        needed = memory_needed(self.cartridge, self.num_envs, self.pixel_step, self.kernel == "datapath")
+        if self.device == "cpu":
+            free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        else:
+            free = torch.cuda.mem_get_info(self.device)[0]
+        if needed > free:
+            raise DeviceError(
+                f"num_envs {self.num_envs:,} needs {needed / 2**30:.1f} GiB of memory on {self.device}, which has "
+                f"{free / 2**30:.1f} GiB: use fewer envs"
+            )
 
     def _allocate(self) -> None:
         """The arrays of state.Machine; those of the ROM are shared by all envs."""
