@@ -7,10 +7,10 @@ ARGS ?=
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-gpu lint type roms fuzz bench size clean
+.PHONY: help setup train test test-gpu lint type roms fuzz bench bench-cpu bench-gpu puffer size clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.stamp  ## make .venv with the pinned dependencies (once)
 
@@ -42,12 +42,29 @@ type: setup  ## check types
 roms:  ## rebuild roms/*.gb from their sources (needs sdcc 4.2)
 	$(MAKE) -C roms PYTHON=$(PYTHON)
 
-bench: setup  ## measure environment steps per second
-	$(BIN)/python benchmarks/env_sps.py $(ARGS)
+bench: setup  ## measure environment steps per second (ARGS="--vs pyboy_puffer_vec ...")
+	$(BIN)/python -m gbxcule_puffer bench $(ARGS)
+
+bench-cpu: setup  ## both suites beside PyBoy on the CPU
+	$(BIN)/python -m gbxcule_puffer bench --device cpu --vs pyboy_puffer_vec --suite micro --num-envs 16,64 --warmup 10 --steps 20 $(ARGS)
+	$(BIN)/python -m gbxcule_puffer bench --device cpu --vs pyboy_puffer_vec --suite games --num-envs 16,64 $(ARGS)
+
+bench-gpu: setup  ## both suites beside PyBoy, on a GPU
+	$(BIN)/python -m gbxcule_puffer bench --device cuda --vs pyboy_puffer_vec --suite micro $(ARGS)
+	$(BIN)/python -m gbxcule_puffer bench --device cuda --vs pyboy_puffer_vec --suite games --max-mem-delta 0 $(ARGS)
+
+PUFFER := .venv-puffer
+puffer: $(PUFFER)/.stamp  ## PufferLib's own trainer in .venv-puffer: the env's contract, and a short training
+	$(PUFFER)/bin/python -m pytest tests/test_env.py tests/pufferl $(ARGS)
+
+$(PUFFER)/.stamp: setup.py tests/pufferl/install.py tests/pufferl/constraints.txt
+	$(PYTHON) -m venv $(PUFFER)
+	$(PUFFER)/bin/python tests/pufferl/install.py
+	@touch $@
 
 size: setup  ## print what the kernels compile to: code bytes, registers, stack, spills, seconds
 	$(BIN)/python -m gbxcule_puffer size $(ARGS)
 
-clean:  ## remove .venv, caches and build outputs; runs/ stays
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache
+clean:  ## remove the environments, caches and build outputs; runs/ stays
+	rm -rf $(VENV) $(PUFFER) build dist *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,6 +17,7 @@ setup(
     license="MIT",
     python_requires=">=3.11",
     packages=find_packages(include=["gbxcule_puffer*", "baselines*"]),
+    package_data={"gbxcule_puffer.pufferl": ["*.ini"]},
     install_requires=[
         "warp-lang==1.19.0",  # exact: the kernels need wp.ref structs (since 1.15) and were measured with this one
         "torch>=2.11",  # tensors, the learner and zero-copy views of the emulator's buffers
@@ -27,11 +28,17 @@ setup(
         "gymnasium",
         "tyro",  # the trainers' flags
         "tensorboard",
+        "matplotlib",  # the plots of `puffer bench` and `puffer plot`
+        "pillow",  # pictures and GIFs
+        "psutil",  # memory and processes of a benchmark
     ],
     extras_require={
-        # All of PufferLib instead of its core. Both install the `pufferlib` package: use an environment of its own.
+        # All of PufferLib instead of its core. Both install the `pufferlib` package: use an environment of its own. Its
+        # build downloads more; `make puffer` (tests/pufferl/install.py) builds it from the package registry alone.
         "puffer": ["pufferlib==3.0.0"],
-        "dev": ["pytest", "ruff", "pyright", "matplotlib", "pillow"],
+        "record": ["imageio[ffmpeg]"],  # MP4
+        "sb3": ["stable-baselines3"],
+        "dev": ["pytest", "ruff", "pyright"],
     },
     entry_points={"console_scripts": ["puffer = gbxcule_puffer.cli:main"]},
 )

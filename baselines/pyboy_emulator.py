@@ -60,7 +60,7 @@ class PyBoyEmulator:
         ]
         self._chip_is_late = [True] * num_envs
         self._released = [0] * num_envs  # buttons whose release PyBoy has not taken notice of yet
-        self._draw()
+        self.draw()
         self._start = self.save(0)
         self._rest_states: dict[tuple[int, ...], bytes] = {}
 
@@ -76,12 +76,21 @@ class PyBoyEmulator:
 
     def step(self, buttons: torch.Tensor) -> None:
         """As Emulator.step: press, run, release, run; buttons (num_envs,) uint8."""
+        self.run(buttons)
+        self.draw()
+
+    def run(self, buttons: torch.Tensor) -> None:
+        """`step` without reading the pictures: `screen` keeps the old ones until `draw`."""
         for machine, mask in zip(self.machines, buttons.tolist(), strict=True):
             machine.step(mask)
         self._chip_is_late = [True] * self.num_envs
         if self.release_after_frames == self.frames_per_step:
             self._released = buttons.tolist()
-        self._draw()
+
+    def draw(self) -> None:
+        """Reads the pictures into `screen`."""
+        for machine, picture in zip(self.machines, self._pictures, strict=True):
+            machine.picture(self.pixel_step, out=picture)
 
     def reset(self) -> None:
         """All envs to the end of the frame in which the cartridge starts."""
@@ -147,10 +156,6 @@ class PyBoyEmulator:
         """Stop all PyBoys."""
         for machine in self.machines:
             machine.close()
-
-    def _draw(self) -> None:
-        for machine, picture in zip(self.machines, self._pictures, strict=True):
-            machine.picture(self.pixel_step, out=picture)
 
     def _load(self, machine: PyBoyMachine, data: bytes, fields: dict[str, int]) -> None:
         """A state, and what its format lacks: only the window's line counter always starts anew."""

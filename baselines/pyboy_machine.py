@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import warnings
 
 import numpy as np
-from pyboy import PyBoy
+
+warnings.filterwarnings("ignore", "Using SDL2 binaries", UserWarning)  # PyBoy imports SDL and opens no window
+from pyboy import PyBoy  # noqa: E402
 
 BOOT_FRAMES = 65  # PyBoy's boot ROM reaches PC=0x0100 within the 65th frame, whatever the cartridge
 SILENT = 5  # PyBoy's messages go to standard output, and its INFO ranks above CRITICAL

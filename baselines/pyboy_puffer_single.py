@@ -8,13 +8,13 @@ import numpy as np
 
 from baselines.pyboy_emulator import PyBoyEmulator, PyBoyPool
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.errors import ConfigError, DeviceError
+from gbxcule_puffer.errors import DeviceError
 
 
 class PyBoyPufferSingle(GBxCuLEEnv):
     """`num_envs` PyBoys in one process as one PufferEnv: the oracle, with everything visible.
 
-    Args: those of GBxCuLEEnv. io must be 'numpy' and device 'cpu'; num_threads has no effect.
+    Args: those of GBxCuLEEnv. device must be 'cpu'; num_threads has no effect.
     Raises: what GBxCuLEEnv raises.
     """
 
@@ -23,8 +23,6 @@ class PyBoyPufferSingle(GBxCuLEEnv):
     def __init__(self, rom: Any, num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
         if str(device) != "cpu":
             raise DeviceError(f"device {device!r}: PyBoy runs on the CPU only; use 'cpu'")
-        if options.get("io", "numpy") != "numpy":
-            raise ConfigError(f"io {options['io']!r}: the PyBoy baselines have NumPy buffers only; give io='numpy'")
         super().__init__(rom, num_envs, device, **options)
 
     def registers(self, env: int = 0) -> dict[str, int]:

@@ -1,17 +1,21 @@
-"""Streaming A2C: one TD(0) loss a step, from pixels, without a rollout buffer. Run it with --help to see the flags."""
+"""Streaming A2C: one TD(0) loss a step, from pixels, without a rollout buffer. Run it with --help to see the flags.
+
+On several GPUs: torchrun --nproc_per_node=N cleanrl_style/a2c_streaming.py ...
+"""
 
 from __future__ import annotations
 
 import copy
 import itertools
 import os
-import shutil
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 # Before torch: its idle threads must not spin on the cores that the emulator uses; on a busy machine that costs 10x.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -19,65 +23,37 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import torch
 from torch import nn
 
-import gbxcule_puffer
-from gbxcule_puffer.device import resolve_device
-from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StateError
-from gbxcule_puffer.stages import make_stage
-from gbxcule_puffer.training import (
-    TAGS,
-    RunLog,
-    Stopwatch,
-    evaluate,
-    load_checkpoint,
-    parse_flags,
-    random_success_rate,
-    rng_state,
-    save_checkpoint,
-    set_rng_state,
-)
+from gbxcule_puffer import flags
+from gbxcule_puffer.checkpoints import rng_state, save_checkpoint, set_rng_state, to_host
+from gbxcule_puffer.distributed import World
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.evaluation import Policy, assess, evaluate, random_policy
+from gbxcule_puffer.graphs import Replayed
+from gbxcule_puffer.media import record_media
+from gbxcule_puffer.returns import td_target
+from gbxcule_puffer.runlog import RunLog, merge_infos
+from gbxcule_puffer.training import Stopwatch, env_state, exit_code, open_run, report
 
-ROOT = Path(__file__).resolve().parents[1]
 EXP_NAME = Path(__file__).stem
 # None in Args means: by device.
-DEVICE_DEFAULTS = {
-    "cpu": {"num_envs": 64, "total_env_steps": 2_000_000, "eval_every_steps": 50_000},
-    "cuda": {"num_envs": 8192, "total_env_steps": 100_000_000, "eval_every_steps": 4_000_000},
-}
+CPU = {"num_envs": 64, "total_env_steps": 2_000_000, "eval_every_steps": 50_000, "media_every": 100_000}
+GPU = {"num_envs": 8192, "total_env_steps": 100_000_000, "eval_every_steps": 4_000_000, "media_every": 20_000_000}
+SMOKE = {"num_envs": 8, "total_env_steps": 512, "eval_every_steps": 256, "eval_episodes": 2, "eval_envs": 2}
+SMOKE |= {"log_interval": 16, "checkpoint_every": 128, "media_every": 256, "max_steps": 16}
 LOSSES = ("policy_loss", "value_loss", "entropy", "value", "grad_norm")
+EVERY = ("total_env_steps", "eval_every_steps", "log_interval", "checkpoint_every", "media_every")
 # What a resumed run may change; everything else has to be as in the checkpoint.
-FREE_ON_RESUME = (
-    *("total_env_steps", "eval_every_steps", "eval_episodes", "eval_device", "stop_at_success", "log_interval"),
-    *("run_dir", "resume"),
-    *("rom", "start_state", "goal_dir", "stage"),  # the env's config and state are compared instead
-)
+FREE_ON_RESUME = (*flags.FREE_ON_RESUME, *EVERY, "compile", "cuda_graph", "overlap")
 
 
 @dataclass
-class Args:
-    env: str = "gbxcule"
-    """environment: gbxcule"""
+class Args(flags.TaskFlags):
     num_envs: int | None = None
-    """Game Boys in parallel (default: 64 on the CPU, 8192 on a GPU)"""
-    frames_per_step: int = 24
-    """emulated frames of one step"""
-    release_after_frames: int = 8
-    """frames after which a step releases its button"""
-    stack_k: int = 1
-    """pictures in an observation"""
-    action_codec: str = "pokemonred_puffer_v1"
-    """action set: pokemonred_puffer_v0 or pokemonred_puffer_v1 (with NOOP)"""
-    max_steps: int = 128
-    """steps after which an episode is truncated"""
-    step_cost: float = -0.01
-    """reward of every step"""
-    alpha: float = 10.0
-    """reward for coming closer to the goal's picture, per unit of distance"""
-    goal_bonus: float = 5.0
-    """reward for reaching the goal"""
-    tau: float | None = None
-    """distance below which the picture counts as the goal's (default: the goal's own)"""
-    k_consecutive: int = 4
-    """steps in a row that the goal's picture has to show for"""
+    """Game Boys in parallel, of each process (default: 64 on the CPU, 8192 on a GPU)"""
+    env_groups: int = 1
+    """parts that the Game Boys are split into: one part's run while the others' losses are computed"""
+    overlap: bool = True
+    """on a GPU, run each group on a CUDA stream of its own; --no-overlap gives the same results, one after the other"""
     lr: float = 1e-4
     """learning rate"""
     gamma: float = 0.99
@@ -86,38 +62,32 @@ class Args:
     """weight of the value loss"""
     entropy_coef: float = 0.02
     """weight of the entropy bonus"""
+    entropy_end: float | None = None
+    """weight of the entropy bonus after --entropy-steps, reached in a straight line (default: it stays)"""
+    entropy_steps: int = 1_000_000
+    """steps over all environments until the weight is --entropy-end"""
     grad_clip: float = 0.5
     """maximum norm of the gradient"""
     update_every: int = 4
     """environment steps whose gradients are summed into one optimizer step"""
+    recurrent: Literal["none", "gru"] = "none"
+    """gru: a memory of 128 numbers behind the CNN; its gradient reaches back through --update-every steps"""
+    compile: bool = False
+    """torch.compile of the model and the loss"""
+    cuda_graph: bool = False
+    """acting, stepping and the losses of --update-every steps as one CUDA graph"""
+    bf16: bool = False
+    """run the model in bfloat16 where torch.autocast does"""
     total_env_steps: int | None = None
-    """steps over all environments, at most (default: 2e6 on the CPU, 1e8 on a GPU)"""
+    """steps over all environments and processes, at most (default: 2e6 on the CPU, 1e8 on a GPU)"""
     eval_every_steps: int | None = None
-    """steps between two evaluations and checkpoints (default: 5e4 on the CPU, 4e6 on a GPU)"""
-    eval_episodes: int = 50
-    """episodes of an evaluation, with one environment"""
-    stop_at_success: float = 0.95
-    """end when two evaluations in a row succeed at least this often; above 1 never"""
+    """steps between two evaluations (default: 5e4 on the CPU, 4e6 on a GPU)"""
     log_interval: int = 128
     """environment steps between two records of metrics"""
-    seed: int = 1
-    """seed of the weights, the sampled actions and the environment"""
-    device: str = "auto"
-    """cpu, cuda or cuda:N (default: a GPU if there is one)"""
-    eval_device: str = "cpu"
-    """where the evaluation plays: a CPU core runs one Game Boy faster than a GPU, to the same bits"""
-    rom: str | None = None
-    """Game Boy image; needs --goal-dir (default: the stage's)"""
-    start_state: str | None = None
-    """snapshot that episodes start from (default: the stage's, or post-boot with --rom)"""
-    goal_dir: str | None = None
-    """folder of the goal (default: the stage's)"""
-    stage: str = str(ROOT / "roms/homeward/stage1.json")
-    """stage file that the start and the goal are made from when --goal-dir is not given"""
-    run_dir: str | None = None
-    """folder of this run's files (default: runs/ENV__EXP__SEED__TIME)"""
-    resume: str | None = None
-    """checkpoint.pt to continue from"""
+    checkpoint_every: int | None = None
+    """steps between two checkpoints (default: as --eval-every-steps)"""
+    media_every: int | None = None
+    """steps between two sheets of pictures and GIFs of an episode (default: 1e5 on the CPU, 2e7 on a GPU)"""
 
 
 def layer_init(layer: Any, std: float = 2**0.5) -> Any:
@@ -128,9 +98,9 @@ def layer_init(layer: Any, std: float = 2**0.5) -> Any:
 
 
 class PixelActorCriticCNN(nn.Module):
-    """Two strided convolutions on shades / 3, a hidden layer, and a policy and a value head."""
+    """Two strided convolutions on shades / 3, a hidden layer, a GRU if asked for, and a policy and a value head."""
 
-    def __init__(self, shape: tuple[int, int, int], num_actions: int) -> None:
+    def __init__(self, shape: tuple[int, int, int], num_actions: int, gru: bool = False, bf16: bool = False) -> None:
         super().__init__()
         trunk = [
             layer_init(nn.Conv2d(shape[0], 16, 8, stride=4)),
@@ -141,81 +111,24 @@ class PixelActorCriticCNN(nn.Module):
         ]
         features = nn.Sequential(*trunk)(torch.zeros(1, *shape)).shape[1]
         self.trunk = nn.Sequential(*trunk, layer_init(nn.Linear(features, 256)), nn.ReLU())
-        self.policy = layer_init(nn.Linear(256, num_actions), 0.01)
-        self.value = layer_init(nn.Linear(256, 1), 1.0)
+        self.gru = nn.GRUCell(256, 128) if gru else None
+        self.state_size, self.bf16 = 128 if gru else 0, bf16
+        self.policy = layer_init(nn.Linear(128 if gru else 256, num_actions), 0.01)
+        self.value = layer_init(nn.Linear(128 if gru else 256, 1), 1.0)
 
-    def forward(self, obs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits (batch, num_actions) and values (batch,) of uint8 shades (batch, stack_k, rows, columns)."""
-        hidden = self.trunk(obs.float() / 3)
-        return self.policy(hidden), self.value(hidden).squeeze(1)
+    def forward(self, obs: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Logits (batch, num_actions), values (batch,) and the next state (batch, state_size) of uint8 shades (batch,
+        stack_k, rows, columns) and the state before; state_size is 0 without a GRU."""
+        with torch.autocast(obs.device.type, torch.bfloat16, enabled=self.bf16):
+            hidden = self.trunk(obs.float() / 3)
+            if self.gru is not None:
+                hidden = state = self.gru(hidden, state)
+            return self.policy(hidden).float(), self.value(hidden).float().squeeze(1), state.float()
 
 
 def sample(logits: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
     """One action a row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
     return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
-
-
-def make_env(args: Args, num_envs: int | None, device: str, files: dict[str, Any]) -> Any:
-    return gbxcule_puffer.env_creator(args.env)(
-        **files,
-        num_envs=num_envs,
-        device=device,
-        io="torch",
-        stack_k=args.stack_k,
-        action_codec=args.action_codec,
-        frames_per_step=args.frames_per_step,
-        release_after_frames=args.release_after_frames,
-        max_steps=args.max_steps,
-        step_cost=args.step_cost,
-        alpha=args.alpha,
-        goal_bonus=args.goal_bonus,
-        tau=args.tau,
-        k_consecutive=args.k_consecutive,
-        log_interval=args.log_interval,
-        info_mode="full",
-        seed=args.seed,
-    )
-
-
-def settle(args: Args) -> Path:
-    """Fills in the defaults that depend on the device and the run; returns the run's folder, not yet made.
-
-    Raises: ConfigError or DeviceError.
-    """
-    if args.device == "auto":
-        args.device = "cuda" if torch.cuda.is_available() else "cpu"
-    args.device = resolve_device(args.device)
-    for name, value in DEVICE_DEFAULTS[args.device.split(":")[0]].items():
-        if getattr(args, name) is None:
-            setattr(args, name, value)
-    for name in ("update_every", "eval_episodes", "log_interval", "total_env_steps", "eval_every_steps"):
-        if getattr(args, name) < 1:
-            raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be at least 1")
-    if args.rom and not args.goal_dir:
-        raise ConfigError("--rom needs --goal-dir: make a goal for it with `puffer goal make`")
-    if args.run_dir:
-        return Path(args.run_dir)
-    if args.resume:
-        return Path(args.resume).resolve().parent
-    return ROOT / "runs" / f"{args.env}__{EXP_NAME}__{args.seed}__{int(time.time())}"
-
-
-def task_files(args: Args, run_dir: Path) -> dict[str, Any]:
-    """The env's rom, start_state and goal_dir: as given, else those of the stage, made in the run's folder."""
-    if args.goal_dir:
-        rom = args.rom or ROOT / "roms/homeward.gb"
-        return {"rom": rom, "start_state": args.start_state, "goal_dir": args.goal_dir}
-    files = make_stage(
-        args.stage,
-        run_dir / "stage",
-        stack_k=args.stack_k,
-        action_codec=args.action_codec,
-        frames_per_step=args.frames_per_step,
-        release_after_frames=args.release_after_frames,
-        k_consecutive=args.k_consecutive,
-        device=args.eval_device,
-    )
-    return {"rom": files.rom, "start_state": args.start_state or files.start_state, "goal_dir": files.goal_dir}
 
 
 def td_losses(
@@ -228,147 +141,257 @@ def td_losses(
     return policy_loss, 0.5 * (target - value).square().mean(), -(logprobs.exp() * logprobs).sum(1).mean()
 
 
-def start_run(args: Args) -> tuple[Path, Any, Any, dict[str, Any] | None]:
-    """(run folder, training env, evaluation env, checkpoint to resume); bad input leaves no folder behind."""
-    run_dir = settle(args)
-    resumed = load_checkpoint(args.resume, args, FREE_ON_RESUME) if args.resume else None
-    fresh = not run_dir.exists()
-    try:
-        files = task_files(args, run_dir)
-        env = make_env(args, args.num_envs, args.device, files)
-        eval_env = make_env(args, 1, args.eval_device, files)
-        for name, value in env.config.items():
-            if resumed and resumed["env_config"][name] != value:
-                raise StateError(f"checkpoint {args.resume} has another {name} ({resumed['env_config'][name]})")
-    except GBxCuLEError:
-        if fresh:
-            shutil.rmtree(run_dir, ignore_errors=True)
-        raise
-    run_dir.mkdir(parents=True, exist_ok=True)
-    return run_dir, env, eval_env, resumed
+class Group:
+    """A share of the Game Boys: on a GPU they run on a stream of their own, beside the model's work for the others."""
+
+    def __init__(self, env: Any, state_size: int, overlap: bool) -> None:
+        self.env, self.device = env, env.device
+        self.state = torch.zeros((env.num_envs, state_size), device=env.device)  # the GRU's, where a round begins
+        self.stream = torch.cuda.Stream(env.device) if overlap and env.device.type == "cuda" else None
+        self.infos: list[dict[str, float]] = []
+
+    def begin_step(self, actions: torch.Tensor) -> None:
+        """Presses the buttons once they are known; `actions` are held until `end_step`, when they have been read."""
+        self.actions = actions
+        if self.stream is not None:
+            self.stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(self.stream) if self.stream else nullcontext():
+            _, self.rewards, self.terminals, _, infos = self.env.step(actions)
+        self.infos += infos
+
+    def end_step(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(rewards, terminals, final observation) of the step begun last, copied: the next step overwrites them."""
+        if self.stream is not None:
+            torch.cuda.current_stream(self.device).wait_stream(self.stream)
+        return self.rewards.clone(), self.terminals.clone(), self.env.final_observation.clone()
+
+    def take_infos(self) -> list[dict[str, float]]:
+        """The episodes' statistics since the last call; the only place where the host waits for the device."""
+        infos, self.infos = self.infos or [self.env.read_infos()], []
+        return infos
 
 
-def assess(model: nn.Module, env: Any, episodes: int, seed: int) -> dict[str, float]:
-    """Success of the sampled policy over `episodes`, and of the greedy one, which plays the same episode each time."""
+def collect(groups: Sequence[Group], model: Any, losses: Any, args: Args, coef: Any, sums: Any, clock: Any) -> None:
+    """update_every steps of all groups and the gradients of their losses, which are added to the model's.
+
+    The next step begins before the losses of the last one are computed, so that the Game Boys run meanwhile. All the
+    model's work is in one order with the same weights: streams do not change a result. `coef` is the entropy's weight
+    and `sums` the sums of LOSSES, both on the device, where they keep their place.
+    """
+    share = 1 / (args.update_every * len(groups))
+    acted: list[Any] = []  # (logits, value, actions, memory after them) of each group
+    through_time = torch.zeros((), device=sums.device)  # losses whose gradient the GRU carries back
+    for step in range(args.update_every + 1):
+        before, acted, outcomes = acted, [], []
+        for number, group in enumerate(groups):
+            state = group.state.clone()
+            if step:
+                outcomes.append(group.end_step())
+                state = before[number][3] * ~group.env.final_mask[:, None]
+                clock.mark("time/env")
+            if step == args.update_every:
+                group.state.copy_(state.detach())
+                continue
+            # A copy: the backward pass may read it after the Game Boys have drawn over the original.
+            logits, value, after = model(group.env.observations.clone(), state)
+            actions = sample(logits.detach())
+            acted.append((logits, value, actions, after))
+            clock.mark("time/infer")
+            group.begin_step(actions)
+            clock.mark("time/env")
+        for (logits, value, actions, after), outcome in zip(before, outcomes, strict=True):
+            rewards, terminals, final_observation = outcome
+            # Where the action led, also in envs that have begun a new episode meanwhile: a truncated episode is
+            # bootstrapped from it, a terminal one from zero.
+            with torch.no_grad():
+                target = td_target(rewards, model(final_observation, after.detach())[1], terminals, args.gamma)
+            policy_loss, value_loss, entropy = losses(logits, value, actions, target)
+            loss = (policy_loss + args.value_coef * value_loss - coef * entropy) * share
+            if args.recurrent == "none":
+                loss.backward()
+            else:
+                through_time = through_time + loss
+            sums[:4] += torch.stack([policy_loss, value_loss, entropy, value.mean()]).detach() * share
+        clock.mark("time/learn")
+    if args.recurrent != "none":
+        through_time.backward()
+        clock.mark("time/learn")
+
+
+def play(model: Any, env: Any, greedy: bool, seed: int) -> Policy:
+    """A copy of the model as a policy in `env`: its likeliest actions, or samples from a random stream of its own."""
     model = copy.deepcopy(model).to(env.device)
     generator = torch.Generator(env.device).manual_seed(seed)
-    result = evaluate(lambda obs: sample(model(obs)[0], generator), env, episodes, seed)
-    greedy = evaluate(lambda obs: model(obs)[0].argmax(1), env, 1, seed)
-    return {**result, "greedy_success": greedy["success_rate"]}
+    states = [torch.zeros((env.num_envs, model.state_size), device=env.device)]
+
+    def policy(obs: torch.Tensor, starts: torch.Tensor | None = None) -> torch.Tensor:
+        new = env.final_mask if starts is None else starts
+        logits, _, after = model(obs, states.pop() * ~new[:, None])
+        states.append(after)
+        return logits.argmax(1) if greedy else sample(logits, generator)
+
+    return policy
 
 
-def train(args: Args) -> None:
-    print("preparing (the first start compiles the emulator, which takes up to a minute)", flush=True)
-    run_dir, env, eval_env, resumed = start_run(args)
-    log = RunLog(run_dir, args)
-    if env.device.type == "cuda":
-        torch.set_float32_matmul_precision("high")  # TF32
+def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
+    """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
+    gru = checkpoint["args"]["recurrent"] == "gru"
+    model = PixelActorCriticCNN(env.single_observation_space.shape, int(env.single_action_space.n), gru)
+    model.load_state_dict(checkpoint["model"])
+    return play(model, env, greedy, seed)
+
+
+def entropy_weight(args: Args, step: int) -> float:
+    """A straight line from --entropy-coef to --entropy-end over --entropy-steps."""
+    end = args.entropy_coef if args.entropy_end is None else args.entropy_end
+    return args.entropy_coef + (end - args.entropy_coef) * min(1.0, step / args.entropy_steps)
+
+
+def settle(args: Args, world: World) -> None:
+    """Fills in and checks the flags. Raises: ConfigError or DeviceError."""
+    flags.settle_flags(args, {"cpu": CPU, "cuda": GPU}, world, SMOKE)
+    args.checkpoint_every = args.checkpoint_every or args.eval_every_steps
+    flags.check_at_least_one(args, ("env_groups", "update_every", "entropy_steps", *EVERY))
+    if args.cuda_graph and (args.device == "cpu" or args.env.startswith("pyboy")):
+        raise ConfigError("--cuda-graph needs an env on a GPU: give --device cuda and --env gbxcule, or leave it out")
+
+
+def saved_state(model: nn.Module, optimizer: Any, groups: list[Group], sums: Any, world: World) -> dict[str, Any]:
+    """What a checkpoint holds beside flags and counters; every process calls it, the first one's result counts."""
+    parts = [{"env": env_state(group.env), "state": group.state} for group in groups]
+    processes = world.gather(to_host({"groups": parts, "sums": sums, "rng": rng_state(sums.device)}))
+    whole = {"exp_name": EXP_NAME, "env_config": groups[0].env.config, "processes": processes}
+    return whole | {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+
+
+def restore(saved: dict[str, Any], model: nn.Module, optimizer: Any, groups: list[Group], sums: Any, rank: int) -> None:
+    """Goes back to where `saved_state` was taken."""
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    own = saved["processes"][rank]
+    for group, part in zip(groups, own["groups"], strict=True):
+        group.env.load_state_dict(part["env"])
+        if part["env"].get("machines") is not None:  # else new episodes begin
+            group.state.copy_(part["state"])
+    sums.copy_(own["sums"])
+    set_rng_state(own["rng"], sums.device)
+
+
+def train(args: Args, world: World) -> None:
+    """One run, from the flags to its report."""
+    # A graph cannot hold what the host reads: with one, the env never reads its infos by itself.
+    per_log = max(1, args.log_interval // args.update_every)
+    interval = 2**62 if args.cuda_graph else per_log * args.update_every
+    run = open_run(args, EXP_NAME, world, FREE_ON_RESUME, args.env_groups, info_mode="full", log_interval=interval)
+    env, device = run.envs[0], run.envs[0].device
     torch.manual_seed(args.seed)
-    model = PixelActorCriticCNN(env.single_observation_space.shape, env.single_action_space.n).to(env.device)
+    shape, num_actions = env.single_observation_space.shape, env.single_action_space.n
+    model = PixelActorCriticCNN(shape, num_actions, args.recurrent == "gru", args.bf16).to(device)
+    world.share_weights(model)
+    if world.rank:
+        torch.manual_seed(args.seed + world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
-    if resumed:
-        counters = resumed["counters"]
-        model.load_state_dict(resumed["model"])
-        optimizer.load_state_dict(resumed["optimizer"])
-        env.reset(seed=args.seed + counters["global_step"])
-        if resumed["env"] is not None:
-            env.load_state_dict(resumed["env"])
-        set_rng_state(resumed["rng"], env.device)
-    else:
-        counters: dict[str, Any] = {"global_step": 0, "evaluations": 0, "passed": 0}
-        counters["random"] = random_success_rate(env, args.eval_episodes, args.seed)
-        log.record(0, {"eval/random_success_rate": counters["random"]})
-        env.reset(seed=args.seed)
+    groups = [Group(env, model.state_size, args.overlap) for env in run.envs]
+    for group in groups:
+        group.env.reset()
+    sums, coef = torch.zeros(len(LOSSES), device=device), torch.zeros((), device=device)
+    counters = dict.fromkeys(("global_step", "rounds", "logged", "evaluations", "passed", "checkpoints", "media"), 0)
+    total, resumed_at = args.total_env_steps or 0, None
+    if run.resumed:
+        counters = run.resumed["counters"]
+        resumed_at = counters["global_step"]
+        if resumed_at >= total:
+            raise ConfigError(f"checkpoint {args.resume} is at step {resumed_at}: give more --total-env-steps")
+        restore(run.resumed, model, optimizer, groups, sums, world.rank)
+    log = RunLog(run.run_dir, args, processes=world.size, resumed_at=resumed_at) if world.rank == 0 else None
 
-    obs, sums = env.observations, torch.zeros(len(LOSSES), device=env.device)
-    total = args.total_env_steps or 0
-    begun = logged = counters["global_step"] // env.num_envs
+    # The one spot where a round is compiled and recorded.
+    forward, losses = (torch.compile(model), torch.compile(td_losses)) if args.compile else (model, td_losses)
+    work = partial(collect, groups, forward, losses, args, coef, sums)
+    recorded = Replayed(partial(work, Stopwatch(device, False))) if args.cuda_graph else None
+
+    round_steps = args.update_every * len(groups) * env.num_envs * world.size
     start = logged_at = time.time()
-    for iteration in itertools.count(begun + 1):
-        step = iteration * env.num_envs
-        timed = iteration % args.log_interval == 0
-        clock = Stopwatch(env.device, timed)
-
-        logits, value = model(obs)
-        actions = sample(logits.detach())
-        clock.mark("time/infer")
-        obs, rewards, terminals, _, infos = env.step(actions)
-        clock.mark("time/env")
-
-        # final_observation is where the action led, also in envs that have begun a new episode meanwhile: a truncated
-        # episode is bootstrapped from it, a terminal one from zero.
-        with torch.no_grad():
-            target = rewards + args.gamma * model(env.final_observation)[1] * ~terminals
-        policy_loss, value_loss, entropy = td_losses(logits, value, actions, target)
-        loss = policy_loss + args.value_coef * value_loss - args.entropy_coef * entropy
-        (loss / args.update_every).backward()
-        sums[:4] += torch.stack([policy_loss, value_loss, entropy, value.mean()]).detach()
-        updated = iteration % args.update_every == 0
-        if updated:
-            sums[4] += nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip) * args.update_every
-            optimizer.step()
-            optimizer.zero_grad()
+    step, result, counted = 0, {}, counters["rounds"]
+    for rounds in itertools.count(counters["rounds"] + 1):
+        step, timed = rounds * round_steps, rounds % per_log == 0
+        clock = Stopwatch(device, timed)
+        coef.fill_(entropy_weight(args, step))
+        if recorded and not timed:
+            recorded()
+        else:
+            work(clock)
+        world.average_gradients(model)
+        sums[4] += nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)  # a recorded round adds to the same tensors
         clock.mark("time/learn")
 
         if timed:
-            means = (sums / (iteration - logged)).tolist()
-            metrics = {f"losses/{name}": mean for name, mean in zip(LOSSES, means, strict=True)}
-            metrics |= {TAGS.get(name, f"env/{name}"): number for info in infos for name, number in info.items()}
-            metrics["charts/SPS"] = (iteration - logged) * env.num_envs / (time.time() - logged_at)
-            log.record(step, metrics | clock.seconds)
+            world.average(sums)
+            means = (sums / (rounds - counters["logged"])).tolist()
+            infos = world.gather([info for group in groups for info in group.take_infos()])
+            if log:
+                metrics = {f"losses/{name}": mean for name, mean in zip(LOSSES, means, strict=True)}
+                metrics |= {name: seconds / args.update_every for name, seconds in clock.seconds.items()}
+                metrics["charts/SPS"] = (rounds - counted) * round_steps / (time.time() - logged_at)
+                metrics["charts/entropy_coef"] = entropy_weight(args, step)
+                log.record(step, metrics | merge_infos(list(itertools.chain(*infos))))
             sums.zero_()
-            logged, logged_at = iteration, time.time()
-        log.progress(step, total, time.time() - start)
+            counters["logged"], counted, logged_at = rounds, rounds, time.time()
+        if log:
+            log.progress(step, total, time.time() - start)
 
-        last = step >= total
-        if updated and (last or step // args.eval_every_steps > counters["evaluations"]):
-            began = time.time()
-            result = assess(model, eval_env, args.eval_episodes, args.seed + step)
-            passed = counters["passed"] + 1 if result["success_rate"] >= args.stop_at_success else 0
-            counters |= {"global_step": step, "evaluations": step // args.eval_every_steps, "passed": passed}
-            counters["result"] = result
-            log.record(step, {f"eval/{name}": number for name, number in result.items()})
-            save_checkpoint(run_dir / "checkpoint.pt", training_state(model, optimizer, env, counters), args)
-            logged_at += time.time() - began  # SPS is the training's
-            if last or passed == 2:
-                break
-    log.progress(step, total, time.time() - start, last=True)
-    log.close()
-    report(run_dir, counters, time.time() - start)
+        last, began, seed = step >= total, time.time(), args.seed + step
+        counters |= {"global_step": step, "rounds": rounds}
+        if last or step // args.eval_every_steps > counters["evaluations"]:
+            if log:
+                sampled, greedy = (play(model, run.eval_env, greedy, seed) for greedy in (False, True))
+                result = assess(sampled, greedy, run.eval_env, args.eval_episodes, seed)
+                log.record(step, result)
+            result = world.tell(result)
+            passed = counters["passed"] + 1 if result["eval/success_rate"] >= args.stop_at_success else 0
+            counters |= {"evaluations": step // args.eval_every_steps, "passed": passed}
+            last = last or passed == 2
+        if log and (last or step // args.media_every > counters["media"]):
+            counters["media"] = step // args.media_every
+            record_media(log, step, env.observations, play(model, run.eval_env, False, seed), run.eval_env, seed)
+        if last or step // args.checkpoint_every > counters["checkpoints"]:
+            counters["checkpoints"] = step // args.checkpoint_every
+            state = saved_state(model, optimizer, groups, sums, world) | {"counters": counters}
+            if log:
+                log.check_weights(step, model)
+                save_checkpoint(run.run_dir / "checkpoint.pt", state, args, args.keep_checkpoints)
+        logged_at += time.time() - began  # SPS is the training's
+        if last:
+            break
+    if log:
+        seconds = time.time() - start
+        log.progress(step, total, seconds, last=True)
+        random = evaluate(random_policy(env, args.seed), env, args.eval_episodes, args.seed)["success_rate"]
+        log.record(step, {"eval/random_success_rate": random})
+        log.close()
+        report(run.run_dir, step, result, random, seconds)
 
 
-def training_state(model: nn.Module, optimizer: torch.optim.Optimizer, env: Any, counters: dict) -> dict[str, Any]:
-    """What a checkpoint holds beside the flags. On a GPU the thousands of machines would make it gigabytes: there the
-    env's state is left out, and a resumed run begins with new episodes."""
-    return {
-        "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "counters": counters,
-        "rng": rng_state(env.device),
-        "env": env.state_dict() if env.device.type == "cpu" else None,
-        "env_config": env.config,
-    }
-
-
-def report(run_dir: Path, counters: dict[str, Any], seconds: float) -> None:
-    """The run's result in words, on stdout."""
-    result = counters["result"]
-    median = f"{result['median_steps']:.0f}" if "median_steps" in result else "-"
-    print(f"success rate   {result['success_rate']:.2f}   (median {median} steps, mean return {result['return']:.2f})")
-    print(f"random policy  {counters['random']:.2f}")
-    print(f"trained        {counters['global_step']:,} steps in {seconds:.0f} s")
-    print(f"checkpoint     {run_dir / 'checkpoint.pt'}")
-    print(f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {run_dir}")
+def start(args: Args) -> None:
+    """Settles the flags, meets the other processes and trains."""
+    world = World.from_environment()
+    settle(args, world)
+    if world.rank == 0:
+        print("preparing (the first start compiles the emulator, which takes up to a minute)", flush=True)
+    torch.set_float32_matmul_precision("high")  # TF32 on a GPU
+    world.join(args.device)
+    # Not the default stream, on which no graph can be recorded; on a CPU there are no streams.
+    with torch.cuda.stream(torch.cuda.Stream(args.device)) if args.device != "cpu" else nullcontext():
+        train(args, world)
+    world.leave()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one training; bad input is one line on stderr and exit code 2."""
-    try:
-        train(parse_flags(Args, EXP_NAME, __doc__, argv))
-    except GBxCuLEError as error:
-        print(f"{EXP_NAME}: {error}", file=sys.stderr)
-        return 2
-    return 0
+    args = flags.parse_flags(Args, EXP_NAME, __doc__, argv)
+    return exit_code(EXP_NAME, partial(start, args))
 
 
 if __name__ == "__main__":

@@ -20,10 +20,24 @@ def _pyboy_puffer_single() -> Callable[..., Any]:
     return PyBoyPufferSingle
 
 
+def _pyboy_puffer_vec() -> Callable[..., Any]:
+    from baselines.pyboy_puffer_vec import PyBoyPufferVec
+
+    return PyBoyPufferVec
+
+
+def _toy() -> Callable[..., Any]:
+    from gbxcule_puffer.toy import ToyEnv
+
+    return ToyEnv
+
+
 # One loader a name, so that asking for one environment never imports the dependencies of another.
 ENVIRONMENTS: dict[str, Callable[[], Callable[..., Any]]] = {
     "gbxcule": _gbxcule,
     "pyboy_puffer_single": _pyboy_puffer_single,
+    "pyboy_puffer_vec": _pyboy_puffer_vec,
+    "toy": _toy,
 }
 
 

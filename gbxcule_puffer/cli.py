@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from gbxcule_puffer.commands import goal, size, verify
+from gbxcule_puffer.commands import bench, goal, play, plot, record, size, stock, verify
 from gbxcule_puffer.commands.parser import OneLineParser
 from gbxcule_puffer.errors import GBxCuLEError
 
-COMMANDS = (goal, verify, size)
+COMMANDS = (bench, goal, play, plot, record, verify, size, stock)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

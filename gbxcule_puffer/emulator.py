@@ -16,7 +16,7 @@ import warp as wp
 from gbxcule_puffer import hardware as hw
 from gbxcule_puffer import isa
 from gbxcule_puffer.cartridge import Cartridge, load_cartridge
-from gbxcule_puffer.codegen import descriptors, interpreter
+from gbxcule_puffer.codegen import descriptors, interpreter, launch_shape
 from gbxcule_puffer.device import resolve_device, start_warp
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.hw import picture
@@ -26,15 +26,7 @@ from gbxcule_puffer.state import INDEX, NUM_FIELDS, Machine, row_size
 from gbxcule_puffer.state_files import save_ram_banks
 
 PIXEL_STEPS = {"half": 2, "full": 1}
-WARP_SIZE = 32
-BLOCK_DIM = 128
 ROW_PADDING = 128  # bytes: without them the same address of all envs would fall into one set of a cache
-
-
-def lanes_per_warp(num_envs: int) -> int:
-    """Lanes of a warp that hold an env: fewer where the GPU has warps to spare, since diverged lanes wait for each
-    other. Measured on an H200 (docs/performance.md); never changes a result."""
-    return 8 if num_envs <= 8_192 else 16 if num_envs <= 32_768 else 32
 
 
 def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with_descriptors: bool = True) -> int:
@@ -103,6 +95,8 @@ class Emulator:
         self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
         self._kernel = interpreter.module(self.kernel, accuracy).kernel_step
+        name = "cpu" if self.device == "cpu" else torch.cuda.get_device_name(self.device)
+        self.launch_shape = launch_shape.best(num_envs, name)
         cores = usable_cores() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -190,13 +184,14 @@ class Emulator:
         key = (frames, release_after)
         if self.device != "cpu":
             inputs, dim = self._arguments(0, self.num_envs, frames, release_after)
+            block_dim = self.launch_shape.block_dim
             with self.on_stream():
-                wp.launch(self._kernel, dim=dim, inputs=inputs, device=self.device, block_dim=BLOCK_DIM)
+                wp.launch(self._kernel, dim=dim, inputs=inputs, device=self.device, block_dim=block_dim)
                 if self.machine.draw_later:
                     rows = self._screen.shape[1]
                     wp.launch(picture.kernel_draw, (self.num_envs, rows), [self.machine], device=self.device)
                     inputs[-1] = 1  # resume
-                    wp.launch(self._kernel, dim=dim, inputs=inputs, device=self.device, block_dim=BLOCK_DIM)
+                    wp.launch(self._kernel, dim=dim, inputs=inputs, device=self.device, block_dim=block_dim)
             return
         if key not in self._commands:
             self._commands[key] = self._record(frames, release_after)
@@ -220,8 +215,9 @@ class Emulator:
         inputs: list[object] = [self.machine, wp.from_torch(self._buttons), first_env, frames, release_after]
         if self.kernel == "interpreter":
             return inputs, count
-        lanes = WARP_SIZE if self.device == "cpu" else lanes_per_warp(self.num_envs)
-        return [*inputs, lanes, 0], count if self.device == "cpu" else -(-count // lanes) * WARP_SIZE
+        warp_size = launch_shape.WARP_SIZE
+        lanes = warp_size if self.device == "cpu" else self.launch_shape.lanes
+        return [*inputs, lanes, 0], count if self.device == "cpu" else -(-count // lanes) * warp_size
 
     def reset(self, save_ram: bytes | None = None) -> None:
         """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM.

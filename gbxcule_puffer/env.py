@@ -12,19 +12,22 @@ import numpy as np
 import pufferlib
 import torch
 
+from gbxcule_puffer.action_input import allowed_actions, checked_actions, range_error
 from gbxcule_puffer.actions import DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.buffers import StepBuffers
 from gbxcule_puffer.cartridge import load_cartridge
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.episode_stats import QUANTILES, EpisodeStats
-from gbxcule_puffer.errors import ActionError, ConfigError, StateError
-from gbxcule_puffer.goals import GoalDistance, GoalTemplate
+from gbxcule_puffer.episode_stats import QUANTILES
+from gbxcule_puffer.episodes import EpisodeOptions, Episodes
+from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.exploration import parse_visit_key
 from gbxcule_puffer.observations import LAYOUTS, FrameStack, observation_shape
 from gbxcule_puffer.pool import SnapshotPool
-from gbxcule_puffer.randomness import RANGE, CounterRandom
+from gbxcule_puffer.quest import load_quest
 from gbxcule_puffer.snapshot import Snapshot
-from gbxcule_puffer.state_files import load_state_file
+from gbxcule_puffer.starts import check_curriculum
+from gbxcule_puffer.task import load_task
 
 StrPath = str | os.PathLike[str]
 INFO_MODES = ("full", "stats", "none")
@@ -34,7 +37,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     """`num_envs` Game Boys as one PufferEnv: reach the pictures of `goal_dir` from `start_state` by buttons alone.
 
     reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done, where done = distance < tau for
-    k_consecutive steps. Without a goal the reward is step_cost and only max_steps ends an episode.
+    k_consecutive steps. Without a goal the reward is step_cost and only max_steps ends an episode. `stages` gives
+    several such tasks (docs/exploration.md): each episode begins at one of them.
 
     io="numpy": PufferLib's buffers, filled in place. io="torch": tensors on the device, no copy, no host
     synchronisation but for the infos, which are read once every log_interval steps; info_mode="none" makes `step`
@@ -59,6 +63,16 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         start_waits: int = 0,
         sticky_actions: float = 0.0,
         goal_dir: StrPath | None = None,
+        stages: StrPath | None = None,
+        chain: bool = False,
+        curriculum: str = "uniform",
+        archive_slots: int = 0,
+        archive_share: float = 0.5,
+        visit_bonus: float = 0.0,
+        visit_key: str = "picture",
+        quest: StrPath | None = None,
+        reward_scale: float = 1.0,
+        blocked_actions: Sequence[str] = (),
         max_steps: int = 128,
         step_cost: float = -0.01,
         alpha: float = 10.0,
@@ -69,6 +83,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         info_mode: str = "stats",
         num_threads: int | None = None,
         seed: int | None = 0,
+        first_env: int = 0,
         buf: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         """Checks everything and names what is wrong; the emulator starts with the first `reset`.
@@ -76,7 +91,14 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         start_state: one state file (ours or PyBoy's) or several, each episode draws one; the post-boot state if None.
         start_waits: each episode starts after 0..start_waits steps without a button.
         sticky_actions: probability that a step repeats the previous action.
+        stages: a stages.json, instead of start_state, goal_dir and max_steps; chain: a stage's goal leads to the next
+        stage in the same episode; curriculum: which start an episode takes, see starts.Starts.
+        archive_slots, archive_share: states that showed something new become starts, of this share of the episodes.
+        visit_bonus, visit_key: visit_bonus / sqrt(n) for the n-th visit of a cell, see exploration.VisitCounter.
+        quest: a file of conditions on RAM that are rewarded; reward_scale: factor of the whole reward.
+        blocked_actions: names of actions that press nothing; see also `action_mask`.
         tau, k_consecutive: the goal's own when None.
+        first_env: env i draws its randomness as env first_env + i of a larger batch.
 
         Raises: ConfigError, RomError, StateError, GoalError or DeviceError.
         """
@@ -88,6 +110,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             ("max_steps", max_steps, 1),
             ("log_interval", log_interval, 1),
             ("start_waits", start_waits, 0),
+            ("archive_slots", archive_slots, 0),
+            ("first_env", first_env, 0),
         ):
             if value < least:
                 raise ConfigError(f"{name} {value} must be at least {least}")
@@ -96,31 +120,45 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
                 raise ConfigError(f"{name} {text!r} is unknown: give one of {', '.join(known)}")
         if io == "torch" and buf is not None:
             raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
-        if not 0 <= sticky_actions < 1:
-            raise ConfigError(f"sticky_actions {sticky_actions} must be a probability below 1")
+        for name, share in (("sticky_actions", sticky_actions), ("archive_share", archive_share)):
+            if not 0 <= share < 1:
+                raise ConfigError(f"{name} {share} must be a probability below 1")
 
         self.device = torch.device(resolve_device(device))
         self.io, self.obs, self.stack_k, self.info_mode = io, obs, stack_k, info_mode
-        self.max_steps, self.log_interval, self.num_threads = max_steps, log_interval, num_threads
-        self.step_cost, self.alpha, self.goal_bonus = step_cost, alpha, goal_bonus
-        self.start_waits, self.sticky_actions, self.seed = start_waits, sticky_actions, seed or 0
+        self.log_interval, self.num_threads, self.seed, self.first_env = log_interval, num_threads, seed or 0, first_env
         self.cartridge = load_cartridge(rom)
-        paths = [start_state] if isinstance(start_state, str | os.PathLike) else start_state or []
-        self.start_snapshots = [load_state_file(path, self.cartridge) for path in paths]
-        self.goal = None if goal_dir is None else GoalTemplate.load(goal_dir)
-        if self.goal is not None:
-            self.goal.check(self.config, LAYOUTS[obs][:2])
-        meta = self.goal.meta if self.goal is not None else {"tau": 0.0, "k_consecutive": 1}
-        self.tau = float(meta["tau"] if tau is None else tau)
-        self.k_consecutive = int(meta["k_consecutive"] if k_consecutive is None else k_consecutive)
-
+        self.task = load_task(
+            self.cartridge, self.config, LAYOUTS[obs][:2], start_state=start_state, goal_dir=goal_dir, stages=stages,
+            max_steps=max_steps, tau=tau, k_consecutive=k_consecutive,
+        )  # fmt: skip
+        first = self.task[0]
+        self.goal, self.tau, self.k_consecutive = first.goal, first.tau, first.k_consecutive
+        limits = [stage.max_steps for stage in self.task]
+        self.max_steps = sum(limits) if chain else max(limits)
+        check_curriculum(curriculum, len(self.task))
+        self._options = EpisodeOptions(
+            allowed=allowed_actions(self.codec, blocked_actions),
+            sticky_actions=sticky_actions,
+            step_cost=step_cost,
+            alpha=alpha,
+            goal_bonus=goal_bonus,
+            chain=chain,
+            start_waits=start_waits,
+            curriculum=curriculum,
+            archive_slots=archive_slots,
+            archive_share=archive_share,
+            visit_bonus=visit_bonus,
+            visit_key=parse_visit_key(visit_key),
+            quest=load_quest(quest, self.cartridge.sha256) if quest else (),
+            reward_scale=reward_scale,
+        )
         self.num_agents = num_envs
         self.single_observation_space = gymnasium.spaces.Box(0, 255 if obs == "packed" else 3, shape, np.uint8)
         self.single_action_space = gymnasium.spaces.Discrete(self.codec.num_actions)
         self.infos: list[dict[str, float]] = []
         self.emulator: Any = None  # and the rest of _start
-        self._pool: Any = None
-        self._stack: Any = None
+        self._episodes: Any = None
         self._steps: int | None = None
         if io == "torch":
             super().__init__(self._start(None))
@@ -136,12 +174,32 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     @property
     def final_observation(self) -> Any:
         """The observation each env's action led to, shaped like `observations` and equal to it but where final_mask."""
-        return self._final_observation if self.io == "torch" else self._final_observation.cpu().numpy()
+        return self._give(self._episodes.final_observation)
 
     @property
     def final_mask(self) -> Any:
         """Where the last step ended an episode and its autoreset replaced the observation, (num_envs,) bool."""
-        return self._final_mask if self.io == "torch" else self._final_mask.cpu().numpy()
+        return self._give(self._episodes.final_mask)
+
+    @property
+    def distance(self) -> Any:
+        """Distance to the env's goal of the picture the last step led to, (num_envs,) float32."""
+        return self._give(self._episodes.score.distance)
+
+    @property
+    def taken_actions(self) -> Any:
+        """The actions of the last step, after sticky ones took effect, (num_envs,) int64."""
+        return self._give(self._episodes.input.index)
+
+    @property
+    def stage(self) -> Any:
+        """The stage each env is at, (num_envs,) int64; names in `task`."""
+        return self._give(self._episodes.score.stage)
+
+    @property
+    def action_mask(self) -> Any:
+        """Which actions are not blocked, (num_actions,) bool, for a policy's logits."""
+        return self._give(torch.tensor(self._options.allowed, device=self.device))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -164,16 +222,9 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
                 raise ConfigError("reset after close: make another env")
             names = ("observations", "rewards", "terminals", "truncations")
             self._start({name: getattr(self, name) for name in names})
-        for tensor in self._state_tensors().values():
-            tensor.zero_()
+        self._episodes.reset(self.seed)
         self._steps = 0
         self.masks[:] = True
-        for tensor in (self._out.rewards, self._out.terminals, self._out.truncations):
-            tensor.zero_()
-        self._final_mask.fill_(True)
-        self._begin_episodes()
-        self._final_mask.zero_()
-        self._final_observation.copy_(self._stack.observations)
         self._out.publish()
         self.infos = []
         return self.observations, self.infos
@@ -185,136 +236,110 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         """
         if self._steps is None:
             raise ConfigError("step before reset: call reset first")
-        self._advance(self._check_actions(actions))
+        self._episodes.step(self.check_actions(actions), self.seed)
         self._out.publish()
         self._steps += 1
         due = self.info_mode != "none" and self._steps % self.log_interval == 0
-        self.infos = [self._read_infos()] if due else []
+        self.infos = [self.read_infos()] if due else []
         return self.observations, self.rewards, self.terminals, self.truncations, self.infos
+
+    def reset_envs(self, mask: Any) -> Any:
+        """Begins an episode now in the envs of `mask` (num_envs,) bool; returns the observations of all.
+
+        Raises: ConfigError for another shape or type, or before a reset.
+        """
+        if self._steps is None:
+            raise ConfigError("reset_envs before reset: call reset first")
+        tensor = torch.as_tensor(mask, device=self.device)
+        if tensor.shape != (self.num_envs,) or tensor.dtype != torch.bool:
+            raise ConfigError(
+                f"mask has shape {tuple(tensor.shape)} of {tensor.dtype}: give ({self.num_envs},) of bool"
+            )
+        self._episodes.begin_where(tensor, self.seed)
+        self._out.publish()
+        return self.observations
+
+    def read_infos(self) -> dict[str, float]:
+        """Statistics since the last read, by a few host reads; `step` calls it every log_interval steps.
+
+        Raises: ActionError where an action of these steps was out of range.
+        """
+        episodes = self._episodes
+        info, shares, out_of_range = episodes.stats.read(episodes.score.distance, episodes.input.bad.any())
+        if out_of_range:
+            raise range_error(self.codec)
+        if self.goal is None:
+            info = {name: value for name, value in info.items() if name not in QUANTILES}
+        if self.info_mode == "full":
+            info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
+        return info | episodes.curriculum.read() | episodes.incentives.read()
 
     def close(self) -> None:
         """Drops the emulator and its memory."""
-        self.emulator = self._pool = self._stack = self._steps = None
+        self.emulator = self._episodes = self._steps = None
 
-    def state_dict(self) -> dict[str, Any]:
-        """All that the next steps depend on, the emulators' state included."""
-        tensors = {name: tensor.clone() for name, tensor in self._state_tensors().items()}
-        saved = self.emulator.save()
-        machines = {name: torch.from_numpy(getattr(saved, name)) for name in ("state", "memory", "screen")}
-        return {"tensors": tensors, "machines": machines, "steps": self._steps, "seed": self.seed}
+    def check_actions(self, actions: Any, count: int | None = None) -> torch.Tensor:
+        """`actions` (count or num_envs,) as a tensor on the device; values are looked at on a CPU only.
+
+        Raises: ActionError.
+        """
+        return checked_actions(actions, self.codec, self.device, self.io, count or self.num_envs)
+
+    def slot_statistics(self) -> list[dict[str, Any]]:
+        """Episodes and successes from each start and each slot of the archive since the reset (Curriculum)."""
+        return self._episodes.curriculum.slot_statistics()
+
+    def state_dict(self, machines: bool = True) -> dict[str, Any]:
+        """All that the next steps depend on. Without `machines`, which are gigabytes for thousands of envs, only what
+        was learned about stages, visits and the archive: loading it begins new episodes."""
+        tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
+        copies = {name: tensor.clone() for name, tensor in tensors.items()}
+        state: dict[str, Any] = {"tensors": copies, "machines": None, "steps": self._steps, "seed": self.seed}
+        state["config"] = self.config
+        if machines:
+            saved = self.emulator.save()
+            parts = ("state", "memory", "screen")
+            state["machines"] = {name: torch.from_numpy(getattr(saved, name)) for name in parts}
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues exactly where `state_dict` was taken.
+        """Continues exactly where `state_dict` was taken; without machines, with new episodes.
 
         Raises: StateError when it was taken with another number of envs or another configuration.
         """
-        self.reset()
-        tensors = self._state_tensors()
+        if not {"tensors", "machines", "steps", "seed", "config"} <= set(state):
+            raise StateError("this is no saved env state, or one of an older version: give what state_dict returned")
+        for name, value in self.config.items():
+            if state["config"].get(name) != value:
+                raise StateError(
+                    f"saved env state has {name} {state['config'].get(name)!r}, not {value!r}: use the same"
+                )
+        machines = state["machines"]
+        if self.emulator is None:
+            self.reset()
+        tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
         for name, tensor in tensors.items():
             saved = state["tensors"].get(name)
             if saved is None or saved.shape != tensor.shape:
                 raise StateError(
                     f"saved env state does not fit in {name}: use the num_envs and options it was saved with"
                 )
-        arrays = {name: tensor.numpy() for name, tensor in state["machines"].items()}
-        self.emulator.load(Snapshot(self.cartridge.sha256, **arrays))
+        self.reset()
+        if machines is not None:
+            arrays = {name: part.numpy() for name, part in machines.items()}
+            emulator: Any = self.emulator
+            emulator.load(Snapshot(self.cartridge.sha256, **arrays))
+            self._steps, self.seed = state["steps"], state["seed"]
         for name, tensor in tensors.items():
             tensor.copy_(state["tensors"][name])
-        self._steps, self.seed = state["steps"], state["seed"]
+        if machines is None:
+            self._episodes.begin_all(self.seed)
         self._out.publish()
 
-    # -- one step on the device: no allocation, no branch on device data, no host synchronisation --------------------
+    # ----------------------------------------------------------------------------------------------------------------
 
-    def _advance(self, actions: torch.Tensor) -> None:
-        self._index.copy_(actions).clamp_(0, self.codec.num_actions - 1)
-        torch.ne(self._index, actions, out=self._flag)
-        self._bad_actions.logical_or_(self._flag)
-        if self.sticky_actions:
-            draw = self._random.draw(self.seed, 1, self._clock)
-            torch.lt(draw, int(self.sticky_actions * RANGE), out=self._flag)
-            self._flag.logical_and_(self._age)  # an episode's first action is never the previous episode's
-            torch.where(self._flag, self._last_index, self._index, out=self._index)
-            self._last_index.copy_(self._index)
-        torch.index_select(self._button_table, 0, self._index, out=self._buttons)
-        self._clock.add_(1)
-        self._age.add_(1)
-
-        self.emulator.step(self._buttons)
-        self._stack.push()
-        self._score()
-        out = self._out
-        self._stats.count(self._index, out.rewards, self._age, out.terminals, out.truncations, self.emulator.locked)
-        self._final_observation.copy_(self._stack.observations)
-        self._begin_episodes()
-
-    def _score(self) -> None:
-        """Distance, reward, terminals and truncations of the picture just drawn; final_mask is either of the two."""
-        out = self._out
-        if self._goal_distance is not None:
-            self._goal_distance.measure(self.emulator.screen, self._distance)
-            torch.lt(self._distance, self.tau, out=self._flag)
-            self._hold.add_(1).mul_(self._flag)
-            torch.ge(self._hold, self.k_consecutive, out=out.terminals)
-        # Products and sums apart: a fused multiply-add would round differently on the GPU.
-        torch.sub(self._previous, self._distance, out=out.rewards)
-        out.rewards.mul_(self.alpha).add_(self.step_cost).add_(out.terminals, alpha=self.goal_bonus)
-        self._previous.copy_(self._distance)
-        torch.ge(self._age, self.max_steps, out=out.truncations)
-        out.truncations.logical_or_(self.emulator.locked)
-        torch.gt(out.truncations, out.terminals, out=out.truncations)  # and not terminal
-        torch.logical_or(out.terminals, out.truncations, out=self._final_mask)
-
-    def _begin_episodes(self) -> None:
-        """Restores a start state in every env of final_mask and sets its episode's counters."""
-        mask = self._final_mask
-        if len(self._start_distance) > 1:
-            draw = self._random.draw(self.seed, 0, self._episode)
-            self._slots.copy_(draw.remainder_(len(self._start_distance)))
-        self._pool.reset(mask, self._slots)
-        self._stack.refill(mask)
-        torch.index_select(self._start_distance, 0, self._slots, out=self._scratch)
-        torch.where(mask, self._scratch, self._previous, out=self._previous)
-        self._episode.add_(mask)
-        torch.logical_not(mask, out=self._flag)
-        self._age.mul_(self._flag)
-        self._hold.mul_(self._flag)
-
-    # -- the host's side --------------------------------------------------------------------------------------------
-
-    def _check_actions(self, actions: Any) -> torch.Tensor:
-        wanted = torch.Tensor if self.io == "torch" else np.ndarray
-        if not isinstance(actions, wanted):
-            raise ActionError(f"actions are a {type(actions).__name__}: io={self.io!r} takes a {wanted.__name__}")
-        if isinstance(actions, torch.Tensor):
-            integers = not (actions.is_floating_point() or actions.is_complex() or actions.dtype == torch.bool)
-        else:
-            integers = np.issubdtype(actions.dtype, np.integer)
-        if not integers:
-            raise ActionError(f"actions have dtype {actions.dtype}: give integers, e.g. int32")
-        if isinstance(actions, torch.Tensor):
-            tensor = actions
-        else:  # as int64, because torch cannot do much with uint16 to uint64
-            tensor = torch.from_numpy(np.ascontiguousarray(actions, np.int64)).to(self.device)
-        if tensor.device != self.device:
-            raise ActionError(f"actions are on {tensor.device}, the env on {self.device}: move them there")
-        if tuple(tensor.shape) != (self.num_envs,):
-            raise ActionError(f"actions have shape {tuple(tensor.shape)}: give ({self.num_envs},), one action an env")
-        if self.device.type == "cpu" and (int(tensor.min()) < 0 or int(tensor.max()) >= self.codec.num_actions):
-            raise self._range_error()
-        return tensor
-
-    def _range_error(self) -> ActionError:
-        return ActionError(f"an action is out of range: {self.codec.name} takes 0..{self.codec.num_actions - 1}")
-
-    def _read_infos(self) -> dict[str, float]:
-        info, shares, out_of_range = self._stats.read(self._distance, self._bad_actions.any())
-        if out_of_range:
-            raise self._range_error()
-        if self.goal is None:
-            info = {name: value for name, value in info.items() if name not in QUANTILES}
-        if self.info_mode == "full":
-            info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
-        return info
+    def _give(self, tensor: torch.Tensor) -> Any:
+        return tensor if self.io == "torch" else tensor.cpu().numpy()
 
     def _make_emulator(self) -> Any:
         return Emulator(
@@ -334,56 +359,17 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             # Workers share the cores, and OpenMP hangs in a process forked after the parent used its threads.
             torch.set_num_threads(1)
 
-        def zeros(*shape: int, dtype: torch.dtype) -> torch.Tensor:
-            return torch.zeros(shape, dtype=dtype, device=device)
-
         self.emulator = self._make_emulator()
         self._out = StepBuffers(n, observation_shape(self.obs, self.stack_k), device, numpy_buffers)
-        self._stack = FrameStack(self.emulator.screen, self.obs, self.stack_k, self._out.observations)
-        self._final_observation = torch.zeros_like(self._stack.observations)
-        self._final_mask = zeros(n, dtype=torch.bool)
-
-        buttons = [self.codec.to_buttons(action) for action in range(self.codec.num_actions)]
-        self._button_table = torch.tensor(buttons, dtype=torch.uint8, device=device)
-        self._buttons = zeros(n, dtype=torch.uint8)
-        self._index, self._last_index = zeros(n, dtype=torch.int64), zeros(n, dtype=torch.int64)
-        self._clock, self._episode = zeros(n, dtype=torch.int64), zeros(n, dtype=torch.int64)
-        self._age, self._hold = zeros(n, dtype=torch.int32), zeros(n, dtype=torch.int32)
-        self._flag, self._bad_actions = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool)
-        self._distance, self._previous = zeros(n, dtype=torch.float32), zeros(n, dtype=torch.float32)
-        self._scratch = zeros(n, dtype=torch.float32)
-        self._stats = EpisodeStats(n, self.codec.num_actions, device)
-        self._slots = zeros(n, dtype=torch.int32)
-        self._random = CounterRandom(n, device)
-        self._goal_distance = None if self.goal is None else GoalDistance(self.goal.frames, n, device)
-        self._pool, self._start_distance = self._make_pool()
+        stack = FrameStack(self.emulator.screen, self.obs, self.stack_k, self._out.observations)
+        self._episodes = Episodes(
+            self.emulator, self.pool_class, self.task, self.codec, self._out, stack, self._options, self.first_env
+        )
         return {
-            "observations": self._stack.observations,
+            "observations": stack.observations,
             "rewards": self._out.rewards,
             "terminals": self._out.terminals,
             "truncations": self._out.truncations,
             "masks": torch.ones(n, dtype=torch.bool, device=device),
-            "actions": self._index,
+            "actions": self._episodes.input.index,
         }
-
-    def _make_pool(self) -> tuple[Any, torch.Tensor]:
-        """The start states on the device, each also after 1..start_waits idle steps, and their distances."""
-        emulator, states, distances = self.emulator, [], []
-        if not self.start_snapshots:
-            emulator.reset()
-            self.start_snapshots = [emulator.save(0)]
-        for snapshot in self.start_snapshots:
-            emulator.load(snapshot, 0)
-            for wait in range(self.start_waits + 1):
-                if wait:
-                    emulator.step(self._buttons.zero_())
-                if self._goal_distance is not None:
-                    self._goal_distance.measure(emulator.screen, self._distance)
-                states.append(emulator.save(0))
-                distances.append(self._distance[0].clone())
-        return self.pool_class(emulator, states), torch.stack(distances)
-
-    def _state_tensors(self) -> dict[str, torch.Tensor]:
-        names = ("clock", "episode", "age", "hold", "last_index", "bad_actions", "distance", "previous")
-        tensors = {name: getattr(self, f"_{name}") for name in names}
-        return {**tensors, **self._stats.tensors(), "observations": self._stack.observations}

@@ -27,3 +27,7 @@ class DeviceError(GBxCuLEError):
 
 class ConfigError(GBxCuLEError):
     """An option whose value is not allowed."""
+
+
+class StorageError(GBxCuLEError):
+    """A file that cannot be written, as on a full disk; the program ends with exit code 1."""

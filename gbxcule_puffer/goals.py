@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+import warp as wp
 
 from gbxcule_puffer.errors import GoalError
+from gbxcule_puffer.launch import Launcher, words
 
 if TYPE_CHECKING:
     from gbxcule_puffer.emulator import Emulator
@@ -70,6 +72,9 @@ class GoalTemplate:
             raise GoalError(f"goal {folder} lacks {', '.join(missing)} in {META_FILE}: {remedy}")
         if meta["format"] != FORMAT:
             raise GoalError(f"goal {folder} has format {meta['format']}, not {FORMAT}: {remedy}")
+        tau, k = meta["tau"], meta["k_consecutive"]
+        if not (isinstance(tau, int | float) and 0 <= tau <= 1 and isinstance(k, int) and k >= 1):
+            raise GoalError(f"goal {folder}: tau {tau!r} must be 0..1 and k_consecutive {k!r} at least 1: {remedy}")
         if frames.dtype != np.uint8 or frames.ndim != 3 or not len(frames) or frames.max() > 3:
             raise GoalError(f"goal {folder}: {FRAMES_FILE} is not uint8 shades 0..3 [frame, row, column]: {remedy}")
         return cls(frames, meta)
@@ -91,28 +96,87 @@ class GoalTemplate:
             )
 
 
+@wp.kernel(enable_backward=False)
+def kernel_difference(
+    screen: wp.array2d(dtype=wp.int32),
+    frames: wp.array2d(dtype=wp.int32),
+    first: wp.array(dtype=wp.int32),
+    goal: wp.array(dtype=wp.int64),
+    mask: wp.array(dtype=wp.bool),
+    lanes: int,
+    sums: wp.array2d(dtype=wp.int32),
+):
+    """Add up the differences of shades between each env's picture and the frames of its goal; four shades a word."""
+    env, lane = wp.tid()  # pyright: ignore
+    if mask[env]:
+        begin = first[int(goal[env])]
+        count = first[int(goal[env]) + 1] - begin
+        for frame in range(count):
+            total = wp.int32(0)
+            for index in range(lane, screen.shape[1], lanes):
+                one = screen[env, index]
+                other = frames[begin + frame, index]
+                for shift in range(0, 32, 8):
+                    total += wp.abs(((one >> shift) & 255) - ((other >> shift) & 255))
+            wp.atomic_add(sums, env, frame, total)
+
+
+@wp.kernel(enable_backward=False)
+def kernel_distance(
+    sums: wp.array2d(dtype=wp.int32),
+    first: wp.array(dtype=wp.int32),
+    goal: wp.array(dtype=wp.int64),
+    mask: wp.array(dtype=wp.bool),
+    scale: float,
+    out: wp.array(dtype=wp.float32),
+):
+    """The least sum over the frames of each env's goal, scaled; clears the sums for the next time."""
+    env = wp.tid()
+    if mask[env]:
+        count = first[int(goal[env]) + 1] - first[int(goal[env])]
+        least = sums[env, 0]
+        for frame in range(count):
+            least = wp.min(least, sums[env, frame])
+            sums[env, frame] = 0
+        out[env] = float(least) * scale
+
+
 class GoalDistance:
-    """Mean absolute difference of shades / 3 in [0, 1], the minimum over a goal's frames; allocates only here."""
+    """Mean absolute difference of shades / 3 in [0, 1], the minimum over a goal's frames; allocates only here.
 
-    def __init__(self, frames: np.ndarray, num_envs: int, device: str | torch.device) -> None:
-        pixels = frames[0].size
-        self.frames = torch.from_numpy(frames.reshape(len(frames), pixels)).to(device, torch.float32)
-        self.difference = torch.empty((num_envs, pixels), dtype=torch.float32, device=device)
-        self.candidate = torch.empty(num_envs, dtype=torch.float32, device=device)
-        self.scale = 1.0 / (3 * pixels)
+    `frames` are the pictures of one goal or a list of those of several, each [frame, row, column]; every env has a goal
+    of its own.
+    """
 
-    def measure(self, screen: torch.Tensor, out: torch.Tensor) -> None:
+    def __init__(self, frames: np.ndarray | Sequence[np.ndarray], num_envs: int, device: str | torch.device) -> None:
+        goals = [frames] if isinstance(frames, np.ndarray) else list(frames)
+        self._launch = Launcher(torch.device(device))
+        self.frames = torch.from_numpy(np.concatenate(goals)).to(device)
+        counts = [0, *(len(goal) for goal in goals)]
+        self._first = torch.from_numpy(np.cumsum(counts, dtype=np.int32)).to(device)
+        self._sums = torch.zeros((num_envs, max(counts)), dtype=torch.int32, device=device)
+        self._goal_0 = torch.zeros(num_envs, dtype=torch.int64, device=device)
+        self._everyone = torch.ones(num_envs, dtype=torch.bool, device=device)
+        self._scale = 1.0 / (3 * goals[0][0].size)
+
+    def measure(
+        self,
+        screen: torch.Tensor,
+        out: torch.Tensor,
+        goal: torch.Tensor | None = None,
+        mask: torch.Tensor | None = None,
+    ) -> None:
         """Distance of each env's picture in `screen` (num_envs, rows, columns) into `out` (num_envs,) float32.
 
-        The sums are integers below 2**24, exact in float32 in any order: the CPU and the GPU give the same bits.
+        goal (num_envs,) int64: which goal each env has, the first if None; mask (num_envs,) bool: only these envs.
+        The sums are integers, the same in any order: the CPU and the GPU give the same bits.
         """
-        screen = screen.flatten(1)
-        for i, frame in enumerate(self.frames):
-            torch.sub(screen, frame, out=self.difference)
-            torch.linalg.vector_norm(self.difference, ord=1, dim=1, out=out if i == 0 else self.candidate)
-            if i:
-                torch.minimum(out, self.candidate, out=out)
-        out.mul_(self.scale)
+        goal = self._goal_0 if goal is None else goal
+        mask = self._everyone if mask is None else mask
+        n, lanes = len(out), self._launch.lanes
+        rows, frames = words(screen), words(self.frames)
+        self._launch(kernel_difference, (n, lanes), rows, frames, self._first, goal, mask, lanes, self._sums)
+        self._launch(kernel_distance, n, self._sums, self._first, goal, mask, self._scale, out)
 
 
 def record_goal(
@@ -121,15 +185,17 @@ def record_goal(
     solve_buttons: Sequence[int],
     meta: Mapping[str, Any],
     *,
+    more_ways: Sequence[Sequence[int]] = (),
     k_consecutive: int = 4,
 ) -> tuple[Snapshot, GoalTemplate]:
-    """Plays `start_buttons`, takes the start snapshot, plays `solve_buttons` and takes the goal's pictures.
+    """Plays `start_buttons`, takes the start snapshot, plays `solve_buttons` and takes the goal's pictures; then the
+    same from the start by each of `more_ways`, whose ends count as the goal too.
 
-    The pictures are the distinct ones of the next SETTLE_STEPS steps without a button, so that an idle animation
-    counts as the goal in all of its phases. `tau` is half of the least distance met on the way, at most LARGEST_TAU.
-    `emulator` has one env and stands at the state to play from; `meta` holds CHECKED_FIELDS.
+    The pictures are the distinct ones at the end and of the next SETTLE_STEPS steps without a button, so that an idle
+    animation counts as the goal in all of its phases. `tau` is half of the least distance met on a way, at most
+    LARGEST_TAU. `emulator` has one env and stands at the state to play from; `meta` holds CHECKED_FIELDS.
 
-    Raises: GoalError when the way to the goal passes the goal's own picture, or starts at it.
+    Raises: GoalError when a way to the goal passes one of the goal's own pictures, or starts at it.
     """
 
     def play(button: int) -> np.ndarray:
@@ -139,22 +205,36 @@ def record_goal(
     for button in start_buttons:
         play(button)
     snapshot = emulator.save(0)
-    way = [emulator.screen[0].cpu().numpy().copy(), *(play(button) for button in solve_buttons)]
-    settled = [way[-1]] + [play(0) for _ in range(SETTLE_STEPS)]
-    frames = np.stack(
-        [settled[i] for i in range(len(settled)) if not any((settled[i] == f).all() for f in settled[:i])]
-    )
+    ways, settled = [], []
+    for buttons in (solve_buttons, *more_ways):
+        emulator.load(snapshot)
+        ways.append([emulator.screen[0].cpu().numpy().copy(), *(play(button) for button in buttons)])
+        settled += [ways[-1][-1], *(play(0) for _ in range(SETTLE_STEPS))]
+    frames = distinct(settled)
 
-    distance = GoalDistance(frames, len(way), "cpu")
-    distances = torch.empty(len(way))
-    distance.measure(torch.from_numpy(np.stack(way)), distances)
-    before = distances.tolist()
-    while before and before[-1] == 0:
-        before.pop()
-    if not before or min(before) == 0:
-        raise GoalError(
-            "the goal's picture is met before the actions end: let them end where it shows for the first time"
-        )
-    calibration = {"distances": distances.tolist(), "start_distance": before[0], "nearest": min(before)}
-    tau = {"tau": min(LARGEST_TAU, min(before) / 2), "k_consecutive": k_consecutive, "calibration": calibration}
+    measured = [distances_to(frames, np.stack(way)).tolist() for way in ways]
+    nearest = 1.0
+    for distances in measured:
+        end = len(distances)
+        while end and distances[end - 1] == 0:
+            end -= 1
+        if not end or min(distances[:end]) == 0:
+            raise GoalError(
+                "the goal's picture is met before the actions end: let them end where it shows for the first time"
+            )
+        nearest = min(nearest, *distances[:end])
+    calibration = {"distances": measured[0], "start_distance": measured[0][0], "nearest": nearest}
+    tau = {"tau": min(LARGEST_TAU, nearest / 2), "k_consecutive": k_consecutive, "calibration": calibration}
     return snapshot, GoalTemplate(frames, {"format": FORMAT, **meta, **tau})
+
+
+def distinct(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """The pictures without repetitions, in the order they first come, stacked."""
+    return np.stack([p for i, p in enumerate(pictures) if not any((p == other).all() for other in pictures[:i])])
+
+
+def distances_to(frames: np.ndarray, pictures: np.ndarray) -> np.ndarray:
+    """Distance of each of `pictures` [picture, row, column] to a goal's `frames`, float32."""
+    out = torch.empty(len(pictures))
+    GoalDistance(frames, len(pictures), "cpu").measure(torch.from_numpy(pictures), out)
+    return out.numpy()

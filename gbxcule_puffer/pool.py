@@ -1,8 +1,9 @@
-"""Snapshots on the device: envs are reset from them by mask, in one launch and without the host."""
+"""Snapshots on the device: envs are reset from them and saved into them by mask, in one launch, without the host."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,29 +40,58 @@ def kernel_restore(
             screen[env, index] = pool_screen[slot, index]
 
 
+@wp.kernel(enable_backward=False)
+def kernel_save(
+    state: wp.array2d(dtype=wp.int32),
+    memory: wp.array2d(dtype=wp.int32),
+    screen: wp.array2d(dtype=wp.int32),
+    pool_state: wp.array2d(dtype=wp.int32),
+    pool_memory: wp.array2d(dtype=wp.int32),
+    pool_screen: wp.array2d(dtype=wp.int32),
+    mask: wp.array(dtype=wp.bool),
+    slots: wp.array(dtype=wp.int32),
+    lanes: int,
+):
+    """Copy each env whose mask is set into snapshot slots[env]."""
+    env, lane = wp.tid()  # pyright: ignore
+    if mask[env]:
+        slot = slots[env]
+        for index in range(lane, state.shape[0], lanes):
+            pool_state[index, slot] = state[index, env]
+        for index in range(lane, memory.shape[1], lanes):
+            pool_memory[slot, index] = memory[env, index]
+        for index in range(lane, screen.shape[1], lanes):
+            pool_screen[slot, index] = screen[env, index]
+
+
 def _words(array: torch.Tensor) -> wp.array:
     """An array of bytes (n, ...) as Warp words (n, bytes / 4)."""
     return wp.from_torch(array.view(array.shape[0], -1).view(torch.int32))
 
 
 class SnapshotPool:
-    """M single-env snapshots of an emulator's ROM, held on its device.
+    """Single-env snapshots of an emulator's ROM, held on its device, then `spare` slots for live envs.
 
     Raises: StateError where a snapshot is of another ROM, has several envs or another resolution.
     """
 
-    def __init__(self, emulator: Emulator, snapshots: Sequence[Snapshot]) -> None:
+    def __init__(self, emulator: Emulator, snapshots: Sequence[Snapshot], spare: int = 0) -> None:
         if not snapshots:
             raise StateError("a snapshot pool needs at least one snapshot")
         for snapshot in snapshots:
             emulator.check(snapshot)
             if snapshot.num_envs != 1:
                 raise StateError(f"a pool takes snapshots of one env, this one has {snapshot.num_envs}")
-        self.emulator, self.size = emulator, len(snapshots)
+        self.emulator, self.given, self.size = emulator, len(snapshots), len(snapshots) + spare
         shape = tuple(emulator.screen.shape[1:])
 
         def upload(arrays: list[np.ndarray], axis: int = 0) -> torch.Tensor:
-            return torch.from_numpy(np.concatenate(arrays, axis)).to(emulator.device)
+            filled = np.concatenate(arrays, axis)
+            sizes = list(filled.shape)
+            sizes[axis] = self.size
+            whole = torch.zeros(sizes, dtype=torch.from_numpy(filled).dtype, device=emulator.device)
+            whole.narrow(axis, 0, self.given).copy_(torch.from_numpy(filled))
+            return whole
 
         self._state = upload([s.state for s in snapshots], axis=1)
         self._memory = upload([s.memory for s in snapshots])
@@ -79,7 +109,23 @@ class SnapshotPool:
         mask (num_envs,) bool, slots (num_envs,) int32, both on the device; slots must be in 0..size-1. No host
         synchronisation; on CUDA on torch's current stream.
         """
+        self._launch(kernel_restore, mask, slots)
+
+    def save(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        """Save each env i with mask[i] into slot slots[i], picture included; arguments as of `reset`.
+
+        The slots of the envs in the mask must differ from each other.
+        """
+        self._launch(kernel_save, mask, slots)
+
+    def spare_tensors(self) -> dict[str, torch.Tensor]:
+        """What the spare slots hold, for a saved state: views, changed in place by `save`."""
+        spare = {"state": self._state[:, self.given :], "memory": self._memory[self.given :]}
+        spare["screen"] = self._screen[self.given :]
+        return {f"pool_{name}": part for name, part in spare.items()} if self.size > self.given else {}
+
+    def _launch(self, kernel: Any, mask: torch.Tensor, slots: torch.Tensor) -> None:
         inputs = [*self._arrays, wp.from_torch(mask), wp.from_torch(slots), self._lanes]
         dim = (self.emulator.num_envs, self._lanes)
         with self.emulator.on_stream():
-            wp.launch(kernel_restore, dim=dim, inputs=inputs, device=self.emulator.device)
+            wp.launch(kernel, dim=dim, inputs=inputs, device=self.emulator.device)

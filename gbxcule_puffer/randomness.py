@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import torch
 
-RANGE = 1 << 24
+SHIFT = 24
+RANGE = 1 << SHIFT
+# One stream for each thing that is drawn.
+START, STICKY, ARCHIVE_COIN, ARCHIVE_SLOT = range(4)
 
 
 class CounterRandom:
-    """Draws one integer 0..RANGE-1 an env; the same for every device and every num_envs, without allocation."""
+    """Draws one integer 0..RANGE-1 an env; the same for every device and every num_envs, without allocation.
 
-    def __init__(self, num_envs: int, device: torch.device) -> None:
-        self.lane = torch.arange(num_envs, dtype=torch.int64, device=device)
+    Env i draws as env first_env + i of a larger batch does.
+    """
+
+    def __init__(self, num_envs: int, device: torch.device, first_env: int = 0) -> None:
+        self.lane = torch.arange(first_env, first_env + num_envs, dtype=torch.int64, device=device)
         self.value = torch.zeros_like(self.lane)
         self._shifted = torch.zeros_like(self.lane)
 

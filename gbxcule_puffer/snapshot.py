@@ -105,6 +105,8 @@ class Snapshot:
             header = json.loads(line)
         except ValueError as error:
             raise StateError(f"{path}: the snapshot's header is damaged") from error
+        if not isinstance(header, dict):
+            raise StateError(f"{path}: the snapshot's header is damaged")
         if header.get("profile") not in PROFILES:
             raise StateError(f"{path}: snapshot of an unknown profile {header.get('profile')!r}; save it again")
         if header.get("format_version") != FORMAT_VERSION or header.get("fields") != [f.name for f in FIELDS]:

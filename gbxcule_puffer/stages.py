@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,6 +17,11 @@ from gbxcule_puffer.actions import CODECS, DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.goals import record_goal
 from gbxcule_puffer.observations import observation_shape
+from gbxcule_puffer.snapshot import Snapshot
+from gbxcule_puffer.traces import Trace, picture_hash, read_actions
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.emulator import Emulator
 
 StrPath = str | os.PathLike[str]
 
@@ -34,8 +40,10 @@ def make_task(
     solve_actions: Sequence[str],
     out: StrPath,
     *,
+    more_ways: Sequence[Sequence[str]] = (),
     start_actions: Sequence[str] = (),
-    start_state: StrPath | None = None,
+    start_state: StrPath | Snapshot | None = None,
+    traces: Mapping[StrPath, Trace] | None = None,
     obs: str = "shades",
     stack_k: int = 1,
     action_codec: str = DEFAULT_CODEC,
@@ -45,6 +53,9 @@ def make_task(
     device: str = "cpu",
 ) -> TaskFiles:
     """Plays `start_actions` from `start_state` (or post-boot), then the solution; writes out/start.state and out/goal.
+
+    more_ways: other solutions from the same start, whose ends count as the goal too; traces: the recordings that the
+    solutions are from, by their files, which must replay as they were recorded.
 
     Actions are named (of any codec: a name presses the same in each); `action_codec` is the one the goal is for.
 
@@ -67,8 +78,12 @@ def make_task(
         release_after_frames=release_after_frames,
     )
     emulator.reset()
-    if start_state is not None:
+    if isinstance(start_state, Snapshot):
+        emulator.load(start_state)
+    elif start_state is not None:
         emulator.load(load_state_file(start_state, emulator.cartridge))
+    for source, trace in (traces or {}).items():
+        _check_trace(emulator, source, trace, start_buttons)
     meta = {
         "rom_sha256": emulator.rom_sha256,
         "action_codec": action_codec,
@@ -77,9 +92,14 @@ def make_task(
         "stack_k": stack_k,
         "obs": obs,
         "solve_actions": list(solve_actions),
+        "more_ways": [list(way) for way in more_ways],
+        "rom_file": None if isinstance(rom, bytes) else os.path.abspath(rom),
         "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }
-    snapshot, goal = record_goal(emulator, start_buttons, solve_buttons, meta, k_consecutive=k_consecutive)
+    others = [[names.to_buttons(action) for action in names.parse(way)] for way in more_ways]
+    snapshot, goal = record_goal(
+        emulator, start_buttons, solve_buttons, meta, more_ways=others, k_consecutive=k_consecutive
+    )
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     snapshot.to_file(out / "start.state")
@@ -87,15 +107,33 @@ def make_task(
     return TaskFiles(Path(rom), out / "start.state", out / "goal")
 
 
+def _check_trace(emulator: Emulator, source: StrPath, trace: Trace, start_buttons: Sequence[int]) -> None:
+    """Replays a trace from where the emulator stands after `start_buttons`, and puts it back.
+
+    Raises: ConfigError where the trace is of another ROM, schedule or start, or does not end as it did.
+    """
+    trace.check(source, emulator.rom_sha256, emulator.frames_per_step, emulator.release_after_frames)
+    before = emulator.save(0)
+
+    def play(buttons: Sequence[int]) -> str:
+        for button in buttons:
+            emulator.step(torch.full((1,), button, dtype=torch.uint8, device=emulator.device))
+        return picture_hash(emulator.screen[0].cpu().numpy())
+
+    if play(start_buttons) != trace.start_picture:
+        raise ConfigError(f"trace {source}: was recorded from another start: give the state it began at")
+    names = CODECS[DEFAULT_CODEC]
+    if play([names.to_buttons(action) for action in names.parse(trace.actions)]) != trace.end_picture:
+        raise ConfigError(f"trace {source}: does not end at the picture it was recorded with: record it again")
+    emulator.load(before)
+
+
 def read_names(path: StrPath) -> list[str]:
-    """Action names from a file, separated by blanks or lines.
+    """Action names of a trace or of a text file, separated by blanks or lines.
 
     Raises: ConfigError when the file cannot be read.
     """
-    try:
-        return Path(path).read_text().split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"actions {path} cannot be read ({error}): give a text file of action names") from None
+    return read_actions(path)[0]
 
 
 def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:

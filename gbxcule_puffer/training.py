@@ -1,110 +1,147 @@
-"""What trainers share that is not the algorithm: flags, the run's folder, metrics, checkpoints, evaluation."""
+"""How a run starts and ends: its folder, task and envs from the flags, exit codes, the report; and a stopwatch."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import math
-import os
-import platform
-import statistics
-import subprocess
+import shutil
 import sys
 import time
-import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
-from importlib import metadata
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
-import tyro
-from torch.utils.tensorboard.writer import SummaryWriter
 
-from gbxcule_puffer import __version__
-from gbxcule_puffer.errors import StateError
+from gbxcule_puffer import env_creator
+from gbxcule_puffer.checkpoints import load_checkpoint
+from gbxcule_puffer.distributed import World
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StateError, StorageError
+from gbxcule_puffer.flags import ROOT, TaskFlags
+from gbxcule_puffer.stage_list import is_stage_list, make_stages
+from gbxcule_puffer.stages import make_stage
 
-Flags = TypeVar("Flags")
-Policy = Callable[[torch.Tensor], torch.Tensor]
-PACKAGES = ("torch", "warp-lang", "pufferlib-core", "pyboy", "numpy")
-# The env's infos under CleanRL's names; every other one is env/NAME.
-TAGS = {
-    "episode_return": "charts/episodic_return",
-    "episode_length": "charts/episodic_length",
-    "success": "charts/success_rate",
-}
+DEFAULTS = TaskFlags()
+SEED_STEP = 10_000  # between the env seeds of groups and processes
+# Flags that are the env's keywords too: of every env; of those with a Game Boy; what only training is to see.
+ENV_FLAGS = ("stack_k", "action_codec", "max_steps", "step_cost", "alpha", "goal_bonus")
+GAME_FLAGS = ("frames_per_step", "release_after_frames", "tau", "k_consecutive")
+EPISODE_FLAGS = ("start_waits", "sticky_actions", "blocked_actions", "chain", "curriculum")
+INCENTIVE_FLAGS = ("archive_slots", "archive_share", "visit_bonus", "visit_key", "quest", "reward_scale")
+STAGE_FLAGS = ("stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
 
 
-def parse_flags(flags: type[Flags], prog: str, description: str | None, argv: Sequence[str] | None = None) -> Flags:
-    """The command line as a dataclass; a mistake is one line on stderr and exit code 2."""
-    message = io.StringIO()
+def _run_folder(args: Any, exp_name: str, world: World) -> Path:
+    """--run-dir, else the folder of --resume, else a new one under runs/ with CleanRL's name; not made here."""
+    if args.run_dir:
+        return Path(args.run_dir)
+    if args.resume:
+        return Path(args.resume).resolve().parent
+    return world.tell(ROOT / "runs" / f"{args.env}__{exp_name}__{args.seed}__{int(time.time())}")
+
+
+@dataclass
+class Run:
+    """What `open_run` made: the run's folder and envs, and the checkpoint that it goes on from."""
+
+    run_dir: Path
+    envs: list[Any]
+    eval_env: Any  # None but in the first process
+    resumed: dict[str, Any] | None
+
+
+def open_run(args: Any, exp_name: str, world: World, free: Collection[str], groups: int = 1, **options: Any) -> Run:
+    """Opens the checkpoint of --resume (made with the same flags but `free`), the task and `groups` training envs of
+    --num-envs together, with `options` as more of their keywords; bad input leaves no folder behind.
+
+    Raises: GBxCuLEError of the kind that the input deserves.
+    """
+    if args.num_envs % groups:
+        raise ConfigError(f"--num-envs {args.num_envs} is not a multiple of --env-groups {groups}")
+    run_dir = _run_folder(args, exp_name, world)
+    # Read once, for all: no process may go on from another checkpoint, also where only the first one has the file.
+    resumed = world.tell(load_checkpoint(args.resume, args, free) if args.resume and world.rank == 0 else None)
+    if resumed and (others := len(resumed["processes"])) != world.size:
+        raise StateError(f"checkpoint {args.resume} is of {others} processes, not {world.size}: start as many")
+    fresh = world.rank == 0 and not run_dir.exists()
     try:
-        with contextlib.redirect_stderr(message):
-            return tyro.cli(flags, prog=prog, description=description, args=argv)
-    except SystemExit as end:
-        if end.code:
-            # tyro draws a box around its message, with a title in its first line and rules between its parts.
-            lines = [line.strip("\u2502 ") for line in message.getvalue().splitlines()[1:]]
-            text = " ".join(line for line in lines if line.strip("\u2500\u2570\u256f-"))
-            for appendix in (" Argument helptext:", " For full helptext"):
-                text = text.split(appendix)[0]
-            print(f"{prog}: {text} (see --help)", file=sys.stderr)
+        files = task_files(args, run_dir, world)
+        seeds = [args.seed + SEED_STEP * (world.rank * groups + group) for group in range(groups)]
+        envs = [make_env(args, args.num_envs // groups, args.device, files, seed, **options) for seed in seeds]
+        eval_env = None
+        if world.rank == 0:
+            eval_env = make_env(args, args.eval_envs, args.eval_device, files, args.seed, incentives=False)
+        for name, value in envs[0].config.items():
+            if resumed and (saved := resumed["env_config"].get(name)) != value:
+                raise StateError(f"checkpoint {args.resume} has another {name} ({saved}, not {value}): give the same")
+        if world.rank == 0:
+            run_dir.mkdir(parents=True, exist_ok=True)
+    except (GBxCuLEError, torch.OutOfMemoryError):
+        if fresh:
+            shutil.rmtree(run_dir, ignore_errors=True)
         raise
+    return Run(run_dir, envs, eval_env, resumed)
 
 
-class RunLog:
-    """TensorBoard, metrics.jsonl and a progress line in `run_dir`, and its manifest."""
+def task_files(args: Any, run_dir: Path, world: World) -> dict[str, Any]:
+    """The env's rom, start_state and goal_dir, or rom and stages: as given, else made in the run's folder by the first
+    process. Empty for the toy env, whose task is its own.
 
-    def __init__(self, run_dir: Path, args: Any) -> None:
-        self.run_dir, self.config = run_dir, asdict(args)
-        facts = {"git_sha": git_sha(), "device": args.device, "device_name": device_name(args.device)}
-        write_json(run_dir / "manifest.json", {**facts, "versions": versions(), "config": self.config})
-        self.writer = SummaryWriter(str(run_dir))
-        self.lines = (run_dir / "metrics.jsonl").open("a")
-        self.last: dict[str, float] = {}
-        self.shown_at = 0.0
+    Raises: ConfigError and what `make_stage` and `make_stages` raise.
+    """
+    if args.env == "toy":
+        return {}
+    env_creator(args.env)
+    stages = getattr(args, "stages", None)
+    if stages and (args.goal_dir or args.start_state):
+        raise ConfigError("--stages has starts and goals of its own: leave --start-state and --goal-dir out")
+    if args.rom and not (args.goal_dir or stages):
+        raise ConfigError("--rom needs --goal-dir: make a goal for it with `puffer goal make`")
+    rom = str(args.rom or ROOT / "roms/homeward.gb")
+    if args.goal_dir:
+        return {"rom": rom, "start_state": args.start_state, "goal_dir": args.goal_dir}
+    made: dict[str, Any] | None = None
+    if world.rank == 0:
+        config = {name: getattr(args, name) for name in STAGE_FLAGS} | {"device": args.eval_device}
+        if stages and is_stage_list(stages) and '"recipe"' in Path(stages).read_text():
+            recipe_rom, path = make_stages(stages, run_dir / "stages", **config)
+            made = {"rom": str(recipe_rom), "stages": str(path)}
+        elif stages:
+            made = {"rom": rom, "stages": stages}
+        else:
+            files = make_stage(args.stage, run_dir / "stage", **config)
+            start = args.start_state or str(files.start_state)
+            made = {"rom": str(files.rom), "start_state": start, "goal_dir": str(files.goal_dir)}
+    return world.tell(made) or {}
 
-    def record(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Writes one record; a loss that is NaN or infinite ends the run with failure.json and exit code 1."""
-        self.last |= metrics
-        for name, value in metrics.items():
-            self.writer.add_scalar(name, value, step)
-        strict = {name: value if math.isfinite(value) else str(value) for name, value in metrics.items()}
-        self.lines.write(json.dumps({"global_step": step, **strict}) + "\n")
-        self.lines.flush()
-        broken = [name for name, value in metrics.items() if name.startswith("losses/") and not math.isfinite(value)]
-        if broken:
-            self.close()
-            trace_id, path = uuid.uuid4().hex, self.run_dir / "failure.json"
-            report = {"trace_id": trace_id, "global_step": step, "not_finite": broken, "metrics": strict}
-            write_json(path, {**report, "config": self.config, "versions": versions()})
-            print(f"{', '.join(broken)} not finite at step {step}: see {path} ({trace_id})", file=sys.stderr)
-            sys.exit(1)
 
-    def progress(self, step: int, total: int, seconds: float, last: bool = False) -> None:
-        """One line on stderr: redrawn in place in a terminal, a new one every 10 seconds elsewhere."""
-        live, now = sys.stderr.isatty(), time.monotonic()
-        if not last and now - self.shown_at < (0.2 if live else 10):
-            return
-        self.shown_at = now
-        bar = f"[{'#' * (20 * step // total):20.20}] " if live else ""
-        text = f"{bar}{step:,} of {total:,} steps, {int(seconds) // 60}:{int(seconds) % 60:02d}"
-        for label, tag, form in (
-            ("SPS", "charts/SPS", ",.0f"),
-            ("return", "charts/episodic_return", ".2f"),
-            ("success", "charts/success_rate", ".2f"),
-            ("evaluated", "eval/success_rate", ".2f"),
-        ):
-            if tag in self.last:
-                text += f", {label} {self.last[tag]:{form}}"
-        end = "" if live and not last else "\n"
-        print(f"\r\x1b[K{text}" if live else text, end=end, file=sys.stderr, flush=True)
+def make_env(
+    args: Any, num_envs: int, device: str, files: dict[str, Any], seed: int, *, incentives: bool = True, **options: Any
+) -> Any:
+    """The env that the flags and the task's `files` describe, with torch tensors; `options` are more of its keywords.
+    Without `incentives`, for evaluation: only the task's rewards; stages drawn equally or, if chained, from the first.
 
-    def close(self) -> None:
-        self.writer.close()
-        self.lines.close()
+    Raises: ConfigError for a flag that the toy env does not have, and what the env raises for bad input.
+    """
+    names = (*ENV_FLAGS, *GAME_FLAGS, *EPISODE_FLAGS, *(INCENTIVE_FLAGS if incentives else ()))
+    if args.env == "toy":
+        for name in (*EPISODE_FLAGS, *INCENTIVE_FLAGS, "stages"):
+            if getattr(args, name, getattr(DEFAULTS, name)) != getattr(DEFAULTS, name):
+                raise ConfigError(f"--{name.replace('_', '-')} is not for --env toy: leave it out")
+        names = ENV_FLAGS
+    keywords = {name: getattr(args, name) for name in names if hasattr(args, name)} | files | options
+    if args.env != "toy":
+        keywords["io"] = "torch"
+        if not incentives:
+            keywords["curriculum"] = "first" if keywords.get("chain") else "uniform"
+    return env_creator(args.env)(num_envs=num_envs, device=device, seed=seed, **keywords)
+
+
+def env_state(env: Any) -> dict[str, Any]:
+    """An env's state for a checkpoint. On a GPU the thousands of machines would make it gigabytes: they are left out,
+    and a resumed run begins with new episodes."""
+    if env.device.type == "cpu" or not hasattr(env, "emulator"):
+        return env.state_dict()
+    return env.state_dict(machines=False)
 
 
 class Stopwatch:
@@ -116,10 +153,10 @@ class Stopwatch:
         self.last = self._now() if on else 0.0
 
     def mark(self, name: str) -> None:
-        """Everything since the mark before was `name`."""
+        """Everything since the mark before was `name`; the same name again adds up."""
         if self.on:
             now = self._now()
-            self.seconds[name] = now - self.last
+            self.seconds[name] = self.seconds.get(name, 0.0) + now - self.last
             self.last = now
 
     def _now(self) -> float:
@@ -128,102 +165,29 @@ class Stopwatch:
         return time.perf_counter()
 
 
-@torch.no_grad()
-def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, float]:
-    """Plays `episodes` in an env with num_envs=1: success rate, mean return, median steps of the successful ones."""
-    obs, _ = env.reset(seed=seed)
-    lengths, returns, length, total = [], [], 0, 0.0
-    while len(returns) < episodes:
-        obs, rewards, terminals, truncations, _ = env.step(policy(obs))
-        length, total = length + 1, total + float(rewards[0])
-        if terminals[0] or truncations[0]:
-            lengths += [length] if terminals[0] else []
-            returns.append(total)
-            length, total = 0, 0.0
-    result = {"success_rate": len(lengths) / episodes, "return": statistics.fmean(returns)}
-    return result | ({"median_steps": float(statistics.median(lengths))} if lengths else {})
+def report(run_dir: Path, step: int, result: Mapping[str, float], random_rate: float, seconds: float) -> None:
+    """A run's result in words, on stdout; `result` as of `evaluation.assess`."""
+    median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
+    rate, mean = result["eval/success_rate"], result["eval/return"]
+    print(f"success rate   {rate:.2f}   (median {median} steps, mean return {mean:.2f})")
+    print(f"random policy  {random_rate:.2f}")
+    print(f"trained        {step:,} steps in {seconds:.0f} s")
+    print(f"checkpoint     {run_dir / 'checkpoint.pt'}")
+    print(f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {run_dir}")
 
 
-@torch.no_grad()
-def random_success_rate(env: Any, episodes: int, seed: int) -> float:
-    """How often uniformly random actions succeed: each env's first episode, in as many rounds as `episodes` needs."""
-    generator = torch.Generator(env.device).manual_seed(seed)
-    results: list[bool] = []
-    while len(results) < episodes:
-        env.reset(seed=seed + len(results))
-        first = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
-        won = torch.zeros_like(first)
-        for _ in range(env.max_steps):
-            shape = {"size": (env.num_envs,), "generator": generator, "device": env.device}
-            _, _, terminals, truncations, _ = env.step(torch.randint(env.single_action_space.n, **shape))
-            won |= first & terminals
-            first &= ~(terminals | truncations)
-        results += won.tolist()
-    return sum(results[:episodes]) / episodes
-
-
-def save_checkpoint(path: Path, state: Mapping[str, Any], args: Any) -> None:
-    """Writes `state`, the flags and the versions; a reader sees the old checkpoint or the new one, never a part."""
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        torch.save({**state, "args": asdict(args), "versions": versions()}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-
-
-def load_checkpoint(path: str, args: Any, free: Collection[str]) -> dict[str, Any]:
-    """Reads a checkpoint made with the same flags as `args`, except for those in `free`.
-
-    Raises: StateError for a damaged file, or naming the flag that differs.
-    """
+def exit_code(prog: str, train: Callable[[], None]) -> int:
+    """Runs one training: bad input is one line on stderr and 2, a full disk 1, Ctrl-C 130."""
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        saved = state["args"]
-    except Exception as error:  # torch.load has no common type for what a damaged file raises
-        raise StateError(f"checkpoint {path} cannot be read ({str(error).splitlines()[0]}): give another") from None
-    for name, value in asdict(args).items():
-        if name not in free and saved.get(name) != value:
-            flag = "--" + name.replace("_", "-")
-            raise StateError(f"checkpoint {path} was made with {flag} {saved.get(name)}, not {value}: give the same")
-    return state
-
-
-def rng_state(device: torch.device) -> dict[str, Any]:
-    """The state of torch's generators, for a checkpoint."""
-    cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-    return {"cpu": torch.get_rng_state(), "cuda": cuda}
-
-
-def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:
-    """Puts torch's generators where `rng_state` found them."""
-    torch.set_rng_state(state["cpu"])
-    if device.type == "cuda" and state["cuda"] is not None:
-        torch.cuda.set_rng_state(state["cuda"], device)
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Indented JSON."""
-    path.write_text(json.dumps(content, indent=1) + "\n")
-
-
-def versions() -> dict[str, str]:
-    """Python and the packages that decide a result."""
-    own = {"python": platform.python_version(), "gbxcule-puffer": __version__}
-    return own | {name: metadata.version(name) for name in PACKAGES}
-
-
-def git_sha() -> str | None:
-    """The commit of the source tree, None outside of a repository."""
-    command = ["git", "rev-parse", "HEAD"]
-    try:
-        return subprocess.check_output(command, cwd=Path(__file__).parent, text=True, stderr=subprocess.DEVNULL).strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
-
-
-def device_name(device: str) -> str:
-    """The GPU's name, or the kind and number of CPU cores."""
-    if device.startswith("cuda"):
-        return torch.cuda.get_device_name(device)
-    return f"{platform.machine()}, {os.cpu_count()} cores"
+        train()
+    except torch.OutOfMemoryError as error:
+        reason = str(error).splitlines()[0].split(". ")[0]
+        print(f"{prog}: GPU memory is too small ({reason}): give fewer --num-envs", file=sys.stderr)
+        return 2
+    except GBxCuLEError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return 1 if isinstance(error, StorageError) else 2
+    except KeyboardInterrupt:
+        print(f"\n{prog}: stopped; go on from the last checkpoint with --resume", file=sys.stderr)
+        return 130
+    return 0

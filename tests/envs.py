@@ -11,6 +11,8 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.actions import get_codec
+from gbxcule_puffer.cartridge import load_cartridge
+from gbxcule_puffer.stage_list import make_stages
 from gbxcule_puffer.stages import make_stage
 
 STAGE = Path(__file__).parents[1] / "roms/homeward/stage1.json"
@@ -56,3 +58,21 @@ def assert_same(first: list[list[np.ndarray]], second: list[list[np.ndarray]]) -
     for parts, others in zip(first, second, strict=True):
         for part, other in zip(parts, others, strict=True):
             np.testing.assert_array_equal(part, other)
+
+
+def make_test_stages(folder: Path, device: str = "cpu") -> dict[str, Any]:
+    """HOMEWARD's stages as env arguments; the list is made for whatever ROM is in the repository now."""
+    source = STAGE.parent / "stages.json"
+    spec = json.loads(source.read_text())
+    spec["rom_sha256"] = load_cartridge(STAGE.parent.parent / "homeward.gb").sha256
+    for row in spec["stages"]:
+        row["recipe"] = str(STAGE.parent / row["recipe"])
+    (folder / "recipes.json").write_text(json.dumps(spec))
+    rom, stages = make_stages(folder / "recipes.json", folder / "made", device=device)
+    return {"rom": str(rom), "stages": str(stages)}
+
+
+def solution(stage: int) -> list[int]:
+    """Actions that solve HOMEWARD's stage 1, 2 or 3 from its start, goal steps included."""
+    spec = json.loads((STAGE.parent / f"stage{stage}.json").read_text())
+    return CODEC.parse(spec["solve_actions"] + ["NOOP"] * 4)

@@ -130,7 +130,8 @@ def test_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         (["stage", "--stage", str(STAGE), "--out", "x", "--no-such-flag"], "--no-such-flag"),
         (["stage", "--stage", str(STAGE), "--out", "x", "--stack-k", "two"], "--stack-k"),
         (["goal", "make", "--rom", str(ROM), "--actions", "nowhere.txt", "--out", "x"], "nowhere.txt"),
-        (["goal", "make", "--rom", str(ROM), "--actions", str(STAGE), "--out", "x"], "action 0"),
+        (["goal", "make", "--rom", str(ROM), "--actions", str(STAGE), "--out", "x"], "is no trace"),
+        (["goal", "make", "--rom", str(ROM), "--actions", str(ROOT / "LICENSE"), "--out", "x"], "action 0"),
     ],
 )
 def test_puffer_arguments(

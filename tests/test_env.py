@@ -11,7 +11,7 @@ from pufferlib.pufferlib import PufferEnv
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.goals import GoalTemplate
 from gbxcule_puffer.snapshot import Snapshot
 from tests.envs import CODEC, NUM_ACTIONS, Task, assert_same, host, make_test_task, play, random_actions
@@ -177,6 +177,27 @@ def test_without_a_goal_only_max_steps_ends(task: Task) -> None:
     assert "dist_p50" not in infos[0]
 
 
+@pytest.mark.parametrize("io", ["numpy", "torch"])
+def test_chosen_envs_begin_anew(task: Task, io: str) -> None:
+    """They begin as after an autoreset, the others play on, and what they left counts for no statistics."""
+    env = GBxCuLEEnv(**task.kwargs, num_envs=3, io=io, max_steps=6, log_interval=6)
+    convert = torch.from_numpy if io == "torch" else np.asarray
+    first = host(env.reset()[0])
+    for row in random_actions(3, 3):
+        before = host(env.step(convert(row))[0])
+    after = host(env.reset_envs(convert(np.array([True, False, True]))))
+    np.testing.assert_array_equal(after[[0, 2]], first[[0, 2]])
+    np.testing.assert_array_equal(after[1], before[1])
+    assert not host(env.final_mask).any()
+    for _ in range(3):
+        *_, truncations, infos = env.step(convert(np.zeros(3, np.int64)))
+    assert host(truncations).tolist() == [False, True, False]
+    assert infos[0]["episodes"] == 1
+    for wrong in (np.ones(2, bool), np.ones(3, int)):
+        with pytest.raises(ConfigError, match=r"give \(3,\) of bool"):
+            env.reset_envs(convert(wrong))
+
+
 # -- randomness, statistics, state --
 
 
@@ -188,7 +209,7 @@ def test_start_waits_and_seeds(task: Task) -> None:
         env.reset(seed=seed)
         slots = []
         for _ in range(6):
-            slots.append(env._slots.tolist())
+            slots.append(env._episodes.curriculum.starts.slots.tolist())
             env.step(np.zeros(num_envs, int))
         return slots
 
@@ -206,7 +227,7 @@ def test_sticky_actions_repeat(task: Task) -> None:
     repeats, previous = 0, None
     for row in actions:
         env.step(row)
-        executed = env._index.numpy().copy()
+        executed = env.taken_actions.copy()
         if previous is None:
             np.testing.assert_array_equal(executed, row)
         else:
@@ -262,3 +283,7 @@ def test_saved_state_continues_exactly(task: Task, io: str) -> None:
     assert (env.emulator.state_hash() == other.emulator.state_hash()).all()
     with pytest.raises(StateError, match="num_envs"):
         GBxCuLEEnv(task.kwargs["rom"], **{**options, "num_envs": 2}).load_state_dict(env.state_dict())
+    with pytest.raises(StateError, match="has frames_per_step 24, not 20"):
+        GBxCuLEEnv(task.kwargs["rom"], **options, frames_per_step=20).load_state_dict(env.state_dict())
+    with pytest.raises(StateError, match="no saved env state"):
+        env.load_state_dict({"tensors": {}})

@@ -72,7 +72,7 @@ def test_check_of_the_picture_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["no meta", "no frames", "cut frames", "bad json", "field missing", "format", "shade"]
+    "damage", ["no meta", "no frames", "cut frames", "bad json", "field missing", "format", "shade", "tau"]
 )
 def test_damaged_goals_are_refused(tmp_path: Path, damage: str) -> None:
     goal = template()
@@ -90,6 +90,8 @@ def test_damaged_goals_are_refused(tmp_path: Path, damage: str) -> None:
         meta.write_text(json.dumps({name: value for name, value in goal.meta.items() if name != "tau"}))
     elif damage == "format":
         meta.write_text(json.dumps({**goal.meta, "format": 99}))
+    elif damage == "tau":
+        meta.write_text(json.dumps({**goal.meta, "tau": "small"}))
     else:
         np.save(frames, goal.frames + np.uint8(4))
     with pytest.raises(GoalError) as error:

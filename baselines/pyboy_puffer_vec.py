@@ -1,0 +1,293 @@
+"""PyBoy on all cores behind the environment's API: pyboy_puffer_single in the workers of pufferlib.vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pufferlib
+import pufferlib.vector
+import torch
+
+from baselines.pyboy_puffer_single import PyBoyPufferSingle
+from baselines.pyboy_workers import PyBoyWorker, Split, Workers
+from gbxcule_puffer.episode_stats import QUANTILES, EpisodeStats
+from gbxcule_puffer.errors import ConfigError, StateError
+
+STEP_BUFFERS = ("observations", "rewards", "terminals", "truncations")
+Answer = tuple[Any, Any, Any, Any, list[dict[str, float]]]
+
+
+class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessIssue]
+    """`num_envs` PyBoys as one PufferEnv, by default on all cores; the same numbers as `gbxcule`, element by element.
+
+    backend: 'serial' (this process), 'mp_sync' (processes; every `step` waits for all of them) or 'mp_async'
+    (processes that answer in batches: `recv` gives the next batch while the others still play; use `async_reset`,
+    `recv` and `send`, and the env ids that `recv` returns).
+    num_workers: processes, by default as many as there are cores; batch_size: envs of one `recv` of 'mp_async', half of
+    them by default. worker_options: more keyword arguments of `worker_class`. io="torch": CPU tensors that share the
+    memory which the workers write to.
+
+    Args: the others as of GBxCuLEEnv; device must be 'cpu', num_threads has no effect. Infos are those of episodes,
+    without those of a curriculum.
+    Raises: what GBxCuLEEnv raises.
+    """
+
+    worker_class: type[PyBoyWorker] = PyBoyWorker
+
+    def __init__(
+        self,
+        rom: Any,
+        num_envs: int = 1,
+        device: str = "cpu",
+        *,
+        backend: str = "mp_sync",
+        num_workers: int | None = None,
+        batch_size: int | None = None,
+        io: str = "numpy",
+        log_interval: int = 64,
+        info_mode: str = "stats",
+        seed: int | None = 0,
+        first_env: int = 0,
+        buf: Mapping[str, np.ndarray] | None = None,
+        worker_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        if io not in ("numpy", "torch"):
+            raise ConfigError(f"io {io!r} is unknown: give one of numpy, torch")
+        if io == "torch" and buf is not None:
+            raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
+        # Checks options and actions, knows the spaces, and is never started.
+        self.spec = spec = PyBoyPufferSingle(
+            rom,
+            num_envs,
+            device,
+            log_interval=log_interval,
+            info_mode=info_mode,
+            seed=seed,
+            first_env=first_env,
+            **options,
+        )
+        spec.io = io
+        self.split = Split.make(backend, num_envs, num_workers, batch_size)
+        if self.split.num_workers > 1 and (options.get("curriculum") == "progress" or options.get("visit_bonus")):
+            raise ConfigError("curriculum='progress' and visit_bonus learn from all envs together: give num_workers=1")
+        for name in ("quest", "archive_slots"):
+            if options.get(name):
+                raise ConfigError(f"{name} {options[name]}: PyBoy cannot do that in every step; leave it out")
+        if buf is not None and self.split.batch_size != num_envs:
+            raise ConfigError("backend 'mp_async' answers for some envs at a time and cannot fill a given buf")
+        self.device, self.io, self.config = spec.device, io, spec.config
+        self.cartridge, self.codec, self.schedule = spec.cartridge, spec.codec, spec.schedule
+        self.task, self.goal, self.action_mask = spec.task, spec.goal, spec.action_mask
+        self.obs, self.stack_k, self.max_steps = spec.obs, spec.stack_k, spec.max_steps
+        self.tau, self.k_consecutive = spec.tau, spec.k_consecutive
+        self.log_interval, self.info_mode, self.seed, self.first_env = log_interval, info_mode, spec.seed, first_env
+        self.single_observation_space = spec.single_observation_space
+        self.single_action_space = spec.single_action_space
+        self.num_agents, self.agents_per_batch = num_envs, self.split.batch_size
+        self.infos: list[dict[str, float]] = []
+
+        self._options = {**options, **(worker_options or {}), "info_mode": "none"}
+        self._given = buf
+        self._workers: Workers | None = None
+        size = self.split.batch_size
+        self._stats = [EpisodeStats(size, self.codec.num_actions, self.device) for _ in range(num_envs // size)]
+        self._age = torch.zeros(num_envs, dtype=torch.int32)
+        self._no_locks = torch.zeros(size, dtype=torch.int32)  # PyBoy does not tell
+        self._steps = [0] * len(self._stats)
+        # As GBxCuLEEnv: the env that PufferLib makes only to read its spaces must cost nothing.
+        super().__init__(self._start() if io == "torch" else buf)
+
+    @property
+    def num_envs(self) -> int:
+        return self.num_agents
+
+    @property
+    def final_observation(self) -> Any:
+        """As of GBxCuLEEnv, of all envs; with 'mp_async' take the rows of the env ids that `recv` returned."""
+        return self._shared("final_observation")
+
+    @property
+    def final_mask(self) -> Any:
+        """As of GBxCuLEEnv, of all envs; with 'mp_async' take the rows of the env ids that `recv` returned."""
+        return self._shared("final_mask")
+
+    @property
+    def stage(self) -> Any:
+        """As of GBxCuLEEnv, of all envs."""
+        return self._shared("stage")
+
+    def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
+        """Starts an episode in every env; the same seed gives the same episodes. 'mp_async': of the first batch."""
+        self.async_reset(seed)
+        observations, *_ = self.recv()
+        return observations, self.infos
+
+    def step(self, actions: Any) -> Answer:
+        """One action in every env, as GBxCuLEEnv.step; with 'mp_async' `send`, then `recv` of the next batch.
+
+        Raises: ActionError.
+        """
+        self.send(actions)
+        return (*self.recv()[:4], self.infos)
+
+    def async_reset(self, seed: int | None = None) -> None:
+        """Has every worker start an episode in every env; `recv` gives the first observations."""
+        if seed is not None:
+            self.seed = seed
+        self._run().wait(every=True)
+        self._run().vec.async_reset(self.seed)
+        for stats in self._stats:
+            for tensor in stats.tensors().values():
+                tensor.zero_()
+        self._age.zero_()
+        self._steps = [-1] * len(self._stats)  # the first answer of each batch is the reset's
+
+    def send(self, actions: Any) -> None:
+        """Gives the envs of the last `recv` their actions and returns at once (but for 'serial').
+
+        Raises: ActionError; ConfigError before a reset.
+        """
+        if self._workers is None or self._workers.vec.flag != pufferlib.vector.SEND:
+            raise ConfigError("actions before reset, or twice without recv: call reset first")
+        tensor = self.spec.check_actions(actions, self.split.batch_size)
+        self._workers.vec.send(tensor.numpy().astype(np.int32))
+
+    def recv(self) -> tuple[Any, Any, Any, Any, list[dict[str, float]], np.ndarray, Any]:
+        """(observations, rewards, terminals, truncations, infos, env ids, masks) of the next batch that is ready."""
+        workers = self._run()
+        workers.wait()
+        ids = workers.vec.recv()[5]
+        rows = slice(int(ids[0]), int(ids[-1]) + 1)
+        if self._given is not None:
+            for name, array in workers.buffers().items():
+                if name in STEP_BUFFERS:
+                    np.copyto(self._given[name], array)
+        self.infos = self._count(rows)
+        whole = self.split.batch_size == self.num_envs
+        parts = [getattr(self, name) if whole else getattr(self, name)[rows] for name in (*STEP_BUFFERS, "masks")]
+        return *parts[:4], self.infos, ids, parts[4]
+
+    def read_infos(self) -> dict[str, float]:
+        """The infos since they were last read, whatever log_interval says; with 'mp_async' of the first batch."""
+        return self._read_infos(0)
+
+    def wait(self) -> None:
+        """Until every worker has finished what it was sent."""
+        self._run().wait(every=True)
+
+    def call(self, method: str, *arguments: Any) -> list[Any]:
+        """What a method of PyBoyPufferSingle returns in each worker, e.g. call("registers") -> the first env's of each;
+        an argument is a sequence with one value for each worker."""
+        return self._run().call(method, *arguments)
+
+    def worker_pids(self) -> list[int]:
+        """Process ids of the workers; none for 'serial' and before the start."""
+        return [] if self._workers is None else self._workers.pids()
+
+    def state_dict(self, machines: bool = True) -> dict[str, Any]:
+        """All that the next steps depend on; without `machines`, as GBxCuLEEnv.state_dict.
+
+        Raises: StateError with 'mp_async', whose envs are at different steps.
+        """
+        self._check_sync("saved")
+        if self._workers is None:
+            raise StateError("an env that has not started has no state: call reset first")
+        tensors = {"age": self._age.clone()} | {k: v.clone() for k, v in self._stats[0].tensors().items()}
+        return {
+            "workers": self.call("state_dict", [machines] * self.split.num_workers),
+            "tensors": tensors,
+            "steps": self._steps[0],
+            "seed": self.seed,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues exactly where `state_dict` was taken.
+
+        Raises: StateError when it was taken with another number of envs or workers, or another configuration.
+        """
+        self._check_sync("loaded")
+        if len(state["workers"]) != self.split.num_workers or len(state["tensors"]["age"]) != self.num_envs:
+            raise StateError(
+                f"saved env state has {len(state['workers'])} workers and {len(state['tensors']['age'])} envs: use the "
+                "num_workers and num_envs it was saved with"
+            )
+        self.reset()
+        self.call("load_state_dict", state["workers"])
+        if state["workers"][0]["machines"] is None:
+            return
+        for name, tensor in ({"age": self._age} | self._stats[0].tensors()).items():
+            tensor.copy_(state["tensors"][name])
+        self._steps, self.seed = [state["steps"]], state["seed"]
+
+    def close(self) -> None:
+        """Ends the workers."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None
+
+    # ----------------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> dict[str, Any]:
+        """Starts the workers; PufferLib's buffers, as tensors for io='torch'."""
+        shape = self.single_observation_space.shape
+        shared = {
+            "final_observation": (np.uint8, shape),
+            "final_mask": (np.bool_, ()),
+            "taken_actions": (np.int64, ()),
+            "distance": (np.float32, ()),
+            "stage": (np.int64, ()),
+        }
+        data = self.cartridge.data
+        self._workers = Workers(self.worker_class, data, self.split, self.seed, self.first_env, self._options, shared)
+        buffers = self._workers.buffers()
+        buffers["masks"][:] = True
+        self._facts = {name: torch.from_numpy(array) for name, array in self._workers.shared.items()}
+        self._numbers = {name: torch.from_numpy(buffers[name]) for name in STEP_BUFFERS[1:]}
+        if self.io == "torch":
+            return {name: torch.from_numpy(array) for name, array in buffers.items()}
+        return buffers
+
+    def _run(self) -> Workers:
+        if self._workers is None:
+            if self.io == "torch":
+                raise ConfigError("reset after close: make another env")
+            buffers = self._start()
+            if self._given is None:
+                for name, array in buffers.items():
+                    setattr(self, name, array)
+        assert self._workers is not None
+        return self._workers
+
+    def _shared(self, name: str) -> Any:
+        self._run()
+        return self._facts[name] if self.io == "torch" else self._facts[name].numpy()
+
+    def _count(self, rows: slice) -> list[dict[str, float]]:
+        """Adds a batch's answer to its statistics; its infos where they are due."""
+        batch = rows.start // self.split.batch_size
+        stats, age = self._stats[batch], self._age[rows]
+        self._steps[batch] += 1
+        if self._steps[batch] == 0 or self.info_mode == "none":
+            return []
+        age.add_(1)
+        numbers = [self._numbers[name][rows] for name in STEP_BUFFERS[1:]]
+        stats.count(self._facts["taken_actions"][rows], numbers[0], age, *numbers[1:], self._no_locks)
+        age.mul_(~self._facts["final_mask"][rows])
+        return [] if self._steps[batch] % self.log_interval else [self._read_infos(batch)]
+
+    def _read_infos(self, batch: int) -> dict[str, float]:
+        size = self.split.batch_size
+        distances = self._facts["distance"][batch * size : (batch + 1) * size]
+        info, shares, _ = self._stats[batch].read(distances, torch.zeros((), dtype=torch.bool))
+        if self.goal is None:
+            info = {name: value for name, value in info.items() if name not in QUANTILES}
+        if self.info_mode == "full":
+            info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
+        return info
+
+    def _check_sync(self, done: str) -> None:
+        if len(self._stats) > 1:
+            raise StateError("backend 'mp_async' has envs at different steps, which cannot be " + done)

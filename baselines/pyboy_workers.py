@@ -1,0 +1,292 @@
+"""PyBoy environments in the worker processes of pufferlib.vector, with requests to them and without orphans."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import multiprocessing.util
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.sharedctypes import RawArray
+from typing import Any
+
+import numpy as np
+import psutil
+import pufferlib.vector
+
+from baselines.pyboy_puffer_single import PyBoyPufferSingle
+from gbxcule_puffer.emulator import usable_cores
+from gbxcule_puffer.errors import ConfigError, DeviceError
+
+BACKENDS = ("serial", "mp_sync", "mp_async")
+POLL_SECONDS = 50e-6
+ALIVE_SECONDS = 1.0  # how often the processes are looked at while waiting for them
+
+
+@dataclass(frozen=True)
+class Split:
+    """How `num_envs` are shared out: `num_workers` equal parts, `workers_per_batch` of which answer together."""
+
+    backend: str
+    num_envs: int
+    num_workers: int
+    workers_per_batch: int
+
+    @property
+    def envs_per_worker(self) -> int:
+        return self.num_envs // self.num_workers
+
+    @property
+    def batch_size(self) -> int:
+        """Envs of one `recv`."""
+        return self.envs_per_worker * self.workers_per_batch
+
+    @classmethod
+    def make(cls, backend: str, num_envs: int, num_workers: int | None, batch_size: int | None) -> Split:
+        """None: one worker ('serial') or as many as there are cores; all envs a batch, half of them for 'mp_async'.
+
+        Raises: ConfigError where the numbers do not divide each other.
+        """
+        if backend not in BACKENDS:
+            raise ConfigError(f"backend {backend!r} is unknown: give one of {', '.join(BACKENDS)}")
+        if num_workers is None:
+            num_workers = 1 if backend == "serial" else largest_divisor(num_envs, usable_cores())
+        if num_workers < 1 or num_envs % num_workers:
+            raise ConfigError(f"num_workers {num_workers} must divide num_envs {num_envs}")
+        per_worker = num_envs // num_workers
+        if batch_size is None:
+            share = max(1, num_workers // 2) if backend == "mp_async" else num_workers
+            return cls(backend, num_envs, num_workers, largest_divisor(num_workers, share))
+        if backend != "mp_async" and batch_size != num_envs:
+            raise ConfigError(f"batch_size {batch_size}: {backend} answers for all {num_envs} envs; use 'mp_async'")
+        if batch_size < 1 or num_envs % batch_size or batch_size % per_worker:
+            raise ConfigError(
+                f"batch_size {batch_size} must divide num_envs {num_envs} and be a multiple of the {per_worker} envs "
+                "of a worker"
+            )
+        return cls(backend, num_envs, num_workers, batch_size // per_worker)
+
+
+def largest_divisor(number: int, limit: int) -> int:
+    """The largest divisor of `number` that is at most `limit`."""
+    return next(divisor for divisor in range(min(number, limit), 0, -1) if number % divisor == 0)
+
+
+class SharedArray:
+    """An array of zeros that this process shares with the workers it starts, by fork or by spawn."""
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self._raw = RawArray("b", math.prod(shape) * self.dtype.itemsize)
+
+    def numpy(self) -> np.ndarray:
+        return np.frombuffer(self._raw, self.dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What a worker is given beside its env's options."""
+
+    index: int
+    first_env: int
+    """Of all envs, the first of this worker."""
+    seed: int | None
+    shared: Mapping[str, SharedArray]
+    """Name of an attribute -> where its value goes, [env of all workers, ...]."""
+    requests: Connection | None
+    """None where the worker runs in the caller's process."""
+
+
+class PyBoyWorker(PyBoyPufferSingle):
+    """A worker's share of the envs. What pufferlib.vector has no buffers for goes to the arrays of its slot."""
+
+    def __init__(
+        self, rom: Any, num_envs: int, *, slot: Slot, seed: int | None = None, buf: Any = None, **options: Any
+    ) -> None:
+        del seed  # PufferLib counts one seed up over the workers; here all take the same and know which envs are theirs
+        self._slot = slot
+        rows = slice(slot.index * num_envs, (slot.index + 1) * num_envs)
+        self._shared = {name: array.numpy()[rows] for name, array in slot.shared.items()}
+        super().__init__(rom, num_envs, seed=slot.seed, first_env=slot.first_env, buf=buf, **options)
+        if buf is not None and slot.requests is not None:
+            _end_with_parent()
+
+    def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
+        """As GBxCuLEEnv.reset; PufferLib has added the worker's index to the seed."""
+        result = super().reset(None if seed is None else seed - self._slot.index)
+        self._share()
+        return result
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
+        """As GBxCuLEEnv.step."""
+        result = super().step(actions)
+        self._share()
+        return result
+
+    def notify(self) -> None:
+        """Answers one request of the parent: (method, arguments) -> (True, result) or (False, exception)."""
+        requests = self._slot.requests
+        assert requests is not None, "the parent calls the methods of its own process directly"
+        method, arguments = pickle.loads(requests.recv_bytes())
+        try:
+            answer = True, getattr(self, method)(*arguments)
+        except Exception as error:
+            answer = False, error
+        requests.send_bytes(pickle.dumps(answer))
+
+    def _share(self) -> None:
+        for name, array in self._shared.items():
+            np.copyto(array, getattr(self, name))
+
+
+def _end_with_parent() -> None:
+    """Leaves Ctrl-C to the parent, and starts a thread that ends this process when the parent is gone, however that
+    ended: PufferLib's workers would wait forever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+
+def end_children(but: set[Any]) -> None:
+    """Ends the child processes of this one that are not in `but`."""
+    _end(set(multiprocessing.active_children()) - but)
+
+
+def _end(processes: Iterable[Any]) -> None:
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(5)
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+
+class Workers:
+    """`worker_class` envs in a pufferlib.vector backend, started at once.
+
+    Args: options: the workers' keyword arguments; shared: name -> dtype and shape of one env's part, each the name of
+    an attribute of the workers that is shared after every reset and step.
+    Raises: DeviceError where PufferLib cannot count this machine's cores.
+    """
+
+    def __init__(
+        self,
+        worker_class: type[PyBoyWorker],
+        rom: Any,
+        split: Split,
+        seed: int | None,
+        first_env: int,
+        options: Mapping[str, Any],
+        shared: Mapping[str, tuple[Any, Sequence[int]]],
+    ) -> None:
+        self.split, self._closed = split, False
+        count, each = split.num_workers, split.envs_per_worker
+        own_processes = split.backend != "serial"
+        arrays = {name: SharedArray((split.num_envs, *shape), dtype) for name, (dtype, shape) in shared.items()}
+        self.shared = {name: array.numpy() for name, array in arrays.items()}
+        pipes: list[Any] = [multiprocessing.Pipe() if own_processes else (None, None) for _ in range(count)]
+        self._pipes = [pipe[0] for pipe in pipes]
+        self._processes: list[Any] = []
+        self.vec: Any
+        keywords = []
+        for index in range(count):
+            slot = Slot(index, first_env + index * each, seed, arrays, pipes[index][1])
+            keywords.append({**options, "rom": rom, "num_envs": each, "slot": slot})
+        creators, arguments = [worker_class] * count, [[]] * count
+        if not own_processes:
+            self.vec = pufferlib.vector.make(creators, arguments, keywords, pufferlib.vector.Serial, count)
+            return
+        if psutil.cpu_count(logical=False) is None:
+            raise DeviceError("the machine does not tell its number of cores, which PufferLib needs: use 'serial'")
+        others = set(multiprocessing.active_children())
+        # Ctrl-C reaches all processes of a terminal: it waits until the workers, who inherit that, can ignore it.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            try:
+                self.vec = pufferlib.vector.make(
+                    creators, arguments, keywords, pufferlib.vector.Multiprocessing, count,
+                    num_workers=count, batch_size=split.workers_per_batch, overwork=True,
+                )  # fmt: skip
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        except BaseException:
+            end_children(others)
+            raise
+        self._processes = self.vec.processes
+        # Python waits at its end for all child processes: these end before, also where nobody has called `close`.
+        self._end = multiprocessing.util.Finalize(self, _end, (self._processes,), exitpriority=0)
+
+    def pids(self) -> list[int]:
+        """Process ids; none for 'serial'."""
+        return [process.pid for process in self._processes]
+
+    def buffers(self) -> dict[str, np.ndarray]:
+        """PufferLib's buffers of all envs by their names; the workers write into them."""
+        names = ("observations", "rewards", "terminals", "truncations", "masks")
+        if not self._processes:
+            return {name: getattr(self.vec, name) for name in (*names, "actions")}
+        arrays = {**self.vec.buf, "actions": self.vec.actions}
+        return {name: arrays[name].reshape(-1, *arrays[name].shape[2:]) for name in (*names, "actions")}
+
+    def wait(self, every: bool = False) -> None:
+        """Until the workers of the next batch, or every one, have nothing to do; sleeps, where PufferLib would spin.
+
+        Raises: RuntimeError where a worker has died.
+        """
+        if not self._processes:
+            return
+        waiting = list(range(self.split.num_workers))
+        if not every:
+            waiting = self.vec.waiting_workers[: self.split.workers_per_batch]
+        checked = time.monotonic()
+        while (self.vec.buf["semaphores"][waiting] < pufferlib.vector.MAIN).any():
+            time.sleep(POLL_SECONDS)
+            if time.monotonic() - checked > ALIVE_SECONDS:
+                self._check_alive()
+                checked = time.monotonic()
+
+    def call(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
+        """What a method returns in each worker; an argument is a sequence with one value for each.
+
+        Raises: what the method raises; RuntimeError where a worker has died.
+        """
+        rows = [tuple(values) for values in zip(*arguments, strict=True)] or [()] * self.split.num_workers
+        if not self._processes:
+            return [getattr(env, method)(*row) for env, row in zip(self.vec.envs, rows, strict=True)]
+        self.wait(every=True)
+        self.vec.notify()  # before the requests: a long one does not fit into a pipe that nobody reads
+        answers = []
+        for pipe, row in zip(self._pipes, rows, strict=True):
+            pipe.send_bytes(pickle.dumps((method, row)))
+        for pipe in self._pipes:
+            while not pipe.poll(ALIVE_SECONDS):
+                self._check_alive()
+            answers.append(pickle.loads(pipe.recv_bytes()))
+        for good, answer in answers:
+            if not good:
+                raise answer
+        return [answer for _, answer in answers]
+
+    def close(self) -> None:
+        """Ends all workers and waits for their end."""
+        if self._closed:
+            return
+        self._closed = True
+        self.vec.close()
+        if self._processes:
+            self._end()
+
+    def _check_alive(self) -> None:
+        for index, process in enumerate(self._processes):
+            if not process.is_alive():
+                code = process.exitcode
+                self.close()
+                raise RuntimeError(f"PyBoy worker {index} has died (exit code {code}); its messages are above")

@@ -1,0 +1,210 @@
+"""Measure how much of the env's speed training keeps: env steps per second of the env alone and of streaming A2C on it.
+
+    python benchmarks/training_sps.py --device cuda:0 --num-envs 8192 16384 --out training_sps.json
+    torchrun --nproc_per_node=2 benchmarks/training_sps.py --device cuda --num-envs 8192 --out training_sps_2.json
+
+For each number of envs one record of the env alone, with random actions drawn beforehand, and one for each variant of
+the trainer: groups, torch.compile, CUDA graph. All in one process, with the rounds of a2c_streaming.py; `ratio` is a
+variant's rate over that of the env alone, and `ms_infer`, `ms_env`, `ms_learn` are the parts of a step when nothing
+overlaps. Under torchrun the rates are of all processes together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.provenance import cpu_name, git_sha, versions, write_json
+from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collect, td_losses
+from gbxcule_puffer.distributed import World
+from gbxcule_puffer.graphs import Replayed
+from gbxcule_puffer.training import Stopwatch, make_env, task_files
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {"overlap": False},
+    "overlap": {},
+    "overlap+compile": {"compile": True},
+    "overlap+compile+graph": {"compile": True, "cuda_graph": True},
+    "groups": {"env_groups": 2},
+    "groups+compile": {"env_groups": 2, "compile": True},
+    "groups+compile+graph": {"env_groups": 2, "compile": True, "cuda_graph": True},
+    "groups+compile+bf16": {"env_groups": 2, "compile": True, "bf16": True},
+}
+
+
+def wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def rates(
+    work: Callable[[], None], steps: int, plan: argparse.Namespace, device: torch.device, world: World
+) -> list[float]:
+    """Env steps per second of all processes, one for each repeat; `work` is `steps` env steps of this one."""
+    found = []
+    for repeat in range(plan.repeat + 1):  # the first one warms up
+        world.gather(None)  # begin together
+        wait(device)
+        begin = time.perf_counter()
+        for _ in range(plan.rounds):
+            work()
+        wait(device)
+        slowest = max(world.gather(time.perf_counter() - begin) or [1.0])
+        if repeat:
+            found.append(plan.rounds * steps * world.size / slowest)
+    return found
+
+
+def env_alone(num_envs: int, groups: int, plan: Any, files: dict[str, Any], world: World) -> list[float]:
+    """The same envs, on a stream each, with actions that are there already."""
+    envs = [
+        make_env(plan.args, num_envs // groups, plan.args.device, files, seed, info_mode="none")
+        for seed in range(groups)
+    ]
+    device = envs[0].device
+    members = [Group(env, 0, overlap=groups > 1) for env in envs]
+    for env in envs:
+        env.reset()
+    shape = (plan.args.update_every, num_envs // groups)
+    actions = torch.randint(envs[0].single_action_space.n, shape, device=device)
+
+    def work() -> None:
+        for row in actions:
+            for member in members:
+                member.begin_step(row)
+        for member in members:
+            if member.stream is not None:
+                torch.cuda.current_stream(device).wait_stream(member.stream)
+
+    return rates(work, num_envs * plan.args.update_every, plan, device, world)
+
+
+def training(
+    num_envs: int, flags: dict[str, Any], plan: argparse.Namespace, files: dict[str, Any], world: World
+) -> Any:
+    """(rates, milliseconds of the parts of a step) of the trainer's rounds with optimizer steps."""
+    args = Args(**{**vars(plan.args), **flags})
+    never = 2**62
+    options = {"info_mode": "full", "log_interval": never}
+    size = num_envs // args.env_groups
+    envs = [make_env(args, size, args.device, files, seed, **options) for seed in range(args.env_groups)]
+    env, device = envs[0], envs[0].device
+    torch.manual_seed(1)
+    model = PixelActorCriticCNN(env.single_observation_space.shape, env.single_action_space.n, bf16=args.bf16).to(
+        device
+    )
+    world.share_weights(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    groups = [Group(env, model.state_size, args.overlap) for env in envs]
+    for group in groups:
+        group.env.reset()
+    sums, coef = torch.zeros(5, device=device), torch.full((), args.entropy_coef, device=device)
+    forward, losses = (torch.compile(model), torch.compile(td_losses)) if args.compile else (model, td_losses)
+    work = partial(collect, groups, forward, losses, args, coef, sums)
+    off = Stopwatch(device, False)
+    recorded = Replayed(partial(work, off)) if args.cuda_graph else partial(work, off)
+
+    def update(gather: Callable[[], None]) -> None:
+        gather()
+        world.average_gradients(model)
+        nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+
+    for _ in range(5):  # compiles and records
+        update(recorded)
+    found = rates(partial(update, recorded), num_envs * args.update_every, plan, device, world)
+    clock = Stopwatch(device, True)
+    update(partial(work, clock))
+    clock.mark("time/learn")
+    parts = {name.replace("time/", "ms_"): 1000 * part / args.update_every for name, part in clock.seconds.items()}
+    return found, parts
+
+
+def record(
+    num_envs: int, variant: str, found: list[float], plan: argparse.Namespace, extra: dict[str, Any]
+) -> dict[str, Any]:
+    """One record in the layout of the others (contracts.md, "Benchmark artifact")."""
+    device = plan.args.device
+    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name()
+    sps = statistics.median(found)
+    args, peak = plan.args, torch.cuda.max_memory_allocated(device) if device.startswith("cuda") else None
+    return {
+        "backend": args.env, "device_name": name, "num_envs": num_envs, "stage": "training", "variant": variant,
+        "rom": Path(plan.files.get("rom", args.env)).stem, "action_codec": args.action_codec,
+        "frames_per_step": args.frames_per_step, "stack_k": args.stack_k, "update_every": args.update_every,
+        "warmup_rounds": plan.rounds, "measured_rounds": plan.rounds, "repeats": len(found),
+        "sps": round(sps, 1), "sps_min": round(min(found), 1), "sps_max": round(max(found), 1),
+        "frames_per_second": round(sps * args.frames_per_step, 1), **extra, "peak_device_bytes": peak,
+        "versions": versions(), "git_sha": git_sha(),
+    }  # fmt: skip
+
+
+def parse_args() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", help="cpu, cuda:0, or cuda under torchrun")
+    parser.add_argument("--env", default="gbxcule", help="gbxcule, pyboy_puffer_vec or toy")
+    parser.add_argument("--num-envs", nargs="+", type=int, default=[64], help="envs of each process")
+    parser.add_argument(
+        "--variants", nargs="+", choices=tuple(VARIANTS), default=list(VARIANTS), help="what to measure"
+    )
+    parser.add_argument("--update-every", type=int, default=4, help="env steps of a round")
+    parser.add_argument("--rounds", type=int, default=10, help="rounds of a repeat")
+    parser.add_argument("--repeat", type=int, default=3, help="repeats, of which the median counts")
+    parser.add_argument("--run-dir", type=Path, default=Path("runs/training_sps"), help="folder for the task's files")
+    parser.add_argument("--out", type=Path, help="JSON file to write the records to, after each measurement")
+    plan = parser.parse_args()
+    if min(*plan.num_envs, plan.update_every, plan.rounds, plan.repeat) < 1 or any(n % 2 for n in plan.num_envs):
+        parser.error("--num-envs takes even numbers, --update-every, --rounds and --repeat numbers from 1")
+    if plan.device.startswith("cuda") and not torch.cuda.is_available():
+        parser.error(f"--device {plan.device}: no NVIDIA GPU here; give --device cpu")
+    if not plan.device.startswith("cuda"):
+        plan.variants = [name for name in plan.variants if "graph" not in name]
+    return plan
+
+
+def main() -> None:
+    plan = parse_args()
+    world = World.from_environment()
+    device = f"cuda:{world.local_rank}" if plan.device == "cuda" else plan.device
+    world.join(device)
+    torch.set_float32_matmul_precision("high")
+    plan.args = Args(env=plan.env, device=device, update_every=plan.update_every)
+    plan.files = files = task_files(plan.args, plan.run_dir, world)
+    records: list[dict[str, Any]] = []
+
+    def keep(num_envs: int, variant: str, found: list[float], **extra: Any) -> float:
+        row = record(num_envs, variant, found, plan, {"processes": world.size, **extra})
+        records.append(row)
+        if world.rank == 0:  # the others' records are of the same rates
+            parts = "  ".join(f"{name} {value:.2f}" for name, value in extra.items())
+            print(f"{num_envs:>7} envs  {variant:24} {row['sps']:>12,.0f} steps/s  {parts}", flush=True)
+            if plan.out:
+                write_json(plan.out, records)
+        return row["sps"]
+
+    # A CUDA graph cannot be recorded on the default stream.
+    with torch.cuda.stream(torch.cuda.Stream(device)) if device.startswith("cuda") else nullcontext():
+        for num_envs in plan.num_envs:
+            alone = keep(num_envs, "env alone", env_alone(num_envs, 1, plan, files, world))
+            keep(num_envs, "env alone, 2 groups", env_alone(num_envs, 2, plan, files, world))
+            for variant in plan.variants:
+                found, parts = training(num_envs, VARIANTS[variant], plan, files, world)
+                keep(num_envs, variant, found, ratio=statistics.median(found) / alone, **parts)
+    world.leave()
+
+
+if __name__ == "__main__":
+    main()

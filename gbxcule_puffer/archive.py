@@ -1,0 +1,126 @@
+"""Go-Explore's archive: states that showed a cell for the first time become starts of later episodes."""
+
+# Kernels: Warp's integers are types of their own.
+# pyright: reportOperatorIssue=false, reportArgumentType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import warp as wp
+
+from gbxcule_puffer.exploration import VisitCounter
+from gbxcule_puffer.launch import Launcher
+from gbxcule_puffer.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom
+from gbxcule_puffer.starts import Starts, pick
+
+
+@wp.kernel(enable_backward=False)
+def kernel_claim(
+    key: wp.array(dtype=wp.int64), wanted: wp.array(dtype=wp.bool), size: int, winner: wp.array(dtype=wp.int32)
+):
+    """Of the envs that want a slot the one with the lowest number gets it; a cell's slot is its key modulo size."""
+    env = wp.tid()
+    if wanted[env]:
+        wp.atomic_min(winner, int(wp.uint64(key[env]) % wp.uint64(size)), env)
+
+
+@wp.kernel(enable_backward=False)
+def kernel_admit(
+    key: wp.array(dtype=wp.int64),
+    wanted: wp.array(dtype=wp.bool),
+    given: int,
+    winner: wp.array(dtype=wp.int32),
+    stage: wp.array(dtype=wp.int64),
+    distance: wp.array(dtype=wp.float32),
+    keys: wp.array(dtype=wp.int64),
+    filled: wp.array(dtype=wp.bool),
+    slot_stage: wp.array(dtype=wp.int64),
+    slot_distance: wp.array(dtype=wp.float32),
+    slot_counts: wp.array2d(dtype=wp.int64),
+    admitted: wp.array(dtype=wp.bool),
+    slots: wp.array(dtype=wp.int32),
+):
+    """Write down what the winners leave in their slots; the occupants before them are forgotten."""
+    env = wp.tid()
+    slot = int(wp.uint64(key[env]) % wp.uint64(winner.shape[0]))
+    won = wanted[env] and winner[slot] == env
+    admitted[env] = won
+    slots[env] = given + slot
+    if won:
+        keys[slot] = key[env]
+        filled[slot] = True
+        slot_stage[given + slot] = stage[env]
+        slot_distance[given + slot] = distance[env]
+        for row in range(slot_counts.shape[0]):
+            slot_counts[row, given + slot] = wp.int64(0)
+
+
+@wp.kernel(enable_backward=False)
+def kernel_weigh(
+    filled: wp.array(dtype=wp.bool), visits: wp.array(dtype=wp.int64), cumulative: wp.array(dtype=wp.int64)
+):
+    """Running sum of 1 / sqrt(visits) in units of 2**-16 over the filled slots; one thread, since there are few."""
+    total = wp.int64(0)
+    for slot in range(cumulative.shape[0]):
+        if filled[slot]:
+            total += wp.int64(wp.float64(65536.0) / wp.sqrt(wp.float64(wp.max(visits[slot], wp.int64(1)))))
+        cumulative[slot] = total
+
+
+class Archive:
+    """`size` spare slots of a pool, each for the cells whose key falls on it; a newcomer replaces the occupant.
+
+    A `share` of the episodes begins there, at cells that were visited rarely rather than often. Allocates only here.
+    """
+
+    def __init__(
+        self, pool: Any, starts: Starts, visits: VisitCounter, size: int, share: float, random: CounterRandom
+    ) -> None:
+        n, device = len(random.lane), visits.key.device
+        self.pool, self.starts, self.visits, self.random = pool, starts, visits, random
+        self.size, self.threshold = size, int(share * RANGE)
+        self.keys, self.occupant_visits, self.cumulative = (
+            torch.zeros(size, dtype=torch.int64, device=device) for _ in range(3)
+        )
+        self.filled = torch.zeros(size, dtype=torch.bool, device=device)
+        self._winner = torch.zeros(size, dtype=torch.int32, device=device)
+        self._wanted, self._admitted, self._coin = (torch.zeros(n, dtype=torch.bool, device=device) for _ in range(3))
+        self._some = torch.zeros(1, dtype=torch.bool, device=device)
+        self._slots = torch.zeros(n, dtype=torch.int32, device=device)
+        self._launch = Launcher(device)
+
+    def offer(self, ended: torch.Tensor, stage: torch.Tensor, distance: torch.Tensor) -> None:
+        """Saves the envs that are in a cell for the first time and play on: `ended` bool, the `stage` they are at and
+        their `distance` to its goal, all (num_envs,)."""
+        starts, launch, n = self.starts, self._launch, len(ended)
+        torch.gt(self.visits.first, ended, out=self._wanted)
+        self._winner.fill_(n)
+        launch(kernel_claim, n, self.visits.key, self._wanted, self.size, self._winner)
+        launch(
+            kernel_admit, n, self.visits.key, self._wanted, starts.given, self._winner, stage, distance,
+            self.keys, self.filled, starts.stage, starts.distance, starts.counts, self._admitted, self._slots,
+        )  # fmt: skip
+        self.pool.save(self._admitted, self._slots)
+
+    def draw(self, seed: int, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """Replaces a share of the `slots` drawn for the next episodes by slots of the archive, if it holds any."""
+        torch.lt(self.random.draw(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
+        self.visits.look_up(self.keys, self.occupant_visits)
+        self._launch(kernel_weigh, 1, self.filled, self.occupant_visits, self.cumulative)
+        torch.gt(self.cumulative[-1:], 0, out=self._some)
+        self._coin.logical_and_(self._some)
+        drawn = pick(self.random.draw(seed, ARCHIVE_SLOT, episode), self.cumulative, self._slots)
+        drawn.clamp_(max=self.size - 1).add_(self.starts.given)  # an empty archive draws past the end, unused
+        return torch.where(self._coin, drawn, slots, out=slots)
+
+    def read(self) -> dict[str, float]:
+        """Filled slots, and the share of the envs whose episode began in one."""
+        share = self.starts.from_start.logical_not().float().mean()
+        filled, share = torch.stack([self.filled.sum().float(), share]).tolist()
+        return {"archive/filled": filled, "archive/share": share}
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a saved state has to hold: for the snapshots some 40 KiB a slot."""
+        return {"archive_keys": self.keys, "archive_filled": self.filled, **self.pool.spare_tensors()}

@@ -1,0 +1,88 @@
+"""How the CUDA kernels are launched: lanes of a warp that hold an env, threads of a block. Never changes a result.
+
+Few lanes leave a warp less to wait for where the GPU has warps to spare, since diverged lanes wait for each other. What
+is best was measured on an H200; `puffer bench --autotune` measures it on another GPU and keeps it beside the compiled
+kernels.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gbxcule_puffer.codegen import cache
+from gbxcule_puffer.errors import ConfigError
+
+WARP_SIZE = 32
+LANES = (8, 16, 32)
+BLOCK_DIMS = (32, 64, 128, 256)
+
+
+@dataclass(frozen=True)
+class LaunchShape:
+    """Lanes of each warp in use, threads of a block."""
+
+    lanes: int
+    block_dim: int
+
+
+Table = Mapping[int, LaunchShape]
+"""num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
+MEASURED: Table = {8_192: LaunchShape(8, 128), 32_768: LaunchShape(16, 128), 65_536: LaunchShape(32, 128)}
+
+
+def table_path() -> Path:
+    """The file of what was measured on this machine."""
+    return cache.directory() / "launch_shapes.json"
+
+
+def load_tables() -> dict[str, Table]:
+    """Device name -> what was measured there.
+
+    Raises: ConfigError where the file is damaged.
+    """
+    path = table_path()
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text())
+        tables = {
+            name: {int(num_envs): _checked(LaunchShape(*shape)) for num_envs, shape in table.items()}
+            for name, table in content.items()
+        }
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{path} is damaged ({error}): delete it, or measure again with bench --autotune") from None
+    return {name: table for name, table in tables.items() if table}
+
+
+def save_table(device_name: str, table: Table) -> Path:
+    """Keep what was measured on a device; the file is complete or as it was."""
+    tables = {**load_tables(), device_name: table}
+    path = table_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
+        shapes = {
+            name: {size: (s.lanes, s.block_dim) for size, s in sorted(one.items())} for name, one in tables.items()
+        }
+        json.dump(shapes, file, indent=1)
+    os.replace(file.name, path)
+    return path
+
+
+def best(num_envs: int, device_name: str) -> LaunchShape:
+    """The shape for a number of envs on a device.
+
+    Raises: ConfigError where the file of what was measured is damaged.
+    """
+    table = load_tables().get(device_name, MEASURED)
+    return table[min((size for size in table if size >= num_envs), default=max(table))]
+
+
+def _checked(shape: LaunchShape) -> LaunchShape:
+    if shape.lanes not in LANES or shape.block_dim not in BLOCK_DIMS:
+        raise ValueError(f"{shape} is none of lanes {LANES}, block_dim {BLOCK_DIMS}")
+    return shape

@@ -1,0 +1,100 @@
+"""Several processes that learn together, as torchrun starts them: one GPU (NCCL) or CPU share (gloo) each.
+
+Each process has its own environments and a copy of the model; gradients are averaged. Without torchrun there is one
+process and nothing here costs anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from gbxcule_puffer.errors import ConfigError
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class World:
+    """This process among all: `rank` 0..size-1, `local_rank` on its own machine."""
+
+    rank: int = 0
+    local_rank: int = 0
+    size: int = 1
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> World:
+        """What torchrun says, or one process without it.
+
+        Raises: ConfigError where its variables are not numbers or contradict each other.
+        """
+        names = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
+        given = {name: environment[name] for name in names if name in environment}
+        if "WORLD_SIZE" not in given:
+            return cls()
+        if len(given) < len(names) or not all(text.isdigit() for text in given.values()):
+            raise ConfigError(f"{' '.join(names)} are {given or 'not set'}: start the processes with torchrun")
+        rank, local_rank, size = (int(given[name]) for name in names)
+        if rank >= size:
+            raise ConfigError(f"RANK {rank} is not below WORLD_SIZE {size}: start the processes with torchrun")
+        return cls(rank, local_rank, size)
+
+    def join(self, device: str) -> None:
+        """Meets the other processes."""
+        if self.size == 1 or dist.is_initialized():
+            return
+        if device.startswith("cuda"):
+            torch.cuda.set_device(device)
+            dist.init_process_group("nccl", device_id=torch.device(device))
+        else:
+            dist.init_process_group("gloo")
+
+    def leave(self) -> None:
+        """Ends what `join` began."""
+        if self.size > 1 and dist.is_initialized():
+            dist.destroy_process_group()
+
+    def tell(self, value: Value) -> Value:
+        """The first process's `value`, in every process (any small picklable object)."""
+        if self.size == 1:
+            return value
+        box = [value]
+        dist.broadcast_object_list(box, src=0)
+        return box[0]
+
+    def gather(self, value: Value) -> list[Value]:
+        """Every process's `value` in the order of ranks; an empty list in all processes but the first."""
+        if self.size == 1:
+            return [value]
+        box: list[Any] | None = [None] * self.size if self.rank == 0 else None
+        dist.gather_object(value, box, dst=0)
+        return box or []
+
+    def average(self, tensor: torch.Tensor) -> None:
+        """Replaces a tensor by its mean over the processes, in place and without the host waiting for it."""
+        if self.size > 1:
+            dist.all_reduce(tensor)
+            tensor.div_(self.size)
+
+    def average_gradients(self, model: nn.Module) -> None:
+        """Replaces the gradients by their means over the processes: one message for all of them."""
+        if self.size == 1:
+            return
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        self.average(flat)
+        parts = flat.split([gradient.numel() for gradient in gradients])
+        for gradient, part in zip(gradients, parts, strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+    def share_weights(self, model: nn.Module) -> None:
+        """Gives every process the first one's weights and buffers."""
+        if self.size > 1:
+            for tensor in model.state_dict().values():
+                dist.broadcast(tensor, src=0)

@@ -1,0 +1,74 @@
+"""Playing whole episodes with a policy: success rate with its confidence interval, return, steps to the goal."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any, Protocol
+
+import torch
+
+
+class Policy(Protocol):
+    """(observations (n, ...), starts (n,) bool: where an episode begins with this observation) -> actions (n,) int64.
+
+    A policy is made for one env; without `starts` it looks at the env's final_mask.
+    """
+
+    def __call__(self, obs: torch.Tensor, starts: torch.Tensor | None = None, /) -> torch.Tensor: ...
+
+
+@torch.no_grad()
+def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, float]:
+    """Plays at least `episodes` whole episodes: success rate, mean return, median steps of the successful ones.
+
+    Each env plays the same number of episodes, the next multiple of num_envs in all: the first ones to end anywhere
+    would be the short ones, which are mostly the successes. With num_envs=1 they are played one after the other.
+    """
+    obs, _ = env.reset(seed=seed)
+    n = len(obs)
+    quota = -(-episodes // n)
+    starts = torch.ones(n, dtype=torch.bool, device=env.device)
+    played, length = (torch.zeros(n, dtype=torch.int64, device=env.device) for _ in range(2))
+    total = torch.zeros(n, dtype=torch.float64, device=env.device)
+    lengths: list[int] = []
+    returns: list[float] = []
+    while len(returns) < quota * n:
+        obs, rewards, terminals, truncations, _ = env.step(policy(obs, starts))
+        length += 1
+        total += rewards
+        starts = terminals | truncations
+        counted = starts & (played < quota)
+        played += starts
+        if counted.any():
+            lengths += length[counted & terminals].tolist()
+            returns += total[counted].tolist()
+        length *= ~starts
+        total *= ~starts
+    successes, count = len(lengths), len(returns)
+    low, high = wilson_interval(successes, count)
+    result = {"success_rate": successes / count, "success_low": low, "success_high": high, "episodes": float(count)}
+    result["return"] = statistics.fmean(returns)
+    return result | ({"median_steps": float(statistics.median(lengths))} if lengths else {})
+
+
+def assess(sampled: Policy, greedy: Policy, env: Any, episodes: int, seed: int) -> dict[str, float]:
+    """eval/...: `episodes` of the sampled policy, and the greedy one's success over an episode of each env."""
+    result = evaluate(sampled, env, episodes, seed)
+    result["greedy_success"] = evaluate(greedy, env, env.num_envs, seed)["success_rate"]
+    return {f"eval/{name}": value for name, value in result.items()}
+
+
+def random_policy(env: Any, seed: int) -> Policy:
+    """Uniformly random actions."""
+    generator = torch.Generator(env.device).manual_seed(seed)
+    size, num_actions = (env.num_envs,), int(env.single_action_space.n)
+    return lambda obs, starts=None: torch.randint(num_actions, size, generator=generator, device=env.device)
+
+
+def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % confidence interval of a success rate (Wilson's score interval: right also near 0 and 1)."""
+    share, z2 = successes / trials, z * z
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = z / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials * trials))
+    return max(0.0, centre - half), min(1.0, centre + half)

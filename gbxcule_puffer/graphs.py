@@ -1,0 +1,29 @@
+"""CUDA graphs: what the host would launch kernel by kernel, recorded once and replayed in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+
+class Replayed:
+    """A function as a CUDA graph: its first calls run it as it is, then it is recorded and from there on replayed.
+
+    It must work on tensors that keep their place, and be called under a stream of one's own, not the default one.
+    """
+
+    def __init__(self, function: Callable[[], None], warm_up: int = 3) -> None:
+        self.function, self.calls_left = function, warm_up
+        self.graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        if self.graph is None and self.calls_left:
+            self.calls_left -= 1
+            self.function()
+            return
+        if self.graph is None:
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph, stream=torch.cuda.current_stream()):
+                self.function()
+        self.graph.replay()

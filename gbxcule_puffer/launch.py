@@ -1,0 +1,48 @@
+"""Warp launches beside torch: on torch's current CUDA stream, so that both stay in order and in one CUDA graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import warp as wp
+
+from gbxcule_puffer.device import start_warp
+
+CUDA_LANES = 32  # threads that share one env's picture on a CUDA device
+
+
+class Launcher:
+    """Launches kernels over tensors that stay where they are, and remembers each launch: packing the arguments takes
+    Python longer than a small kernel takes to run."""
+
+    def __init__(self, device: torch.device) -> None:
+        start_warp()
+        self.device = device
+        self.lanes = 1 if device.type == "cpu" else CUDA_LANES
+        self._commands: dict[tuple[Any, ...], Any] = {}
+
+    def __call__(self, kernel: Any, dim: int | tuple[int, ...], *inputs: Any) -> None:
+        """Runs `kernel` over `dim` threads; tensors among `inputs` are passed without a copy, and kept alive.
+
+        No host synchronisation and, but for the first launch with these inputs, no allocation.
+        """
+        key = (kernel.key, dim, *(_identity(value) for value in inputs))
+        command: Any = self._commands.get(key)
+        if command is None:
+            arguments = [wp.from_torch(value) if isinstance(value, torch.Tensor) else value for value in inputs]
+            command = wp.launch(kernel, dim, arguments, device=str(self.device), record_cmd=True)
+            self._commands[key] = command
+        if self.device.type == "cpu":
+            command.launch()
+        else:
+            command.launch(wp.stream_from_torch(torch.cuda.current_stream(self.device)))
+
+
+def words(array: torch.Tensor) -> torch.Tensor:
+    """Bytes (n, ...) as 32-bit words (n, bytes / 4), without a copy; the bytes of a row must be a multiple of 4."""
+    return array.view(array.shape[0], -1).view(torch.int32)
+
+
+def _identity(value: Any) -> Any:
+    return (value.data_ptr(), value.shape) if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,144 @@
+"""Learning curves: reward, success, done rate, distance, entropy and speed of runs against env steps, as one PNG."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gbxcule_puffer.errors import ConfigError, StorageError
+
+PANELS = {
+    "charts/episodic_return": "reward of an episode",
+    "charts/success_rate": "success rate",
+    "env/done_rate": "done rate (goals a step)",
+    "env/dist_p50": "distance to the goal, median",
+    "losses/entropy": "entropy of the policy (nats)",
+    "charts/SPS": "env steps a second",
+}
+# Flags in which the seeds of one experiment may differ.
+NOT_OF_THE_EXPERIMENT = ("seed", "run_dir", "resume", "keep_checkpoints", "checkpoint_every", "media_every", "device")
+MOST_NAMED = 4  # flags in a label
+GRID = 400  # points that the seeds of an experiment are compared at
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # told apart by everyone
+
+
+@dataclass
+class RunCurves:
+    """A run's flags, and steps and values of each of PANELS."""
+
+    path: Path
+    config: dict[str, Any]
+    curves: dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+def read_run(path: Path) -> RunCurves:
+    """Reads a run's folder.
+
+    Raises: ConfigError when it holds no records.
+    """
+    try:
+        lines = (path / "metrics.jsonl").read_text().splitlines()
+        records = [json.loads(line) for line in lines]
+        steps = [record["global_step"] for record in records]
+    except OSError as error:
+        raise ConfigError(f"run {path} has no readable metrics.jsonl ({error.strerror}): give a run's folder") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"run {path}: metrics.jsonl is damaged ({error}): give another run") from None
+    try:
+        config = json.loads((path / "manifest.json").read_text())["config"]
+    except (OSError, ValueError, KeyError):
+        config = {"run": path.name}
+    curves = {}
+    for tag in PANELS:
+        points = [(s, r[tag]) for s, r in zip(steps, records, strict=True) if isinstance(r.get(tag), int | float)]
+        if points:
+            own_steps, values = zip(*points, strict=True)
+            curves[tag] = np.array(own_steps, float), np.array(values, float)
+    if not curves:
+        raise ConfigError(f"run {path} has no record of {', '.join(PANELS)} yet: give a longer run")
+    return RunCurves(path, config, curves)
+
+
+def experiments(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
+    """Runs that differ in their seed only, together, under a label of the flags that tell them from the others."""
+    groups: dict[str, list[RunCurves]] = {}
+    for run in runs:
+        config = {name: value for name, value in run.config.items() if name not in NOT_OF_THE_EXPERIMENT}
+        groups.setdefault(json.dumps(config, sort_keys=True), []).append(run)
+    configs = [json.loads(key) for key in groups]
+    names = sorted({name for config in configs for name in config})
+    differing = [name for name in names if len({json.dumps(config.get(name)) for config in configs}) > 1]
+    labelled = {}
+    for config, members in zip(configs, groups.values(), strict=True):
+        what = ", ".join(f"{name} {_short(config.get(name))}" for name in differing)
+        if not what or len(differing) > MOST_NAMED:  # other trainers have other flags altogether
+            folder = members[0].path.resolve().name
+            what = folder if len(members) == 1 else folder.rstrip("0123456789_-") or folder  # without seed and time
+        labelled[what if len(members) == 1 else f"{what} ({len(members)} seeds: median and range)"] = members
+    return labelled
+
+
+def _short(value: Any) -> str:
+    return Path(value).stem if isinstance(value, str) and "/" in value else str(value)
+
+
+def smoothed(values: np.ndarray, width: int) -> np.ndarray:
+    """Centred means over `width` records; at the ends over as many as there are."""
+    width = min(width, len(values))
+    ones = np.ones(width)
+    return np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same")
+
+
+def spread(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, ...]:
+    """(steps, least, median, greatest) of several seeds; where one has ended, of those that go on."""
+    steps = np.linspace(min(s[0] for s, _ in curves), max(s[-1] for s, _ in curves), GRID)
+    rows = np.ma.masked_invalid([np.interp(steps, s, v, left=np.nan, right=np.nan) for s, v in curves])
+    return steps, rows.min(0), np.ma.median(rows, 0), rows.max(0)
+
+
+def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
+    """Draws the runs of `paths` into the PNG `out`; the seeds of an experiment as their median and range.
+
+    Raises: ConfigError for a folder without records, or without matplotlib; StorageError.
+    """
+    runs = [read_run(path) for path in paths]
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ConfigError("plot needs matplotlib: pip install matplotlib") from None
+    figure = Figure(figsize=(11, 6), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(2, 3)
+    top = max(steps[-1] for run in runs for steps, _ in run.curves.values())
+    unit, unit_name = (1e6, "million env steps") if top >= 2e6 else (1e3, "thousand env steps")
+    groups = experiments(runs)
+    for axis, (tag, title) in zip(axes.flat, PANELS.items(), strict=True):
+        for number, (label, members) in enumerate(groups.items()):
+            curves = [(s, smoothed(v, smooth)) for run in members if tag in run.curves for s, v in [run.curves[tag]]]
+            colour = COLOURS[number % len(COLOURS)]
+            if len(curves) > 1:
+                steps, least, middle, greatest = spread(curves)
+                axis.fill_between(steps / unit, least, greatest, color=colour, alpha=0.2, linewidth=0)
+                axis.plot(steps / unit, middle, color=colour, label=label)
+            elif curves:
+                axis.plot(curves[0][0] / unit, curves[0][1], color=colour, label=label)
+        axis.set_title(title, fontsize=10)
+        axis.set_xlabel(unit_name, fontsize=8)
+        axis.tick_params(labelsize=8)
+        axis.set_xlim(0, top / unit)
+        low, high = axis.get_ylim()
+        axis.set_ylim(min(0, low), high + 0.05 * abs(high))
+        axis.grid(alpha=0.2)
+        axis.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(3, len(labels)), fontsize=9, frameon=False)
+    try:
+        figure.savefig(out, dpi=110)
+    except OSError as error:
+        raise StorageError(f"{out} cannot be written ({error.strerror}): give another --out") from None

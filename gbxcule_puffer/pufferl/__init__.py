@@ -1,0 +1,1 @@
+"""PufferLib's own trainer, PuffeRL, on our environments: what it needs to find them, without a change to its files."""

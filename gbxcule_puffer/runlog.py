@@ -1,0 +1,159 @@
+"""A run's records: TensorBoard, metrics.jsonl, a progress line, the manifest, and failure.json where it breaks off."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from PIL import Image
+from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
+from torch.utils.tensorboard.writer import SummaryWriter
+
+from gbxcule_puffer.errors import StorageError
+from gbxcule_puffer.manifest import device_name, git_sha, versions, write_json
+
+# The env's infos under CleanRL's names; every other one is env/NAME.
+TAGS = {
+    "episode_return": "charts/episodic_return",
+    "episode_length": "charts/episodic_length",
+    "success": "charts/success_rate",
+}
+# Means over the episodes that ended; the others are sums or means over envs.
+OF_EPISODES = ("episode_return", "episode_length", "success")
+COUNTS = ("episodes", "locked")
+
+
+def merge_infos(infos: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The infos of env groups or processes of the same size as those of one env, under their tags.
+
+    A percentile is the mean of the groups' percentiles, all others are exact.
+    """
+    merged: dict[str, float] = {}
+    for name in {name: None for info in infos for name in info}:
+        having = [info for info in infos if name in info]
+        values = [info[name] for info in having]
+        weights = [info["episodes"] for info in having] if name in OF_EPISODES else [1.0] * len(having)
+        total = sum(value * weight for value, weight in zip(values, weights, strict=True))
+        merged[TAGS.get(name, f"env/{name}")] = total if name in COUNTS else total / sum(weights)
+    return merged
+
+
+class RunLog:
+    """TensorBoard, metrics.jsonl and a progress line in `run_dir`, and its manifest.
+
+    `resumed_at`: the checkpoint's step; records after it, of the run that was killed, are dropped, so that the files
+    are those of a run that was never interrupted.
+    """
+
+    def __init__(self, run_dir: Path, args: Any, *, processes: int = 1, resumed_at: int | None = None) -> None:
+        self.run_dir, self.config = run_dir, asdict(args)
+        self.last: dict[str, float] = {}
+        self.shown_at = 0.0
+        facts = {"git_sha": git_sha(), "device": args.device, "device_name": device_name(args.device)}
+        facts["processes"] = processes
+        path = run_dir / "metrics.jsonl"
+        try:
+            write_json(run_dir / "manifest.json", {**facts, "versions": versions(), "config": self.config})
+            if resumed_at is not None and path.exists():
+                _drop_records_after(path, resumed_at)
+            self.writer = SummaryWriter(str(run_dir), purge_step=None if resumed_at is None else resumed_at + 1)
+            self.lines = path.open("a")
+        except OSError as error:
+            raise self._cannot_write(error) from None
+
+    def record(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Writes one record; a loss that is NaN or infinite ends the run with failure.json and exit code 1.
+
+        Raises: StorageError when the disk is full.
+        """
+        self.last |= metrics
+        strict = {name: value if math.isfinite(value) else str(value) for name, value in metrics.items()}
+        try:
+            for name, value in metrics.items():
+                self.writer.add_scalar(name, value, step)
+            self.lines.write(json.dumps({"global_step": step, **strict}) + "\n")
+            self.lines.flush()
+        except OSError as error:
+            raise self._cannot_write(error) from None
+        broken = [name for name, value in metrics.items() if name.startswith("losses/") and not math.isfinite(value)]
+        if broken:
+            self.fail(step, broken)
+
+    def fail(self, step: int, broken: Sequence[str]) -> None:
+        """Writes failure.json, says in one line what is not finite, and exits with code 1."""
+        self.close()
+        trace_id, path = uuid.uuid4().hex, self.run_dir / "failure.json"
+        last = {name: value if math.isfinite(value) else str(value) for name, value in self.last.items()}
+        report = {"trace_id": trace_id, "global_step": step, "not_finite": list(broken), "metrics": last}
+        write_json(path, {**report, "config": self.config, "versions": versions()})
+        names = ", ".join(broken[:4]) + (f" and {len(broken) - 4} more" if len(broken) > 4 else "")
+        print(f"{names} not finite at step {step}: see {path} ({trace_id})", file=sys.stderr)
+        sys.exit(1)
+
+    def check_weights(self, step: int, model: torch.nn.Module) -> None:
+        """Ends the run as `record` does when a weight is not finite: call it before a checkpoint is overwritten."""
+        tensors = {name: tensor for name, tensor in model.state_dict().items() if tensor.is_floating_point()}
+        finite = torch.stack([tensor.isfinite().all() for tensor in tensors.values()]).tolist()
+        if not all(finite):
+            self.fail(step, [f"weights {name}" for name, good in zip(tensors, finite, strict=True) if not good])
+
+    def encoded_image(self, tag: str, step: int, encoded: bytes) -> None:
+        """A PNG or GIF file's bytes into TensorBoard, which plays GIFs; its own add_video would need moviepy."""
+        with Image.open(io.BytesIO(encoded)) as picture:
+            width, height = picture.size
+        image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=encoded)
+        summary = Summary(value=[Summary.Value(tag=tag, image=image)])
+        self.writer._get_file_writer().add_summary(summary, step)
+
+    def progress(self, step: int, total: int, seconds: float, last: bool = False) -> None:
+        """One line on stderr: redrawn in place in a terminal, a new one every 10 seconds elsewhere."""
+        live, now = sys.stderr.isatty(), time.monotonic()
+        if not last and now - self.shown_at < (0.2 if live else 10):
+            return
+        self.shown_at = now
+        bar = f"[{'#' * (20 * step // total):20.20}] " if live else ""
+        text = f"{bar}{step:,} of {total:,} steps, {int(seconds) // 60}:{int(seconds) % 60:02d}"
+        for label, tag, form in (
+            ("SPS", "charts/SPS", ",.0f"),
+            ("return", "charts/episodic_return", ".2f"),
+            ("success", "charts/success_rate", ".2f"),
+            ("evaluated", "eval/success_rate", ".2f"),
+        ):
+            if tag in self.last:
+                text += f", {label} {self.last[tag]:{form}}"
+        end = "" if live and not last else "\n"
+        print(f"\r\x1b[K{text}" if live else text, end=end, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        self.writer.close()
+        self.lines.close()
+
+    def _cannot_write(self, error: OSError) -> StorageError:
+        reason = error.strerror or error
+        return StorageError(
+            f"run folder {self.run_dir} cannot be written ({reason}): make room and go on with --resume"
+        )
+
+
+def _drop_records_after(path: Path, step: int) -> None:
+    """Keeps the whole records of `path` up to `step`."""
+    kept = []
+    for line in path.read_text().splitlines():
+        try:
+            if json.loads(line)["global_step"] > step:
+                break
+        except ValueError:  # cut off when the run was killed
+            break
+        kept.append(line + "\n")
+    part = path.with_suffix(".part")
+    part.write_text("".join(kept))
+    part.replace(path)

@@ -1,0 +1,49 @@
+"""Pictures of the screen for people: shades in PyBoy's colours, scaled by whole numbers, tiled, or as terminal text."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gbxcule_puffer.pyboy_state import LEVELS as PYBOY_LEVELS
+
+LEVELS = PYBOY_LEVELS.astype(np.uint8)  # a recording looks like PyBoy's window
+
+
+def to_rgb(shades: np.ndarray, scale: int = 1) -> np.ndarray:
+    """Shades (rows, columns) uint8 as RGB (scale * rows, scale * columns, 3) uint8, each pixel a square."""
+    grey = LEVELS[shades].repeat(scale, 0).repeat(scale, 1)
+    return np.stack([grey] * 3, axis=-1)
+
+
+def mosaic(shades: np.ndarray, columns: int | None = None, gap: int = 1) -> np.ndarray:
+    """Pictures (n, rows, columns) side by side in one (rows, columns) of shades, black gaps between them, row by row.
+
+    columns: pictures in a row; as many as make it nearly square if None. Empty places are black.
+    """
+    count, height, width = shades.shape
+    across = columns or int(np.ceil(count**0.5))
+    down = -(-count // across)
+    sheet = np.full((down * (height + gap) - gap, across * (width + gap) - gap), 3, np.uint8)
+    for index, picture in enumerate(shades):
+        top, left = (index // across) * (height + gap), (index % across) * (width + gap)
+        sheet[top : top + height, left : left + width] = picture
+    return sheet
+
+
+def half_blocks(shades: np.ndarray) -> str:
+    """Shades (rows, columns) as text for a terminal with colours: two pixels a character, rows must be even."""
+    lines = []
+    for upper, lower in zip(LEVELS[shades[::2]], LEVELS[shades[1::2]], strict=True):
+        line, last = [], None
+        for pair in zip(upper.tolist(), lower.tolist(), strict=True):
+            if pair != last:
+                line.append("\x1b[38;2;{0};{0};{0};48;2;{1};{1};{1}m".format(*pair))
+                last = pair
+            line.append("\u2580")
+        lines.append("".join(line) + "\x1b[0m")
+    return "\n".join(lines)
+
+
+def unpack(packed: np.ndarray) -> np.ndarray:
+    """Shades (..., 4 * columns) of packed pictures (..., columns): four pixels a byte, the leftmost in bits 7-6."""
+    return ((packed[..., None] >> np.array([6, 4, 2, 0], np.uint8)) & 3).reshape(*packed.shape[:-1], -1)

@@ -1,0 +1,221 @@
+"""A pixel-goal environment in plain torch with the API of GBxCuLEEnv(io="torch"): learners are tested on it in seconds.
+
+A walker (shade 3) begins each episode somewhere on a small board and has to reach the goal (shade 1) in its middle
+by UP, DOWN, LEFT and RIGHT; other buttons do nothing. Distance, reward, episodes, autoreset, final observations, infos
+and saved states are as in GBxCuLEEnv, and so is a step: on the device, no allocation, no host synchronisation but for
+the infos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+
+from gbxcule_puffer.actions import DEFAULT_CODEC, get_codec
+from gbxcule_puffer.episode_stats import EpisodeStats
+from gbxcule_puffer.errors import ActionError, ConfigError, StateError
+from gbxcule_puffer.observations import FrameStack
+from gbxcule_puffer.randomness import START, CounterRandom
+
+CELL = 4  # pixels
+MOVES = {"UP": (-1, 0), "DOWN": (1, 0), "LEFT": (0, -1), "RIGHT": (0, 1)}  # rows, columns
+
+
+class ToyEnv:
+    """`num_envs` boards of `side` x `side` cells; observations (num_envs, stack_k, CELL * side, CELL * side) uint8."""
+
+    io = "torch"
+    obs = "shades"
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        device: str = "cpu",
+        *,
+        side: int = 5,
+        stack_k: int = 1,
+        action_codec: str = DEFAULT_CODEC,
+        max_steps: int = 16,
+        step_cost: float = -0.01,
+        alpha: float = 10.0,
+        goal_bonus: float = 5.0,
+        log_interval: int = 64,
+        info_mode: str = "stats",
+        seed: int = 0,
+    ) -> None:
+        """reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done; distance is in [0, 1].
+
+        Raises: ConfigError.
+        """
+        sizes = {"num_envs": num_envs, "stack_k": stack_k, "max_steps": max_steps, "log_interval": log_interval}
+        for name, value, least in (*((name, value, 1) for name, value in sizes.items()), ("side", side, 2)):
+            if value < least:
+                raise ConfigError(f"{name} {value} must be at least {least}")
+        if info_mode not in ("full", "stats", "none"):
+            raise ConfigError(f"info_mode {info_mode!r} is unknown: give one of full, stats, none")
+        self.codec = get_codec(action_codec)
+        self.num_agents = self.num_envs = num_envs
+        self.device, self.side, self.stack_k = torch.device(device), side, stack_k
+        self.max_steps, self.log_interval, self.info_mode, self.seed = max_steps, log_interval, info_mode, seed
+        self.step_cost, self.alpha, self.goal_bonus = step_cost, alpha, goal_bonus
+        self.goal = side // 2 * side + side // 2  # cell
+        shape = (stack_k, CELL * side, CELL * side)
+        self.single_observation_space = gymnasium.spaces.Box(0, 3, shape, np.uint8)
+        self.single_action_space = gymnasium.spaces.Discrete(self.codec.num_actions)
+        self.infos: list[dict[str, float]] = []
+        self._steps: int | None = None
+        self._allocate(num_envs, shape)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What observations and checkpoints depend on."""
+        return {"action_codec": self.codec.name, "stack_k": self.stack_k, "obs": self.obs, "side": self.side}
+
+    def reset(self, seed: int | None = None) -> tuple[torch.Tensor, list[dict[str, float]]]:
+        """Starts an episode in every env; the same seed gives the same episodes."""
+        if seed is not None:
+            self.seed = seed
+        for tensor in (*self._state_tensors().values(), self.rewards, self.terminals, self.truncations):
+            tensor.zero_()
+        self._steps = 0
+        self.final_mask.fill_(True)
+        self._begin_episodes()
+        self.final_mask.zero_()
+        self.final_observation.copy_(self.observations)
+        self.infos = []
+        return self.observations, self.infos
+
+    def step(
+        self, actions: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[dict[str, float]]]:
+        """One action in every env; an episode that ends is replaced by a new one in the same step.
+
+        Raises: ActionError.
+        """
+        if self._steps is None:
+            raise ConfigError("step before reset: call reset first")
+        if actions.shape != (self.num_envs,) or actions.is_floating_point() or actions.dtype == torch.bool:
+            raise ActionError(f"actions are {actions.dtype} of shape {tuple(actions.shape)}: give ({self.num_envs},)")
+        if actions.device.type != self.device.type:
+            raise ActionError(f"actions are on {actions.device}, the env on {self.device}: move them there")
+        self._advance(actions)
+        self._steps += 1
+        due = self.info_mode != "none" and self._steps % self.log_interval == 0
+        self.infos = [self.read_infos()] if due else []
+        return self.observations, self.rewards, self.terminals, self.truncations, self.infos
+
+    def close(self) -> None:
+        """Makes `step` an error until the next `reset`."""
+        self._steps = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the next steps depend on."""
+        tensors = {name: tensor.clone() for name, tensor in self._state_tensors().items()}
+        return {"tensors": tensors, "steps": self._steps, "seed": self.seed}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues exactly where `state_dict` was taken.
+
+        Raises: StateError when it was taken with other options.
+        """
+        self.reset()
+        for name, tensor in self._state_tensors().items():
+            saved = state["tensors"].get(name)
+            if saved is None or saved.shape != tensor.shape:
+                raise StateError(f"saved env state does not fit in {name}: use the options it was saved with")
+            tensor.copy_(saved)
+        self._steps, self.seed = state["steps"], state["seed"]
+
+    # -- one step on the device --------------------------------------------------------------------------------------
+
+    def _advance(self, actions: torch.Tensor) -> None:
+        self._index.copy_(actions)
+        torch.lt(self._index, 0, out=self._flag)
+        self._bad_actions.logical_or_(self._flag)
+        torch.ge(self._index, self.codec.num_actions, out=self._flag)
+        self._bad_actions.logical_or_(self._flag)
+        self._index.clamp_(0, self.codec.num_actions - 1)
+        self._walker.mul_(self.codec.num_actions).add_(self._index)
+        torch.index_select(self._next_cell, 0, self._walker, out=self._cell)
+        self._walker.copy_(self._cell)
+        self._age.add_(1)
+        self._look()
+        self._stack.push()
+        torch.eq(self._distance, 0, out=self.terminals)
+        torch.sub(self._previous, self._distance, out=self.rewards)
+        self.rewards.mul_(self.alpha).add_(self.step_cost).add_(self.terminals, alpha=self.goal_bonus)
+        self._previous.copy_(self._distance)
+        torch.ge(self._age, self.max_steps, out=self.truncations)
+        torch.gt(self.truncations, self.terminals, out=self.truncations)  # and not terminal
+        torch.logical_or(self.terminals, self.truncations, out=self.final_mask)
+        self._stats.count(self._index, self.rewards, self._age, self.terminals, self.truncations, self._locked)
+        self.final_observation.copy_(self.observations)
+        self._begin_episodes()
+
+    def _begin_episodes(self) -> None:
+        """The walker on a cell other than the goal's in every env of final_mask, and its episode's first picture."""
+        cells = self.side * self.side
+        start = self._random.draw(self.seed, START, self._episode).remainder_(cells - 1).add_(1 + self.goal)
+        torch.where(self.final_mask, start.remainder_(cells), self._walker, out=self._walker)
+        self._look()
+        self._stack.refill(self.final_mask)
+        torch.where(self.final_mask, self._distance, self._previous, out=self._previous)
+        self._episode.add_(self.final_mask)
+        torch.logical_not(self.final_mask, out=self._flag)
+        self._age.mul_(self._flag)
+
+    def _look(self) -> None:
+        """Picture and distance of where the walkers are."""
+        torch.index_select(self._pictures, 0, self._walker, out=self._screen)
+        torch.index_select(self._distances, 0, self._walker, out=self._distance)
+
+    # -- the host's side ---------------------------------------------------------------------------------------------
+
+    def read_infos(self) -> dict[str, float]:
+        info, shares, out_of_range = self._stats.read(self._distance, self._bad_actions.any())
+        if out_of_range:
+            raise ActionError(f"an action is out of range: {self.codec.name} takes 0..{self.codec.num_actions - 1}")
+        if self.info_mode == "full":
+            info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
+        return info
+
+    def _allocate(self, n: int, shape: tuple[int, int, int]) -> None:
+        device = self.device
+
+        def zeros(*sizes: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+            return torch.zeros(sizes, dtype=dtype, device=device)
+
+        # Tables by the walker's cell: where each action leads, the picture, the steps to the goal over the most steps.
+        last = self.side - 1
+        cells = [(row, column) for row in range(self.side) for column in range(self.side)]
+        goal = cells[self.goal]
+        moves = [MOVES.get(name, (0, 0)) for name in self.codec.actions]
+        targets = [(row + down, column + right) for row, column in cells for down, right in moves]
+        inside = [(min(max(row, 0), last), min(max(column, 0), last)) for row, column in targets]
+        self._next_cell = torch.tensor([row * self.side + column for row, column in inside], device=device)
+        steps = [abs(row - goal[0]) + abs(column - goal[1]) for row, column in cells]
+        self._distances = torch.tensor(steps, dtype=torch.float32, device=device) / max(steps)
+        board = 3 * torch.eye(len(cells), dtype=torch.uint8, device=device)
+        board[:, self.goal].clamp_(min=1)
+        picture = board.unflatten(1, (self.side, self.side)).repeat_interleave(CELL, 1).repeat_interleave(CELL, 2)
+        self._pictures, self._screen = picture, picture.new_zeros((n, *shape[1:]))
+        self._stack = FrameStack(self._screen, self.obs, self.stack_k, out=zeros(n, *shape, dtype=torch.uint8))
+        self.observations = self._stack.observations
+        self.final_observation = torch.zeros_like(self.observations)
+        self.rewards = zeros(n, dtype=torch.float32)
+        self.terminals, self.truncations = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool)
+        self.final_mask, self.masks = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool).fill_(True)
+        self._walker, self._cell, self._index, self._episode, self._age = (zeros(n) for _ in range(5))
+        self._distance, self._previous = zeros(n, dtype=torch.float32), zeros(n, dtype=torch.float32)
+        self._flag, self._bad_actions, self._locked = (zeros(n, dtype=torch.bool) for _ in range(3))
+        self._random = CounterRandom(n, device)
+        self._stats = EpisodeStats(n, self.codec.num_actions, device)
+
+    def _state_tensors(self) -> dict[str, torch.Tensor]:
+        names = ("walker", "episode", "age", "distance", "previous", "bad_actions")
+        tensors = {name: getattr(self, f"_{name}") for name in names}
+        return {**tensors, **self._stats.tensors(), "observations": self.observations}

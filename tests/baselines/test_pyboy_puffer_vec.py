@@ -1,0 +1,253 @@
+"""pyboy_puffer_vec: each backend gives what gbxcule and pyboy_puffer_single give, element by element; no orphans."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pufferlib.vector
+import pytest
+import torch
+
+from baselines.pyboy_workers import Split
+from gbxcule_puffer import env_creator
+from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError, GoalError, StateError
+from tests.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
+
+STEPS = 300
+NUM_ENVS = 4
+STICKY = {"sticky_actions": 0.25, "start_waits": 2, "max_steps": 48, "k_consecutive": 1, "log_interval": 50}
+History = dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    return make_test_task(tmp_path_factory.mktemp("stage"))
+
+
+@pytest.fixture(scope="module")
+def actions() -> np.ndarray:
+    return random_actions(STEPS, NUM_ENVS)
+
+
+@pytest.fixture(scope="module")
+def expected(task: Task, actions: np.ndarray) -> tuple[History, list[dict[str, float]]]:
+    """What `gbxcule` gives."""
+    env = env_creator("gbxcule")(num_envs=NUM_ENVS, **task.kwargs, **STICKY, info_mode="full")
+    result = play_in_steps(env, actions)
+    env.close()
+    return result
+
+
+def play_in_steps(env: Any, actions: np.ndarray) -> tuple[History, list[dict[str, float]]]:
+    """All that `reset` and each `step` give, [step, env, ...], and the infos."""
+
+    def take() -> tuple[np.ndarray, ...]:
+        parts = (env.observations, env.rewards, env.terminals, env.truncations, env.final_observation, env.final_mask)
+        return tuple(host(part) for part in parts)
+
+    env.reset(seed=3)
+    rows, infos = [take()], []
+    for row in actions:
+        given = torch.from_numpy(row) if getattr(env, "io", "numpy") == "torch" else row
+        answer = env.step(given)
+        for part, name in zip(answer[:4], ("observations", "rewards", "terminals", "truncations"), strict=True):
+            np.testing.assert_array_equal(host(part), host(getattr(env, name)))
+        infos += answer[4]
+        rows.append(take())
+    return named(rows), infos
+
+
+def named(rows: list[tuple[np.ndarray, ...]]) -> History:
+    names = ("observations", "rewards", "terminals", "truncations", "final_observation", "final_mask")
+    return {name: np.stack(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def play_in_batches(env: Any, actions: np.ndarray) -> History:
+    """The same by async_reset, recv and send, put together by env ids."""
+    env.async_reset(seed=3)
+    rows: list[list[tuple[np.ndarray, ...]]] = [[] for _ in range(NUM_ENVS)]
+    while min(len(row) for row in rows) <= len(actions):
+        *answer, _, ids, _ = env.recv()
+        for place, index in enumerate(ids):
+            final = env.final_observation[index], env.final_mask[index]
+            rows[index].append(tuple(host(part) for part in (*(part[place] for part in answer), *final)))
+        steps = [len(rows[index]) - 1 for index in ids]
+        sent = np.array([actions[min(step, len(actions) - 1), i] for step, i in zip(steps, ids, strict=True)])
+        env.send(torch.from_numpy(sent) if env.io == "torch" else sent)
+    columns = [named(row[: len(actions) + 1]) for row in rows]
+    return {name: np.stack([column[name] for column in columns], axis=1) for name in columns[0]}
+
+
+def assert_equal(found: History, expected: History) -> None:
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def test_the_reference_has_every_kind_of_step(expected: Any) -> None:
+    history, infos = expected
+    assert history["terminals"].any() and history["truncations"].any()
+    ended = history["final_mask"]
+    assert np.array_equal(ended, history["terminals"] | history["truncations"])
+    assert (history["final_observation"][ended] != history["observations"][ended]).any()
+    assert len(infos) == STEPS // STICKY["log_interval"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("pyboy_puffer_single", {"io": "torch"}),
+        ("pyboy_puffer_vec", {"backend": "serial", "num_workers": 2}),
+        ("pyboy_puffer_vec", {"backend": "mp_sync", "num_workers": 2, "io": "torch"}),
+        ("pyboy_puffer_vec", {"backend": "mp_async", "num_workers": 2}),
+    ],
+    ids=lambda value: value.get("backend", "") if isinstance(value, dict) else value,
+)
+def test_equals_gbxcule(name: str, options: dict, task: Task, actions: np.ndarray, expected: Any) -> None:
+    env = env_creator(name)(num_envs=NUM_ENVS, **task.kwargs, **STICKY, info_mode="full", **options)
+    try:
+        if options.get("backend") == "mp_async":
+            assert env.agents_per_batch == NUM_ENVS // 2
+            assert_equal(play_in_batches(env, actions), expected[0])
+        else:
+            history, infos = play_in_steps(env, actions)
+            assert_equal(history, expected[0])
+            assert infos == expected[1]
+    finally:
+        env.close()
+
+
+def test_a_saved_state_continues_in_other_processes(task: Task, tmp_path: Path) -> None:
+    rows = torch.from_numpy(random_actions(40, NUM_ENVS))
+    make = env_creator("pyboy_puffer_vec")
+    options = {**task.kwargs, "max_steps": 9, "log_interval": 4, "num_workers": 2, "io": "torch"}
+    first, second = (make(num_envs=NUM_ENVS, **options) for _ in range(2))
+    try:
+        first.reset(seed=1)
+        for row in rows[:15]:
+            first.step(row)
+        torch.save(first.state_dict(), tmp_path / "state.pt")
+        second.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+        assert torch.equal(first.observations, second.observations)
+        for row in rows[15:]:
+            for one, other in zip(first.step(row), second.step(row), strict=True):
+                assert one == other if isinstance(one, list) else torch.equal(one, other)
+    finally:
+        first.close()
+        second.close()
+
+
+def test_pufferlib_vectorises_it_again(task: Task) -> None:
+    """A given buf is filled in place, and the env that PufferLib makes for its spaces starts no process."""
+    kwargs = {**task.kwargs, "num_envs": 2, "num_workers": 2}
+    before = len(psutil.Process().children(recursive=True))
+    outer: Any = pufferlib.vector.make(env_creator("pyboy_puffer_vec"), num_envs=2, backend="Serial", env_kwargs=kwargs)
+    assert len(psutil.Process().children(recursive=True)) == before
+    inner = env_creator("gbxcule")(**task.kwargs, num_envs=2)
+    try:
+        outer.reset(seed=0)
+        inner.reset(seed=0)
+        for row in random_actions(3, 2):
+            outer.step(np.tile(row, 2))
+            inner.step(row)
+        np.testing.assert_array_equal(outer.observations[:2], inner.observations)
+        np.testing.assert_array_equal(outer.rewards[2:], inner.rewards)
+    finally:
+        outer.close()
+        inner.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"backend": "threads"}, ConfigError, "backend 'threads' is unknown: give one of serial, mp_sync, mp_async"),
+        ({"num_workers": 3}, ConfigError, "num_workers 3 must divide num_envs 4"),
+        ({"batch_size": 2}, ConfigError, "batch_size 2: mp_sync answers for all 4 envs"),
+        ({"backend": "mp_async", "num_workers": 2, "batch_size": 1}, ConfigError, "multiple of the 2 envs"),
+        ({"device": "cuda"}, DeviceError, "CPU only"),
+        ({"io": "jax"}, ConfigError, "io 'jax' is unknown"),
+        ({"stack_k": 2}, GoalError, "stack_k"),
+        ({"archive_slots": 4}, ConfigError, "archive_slots 4: PyBoy cannot"),
+        ({"visit_bonus": 0.5, "num_workers": 2}, ConfigError, "give num_workers=1"),
+        ({"max_steps": 0}, ConfigError, "max_steps 0 must be at least 1"),
+    ],
+)
+def test_bad_options_are_named_before_a_process_starts(task: Task, options: dict, error: type, message: str) -> None:
+    before = len(psutil.Process().children())
+    with pytest.raises(error, match=message):
+        env_creator("pyboy_puffer_vec")(**task.kwargs, num_envs=4, **options)
+    assert len(psutil.Process().children()) == before
+
+
+def test_bad_actions_and_order_are_named(task: Task) -> None:
+    env = env_creator("pyboy_puffer_vec")(**task.kwargs, num_envs=2, num_workers=1)
+    try:
+        with pytest.raises(ConfigError, match="call reset first"):
+            env.step(np.zeros(2, np.int32))
+        with pytest.raises(StateError, match="call reset first"):
+            env.state_dict()
+        env.reset()
+        with pytest.raises(ActionError, match="shape"):
+            env.step(np.zeros(3, np.int32))
+        with pytest.raises(ActionError, match="out of range"):
+            env.step(np.full(2, NUM_ACTIONS))
+        env.step(np.zeros(2, np.int32))
+        env.send(np.zeros(2, np.int32))
+        with pytest.raises(ConfigError, match="twice without recv"):
+            env.send(np.zeros(2, np.int32))
+    finally:
+        env.close()
+
+
+def test_splits() -> None:
+    assert Split.make("mp_async", 64, 16, None).batch_size == 32
+    assert Split.make("mp_async", 12, 4, 3).workers_per_batch == 1
+    assert Split.make("serial", 6, None, None).num_workers == 1
+    assert Split.make("mp_async", 3, 3, None).batch_size == 1
+
+
+def test_a_dead_worker_is_an_error_and_leaves_no_process(task: Task) -> None:
+    env = env_creator("pyboy_puffer_vec")(**task.kwargs, num_envs=2, num_workers=2)
+    env.reset()
+    workers = psutil.Process().children()
+    os.kill(workers[-1].pid, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match=r"worker 1 has died \(exit code -9\)"):
+        env.step(np.zeros(2, np.int32))
+    env.close()
+    assert not [worker for worker in workers if worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_program_that_never_closes_its_env_ends(task: Task) -> None:
+    code = (
+        "import sys; from gbxcule_puffer import env_creator\n"
+        "env = env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=2); env.reset(); print('done')"
+    )
+    command = [sys.executable, "-c", code, task.kwargs["rom"]]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
+
+
+def test_workers_end_with_a_killed_parent(task: Task) -> None:
+    code = (
+        "import sys, psutil; from gbxcule_puffer import env_creator\n"
+        "env = env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=2, io='torch'); env.reset()\n"
+        "print(*[child.pid for child in psutil.Process().children()], flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, task.kwargs["rom"]]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(workers) == 2
+        parent.kill()
+    deadline = time.monotonic() + 20
+    while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in workers):
+        assert time.monotonic() < deadline, "a worker outlived its parent"
+        time.sleep(0.05)
