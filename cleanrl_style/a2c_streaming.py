@@ -271,7 +271,7 @@ def restore(saved: dict[str, Any], model: nn.Module, optimizer: Any, groups: lis
     own = saved["processes"][rank]
     for group, part in zip(groups, own["groups"], strict=True):
         group.env.load_state_dict(part["env"])
-        if part["env"].get("machines") is not None:  # else new episodes begin
+        if part["env"].get("machines", True) is not None:  # else new episodes begin
             group.state.copy_(part["state"])
     sums.copy_(own["sums"])
     set_rng_state(own["rng"], sums.device)
