@@ -20,6 +20,13 @@ roms=$("$python" -c 'import sys; from benchmarks.workload import find_rom; print
 nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,memory.total --format=csv
 status=0
 "$python" -m pytest -m gpu tests/gpu -rs --junitxml="$out/gpu_tests.xml" || status=1
+# Thousands of instructions of random ROMs beside PyBoy, then a few with every memory access checked.
+"$python" -m tests.fuzz --device cuda --seeds "${FUZZ:-0:40}" --envs 3 --frames 60 --record "$out/fuzz_cuda.json" || status=1
+if command -v compute-sanitizer >/dev/null; then
+  compute-sanitizer --tool memcheck --error-exitcode 9 "$python" -m tests.fuzz --device cuda --seeds 0:2 --envs 33 \
+    --frames 8 >"$out/memcheck.txt" 2>&1 || status=1
+  tail -n 3 "$out/memcheck.txt"
+fi
 # shellcheck disable=SC2086
 "$python" -m gbxcule_puffer bench gbxcule --vs pyboy_puffer_vec --device cuda --rom $roms --obs packed \
   --num-envs "${SIZES:-1024,4096,8192,16384}" --warmup "${WARMUP:-40}" --steps "${STEPS:-20}" --repeat "${REPEAT:-3}" \

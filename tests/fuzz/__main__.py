@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument("--seeds", default="0:100", help="first:end, the end not included")
     parser.add_argument("--frames", type=int, default=60, help="frames of each ROM")
     parser.add_argument("--envs", type=int, default=1, help="environments, each with its own buttons and PyBoy")
+    parser.add_argument("--device", default="cpu", help="the emulator's device: cpu, cuda or cuda:N")
     parser.add_argument("--out", type=Path, help="folder for failing ROMs")
     parser.add_argument("--record", type=Path, help="JSON file for what was compared")
     parser.add_argument("--no-shrink", action="store_true", help="keep failing ROMs as they are")
@@ -43,7 +44,7 @@ def main() -> int:
         watchdog = threading.Timer(LONGEST_S, give_up, [seed])
         watchdog.daemon = True
         watchdog.start()
-        result = compare_seed(rom.data, seed, args.frames, args.envs)
+        result = compare_seed(rom.data, seed, args.frames, args.envs, args.device)
         watchdog.cancel()
         instructions += result.instructions
         if result.difference:
@@ -56,7 +57,13 @@ def main() -> int:
     seconds = time.perf_counter() - begin
     print(f"seeds {args.seeds}: {instructions:,} instructions compared in {seconds:.0f} s, {failing} ROMs differ")
     if args.record:
-        found = {"seeds": args.seeds, "frames": args.frames, "envs": args.envs, "instructions": instructions}
+        found = {
+            "seeds": args.seeds,
+            "frames": args.frames,
+            "envs": args.envs,
+            "device": args.device,
+            "instructions": instructions,
+        }
         write_json(
             args.record,
             {

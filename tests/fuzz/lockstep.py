@@ -49,12 +49,12 @@ def random_buttons(seed: int, frames: int, num_envs: int) -> np.ndarray:
     return np.where(choice < 0.5, 0, np.where(choice < 0.85, one, many)).astype(np.uint8)
 
 
-def compare_seed(rom: bytes, seed: int, frames: int, num_envs: int = 1) -> Result:
+def compare_seed(rom: bytes, seed: int, frames: int, num_envs: int = 1, device: str = "cpu") -> Result:
     """`compare` with the buttons and the schedule of a seed, for at least `frames` frames."""
     frames_per_step = SCHEDULES[seed % len(SCHEDULES)]
     steps = -(-frames // frames_per_step)
     check_every = max(1, CHECK_EVERY // frames_per_step)
-    return compare(rom, random_buttons(seed, steps, num_envs), check_every, frames_per_step)
+    return compare(rom, random_buttons(seed, steps, num_envs), check_every, frames_per_step, device=device)
 
 
 def emulator_values(emulator: Emulator, env: int) -> dict[str, Any]:
