@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.pictures import half_blocks
+from gbxcule_puffer.screenshot import half_blocks
 from gbxcule_puffer.session import PlaySession
 
 HALF_SIZE, FULL_SIZE = (80, 38), (160, 74)  # columns and lines that the picture and two lines of text need

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.pictures import GREYS
+from gbxcule_puffer.screenshot import to_rgb
 from gbxcule_puffer.session import PlaySession
 
 SCALE = 4
@@ -63,7 +63,7 @@ def _play(session: PlaySession, sdl2: Any) -> None:
     texture = sdl2.SDL_CreateTexture(renderer, form, access, WIDTH, HEIGHT)
     print(session.help, flush=True)
     while not session.finished:
-        pixels = np.ascontiguousarray(GREYS[session.picture][..., None].repeat(3, 2))
+        pixels = np.ascontiguousarray(to_rgb(session.picture))
         sdl2.SDL_UpdateTexture(texture, None, pixels.ctypes.data_as(ctypes.c_void_p), 3 * WIDTH)
         sdl2.SDL_RenderClear(renderer)
         sdl2.SDL_RenderCopy(renderer, texture, None, None)

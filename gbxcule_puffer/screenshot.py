@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.pyboy_state import LEVELS as PYBOY_LEVELS
 
 LEVELS = PYBOY_LEVELS.astype(np.uint8)  # a recording looks like PyBoy's window
+TERMINAL_COLORS = (231, 248, 240, 16)  # the shades in a terminal's palette of 256
+UPPER_HALF = "\u2580"
 
 
 def to_rgb(shades: np.ndarray, scale: int = 1) -> np.ndarray:
@@ -30,18 +35,31 @@ def mosaic(shades: np.ndarray, columns: int | None = None, gap: int = 1) -> np.n
     return sheet
 
 
-def half_blocks(shades: np.ndarray) -> str:
-    """Shades (rows, columns) as text for a terminal with colours: two pixels a character, rows must be even."""
+def save_png(path: str | os.PathLike[str], shades: np.ndarray, scale: int = 4) -> None:
+    """Write shades (rows, columns) as a PNG, each pixel `scale` pixels wide.
+
+    Raises: ConfigError where Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ConfigError("writing pictures needs Pillow: pip install pillow") from None
+    Image.fromarray(to_rgb(shades, scale)).save(path)
+
+
+def half_blocks(shades: np.ndarray) -> list[str]:
+    """Shades (rows, columns) as lines of a terminal: a character is two pixels, its colour the upper, its background
+    the lower one; rows must be even."""
     lines = []
-    for upper, lower in zip(LEVELS[shades[::2]], LEVELS[shades[1::2]], strict=True):
-        line, last = [], None
+    for upper, lower in zip(shades[::2], shades[1::2], strict=True):
+        parts, last = [], None
         for pair in zip(upper.tolist(), lower.tolist(), strict=True):
             if pair != last:
-                line.append("\x1b[38;2;{0};{0};{0};48;2;{1};{1};{1}m".format(*pair))
+                parts.append(f"\x1b[38;5;{TERMINAL_COLORS[pair[0]]};48;5;{TERMINAL_COLORS[pair[1]]}m")
                 last = pair
-            line.append("\u2580")
-        lines.append("".join(line) + "\x1b[0m")
-    return "\n".join(lines)
+            parts.append(UPPER_HALF)
+        lines.append("".join(parts) + "\x1b[0m")
+    return lines
 
 
 def unpack(packed: np.ndarray) -> np.ndarray:

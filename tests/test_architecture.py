@@ -20,11 +20,11 @@ LAYERS = [
     {"hw", "ops"},
     {"codegen"},
     {"emulator"},
-    {"launch", "randomness", "observations", "buffers", "episode_stats", "pool", "ram_watch", "traces", "pictures"},
+    {"launch", "randomness", "observations", "buffers", "episode_stats", "pool", "ram_watch", "traces", "screenshot"},
     {"goals", "stages", "stage_list", "quest", "progress", "action_input", "toy"},
     {"task", "scoring", "starts", "exploration", "incentives", "archive", "curriculum", "episodes", "env"},
     {"calibrate", "session", "play", "play_terminal", "play_window"},
-    {"policies", "screenshot", "gym", "sb3"},
+    {"policies", "gym", "sb3"},
     {"returns", "replay", "memory"},
     {"manifest", "distributed", "graphs", "checkpoints", "runlog", "evaluation", "flags", "media", "plot"},
     # The report is of codegen by its subject; it compiles every kernel, the pool's too.

@@ -26,9 +26,9 @@ from gbxcule_puffer import cli
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.goals import GoalTemplate
-from gbxcule_puffer.pictures import half_blocks, side_by_side
 from gbxcule_puffer.play import show
 from gbxcule_puffer.play_window import play_in_window
+from gbxcule_puffer.screenshot import half_blocks, mosaic
 from gbxcule_puffer.session import PlaySession
 from gbxcule_puffer.traces import Trace, read_actions
 from tests.envs import CODEC, STAGE, solution
@@ -240,7 +240,7 @@ def test_half_blocks_show_every_pixel() -> None:
             lower += [colours[1]] * len(blocks)
         rows += [upper, lower]
     np.testing.assert_array_equal(np.array(rows), picture)
-    sheet = side_by_side(np.stack([picture] * 5), columns=2)
+    sheet = mosaic(np.stack([picture] * 5), columns=2)
     assert sheet.shape == (3 * 7 - 1, 2 * 9 - 1)
     np.testing.assert_array_equal(sheet[7:13, 9:], picture)
 

@@ -171,14 +171,14 @@ def _run_calibrate(args: argparse.Namespace) -> None:
 def _run_show(args: argparse.Namespace) -> None:
     from gbxcule_puffer.calibrate import find_task
     from gbxcule_puffer.goals import CHECKED_FIELDS
-    from gbxcule_puffer.pictures import save_png, side_by_side
+    from gbxcule_puffer.screenshot import mosaic, save_png
 
     goal, start = find_task(args.dir)
     out = Path(args.out) if args.out else Path(args.dir) / "pictures"
     out.mkdir(parents=True, exist_ok=True)
     for i, frame in enumerate(goal.frames):
         save_png(out / f"goal{i}.png", frame)
-    save_png(out / "goals.png", side_by_side(goal.frames))
+    save_png(out / "goals.png", mosaic(goal.frames))
     for name in (*CHECKED_FIELDS, "tau", "k_consecutive"):
         print(f"{name:20} {goal.meta[name]}")
     print(f"{'start state':20} {start}")

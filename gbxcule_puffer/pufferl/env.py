@@ -75,7 +75,7 @@ class PuffeRLEnv(GBxCuLEEnv):
         if self.render_mode == "ansi":
             recent = self.successes[-100:]
             caption = f"episodes {len(self.successes)}, solved {sum(recent)} of the last {len(recent)}"
-            return f"{half_blocks(shades)}\n{caption:80}"
+            return "\n".join([*half_blocks(shades), f"{caption:80}"])
         return to_rgb(shades, FRAME_SCALE * 72 // len(shades))
 
 
