@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import multiprocessing
+import multiprocessing.resource_tracker
 import multiprocessing.util
 import os
 import pickle
 import signal
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.sharedctypes import RawArray
@@ -154,6 +156,29 @@ def _end_with_parent() -> None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
+@contextlib.contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C, which reaches all processes of a terminal, waits inside: nobody could end a worker that is half started.
+
+    It is blocked for the workers, who inherit that until they can ignore it. Here a library's thread may take the
+    signal all the same, so what Python does with it is put off too.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    multiprocessing.resource_tracker.ensure_running()  # else it starts inside, and lifts the block as it does
+    received: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+    if received:
+        raise KeyboardInterrupt
+
+
 def end_children(but: set[Any]) -> None:
     """Ends the child processes of this one that are not in `but`."""
     _end(set(multiprocessing.active_children()) - but)
@@ -207,16 +232,12 @@ class Workers:
         if psutil.cpu_count(logical=False) is None:
             raise DeviceError("the machine does not tell its number of cores, which PufferLib needs: use 'serial'")
         others = set(multiprocessing.active_children())
-        # Ctrl-C reaches all processes of a terminal: it waits until the workers, who inherit that, can ignore it.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            try:
+            with _interrupts_wait():
                 self.vec = pufferlib.vector.make(
                     creators, arguments, keywords, pufferlib.vector.Multiprocessing, count,
                     num_workers=count, batch_size=split.workers_per_batch, overwork=True,
                 )  # fmt: skip
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         except BaseException:
             end_children(others)
             raise
