@@ -166,7 +166,8 @@ def _interrupts_wait() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    multiprocessing.resource_tracker.ensure_running()  # else it starts inside, and lifts the block as it does
+    if multiprocessing.get_start_method(allow_none=True) == "forkserver":
+        multiprocessing.resource_tracker.ensure_running()  # else it starts inside, and lifts the block as it does
     received: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
