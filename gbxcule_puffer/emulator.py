@@ -28,14 +28,16 @@ from gbxcule_puffer.state_files import save_ram_banks
 PIXEL_STEPS = {"half": 2, "full": 1}
 ROW_PADDING = 128  # bytes: without them the same address of all envs would fall into one set of a cache
 
+ROM_PADDING = 16  # bytes: the data path reads words before it looks whether they cross the end
+
 
 def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with_descriptors: bool = True) -> int:
     """Bytes that an Emulator allocates: for each env state, memory row and picture (docs/state.md), and what all envs
     share, the ROM as bytes, as 3-byte words and, for the data path, as descriptors."""
     picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
     per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 1
-    descriptor_bytes = 16 * (cartridge.rom_banks + 2) * descriptors.BANK_STRIDE if with_descriptors else 0
-    return num_envs * per_env + 5 * len(cartridge.data) + descriptor_bytes
+    descriptor_bytes = 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1) if with_descriptors else 0
+    return num_envs * per_env + 5 * len(cartridge.data) + ROM_PADDING + descriptor_bytes
 
 
 def usable_cores() -> int:
@@ -151,7 +153,7 @@ class Emulator:
         rom = np.frombuffer(cartridge.data, np.uint8)
         padded = np.concatenate([rom, np.zeros(2, np.uint8)]).astype(np.int32)
         code = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
-        self._rom = torch.from_numpy(rom.copy()).to(device)
+        self._rom = torch.from_numpy(np.concatenate([rom, np.zeros(ROM_PADDING, np.uint8)])).to(device)
         self._code = torch.from_numpy(code).to(device)
         self._op_length = torch.tensor(isa.lengths(), dtype=torch.uint8, device=device)
         self._state = torch.zeros((NUM_FIELDS, self.num_envs), dtype=torch.int32, device=device)

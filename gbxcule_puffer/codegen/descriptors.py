@@ -26,13 +26,13 @@ from gbxcule_puffer.isa import Instruction
 READ, WRITE, WORD, STACK = 1 << 5, 1 << 6, 1 << 7, 1 << 8  # memory access; 16 bits; at SP
 JUMP, RETURN, X_SP, TO_SP = 1 << 9, 1 << 10, 1 << 11, 1 << 12  # PC = Y; PC = the word read; X = SP; SP = result
 AND, XOR, OR = 1 << 13, 1 << 14, 1 << 15
-SHIFT_RIGHT, SUBTRACT, RARE = 1 << 16, 1 << 17, 1 << 18  # RARE: the interpreter executes it
+SHIFT_RIGHT, SUBTRACT, RARE = 1 << 16, 1 << 17, 1 << 18  # RARE: not as it is by the common path
 MASK_H, MASK_N, ADJUST_HL, LOOKAHEAD, MASK_C = 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23  # MASK: the flag changes
 MASK_NZ, SHIFT_LEFT, X_IMM = 1 << 27, 1 << 28, 1 << 29  # X_IMM: X, not Y, takes the immediate
 MASK_ALL = MASK_H | MASK_N | MASK_C | MASK_NZ
 # d2: flags forced to 1; add d3's `add` to the sum if carry is set (ADD_CARRY) or always (ADD_ALWAYS)
 SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24, 1 << 27
-# d2 bits 16-18: what the common path does not do, in a branch of its own
+# d2 bits 16-18: what of a RARE instruction is prepared for the common path; 0: the interpreter executes it
 KIND_SHIFT = 16
 KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_PUSH_AF, KIND_POP_AF, KIND_RETI = range(1, 8)
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
@@ -82,7 +82,8 @@ class _Descriptor:
         d0 = self.x | (self.y << 16) | self.selectors_extra
         d1 = self.write_lo | (self.write_hi << 16)
         d2 = self.imm | (self.kind << KIND_SHIFT) | self.constants | (self.m_cycles << 28)
-        d3 = self.shift | self.flags | ((self.add & 3) << 25) | (self.length << 30)
+        rare = RARE if self.kind != 0 else 0
+        d3 = self.shift | self.flags | rare | ((self.add & 3) << 25) | (self.length << 30)
         return d0, d1, d2, d3
 
 
@@ -172,16 +173,13 @@ def _step8(d: _Descriptor, target: str, add: int) -> None:
 def _rotate(d: _Descriptor, operation: str, target: str) -> bool:
     """Rotates and shifts; False for those that the data path does not do."""
     memory = target == "[hl]"
-    if memory and operation in ("rl", "sla"):
+    if memory and operation in ("rl", "sla", "rlc", "swap"):
         return False
     d.flags |= MASK_ALL
     d.y = PAIR_SELECTOR["hl"] if memory else _selector(target)
     if operation in ("rlc", "swap"):
         d.kind = KIND_RLC if operation == "rlc" else KIND_SWAP
-        if memory:
-            d.flags |= READ | WRITE
-        else:
-            d.result_to(target)
+        d.result_to(target)
         return True
     if operation in ROTATE_RIGHT_SELECTOR:
         d.flags |= SHIFT_RIGHT
@@ -327,6 +325,11 @@ def rare_words() -> tuple[int, int, int, int]:
     return NOTHING | NOTHING << 16, 0x32103210, 0, SHIFT_NONE | RARE
 
 
+def idle_words() -> tuple[int, int, int, int]:
+    """The descriptor of an instruction that does nothing, takes no time and stays where it is."""
+    return NOTHING | NOTHING << 16, 0x32103210, 0, SHIFT_NONE
+
+
 @cache
 def opcode_table() -> np.ndarray:
     """Descriptors of the 512 opcodes (CB page from 256), shape (512, 5), int64: d0 to d3 and the immediate's kind."""
@@ -342,14 +345,15 @@ def rom_table(data: bytes) -> np.ndarray:
     """Descriptors of all places of a ROM, shape (entries, 4), int32.
 
     Bank b begins at b * BANK_STRIDE, banks 1 and up as seen at 4000. Then bank 0 as seen at 4000, then a bank of which
-    every place is RARE (for what lies at 0000 instead of bank 0). Each bank's last entry and the two places before are
-    RARE.
+    every place is RARE (for what lies at 0000 instead of bank 0), then one idle entry. Each bank's last entry and the
+    two places before are RARE.
     """
     rom = np.frombuffer(data, np.uint8).astype(np.int64)
     banks = len(data) // hw.ROM_BANK_SIZE
     parts = [_describe_bank(rom, bank, 0 if bank == 0 else hw.ROM_BANK_SIZE) for bank in range(banks)]
     parts.append(_describe_bank(rom, 0, hw.ROM_BANK_SIZE))
     parts.append(np.tile(np.array(rare_words(), np.int64), (BANK_STRIDE, 1)))
+    parts.append(np.array([idle_words()], np.int64))
     return np.concatenate(parts).astype(np.uint32).view(np.int32)
 
 

@@ -167,17 +167,24 @@ def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu]):
     running = int(1)
     lanes = native.active_lanes()
     while native.any_lane(lanes, running) != 0:
-        count = int(0)
-        while count < VOTE_INTERVAL:
-            count = count + 1
+        while True:
+            if r.now >= r.wake or (r.d3 & descriptors.RARE) != 0:
+                if datapath.is_interrupted(m, c, r) or (
+                    (r.d3 & descriptors.RARE) != 0 and not datapath.prepare(m, c, r)
+                ):
+                    datapath.to_cpu(c, r)
+                    running = between(m, c)
+                    datapath.from_cpu(m, c, r)
+                    if running == 0:
+                        datapath.stop(m, c, r)
+                    elif (r.d3 & descriptors.RARE) != 0:
+                        datapath.wait(c, r)
             native.converge(lanes)
-            if running == 1 and (r.now >= r.next_event or (r.d3 & descriptors.RARE) != 0):
-                datapath.to_cpu(c, r)
-                running = between(m, c)
-                datapath.from_cpu(m, c, r)
-            if running == 1 and r.now < r.next_event and (r.d3 & descriptors.RARE) == 0:
-                datapath.execute(m, c, r)
-    c.executed = c.executed + r.executed
+            datapath.execute(m, c, r)
+            r.turns = r.turns + 1
+            if (r.turns & (VOTE_INTERVAL - 1)) == 0:
+                break
+
 
 
 @wp.kernel(enable_backward=False)

@@ -89,6 +89,26 @@ _STORE_BYTE = """
     *p = (unsigned char)value;
 """
 
+_LOAD_OPERAND = """
+    const unsigned char* p = (const unsigned char*)address;
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(p));
+#endif
+    int high = 0;
+    if (is_read) value = p[0];
+    if (is_read && is_word) high = p[1];
+    return value | (high << 8);
+"""
+
+_STORE_OPERAND = """
+    unsigned char* p = (unsigned char*)address;
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(p));
+#endif
+    if (is_write) p[0] = (unsigned char)value;
+    if (is_write && is_word) p[1] = (unsigned char)(value >> 8);
+"""
+
 _STORE_WORD = """
     int* p = (int*)((unsigned char*)base + offset);
 #if defined(__CUDA_ARCH__)
@@ -167,6 +187,18 @@ def load_byte(base: wp.uint64, offset: int) -> int:
 @wp.func_native(_LOAD_WORD)
 def load_word(base: wp.uint64, offset: int) -> int:
     """The 32-bit word at base + offset, a multiple of 4."""
+    ...
+
+
+@wp.func_native(_LOAD_OPERAND)
+def load_operand(address: wp.uint64, value: int, is_read: int, is_word: int) -> int:
+    """The byte or little-endian word at an address, or `value` where nothing is to be read."""
+    ...
+
+
+@wp.func_native(_STORE_OPERAND)
+def store_operand(address: wp.uint64, value: int, is_write: int, is_word: int):
+    """Store a byte or a little-endian word where `is_write` is set."""
     ...
 
 
