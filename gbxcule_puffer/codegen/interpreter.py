@@ -29,7 +29,7 @@ from gbxcule_puffer.state import Cpu, Machine
 HW_PACKAGE = "gbxcule_puffer.hw"
 GROUP_SIZE = 32
 RAM_INSTRUCTIONS = 16  # of code in RAM that a lane executes while the others wait
-VOTE_INTERVAL = 32  # instructions between two looks whether the warp has finished
+SLEEP_TURNS = 32  # that a lane sleeps at most until the interpreter is called
 
 
 def _group(first: int) -> str:
@@ -156,35 +156,47 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 
 
 @wp.func
-def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """The loop: every lane of the warp stays in it until all have finished the step."""
+def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu], used: int):
+    """The loop: every lane of the warp stays in it until all have finished the step. Lanes that need the interpreter
+    sleep until it is called for all of them together."""
     r = datapath.Fast()
+    i = datapath.Turn()
+    place = datapath.Place()
+    lane = datapath.Fast()  # copies in memory, so that those above stay in registers
+    turn = datapath.Turn()
     r.table = native.address_of_words(m.descriptors)
-    r.rom = c.rom
+    r.rom = native.address_of_bytes(m.rom)
     r.row = c.row
-    interrupts.begin_batch(m, c)
-    datapath.from_cpu(m, c, r)
-    running = int(1)
-    lanes = native.active_lanes()
-    while native.any_lane(lanes, running) != 0:
+    if used == 1:
+        interrupts.begin_batch(m, c)
+        visits.from_cpu(m, c, r)
+    else:
+        r.row = r.rom
+        visits.idle(m, r, 0)
+    datapath.fetch(r)
+    while native.any_lane(r.running) != 0:
         while True:
-            if r.now >= r.wake or (r.d3 & descriptors.RARE) != 0:
-                if datapath.is_interrupted(m, c, r) or (
-                    (r.d3 & descriptors.RARE) != 0 and not datapath.prepare(m, c, r)
-                ):
-                    datapath.to_cpu(c, r)
-                    running = between(m, c)
-                    datapath.from_cpu(m, c, r)
-                    if running == 0:
-                        datapath.stop(m, c, r)
-                    elif (r.d3 & descriptors.RARE) != 0:
-                        datapath.wait(c, r)
-            native.converge(lanes)
-            datapath.execute(m, c, r)
-            r.turns = r.turns + 1
-            if (r.turns & (VOTE_INTERVAL - 1)) == 0:
+            datapath.begin_turn(r, i, place)
+            attention = datapath.attention(r, i)
+            if native.any_lane(attention) != 0:
+                if attention != 0:
+                    visits.copy_fast(r, lane)
+                    visits.copy_turn(i, turn)
+                    visits.visit(m, c, lane, turn)
+                    visits.copy_fast(lane, r)
+                    visits.copy_turn(turn, i)
+                native.converge()
+            datapath.end_turn(r, i, place)
+            if (r.turns & (SLEEP_TURNS - 1)) == 0:
                 break
-
+        if r.running == visits.ASLEEP:
+            c.executed = c.executed - r.turns
+            if between(m, c) == 1:
+                visits.from_cpu(m, c, r)
+            else:
+                c.executed = c.executed + r.turns
+                visits.idle(m, r, 0)
+            datapath.fetch(r)
 
 
 @wp.kernel(enable_backward=False)
@@ -198,18 +210,21 @@ def kernel_step(
     m = machine
     c = Cpu()
     c.env = first_env + (thread >> 5) * lanes + (thread & 31)
+    used = int(0)
     if (thread & 31) < lanes and c.env < buttons.shape[0]:
         load(m, c)
         if c.locked == 0 and resume == c.drawing:
+            used = 1
             if resume != 0:
                 ppu.end_drawing(c)
                 c.previous = c.now
             else:
                 schedule.begin_step(m, c, int(buttons[c.env]), frames, release_after)
-            run_datapath(m, c)
-            if c.drawing == 0:
-                schedule.end_step(m, c)
-            store(m, c)
+    run_datapath(m, c, used)
+    if used == 1:
+        if c.drawing == 0:
+            schedule.end_step(m, c)
+        store(m, c)
 '''
 
 ONE = '''
@@ -238,9 +253,9 @@ def source(kind: str = "interpreter") -> str:
     if kind == "flat":
         parts[0] += f"\nINSTRUCTIONS = wp.constant({INDEX['instructions']})\n"
     elif kind == "datapath":
-        parts[0] += "from gbxcule_puffer.codegen import datapath, descriptors\n"
+        parts[0] += "from gbxcule_puffer.codegen import datapath, visits\n"
         parts[0] += "from gbxcule_puffer.hw import ppu\n"
-        parts[0] += f"\nVOTE_INTERVAL = wp.constant({VOTE_INTERVAL})\n"
+        parts[0] += f"\nSLEEP_TURNS = wp.constant({SLEEP_TURNS})\n"
         parts[0] += f"RAM_INSTRUCTIONS = wp.constant({RAM_INSTRUCTIONS})\n"
     parts += [_group(first) for first in range(0, 0x200, GROUP_SIZE)]
     parts += [_dispatch(), _copy_state(), main]

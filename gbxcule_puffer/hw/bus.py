@@ -152,7 +152,8 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, 
         row.store(c, hw.WRAM + (address & 0x1FFF), value)
     elif address < hw.VRAM:
         mbc.write_register(m, c, address, value, t)
-        c.next_event = c.now
+        if c.dma_active != 0 or c.tima_reload != 0:  # PyBoy always ends the batch; else nothing could tell
+            c.next_event = c.now
     elif address >= hw.CART_RAM:
         mbc.write_ram(m, c, address, value, t)
     else:

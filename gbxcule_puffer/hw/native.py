@@ -33,23 +33,15 @@ _SHIFT_LEFT = """
 
 _ANY_LANE = """
 #if defined(__CUDA_ARCH__)
-    return __any_sync((unsigned)lanes, flag);
+    return __any_sync(0xffffffffu, flag);
 #else
     return flag;
 #endif
 """
 
-_ACTIVE_LANES = """
-#if defined(__CUDA_ARCH__)
-    return (int)__activemask();
-#else
-    return 1;
-#endif
-"""
-
 _CONVERGE = """
 #if defined(__CUDA_ARCH__)
-    __syncwarp((unsigned)lanes);
+    __syncwarp();
 #endif
 """
 
@@ -130,21 +122,15 @@ def shift_left(value: int, count: int) -> int:
     ...
 
 
-@wp.func_native(_ACTIVE_LANES)
-def active_lanes() -> int:
-    """The lanes of the warp that run here together, as a mask."""
+@wp.func_native(_ANY_LANE)
+def any_lane(flag: int) -> int:
+    """Not 0 if `flag` is not 0 in any lane of the warp, all of which have to be here."""
     ...
 
 
 @wp.func_native(_CONVERGE)
-def converge(lanes: int):
-    """Wait until all of these lanes are here, so that they go on together."""
-    ...
-
-
-@wp.func_native(_ANY_LANE)
-def any_lane(lanes: int, flag: int) -> int:
-    """1 if `flag` is set in any of these lanes."""
+def converge():
+    """Wait until all lanes of the warp are here, so that they go on together."""
     ...
 
 

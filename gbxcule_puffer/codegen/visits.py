@@ -1,0 +1,289 @@
+"""What the data path meets rarely: an event, an instruction of the interpreter, an access that is not to plain memory.
+
+A visit concerns one lane. What it does not know is left to the interpreter, so that both are exact by construction: the
+lane falls asleep until the interpreter is called for all such lanes together. codegen/datapath.py has the loop's rest.
+"""
+
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.codegen import descriptors as ds
+from gbxcule_puffer.codegen.datapath import Fast, Turn
+from gbxcule_puffer.hw import joypad, mbc, ppu, row
+from gbxcule_puffer.state import Cpu, Machine
+
+ASLEEP = wp.constant(2)  # Fast.running
+ANY_ADDRESS = wp.constant(0x10000)  # in Fast.written, so that it is not 0
+AT_ONCE = wp.constant(-(1 << 30))
+FLAG_C = wp.constant(ds.MASK_C)
+FLAG_NZ = wp.constant(ds.MASK_NZ)
+FLAG_H = wp.constant(ds.MASK_H)
+FLAG_N = wp.constant(ds.MASK_N)
+FLAG_ONE = wp.constant(1 << 24)
+IDLE_0 = wp.constant(ds.idle_words()[0])
+IDLE_1 = wp.constant(ds.idle_words()[1])
+IDLE_3 = wp.constant(ds.idle_words()[3])
+BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
+LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
+# Sets of 4 KiB pages
+PAGES_ROM = wp.constant(0x00FF)
+PAGES_VRAM = wp.constant(0x0300)
+PAGES_CART_RAM = wp.constant(0x0C00)
+PAGES_WRAM = wp.constant(0x3000)
+
+
+@wp.func
+def unpack_flags(flags: int) -> int:
+    """The flag word as the register F."""
+    zero = wp.where((flags & FLAG_NZ) == 0, hw.FLAG_Z, 0)
+    return zero | ((flags >> 14) & 0x60) | ((flags >> 19) & 0x10)
+
+
+@wp.func
+def pack_flags(f: int) -> int:
+    """The register F as a flag word."""
+    nonzero = wp.where((f & hw.FLAG_Z) == 0, FLAG_NZ, 0)
+    return nonzero | ((f & 0x60) << 14) | ((f & 0x10) << 19) | FLAG_ONE
+
+
+@wp.func
+def is_drawing(c: wp.ref[Cpu]) -> bool:
+    """Whether lines have to be drawn before VRAM changes."""
+    return c.render != 0 and c.next_line < hw.SCREEN_HEIGHT
+
+
+@wp.func
+def is_unlocked(c: wp.ref[Cpu]) -> bool:
+    """Whether VRAM is not locked before the next event."""
+    return (c.lcdc & hw.LCDC_ENABLE) == 0 or c.ly >= hw.SCREEN_HEIGHT
+
+
+@wp.func
+def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Which banks are in place, and what memory is plain until the next event."""
+    r.rom_high = c.rom_high
+    r.low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
+    bank = (c.rom_high >> 14) + 1
+    r.high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
+    is_ram_flat = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE and m.mapper != hw.MAPPER_MBC2
+    ram = wp.where(is_ram_flat and m.has_rtc == 0, PAGES_CART_RAM, 0)
+    r.readable = PAGES_ROM | PAGES_VRAM | PAGES_WRAM | ram
+    r.writable = wp.where(is_drawing(c), 0, PAGES_VRAM) | PAGES_WRAM | ram
+    r.locked = wp.where(is_unlocked(c), 0, PAGES_VRAM)
+    r.high_end = wp.where(c.dma_active == 0, hw.IE, hw.HRAM)
+
+@wp.func
+def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Registers from the interpreter's struct."""
+    r.lo = c.c | (c.b << 8) | (c.e << 16) | (c.d << 24)
+    r.hi = c.l | (c.h << 8) | (c.a << 16)
+    r.flags = pack_flags(c.f)
+    r.sp = c.sp
+    r.pc = c.pc
+    r.now = c.now
+    r.previous = c.previous
+    map_memory(m, c, r)
+    r.wake = wp.where(c.ei_delay != 0, AT_ONCE, c.next_event)  # the interpreter counts EI's delay
+    r.written = 0
+    r.running = 1
+
+
+@wp.func
+def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Registers into the interpreter's struct."""
+    c.c = r.lo & 0xFF
+    c.b = (r.lo >> 8) & 0xFF
+    c.e = (r.lo >> 16) & 0xFF
+    c.d = (r.lo >> 24) & 0xFF
+    c.l = r.hi & 0xFF
+    c.h = (r.hi >> 8) & 0xFF
+    c.a = (r.hi >> 16) & 0xFF
+    c.f = unpack_flags(r.flags)
+    c.sp = r.sp
+    c.pc = r.pc
+    c.now = r.now
+    c.previous = r.previous
+
+
+@wp.func
+def idle(m: wp.ref[Machine], r: wp.ref[Fast], running: int):
+    """The lane stays at the table's last entry, an instruction without effect."""
+    r.low = m.descriptors.shape[0] - 1 - hw.VRAM
+    r.high = r.low
+    r.pc = hw.VRAM
+    r.wake = hw.NEVER
+    r.written = 0
+    r.running = running
+
+
+@wp.func
+def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
+    """Let the lane do nothing in this turn; then it looks at PC again."""
+    i.d1 = IDLE_1
+    i.d2 = 0
+    i.d3 = IDLE_3
+    i.begin = r.previous
+    i.t_cycles = 0
+    i.next_pc = r.pc
+    i.sp = r.sp
+
+
+@wp.func
+def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """Leave the lane to the interpreter."""
+    to_cpu(c, r)
+    c.executed = c.executed + r.turns
+    idle(m, r, ASLEEP)
+    wait(r, i)
+
+
+@wp.func
+def prepare(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
+    """What the common path does not do of an instruction of a KIND."""
+    if kind == ds.KIND_PUSH_AF:
+        i.x = ((r.hi >> 8) & 0xFF00) | unpack_flags(r.flags)
+    elif kind == ds.KIND_POP_AF:
+        r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
+        r.flags = pack_flags(i.y & 0xFF)
+    elif kind == ds.KIND_RETI:
+        c.ime = 1
+        if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+            c.next_event = r.now
+            r.wake = r.now
+    elif kind == ds.KIND_SCF or kind == ds.KIND_CCF:
+        carry = wp.where(kind == ds.KIND_SCF, FLAG_C, ~r.flags & FLAG_C)
+        r.flags = (r.flags & ~(FLAG_H | FLAG_N | FLAG_C)) | carry
+        i.d3 = i.d3 & ~ds.MASK_ALL
+    else:  # RLC, SWAP
+        y = i.y
+        carry = wp.where(kind == ds.KIND_RLC, (y & 0x80) << 16, 0)
+        i.x = wp.where(kind == ds.KIND_RLC, (y << 1) | (y >> 7), (y << 4) | (y >> 4)) & 0xFF
+        i.y = 0
+        nonzero = wp.where(i.x != 0 or (i.d2 & ds.SET_NZ) != 0, FLAG_NZ, 0)
+        r.flags = FLAG_ONE | carry | nonzero
+        i.d3 = i.d3 & ~ds.MASK_ALL
+
+
+@wp.func(inline=False)
+def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
+    """Store a register that nothing else notices: P1, and while no line is drawn SCY, SCX, BGP to WX; sound registers
+    and those that a DMG lacks keep nothing."""
+    if address == hw.P1:
+        joypad.write(c, value)
+        row.store(c, hw.P1, c.p1)
+    elif address == hw.SCY:
+        c.scy = value
+    elif address == hw.SCX:
+        c.scx = value
+    elif address == hw.BGP:
+        c.bgp = value
+    elif address == hw.OBP0:
+        c.obp0 = value
+    elif address == hw.OBP1:
+        c.obp1 = value
+    elif address == hw.WY:
+        c.wy = value
+    elif address == hw.WX:
+        c.wx = value
+
+
+@wp.func
+def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """An access that is not to plain memory: a register that the next visit writes, P1, which is read from the row, or
+    a register of the LCD before its next change. False if the interpreter has to do it."""
+    done = bool(False)
+    address = i.address
+    kind = i.d3 & (ds.READ | ds.WRITE | ds.WORD)
+    is_free = c.dma_active == 0 and c.tima_reload == 0  # no device but the LCD takes notice of a write to a register
+    if kind == ds.WRITE and is_free and address >= hw.IO:
+        is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
+        is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
+        if address == hw.P1 or is_silent or (is_lcd and is_unlocked(c) and not is_drawing(c)):
+            r.written = address | ANY_ADDRESS
+            r.wake = AT_ONCE
+            i.d3 = i.d3 & ~ds.WRITE
+            done = True
+    if kind == ds.WRITE and is_free and address < hw.VRAM and m.has_rtc == 0:
+        r.written = address | ANY_ADDRESS
+        r.wake = AT_ONCE
+        i.d3 = i.d3 & ~ds.WRITE
+        done = True
+    if kind == ds.READ and address == hw.P1 and c.dma_active == 0:
+        done = True
+    is_settled = c.stat_mode_hidden == 0 and c.dma_active == 0 and r.now < c.lcd_target - LATEST_READ_T
+    is_lcd_register = address >= hw.LCDC and address <= hw.WX and address != hw.DMA
+    if kind == ds.READ and is_lcd_register and is_settled and (i.d3 & ds.LOOKAHEAD) == 0:
+        i.y = ppu.register(c, address)
+        done = True
+    return done
+
+
+@wp.func
+def finish_write(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """The last instruction's write to a register; the lane waits."""
+    address = r.written & 0xFFFF
+    value = r.result & 0xFF
+    r.written = 0
+    if address < hw.VRAM:
+        mbc.write_register(m, c, address, value, r.now)
+        map_memory(m, c, r)
+    else:
+        write_quiet_register(m, c, address, value)
+    r.wake = c.next_event
+    c.executed = c.executed - 1
+    wait(r, i)
+
+
+@wp.func(inline=False)
+def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """What is rare, for one lane."""
+    kind = (i.d2 >> ds.KIND_SHIFT) & 7
+    is_rare = (i.d3 & ds.RARE) != 0
+    if r.written != 0:
+        finish_write(m, c, r, i)
+    elif r.now >= c.next_event or c.ei_delay != 0 or (is_rare and (kind == 0 or i.special != 0)) or (
+        i.special != 0 and not access(m, c, r, i)
+    ):
+        sleep(m, c, r, i)
+    elif is_rare:
+        prepare(c, r, i, kind)
+
+
+@wp.func
+def copy_fast(source: wp.ref[Fast], target: wp.ref[Fast]):
+    """All but the descriptor and the addresses."""
+    target.lo = source.lo
+    target.hi = source.hi
+    target.flags = source.flags
+    target.sp = source.sp
+    target.pc = source.pc
+    target.now = source.now
+    target.previous = source.previous
+    target.wake = source.wake
+    target.written = source.written
+    target.result = source.result
+    target.turns = source.turns
+    target.running = source.running
+    target.low = source.low
+    target.high = source.high
+    target.rom_high = source.rom_high
+    target.readable = source.readable
+    target.writable = source.writable
+    target.locked = source.locked
+    target.high_end = source.high_end
+
+
+@wp.func
+def copy_turn(source: wp.ref[Turn], target: wp.ref[Turn]):
+    """All of it."""
+    target.d1 = source.d1
+    target.d2 = source.d2
+    target.d3 = source.d3
+    target.begin = source.begin
+    target.t_cycles = source.t_cycles
+    target.next_pc = source.next_pc
+    target.sp = source.sp
+    target.address = source.address
+    target.special = source.special
+    target.x = source.x
+    target.y = source.y
