@@ -96,7 +96,6 @@ class Emulator:
         self._check_memory()
         self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
-        self._kernel = interpreter.module(self.kernel, accuracy).kernel_step
         name = "cpu" if self.device == "cpu" else torch.cuda.get_device_name(self.device)
         self.launch_shape = launch_shape.best(num_envs, name)
         cores = usable_cores() if num_threads is None else num_threads
@@ -181,19 +180,24 @@ class Emulator:
             return nullcontext()
         return wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(self.device)), sync_enter=False)
 
+    def _kernel(self) -> wp.Kernel:
+        """The step's kernel, compiled where it is launched first."""
+        registers = self.launch_shape.registers if self.kernel == "datapath" and self.device != "cpu" else 0
+        return interpreter.module(self.kernel, self.accuracy, registers).kernel_step
+
     def _launch(self, frames: int, release_after: int) -> None:
         """Run `frames` frames of all envs with the buttons of self._buttons."""
         key = (frames, release_after)
         if self.device != "cpu":
             inputs, dim = self._arguments(0, self.num_envs, frames, release_after)
-            block_dim = self.launch_shape.block_dim
+            kernel, block_dim = self._kernel(), self.launch_shape.block_dim
             with self.on_stream():
-                wp.launch(self._kernel, dim=dim, inputs=inputs, device=self.device, block_dim=block_dim)
+                wp.launch(kernel, dim=dim, inputs=inputs, device=self.device, block_dim=block_dim)
                 if self.machine.draw_later:
                     rows = self._screen.shape[1]
                     wp.launch(picture.kernel_draw, (self.num_envs, rows), [self.machine], device=self.device)
                     inputs[-1] = 1  # resume
-                    wp.launch(self._kernel, dim=dim, inputs=inputs, device=self.device, block_dim=block_dim)
+                    wp.launch(kernel, dim=dim, inputs=inputs, device=self.device, block_dim=block_dim)
             return
         if key not in self._commands:
             self._commands[key] = self._record(frames, release_after)
@@ -209,7 +213,7 @@ class Emulator:
         commands = []
         for begin, end in itertools.pairwise(bounds):
             inputs, dim = self._arguments(begin, end - begin, frames, release_after)
-            commands.append(wp.launch(self._kernel, dim=dim, inputs=inputs, device="cpu", record_cmd=True))
+            commands.append(wp.launch(self._kernel(), dim=dim, inputs=inputs, device="cpu", record_cmd=True))
         return commands
 
     def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:

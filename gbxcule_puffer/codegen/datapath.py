@@ -41,6 +41,7 @@ class Fast:
     writable: wp.int32  # and to write
     locked: wp.int32  # those that an access with lookahead may find locked
     high_end: wp.int32  # first address after FF80 that is not plain
+    joypad: wp.int32  # what of READ, WRITE, WORD makes an access to P1 special: the row has its value to read
     d0: wp.int32
     d1: wp.int32
     d2: wp.int32
@@ -97,7 +98,7 @@ def special_access(r: wp.ref[Fast], d3: int, address: int) -> int:
     end = address + ((d3 >> 7) & 1)
     low = wp.where(((pages >> (address >> 12)) & 1) > ((end ^ address) & 0x1000), 0, accesses)
     high = wp.where(end < r.high_end, 0, accesses)
-    return wp.where(address >= hw.HRAM, high, low)
+    return wp.where(address >= hw.HRAM, high, wp.where(address == hw.P1, d3 & r.joypad, low))
 
 
 @wp.func

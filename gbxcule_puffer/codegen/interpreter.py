@@ -29,7 +29,7 @@ from gbxcule_puffer.state import Cpu, Machine
 HW_PACKAGE = "gbxcule_puffer.hw"
 GROUP_SIZE = 32
 RAM_INSTRUCTIONS = 16  # of code in RAM that a lane executes while the others wait
-SLEEP_TURNS = 32  # that a lane sleeps at most until the interpreter is called
+SLEEP_TURNS = 4  # for each lane of the warp: a lane sleeps as long at most until the interpreter is called
 
 
 def _group(first: int) -> str:
@@ -156,7 +156,7 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 
 
 @wp.func
-def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu], used: int):
+def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu], used: int, lanes: int):
     """The loop: every lane of the warp stays in it until all have finished the step. Lanes that need the interpreter
     sleep until it is called for all of them together."""
     r = datapath.Fast()
@@ -179,15 +179,20 @@ def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu], used: int):
             datapath.begin_turn(r, i, place)
             attention = datapath.attention(r, i)
             if native.any_lane(attention) != 0:
-                if attention != 0:
+                kind = visits.kind_to_prepare(r, i)
+                if kind != 0:
+                    visits.prepare(r, i, kind)
+                elif attention != 0:
                     visits.copy_fast(r, lane)
                     visits.copy_turn(i, turn)
                     visits.visit(m, c, lane, turn)
                     visits.copy_fast(lane, r)
                     visits.copy_turn(turn, i)
                 native.converge()
+                if native.any_lane(r.running & 1) == 0:  # nothing to wait for
+                    break
             datapath.end_turn(r, i, place)
-            if (r.turns & (SLEEP_TURNS - 1)) == 0:
+            if (r.turns & (SLEEP_TURNS * lanes - 1)) == 0:
                 break
         if r.running == visits.ASLEEP:
             c.executed = c.executed - r.turns
@@ -220,7 +225,7 @@ def kernel_step(
                 c.previous = c.now
             else:
                 schedule.begin_step(m, c, int(buttons[c.env]), frames, release_after)
-    run_datapath(m, c, used)
+    run_datapath(m, c, used, lanes)
     if used == 1:
         if c.drawing == 0:
             schedule.end_step(m, c)
@@ -245,9 +250,9 @@ def kernel_execute_one(machine: Machine):
 
 
 @memoize
-def source(kind: str = "interpreter") -> str:
+def source(kind: str = "interpreter", registers: int = 0) -> str:
     """The source of a module: "interpreter"; "datapath", which leaves it what is rare; "flat", one instruction on
-    64 KiB of RAM (tests)."""
+    64 KiB of RAM (tests). registers: what a thread of the step kernel may have on a GPU, 0 for no limit."""
     main = {"interpreter": MAIN, "datapath": DATAPATH, "flat": ONE}[kind]
     parts = [HEADER.format(bus="flat_bus as bus, interrupts" if kind == "flat" else "bus, fetch, interrupts, schedule")]
     if kind == "flat":
@@ -258,15 +263,20 @@ def source(kind: str = "interpreter") -> str:
         parts[0] += f"\nSLEEP_TURNS = wp.constant({SLEEP_TURNS})\n"
         parts[0] += f"RAM_INSTRUCTIONS = wp.constant({RAM_INSTRUCTIONS})\n"
     parts += [_group(first) for first in range(0, 0x200, GROUP_SIZE)]
+    if registers:
+        plain = "@wp.kernel(enable_backward=False)\ndef kernel_step("
+        assert plain in main
+        main = main.replace(plain, plain.replace("=False", f"=False, cuda_max_registers={registers}"))
     parts += [_dispatch(), _copy_state(), main]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def module(kind: str = "interpreter", accuracy: str = "pyboy") -> ModuleType:
+@memoize
+def module(kind: str = "interpreter", accuracy: str = "pyboy", registers: int = 0) -> ModuleType:
     """A generated module, imported. accuracy "hardware" compiles a second set of the files in hw/ with the constant
-    profile.HARDWARE = 1; the default does not pay for it."""
+    profile.HARDWARE = 1; the default does not pay for it. registers: see `source`."""
     if accuracy == "pyboy":
-        return cache.import_source(kind, source(kind))
+        return cache.import_source(kind, source(kind, registers))
     package = cache.import_package("hardware", _hardware_sources())
     return cache.import_source(f"{kind}_hardware", source(kind).replace(HW_PACKAGE, package))
 

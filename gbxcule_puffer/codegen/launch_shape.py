@@ -20,19 +20,22 @@ from gbxcule_puffer.errors import ConfigError
 WARP_SIZE = 32
 LANES = (8, 16, 32)
 BLOCK_DIMS = (32, 64, 128, 256)
+REGISTERS = (0, 64)
 
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Lanes of each warp in use, threads of a block."""
+    """Lanes of each warp in use, threads of a block, registers of a thread: 0 as many as the compiler likes; fewer let
+    more warps run at once."""
 
     lanes: int
     block_dim: int
+    registers: int = 0
 
 
 Table = Mapping[int, LaunchShape]
 """num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
-MEASURED: Table = {8_192: LaunchShape(8, 128), 32_768: LaunchShape(16, 128), 65_536: LaunchShape(32, 128)}
+MEASURED: Table = {8_192: LaunchShape(8, 128), 32_768: LaunchShape(16, 128), 65_536: LaunchShape(32, 128, 64)}
 
 
 def table_path() -> Path:
@@ -66,7 +69,8 @@ def save_table(device_name: str, table: Table) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
         shapes = {
-            name: {size: (s.lanes, s.block_dim) for size, s in sorted(one.items())} for name, one in tables.items()
+            name: {size: (s.lanes, s.block_dim, s.registers) for size, s in sorted(one.items())}
+            for name, one in tables.items()
         }
         json.dump(shapes, file, indent=1)
     os.replace(file.name, path)
@@ -83,6 +87,6 @@ def best(num_envs: int, device_name: str) -> LaunchShape:
 
 
 def _checked(shape: LaunchShape) -> LaunchShape:
-    if shape.lanes not in LANES or shape.block_dim not in BLOCK_DIMS:
-        raise ValueError(f"{shape} is none of lanes {LANES}, block_dim {BLOCK_DIMS}")
+    if shape.lanes not in LANES or shape.block_dim not in BLOCK_DIMS or shape.registers not in REGISTERS:
+        raise ValueError(f"{shape} is none of lanes {LANES}, block_dim {BLOCK_DIMS}, registers {REGISTERS}")
     return shape

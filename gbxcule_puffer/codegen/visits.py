@@ -71,6 +71,8 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.writable = wp.where(is_drawing(c), 0, PAGES_VRAM) | PAGES_WRAM | ram
     r.locked = wp.where(is_unlocked(c), 0, PAGES_VRAM)
     r.high_end = wp.where(c.dma_active == 0, hw.IE, hw.HRAM)
+    r.joypad = wp.where(c.dma_active == 0, ds.WRITE | ds.WORD, ds.READ | ds.WRITE)
+
 
 @wp.func
 def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
@@ -138,18 +140,20 @@ def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
-def prepare(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
+def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+    """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
+    is_plain = r.now < r.wake and i.special == 0
+    return wp.where(is_plain and (r.d3 & ds.RARE) != 0, (r.d2 >> ds.KIND_SHIFT) & 7, 0) % ds.KIND_RETI
+
+
+@wp.func
+def prepare(r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
     """What the common path does not do of an instruction of a KIND."""
     if kind == ds.KIND_PUSH_AF:
         i.x = ((r.hi >> 8) & 0xFF00) | unpack_flags(r.flags)
     elif kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
         r.flags = pack_flags(i.y & 0xFF)
-    elif kind == ds.KIND_RETI:
-        c.ime = 1
-        if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
-            c.next_event = r.now
-            r.wake = r.now
     elif kind == ds.KIND_SCF or kind == ds.KIND_CCF:
         carry = wp.where(kind == ds.KIND_SCF, FLAG_C, ~r.flags & FLAG_C)
         r.flags = (r.flags & ~(FLAG_H | FLAG_N | FLAG_C)) | carry
@@ -188,10 +192,10 @@ def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value
 
 
 @wp.func
-def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """An access that is not to plain memory: a register that the next visit writes, P1, which is read from the row, or
-    a register of the LCD before its next change. False if the interpreter has to do it."""
-    done = bool(False)
+def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+    """An access that is not to plain memory: a register that the next visit writes, or a register of the LCD before its
+    next change. 0 if the interpreter has to do it."""
+    done = int(0)
     address = i.address
     kind = i.d3 & (ds.READ | ds.WRITE | ds.WORD)
     is_free = c.dma_active == 0 and c.tima_reload == 0  # no device but the LCD takes notice of a write to a register
@@ -202,19 +206,17 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
             r.written = address | ANY_ADDRESS
             r.wake = AT_ONCE
             i.d3 = i.d3 & ~ds.WRITE
-            done = True
+            done = 1
     if kind == ds.WRITE and is_free and address < hw.VRAM and m.has_rtc == 0:
         r.written = address | ANY_ADDRESS
         r.wake = AT_ONCE
         i.d3 = i.d3 & ~ds.WRITE
-        done = True
-    if kind == ds.READ and address == hw.P1 and c.dma_active == 0:
-        done = True
+        done = 1
     is_settled = c.stat_mode_hidden == 0 and c.dma_active == 0 and r.now < c.lcd_target - LATEST_READ_T
     is_lcd_register = address >= hw.LCDC and address <= hw.WX and address != hw.DMA
     if kind == ds.READ and is_lcd_register and is_settled and (i.d3 & ds.LOOKAHEAD) == 0:
         i.y = ppu.register(c, address)
-        done = True
+        done = 1
     return done
 
 
@@ -241,12 +243,18 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
     is_rare = (i.d3 & ds.RARE) != 0
     if r.written != 0:
         finish_write(m, c, r, i)
-    elif r.now >= c.next_event or c.ei_delay != 0 or (is_rare and (kind == 0 or i.special != 0)) or (
-        i.special != 0 and not access(m, c, r, i)
+    elif (
+        r.now >= c.next_event
+        or c.ei_delay != 0
+        or (is_rare and (kind == 0 or i.special != 0))
+        or (i.special != 0 and access(m, c, r, i) == 0)
     ):
         sleep(m, c, r, i)
-    elif is_rare:
-        prepare(c, r, i, kind)
+    elif is_rare:  # RETI
+        c.ime = 1
+        if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+            c.next_event = r.now
+            r.wake = r.now
 
 
 @wp.func
@@ -271,6 +279,7 @@ def copy_fast(source: wp.ref[Fast], target: wp.ref[Fast]):
     target.writable = source.writable
     target.locked = source.locked
     target.high_end = source.high_end
+    target.joypad = source.joypad
 
 
 @wp.func

@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import row
+from gbxcule_puffer.hw import native, row
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -13,6 +13,8 @@ def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     height = 8
     if (c.lcdc & hw.LCDC_OBJ_SIZE) != 0:
         height = 16
+    if native.any_sprite(c.row + wp.uint64(hw.OAM), c.ly + 16, height) == 0:
+        return 0
     count = int(0)
     groups = int(0)
     penalty = int(0)

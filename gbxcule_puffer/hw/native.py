@@ -45,6 +45,32 @@ _CONVERGE = """
 #endif
 """
 
+# Four sprites at a time, a byte each in a word: bottom - Y, and which of the differences are below the height.
+_ANY_SPRITE = """
+    const unsigned high = 0x80808080u, low = 0x7F7F7F7Fu;
+    const unsigned x = (unsigned)bottom * 0x01010101u;
+    const unsigned outside = height == 16 ? 0xF0F0F0F0u : 0xF8F8F8F8u;
+    unsigned found = 0;
+#if defined(__CUDA_ARCH__)
+    const uint4* words = (const uint4*)oam;
+    __builtin_assume(__isGlobal(words));
+#pragma unroll 2
+    for (int i = 0; i < 10; ++i) {
+        const uint4 w = words[i];
+        const unsigned y = __byte_perm(__byte_perm(w.x, w.y, 0x0040), __byte_perm(w.z, w.w, 0x0040), 0x5410);
+#else
+    const unsigned char* bytes = (const unsigned char*)oam;
+    for (int i = 0; i < 10; ++i) {
+        const unsigned char* w = bytes + 16 * i;
+        const unsigned y = w[0] | w[4] << 8 | w[8] << 16 | (unsigned)w[12] << 24;
+#endif
+        const unsigned difference = ((x | high) - (y & low)) ^ ((x ^ ~y) & high);
+        const unsigned t = difference & outside;
+        found |= ~(((t & low) + low) | t | low);
+    }
+    return found != 0;
+"""
+
 _LOAD_DESCRIPTOR = """
 #if defined(__CUDA_ARCH__)
     int4 d = __ldg((const int4*)table + index);
@@ -125,6 +151,12 @@ def shift_left(value: int, count: int) -> int:
 @wp.func_native(_ANY_LANE)
 def any_lane(flag: int) -> int:
     """Not 0 if `flag` is not 0 in any lane of the warp, all of which have to be here."""
+    ...
+
+
+@wp.func_native(_ANY_SPRITE)
+def any_sprite(oam: wp.uint64, bottom: int, height: int) -> int:
+    """Whether a sprite's Y lies in bottom - height + 1 to bottom; the address of OAM is a multiple of 16."""
     ...
 
 

@@ -1,4 +1,6 @@
-"""Lanes per warp and block size never change a result; autotuning ends with a table."""
+"""Lanes per warp, block size and registers never change a result; autotuning ends with a table."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import torch
 from benchmarks.workload import ROOT, random_buttons
 from gbxcule_puffer.bench.autotune import measure
 from gbxcule_puffer.bench.workload import Workload
-from gbxcule_puffer.codegen.launch_shape import BLOCK_DIMS, LANES, LaunchShape
+from gbxcule_puffer.codegen.launch_shape import BLOCK_DIMS, LANES, REGISTERS, LaunchShape
 from gbxcule_puffer.emulator import Emulator
 
 pytestmark = pytest.mark.gpu
@@ -17,18 +19,17 @@ ROM = ROOT / "roms" / "homeward.gb"
 def test_all_shapes_give_the_same_state(cuda_device: str) -> None:
     buttons = torch.from_numpy(random_buttons(5, 12, 100)).to(cuda_device)
     hashes = []
-    for lanes in LANES:
-        for block_dim in BLOCK_DIMS:
-            emulator = Emulator(ROM, 100, cuda_device)
-            emulator.launch_shape = LaunchShape(lanes, block_dim)
-            for row in buttons:
-                emulator.step(row)
-            hashes.append(emulator.state_hash())
+    for shape in itertools.product(LANES, BLOCK_DIMS, REGISTERS):
+        emulator = Emulator(ROM, 100, cuda_device)
+        emulator.launch_shape = LaunchShape(*shape)
+        for row in buttons:
+            emulator.step(row)
+        hashes.append(emulator.state_hash())
     assert all(np.array_equal(found, hashes[0]) for found in hashes)
     assert len(set(hashes[0].tolist())) > 10
 
 
 def test_each_shape_is_measured(cuda_device: str) -> None:
-    shapes = [LaunchShape(8, 64), LaunchShape(32, 128)]
+    shapes = [LaunchShape(8, 64), LaunchShape(32, 128, 64)]
     rates = measure(Workload(ROM), 256, cuda_device, shapes)
     assert set(rates) == set(shapes) and min(rates.values()) > 0
