@@ -27,17 +27,21 @@ from gbxcule_puffer.ops import arithmetic
 from gbxcule_puffer.state import Cpu, Machine
 '''
 HW_PACKAGE = "gbxcule_puffer.hw"
-GROUP_SIZE = 32
+GROUP_SIZE = {
+    "interpreter": 32,
+    "flat": 32,
+    "datapath": 4,
+}  # a chain of comparisons; short where code has to be fetched
 RAM_INSTRUCTIONS = 16  # of code in RAM that a lane executes while the others wait
 SLEEP_TURNS = 4  # for each lane of the warp: a lane sleeps as long at most until the interpreter is called
 
 
-def _group(first: int) -> str:
-    """The function that executes opcodes `first` to `first` + 31."""
+def _group(first: int, size: int) -> str:
+    """The function that executes opcodes `first` to `first` + `size` - 1."""
     table = isa.expand()
     name = f"execute_{first:03x}"
     orelse: cst.BaseStatement | None = None
-    for opcode in reversed(range(first, first + GROUP_SIZE)):
+    for opcode in reversed(range(first, first + size)):
         if opcode in table:
             body = splice(table[opcode])
             comment = table[opcode].mnemonic
@@ -61,24 +65,24 @@ def _group(first: int) -> str:
     return cst.Module([function.with_changes(body=cst.IndentedBlock(body=[orelse]))]).code
 
 
-def _dispatch() -> str:
+def _dispatch(size: int) -> str:
     """`execute`: fetch was done, c.code holds the opcode and its immediates."""
     lines = ["@wp.func", "def execute(m: wp.ref[Machine], c: wp.ref[Cpu]):"]
     lines += ["    opcode = c.code & 0xFF", "    if opcode == 0xCB:", "        opcode = 0x100 | ((c.code >> 8) & 0xFF)"]
-    lines += _tree(0, 0x200, "    ")
+    lines += _tree(0, 0x200, size, "    ")
     return "\n".join(lines) + "\n"
 
 
-def _tree(low: int, high: int, indent: str) -> list[str]:
+def _tree(low: int, high: int, size: int, indent: str) -> list[str]:
     """A binary tree over the groups."""
-    if high - low == GROUP_SIZE:
+    if high - low == size:
         return [f"{indent}execute_{low:03x}(m, c, opcode)"]
     middle = (low + high) // 2
     return [
         f"{indent}if opcode < 0x{middle:03X}:",
-        *_tree(low, middle, indent + "    "),
+        *_tree(low, middle, size, indent + "    "),
         f"{indent}else:",
-        *_tree(middle, high, indent + "    "),
+        *_tree(middle, high, size, indent + "    "),
     ]
 
 
@@ -262,12 +266,13 @@ def source(kind: str = "interpreter", registers: int = 0) -> str:
         parts[0] += "from gbxcule_puffer.hw import ppu\n"
         parts[0] += f"\nSLEEP_TURNS = wp.constant({SLEEP_TURNS})\n"
         parts[0] += f"RAM_INSTRUCTIONS = wp.constant({RAM_INSTRUCTIONS})\n"
-    parts += [_group(first) for first in range(0, 0x200, GROUP_SIZE)]
+    size = GROUP_SIZE[kind]
+    parts += [_group(first, size) for first in range(0, 0x200, size)]
     if registers:
         plain = "@wp.kernel(enable_backward=False)\ndef kernel_step("
         assert plain in main
         main = main.replace(plain, plain.replace("=False", f"=False, cuda_max_registers={registers}"))
-    parts += [_dispatch(), _copy_state(), main]
+    parts += [_dispatch(size), _copy_state(), main]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 

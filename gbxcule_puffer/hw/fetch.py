@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import bus, idioms, native, profile
+from gbxcule_puffer.hw import bus, idioms, native, profile, row
 from gbxcule_puffer.state import Cpu, Machine
 
 LDH_A_STAT_OR_LY = wp.constant(0x40F0)  # F0 41 and F0 44, the bits in which they differ left out
@@ -14,6 +14,10 @@ def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Code outside of the ROM: only the bytes that the instruction has are read, 4 T-cycles apart."""
     if c.pc >= hw.WRAM:
         idioms.skip_wait_loop(m, c)
+    in_row = (c.pc >= hw.WRAM and c.pc < hw.ECHO - 2) or (c.pc >= hw.HRAM and c.pc < hw.IE - 2)
+    if in_row and c.dma_active == 0:  # nothing takes notice of these reads
+        c.code = row.load(c, c.pc) | (row.load(c, c.pc + 1) << 8) | (row.load(c, c.pc + 2) << 16)
+        return
     first = bus.read(m, c, c.pc, c.now, 0)
     c.code = first
     length = int(m.op_length[first])

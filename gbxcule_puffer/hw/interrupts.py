@@ -35,7 +35,7 @@ def highest(pending: int) -> int:
     return number
 
 
-@wp.func
+@wp.func(inline=False)
 def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Push PC and jump to the handler; IE may change under the first push (mooneye, interrupts/ie_push)."""
     saved_event = c.next_event

@@ -17,7 +17,7 @@ START_MODE2 = wp.constant(2)
 STAT_EACH_LINE = wp.constant(0x28)  # interrupts in mode 0 or 2
 
 
-@wp.func
+@wp.func(inline=False)
 def update_stat_line(c: wp.ref[Cpu]):
     """Level of the STAT interrupt line; a rising edge requests the interrupt (Pan Docs, "INT $48")."""
     mode = c.stat & hw.STAT_MODE
@@ -31,7 +31,7 @@ def update_stat_line(c: wp.ref[Cpu]):
     c.stat_line = line
 
 
-@wp.func
+@wp.func(inline=False)
 def compare_lyc(c: wp.ref[Cpu]):
     """Set STAT's coincidence bit."""
     c.stat = c.stat & ~hw.STAT_LYC_EQUAL
@@ -40,7 +40,7 @@ def compare_lyc(c: wp.ref[Cpu]):
     update_stat_line(c)
 
 
-@wp.func
+@wp.func(inline=False)
 def set_mode(c: wp.ref[Cpu], mode: int):
     """Enter a mode."""
     if (c.stat & hw.STAT_MODE) != mode:
@@ -77,7 +77,7 @@ def end_drawing(c: wp.ref[Cpu]):
     c.window_hit = 0
 
 
-@wp.func
+@wp.func(inline=False)
 def draw_pending(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Draw all lines whose mode 3 is over, before what they show changes. PyBoy draws a line when its mode 3 ends."""
     if c.render != 0:
@@ -294,7 +294,7 @@ def halt_event(c: wp.ref[Cpu], other: int) -> int:
     return event
 
 
-@wp.func
+@wp.func(inline=False)
 def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
     """Bring the LCD up to time `t` within an instruction: at most one more change, none if it already was."""
     settle(m, c)

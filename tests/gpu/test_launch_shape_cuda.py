@@ -19,7 +19,8 @@ ROM = ROOT / "roms" / "homeward.gb"
 def test_all_shapes_give_the_same_state(cuda_device: str) -> None:
     buttons = torch.from_numpy(random_buttons(5, 12, 100)).to(cuda_device)
     hashes = []
-    for shape in itertools.product(LANES, BLOCK_DIMS, REGISTERS):
+    shapes = [*itertools.product(LANES, BLOCK_DIMS[-1:], REGISTERS), (LANES[0], BLOCK_DIMS[0], REGISTERS[0])]
+    for shape in shapes:
         emulator = Emulator(ROM, 100, cuda_device)
         emulator.launch_shape = LaunchShape(*shape)
         for row in buttons:
