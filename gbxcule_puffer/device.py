@@ -42,6 +42,7 @@ def resolve_device(device: str) -> str:
     start_warp()
     if not torch.cuda.is_available() or not wp.is_cuda_available():
         raise DeviceError(f"device {device!r} needs an NVIDIA GPU and its driver, and none is usable; use 'cpu'")
+    torch.cuda.init()  # so that its statistics can be asked for
     index = name.index if name.index is not None else torch.cuda.current_device()
     if index >= torch.cuda.device_count():
         raise DeviceError(f"device {device!r} does not exist; this machine has {torch.cuda.device_count()} GPU(s)")

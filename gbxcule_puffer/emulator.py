@@ -7,7 +7,7 @@ import itertools
 import multiprocessing
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import numpy as np
 import torch
@@ -174,11 +174,11 @@ class Emulator:
         machine.draw_later = int(self.device != "cpu" and self.kernel == "datapath")
         self.machine = machine
 
-    def on_stream(self) -> AbstractContextManager[object]:
-        """Warp launches inside go to torch's current CUDA stream."""
+    def stream(self) -> wp.Stream | None:
+        """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""
         if self.device == "cpu":
-            return nullcontext()
-        return wp.ScopedStream(wp.stream_from_torch(torch.cuda.current_stream(self.device)), sync_enter=False)
+            return None
+        return wp.stream_from_torch(torch.cuda.current_stream(self.device))
 
     def _kernel(self) -> wp.Kernel:
         """The step's kernel, compiled where it is launched first."""
@@ -190,14 +190,14 @@ class Emulator:
         key = (frames, release_after)
         if self.device != "cpu":
             inputs, dim = self._arguments(0, self.num_envs, frames, release_after)
-            kernel, block_dim = self._kernel(), self.launch_shape.block_dim
-            with self.on_stream():
-                wp.launch(kernel, dim=dim, inputs=inputs, device=self.device, block_dim=block_dim)
-                if self.machine.draw_later:
-                    rows = self._screen.shape[1]
-                    wp.launch(picture.kernel_draw, (self.num_envs, rows), [self.machine], device=self.device)
-                    inputs[-1] = 1  # resume
-                    wp.launch(kernel, dim=dim, inputs=inputs, device=self.device, block_dim=block_dim)
+            kernel = self._kernel()
+            where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
+            wp.launch(kernel, dim=dim, inputs=inputs, **where)
+            if self.machine.draw_later:
+                shape = (self.num_envs, self._screen.shape[1])
+                wp.launch(picture.kernel_draw, shape, [self.machine], stream=where["stream"])
+                inputs[-1] = 1  # resume
+                wp.launch(kernel, dim=dim, inputs=inputs, **where)
             return
         if key not in self._commands:
             self._commands[key] = self._record(frames, release_after)

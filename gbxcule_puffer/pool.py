@@ -127,5 +127,4 @@ class SnapshotPool:
     def _launch(self, kernel: Any, mask: torch.Tensor, slots: torch.Tensor) -> None:
         inputs = [*self._arrays, wp.from_torch(mask), wp.from_torch(slots), self._lanes]
         dim = (self.emulator.num_envs, self._lanes)
-        with self.emulator.on_stream():
-            wp.launch(kernel, dim=dim, inputs=inputs, device=self.emulator.device)
+        wp.launch(kernel, dim=dim, inputs=inputs, device=self.emulator.device, stream=self.emulator.stream())
