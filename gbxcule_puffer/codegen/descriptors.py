@@ -35,6 +35,7 @@ SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24
 # d2 bits 16-18: what of a RARE instruction is prepared for the common path; 0: the interpreter executes it
 KIND_SHIFT = 16
 KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_PUSH_AF, KIND_POP_AF, KIND_RETI = range(1, 8)
+LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a copy or fill loop (loops.py)
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
 IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
@@ -330,6 +331,17 @@ def idle_words() -> tuple[int, int, int, int]:
     return NOTHING | NOTHING << 16, 0x32103210, 0, SHIFT_NONE
 
 
+def loop_codes() -> list[bytes]:
+    """The machine code of the loops that loops.py knows, each `body / counter / jr nz` back to its begin."""
+    copies = ("2A 12 13", "1A 22 13", "1A 13 22")  # ld a,[hl+] / ld [de],a / inc de; the other way round
+    fills = ("22", "22 2C 2C 2C")  # ld [hl+],a, also with three times inc l
+    wide = ("0B 78 B1", "0B 79 B0")  # dec bc / ld a,b / or c
+    heads = [body + counter for body in copies + fills for counter in ("05", "0D")]  # dec b, dec c
+    heads += [body + counter for body in copies for counter in wide] + [fills[1] + "0C"]  # inc c
+    codes = [bytes.fromhex(head) for head in heads]
+    return [code + bytes([0x20, 0x100 - len(code) - 2]) for code in codes]
+
+
 @cache
 def opcode_table() -> np.ndarray:
     """Descriptors of the 512 opcodes (CB page from 256), shape (512, 5), int64: d0 to d3 and the immediate's kind."""
@@ -369,5 +381,12 @@ def _describe_bank(rom: np.ndarray, bank: int, address: int) -> np.ndarray:
     choices = [0 * second, second, second | (third << 8), 0xFF00 | second, (pc + 2 + signed) & 0xFFFF, signed & 0xFFFF]
     words = rows[:, :4].copy()
     words[:, 2] |= np.choose(kind, choices)
+    text = first.astype(np.uint8).tobytes()
+    for loop in loop_codes():
+        at = text.find(loop)
+        while at >= 0:
+            words[at, 2] |= LOOP
+            words[at, 3] |= RARE
+            at = text.find(loop, at + 1)
     words[size - 2 :] = rare_words()
     return np.concatenate([words, np.array([rare_words()], np.int64)])

@@ -8,6 +8,7 @@ import warp as wp
 
 from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
+from gbxcule_puffer.codegen import loops
 from gbxcule_puffer.codegen.datapath import Fast, Turn
 from gbxcule_puffer.hw import joypad, mbc, ppu, row
 from gbxcule_puffer.state import Cpu, Machine
@@ -240,7 +241,8 @@ def finish_write(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[
 def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
     """What is rare, for one lane."""
     kind = (i.d2 >> ds.KIND_SHIFT) & 7
-    is_rare = (i.d3 & ds.RARE) != 0
+    is_loop = (i.d2 & ds.LOOP) != 0
+    is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
     if r.written != 0:
         finish_write(m, c, r, i)
     elif (
@@ -250,6 +252,10 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
         or (i.special != 0 and access(m, c, r, i) == 0)
     ):
         sleep(m, c, r, i)
+    elif is_loop:
+        if i.special == 0 and loops.skip(c, r) != 0:
+            c.executed = c.executed - 1
+            wait(r, i)
     elif is_rare:  # RETI
         c.ime = 1
         if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
@@ -259,7 +265,7 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 
 @wp.func
 def copy_fast(source: wp.ref[Fast], target: wp.ref[Fast]):
-    """All but the descriptor and the addresses."""
+    """All but the descriptor."""
     target.lo = source.lo
     target.hi = source.hi
     target.flags = source.flags
@@ -280,6 +286,8 @@ def copy_fast(source: wp.ref[Fast], target: wp.ref[Fast]):
     target.locked = source.locked
     target.high_end = source.high_end
     target.joypad = source.joypad
+    target.rom = source.rom
+    target.row = source.row
 
 
 @wp.func

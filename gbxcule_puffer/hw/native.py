@@ -82,6 +82,33 @@ _LOAD_DESCRIPTOR = """
 """
 
 
+# Loads of a part come before its stores, where the one cannot change the other.
+_COPY_BYTES = """
+    const unsigned char* from = (const unsigned char*)source;
+    unsigned char* to = (unsigned char*)target;
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(from));
+    __builtin_assume(__isGlobal(to));
+#endif
+    int i = 0;
+    if (from + count <= to || to + count <= from)
+        for (; i + 8 <= count; i += 8) {
+            unsigned char part[8];
+            for (int j = 0; j < 8; ++j) part[j] = from[i + j];
+            for (int j = 0; j < 8; ++j) to[i + j] = part[j];
+        }
+    for (; i < count; ++i) to[i] = from[i];
+    return to[count - 1];
+"""
+
+_FILL_BYTES = """
+    unsigned char* to = (unsigned char*)target;
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(to));
+#endif
+    for (int i = 0; i < count; ++i) to[i * stride] = (unsigned char)value;
+"""
+
 # A pointer that is known to be of global memory takes the plain load.
 _LOAD_BYTE = """
     const unsigned char* p = (const unsigned char*)base + offset;
@@ -217,6 +244,18 @@ def load_operand(address: wp.uint64, value: int, is_read: int, is_word: int) -> 
 @wp.func_native(_STORE_OPERAND)
 def store_operand(address: wp.uint64, value: int, is_write: int, is_word: int):
     """Store a byte or a little-endian word where `is_write` is set."""
+    ...
+
+
+@wp.func_native(_COPY_BYTES)
+def copy_bytes(source: wp.uint64, target: wp.uint64, count: int) -> int:
+    """Copy `count` > 0 bytes, the first first, as a loop on bytes would; returns the last."""
+    ...
+
+
+@wp.func_native(_FILL_BYTES)
+def fill_bytes(target: wp.uint64, value: int, count: int, stride: int):
+    """Store a byte `count` times, `stride` bytes apart."""
     ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gbxcule_puffer.codegen.descriptors import loop_codes
 from tests.fuzz.code import Code
 from tests.fuzz.cpu_snippets import memory
 from tests.fuzz.parts import (
@@ -188,6 +189,24 @@ def fill(code: Code) -> None:
         ((0xC6, random.byte()), (0xCE, random.byte()), (0xEE, random.byte()), (0x07, 0x00), (0x80, 0x00))
     )
     code.emit(random.choice((0x22, 0x22, 0x22, 0x32)), *step, 0x05, 0x20, 0xFA)
+
+
+def move_loop(code: Code) -> None:
+    """A copy or fill loop of those that the data path skips, between any two places, often one beside the other."""
+    random = code.random
+    ends = [random.choice((0xC000, 0xCF80, 0xDE00, 0x8000, 0x9800, 0x0150, 0x4000, 0x7F80, address(random)))]
+    ends.append(
+        random.choice((0xC100, 0xCFF0, 0xD000, 0x8FF0, 0x9C00, 0xFE00, ends[0] + random.integer(-9, 9))) & 0xFFFF
+    )
+    if random.chance(0.5):
+        ends.reverse()
+    code.word(0x21, ends[0])
+    code.word(0x11, ends[1])
+    code.word(0x01, random.choice((0x0140, 0x0108, 0x0200, 0x0001, 0x0301, random.byte(), random.byte() << 8)))
+    if random.chance(0.3):
+        code.emit(0x37)
+    code.data += random.choice(loop_codes())
+    log(code)
 
 
 def sprites(code: Code) -> None:

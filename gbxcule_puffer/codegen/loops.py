@@ -1,0 +1,103 @@
+"""Copy and fill loops of the ROM, many iterations at once: registers, memory, flags and time as the plain loop leaves
+them.
+
+descriptors.py marks a loop's first instruction. A skip stops before the loop's last iteration, before the next event
+and before the pointers leave their 4 KiB of plain memory, so that nothing can tell.
+"""
+
+import warp as wp
+
+from gbxcule_puffer import hardware as hw
+from gbxcule_puffer.codegen import descriptors as ds
+from gbxcule_puffer.codegen.datapath import Fast
+from gbxcule_puffer.hw import native
+from gbxcule_puffer.state import Cpu
+
+LD_A_HL_INC = wp.constant(0x2A)
+LD_HL_INC_A = wp.constant(0x22)
+INC_L = wp.constant(0x2C)
+DEC_B = wp.constant(0x05)
+DEC_BC = wp.constant(0x0B)
+INC_C = wp.constant(0x0C)
+FLAG_C = wp.constant(ds.MASK_C)
+FLAG_H = wp.constant(ds.MASK_H)
+FLAG_N = wp.constant(ds.MASK_N)
+FLAG_NZ = wp.constant(ds.MASK_NZ)
+FLAG_ONE = wp.constant(1 << 24)
+PAGE = wp.constant(0x1000)
+
+
+@wp.func
+def room(pages: int, address: int) -> int:
+    """Bytes from `address` to the end of its 4 KiB, 0 if they are not plain."""
+    return ((pages >> (address >> 12)) & 1) * (PAGE - (address & (PAGE - 1)))
+
+
+@wp.func
+def place(c: wp.ref[Cpu], r: wp.ref[Fast], address: int) -> wp.uint64:
+    """Where a byte of plain memory is."""
+    result = r.row + wp.uint64(address)
+    if address < hw.ROM_BANK_SIZE:
+        result = r.rom + wp.uint64(c.rom_low + address)
+    elif address < hw.VRAM:
+        result = r.rom + wp.uint64(c.rom_high + address)
+    return result
+
+
+@wp.func
+def skip(c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
+    """Iterations of the loop at PC that were skipped."""
+    code = place(c, r, r.pc)
+    first = native.load_byte(code, 0)
+    is_fill = first == LD_HL_INC_A
+    stride = wp.where(is_fill and native.load_byte(code, 1) == INC_L, 4, 1)
+    body = wp.where(is_fill, stride, 3)  # bytes and instructions before the counter's
+    t_cycles = wp.where(is_fill, 4 + 4 * stride, 24)
+    counter = native.load_byte(code, body)
+    bc = r.lo & 0xFFFF
+    hl = r.hi & 0xFFFF
+    de = (r.lo >> 16) & 0xFFFF
+    source = wp.where(first == LD_A_HL_INC, hl, de)
+    target = wp.where(first == LD_A_HL_INC, de, hl)
+    # Iterations left
+    value = wp.where(counter == DEC_B, bc >> 8, bc & 0xFF)
+    left = ((value - 1) & 0xFF) + 1
+    if counter == INC_C:
+        left = 0x100 - value
+    elif counter == DEC_BC:
+        left = ((bc - 1) & 0xFFFF) + 1
+    instructions = body + wp.where(counter == DEC_BC, 4, 2)
+    t_cycles = t_cycles + wp.where(counter == DEC_BC, 28, 16)
+    count = wp.min(left - 1, (c.next_event - 1 - r.now) // t_cycles)
+    count = wp.min(count, room(r.writable & ~r.locked, target))
+    if stride == 4:
+        count = wp.min(count, (0xFF - (target & 0xFF)) // 4)
+    if not is_fill:
+        count = wp.min(count, room(r.readable & ~r.locked, source))
+    if count > 0:
+        a = (r.hi >> 16) & 0xFF
+        if is_fill:
+            native.fill_bytes(r.row + wp.uint64(target), a, count, stride)
+        else:
+            a = native.copy_bytes(place(c, r, source), r.row + wp.uint64(target), count)
+            source = (source + count) & 0xFFFF
+        target = (target + count * stride) & 0xFFFF
+        flags = FLAG_ONE | FLAG_NZ
+        if counter == DEC_BC:
+            bc = (bc - count) & 0xFFFF
+            a = (bc | (bc >> 8)) & 0xFF
+        else:
+            step = wp.where(counter == INC_C, count, -count)
+            value = (value + step) & 0xFF
+            bc = wp.where(counter == DEC_B, (bc & 0xFF) | (value << 8), (bc & 0xFF00) | value)
+            flags = flags | (r.flags & FLAG_C) | wp.where(counter == INC_C, 0, FLAG_N)
+            flags = flags | wp.where((value & 0x0F) == wp.where(counter == INC_C, 0, 0x0F), FLAG_H, 0)
+        hl = wp.where(first == LD_A_HL_INC, source, target)
+        de = wp.where(is_fill, de, wp.where(first == LD_A_HL_INC, target, source))
+        r.lo = bc | (de << 16)
+        r.hi = hl | (a << 16)
+        r.flags = flags
+        r.now = r.now + count * t_cycles
+        r.previous = r.now - 12  # the jump's begin
+        c.executed = c.executed + count * instructions
+    return wp.max(count, 0)
