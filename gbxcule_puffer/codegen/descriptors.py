@@ -34,7 +34,7 @@ MASK_ALL = MASK_H | MASK_N | MASK_C | MASK_NZ
 SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24, 1 << 27
 # d2 bits 16-18: what of a RARE instruction is prepared for the common path; 0: the interpreter executes it
 KIND_SHIFT = 16
-KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_PUSH_AF, KIND_POP_AF, KIND_RETI = range(1, 8)
+KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_PUSH_AF, KIND_POP_AF, KIND_IME = range(1, 8)
 LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a copy or fill loop (loops.py)
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
@@ -44,7 +44,7 @@ BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "a": 6}
 PAIR_SELECTOR = {"bc": 0x7710, "de": 0x7732, "hl": 0x7754}
 NOTHING = 0x7777
 ROTATE_RIGHT_SELECTOR = {"rrc": 0x1100, "rr": 0x11E0, "sra": 0x1180, "srl": 0x1110}
-RARE_FAMILIES = ("daa", "di", "ei", "halt", "stop")
+RARE_FAMILIES = ("daa", "ei", "halt", "stop")
 
 BANK_STRIDE = hw.ROM_BANK_SIZE + 1  # each bank ends with one entry that stands for code outside of the ROM
 
@@ -267,7 +267,7 @@ def _flow(d: _Descriptor, family: str, instruction: Instruction) -> None:
     if "cond" in instruction.operands:
         d.condition(instruction.operands["cond"])
     if family in ("ret", "reti"):
-        d.kind = KIND_RETI if family == "reti" else 0
+        d.kind = KIND_IME if family == "reti" else 0
         d.flags |= STACK | READ | WORD | RETURN
         d.add = 1
         return
@@ -310,6 +310,8 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
     elif family in ("scf", "ccf"):
         d.kind = KIND_SCF if family == "scf" else KIND_CCF
         d.flags |= MASK_H | MASK_N | MASK_C
+    elif family == "di":
+        d.kind = KIND_IME
     elif family in ("push", "pop"):
         _stack(d, family, names[0])
     elif family in ("jump", "jump_relative", "call", "ret", "reti"):

@@ -186,6 +186,8 @@ def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu], used: int, lanes: int):
                 kind = visits.kind_to_prepare(r, i)
                 if kind != 0:
                     visits.prepare(r, i, kind)
+                elif visits.is_settled_read(c, r, i):
+                    i.y = wp.where(i.address == hw.STAT, c.stat, c.ly)
                 elif attention != 0:
                     visits.copy_fast(r, lane)
                     visits.copy_turn(i, turn)

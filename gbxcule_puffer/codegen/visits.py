@@ -10,7 +10,7 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
 from gbxcule_puffer.codegen import loops
 from gbxcule_puffer.codegen.datapath import Fast, Turn
-from gbxcule_puffer.hw import joypad, mbc, ppu, row
+from gbxcule_puffer.hw import bus, joypad, mbc, ppu, row
 from gbxcule_puffer.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Fast.running
@@ -25,6 +25,7 @@ IDLE_0 = wp.constant(ds.idle_words()[0])
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
+READ_T = wp.constant(4)  # when LDH reads
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 # Sets of 4 KiB pages
 PAGES_ROM = wp.constant(0x00FF)
@@ -144,7 +145,7 @@ def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
     is_plain = r.now < r.wake and i.special == 0
-    return wp.where(is_plain and (r.d3 & ds.RARE) != 0, (r.d2 >> ds.KIND_SHIFT) & 7, 0) % ds.KIND_RETI
+    return wp.where(is_plain and (r.d3 & ds.RARE) != 0, (r.d2 >> ds.KIND_SHIFT) & 7, 0) % ds.KIND_IME
 
 
 @wp.func
@@ -193,6 +194,19 @@ def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value
 
 
 @wp.func
+def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
+    """Whether reads of LCD registers find and leave the LCD as it is."""
+    return c.stat_mode_hidden == 0 and c.dma_active == 0 and r.now < c.lcd_target - LATEST_READ_T
+
+
+@wp.func
+def is_settled_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """Whether the instruction reads STAT or LY, and that without a visit."""
+    is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ and r.now < r.wake
+    return is_read and (i.address == hw.STAT or i.address == hw.LY) and is_settled(c, r)
+
+
+@wp.func
 def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """An access that is not to plain memory: a register that the next visit writes, or a register of the LCD before its
     next change. 0 if the interpreter has to do it."""
@@ -213,10 +227,16 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
         r.wake = AT_ONCE
         i.d3 = i.d3 & ~ds.WRITE
         done = 1
-    is_settled = c.stat_mode_hidden == 0 and c.dma_active == 0 and r.now < c.lcd_target - LATEST_READ_T
     is_lcd_register = address >= hw.LCDC and address <= hw.WX and address != hw.DMA
-    if kind == ds.READ and is_lcd_register and is_settled and (i.d3 & ds.LOOKAHEAD) == 0:
-        i.y = ppu.register(c, address)
+    if kind == ds.READ and is_lcd_register and (i.d3 & ds.LOOKAHEAD) == 0:
+        if is_settled(c, r):
+            i.y = ppu.register(c, address)
+            done = 1
+    is_ldh = ((i.d3 >> 30) & 3) == 2 and (i.d3 & ds.X_IMM) == 0  # LDH A,[n]; LY is left to idioms.skip_poll
+    if done == 0 and kind == ds.READ and is_ldh and c.dma_active == 0 and address != hw.LY and address < hw.HRAM:
+        c.now = r.now
+        c.previous = r.previous
+        i.y = bus.read(m, c, address, r.now + READ_T, 0)
         done = 1
     return done
 
@@ -256,6 +276,8 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
         if i.special == 0 and loops.skip(c, r) != 0:
             c.executed = c.executed - 1
             wait(r, i)
+    elif is_rare and (i.d3 & ds.RETURN) == 0:  # DI
+        c.ime = 0
     elif is_rare:  # RETI
         c.ime = 1
         if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:

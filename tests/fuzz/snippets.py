@@ -141,7 +141,8 @@ def wild(code: Code) -> None:
 SNIPPETS: dict[Callable[[Code], None], float] = {
     alu: 7, flags: 6, memory: 12, poll: 6, high_ram_routine: 4, registers: 10, change_in_place: 4, wait: 8, look: 8,
     pause: 5, interrupt_switches: 8, odd_stack: 5, oam_dma: 6, fill: 4, sprites: 4, lcd_switch: 4, mid_frame: 3,
-    move_loop: 8, timer: 8, serial: 2, joypad: 5, mapper_writes: 5, cartridge_ram: 5, moved_code: 5, borders: 2, flow: 5,
+    move_loop: 8, timer: 8, serial: 2, joypad: 5, mapper_writes: 5, cartridge_ram: 5, moved_code: 5, borders: 2,
+    flow: 5,
 }  # fmt: skip
 
 
