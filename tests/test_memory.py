@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.state_table import page
+from benchmarks import performance, state_table
 from gbxcule_puffer.cartridge import load_cartridge
 from gbxcule_puffer.emulator import Emulator, memory_needed
 from gbxcule_puffer.errors import DeviceError
@@ -39,4 +39,5 @@ def test_an_env_without_cartridge_ram_takes_less_than_48_kib() -> None:
 
 
 def test_the_documentation_is_current() -> None:
-    assert (ROOT / "docs" / "state.md").read_text() == page()
+    assert (ROOT / "docs" / "state.md").read_text() == state_table.page()
+    assert (ROOT / "docs" / "performance.md").read_text() == performance.page(performance.load_records())
