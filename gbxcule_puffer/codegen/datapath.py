@@ -30,25 +30,28 @@ class Fast:
     now: wp.int32
     previous: wp.int32
     wake: wp.int32  # when to look for what is rare: the next event, or at once
-    written: wp.int32  # address of a register that the last instruction wrote, 0 if it wrote none
     result: wp.int32  # of the last instruction
     turns: wp.int32  # times around the loop
-    running: wp.int32  # 1 until the lane has finished the step; 2: asleep
-    low: wp.int32  # table index of address 0000
-    high: wp.int32  # table index of address 4000, minus 4000h
+    table_low: wp.int32  # table index of address 0000
+    table_high: wp.int32  # table index of address 4000, minus 4000h
     rom_high: wp.int32
-    readable: wp.int32  # bit n: the 4 KiB from n000 on are plain to read
-    writable: wp.int32  # and to write
-    locked: wp.int32  # those that an access with lookahead may find locked
-    high_end: wp.int32  # first address after FF80 that is not plain
-    joypad: wp.int32  # what of READ, WRITE, WORD makes an access to P1 special: the row has its value to read
+    plain: wp.int32  # bit n: the 4 KiB from n000 on are plain to read; bit 16 + n: to write
+    plain_ahead: wp.int32  # the same for an access with lookahead
+    high: wp.int32  # what of READ and WRITE makes an access to HRAM, and to P1, special
     d0: wp.int32
     d1: wp.int32
     d2: wp.int32
     d3: wp.int32
-    table: wp.uint64
-    rom: wp.uint64
     row: wp.uint64
+
+
+@wp.struct
+class Lane:
+    """What the loop does not need in registers."""
+
+    running: wp.int32  # 1 until the lane has finished the step; 2: asleep
+    written: wp.int32  # address of a register that the last instruction wrote, 0 if it wrote none
+    rom: wp.uint64
 
 
 @wp.struct
@@ -73,15 +76,16 @@ class Place:
     """What the turn's instruction works on and no visit changes."""
 
     target: wp.int32  # of a jump
+    d0: wp.int32
     add: wp.int32  # -1 to 1: see ADD_CARRY, ADJUST_HL, STACK
     address: wp.uint64  # of the operand in memory
 
 
 @wp.func
-def fetch(r: wp.ref[Fast]):
+def fetch(r: wp.ref[Fast], table: wp.uint64):
     """The descriptor of the instruction at PC."""
-    base = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.high, r.low)
-    d = native.load_descriptor(r.table, base + wp.min(r.pc, hw.VRAM))
+    base = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low)
+    d = native.load_descriptor(table, base + wp.min(r.pc, hw.VRAM))
     r.d0 = d[0]
     r.d1 = d[1]
     r.d2 = d[2]
@@ -93,16 +97,17 @@ def special_access(r: wp.ref[Fast], d3: int, address: int) -> int:
     """Not 0 for an access to what is not memory without side effects and locks: ROM (read), VRAM, WRAM, HRAM, cartridge
     RAM. Words that cross a multiple of 4 KiB are special, too."""
     accesses = d3 & (ds.READ | ds.WRITE)
-    pages = wp.where((d3 & ds.WRITE) != 0, r.writable, r.readable)
-    pages = wp.where((d3 & ds.LOOKAHEAD) != 0, pages & ~r.locked, pages)
+    pages = wp.where((d3 & ds.LOOKAHEAD) != 0, r.plain_ahead, r.plain)
+    bit = pages >> ((address >> 12) | ((d3 >> ds.WRITE_TO_16) & 16))
     end = address + ((d3 >> 7) & 1)
-    low = wp.where(((pages >> (address >> 12)) & 1) > ((end ^ address) & 0x1000), 0, accesses)
-    high = wp.where(end < r.high_end, 0, accesses)
-    return wp.where(address >= hw.HRAM, high, wp.where(address == hw.P1, d3 & r.joypad, low))
+    low = wp.where((bit & 1) > ((end ^ address) & 0x1000), 0, accesses)
+    high = wp.where(end < hw.IE, accesses & r.high, accesses)
+    joypad = (d3 & (ds.WRITE | ds.WORD)) | (accesses & r.high)
+    return wp.where(address >= hw.HRAM, high, wp.where(address == hw.P1, joypad, low))
 
 
 @wp.func
-def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]):
+def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64):
     """Operands of the instruction, its address, and what it reads."""
     add = native.shift_left(r.d3, 5) >> 30
     fails = ((r.flags ^ native.shift_left(r.d0, 8)) & r.d0) & (FLAG_C | FLAG_NZ)
@@ -122,7 +127,8 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]):
     in_rom = address < hw.VRAM
     offset = wp.where(address >= hw.ROM_BANK_SIZE, wp.where(in_rom, address + r.rom_high, address), address)
     place.target = y
-    place.address = wp.where(in_rom, r.rom, r.row) + wp.uint64(offset)
+    place.d0 = r.d0
+    place.address = wp.where(in_rom, rom, r.row) + wp.uint64(offset)
     place.add = add
     i.y = native.load_operand(place.address, value, d3 & ds.READ, d3 & ds.WORD)
     i.address = address
@@ -139,7 +145,7 @@ def attention(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
 
 
 @wp.func
-def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]):
+def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.uint64):
     """Finish the instruction, and fetch the next."""
     d3 = i.d3
     x = i.x
@@ -149,8 +155,7 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]):
     r.previous = i.begin
     r.now = r.now + i.t_cycles
     r.pc = pc & 0xFFFF
-    d0 = r.d0
-    fetch(r)
+    fetch(r, table)
     # ALU
     carry_add = wp.where((r.flags & i.d2 & (ds.ADD_CARRY | ds.ADD_ALWAYS)) != 0, place.add, 0)
     result = wp.where((d3 & ds.SUBTRACT) != 0, x - y, x + y) + carry_add
@@ -159,7 +164,7 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]):
     result = wp.where((d3 & ds.OR) != 0, x | y, result)
     carries = native.shift_left(x ^ y ^ result, d3)
     carries = wp.where((d3 & ds.SHIFT_LEFT) != 0, carries & FLAG_C, carries)
-    shifted = (native.permute(y, r.flags, d0) >> 1) & 0x7FFFFFFF
+    shifted = (native.permute(y, r.flags, place.d0) >> 1) & 0x7FFFFFFF
     result = wp.where((d3 & ds.SHIFT_RIGHT) != 0, shifted, result)
     carries = wp.where((d3 & ds.SHIFT_RIGHT) != 0, native.shift_left(y, 23), carries)
     nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ, 0)

@@ -24,6 +24,7 @@ from gbxcule_puffer.isa import Instruction
 
 # d3
 READ, WRITE, WORD, STACK = 1 << 5, 1 << 6, 1 << 7, 1 << 8  # memory access; 16 bits; at SP
+WRITE_TO_16 = 2  # WRITE >> 2 is 16
 JUMP, RETURN, X_SP, TO_SP = 1 << 9, 1 << 10, 1 << 11, 1 << 12  # PC = Y; PC = the word read; X = SP; SP = result
 AND, XOR, OR = 1 << 13, 1 << 14, 1 << 15
 SHIFT_RIGHT, SUBTRACT, RARE = 1 << 16, 1 << 17, 1 << 18  # RARE: not as it is by the common path

@@ -160,27 +160,31 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 
 
 @wp.func
-def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu], used: int, lanes: int):
+def run_datapath(
+    m: wp.ref[Machine], c: wp.ref[Cpu], used: int, lanes: int, table: wp.uint64, rom: wp.uint64,
+):
     """The loop: every lane of the warp stays in it until all have finished the step. Lanes that need the interpreter
     sleep until it is called for all of them together."""
     r = datapath.Fast()
     i = datapath.Turn()
     place = datapath.Place()
-    lane = datapath.Fast()  # copies in memory, so that those above stay in registers
-    turn = datapath.Turn()
-    r.table = native.address_of_words(m.descriptors)
-    r.rom = native.address_of_bytes(m.rom)
+    lane = datapath.Lane()
+    r_kept = datapath.Fast()  # copies in memory, so that those above stay in registers
+    i_kept = datapath.Turn()
+    place_kept = datapath.Place()
+    lane.running = used
+    lane.rom = rom
     r.row = c.row
     if used == 1:
         interrupts.begin_batch(m, c)
         visits.from_cpu(m, c, r)
     else:
-        r.row = r.rom
-        visits.idle(m, r, 0)
-    datapath.fetch(r)
-    while native.any_lane(r.running) != 0:
+        r.row = rom
+        visits.idle(m, r)
+    datapath.fetch(r, table)
+    while native.any_lane(lane.running) != 0:
         while True:
-            datapath.begin_turn(r, i, place)
+            datapath.begin_turn(r, i, place, rom)
             attention = datapath.attention(r, i)
             if native.any_lane(attention) != 0:
                 kind = visits.kind_to_prepare(r, i)
@@ -189,25 +193,22 @@ def run_datapath(m: wp.ref[Machine], c: wp.ref[Cpu], used: int, lanes: int):
                 elif visits.is_settled_read(c, r, i):
                     i.y = wp.where(i.address == hw.STAT, c.stat, c.ly)
                 elif attention != 0:
-                    visits.copy_fast(r, lane)
-                    visits.copy_turn(i, turn)
-                    visits.visit(m, c, lane, turn)
-                    visits.copy_fast(lane, r)
-                    visits.copy_turn(turn, i)
+                    visits.copy_fast(r, r_kept)
+                    visits.copy_turn(i, i_kept)
+                    visits.copy_place(place, place_kept)
+                    visits.visit(m, c, r_kept, i_kept, lane)
+                    visits.copy_fast(r_kept, r)
+                    visits.copy_turn(i_kept, i)
+                    visits.copy_place(place_kept, place)
                 native.converge()
-                if native.any_lane(r.running & 1) == 0:  # nothing to wait for
+                if native.any_lane(lane.running & 1) == 0:  # nothing to wait for
                     break
-            datapath.end_turn(r, i, place)
+            datapath.end_turn(r, i, place, table)
             if (r.turns & (SLEEP_TURNS * lanes - 1)) == 0:
                 break
-        if r.running == visits.ASLEEP:
-            c.executed = c.executed - r.turns
-            if between(m, c) == 1:
-                visits.from_cpu(m, c, r)
-            else:
-                c.executed = c.executed + r.turns
-                visits.idle(m, r, 0)
-            datapath.fetch(r)
+        if lane.running == visits.ASLEEP:
+            visits.wake_up(m, c, r, lane, between(m, c))
+            datapath.fetch(r, table)
 
 
 @wp.kernel(enable_backward=False)
@@ -231,7 +232,8 @@ def kernel_step(
                 c.previous = c.now
             else:
                 schedule.begin_step(m, c, int(buttons[c.env]), frames, release_after)
-    run_datapath(m, c, used, lanes)
+    table = native.address_of_words(machine.descriptors)
+    run_datapath(m, c, used, lanes, table, native.address_of_bytes(machine.rom))
     if used == 1:
         if c.drawing == 0:
             schedule.end_step(m, c)

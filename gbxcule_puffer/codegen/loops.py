@@ -34,20 +34,20 @@ def room(pages: int, address: int) -> int:
 
 
 @wp.func
-def place(c: wp.ref[Cpu], r: wp.ref[Fast], address: int) -> wp.uint64:
+def place(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64, address: int) -> wp.uint64:
     """Where a byte of plain memory is."""
     result = r.row + wp.uint64(address)
     if address < hw.ROM_BANK_SIZE:
-        result = r.rom + wp.uint64(c.rom_low + address)
+        result = rom + wp.uint64(c.rom_low + address)
     elif address < hw.VRAM:
-        result = r.rom + wp.uint64(c.rom_high + address)
+        result = rom + wp.uint64(c.rom_high + address)
     return result
 
 
 @wp.func
-def skip(c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
+def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
     """Iterations of the loop at PC that were skipped."""
-    code = place(c, r, r.pc)
+    code = place(c, r, rom, r.pc)
     first = native.load_byte(code, 0)
     is_fill = first == LD_HL_INC_A
     stride = wp.where(is_fill and native.load_byte(code, 1) == INC_L, 4, 1)
@@ -69,17 +69,17 @@ def skip(c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
     instructions = body + wp.where(counter == DEC_BC, 4, 2)
     t_cycles = t_cycles + wp.where(counter == DEC_BC, 28, 16)
     count = wp.min(left - 1, (c.next_event - 1 - r.now) // t_cycles)
-    count = wp.min(count, room(r.writable & ~r.locked, target))
+    count = wp.min(count, room(r.plain_ahead >> 16, target))
     if stride == 4:
         count = wp.min(count, (0xFF - (target & 0xFF)) // 4)
     if not is_fill:
-        count = wp.min(count, room(r.readable & ~r.locked, source))
+        count = wp.min(count, room(r.plain_ahead, source))
     if count > 0:
         a = (r.hi >> 16) & 0xFF
         if is_fill:
             native.fill_bytes(r.row + wp.uint64(target), a, count, stride)
         else:
-            a = native.copy_bytes(place(c, r, source), r.row + wp.uint64(target), count)
+            a = native.copy_bytes(place(c, r, rom, source), r.row + wp.uint64(target), count)
             source = (source + count) & 0xFFFF
         target = (target + count * stride) & 0xFFFF
         flags = FLAG_ONE | FLAG_NZ

@@ -9,7 +9,7 @@ import warp as wp
 from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
 from gbxcule_puffer.codegen import loops
-from gbxcule_puffer.codegen.datapath import Fast, Turn
+from gbxcule_puffer.codegen.datapath import Fast, Lane, Place, Turn
 from gbxcule_puffer.hw import bus, joypad, mbc, ppu, row
 from gbxcule_puffer.state import Cpu, Machine
 
@@ -64,16 +64,17 @@ def is_unlocked(c: wp.ref[Cpu]) -> bool:
 def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     """Which banks are in place, and what memory is plain until the next event."""
     r.rom_high = c.rom_high
-    r.low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
+    r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
     bank = (c.rom_high >> 14) + 1
-    r.high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
+    r.table_high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
     is_ram_flat = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE and m.mapper != hw.MAPPER_MBC2
-    ram = wp.where(is_ram_flat and m.has_rtc == 0, PAGES_CART_RAM, 0)
-    r.readable = PAGES_ROM | PAGES_VRAM | PAGES_WRAM | ram
-    r.writable = wp.where(is_drawing(c), 0, PAGES_VRAM) | PAGES_WRAM | ram
-    r.locked = wp.where(is_unlocked(c), 0, PAGES_VRAM)
-    r.high_end = wp.where(c.dma_active == 0, hw.IE, hw.HRAM)
-    r.joypad = wp.where(c.dma_active == 0, ds.WRITE | ds.WORD, ds.READ | ds.WRITE)
+    ram = wp.where(is_ram_flat and m.has_rtc == 0, PAGES_CART_RAM, 0) | PAGES_WRAM
+    readable = PAGES_ROM | PAGES_VRAM | ram
+    writable = wp.where(is_drawing(c), 0, PAGES_VRAM) | ram
+    locked = wp.where(is_unlocked(c), 0, PAGES_VRAM)
+    r.plain = readable | (writable << 16)
+    r.plain_ahead = r.plain & ~(locked | (locked << 16))
+    r.high = wp.where(c.dma_active == 0, 0, ds.READ | ds.WRITE)
 
 
 @wp.func
@@ -88,8 +89,6 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.previous = c.previous
     map_memory(m, c, r)
     r.wake = wp.where(c.ei_delay != 0, AT_ONCE, c.next_event)  # the interpreter counts EI's delay
-    r.written = 0
-    r.running = 1
 
 
 @wp.func
@@ -110,14 +109,12 @@ def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
 
 
 @wp.func
-def idle(m: wp.ref[Machine], r: wp.ref[Fast], running: int):
+def idle(m: wp.ref[Machine], r: wp.ref[Fast]):
     """The lane stays at the table's last entry, an instruction without effect."""
-    r.low = m.descriptors.shape[0] - 1 - hw.VRAM
-    r.high = r.low
+    r.table_low = m.descriptors.shape[0] - 1 - hw.VRAM
+    r.table_high = r.table_low
     r.pc = hw.VRAM
     r.wake = hw.NEVER
-    r.written = 0
-    r.running = running
 
 
 @wp.func
@@ -133,12 +130,24 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
-def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Leave the lane to the interpreter."""
     to_cpu(c, r)
     c.executed = c.executed + r.turns
-    idle(m, r, ASLEEP)
+    lane.running = ASLEEP
+    idle(m, r)
     wait(r, i)
+
+
+@wp.func
+def wake_up(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane], running: int):
+    """Go on after the interpreter, or stay idle if the step is over."""
+    c.executed = c.executed - r.turns
+    lane.running = running
+    from_cpu(m, c, r)
+    if running == 0:
+        c.executed = c.executed + r.turns
+        idle(m, r)
 
 
 @wp.func
@@ -207,7 +216,7 @@ def is_settled_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 
 @wp.func
-def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]) -> int:
     """An access that is not to plain memory: a register that the next visit writes, or a register of the LCD before its
     next change. 0 if the interpreter has to do it."""
     done = int(0)
@@ -218,12 +227,12 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
         is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
         is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
         if address == hw.P1 or is_silent or (is_lcd and is_unlocked(c) and not is_drawing(c)):
-            r.written = address | ANY_ADDRESS
+            lane.written = address | ANY_ADDRESS
             r.wake = AT_ONCE
             i.d3 = i.d3 & ~ds.WRITE
             done = 1
     if kind == ds.WRITE and is_free and address < hw.VRAM and m.has_rtc == 0:
-        r.written = address | ANY_ADDRESS
+        lane.written = address | ANY_ADDRESS
         r.wake = AT_ONCE
         i.d3 = i.d3 & ~ds.WRITE
         done = 1
@@ -242,11 +251,11 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
 
 
 @wp.func
-def finish_write(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+def finish_write(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """The last instruction's write to a register; the lane waits."""
-    address = r.written & 0xFFFF
+    address = lane.written & 0xFFFF
     value = r.result & 0xFF
-    r.written = 0
+    lane.written = 0
     if address < hw.VRAM:
         mbc.write_register(m, c, address, value, r.now)
         map_memory(m, c, r)
@@ -258,22 +267,22 @@ def finish_write(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[
 
 
 @wp.func(inline=False)
-def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """What is rare, for one lane."""
     kind = (i.d2 >> ds.KIND_SHIFT) & 7
     is_loop = (i.d2 & ds.LOOP) != 0
     is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
-    if r.written != 0:
-        finish_write(m, c, r, i)
+    if lane.written != 0:
+        finish_write(m, c, r, i, lane)
     elif (
         r.now >= c.next_event
         or c.ei_delay != 0
         or (is_rare and (kind == 0 or i.special != 0))
-        or (i.special != 0 and access(m, c, r, i) == 0)
+        or (i.special != 0 and access(m, c, r, i, lane) == 0)
     ):
-        sleep(m, c, r, i)
+        sleep(m, c, r, i, lane)
     elif is_loop:
-        if i.special == 0 and loops.skip(c, r) != 0:
+        if i.special == 0 and loops.skip(c, r, lane.rom) != 0:
             c.executed = c.executed - 1
             wait(r, i)
     elif is_rare and (i.d3 & ds.RETURN) == 0:  # DI
@@ -296,19 +305,14 @@ def copy_fast(source: wp.ref[Fast], target: wp.ref[Fast]):
     target.now = source.now
     target.previous = source.previous
     target.wake = source.wake
-    target.written = source.written
     target.result = source.result
     target.turns = source.turns
-    target.running = source.running
-    target.low = source.low
-    target.high = source.high
+    target.table_low = source.table_low
+    target.table_high = source.table_high
     target.rom_high = source.rom_high
-    target.readable = source.readable
-    target.writable = source.writable
-    target.locked = source.locked
-    target.high_end = source.high_end
-    target.joypad = source.joypad
-    target.rom = source.rom
+    target.plain = source.plain
+    target.plain_ahead = source.plain_ahead
+    target.high = source.high
     target.row = source.row
 
 
@@ -326,3 +330,12 @@ def copy_turn(source: wp.ref[Turn], target: wp.ref[Turn]):
     target.special = source.special
     target.x = source.x
     target.y = source.y
+
+
+@wp.func
+def copy_place(source: wp.ref[Place], target: wp.ref[Place]):
+    """All of it."""
+    target.target = source.target
+    target.d0 = source.d0
+    target.add = source.add
+    target.address = source.address
