@@ -23,7 +23,7 @@ import psutil
 import pufferlib.vector
 
 from baselines.pyboy_puffer_single import PyBoyPufferSingle
-from gbxcule_puffer.emulator import usable_cores
+from gbxcule_puffer.device import usable_cores
 from gbxcule_puffer.errors import ConfigError, DeviceError
 
 BACKENDS = ("serial", "mp_sync", "mp_async")

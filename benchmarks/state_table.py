@@ -22,7 +22,7 @@ does not fit into the memory of its device before it allocates anything.
 | each further bank of cartridge RAM | {bank:,} |
 | padding between rows | {padding:,} |
 | picture of 72x80 shades (144x160 with `screen="full"`) | {half:,} ({full:,}) |
-| {fields} scalars of 4 bytes | {scalars:,} |
+| {fields} scalars of 4 bytes, and the counter of skipped instructions | {scalars:,} |
 | **an env without cartridge RAM** | **{env:,}** |
 | 16,384 envs of HOMEWARD, with what all envs share | {homeward:,} |
 
@@ -37,7 +37,7 @@ the begin of the step, so that they fit into 32 bits; `hot` fields live in regis
 def page() -> str:
     """The whole page."""
     half, full = (hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // step**2 for step in (2, 1))
-    scalars = 4 * NUM_FIELDS
+    scalars = 4 * NUM_FIELDS + 4
     intro = INTRO.format(
         row=row_size(0), bank=hw.RAM_BANK_SIZE, padding=ROW_PADDING, half=half, full=full, fields=NUM_FIELDS,
         scalars=scalars, env=row_size(0) + ROW_PADDING + half + scalars,

@@ -1,7 +1,8 @@
-"""Devices by name, and starting Warp without its messages."""
+"""Devices by name, cores, and starting Warp without its messages."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from functools import cache
 
@@ -47,3 +48,10 @@ def resolve_device(device: str) -> str:
     if index >= torch.cuda.device_count():
         raise DeviceError(f"device {device!r} does not exist; this machine has {torch.cuda.device_count()} GPU(s)")
     return f"cuda:{index}"
+
+
+def usable_cores() -> int:
+    """Cores this process may use; 1 in a worker process, whose siblings use the others."""
+    if multiprocessing.parent_process() is not None:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import multiprocessing
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
@@ -17,7 +16,7 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer import isa
 from gbxcule_puffer.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.codegen import descriptors, interpreter, launch_shape
-from gbxcule_puffer.device import resolve_device, start_warp
+from gbxcule_puffer.device import resolve_device, start_warp, usable_cores
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.hw import picture
 from gbxcule_puffer.pyboy_state import cartridge_ram
@@ -35,16 +34,9 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
     """Bytes that an Emulator allocates: for each env state, memory row and picture (docs/state.md), and what all envs
     share, the ROM as bytes, as 3-byte words and, for the data path, as descriptors."""
     picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
-    per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 1
+    per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 4 + 1
     descriptor_bytes = 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1) if with_descriptors else 0
     return num_envs * per_env + 5 * len(cartridge.data) + ROM_PADDING + descriptor_bytes
-
-
-def usable_cores() -> int:
-    """Cores this process may use; 1 in a worker process, whose siblings use the others."""
-    if multiprocessing.parent_process() is not None:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Emulator:
@@ -131,6 +123,12 @@ class Emulator:
         """1 where an illegal opcode locked an env, shape (num_envs,), int32, the emulator's own buffer."""
         return self._state[INDEX["locked"]]
 
+    @property
+    def skipped(self) -> torch.Tensor:
+        """How many instructions of the last step were skipped with their loops, shape (num_envs,), int32, the emulator's
+        own buffer; the kernels skip different loops."""
+        return self._skipped
+
     def _check_memory(self) -> None:
         """Raises: DeviceError where the envs do not fit into the memory that is free."""
         needed = memory_needed(self.cartridge, self.num_envs, self.pixel_step, self.kernel == "datapath")
@@ -160,6 +158,7 @@ class Emulator:
         rows = torch.zeros((self.num_envs, row + ROW_PADDING), dtype=torch.uint8, device=device)
         self._memory = rows[:, :row]
         self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
+        self._skipped = torch.zeros(self.num_envs, dtype=torch.int32, device=device)
         machine = Machine()
         machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)
         if self.kernel == "datapath":
@@ -167,7 +166,7 @@ class Emulator:
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
         machine.op_length = wp.from_torch(self._op_length)
         machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
-        machine.screen = wp.from_torch(self._screen)
+        machine.screen, machine.skipped = wp.from_torch(self._screen), wp.from_torch(self._skipped)
         machine.mapper, machine.rom_banks = cartridge.mapper, cartridge.rom_banks
         machine.ram_banks, machine.has_rtc = cartridge.ram_banks, int(cartridge.has_rtc)
         machine.pixel_step = self.pixel_step

@@ -151,7 +151,7 @@ INDEX: dict[str, int] = {field.name: index for index, field in enumerate(FIELDS)
 NUM_FIELDS = len(FIELDS)
 HOT_FIELDS = [field for field in FIELDS if field.hot]
 # What only lives during a step: not part of the state.
-SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "settle_from", "code")
+SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "settle_from", "code", "skipped")
 POINTERS = ("row", "rom", "words")
 """Addresses: of the env's memory row (minus 8000h), of the ROM, and of Machine.code."""
 
@@ -175,6 +175,7 @@ Machine = _struct(
         "memory": wp.array2d(dtype=wp.uint8),
         "state": wp.array2d(dtype=wp.int32),
         "screen": wp.array3d(dtype=wp.uint8),
+        "skipped": wp.array(dtype=wp.int32),
         "mapper": wp.int32,
         "rom_banks": wp.int32,
         "ram_banks": wp.int32,
@@ -184,7 +185,8 @@ Machine = _struct(
     },
 )
 """Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index), descriptors (of the ROM, for the data path),
-memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step); sizes and kinds
+memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step), skipped
+(num_envs; how many of the last step's instructions were skipped with their loops; not part of the state); sizes and kinds
 of the cartridge; draw_later: the picture is drawn by a kernel of its own while the step waits at VBlank."""
 
 

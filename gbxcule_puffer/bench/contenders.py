@@ -188,4 +188,5 @@ def warp_facts(emulator: Any) -> dict[str, Any]:
         "locked_envs": int(emulator.locked.sum()),
         "instructions_a_step_mean": round(float(instructions.mean()), 1),
         "instructions_a_step_max": int(instructions.max()),
+        "skipped_a_step_mean": round(float(emulator.skipped.float().mean()), 1),
     }

@@ -129,6 +129,7 @@ def kernel_step(machine: Machine, buttons: wp.array(dtype=wp.uint8), first_env: 
         schedule.begin_step(m, c, int(buttons[c.env]), frames, release_after)
         run(m, c)
         schedule.end_step(m, c)
+        m.skipped[c.env] = m.skipped[c.env] + c.skipped
         store(m, c)
 '''
 
@@ -237,6 +238,7 @@ def kernel_step(
     if used == 1:
         if c.drawing == 0:
             schedule.end_step(m, c)
+        m.skipped[c.env] = m.skipped[c.env] + c.skipped
         store(m, c)
 '''
 

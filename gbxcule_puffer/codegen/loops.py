@@ -100,4 +100,5 @@ def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
         r.now = r.now + count * t_cycles
         r.previous = r.now - 12  # the jump's begin
         c.executed = c.executed + count * instructions
+        c.skipped = c.skipped + count * instructions
     return wp.max(count, 0)

@@ -52,6 +52,7 @@ def skip_wait_loop(m: wp.ref[Machine], c: wp.ref[Cpu]):
                 c.now = c.now + count * ITERATION_T_CYCLES
                 c.previous = c.now - 12
                 c.executed = c.executed + 2 * count
+                c.skipped = c.skipped + 2 * count
 
 
 @wp.func
@@ -104,6 +105,7 @@ def skip_ly_poll(m: wp.ref[Machine], c: wp.ref[Cpu], tail: int):
             c.now = c.now + count * POLL_T_CYCLES
             c.previous = c.now - 12
             c.executed = c.executed + 3 * count
+            c.skipped = c.skipped + 3 * count
 
 
 @wp.func
@@ -139,6 +141,7 @@ def skip_stat_poll(m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int, tail: int, l
             c.now = c.now + count * period
             c.previous = c.now - 12
             c.executed = c.executed + instructions * count
+            c.skipped = c.skipped + instructions * count
 
 
 @wp.func(inline=False)

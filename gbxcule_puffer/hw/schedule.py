@@ -20,6 +20,7 @@ def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, re
     c.render = wp.where(frames == 1, 1, 0)
     c.next_line = 0
     c.executed = 0
+    m.skipped[c.env] = 0
     c.now = 0
     row.store(c, hw.P1, c.p1)  # where the data path reads it
     joypad.press(c, buttons)
