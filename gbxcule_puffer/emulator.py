@@ -125,8 +125,8 @@ class Emulator:
 
     @property
     def skipped(self) -> torch.Tensor:
-        """How many instructions of the last step were skipped with their loops, shape (num_envs,), int32, the emulator's
-        own buffer; the kernels skip different loops."""
+        """How many instructions of the last step were skipped with their loops, shape (num_envs,), int32: the
+        emulator's own buffer. The kernels skip different loops."""
         return self._skipped
 
     def _check_memory(self) -> None:
