@@ -36,7 +36,7 @@ SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24
 # d2 bits 16-18: what of a RARE instruction is prepared for the common path; 0: the interpreter executes it
 KIND_SHIFT = 16
 KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_PUSH_AF, KIND_POP_AF, KIND_IME = range(1, 8)
-LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a copy or fill loop (loops.py)
+LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loops.py
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
 IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
@@ -340,6 +340,12 @@ def loop_codes() -> list[bytes]:
     fills = ("22", "22 2C 2C 2C")  # ld [hl+],a, also with three times inc l
     wide = ("0B 78 B1", "0B 79 B0")  # dec bc / ld a,b / or c
     heads = [body + counter for body in copies + fills for counter in ("05", "0D")]  # dec b, dec c
+    sums = {
+        "09": ("3D", "15", "1D"),
+        "19": ("3D", "05", "0D"),
+        "29": ("3D", "05", "0D", "15", "1D"),
+    }  # add hl,rr / dec r
+    heads += [body + counter for body, counters in sums.items() for counter in counters]
     heads += [body + counter for body in copies for counter in wide] + [fills[1] + "0C"]  # inc c
     codes = [bytes.fromhex(head) for head in heads]
     return [code + bytes([0x20, 0x100 - len(code) - 2]) for code in codes]

@@ -1,5 +1,5 @@
-"""Copy and fill loops of the ROM, many iterations at once: registers, memory, flags and time as the plain loop leaves
-them.
+"""Loops of the ROM that copy, fill or add, many iterations at once: registers, memory, flags and time as the plain loop
+leaves them.
 
 descriptors.py marks a loop's first instruction. A skip stops before the loop's last iteration, before the next event
 and before the pointers leave their 4 KiB of plain memory, so that nothing can tell.
@@ -15,9 +15,15 @@ from gbxcule_puffer.state import Cpu
 
 LD_A_HL_INC = wp.constant(0x2A)
 LD_HL_INC_A = wp.constant(0x22)
+LD_A_DE = wp.constant(0x1A)
 INC_L = wp.constant(0x2C)
+ADD_HL_DE = wp.constant(0x19)
+ADD_HL_HL = wp.constant(0x29)
+DEC_A = wp.constant(0x3D)
 DEC_B = wp.constant(0x05)
 DEC_BC = wp.constant(0x0B)
+DEC_D = wp.constant(0x15)
+DEC_E = wp.constant(0x1D)
 INC_C = wp.constant(0x0C)
 FLAG_C = wp.constant(ds.MASK_C)
 FLAG_H = wp.constant(ds.MASK_H)
@@ -45,10 +51,49 @@ def place(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64, address: int) -> wp.u
 
 
 @wp.func
+def skip_sum(c: wp.ref[Cpu], r: wp.ref[Fast], first: int, counter: int) -> int:
+    """`add hl,rr / dec r / jr nz`: products and shifts."""
+    shift = wp.where(counter == DEC_B, 8, 0)
+    if counter == DEC_D:
+        shift = 24
+    elif counter == DEC_E:
+        shift = 16
+    value = wp.where(counter == DEC_A, r.hi >> 16, r.lo >> shift) & 0xFF
+    count = wp.min((value - 1) & 0xFF, (c.next_event - 1 - r.now) // 24)
+    if count > 0:
+        addend = wp.where(first == ADD_HL_DE, r.lo >> 16, r.lo) & 0xFFFF
+        hl = ((r.hi & 0xFFFF) + addend * (count - 1)) & 0xFFFF  # before the last addition
+        if first == ADD_HL_HL:
+            hl = ((r.hi & 0xFFFF) << wp.min(count - 1, 16)) & 0xFFFF
+            addend = hl
+        carry = wp.where(hl + addend > 0xFFFF, FLAG_C, 0)
+        left = (value - count) & 0xFF
+        r.hi = (r.hi & 0xFF0000) | ((hl + addend) & 0xFFFF)
+        if counter == DEC_A:
+            r.hi = (r.hi & 0xFFFF) | (left << 16)
+        else:
+            r.lo = r.lo ^ ((value ^ left) << shift)
+        r.flags = FLAG_ONE | FLAG_NZ | FLAG_N | carry | wp.where((left & 0x0F) == 0x0F, FLAG_H, 0)
+        pass_time(c, r, count, 24, 3)
+    return wp.max(count, 0)
+
+
+@wp.func
+def pass_time(c: wp.ref[Cpu], r: wp.ref[Fast], count: int, t_cycles: int, instructions: int):
+    """`count` iterations are over."""
+    r.now = r.now + count * t_cycles
+    r.previous = r.now - 12  # the jump's begin
+    c.executed = c.executed + count * instructions
+    c.skipped = c.skipped + count * instructions
+
+
+@wp.func
 def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
     """Iterations of the loop at PC that were skipped."""
     code = place(c, r, rom, r.pc)
     first = native.load_byte(code, 0)
+    if first != LD_A_HL_INC and first != LD_HL_INC_A and first != LD_A_DE:
+        return skip_sum(c, r, first, native.load_byte(code, 1))
     is_fill = first == LD_HL_INC_A
     stride = wp.where(is_fill and native.load_byte(code, 1) == INC_L, 4, 1)
     body = wp.where(is_fill, stride, 3)  # bytes and instructions before the counter's
@@ -97,8 +142,5 @@ def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
         r.lo = bc | (de << 16)
         r.hi = hl | (a << 16)
         r.flags = flags
-        r.now = r.now + count * t_cycles
-        r.previous = r.now - 12  # the jump's begin
-        c.executed = c.executed + count * instructions
-        c.skipped = c.skipped + count * instructions
+        pass_time(c, r, count, t_cycles, instructions)
     return wp.max(count, 0)
