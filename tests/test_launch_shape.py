@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
+from benchmarks.workload import ROOT, random_buttons
 from gbxcule_puffer.cli import main
-from gbxcule_puffer.codegen import launch_shape
-from gbxcule_puffer.codegen.launch_shape import LaunchShape, best, save_table
+from gbxcule_puffer.codegen import interpreter, launch_shape
+from gbxcule_puffer.codegen.launch_shape import REGISTERS, LaunchShape, best, save_table
+from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ConfigError
 
 
@@ -43,3 +47,15 @@ def test_a_cpu_has_nothing_to_tune(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.splitlines() == [
         "puffer: --autotune chooses how a GPU's kernel is launched: give --device cuda"
     ]
+
+
+def test_the_kernel_with_few_registers_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its calls by address work on a CPU, too, where nothing else uses it."""
+    rom, buttons = ROOT / "roms" / "homeward.gb", torch.from_numpy(random_buttons(1, 20, 3))
+    emulators = [Emulator(rom, 3, kernel=kernel, num_threads=1) for kernel in ("interpreter", "datapath")]
+    kernel = interpreter.module("datapath", registers=REGISTERS[-1]).kernel_step
+    monkeypatch.setattr(emulators[1], "_kernel", lambda: kernel)
+    for row in buttons:
+        for emulator in emulators:
+            emulator.step(row)
+    assert np.array_equal(emulators[0].state_hash(), emulators[1].state_hash())

@@ -242,6 +242,30 @@ def kernel_step(
         store(m, c)
 '''
 
+# A function that is called by its address keeps to the GPU's calling convention, so that the kernel needs the registers
+# of its loop and not also those of the deepest chain of calls. The direct calls are never made: for them Warp emits the
+# functions.
+BY_ADDRESS = '''
+@wp.func_native("""auto volatile function = &visit_0; function(&m, &c, &r, &i, &lane);""")
+def visit_by_address(
+    m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[datapath.Fast], i: wp.ref[datapath.Turn], lane: wp.ref[datapath.Lane]
+):
+    ...
+
+
+@wp.func_native("""auto volatile function = &between_0; return function(&m, &c);""")
+def between_by_address(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+    ...
+
+
+@wp.func
+def emit(
+    m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[datapath.Fast], i: wp.ref[datapath.Turn], lane: wp.ref[datapath.Lane]
+):
+    visits.visit(m, c, r, i, lane)
+    c.executed = c.executed + between(m, c)
+'''
+
 ONE = '''
 @wp.kernel(enable_backward=False)
 def kernel_execute_one(machine: Machine):
@@ -257,6 +281,22 @@ def kernel_execute_one(machine: Machine):
     m.state[INSTRUCTIONS, c.env] = c.now
     store(m, c)
 '''
+
+
+def _with_registers(main: str, registers: int) -> str:
+    """The data path's loop for a kernel with so many registers at most: the calls out of it go by address."""
+    begin, start = "@wp.func\ndef run_datapath(", "    lane.running = used\n"
+    kernel = "@wp.kernel(enable_backward=False)\ndef kernel_step("
+    for old, new in (
+        (begin, BY_ADDRESS.strip("\n") + "\n\n\n" + begin),
+        ("visits.visit(m, c, r_kept", "visit_by_address(m, c, r_kept"),
+        ("lane, between(m, c))", "lane, between_by_address(m, c))"),
+        (start, "    if lanes == 0:\n        emit(m, c, r_kept, i_kept, lane)\n" + start),
+        (kernel, kernel.replace("=False", f"=False, cuda_max_registers={registers}")),
+    ):
+        assert main.count(old) == 1, old
+        main = main.replace(old, new)
+    return main
 
 
 @memoize
@@ -275,9 +315,9 @@ def source(kind: str = "interpreter", registers: int = 0) -> str:
     size = GROUP_SIZE[kind]
     parts += [_group(first, size) for first in range(0, 0x200, size)]
     if registers:
-        plain = "@wp.kernel(enable_backward=False)\ndef kernel_step("
-        assert plain in main
-        main = main.replace(plain, plain.replace("=False", f"=False, cuda_max_registers={registers}"))
+        main = _with_registers(main, registers)
+    size = GROUP_SIZE[kind]
+    parts += [_group(first, size) for first in range(0, 0x200, size)]
     parts += [_dispatch(size), _copy_state(), main]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
