@@ -246,14 +246,14 @@ def kernel_step(
 # of its loop and not also those of the deepest chain of calls. The direct calls are never made: for them Warp emits the
 # functions.
 BY_ADDRESS = '''
-@wp.func_native("""auto volatile function = &visit_0; function(&m, &c, &r, &i, &lane);""")
+@wp.func_native(f"auto volatile function = &{visits.visit.native_func}; function(&m, &c, &r, &i, &lane);")
 def visit_by_address(
     m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[datapath.Fast], i: wp.ref[datapath.Turn], lane: wp.ref[datapath.Lane]
 ):
     ...
 
 
-@wp.func_native("""auto volatile function = &between_0; return function(&m, &c);""")
+@wp.func_native(f"auto volatile function = &{between.native_func}; return function(&m, &c);")
 def between_by_address(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     ...
 
