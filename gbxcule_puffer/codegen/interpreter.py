@@ -245,7 +245,7 @@ def kernel_step(
 # A function that is called by its address keeps to the GPU's calling convention, so that the kernel needs the registers
 # of its loop and not also those of the deepest chain of calls. The direct calls are never made: for them Warp emits the
 # functions.
-BY_ADDRESS = '''
+BY_ADDRESS = """
 @wp.func_native(f"auto volatile function = &{visits.visit.native_func}; function(&m, &c, &r, &i, &lane);")
 def visit_by_address(
     m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[datapath.Fast], i: wp.ref[datapath.Turn], lane: wp.ref[datapath.Lane]
@@ -264,7 +264,7 @@ def emit(
 ):
     visits.visit(m, c, r, i, lane)
     c.executed = c.executed + between(m, c)
-'''
+"""
 
 ONE = '''
 @wp.kernel(enable_backward=False)
