@@ -12,6 +12,7 @@ import torch
 
 from gbxcule_puffer.actions import get_codec
 from gbxcule_puffer.cartridge import load_cartridge
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.stage_list import make_stages
 from gbxcule_puffer.stages import make_stage
 
@@ -76,3 +77,33 @@ def solution(stage: int) -> list[int]:
     """Actions that solve HOMEWARD's stage 1, 2 or 3 from its start, goal steps included."""
     spec = json.loads((STAGE.parent / f"stage{stage}.json").read_text())
     return CODEC.parse(spec["solve_actions"] + ["NOOP"] * 4)
+
+
+def assert_same_in_a_graph(eager: GBxCuLEEnv, captured: GBxCuLEEnv, actions: np.ndarray) -> None:
+    """Two equal envs on a GPU: a step allocates nothing, and `captured` replays it from a CUDA graph with the same
+    results; actions: shape (steps, num_envs)."""
+    device, num_envs = eager.observations.device, actions.shape[1]
+    current = torch.zeros(num_envs, dtype=torch.int64, device=device)
+    rows = torch.from_numpy(actions).to(device, torch.int64)
+    for env in (eager, captured):
+        env.reset()
+        for _ in range(3):
+            env.step(current)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_stats()["allocation.all.allocated"]
+    eager.step(rows[0])
+    assert torch.cuda.memory_stats()["allocation.all.allocated"] == before
+    captured.step(rows[0])
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    state = captured.state_dict()
+    with torch.cuda.graph(graph, stream=stream):
+        captured.step(current)
+    captured.load_state_dict(state)
+    for row in rows[1:]:
+        current.copy_(row)
+        graph.replay()
+        eager.step(row)
+    torch.cuda.synchronize()
+    assert torch.equal(captured.observations, eager.observations)
+    assert torch.equal(captured.rewards, eager.rewards)
+    assert (captured.emulator.state_hash() == eager.emulator.state_hash()).all()

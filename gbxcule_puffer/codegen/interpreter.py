@@ -1,6 +1,6 @@
 """The readable reference: a dispatch tree over all opcodes and the main loop, as kernel source and as a kernel.
 
-The source is one Python module: `execute` (two levels: 16 groups of 32 opcodes, each a chain of comparisons) and
+The source is one Python module: `execute` (a binary tree over groups of opcodes, each a chain of comparisons) and
 `kernel_step`. Generated from isa.py and the templates; never committed.
 """
 
@@ -245,16 +245,18 @@ def kernel_step(
 # A function that is called by its address keeps to the GPU's calling convention, so that the kernel needs the registers
 # of its loop and not also those of the deepest chain of calls. The direct calls are never made: for them Warp emits the
 # functions.
-BY_ADDRESS = """
+BY_ADDRESS = '''
 @wp.func_native(f"auto volatile function = &{visits.visit.native_func}; function(&m, &c, &r, &i, &lane);")
 def visit_by_address(
     m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[datapath.Fast], i: wp.ref[datapath.Turn], lane: wp.ref[datapath.Lane]
 ):
+    """visits.visit."""
     ...
 
 
 @wp.func_native(f"auto volatile function = &{between.native_func}; return function(&m, &c);")
 def between_by_address(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+    """between."""
     ...
 
 
@@ -262,9 +264,10 @@ def between_by_address(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 def emit(
     m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[datapath.Fast], i: wp.ref[datapath.Turn], lane: wp.ref[datapath.Lane]
 ):
+    """Never called."""
     visits.visit(m, c, r, i, lane)
     c.executed = c.executed + between(m, c)
-"""
+'''
 
 ONE = '''
 @wp.kernel(enable_backward=False)

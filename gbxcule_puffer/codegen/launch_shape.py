@@ -35,7 +35,7 @@ class LaunchShape:
 
 Table = Mapping[int, LaunchShape]
 """num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
-MEASURED: Table = {8_192: LaunchShape(8, 128), 32_768: LaunchShape(16, 128), 65_536: LaunchShape(32, 128, 64)}
+MEASURED: Table = {8_192: LaunchShape(8, 128), 32_768: LaunchShape(16, 128), 65_536: LaunchShape(32, 128)}
 
 
 def table_path() -> Path:

@@ -179,27 +179,15 @@ def prepare(r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
         i.d3 = i.d3 & ~ds.MASK_ALL
 
 
-@wp.func(inline=False)
+@wp.func
 def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
     """Store a register that nothing else notices: P1, and while no line is drawn SCY, SCX, BGP to WX; sound registers
     and those that a DMG lacks keep nothing."""
     if address == hw.P1:
         joypad.write(c, value)
         row.store(c, hw.P1, c.p1)
-    elif address == hw.SCY:
-        c.scy = value
-    elif address == hw.SCX:
-        c.scx = value
-    elif address == hw.BGP:
-        c.bgp = value
-    elif address == hw.OBP0:
-        c.obp0 = value
-    elif address == hw.OBP1:
-        c.obp1 = value
-    elif address == hw.WY:
-        c.wy = value
-    elif address == hw.WX:
-        c.wx = value
+    else:
+        ppu.store(c, address, value)
 
 
 @wp.func

@@ -366,6 +366,25 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
 
 
 @wp.func(inline=False)
+def store(c: wp.ref[Cpu], address: int, value: int):
+    """SCY, SCX and BGP to WX, which do nothing but what drawing makes of them; LY keeps its value."""
+    if address == hw.SCY:
+        c.scy = value
+    elif address == hw.SCX:
+        c.scx = value
+    elif address == hw.BGP:
+        c.bgp = value
+    elif address == hw.OBP0:
+        c.obp0 = value
+    elif address == hw.OBP1:
+        c.obp1 = value
+    elif address == hw.WY:
+        c.wy = value
+    elif address == hw.WX:
+        c.wx = value
+
+
+@wp.func(inline=False)
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """An LCD register other than DMA at time `t`; LY is read-only."""
     advance(m, c, t)
@@ -378,23 +397,11 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
             update_stat_line(c)
         c.stat = (c.stat & 0x87) | (value & 0x78)
         update_stat_line(c)
-    elif address == hw.SCY:
-        c.scy = value
-    elif address == hw.SCX:
-        c.scx = value
     elif address == hw.LYC:
         c.lyc = value
         if (c.lcdc & hw.LCDC_ENABLE) != 0:
             compare_lyc(c)
         else:
             c.lyc_written_off = 1
-    elif address == hw.BGP:
-        c.bgp = value
-    elif address == hw.OBP0:
-        c.obp0 = value
-    elif address == hw.OBP1:
-        c.obp1 = value
-    elif address == hw.WY:
-        c.wy = value
-    elif address == hw.WX:
-        c.wx = value
+    else:
+        store(c, address, value)

@@ -11,7 +11,7 @@ import warp
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ActionError
-from tests.envs import NUM_ACTIONS, Task, host, make_test_task, play, random_actions
+from tests.envs import NUM_ACTIONS, Task, assert_same_in_a_graph, host, make_test_task, play, random_actions
 
 
 @pytest.fixture(scope="module")
@@ -47,32 +47,7 @@ def test_cuda_equals_cpu(task: Task, cuda_device: str, io: str, options: dict[st
 @pytest.mark.gpu
 def test_cuda_steps_allocate_nothing_and_fit_in_a_graph(task: Task, cuda_device: str) -> None:
     kwargs = {**task.kwargs, "num_envs": 64, "max_steps": 9, "device": cuda_device, "io": "torch", "info_mode": "none"}
-    eager, captured = GBxCuLEEnv(**kwargs), GBxCuLEEnv(**kwargs)
-    actions = torch.zeros(64, dtype=torch.int64, device=cuda_device)
-    rows = torch.from_numpy(random_actions(25, 64)).to(cuda_device, torch.int64)
-    for env in (eager, captured):
-        env.reset()
-        for _ in range(3):
-            env.step(actions)
-    torch.cuda.synchronize()
-    before = torch.cuda.memory_stats()["allocation.all.allocated"]
-    eager.step(rows[0])
-    assert torch.cuda.memory_stats()["allocation.all.allocated"] == before
-    captured.step(rows[0])
-
-    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
-    state = captured.state_dict()
-    with torch.cuda.graph(graph, stream=stream):
-        captured.step(actions)
-    captured.load_state_dict(state)
-    for row in rows[1:]:
-        actions.copy_(row)
-        graph.replay()
-        eager.step(row)
-    torch.cuda.synchronize()
-    assert torch.equal(captured.observations, eager.observations)
-    assert torch.equal(captured.rewards, eager.rewards)
-    assert (captured.emulator.state_hash() == eager.emulator.state_hash()).all()
+    assert_same_in_a_graph(GBxCuLEEnv(**kwargs), GBxCuLEEnv(**kwargs), random_actions(25, 64))
 
 
 @pytest.mark.gpu

@@ -10,7 +10,7 @@ import torch
 import warp
 
 from gbxcule_puffer.env import GBxCuLEEnv
-from tests.envs import host, make_test_stages, random_actions
+from tests.envs import assert_same_in_a_graph, host, make_test_stages, random_actions
 
 OPTIONS = {
     "num_envs": 96, "curriculum": "progress", "chain": True, "archive_slots": 64, "archive_share": 0.5,
@@ -52,28 +52,5 @@ def test_cuda_equals_cpu(stages: dict[str, Any], cuda_device: str, options: dict
 def test_everything_fits_in_a_graph_and_allocates_nothing(stages: dict[str, Any], cuda_device: str) -> None:
     kwargs = {**stages, **OPTIONS, "device": cuda_device, "io": "torch", "info_mode": "none"}
     eager, captured = GBxCuLEEnv(**kwargs), GBxCuLEEnv(**kwargs)
-    actions = torch.zeros(96, dtype=torch.int64, device=cuda_device)
-    rows = torch.from_numpy(random_actions(300, 96)).to(cuda_device, torch.int64)
-    for env in (eager, captured):
-        env.reset()
-        for _ in range(3):
-            env.step(actions)
-    torch.cuda.synchronize()
-    before = torch.cuda.memory_stats()["allocation.all.allocated"]
-    eager.step(rows[0])
-    assert torch.cuda.memory_stats()["allocation.all.allocated"] == before
-    captured.step(rows[0])
-    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
-    state = captured.state_dict()
-    with torch.cuda.graph(graph, stream=stream):
-        captured.step(actions)
-    captured.load_state_dict(state)
-    for row in rows[1:]:
-        actions.copy_(row)
-        graph.replay()
-        eager.step(row)
-    torch.cuda.synchronize()
-    assert torch.equal(captured.observations, eager.observations)
-    assert torch.equal(captured.rewards, eager.rewards)
-    assert (captured.emulator.state_hash() == eager.emulator.state_hash()).all()
+    assert_same_in_a_graph(eager, captured, random_actions(300, 96))
     assert captured.slot_statistics() == eager.slot_statistics()
