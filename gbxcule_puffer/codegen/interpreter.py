@@ -315,8 +315,6 @@ def source(kind: str = "interpreter", registers: int = 0) -> str:
         parts[0] += "from gbxcule_puffer.hw import ppu\n"
         parts[0] += f"\nSLEEP_TURNS = wp.constant({SLEEP_TURNS})\n"
         parts[0] += f"RAM_INSTRUCTIONS = wp.constant({RAM_INSTRUCTIONS})\n"
-    size = GROUP_SIZE[kind]
-    parts += [_group(first, size) for first in range(0, 0x200, size)]
     if registers:
         main = _with_registers(main, registers)
     size = GROUP_SIZE[kind]

@@ -10,7 +10,7 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
 from gbxcule_puffer.codegen import loops
 from gbxcule_puffer.codegen.datapath import Fast, Lane, Place, Turn
-from gbxcule_puffer.hw import bus, joypad, mbc, ppu, row
+from gbxcule_puffer.hw import bus, joypad, lcd_registers, mbc, row
 from gbxcule_puffer.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Fast.running
@@ -187,7 +187,7 @@ def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value
         joypad.write(c, value)
         row.store(c, hw.P1, c.p1)
     else:
-        ppu.store(c, address, value)
+        lcd_registers.store(c, address, value)
 
 
 @wp.func
@@ -227,7 +227,7 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn],
     is_lcd_register = address >= hw.LCDC and address <= hw.WX and address != hw.DMA
     if kind == ds.READ and is_lcd_register and (i.d3 & ds.LOOKAHEAD) == 0:
         if is_settled(c, r):
-            i.y = ppu.register(c, address)
+            i.y = lcd_registers.register(c, address)
             done = 1
     is_ldh = ((i.d3 >> 30) & 3) == 2 and (i.d3 & ds.X_IMM) == 0  # LDH A,[n]; LY is left to idioms.skip_poll
     if done == 0 and kind == ds.READ and is_ldh and c.dma_active == 0 and address != hw.LY and address < hw.HRAM:

@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import joypad, mbc, memory, oam_dma, ppu, profile, row, serial, sound, timer
+from gbxcule_puffer.hw import joypad, lcd_registers, mbc, memory, oam_dma, ppu, profile, row, serial, sound, timer
 from gbxcule_puffer.state import Cpu, Machine
 
 
@@ -33,7 +33,7 @@ def read_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead:
         if address == hw.DMA:
             ppu.advance(m, c, t + lookahead)
             return c.dma_source
-        return ppu.read(m, c, address, t + lookahead)
+        return lcd_registers.read(m, c, address, t + lookahead)
     if address == hw.P1:
         return c.p1
     if address == hw.IF:
@@ -101,7 +101,7 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
             ppu.advance(m, c, t)
             oam_dma.start(c, value, t)
         else:
-            ppu.write(m, c, address, value, t)
+            lcd_registers.write(m, c, address, value, t)
     elif address == hw.P1:
         joypad.write(c, value)
         row.store(c, hw.P1, c.p1)  # where the data path reads it
