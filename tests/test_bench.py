@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +294,7 @@ def test_ctrl_c_leaves_complete_records_and_no_process(tmp_path: Path) -> None:
     words += ["--steps", 30, "--repeat", 1, "--cores", min(2, os.cpu_count() or 1), "--out", out]
     words += ["--rom", HOMEWARD, slow]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    options["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it
     with subprocess.Popen(command(*words), **options) as bench:
         deadline = time.monotonic() + 120
         while not (out / "records.json").exists() and bench.poll() is None and time.monotonic() < deadline:
