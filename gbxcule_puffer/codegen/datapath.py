@@ -50,6 +50,7 @@ class Lane:
     """What the loop does not need in registers."""
 
     running: wp.int32  # 1 until the lane has finished the step; 2: asleep
+    until: wp.int32  # asleep at HALT until about then, else 0
     written: wp.int32  # address of a register that the last instruction wrote, 0 if it wrote none
     rom: wp.uint64
 

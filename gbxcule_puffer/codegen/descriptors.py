@@ -38,6 +38,7 @@ SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24
 KIND_SHIFT = 16
 KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_PUSH_AF, KIND_POP_AF, KIND_IME = range(1, 8)
 LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loops.py
+HALT = 1 << 22  # d2: HALT
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
 IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
@@ -321,13 +322,13 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
     if instruction.opcode in isa.LOOKAHEAD_OPCODES:
         d.flags |= LOOKAHEAD
     if not done:
-        return rare_words(), IMM_NONE
+        return rare_words(HALT if family == "halt" else 0), IMM_NONE
     return d.words(), d.imm_kind
 
 
-def rare_words() -> tuple[int, int, int, int]:
-    """The descriptor that hands an instruction to the interpreter."""
-    return NOTHING | NOTHING << 16, 0x32103210, 0, SHIFT_NONE | RARE
+def rare_words(mark: int = 0) -> tuple[int, int, int, int]:
+    """The descriptor that hands an instruction to the interpreter, with what d2 says of it."""
+    return NOTHING | NOTHING << 16, 0x32103210, mark, SHIFT_NONE | RARE
 
 
 def idle_words() -> tuple[int, int, int, int]:

@@ -165,7 +165,8 @@ def run_datapath(
     m: wp.ref[Machine], c: wp.ref[Cpu], used: int, lanes: int, table: wp.uint64, rom: wp.uint64,
 ):
     """The loop: every lane of the warp stays in it until all have finished the step. Lanes that need the interpreter
-    sleep until it is called for all of them together."""
+    sleep until it is called for all of them together, those at HALT also until none is behind them in time: then all
+    of them go through VBlank, its interrupt and the OAM DMA routine at once."""
     r = datapath.Fast()
     i = datapath.Turn()
     place = datapath.Place()
@@ -207,9 +208,10 @@ def run_datapath(
             datapath.end_turn(r, i, place, table)
             if (r.turns & (SLEEP_TURNS * lanes - 1)) == 0:
                 break
-        if lane.running == visits.ASLEEP:
+        behind = native.least(visits.place_in_time(c, r, lane))
+        if lane.running == visits.ASLEEP and lane.until <= behind:
             visits.wake_up(m, c, r, lane, between(m, c))
-            datapath.fetch(r, table)
+        datapath.fetch(r, table)  # of those that sleep on, too: the turn in which they fell asleep may not have ended
 
 
 @wp.kernel(enable_backward=False)

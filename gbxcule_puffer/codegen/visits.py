@@ -10,7 +10,7 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
 from gbxcule_puffer.codegen import loops
 from gbxcule_puffer.codegen.datapath import Fast, Lane, Place, Turn
-from gbxcule_puffer.hw import bus, joypad, lcd_registers, mbc, row
+from gbxcule_puffer.hw import bus, idioms, joypad, lcd_registers, mbc, row
 from gbxcule_puffer.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Fast.running
@@ -130,13 +130,36 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
+def end_of_halt(c: wp.ref[Cpu]) -> int:
+    """When HALT ends, as far as can be told now: at VBlank, the timer's overflow, or the next event. No result depends
+    on it."""
+    until = int(hw.NEVER)
+    if (c.interrupt_enable & hw.INT_VBLANK) != 0 and (c.lcdc & hw.LCDC_ENABLE) != 0:
+        until = idioms.time_of_ly(c, hw.SCREEN_HEIGHT)
+        until = until + wp.where(until <= c.now, hw.FRAME_T_CYCLES, 0)
+    if (c.interrupt_enable & hw.INT_TIMER) != 0:
+        until = wp.min(until, c.timer_next)
+    is_stat_used = (c.interrupt_enable & hw.INT_STAT) != 0 and (c.stat & 0x78) != 0
+    return wp.where(is_stat_used or until == hw.NEVER or until < c.now, c.next_event, until)
+
+
+@wp.func
 def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Leave the lane to the interpreter."""
     to_cpu(c, r)
     c.executed = c.executed + r.turns
+    is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
+    lane.until = wp.where(is_halt, end_of_halt(c), 0)
     lane.running = ASLEEP
     idle(m, r)
     wait(r, i)
+
+
+@wp.func
+def place_in_time(c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
+    """How far a lane is in its step; at HALT, until when nothing happens."""
+    t = wp.where(lane.running == ASLEEP, wp.max(c.now, lane.until), r.now)
+    return wp.where(lane.running == 0, hw.NEVER, t)
 
 
 @wp.func

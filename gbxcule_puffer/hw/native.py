@@ -39,6 +39,18 @@ _ANY_LANE = """
 #endif
 """
 
+_LEAST = """
+#if !defined(__CUDA_ARCH__)
+    return value;
+#elif __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(0xffffffffu, value);
+#else
+    for (int distance = 16; distance > 0; distance >>= 1)
+        value = min(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    return value;
+#endif
+"""
+
 _CONVERGE = """
 #if defined(__CUDA_ARCH__)
     __syncwarp();
@@ -178,6 +190,12 @@ def shift_left(value: int, count: int) -> int:
 @wp.func_native(_ANY_LANE)
 def any_lane(flag: int) -> int:
     """Not 0 if `flag` is not 0 in any lane of the warp, all of which have to be here."""
+    ...
+
+
+@wp.func_native(_LEAST)
+def least(value: int) -> int:
+    """The smallest `value` of the warp's lanes, all of which have to be here."""
     ...
 
 

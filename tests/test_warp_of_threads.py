@@ -1,0 +1,44 @@
+"""Lanes of one warp do not change each other: the data path's loop with two of them, beside each one alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.workload import ROOT, find_rom, random_buttons
+from gbxcule_puffer.device import usable_cores
+from gbxcule_puffer.emulator import Emulator
+from tests.fuzz.generator import make_rom
+from tests.warp_of_threads import LANES, WarpOfThreads
+
+pytestmark = pytest.mark.skipif(usable_cores() < LANES, reason="the two lanes are threads that wait for each other")
+MICRO = sorted((ROOT / "roms/micro").glob("*.gb"))
+
+
+def assert_lanes_are_independent(rom: Path | bytes, steps: int) -> None:
+    warp, alone = WarpOfThreads(rom), Emulator(rom, LANES, num_threads=1)
+    warp.load(alone.save())
+    for row in torch.from_numpy(random_buttons(5, steps, LANES)):
+        warp.step(row)
+        alone.step(row)
+        np.testing.assert_array_equal(warp.state_hash(), alone.state_hash())
+
+
+@pytest.mark.parametrize("rom", MICRO, ids=lambda rom: rom.stem)
+def test_micro_roms(rom: Path) -> None:
+    assert_lanes_are_independent(rom, 2)
+
+
+def test_homeward() -> None:
+    assert_lanes_are_independent(ROOT / "roms/homeward.gb", 24)
+
+
+@pytest.mark.parametrize("name", ["libbet", "2048", "tobu", "snake"])
+def test_games(name: str) -> None:
+    assert_lanes_are_independent(find_rom(name), 8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_roms(seed: int) -> None:
+    assert_lanes_are_independent(make_rom(seed).data, 2)
