@@ -30,7 +30,6 @@ class Fast:
     now: wp.int32
     previous: wp.int32
     wake: wp.int32  # when to look for what is rare: the next event, or at once
-    result: wp.int32  # of the last instruction
     turns: wp.int32  # times around the loop
     table_low: wp.int32  # table index of address 0000
     table_high: wp.int32  # table index of address 4000, minus 4000h
@@ -51,7 +50,6 @@ class Lane:
 
     running: wp.int32  # 1 until the lane has finished the step; 2: asleep
     until: wp.int32  # asleep at HALT until about then, else 0
-    written: wp.int32  # address of a register that the last instruction wrote, 0 if it wrote none
     rom: wp.uint64
 
 
@@ -176,6 +174,5 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     r.lo = native.permute(r.lo, result, i.d1)
     r.hi = native.permute(r.hi, result, i.d1 >> 16)
     r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, i.sp)
-    r.result = result
     native.store_operand(place.address, result, d3 & ds.WRITE, d3 & ds.WORD)
     r.turns = r.turns + 1

@@ -38,7 +38,7 @@ SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24
 KIND_SHIFT = 16
 KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_PUSH_AF, KIND_POP_AF, KIND_IME = range(1, 8)
 LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loops.py
-HALT = 1 << 22  # d2: HALT
+HALT, EI = 1 << 22, 1 << 25  # d2: the instruction is HALT, EI
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
 IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
@@ -47,7 +47,7 @@ BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "a": 6}
 PAIR_SELECTOR = {"bc": 0x7710, "de": 0x7732, "hl": 0x7754}
 NOTHING = 0x7777
 ROTATE_RIGHT_SELECTOR = {"rrc": 0x1100, "rr": 0x11E0, "sra": 0x1180, "srl": 0x1110}
-RARE_FAMILIES = ("daa", "ei", "halt", "stop")
+RARE_FAMILIES = ("daa", "halt", "stop")
 
 BANK_STRIDE = hw.ROM_BANK_SIZE + 1  # each bank ends with one entry that stands for code outside of the ROM
 
@@ -313,8 +313,9 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
     elif family in ("scf", "ccf"):
         d.kind = KIND_SCF if family == "scf" else KIND_CCF
         d.flags |= MASK_H | MASK_N | MASK_C
-    elif family == "di":
+    elif family in ("di", "ei"):
         d.kind = KIND_IME
+        d.constants |= EI if family == "ei" else 0
     elif family in ("push", "pop"):
         _stack(d, family, names[0])
     elif family in ("jump", "jump_relative", "call", "ret", "reti"):

@@ -33,6 +33,7 @@ GROUP_SIZE = {
     "datapath": 4,
 }  # a chain of comparisons; short where code has to be fetched
 RAM_INSTRUCTIONS = 16  # of code in RAM that a lane executes while the others wait
+SOON_T_CYCLES = 24  # before its next event a lane stays with the interpreter
 SLEEP_TURNS = 4  # for each lane of the warp: a lane sleeps as long at most until the interpreter is called
 
 
@@ -140,7 +141,11 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     running = int(1)
     count = int(0)
     while running == 1 and (
-        count == 0 or c.now >= c.next_event or c.ei_delay != 0 or (c.pc >= hw.VRAM and count < RAM_INSTRUCTIONS)
+        count == 0
+        or c.now + SOON_T_CYCLES >= c.next_event
+        or c.ei_delay != 0
+        or c.halted != 0
+        or (c.pc >= hw.VRAM and count < RAM_INSTRUCTIONS)
     ):
         count = count + 1
         if c.now >= c.next_event:
@@ -317,6 +322,7 @@ def source(kind: str = "interpreter", registers: int = 0) -> str:
         parts[0] += "from gbxcule_puffer.hw import ppu\n"
         parts[0] += f"\nSLEEP_TURNS = wp.constant({SLEEP_TURNS})\n"
         parts[0] += f"RAM_INSTRUCTIONS = wp.constant({RAM_INSTRUCTIONS})\n"
+        parts[0] += f"SOON_T_CYCLES = wp.constant({SOON_T_CYCLES})\n"
     if registers:
         main = _with_registers(main, registers)
     size = GROUP_SIZE[kind]

@@ -10,11 +10,10 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
 from gbxcule_puffer.codegen import loops
 from gbxcule_puffer.codegen.datapath import Fast, Lane, Place, Turn
-from gbxcule_puffer.hw import bus, idioms, joypad, lcd_registers, mbc, row
+from gbxcule_puffer.hw import bus, idioms, interrupts, joypad, lcd_registers, mbc, row
 from gbxcule_puffer.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Fast.running
-ANY_ADDRESS = wp.constant(0x10000)  # in Fast.written, so that it is not 0
 AT_ONCE = wp.constant(-(1 << 30))
 FLAG_C = wp.constant(ds.MASK_C)
 FLAG_NZ = wp.constant(ds.MASK_NZ)
@@ -176,8 +175,9 @@ def wake_up(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[La
 @wp.func
 def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
-    is_plain = r.now < r.wake and i.special == 0
-    return wp.where(is_plain and (r.d3 & ds.RARE) != 0, (r.d2 >> ds.KIND_SHIFT) & 7, 0) % ds.KIND_IME
+    kind = (r.d2 >> ds.KIND_SHIFT) & 7
+    is_prepared = r.now < r.wake and i.special == 0 and (r.d3 & ds.RARE) != 0 and kind != ds.KIND_IME
+    return wp.where(is_prepared, kind, 0)
 
 
 @wp.func
@@ -227,26 +227,26 @@ def is_settled_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 
 @wp.func
-def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]) -> int:
-    """An access that is not to plain memory: a register that the next visit writes, or a register of the LCD before its
-    next change. 0 if the interpreter has to do it."""
+def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+    """An access that is not to plain memory, if it concerns nothing but a register. 0 if the interpreter has to do
+    it."""
     done = int(0)
     address = i.address
     kind = i.d3 & (ds.READ | ds.WRITE | ds.WORD)
+    value = i.x & 0xFF  # of a write
     is_free = c.dma_active == 0 and c.tima_reload == 0  # no device but the LCD takes notice of a write to a register
     if kind == ds.WRITE and is_free and address >= hw.IO:
         is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
         is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
         if address == hw.P1 or is_silent or (is_lcd and is_unlocked(c) and not is_drawing(c)):
-            lane.written = address | ANY_ADDRESS
-            r.wake = AT_ONCE
-            i.d3 = i.d3 & ~ds.WRITE
+            write_quiet_register(m, c, address, value)
             done = 1
     if kind == ds.WRITE and is_free and address < hw.VRAM and m.has_rtc == 0:
-        lane.written = address | ANY_ADDRESS
-        r.wake = AT_ONCE
-        i.d3 = i.d3 & ~ds.WRITE
+        mbc.write_register(m, c, address, value, r.now + i.t_cycles)
+        map_memory(m, c, r)
         done = 1
+    if done != 0:
+        i.d3 = i.d3 & ~ds.WRITE
     is_lcd_register = address >= hw.LCDC and address <= hw.WX and address != hw.DMA
     if kind == ds.READ and is_lcd_register and (i.d3 & ds.LOOKAHEAD) == 0:
         if is_settled(c, r):
@@ -262,19 +262,31 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn],
 
 
 @wp.func
-def finish_write(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """The last instruction's write to a register; the lane waits."""
-    address = lane.written & 0xFFFF
-    value = r.result & 0xFF
-    lane.written = 0
-    if address < hw.VRAM:
-        mbc.write_register(m, c, address, value, r.now)
-        map_memory(m, c, r)
-    else:
-        write_quiet_register(m, c, address, value)
+def can_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """Whether an EI that begins now ends the batch, and nothing else does before it is over."""
+    return c.dma_active == 0 and c.settle_from <= r.now and r.now + i.t_cycles < c.next_event
+
+
+@wp.func
+def begin_enable(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """EI: it ends the batch, and takes effect after the next instruction."""
+    c.previous = r.now
+    c.now = r.now + i.t_cycles
+    c.ei_delay = 1
+    interrupts.end_batch(m, c)
+    interrupts.begin_batch(m, c)
+    r.wake = AT_ONCE
+
+
+@wp.func
+def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """The instruction after EI: after it an interrupt that is pending ends the batch."""
+    c.ei_delay = 0
+    c.ime = 1
+    if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+        c.next_event = r.now + i.t_cycles
+        c.settle_from = c.next_event
     r.wake = c.next_event
-    c.executed = c.executed - 1
-    wait(r, i)
 
 
 @wp.func(inline=False)
@@ -283,19 +295,23 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     kind = (i.d2 >> ds.KIND_SHIFT) & 7
     is_loop = (i.d2 & ds.LOOP) != 0
     is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
-    if lane.written != 0:
-        finish_write(m, c, r, i, lane)
+    is_ei = is_rare and (i.d2 & ds.EI) != 0
+    if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:
+        end_enable(c, r, i)
     elif (
         r.now >= c.next_event
         or c.ei_delay != 0
         or (is_rare and (kind == 0 or i.special != 0))
-        or (i.special != 0 and access(m, c, r, i, lane) == 0)
+        or (is_ei and not can_enable(c, r, i))
+        or (i.special != 0 and access(m, c, r, i) == 0)
     ):
         sleep(m, c, r, i, lane)
     elif is_loop:
         if i.special == 0 and loops.skip(c, r, lane.rom) != 0:
             c.executed = c.executed - 1
             wait(r, i)
+    elif is_ei:
+        begin_enable(m, c, r, i)
     elif is_rare and (i.d3 & ds.RETURN) == 0:  # DI
         c.ime = 0
     elif is_rare:  # RETI
@@ -316,7 +332,6 @@ def copy_fast(source: wp.ref[Fast], target: wp.ref[Fast]):
     target.now = source.now
     target.previous = source.previous
     target.wake = source.wake
-    target.result = source.result
     target.turns = source.turns
     target.table_low = source.table_low
     target.table_high = source.table_high

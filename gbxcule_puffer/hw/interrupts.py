@@ -12,6 +12,8 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.hw import bus, oam_dma, ppu, profile, serial, timer
 from gbxcule_puffer.state import Cpu, Machine
 
+LONGEST_T_CYCLES = wp.constant(24)  # of an instruction
+
 
 @wp.func(inline=False)
 def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
@@ -63,7 +65,9 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
     # An OAM DMA copies when it is looked at. In VBlank no line needs OAM, and code in HRAM looks at each fetch.
     is_dma_quiet = c.dma_active == 0 or (c.ly >= hw.SCREEN_HEIGHT and c.pc >= hw.HRAM)
-    is_quiet = is_dma_quiet and c.tima_reload == 0 and c.ei_delay == 0 and (pending == 0 or c.ime == 0)
+    is_calm = c.ei_delay == 0 and (pending == 0 or c.ime == 0)
+    is_calm = is_calm or c.now + LONGEST_T_CYCLES < c.lcd_target  # a dispatch, or EI's next instruction, is over first
+    is_quiet = is_dma_quiet and c.tima_reload == 0 and is_calm
     if is_quiet:
         if c.halted == 0 or other == hw.NEVER:
             lcd = ppu.next_event(c)
@@ -114,7 +118,8 @@ def finish_instruction(c: wp.ref[Cpu]):
         if c.ei_delay == 0:
             c.ime = 1
             c.next_event = c.batch_end
-            c.settle_from = c.batch_end
+            if c.settle_from > c.now or c.dma_active != 0:
+                c.settle_from = c.batch_end
             if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
                 c.next_event = c.now
                 c.settle_from = c.now
