@@ -1,4 +1,4 @@
-"""Two lanes of a warp as two threads of the CPU: what the data path's loop does on a GPU, without one.
+"""Four lanes of a warp as four threads of the CPU: what the data path's loop does on a GPU, without one.
 
 The loop's collective functions, in which all lanes of a warp meet, become barriers that the threads wait at.
 """
@@ -12,34 +12,35 @@ import warp as wp
 from gbxcule_puffer.codegen import cache, interpreter
 from gbxcule_puffer.emulator import Emulator
 
-LANES = 2
+LANES = 4
 _BARRIER = """
+    extern void give_way() __asm__("sched_yield");
     static int arrived = 0, round = 0, gathered = START, result = 0, lock = 0;
     const int own_round = __atomic_load_n(&round, __ATOMIC_SEQ_CST);
-    while (__atomic_exchange_n(&lock, 1, __ATOMIC_SEQ_CST)) {}
+    while (__atomic_exchange_n(&lock, 1, __ATOMIC_SEQ_CST)) give_way();
     GATHER;
-    const bool is_last = ++arrived == 2;
+    const bool is_last = ++arrived == LANES;
     if (is_last) { result = gathered; gathered = START; arrived = 0; }
     __atomic_store_n(&lock, 0, __ATOMIC_SEQ_CST);
     if (is_last) __atomic_store_n(&round, own_round + 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&round, __ATOMIC_SEQ_CST) == own_round) {}
+    while (__atomic_load_n(&round, __ATOMIC_SEQ_CST) == own_round) give_way();
     return result;
 """
 
 
 def _barrier(start: str, gather: str) -> str:
-    return _BARRIER.replace("START", start).replace("GATHER", gather)
+    return _BARRIER.replace("LANES", str(LANES)).replace("START", start).replace("GATHER", gather)
 
 
 @wp.func_native(_barrier("0", "gathered |= flag != 0"))
 def any_lane(flag: int) -> int:
-    """native.any_lane of two threads."""
+    """native.any_lane of the threads."""
     ...
 
 
 @wp.func_native(_barrier("0x7fffffff", "gathered = value < gathered ? value : gathered"))
 def least(value: int) -> int:
-    """native.least of two threads."""
+    """native.least of the threads."""
     ...
 
 
@@ -56,7 +57,7 @@ def kernel_step() -> wp.Kernel:
 
 
 class WarpOfThreads(Emulator):
-    """An emulator of two envs, which are the lanes of one warp."""
+    """An emulator of four envs, which are the lanes of one warp."""
 
     def __init__(self, rom: Any, **options: Any) -> None:
         super().__init__(rom, LANES, kernel="datapath", num_threads=LANES, **options)
