@@ -10,7 +10,7 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
 from gbxcule_puffer.codegen import loops
 from gbxcule_puffer.codegen.datapath import Fast, Lane, Place, Turn
-from gbxcule_puffer.hw import bus, idioms, interrupts, joypad, lcd_registers, mbc, row
+from gbxcule_puffer.hw import bus, idioms, interrupts, joypad, lcd_registers, row
 from gbxcule_puffer.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Fast.running
@@ -24,7 +24,6 @@ IDLE_0 = wp.constant(ds.idle_words()[0])
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
-READ_T = wp.constant(4)  # when LDH reads
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 # Sets of 4 KiB pages
 PAGES_ROM = wp.constant(0x00FF)
@@ -227,37 +226,43 @@ def is_settled_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 
 @wp.func
+def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
+    """Whether write_quiet_register may write a register now."""
+    is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
+    is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
+    return address == hw.P1 or is_silent or (is_lcd and is_unlocked(c) and not is_drawing(c))
+
+
+@wp.func
 def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
-    """An access that is not to plain memory, if it concerns nothing but a register. 0 if the interpreter has to do
-    it."""
+    """Do an access of one byte that is not to plain memory, at its own time. 0 if the interpreter has to do it: during
+    an OAM DMA, and where a write ends the batch."""
     done = int(0)
     address = i.address
     kind = i.d3 & (ds.READ | ds.WRITE | ds.WORD)
-    value = i.x & 0xFF  # of a write
-    is_free = c.dma_active == 0 and c.tima_reload == 0  # no device but the LCD takes notice of a write to a register
-    if kind == ds.WRITE and is_free and address >= hw.IO:
-        is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
-        is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
-        if address == hw.P1 or is_silent or (is_lcd and is_unlocked(c) and not is_drawing(c)):
+    t = r.now + i.t_cycles - 8
+    lookahead = wp.where((i.d3 & ds.LOOKAHEAD) != 0, 4, 0)
+    is_ldh = ((i.d3 >> 30) & 3) == 2  # of LY: left to idioms.skip_poll
+    c.now = r.now
+    c.previous = r.previous
+    if c.dma_active != 0:
+        done = 0
+    elif kind == ds.WRITE and c.tima_reload == 0 and (address < hw.IO or is_quiet_register(c, address)):
+        value = i.x & 0xFF
+        if address >= hw.IO:
             write_quiet_register(m, c, address, value)
-            done = 1
-    if kind == ds.WRITE and is_free and address < hw.VRAM and m.has_rtc == 0:
-        mbc.write_register(m, c, address, value, r.now + i.t_cycles)
-        map_memory(m, c, r)
-        done = 1
-    if done != 0:
+        else:
+            bus.write(m, c, address, value, t, lookahead)
+            map_memory(m, c, r)
         i.d3 = i.d3 & ~ds.WRITE
-    is_lcd_register = address >= hw.LCDC and address <= hw.WX and address != hw.DMA
-    if kind == ds.READ and is_lcd_register and (i.d3 & ds.LOOKAHEAD) == 0:
-        if is_settled(c, r):
+        done = 1
+    elif kind == ds.READ and address < hw.HRAM:
+        if address >= hw.LCDC and address <= hw.WX and address != hw.DMA and lookahead == 0 and is_settled(c, r):
             i.y = lcd_registers.register(c, address)
             done = 1
-    is_ldh = ((i.d3 >> 30) & 3) == 2 and (i.d3 & ds.X_IMM) == 0  # LDH A,[n]; LY is left to idioms.skip_poll
-    if done == 0 and kind == ds.READ and is_ldh and c.dma_active == 0 and address != hw.LY and address < hw.HRAM:
-        c.now = r.now
-        c.previous = r.previous
-        i.y = bus.read(m, c, address, r.now + READ_T, 0)
-        done = 1
+        elif address != hw.LY or not is_ldh:
+            i.y = bus.read(m, c, address, t, lookahead)
+            done = 1
     return done
 
 
