@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.warp_of_threads import WarpOfThreads
 from benchmarks.workload import ROOT, find_rom, random_buttons
 from gbxcule_puffer.emulator import Emulator
 from tests.fuzz.generator import make_rom
-from tests.warp_of_threads import LANES, WarpOfThreads
 
+LANES = 4
 MICRO = sorted((ROOT / "roms/micro").glob("*.gb"))
 
 
 def assert_lanes_are_independent(rom: Path | bytes, steps: int) -> None:
-    warp, alone = WarpOfThreads(rom), Emulator(rom, LANES, num_threads=1)
+    warp, alone = WarpOfThreads(rom, LANES), Emulator(rom, LANES, num_threads=1)
     warp.load(alone.save())
     for row in torch.from_numpy(random_buttons(5, steps, LANES)):
         warp.step(row)

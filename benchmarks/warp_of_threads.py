@@ -1,0 +1,148 @@
+"""A warp whose lanes are threads of the CPU: what the data path's loop does on a GPU, without one.
+
+    python -m benchmarks.warp_of_threads [--lanes 16] [--steps 4] [ROM ...]
+
+plays one env a lane with random actions and prints what the warp does in a step: turns around the loop, times that it
+calls the interpreter, and lanes that such a call serves. The loop's collective functions, in which all lanes of a warp
+meet, become barriers that the threads wait at; tests/test_warp_of_threads.py compares the states.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import torch
+import warp as wp
+
+from benchmarks.workload import find_rom, random_buttons, seed_of
+from gbxcule_puffer.codegen import cache, interpreter
+from gbxcule_puffer.emulator import Emulator
+
+WARMUP = 100  # steps, until the games have gone different ways
+TOTALS = ("turns", "calls", "served")
+_BARRIER = """
+    extern void give_way() __asm__("sched_yield");
+    static int arrived = 0, round = 0, gathered = START, result = 0, lock = 0;
+    const int own_round = __atomic_load_n(&round, __ATOMIC_SEQ_CST);
+    while (__atomic_exchange_n(&lock, 1, __ATOMIC_SEQ_CST)) give_way();
+    GATHER;
+    const bool is_last = ++arrived == lanes;
+    if (is_last) { result = gathered; gathered = START; arrived = 0; }
+    __atomic_store_n(&lock, 0, __ATOMIC_SEQ_CST);
+    if (is_last) __atomic_store_n(&round, own_round + 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&round, __ATOMIC_SEQ_CST) == own_round) give_way();
+    return result;
+"""
+_TOTAL = """
+    static int totals[3] = {0, 0, 0};
+    return __atomic_fetch_add(&totals[which], amount, __ATOMIC_SEQ_CST);
+"""
+
+
+def _barrier(start: str, gather: str) -> str:
+    return _BARRIER.replace("START", start).replace("GATHER", gather)
+
+
+@wp.func_native(_barrier("0", "gathered |= flag != 0"))
+def any_lane(lanes: int, flag: int) -> int:
+    """native.any_lane of `lanes` threads."""
+    ...
+
+
+@wp.func_native(_barrier("0x7fffffff", "gathered = value < gathered ? value : gathered"))
+def least(lanes: int, value: int) -> int:
+    """native.least of `lanes` threads."""
+    ...
+
+
+@wp.func_native(_TOTAL)
+def total(which: int, amount: int) -> int:
+    """Adds to one of TOTALS, the sums over all lanes; what it was before."""
+    ...
+
+
+ROUND = "        if lane.running == visits.ASLEEP and lane.until <= behind:\n"
+TURN = "            datapath.end_turn(r, i, place, table)\n"
+CHANGES = {
+    "from gbxcule_puffer.codegen import datapath, visits\n": (
+        "from gbxcule_puffer.codegen import datapath, visits\nfrom benchmarks import warp_of_threads\n"
+    ),
+    "native.any_lane(": "warp_of_threads.any_lane(lanes, ",
+    "native.least(": "warp_of_threads.least(lanes, ",
+    TURN: TURN + "            warp_of_threads.total(0, 1)\n",
+    ROUND: (
+        "        is_served = int(lane.running == visits.ASLEEP and lane.until <= behind)\n"
+        "        warp_of_threads.total(1, warp_of_threads.any_lane(lanes, is_served))\n"
+        "        warp_of_threads.total(2, is_served)\n" + ROUND
+    ),
+}
+READ_TOTALS = '''
+
+@wp.kernel(enable_backward=False)
+def kernel_totals(totals: wp.array(dtype=wp.int32)):
+    """What the totals are."""
+    totals[wp.tid()] = warp_of_threads.total(wp.tid(), 0)
+'''
+
+
+def module() -> Any:
+    """The data path's module, each thread a lane of the same warp."""
+    text = interpreter.source("datapath")
+    for before, after in CHANGES.items():
+        assert before in text, before
+        text = text.replace(before, after)
+    return cache.import_source("warp_of_threads", text + READ_TOTALS)
+
+
+class WarpOfThreads(Emulator):
+    """An emulator whose envs are the lanes of one warp."""
+
+    def __init__(self, rom: Any, lanes: int, **options: Any) -> None:
+        super().__init__(rom, lanes, kernel="datapath", num_threads=lanes, **options)
+
+    def _kernel(self) -> wp.Kernel:
+        return module().kernel_step
+
+    def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:
+        inputs, dim = super()._arguments(first_env, count, frames, release_after)
+        inputs[-2] = self.num_envs  # its lanes
+        return inputs, dim
+
+    def totals(self) -> dict[str, int]:
+        """TOTALS since the process began."""
+        result = wp.zeros(len(TOTALS), dtype=wp.int32, device="cpu")
+        wp.launch(module().kernel_totals, len(TOTALS), [result], device="cpu")
+        return dict(zip(TOTALS, (int(value) for value in result.numpy()), strict=True))
+
+
+def count(rom: str, lanes: int, steps: int) -> dict[str, float]:
+    """Turns, calls and served lanes of a warp's step, the mean of `steps`."""
+    warp = WarpOfThreads(find_rom(rom), lanes)
+    alone = Emulator(find_rom(rom), lanes)
+    rows = torch.from_numpy(random_buttons(seed_of(rom), WARMUP + steps, lanes))
+    for row in rows[:WARMUP]:
+        alone.step(row)
+    warp.load(alone.save())
+    before = warp.totals()
+    for row in rows[WARMUP:]:
+        warp.step(row)
+    of_a_lane = {name: (value - before[name]) / steps / lanes for name, value in warp.totals().items()}
+    return of_a_lane | {"served": lanes * of_a_lane["served"]}  # turns and calls are the whole warp's
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("roms", nargs="*", default=["homeward", "2048", "libbet", "tobu", "snake"], metavar="ROM")
+    parser.add_argument("--lanes", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=4)
+    args = parser.parse_args()
+    print(f"{args.lanes} lanes, a step\n{'':12}{'turns':>10}{'calls':>10}{'lanes a call':>14}")
+    for rom in args.roms:
+        found = count(rom, args.lanes, args.steps)
+        print(f"{rom:12}{found['turns']:10,.0f}{found['calls']:10,.0f}{found['served'] / found['calls']:14.1f}")
+
+
+if __name__ == "__main__":
+    main()
