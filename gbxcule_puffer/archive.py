@@ -57,32 +57,57 @@ def kernel_admit(
             slot_counts[row, given + slot] = wp.int64(0)
 
 
+@wp.func
+def chance(episodes: wp.int64, successes: wp.int64) -> wp.int64:
+    """0.05 + 4 p (1 - p) in units of 2**-16, where p is the expected success rate: most where either may happen. In
+    integers, which are the same on every device."""
+    size = episodes + wp.int64(2)
+    won = (wp.int64(4 << 16) * (successes + wp.int64(1))) // size
+    return wp.int64(3277) + (won * (episodes - successes + wp.int64(1))) // size
+
+
 @wp.kernel(enable_backward=False)
 def kernel_weigh(
-    filled: wp.array(dtype=wp.bool), visits: wp.array(dtype=wp.int64), cumulative: wp.array(dtype=wp.int64)
+    filled: wp.array(dtype=wp.bool),
+    visits: wp.array(dtype=wp.int64),
+    counts: wp.array2d(dtype=wp.int64),
+    given: int,
+    by_chance: int,
+    weights: wp.array(dtype=wp.int64),
 ):
-    """Running sum of 1 / sqrt(visits) in units of 2**-16 over the filled slots; one thread, since there are few."""
-    total = wp.int64(0)
-    for slot in range(cumulative.shape[0]):
-        if filled[slot]:
-            total += wp.int64(wp.float64(65536.0) / wp.sqrt(wp.float64(wp.max(visits[slot], wp.int64(1)))))
-        cumulative[slot] = total
+    """1 / sqrt(visits) in units of 2**-16, times `chance` if asked for; 0 for an empty slot."""
+    slot = wp.tid()
+    weight = wp.int64(0)
+    if filled[slot]:
+        weight = wp.int64(wp.float64(65536.0) / wp.sqrt(wp.float64(wp.max(visits[slot], wp.int64(1)))))
+        if by_chance != 0:
+            weight = (weight * chance(counts[0, given + slot], counts[1, given + slot])) >> wp.int64(16)
+        weight = wp.max(weight, wp.int64(1))
+    weights[slot] = weight
 
 
 class Archive:
     """`size` spare slots of a pool, each for the cells whose key falls on it; a newcomer replaces the occupant.
 
-    A `share` of the episodes begins there, at cells that were visited rarely rather than often. Allocates only here.
+    A `share` of the episodes begins there, at cells that were visited rarely rather than often; `by_chance` also at
+    those whose episodes now succeed and now fail, rather than always one of them. Allocates only here.
     """
 
     def __init__(
-        self, pool: Any, starts: Starts, visits: VisitCounter, size: int, share: float, random: CounterRandom
+        self,
+        pool: Any,
+        starts: Starts,
+        visits: VisitCounter,
+        size: int,
+        share: float,
+        by_chance: bool,
+        random: CounterRandom,
     ) -> None:
         n, device = len(random.lane), visits.key.device
         self.pool, self.starts, self.visits, self.random = pool, starts, visits, random
-        self.size, self.threshold = size, int(share * RANGE)
-        self.keys, self.occupant_visits, self.cumulative = (
-            torch.zeros(size, dtype=torch.int64, device=device) for _ in range(3)
+        self.size, self.threshold, self.by_chance = size, int(share * RANGE), int(by_chance)
+        self.keys, self.occupant_visits, self.weights, self.cumulative = (
+            torch.zeros(size, dtype=torch.int64, device=device) for _ in range(4)
         )
         self.filled = torch.zeros(size, dtype=torch.bool, device=device)
         self._winner = torch.zeros(size, dtype=torch.int32, device=device)
@@ -108,11 +133,16 @@ class Archive:
         """Replaces a share of the `slots` drawn for the next episodes by slots of the archive, if it holds any."""
         torch.lt(self.random.draw(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
         self.visits.look_up(self.keys, self.occupant_visits)
-        self._launch(kernel_weigh, 1, self.filled, self.occupant_visits, self.cumulative)
+        starts = self.starts
+        self._launch(
+            kernel_weigh, self.size, self.filled, self.occupant_visits, starts.counts, starts.given, self.by_chance,
+            self.weights,
+        )  # fmt: skip
+        torch.cumsum(self.weights, 0, out=self.cumulative)
         torch.gt(self.cumulative[-1:], 0, out=self._some)
         self._coin.logical_and_(self._some)
         drawn = pick(self.random.draw(seed, ARCHIVE_SLOT, episode), self.cumulative, self._slots)
-        drawn.clamp_(max=self.size - 1).add_(self.starts.given)  # an empty archive draws past the end, unused
+        drawn.clamp_(max=self.size - 1).add_(starts.given)  # an empty archive draws past the end, unused
         return torch.where(self._coin, drawn, slots, out=slots)
 
     def read(self) -> dict[str, float]:

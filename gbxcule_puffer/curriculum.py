@@ -61,7 +61,8 @@ class Curriculum:
                 raise ConfigError("the PyBoy baselines cannot save live envs: leave archive_slots at 0")
             assert visits is not None
             pool = pool_class(emulator, states, archive_slots)
-            self.archive = Archive(pool, self.starts, visits, archive_slots, archive_share, random)
+            by_chance = tracker is not None
+            self.archive = Archive(pool, self.starts, visits, archive_slots, archive_share, by_chance, random)
         else:
             pool = pool_class(emulator, states)
         self._restore: Callable[[torch.Tensor, torch.Tensor], None] = pool.reset

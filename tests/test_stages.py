@@ -252,6 +252,24 @@ def test_the_archive_keeps_new_cells_and_begins_there(stages: dict[str, Any], tm
     assert attempts < info["episodes"], "episodes from the archive tell nothing about a stage's start"
 
 
+@pytest.mark.parametrize("curriculum", ["progress", "uniform"])
+def test_the_archive_prefers_what_is_being_learned(stages: dict[str, Any], tmp_path: Path, curriculum: str) -> None:
+    env = GBxCuLEEnv(**short(stages, tmp_path), **{**ALL, "curriculum": curriculum})
+    play(env, random_actions(20, 24, seed=4))
+    whole = env._episodes.curriculum
+    archive, counts = whole.archive, whole.starts.counts
+    slots = archive.filled.nonzero().flatten()[:4]
+    episodes, successes = torch.tensor([0, 20, 20, 20]), torch.tensor([0, 0, 10, 20])
+    counts[0, whole.starts.given + slots], counts[1, whole.starts.given + slots] = episodes, successes
+    archive.draw(0, torch.zeros(24, dtype=torch.int64), torch.zeros(24, dtype=torch.int32))
+    found = archive.weights[slots] * archive.occupant_visits[slots].clamp(min=1).sqrt() / 2**16
+    rate = (1 + successes) / (2 + episodes)
+    expected = 0.05 + 4 * rate * (1 - rate) if curriculum == "progress" else torch.ones(4)
+    torch.testing.assert_close(found, expected.to(found), rtol=1e-3, atol=0)
+    assert archive.cumulative[-1] == archive.weights.sum()
+    assert not archive.weights[~archive.filled].any()
+
+
 @pytest.mark.parametrize("io", ["numpy", "torch"])
 def test_a_saved_state_continues_exactly(stages: dict[str, Any], tmp_path: Path, io: str) -> None:
     kwargs = {**short(stages, tmp_path), **ALL, "io": io, "log_interval": 4, "visit_key": "ram:C0A0,C0A1,C0A2"}
