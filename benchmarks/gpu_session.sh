@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Everything that this project shows on one NVIDIA GPU, in parts: its GPU tests, its speed beside PyBoy on all cores, an
-# agent trained from nothing.
+# Everything that this project shows on one NVIDIA GPU, in parts: its GPU tests, its speed beside PyBoy on all cores, what
+# a step's parts cost, agents trained from nothing.
 #
-#   benchmarks/gpu_session.sh OUT_FOLDER [tests] [memcheck] [bench] [many] [train]      (default: all of them)
+#   benchmarks/gpu_session.sh OUT_FOLDER [PART ...]      (default: tests memcheck bench many train)
 #
-# Variables: ROMS and SIZES pick what is measured, WARMUP STEPS REPEAT how long; PYTHON names the interpreter;
+# Parts: tests, memcheck, autotune, bench (beside PyBoy), many (other numbers of envs), stages (parts of a step, resets),
+# exploration (curriculum, visit counts, archive), sps (the trainer's variants), train, ppo, dqn, curriculum.
+#
+# Variables: ROMS and SIZES pick what is measured, WARMUP STEPS REPEAT how long, SEEDS the runs of a trainer; DEVICE is
+# cuda or, to try a part, cpu; PYTHON names the interpreter;
 # GBXCULE_SHARED the folder of shared ROMs (default: ../shared, then .shared); GBXCULE_GIT_SHA the commit, where the copy
 # on the GPU machine has no repository. Records are written one by one: what a time limit cuts off is only the rest.
 set -u
@@ -12,6 +16,7 @@ cd "$(dirname "$0")/.."
 out=${1:?give the folder to write to}
 shift
 parts=${*:-tests memcheck bench many train}
+device=${DEVICE:-cuda}
 python=${PYTHON:-python3}
 names=${ROMS:-homeward 2048 libbet tobu snake}
 mkdir -p "$out"
@@ -20,13 +25,26 @@ mkdir -p "$out"
 # shellcheck disable=SC2086  # the lists are meant to split
 roms=$("$python" -c 'import sys; from benchmarks.workload import find_rom; print(*map(find_rom, sys.argv[1:]))' $names) \
   || exit 1
-nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,memory.total --format=csv
+[ "$device" = cpu ] || nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,memory.total --format=csv
 status=0
 
 bench() {  # with pictures, exactly as docs/performance.md has it
   # shellcheck disable=SC2086
-  "$python" -m gbxcule_puffer bench gbxcule --device cuda --stage obs_only --rom $roms --warmup "${WARMUP:-100}" \
-    --steps "${STEPS:-10}" --repeat "${REPEAT:-3}" --max-mem-delta 0 "$@" || status=1
+  measure --stage obs_only --rom $roms --max-mem-delta 0 "$@"
+}
+
+measure() {
+  "$python" -m gbxcule_puffer bench gbxcule --device "$device" --warmup "${WARMUP:-100}" --steps "${STEPS:-10}" \
+    --repeat "${REPEAT:-3}" "$@" || status=1
+}
+
+train() {  # a script, the name of its runs, its flags; each seed's run is a folder of its own
+  local script=$1 name=$2
+  shift 2
+  for seed in ${SEEDS:-1}; do
+    "$python" "cleanrl_style/$script.py" --env gbxcule --device "$device" --seed "$seed" --run-dir "$out/$name$seed" "$@" \
+      || status=1
+  done
 }
 
 for part in $parts; do
@@ -43,8 +61,27 @@ for part in $parts; do
     ;;
   bench) bench --vs pyboy_puffer_vec --num-envs "${SIZES:-16384}" --out "$out/bench" ;;
   many) bench --num-envs "${MANY:-1024,4096,65536,131072}" --out "$out/many" ;;
-  train)
-    "$python" cleanrl_style/a2c_streaming.py --env gbxcule --run-dir "$out/a2c" || status=1
+  autotune) "$python" -m gbxcule_puffer bench --autotune --device "$device" --num-envs "${SIZES:-8192,16384,65536}" ;;
+  stages)
+    for stage in emulate_only reward_only obs_only full_step; do
+      measure --stage "$stage" --num-envs "${SIZES:-16384}" --out "$out/$stage"
+    done
+    measure --reset-every 0,1,8 --num-envs "${SIZES:-16384}" --out "$out/resets"
+    ;;
+  exploration)
+    "$python" benchmarks/exploration_cost.py --device "$device" --num-envs "${SIZES:-16384}" | tee "$out/exploration.txt"
+    ;;
+  sps)
+    # shellcheck disable=SC2086
+    "$python" benchmarks/training_sps.py --device "$device" --num-envs ${SIZES:-8192 16384} --run-dir "$out/sps" \
+      --out "$out/training_sps.json" || status=1
+    ;;
+  train) train a2c_streaming a2c ;;
+  ppo) train ppo_lite ppo ;;
+  dqn) train dqn_nstep dqn ;;
+  curriculum)
+    train a2c_streaming curriculum --stages roms/homeward/stages.json --curriculum progress --visit-bonus 0.5 \
+      --archive-slots 1024 --entropy-coef 0.01
     ;;
   *)
     echo "no part '$part'" >&2
