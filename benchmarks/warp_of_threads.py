@@ -62,7 +62,7 @@ def total(which: int, amount: int) -> int:
     ...
 
 
-ROUND = "        if lane.running == visits.ASLEEP and lane.until <= behind:\n"
+ROUND = "        if lane.running == visits.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
 TURN = "            datapath.end_turn(r, i, place, table)\n"
 CHANGES = {
     "from gbxcule_puffer.codegen import datapath, visits\n": (
@@ -72,7 +72,7 @@ CHANGES = {
     "native.least(": "warp_of_threads.least(lanes, ",
     TURN: TURN + "            warp_of_threads.total(0, 1)\n",
     ROUND: (
-        "        is_served = int(lane.running == visits.ASLEEP and lane.until <= behind)\n"
+        "        is_served = int(lane.running == visits.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind)\n"
         "        warp_of_threads.total(1, warp_of_threads.any_lane(lanes, is_served))\n"
         "        warp_of_threads.total(2, is_served)\n" + ROUND
     ),

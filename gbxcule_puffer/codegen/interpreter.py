@@ -214,7 +214,7 @@ def run_datapath(
             if (r.turns & (SLEEP_TURNS * lanes - 1)) == 0:
                 break
         behind = native.least(visits.place_in_time(c, r, lane))
-        if lane.running == visits.ASLEEP and lane.until <= behind:
+        if lane.running == visits.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
             visits.wake_up(m, c, r, lane, between(m, c))
         datapath.fetch(r, table)  # of those that sleep on, too: the turn in which they fell asleep may not have ended
 
