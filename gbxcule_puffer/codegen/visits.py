@@ -234,9 +234,30 @@ def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
 
 
 @wp.func
+def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """The batch ends with this instruction and the next one begins, unless an interrupt has to be dispatched: that is
+    left to the interpreter. Before c.next_event no frame ends."""
+    c.previous = r.now
+    c.now = r.now + i.t_cycles
+    interrupts.end_batch(m, c)
+    if c.ime != 0 and c.ei_delay == 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+        c.next_event = c.now
+    else:
+        interrupts.begin_batch(m, c)
+    r.wake = c.next_event
+
+
+@wp.func
+def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """Whether a register may be written in a visit, though that may end the batch: not where it switches the LCD or
+    starts an OAM DMA, or where something else happens before the instruction is over."""
+    is_switch = i.address == hw.LCDC and ((c.lcdc ^ i.x) & hw.LCDC_ENABLE) != 0
+    return r.now + i.t_cycles < c.next_event and i.address != hw.DMA and not is_switch
+
+
+@wp.func
 def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
-    """Do an access of one byte that is not to plain memory, at its own time. 0 if the interpreter has to do it: during
-    an OAM DMA, and where a write ends the batch."""
+    """Do an access of one byte that is not to plain memory, at its own time. 0 if the interpreter has to do it."""
     done = int(0)
     address = i.address
     kind = i.d3 & (ds.READ | ds.WRITE | ds.WORD)
@@ -247,12 +268,14 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
     c.previous = r.previous
     if c.dma_active != 0:
         done = 0
-    elif kind == ds.WRITE and c.tima_reload == 0 and (address < hw.IO or is_quiet_register(c, address)):
+    elif kind == ds.WRITE and c.tima_reload == 0 and (address < hw.IO or may_write(c, r, i)):
         value = i.x & 0xFF
-        if address >= hw.IO:
+        if address >= hw.IO and is_quiet_register(c, address):
             write_quiet_register(m, c, address, value)
         else:
             bus.write(m, c, address, value, t, lookahead)
+            if c.next_event == c.now:
+                end_batch(m, c, r, i)
             map_memory(m, c, r)
         i.d3 = i.d3 & ~ds.WRITE
         done = 1
@@ -275,11 +298,8 @@ def can_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 @wp.func
 def begin_enable(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
     """EI: it ends the batch, and takes effect after the next instruction."""
-    c.previous = r.now
-    c.now = r.now + i.t_cycles
     c.ei_delay = 1
-    interrupts.end_batch(m, c)
-    interrupts.begin_batch(m, c)
+    end_batch(m, c, r, i)
     r.wake = AT_ONCE
 
 
