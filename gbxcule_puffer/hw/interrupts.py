@@ -74,6 +74,9 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         else:
             lcd = ppu.halt_event(c, other)
     c.batch_end = wp.max(wp.min(other, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
+    c.ei_end = 0
+    if c.ei_delay != 0:
+        c.ei_end = wp.max(wp.min(other, c.lcd_target), c.now + hw.T_CYCLES_PER_M_CYCLE)
     c.next_event = c.batch_end
     if lcd == c.lcd_target:  # exact: the LCD changes when it is looked at, and at the end
         c.settle_from = c.batch_end
@@ -117,9 +120,12 @@ def finish_instruction(c: wp.ref[Cpu]):
         c.ei_delay = c.ei_delay - 1
         if c.ei_delay == 0:
             c.ime = 1
-            c.next_event = c.batch_end
-            if c.settle_from > c.now or c.dma_active != 0:
+            if c.ei_end != 0 and c.next_event <= c.now:  # a register was written; PyBoy's batch goes on all the same
+                c.batch_end = c.ei_end
+                c.settle_from = c.ei_end
+            elif c.settle_from > c.now or c.dma_active != 0:
                 c.settle_from = c.batch_end
+            c.next_event = c.batch_end
             if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
                 c.next_event = c.now
                 c.settle_from = c.now
