@@ -39,8 +39,8 @@ def highest(pending: int) -> int:
 
 @wp.func(inline=False)
 def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Push PC and jump to the handler; IE may change under the first push (mooneye, interrupts/ie_push). Where the pushes
-    write a register that ends the batch, PyBoy executes one instruction more."""
+    """Push PC and jump to the handler; IE may change under the first push (mooneye, interrupts/ie_push). Where a push
+    writes a register that ends the batch, PyBoy executes one instruction more."""
     saved_event = c.next_event
     bus.write(m, c, (c.sp - 1) & 0xFFFF, c.pc >> 8, c.now, 0)
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
