@@ -11,7 +11,7 @@
 # cuda or, to try a part, cpu; PYTHON names the interpreter;
 # GBXCULE_SHARED the folder of shared ROMs (default: ../shared, then .shared); GBXCULE_GIT_SHA the commit, where the copy
 # on the GPU machine has no repository. Records are written one by one: what a time limit cuts off is only the rest.
-set -u
+set -uo pipefail
 cd "$(dirname "$0")/.."
 out=${1:?give the folder to write to}
 shift
@@ -61,7 +61,7 @@ for part in $parts; do
     ;;
   bench) bench --vs pyboy_puffer_vec --num-envs "${SIZES:-16384}" --out "$out/bench" ;;
   many) bench --num-envs "${MANY:-1024,4096,65536,131072}" --out "$out/many" ;;
-  autotune) "$python" -m gbxcule_puffer bench --autotune --device "$device" --num-envs "${SIZES:-8192,16384,65536}" ;;
+  autotune) "$python" -m gbxcule_puffer bench --autotune --device "$device" --num-envs "${SIZES:-8192,16384,65536}" || status=1 ;;
   stages)
     for stage in emulate_only reward_only obs_only full_step; do
       measure --stage "$stage" --num-envs "${SIZES:-16384}" --out "$out/$stage"
@@ -69,7 +69,8 @@ for part in $parts; do
     measure --reset-every 0,1,8 --num-envs "${SIZES:-16384}" --out "$out/resets"
     ;;
   exploration)
-    "$python" benchmarks/exploration_cost.py --device "$device" --num-envs "${SIZES:-16384}" | tee "$out/exploration.txt"
+    "$python" benchmarks/exploration_cost.py --device "$device" --num-envs "${SIZES:-16384}" | tee "$out/exploration.txt" \
+      || status=1
     ;;
   sps)
     # shellcheck disable=SC2086

@@ -86,6 +86,15 @@ def kernel_weigh(
     weights[slot] = weight
 
 
+@wp.kernel(enable_backward=False)
+def kernel_sum(weights: wp.array(dtype=wp.int64), cumulative: wp.array(dtype=wp.int64)):
+    """Running sum; one thread, since there are few slots. torch.cumsum would allocate on a GPU."""
+    total = wp.int64(0)
+    for slot in range(cumulative.shape[0]):
+        total += weights[slot]
+        cumulative[slot] = total
+
+
 class Archive:
     """`size` spare slots of a pool, each for the cells whose key falls on it; a newcomer replaces the occupant.
 
@@ -138,7 +147,7 @@ class Archive:
             kernel_weigh, self.size, self.filled, self.occupant_visits, starts.counts, starts.given, self.by_chance,
             self.weights,
         )  # fmt: skip
-        torch.cumsum(self.weights, 0, out=self.cumulative)
+        self._launch(kernel_sum, 1, self.weights, self.cumulative)
         torch.gt(self.cumulative[-1:], 0, out=self._some)
         self._coin.logical_and_(self._some)
         drawn = pick(self.random.draw(seed, ARCHIVE_SLOT, episode), self.cumulative, self._slots)
