@@ -6,6 +6,7 @@ process and nothing here costs anything.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,6 +50,10 @@ class World:
         """Meets the other processes."""
         if self.size == 1 or dist.is_initialized():
             return
+        # Its functions keep the group of the moment of their import as a default argument, and torch.compile imports
+        # it: imported after the group was made, it would keep the group's threads past `leave`, to the process's end,
+        # where a thread that asks for the interpreter aborts the process.
+        importlib.import_module("torch.distributed.nn.functional")
         if device.startswith("cuda"):
             torch.cuda.set_device(device)
             dist.init_process_group("nccl", device_id=torch.device(device))
