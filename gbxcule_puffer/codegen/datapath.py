@@ -176,3 +176,49 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, i.sp)
     native.store_operand(place.address, result, d3 & ds.WRITE, d3 & ds.WORD)
     r.turns = r.turns + 1
+
+
+@wp.func
+def copy_fast(source: wp.ref[Fast], target: wp.ref[Fast]):
+    """All but the descriptor."""
+    target.lo = source.lo
+    target.hi = source.hi
+    target.flags = source.flags
+    target.sp = source.sp
+    target.pc = source.pc
+    target.now = source.now
+    target.previous = source.previous
+    target.wake = source.wake
+    target.turns = source.turns
+    target.table_low = source.table_low
+    target.table_high = source.table_high
+    target.rom_high = source.rom_high
+    target.plain = source.plain
+    target.plain_ahead = source.plain_ahead
+    target.high = source.high
+    target.row = source.row
+
+
+@wp.func
+def copy_turn(source: wp.ref[Turn], target: wp.ref[Turn]):
+    """All of it."""
+    target.d1 = source.d1
+    target.d2 = source.d2
+    target.d3 = source.d3
+    target.begin = source.begin
+    target.t_cycles = source.t_cycles
+    target.next_pc = source.next_pc
+    target.sp = source.sp
+    target.address = source.address
+    target.special = source.special
+    target.x = source.x
+    target.y = source.y
+
+
+@wp.func
+def copy_place(source: wp.ref[Place], target: wp.ref[Place]):
+    """All of it."""
+    target.target = source.target
+    target.d0 = source.d0
+    target.add = source.add
+    target.address = source.address

@@ -149,13 +149,7 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     ):
         count = count + 1
         if c.now >= c.next_event:
-            interrupts.end_batch(m, c)
-            if c.frame_done != 0 or c.locked != 0:
-                running = schedule.end_frame(c)
-            if c.drawing != 0:
-                running = 0
-            if running == 1:
-                interrupts.begin_batch(m, c)
+            running = schedule.pass_event(m, c)
         else:
             fetch.fetch(m, c)
             begin = c.now  # after what fetch may skip
@@ -200,13 +194,13 @@ def run_datapath(
                 elif visits.is_settled_read(c, r, i):
                     i.y = wp.where(i.address == hw.STAT, c.stat, c.ly)
                 elif attention != 0:
-                    visits.copy_fast(r, r_kept)
-                    visits.copy_turn(i, i_kept)
-                    visits.copy_place(place, place_kept)
+                    datapath.copy_fast(r, r_kept)
+                    datapath.copy_turn(i, i_kept)
+                    datapath.copy_place(place, place_kept)
                     visits.visit(m, c, r_kept, i_kept, lane)
-                    visits.copy_fast(r_kept, r)
-                    visits.copy_turn(i_kept, i)
-                    visits.copy_place(place_kept, place)
+                    datapath.copy_fast(r_kept, r)
+                    datapath.copy_turn(i_kept, i)
+                    datapath.copy_place(place_kept, place)
                 native.converge()
                 if native.any_lane(lane.running & 1) == 0:  # nothing to wait for
                     break

@@ -9,8 +9,8 @@ import warp as wp
 from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
 from gbxcule_puffer.codegen import loops
-from gbxcule_puffer.codegen.datapath import Fast, Lane, Place, Turn
-from gbxcule_puffer.hw import bus, idioms, interrupts, joypad, lcd_registers, row
+from gbxcule_puffer.codegen.datapath import Fast, Lane, Turn
+from gbxcule_puffer.hw import bus, idioms, interrupts, joypad, lcd_registers, native, row, schedule
 from gbxcule_puffer.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Fast.running
@@ -172,6 +172,16 @@ def wake_up(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[La
 
 
 @wp.func
+def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
+    """The event that is due, before the instruction at PC."""
+    to_cpu(c, r)
+    c.executed = c.executed + r.turns
+    wake_up(m, c, r, lane, schedule.pass_event(m, c))
+    c.executed = c.executed - lane.running  # this turn
+    wait(r, i)
+
+
+@wp.func
 def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
     kind = (r.d2 >> ds.KIND_SHIFT) & 7
@@ -256,14 +266,34 @@ def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 
 @wp.func
-def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
+    """Instructions of a loop that polls LY that were skipped at PC."""
+    before = c.skipped
+    if (r.pc & (hw.ROM_BANK_SIZE - 1)) < hw.ROM_BANK_SIZE - 8 and r.pc < hw.VRAM:
+        code = loops.place(c, r, lane.rom, r.pc)
+        if native.load_byte(code, 2) == idioms.CP_N:
+            c.a = (r.hi >> 16) & 0xFF
+            tail = native.load_byte(code, 3) | (native.load_byte(code, 4) << 8) | (native.load_byte(code, 5) << 16)
+            idioms.skip_ly_poll(m, c, tail)
+    skipped = c.skipped - before
+    if skipped != 0:
+        c.executed = c.executed - 1
+        r.hi = (r.hi & 0xFFFF) | (c.a << 16)
+        r.flags = pack_flags(c.f)
+        r.now = c.now
+        r.previous = c.previous
+    return skipped
+
+
+@wp.func
+def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]) -> int:
     """Do an access of one byte that is not to plain memory, at its own time. 0 if the interpreter has to do it."""
     done = int(0)
     address = i.address
     kind = i.d3 & (ds.READ | ds.WRITE | ds.WORD)
     t = r.now + i.t_cycles - 8
     lookahead = wp.where((i.d3 & ds.LOOKAHEAD) != 0, 4, 0)
-    is_ldh = ((i.d3 >> 30) & 3) == 2  # of LY: left to idioms.skip_poll
+    is_ldh = ((i.d3 >> 30) & 3) == 2
     c.now = r.now
     c.previous = r.previous
     if c.dma_active != 0:
@@ -283,7 +313,10 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
         if address >= hw.LCDC and address <= hw.WX and address != hw.DMA and lookahead == 0 and is_settled(c, r):
             i.y = lcd_registers.register(c, address)
             done = 1
-        elif address != hw.LY or not is_ldh:
+        elif address == hw.LY and is_ldh and skip_poll(m, c, r, lane) != 0:
+            wait(r, i)
+            done = 1
+        else:
             i.y = bus.read(m, c, address, t, lookahead)
             done = 1
     return done
@@ -323,12 +356,13 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     is_ei = is_rare and (i.d2 & ds.EI) != 0
     if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:
         end_enable(c, r, i)
+    elif r.now >= c.next_event:
+        pass_event(m, c, r, i, lane)
     elif (
-        r.now >= c.next_event
-        or c.ei_delay != 0
+        c.ei_delay != 0
         or (is_rare and (kind == 0 or i.special != 0))
         or (is_ei and not can_enable(c, r, i))
-        or (i.special != 0 and access(m, c, r, i) == 0)
+        or (i.special != 0 and access(m, c, r, i, lane) == 0)
     ):
         sleep(m, c, r, i, lane)
     elif is_loop:
@@ -344,49 +378,3 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
         if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
             c.next_event = r.now
             r.wake = r.now
-
-
-@wp.func
-def copy_fast(source: wp.ref[Fast], target: wp.ref[Fast]):
-    """All but the descriptor."""
-    target.lo = source.lo
-    target.hi = source.hi
-    target.flags = source.flags
-    target.sp = source.sp
-    target.pc = source.pc
-    target.now = source.now
-    target.previous = source.previous
-    target.wake = source.wake
-    target.turns = source.turns
-    target.table_low = source.table_low
-    target.table_high = source.table_high
-    target.rom_high = source.rom_high
-    target.plain = source.plain
-    target.plain_ahead = source.plain_ahead
-    target.high = source.high
-    target.row = source.row
-
-
-@wp.func
-def copy_turn(source: wp.ref[Turn], target: wp.ref[Turn]):
-    """All of it."""
-    target.d1 = source.d1
-    target.d2 = source.d2
-    target.d3 = source.d3
-    target.begin = source.begin
-    target.t_cycles = source.t_cycles
-    target.next_pc = source.next_pc
-    target.sp = source.sp
-    target.address = source.address
-    target.special = source.special
-    target.x = source.x
-    target.y = source.y
-
-
-@wp.func
-def copy_place(source: wp.ref[Place], target: wp.ref[Place]):
-    """All of it."""
-    target.target = source.target
-    target.d0 = source.d0
-    target.add = source.add
-    target.address = source.address

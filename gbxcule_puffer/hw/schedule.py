@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer.hw import joypad, row, rtc
+from gbxcule_puffer.hw import interrupts, joypad, row, rtc
 from gbxcule_puffer.state import INDEX, Cpu, Machine
 
 CYCLES_LOW = wp.constant(INDEX["cycles_low"])
@@ -39,6 +39,20 @@ def end_frame(c: wp.ref[Cpu]) -> int:
     running = 1
     if c.frames_left == 0 or c.locked != 0:
         running = 0
+    return running
+
+
+@wp.func
+def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+    """A batch ends and the next begins, if the step goes on: then 1. A picture to be drawn holds it up."""
+    interrupts.end_batch(m, c)
+    running = int(1)
+    if c.frame_done != 0 or c.locked != 0:
+        running = end_frame(c)
+    if c.drawing != 0:
+        running = 0
+    if running == 1:
+        interrupts.begin_batch(m, c)
     return running
 
 
