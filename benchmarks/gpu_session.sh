@@ -82,7 +82,7 @@ for part in $parts; do
   dqn) train dqn_nstep dqn ;;
   curriculum)
     train a2c_streaming curriculum --stages roms/homeward/stages.json --curriculum progress --visit-bonus 0.5 \
-      --archive-slots 1024 --entropy-coef 0.01
+      --archive-slots 1024 --archive-share 0.8 --entropy-coef 0.01
     ;;
   *)
     echo "no part '$part'" >&2

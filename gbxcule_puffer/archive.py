@@ -15,6 +15,9 @@ from gbxcule_puffer.launch import Launcher
 from gbxcule_puffer.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom
 from gbxcule_puffer.starts import Starts, pick
 
+WINDOW = wp.constant(16)
+"""Episodes of a slot that its chance is judged by: when there are more, half of them are forgotten."""
+
 
 @wp.kernel(enable_backward=False)
 def kernel_claim(
@@ -39,6 +42,7 @@ def kernel_admit(
     slot_stage: wp.array(dtype=wp.int64),
     slot_distance: wp.array(dtype=wp.float32),
     slot_counts: wp.array2d(dtype=wp.int64),
+    forgotten: wp.array2d(dtype=wp.int64),
     admitted: wp.array(dtype=wp.bool),
     slots: wp.array(dtype=wp.int32),
 ):
@@ -55,15 +59,17 @@ def kernel_admit(
         slot_distance[given + slot] = distance[env]
         for row in range(slot_counts.shape[0]):
             slot_counts[row, given + slot] = wp.int64(0)
+        for row in range(forgotten.shape[0]):
+            forgotten[row, slot] = wp.int64(0)
 
 
 @wp.func
 def chance(episodes: wp.int64, successes: wp.int64) -> wp.int64:
-    """0.05 + 4 p (1 - p) in units of 2**-16, where p is the expected success rate: most where either may happen. In
-    integers, which are the same on every device."""
-    size = episodes + wp.int64(2)
-    won = (wp.int64(4 << 16) * (successes + wp.int64(1))) // size
-    return wp.int64(3277) + (won * (episodes - successes + wp.int64(1))) // size
+    """0.05 + 4 p (1 - p) in units of 2**-16, where p is the expected success rate (1/2 + successes) / (1 + episodes):
+    most where either may happen. In integers, which are the same on every device."""
+    size = wp.int64(2) * episodes + wp.int64(2)
+    won = (wp.int64(4 << 16) * (wp.int64(2) * successes + wp.int64(1))) // size
+    return wp.int64(3277) + (won * (wp.int64(2) * (episodes - successes) + wp.int64(1))) // size
 
 
 @wp.kernel(enable_backward=False)
@@ -71,17 +77,25 @@ def kernel_weigh(
     filled: wp.array(dtype=wp.bool),
     visits: wp.array(dtype=wp.int64),
     counts: wp.array2d(dtype=wp.int64),
+    forgotten: wp.array2d(dtype=wp.int64),
     given: int,
     by_chance: int,
     weights: wp.array(dtype=wp.int64),
 ):
-    """1 / sqrt(visits) in units of 2**-16, times `chance` if asked for; 0 for an empty slot."""
+    """1 / sqrt(visits) in units of 2**-16, if asked for times the `chance` of the last episodes; 0 where empty."""
     slot = wp.tid()
     weight = wp.int64(0)
     if filled[slot]:
         weight = wp.int64(wp.float64(65536.0) / wp.sqrt(wp.float64(wp.max(visits[slot], wp.int64(1)))))
         if by_chance != 0:
-            weight = (weight * chance(counts[0, given + slot], counts[1, given + slot])) >> wp.int64(16)
+            episodes = counts[0, given + slot] - forgotten[0, slot]
+            successes = counts[1, given + slot] - forgotten[1, slot]
+            if episodes > wp.int64(WINDOW):
+                forgotten[0, slot] = forgotten[0, slot] + episodes // wp.int64(2)
+                forgotten[1, slot] = forgotten[1, slot] + successes // wp.int64(2)
+                episodes -= episodes // wp.int64(2)
+                successes -= successes // wp.int64(2)
+            weight = (weight * chance(episodes, successes)) >> wp.int64(16)
         weight = wp.max(weight, wp.int64(1))
     weights[slot] = weight
 
@@ -99,7 +113,7 @@ class Archive:
     """`size` spare slots of a pool, each for the cells whose key falls on it; a newcomer replaces the occupant.
 
     A `share` of the episodes begins there, at cells that were visited rarely rather than often; `by_chance` also at
-    those whose episodes now succeed and now fail, rather than always one of them. Allocates only here.
+    those whose last episodes now succeeded and now failed, rather than always one of them. Allocates only here.
     """
 
     def __init__(
@@ -119,6 +133,7 @@ class Archive:
             torch.zeros(size, dtype=torch.int64, device=device) for _ in range(4)
         )
         self.filled = torch.zeros(size, dtype=torch.bool, device=device)
+        self.forgotten = torch.zeros((2, size), dtype=torch.int64, device=device)
         self._winner = torch.zeros(size, dtype=torch.int32, device=device)
         self._wanted, self._admitted, self._coin = (torch.zeros(n, dtype=torch.bool, device=device) for _ in range(3))
         self._some = torch.zeros(1, dtype=torch.bool, device=device)
@@ -134,7 +149,8 @@ class Archive:
         launch(kernel_claim, n, self.visits.key, self._wanted, self.size, self._winner)
         launch(
             kernel_admit, n, self.visits.key, self._wanted, starts.given, self._winner, stage, distance,
-            self.keys, self.filled, starts.stage, starts.distance, starts.counts, self._admitted, self._slots,
+            self.keys, self.filled, starts.stage, starts.distance, starts.counts, self.forgotten, self._admitted,
+            self._slots,
         )  # fmt: skip
         self.pool.save(self._admitted, self._slots)
 
@@ -144,8 +160,8 @@ class Archive:
         self.visits.look_up(self.keys, self.occupant_visits)
         starts = self.starts
         self._launch(
-            kernel_weigh, self.size, self.filled, self.occupant_visits, starts.counts, starts.given, self.by_chance,
-            self.weights,
+            kernel_weigh, self.size, self.filled, self.occupant_visits, starts.counts, self.forgotten, starts.given,
+            self.by_chance, self.weights,
         )  # fmt: skip
         self._launch(kernel_sum, 1, self.weights, self.cumulative)
         torch.gt(self.cumulative[-1:], 0, out=self._some)
@@ -162,4 +178,5 @@ class Archive:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """What a saved state has to hold: for the snapshots some 40 KiB a slot."""
-        return {"archive_keys": self.keys, "archive_filled": self.filled, **self.pool.spare_tensors()}
+        slots = {"archive_keys": self.keys, "archive_filled": self.filled, "archive_forgotten": self.forgotten}
+        return slots | self.pool.spare_tensors()

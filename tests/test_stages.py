@@ -258,14 +258,26 @@ def test_the_archive_prefers_what_is_being_learned(stages: dict[str, Any], tmp_p
     play(env, random_actions(20, 24, seed=4))
     whole = env._episodes.curriculum
     archive, counts = whole.archive, whole.starts.counts
-    slots = archive.filled.nonzero().flatten()[:4]
-    episodes, successes = torch.tensor([0, 20, 20, 20]), torch.tensor([0, 0, 10, 20])
-    counts[0, whole.starts.given + slots], counts[1, whole.starts.given + slots] = episodes, successes
-    archive.draw(0, torch.zeros(24, dtype=torch.int64), torch.zeros(24, dtype=torch.int32))
-    found = archive.weights[slots] * archive.occupant_visits[slots].clamp(min=1).sqrt() / 2**16
-    rate = (1 + successes) / (2 + episodes)
-    expected = 0.05 + 4 * rate * (1 - rate) if curriculum == "progress" else torch.ones(4)
-    torch.testing.assert_close(found, expected.to(found), rtol=1e-3, atol=0)
+    slots = archive.filled.nonzero().flatten()[:5]
+    place = whole.starts.given + slots
+    archive.forgotten.zero_()
+
+    def weights(episodes: list[int], successes: list[int]) -> torch.Tensor:
+        counts[0, place], counts[1, place] = torch.tensor(episodes), torch.tensor(successes)
+        archive.draw(0, torch.zeros(24, dtype=torch.int64), torch.zeros(24, dtype=torch.int32))
+        return archive.weights[slots] * archive.occupant_visits[slots].clamp(min=1).sqrt() / 2**16
+
+    def expected(episodes: list[int], successes: list[int]) -> torch.Tensor:
+        rate = (0.5 + torch.tensor(successes)) / (1 + torch.tensor(episodes))
+        return 0.05 + 4 * rate * (1 - rate) if curriculum == "progress" else torch.ones(5)
+
+    for found, wanted in (
+        (weights([0, 16, 16, 16, 0], [0, 0, 8, 16, 0]), expected([0, 16, 16, 16, 0], [0, 0, 8, 16, 0])),
+        # One more, and half of them are forgotten; what comes later counts in full.
+        (weights([0, 17, 17, 17, 0], [0, 0, 8, 17, 0]), expected([0, 9, 9, 9, 0], [0, 0, 4, 9, 0])),
+        (weights([0, 22, 22, 22, 0], [0, 5, 8, 22, 0]), expected([0, 14, 14, 14, 0], [0, 5, 4, 14, 0])),
+    ):
+        torch.testing.assert_close(found, wanted.to(found), rtol=2e-3, atol=0)
     assert archive.cumulative[-1] == archive.weights.sum()
     assert not archive.weights[~archive.filled].any()
 
