@@ -26,6 +26,7 @@ from gbxcule_puffer import env_creator
 from gbxcule_puffer.bench.contenders import Contender, make_contender
 from gbxcule_puffer.bench.live import LiveTable
 from gbxcule_puffer.bench.measure import Turn
+from gbxcule_puffer.bench.provenance import usable_cores
 from gbxcule_puffer.bench.run import Plan, judge
 from gbxcule_puffer.bench.stages import PartialStep
 from gbxcule_puffer.bench.workload import Workload
@@ -291,7 +292,7 @@ def test_ctrl_c_leaves_complete_records_and_no_process(tmp_path: Path) -> None:
     out = tmp_path / "out"
     slow = ROOT / "roms/micro/alu_loop.gb"  # never halts: its steps take many times as long
     words = ["--vs", "pyboy_puffer_vec", "--vs-num-envs", 2, "--num-envs", 64, "--device", "cpu", "--warmup", 0]
-    words += ["--steps", 30, "--repeat", 1, "--cores", min(2, os.cpu_count() or 1), "--out", out]
+    words += ["--steps", 30, "--repeat", 1, "--cores", min(2, usable_cores()), "--out", out]
     words += ["--rom", HOMEWARD, slow]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
     options["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it
@@ -299,6 +300,7 @@ def test_ctrl_c_leaves_complete_records_and_no_process(tmp_path: Path) -> None:
         deadline = time.monotonic() + 120
         while not (out / "records.json").exists() and bench.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
+        assert bench.poll() is None, bench.communicate()[1]
         while len(psutil.Process(bench.pid).children(recursive=True)) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         children = psutil.Process(bench.pid).children(recursive=True)
