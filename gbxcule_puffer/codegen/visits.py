@@ -20,6 +20,7 @@ FLAG_NZ = wp.constant(ds.MASK_NZ)
 FLAG_H = wp.constant(ds.MASK_H)
 FLAG_N = wp.constant(ds.MASK_N)
 FLAG_ONE = wp.constant(1 << 24)
+LDH_A_N = wp.constant(0xF0)
 IDLE_0 = wp.constant(ds.idle_words()[0])
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
@@ -267,11 +268,11 @@ def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 @wp.func
 def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
-    """Instructions of a loop that polls LY that were skipped at PC."""
+    """Instructions that were skipped of the loop at PC, if it polls LY (idioms.skip_ly_poll)."""
     before = c.skipped
     if (r.pc & (hw.ROM_BANK_SIZE - 1)) < hw.ROM_BANK_SIZE - 8 and r.pc < hw.VRAM:
         code = loops.place(c, r, lane.rom, r.pc)
-        if native.load_byte(code, 2) == idioms.CP_N:
+        if native.load_byte(code, 0) == LDH_A_N and native.load_byte(code, 2) == idioms.CP_N:
             c.a = (r.hi >> 16) & 0xFF
             tail = native.load_byte(code, 3) | (native.load_byte(code, 4) << 8) | (native.load_byte(code, 5) << 16)
             idioms.skip_ly_poll(m, c, tail)
@@ -293,7 +294,6 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn],
     kind = i.d3 & (ds.READ | ds.WRITE | ds.WORD)
     t = r.now + i.t_cycles - 8
     lookahead = wp.where((i.d3 & ds.LOOKAHEAD) != 0, 4, 0)
-    is_ldh = ((i.d3 >> 30) & 3) == 2
     c.now = r.now
     c.previous = r.previous
     if c.dma_active != 0:
@@ -313,7 +313,7 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn],
         if address >= hw.LCDC and address <= hw.WX and address != hw.DMA and lookahead == 0 and is_settled(c, r):
             i.y = lcd_registers.register(c, address)
             done = 1
-        elif address == hw.LY and is_ldh and skip_poll(m, c, r, lane) != 0:
+        elif address == hw.LY and skip_poll(m, c, r, lane) != 0:
             wait(r, i)
             done = 1
         else:
