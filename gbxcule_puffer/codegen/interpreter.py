@@ -190,9 +190,9 @@ def run_datapath(
             if native.any_lane(attention) != 0:
                 kind = visits.kind_to_prepare(r, i)
                 if kind != 0:
-                    visits.prepare(r, i, kind)
+                    visits.prepare(c, r, i, kind)
                 elif visits.is_settled_read(c, r, i):
-                    i.y = wp.where(i.address == hw.STAT, c.stat, c.ly)
+                    i.y = visits.settled_value(c, i.address)
                 elif attention != 0:
                     datapath.copy_fast(r, r_kept)
                     datapath.copy_turn(i, i_kept)

@@ -10,7 +10,7 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.codegen import descriptors as ds
 from gbxcule_puffer.codegen import loops
 from gbxcule_puffer.codegen.datapath import Fast, Lane, Turn
-from gbxcule_puffer.hw import bus, idioms, interrupts, joypad, lcd_registers, native, row, schedule
+from gbxcule_puffer.hw import bus, idioms, interrupts, joypad, lcd_registers, native, row
 from gbxcule_puffer.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Fast.running
@@ -31,13 +31,6 @@ PAGES_ROM = wp.constant(0x00FF)
 PAGES_VRAM = wp.constant(0x0300)
 PAGES_CART_RAM = wp.constant(0x0C00)
 PAGES_WRAM = wp.constant(0x3000)
-
-
-@wp.func
-def unpack_flags(flags: int) -> int:
-    """The flag word as the register F."""
-    zero = wp.where((flags & FLAG_NZ) == 0, hw.FLAG_Z, 0)
-    return zero | ((flags >> 14) & 0x60) | ((flags >> 19) & 0x10)
 
 
 @wp.func
@@ -100,7 +93,7 @@ def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
     c.l = r.hi & 0xFF
     c.h = (r.hi >> 8) & 0xFF
     c.a = (r.hi >> 16) & 0xFF
-    c.f = unpack_flags(r.flags)
+    c.f = native.flags_byte(r.flags)
     c.sp = r.sp
     c.pc = r.pc
     c.now = r.now
@@ -173,31 +166,24 @@ def wake_up(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[La
 
 
 @wp.func
-def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """The event that is due, before the instruction at PC."""
-    to_cpu(c, r)
-    c.executed = c.executed + r.turns
-    wake_up(m, c, r, lane, schedule.pass_event(m, c))
-    c.executed = c.executed - lane.running  # this turn
-    wait(r, i)
-
-
-@wp.func
 def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
     kind = (r.d2 >> ds.KIND_SHIFT) & 7
-    is_prepared = r.now < r.wake and i.special == 0 and (r.d3 & ds.RARE) != 0 and kind != ds.KIND_IME
+    is_prepared = r.now < r.wake and i.special == 0 and (r.d3 & ds.RARE) != 0 and (r.d2 & ds.EI) == 0
     return wp.where(is_prepared, kind, 0)
 
 
 @wp.func
-def prepare(r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
+def prepare(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
     """What the common path does not do of an instruction of a KIND."""
-    if kind == ds.KIND_PUSH_AF:
-        i.x = ((r.hi >> 8) & 0xFF00) | unpack_flags(r.flags)
-    elif kind == ds.KIND_POP_AF:
+    if kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
         r.flags = pack_flags(i.y & 0xFF)
+    elif kind == ds.KIND_IME:  # DI, RETI
+        c.ime = wp.where((i.d3 & ds.RETURN) != 0, 1, 0)
+        if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+            c.next_event = r.now
+            r.wake = r.now
     elif kind == ds.KIND_SCF or kind == ds.KIND_CCF:
         carry = wp.where(kind == ds.KIND_SCF, FLAG_C, ~r.flags & FLAG_C)
         r.flags = (r.flags & ~(FLAG_H | FLAG_N | FLAG_C)) | carry
@@ -231,9 +217,16 @@ def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
 
 @wp.func
 def is_settled_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """Whether the instruction reads STAT or LY, and that without a visit."""
+    """Whether the instruction reads LCDC, STAT or LY, and that without a visit."""
     is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ and r.now < r.wake
-    return is_read and (i.address == hw.STAT or i.address == hw.LY) and is_settled(c, r)
+    is_lcd = i.address == hw.LCDC or i.address == hw.STAT or i.address == hw.LY
+    return is_read and is_lcd and is_settled(c, r)
+
+
+@wp.func
+def settled_value(c: wp.ref[Cpu], address: int) -> int:
+    """LCDC, STAT or LY."""
+    return wp.where(address == hw.LY, c.ly, wp.where(address == hw.STAT, c.stat, c.lcdc))
 
 
 @wp.func
@@ -350,17 +343,15 @@ def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 @wp.func(inline=False)
 def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """What is rare, for one lane."""
-    kind = (i.d2 >> ds.KIND_SHIFT) & 7
     is_loop = (i.d2 & ds.LOOP) != 0
     is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
     is_ei = is_rare and (i.d2 & ds.EI) != 0
     if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:
         end_enable(c, r, i)
-    elif r.now >= c.next_event:
-        pass_event(m, c, r, i, lane)
     elif (
-        c.ei_delay != 0
-        or (is_rare and (kind == 0 or i.special != 0))
+        r.now >= c.next_event
+        or c.ei_delay != 0
+        or (is_rare and not is_ei)
         or (is_ei and not can_enable(c, r, i))
         or (i.special != 0 and access(m, c, r, i, lane) == 0)
     ):
@@ -371,10 +362,3 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
             wait(r, i)
     elif is_ei:
         begin_enable(m, c, r, i)
-    elif is_rare and (i.d3 & ds.RETURN) == 0:  # DI
-        c.ime = 0
-    elif is_rare:  # RETI
-        c.ime = 1
-        if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
-            c.next_event = r.now
-            r.wake = r.now

@@ -6,6 +6,9 @@ from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.hw import native, row
 from gbxcule_puffer.state import Cpu, Machine
 
+NONE = wp.constant(wp.uint64(0))
+ONE = wp.constant(wp.uint64(1))
+
 
 @wp.func
 def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
@@ -13,28 +16,26 @@ def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     height = 8
     if (c.lcdc & hw.LCDC_OBJ_SIZE) != 0:
         height = 16
-    if native.any_sprite(c.row + wp.uint64(hw.OAM), c.ly + 16, height) == 0:
-        return 0
+    sprites = native.sprites(c.row + wp.uint64(hw.OAM), c.ly + 16, height)
     count = int(0)
     groups = int(0)
     penalty = int(0)
-    for index in range(40):
-        sprite = row.load_word(c, hw.OAM + 4 * index)
-        y = c.ly + 16 - (sprite & 0xFF)
-        if y >= 0 and y < height and count < 10:
-            count = count + 1
-            x = (sprite >> 8) & 0xFF
-            if x < 168:
-                penalty = penalty + 6
-                is_new = int(1)
-                for earlier in range(index):
-                    other = row.load_word(c, hw.OAM + 4 * earlier)
-                    other_y = c.ly + 16 - (other & 0xFF)
-                    if other_y >= 0 and other_y < height and ((other >> 8) & 0xFF) == x:
-                        is_new = 0
-                if is_new == 1:
-                    groups = groups + 1
-                    penalty = penalty + wp.max(0, 5 - ((x + c.scx - 8) & 7))
+    left = sprites
+    while left != NONE and count < 10:
+        count = count + 1
+        x = row.load(c, hw.OAM + 1 + 4 * native.first_bit(left))
+        earlier = sprites ^ left
+        left = left & (left - ONE)
+        if x < 168:
+            penalty = penalty + 6
+            is_new = int(1)
+            while earlier != NONE:
+                if row.load(c, hw.OAM + 1 + 4 * native.first_bit(earlier)) == x:
+                    is_new = 0
+                earlier = earlier & (earlier - ONE)
+            if is_new == 1:
+                groups = groups + 1
+                penalty = penalty + wp.max(0, 5 - ((x + c.scx - 8) & 7))
     result = 0
     if count != 0:
         if groups == 0:

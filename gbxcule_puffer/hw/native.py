@@ -23,6 +23,12 @@ _PERMUTE = """
 #endif
 """
 
+# H 19, N 20, C 23 and not-Z 27 come to bits 5, 6, 4 and 7: nothing else of the product comes there, and no carry.
+_FLAGS_BYTE = """
+    const unsigned long long product = (unsigned long long)((unsigned)flags & 0x08980000u) * 0x43000u;
+    return ((int)(product >> 32) & 0xF0) ^ 0x80;
+"""
+
 _SHIFT_LEFT = """
 #if defined(__CUDA_ARCH__)
     return (int)__funnelshift_l(0u, (unsigned)value, (unsigned)count);
@@ -57,12 +63,13 @@ _CONVERGE = """
 #endif
 """
 
-# Four sprites at a time, a byte each in a word: bottom - Y, and which of the differences are below the height.
-_ANY_SPRITE = """
+# Four sprites at a time, a byte each in a word: bottom - Y, and which of the differences are below the height. The
+# product gathers the four bits of a word.
+_SPRITES = """
     const unsigned high = 0x80808080u, low = 0x7F7F7F7Fu;
     const unsigned x = (unsigned)bottom * 0x01010101u;
     const unsigned outside = height == 16 ? 0xF0F0F0F0u : 0xF8F8F8F8u;
-    unsigned found = 0;
+    unsigned long long found = 0;
 #if defined(__CUDA_ARCH__)
     const uint4* words = (const uint4*)oam;
     __builtin_assume(__isGlobal(words));
@@ -78,9 +85,18 @@ _ANY_SPRITE = """
 #endif
         const unsigned difference = ((x | high) - (y & low)) ^ ((x ^ ~y) & high);
         const unsigned t = difference & outside;
-        found |= ~(((t & low) + low) | t | low);
+        const unsigned hits = ~(((t & low) + low) | t | low);
+        found |= (unsigned long long)(((hits >> 7) * 0x10204080u) >> 28) << (4 * i);
     }
-    return found != 0;
+    return found;
+"""
+
+_FIRST_BIT = """
+#if defined(__CUDA_ARCH__)
+    return __ffsll((long long)bits) - 1;
+#else
+    return __builtin_ctzll(bits);
+#endif
 """
 
 _LOAD_DESCRIPTOR = """
@@ -181,6 +197,12 @@ def permute(a: int, b: int, selector: int) -> int:
     ...
 
 
+@wp.func_native(_FLAGS_BYTE)
+def flags_byte(flags: int) -> int:
+    """The data path's flag word as the register F."""
+    ...
+
+
 @wp.func_native(_SHIFT_LEFT)
 def shift_left(value: int, count: int) -> int:
     """value << (count & 31)."""
@@ -199,9 +221,15 @@ def least(value: int) -> int:
     ...
 
 
-@wp.func_native(_ANY_SPRITE)
-def any_sprite(oam: wp.uint64, bottom: int, height: int) -> int:
-    """Whether a sprite's Y lies in bottom - height + 1 to bottom; the address of OAM is a multiple of 16."""
+@wp.func_native(_SPRITES)
+def sprites(oam: wp.uint64, bottom: int, height: int) -> wp.uint64:
+    """Bit i: the Y of sprite i lies in bottom - height + 1 to bottom; the address of OAM is a multiple of 16."""
+    ...
+
+
+@wp.func_native(_FIRST_BIT)
+def first_bit(bits: wp.uint64) -> int:
+    """The lowest bit that is set of `bits`, of which one is."""
     ...
 
 
