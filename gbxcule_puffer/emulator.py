@@ -19,6 +19,7 @@ from gbxcule_puffer.codegen import descriptors, interpreter, launch_shape
 from gbxcule_puffer.device import resolve_device, start_warp, usable_cores
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.hw import picture
+from gbxcule_puffer.lane_order import LaneOrder, bytes_per_env
 from gbxcule_puffer.pyboy_state import cartridge_ram
 from gbxcule_puffer.snapshot import PROFILES, Snapshot, address_space
 from gbxcule_puffer.state import INDEX, NUM_FIELDS, Machine, row_size
@@ -35,8 +36,11 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
     share, the ROM as bytes, as 3-byte words and, for the data path, as descriptors."""
     picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
     per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 4 + 1
-    descriptor_bytes = 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1) if with_descriptors else 0
-    return num_envs * per_env + 5 * len(cartridge.data) + ROM_PADDING + descriptor_bytes
+    shared = 5 * len(cartridge.data) + ROM_PADDING
+    if with_descriptors:
+        per_env += bytes_per_env()
+        shared += 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
+    return num_envs * per_env + shared
 
 
 class Emulator:
@@ -164,6 +168,8 @@ class Emulator:
         if self.kernel == "datapath":
             table = torch.from_numpy(descriptors.rom_table(cartridge.data)).to(device)
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
+            self._lanes = LaneOrder(self.num_envs, device)
+            machine.order = wp.from_torch(self._lanes.order)
         machine.op_length = wp.from_torch(self._op_length)
         machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
         machine.screen, machine.skipped = wp.from_torch(self._screen), wp.from_torch(self._skipped)
@@ -181,15 +187,15 @@ class Emulator:
 
     def _kernel(self) -> wp.Kernel:
         """The step's kernel, compiled where it is launched first."""
-        registers = self.launch_shape.registers if self.kernel == "datapath" and self.device != "cpu" else 0
-        return interpreter.module(self.kernel, self.accuracy, registers).kernel_step
+        return interpreter.module(self.kernel, self.accuracy).kernel_step
 
     def _launch(self, frames: int, release_after: int) -> None:
         """Run `frames` frames of all envs with the buttons of self._buttons."""
         key = (frames, release_after)
         if self.device != "cpu":
-            inputs, dim = self._arguments(0, self.num_envs, frames, release_after)
-            kernel = self._kernel()
+            kernel, (inputs, dim) = self._kernel(), self._arguments(0, self.num_envs, frames, release_after)
+            if self.kernel == "datapath" and self.launch_shape.grouped:
+                self._lanes.update(self._state[INDEX["instructions"]], self._skipped)
             where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
             wp.launch(kernel, dim=dim, inputs=inputs, **where)
             if self.machine.draw_later:

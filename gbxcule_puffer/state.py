@@ -176,6 +176,7 @@ Machine = _struct(
         "state": wp.array2d(dtype=wp.int32),
         "screen": wp.array3d(dtype=wp.uint8),
         "skipped": wp.array(dtype=wp.int32),
+        "order": wp.array(dtype=wp.int64),
         "mapper": wp.int32,
         "rom_banks": wp.int32,
         "ram_banks": wp.int32,
@@ -186,8 +187,9 @@ Machine = _struct(
 )
 """Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index), descriptors (of the ROM, for the data path),
 memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step), skipped
-(num_envs; instructions of the last step that were skipped with their loops, not part of the state); sizes and kinds of
-the cartridge; draw_later: the picture is drawn by a kernel of its own while the step waits at VBlank."""
+(num_envs; instructions of the last step that were skipped with their loops, not part of the state), order (num_envs;
+the env of each lane, for the data path); sizes and kinds of the cartridge; draw_later: the picture is drawn by a kernel
+of its own while the step waits at VBlank."""
 
 
 def row_size(ram_banks: int) -> int:

@@ -19,7 +19,7 @@ LAYERS = [
     {"device", "state", "snapshot", "pyboy_layout", "pyboy_state", "state_files"},
     {"hw", "ops"},
     {"codegen"},
-    {"emulator"},
+    {"emulator", "lane_order"},
     {"launch", "randomness", "observations", "buffers", "episode_stats", "pool", "ram_watch", "traces", "screenshot"},
     {"goals", "stages", "stage_list", "quest", "progress", "action_input", "toy"},
     {"task", "scoring", "starts", "exploration", "incentives", "archive", "curriculum", "episodes", "env"},

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from gbxcule_puffer.bench.workload import Workload
-from gbxcule_puffer.codegen.launch_shape import BLOCK_DIMS, LANES, REGISTERS, LaunchShape, Table, save_table
+from gbxcule_puffer.codegen.launch_shape import BLOCK_DIMS, LANES, LaunchShape, Table, save_table
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ConfigError
 
@@ -26,19 +26,17 @@ def autotune(workload: Workload, sizes: Sequence[int], device: str) -> None:
     """
     if not device.startswith("cuda"):
         raise ConfigError("--autotune chooses how a GPU's kernel is launched: give --device cuda")
-    shapes = [LaunchShape(*shape) for shape in itertools.product(LANES, BLOCK_DIMS, REGISTERS)]
+    shapes = [LaunchShape(*shape) for shape in itertools.product(LANES, BLOCK_DIMS, (False, True))]
     table: dict[int, LaunchShape] = {}
-    print(f"{'envs':>9}  lanes  block  registers  steps/s")
+    print(f"{'envs':>9}  lanes  block  grouped    steps/s")
     for num_envs in sorted(sizes):
         rates = measure(workload, num_envs, device, shapes)
         table[num_envs] = max(rates, key=lambda shape: rates[shape])
         for shape, rate in rates.items():
             mark = "  best" if shape == table[num_envs] else ""
-            registers = shape.registers or "-"
-            print(
-                f"{num_envs:>9,}  {shape.lanes:>5}  {shape.block_dim:>5}  {registers:>9}  {rate:>9,.0f}{mark}",
-                flush=True,
-            )
+            grouped = "yes" if shape.grouped else "no"
+            line = f"{num_envs:>9,}  {shape.lanes:>5}  {shape.block_dim:>5}  {grouped:>7}  {rate:>9,.0f}{mark}"
+            print(line, flush=True)
     print(f"kept in {keep(table, device)}")
 
 

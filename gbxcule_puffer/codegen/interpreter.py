@@ -218,14 +218,15 @@ def kernel_step(
     machine: Machine, buttons: wp.array(dtype=wp.uint8), first_env: int, frames: int, release_after: int, lanes: int,
     resume: int,
 ):
-    """One step of each env with `lanes` of a warp's 32 lanes in use. With draw_later it waits at the VBlank of the
-    frame that is drawn; a second launch with `resume` goes on from there."""
+    """One step of each env, in Machine.order, with `lanes` of a warp's 32 lanes in use. With draw_later it waits at the
+    VBlank of the frame that is drawn; a second launch with `resume` goes on from there."""
     thread = wp.tid()
     m = machine
     c = Cpu()
-    c.env = first_env + (thread >> 5) * lanes + (thread & 31)
+    place = first_env + (thread >> 5) * lanes + (thread & 31)
     used = int(0)
-    if (thread & 31) < lanes and c.env < buttons.shape[0]:
+    if (thread & 31) < lanes and place < buttons.shape[0]:
+        c.env = int(m.order[place])
         load(m, c)
         if c.locked == 0 and resume == c.drawing:
             used = 1
@@ -241,33 +242,6 @@ def kernel_step(
             schedule.end_step(m, c)
         m.skipped[c.env] = m.skipped[c.env] + c.skipped
         store(m, c)
-'''
-
-# A function that is called by its address keeps to the GPU's calling convention, so that the kernel needs the registers
-# of its loop and not also those of the deepest chain of calls. The direct calls are never made: for them Warp emits the
-# functions.
-BY_ADDRESS = '''
-@wp.func_native(f"auto volatile function = &{visits.visit.native_func}; function(&m, &c, &r, &i, &lane);")
-def visit_by_address(
-    m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[datapath.Fast], i: wp.ref[datapath.Turn], lane: wp.ref[datapath.Lane]
-):
-    """visits.visit."""
-    ...
-
-
-@wp.func_native(f"auto volatile function = &{between.native_func}; return function(&m, &c);")
-def between_by_address(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """between."""
-    ...
-
-
-@wp.func
-def emit(
-    m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[datapath.Fast], i: wp.ref[datapath.Turn], lane: wp.ref[datapath.Lane]
-):
-    """Never called."""
-    visits.visit(m, c, r, i, lane)
-    c.executed = c.executed + between(m, c)
 '''
 
 ONE = '''
@@ -287,26 +261,10 @@ def kernel_execute_one(machine: Machine):
 '''
 
 
-def _with_registers(main: str, registers: int) -> str:
-    """The data path's loop for a kernel with so many registers at most: the calls out of it go by address."""
-    begin, start = "@wp.func\ndef run_datapath(", "    lane.running = used\n"
-    kernel = "@wp.kernel(enable_backward=False)\ndef kernel_step("
-    for old, new in (
-        (begin, BY_ADDRESS.strip("\n") + "\n\n\n" + begin),
-        ("visits.visit(m, c, r_kept", "visit_by_address(m, c, r_kept"),
-        ("lane, between(m, c))", "lane, between_by_address(m, c))"),
-        (start, "    if lanes == 0:\n        emit(m, c, r_kept, i_kept, lane)\n" + start),
-        (kernel, kernel.replace("=False", f"=False, cuda_max_registers={registers}")),
-    ):
-        assert main.count(old) == 1, old
-        main = main.replace(old, new)
-    return main
-
-
 @memoize
-def source(kind: str = "interpreter", registers: int = 0) -> str:
+def source(kind: str = "interpreter") -> str:
     """The source of a module: "interpreter"; "datapath", which leaves it what is rare; "flat", one instruction on
-    64 KiB of RAM (tests). registers: what a thread of the step kernel may have on a GPU, 0 for no limit."""
+    64 KiB of RAM (tests)."""
     main = {"interpreter": MAIN, "datapath": DATAPATH, "flat": ONE}[kind]
     parts = [HEADER.format(bus="flat_bus as bus, interrupts" if kind == "flat" else "bus, fetch, interrupts, schedule")]
     if kind == "flat":
@@ -317,8 +275,6 @@ def source(kind: str = "interpreter", registers: int = 0) -> str:
         parts[0] += f"\nSLEEP_TURNS = wp.constant({SLEEP_TURNS})\n"
         parts[0] += f"RAM_INSTRUCTIONS = wp.constant({RAM_INSTRUCTIONS})\n"
         parts[0] += f"SOON_T_CYCLES = wp.constant({SOON_T_CYCLES})\n"
-    if registers:
-        main = _with_registers(main, registers)
     size = GROUP_SIZE[kind]
     parts += [_group(first, size) for first in range(0, 0x200, size)]
     parts += [_dispatch(size), _copy_state(), main]
@@ -326,11 +282,11 @@ def source(kind: str = "interpreter", registers: int = 0) -> str:
 
 
 @memoize
-def module(kind: str = "interpreter", accuracy: str = "pyboy", registers: int = 0) -> ModuleType:
+def module(kind: str = "interpreter", accuracy: str = "pyboy") -> ModuleType:
     """A generated module, imported. accuracy "hardware" compiles a second set of the files in hw/ with the constant
-    profile.HARDWARE = 1; the default does not pay for it. registers: see `source`."""
+    profile.HARDWARE = 1; the default does not pay for it."""
     if accuracy == "pyboy":
-        return cache.import_source(kind, source(kind, registers))
+        return cache.import_source(kind, source(kind))
     package = cache.import_package("hardware", _hardware_sources())
     return cache.import_source(f"{kind}_hardware", source(kind).replace(HW_PACKAGE, package))
 

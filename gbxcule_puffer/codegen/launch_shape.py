@@ -1,4 +1,5 @@
-"""How the CUDA kernels are launched: lanes of a warp that hold an env, threads of a block. Never changes a result.
+"""How the CUDA kernel is launched: lanes of a warp that hold an env, which envs share a warp, threads of a block. Never
+changes a result.
 
 Few lanes leave a warp less to wait for where the GPU has warps to spare, since diverged lanes wait for each other. What
 is best was measured on an H200; `puffer bench --autotune` measures it on another GPU and keeps it beside the compiled
@@ -19,18 +20,17 @@ from gbxcule_puffer.errors import ConfigError
 
 WARP_SIZE = 32
 LANES = (8, 16, 32)
-BLOCK_DIMS = (32, 64, 128, 256)
-REGISTERS = (0, 64)
+BLOCK_DIMS = (32, 128)
 
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Lanes of each warp in use, threads of a block, registers of a thread: 0 as many as the compiler likes; fewer let
-    more warps run at once."""
+    """Lanes of each warp in use, threads of a block; grouped: envs whose steps take alike long share a warp
+    (lane_order.py)."""
 
     lanes: int
     block_dim: int
-    registers: int = 0
+    grouped: bool = False
 
 
 Table = Mapping[int, LaunchShape]
@@ -69,7 +69,7 @@ def save_table(device_name: str, table: Table) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
         shapes = {
-            name: {size: (s.lanes, s.block_dim, s.registers) for size, s in sorted(one.items())}
+            name: {size: (s.lanes, s.block_dim, s.grouped) for size, s in sorted(one.items())}
             for name, one in tables.items()
         }
         json.dump(shapes, file, indent=1)
@@ -87,6 +87,6 @@ def best(num_envs: int, device_name: str) -> LaunchShape:
 
 
 def _checked(shape: LaunchShape) -> LaunchShape:
-    if shape.lanes not in LANES or shape.block_dim not in BLOCK_DIMS or shape.registers not in REGISTERS:
-        raise ValueError(f"{shape} is none of lanes {LANES}, block_dim {BLOCK_DIMS}, registers {REGISTERS}")
+    if shape.lanes not in LANES or shape.block_dim not in BLOCK_DIMS or not isinstance(shape.grouped, bool):
+        raise ValueError(f"{shape} is none of lanes {LANES}, block_dim {BLOCK_DIMS}, grouped or not")
     return shape

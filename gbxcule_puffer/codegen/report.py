@@ -15,7 +15,7 @@ from types import ModuleType
 import warp as wp
 
 from gbxcule_puffer import pool
-from gbxcule_puffer.codegen import interpreter, launch_shape
+from gbxcule_puffer.codegen import interpreter
 from gbxcule_puffer.hw import picture
 
 REGCOUNT, FRAME_SIZE = 0x2F, 0x11  # attribute numbers in .nv.info
@@ -82,8 +82,6 @@ def main() -> int:
     """Print the table."""
     wp.init()
     modules = {kind: interpreter.module(kind) for kind in ("interpreter", "datapath")}
-    few = launch_shape.REGISTERS[-1]
-    modules[f"datapath, {few} registers"] = interpreter.module("datapath", registers=few)
     print(f"interpreter: {len(interpreter.source().splitlines())} generated lines")
     for name, module in {**modules, "picture": picture, "pool": pool}.items():
         cpu = compile_for_cpu(module)
