@@ -131,6 +131,7 @@ class VisitCounter:
         self.table = torch.zeros((TABLE_ROWS, 1 << TABLE_BITS), dtype=torch.int64, device=device)
         self.key, self.visits, self.before = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
         self.bonus = torch.zeros(n, device=device)
+        self._exact = torch.zeros(n, dtype=torch.float64, device=device)
         self.first = torch.zeros(n, dtype=torch.bool, device=device)
         self.totals = torch.zeros(2, dtype=torch.int64, device=device)
         self._launch = Launcher(device)
@@ -149,7 +150,8 @@ class VisitCounter:
         self.look_up(self.key, self.before)
         launch(kernel_visit, n, self.key, self.before, TABLE_BITS, self.table, self.first, self.totals)
         self.look_up(self.key, self.visits)
-        self.bonus.copy_(self.visits).sqrt_().reciprocal_()  # both correctly rounded on every device
+        # In float64, since some CPUs' float32 differs from the GPU's in the last bit.
+        self.bonus.copy_(self._exact.copy_(self.visits).sqrt_().reciprocal_())
 
     def look_up(self, key: torch.Tensor, count: torch.Tensor) -> None:
         """Visits so far of any cells, by their keys."""

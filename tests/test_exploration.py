@@ -63,7 +63,7 @@ def test_visits_equal_a_dictionary_s(shape: tuple[int, int]) -> None:
         firsts += sum(new)
         assert counter.visits.tolist() == counts.tolist()
         assert counter.first.tolist() == new
-        np.testing.assert_array_equal(counter.bonus, (1 / np.sqrt(counts.astype(np.float32))).astype(np.float32))
+        np.testing.assert_array_equal(counter.bonus, (1 / np.sqrt(counts)).astype(np.float32))
     info = counter.read()
     assert info["visits/cells"] == len(known) == 12
     assert info["visits/first_share"] == firsts / 240
