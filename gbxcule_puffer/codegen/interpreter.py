@@ -191,8 +191,11 @@ def run_datapath(
                 kind = visits.kind_to_prepare(r, i)
                 if kind != 0:
                     visits.prepare(c, r, i, kind)
-                elif visits.is_settled_read(c, r, i):
-                    i.y = visits.settled_value(c, i.address)
+                elif visits.is_lcd_read(c, r, i):
+                    if visits.is_settled(c, r):
+                        i.y = visits.settled_value(c, i.address)
+                    else:
+                        i.y = visits.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
                 elif attention != 0:
                     datapath.copy_fast(r, r_kept)
                     datapath.copy_turn(i, i_kept)

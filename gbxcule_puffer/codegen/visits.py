@@ -216,17 +216,25 @@ def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
 
 
 @wp.func
-def is_settled_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """Whether the instruction reads LCDC, STAT or LY, and that without a visit."""
+def is_lcd_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """Whether the instruction reads LCDC or STAT, or LY where the LCD is settled, and that without a visit."""
     is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ and r.now < r.wake
-    is_lcd = i.address == hw.LCDC or i.address == hw.STAT or i.address == hw.LY
-    return is_read and is_lcd and is_settled(c, r)
+    is_lcd = i.address == hw.LCDC or i.address == hw.STAT or (i.address == hw.LY and is_settled(c, r))
+    return is_read and is_lcd and c.dma_active == 0
 
 
 @wp.func
 def settled_value(c: wp.ref[Cpu], address: int) -> int:
     """LCDC, STAT or LY."""
     return wp.where(address == hw.LY, c.ly, wp.where(address == hw.STAT, c.stat, c.lcdc))
+
+
+@wp.func(inline=False)
+def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previous: int, t: int) -> int:
+    """LCDC or STAT at time `t`, by the instruction that begins `now`: the LCD catches up."""
+    c.now = now
+    c.previous = previous
+    return lcd_registers.read(m, c, address, t)
 
 
 @wp.func
