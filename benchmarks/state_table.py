@@ -9,7 +9,6 @@ from benchmarks.workload import ROOT
 from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.cartridge import load_cartridge
 from gbxcule_puffer.emulator import ROW_PADDING, memory_needed
-from gbxcule_puffer.lane_order import bytes_per_env
 from gbxcule_puffer.state import FIELDS, NUM_FIELDS, row_size
 
 INTRO = """# The state of an env
@@ -42,7 +41,7 @@ def page() -> str:
     scalars = 4 * NUM_FIELDS + 4
     intro = INTRO.format(
         row=row_size(0), bank=hw.RAM_BANK_SIZE, padding=ROW_PADDING, half=half, full=full, fields=NUM_FIELDS,
-        scalars=scalars, env=row_size(0) + ROW_PADDING + half + scalars + bytes_per_env(), order=bytes_per_env(),
+        scalars=scalars, env=row_size(0) + ROW_PADDING + half + scalars + 12, order=12,
         homeward=memory_needed(load_cartridge(ROOT / "roms" / "homeward.gb"), 16_384),
     )  # fmt: skip
     rows = (

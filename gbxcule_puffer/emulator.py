@@ -13,13 +13,12 @@ import torch
 import warp as wp
 
 from gbxcule_puffer import hardware as hw
-from gbxcule_puffer import isa
+from gbxcule_puffer import isa, lane_order
 from gbxcule_puffer.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.codegen import descriptors, interpreter, launch_shape
 from gbxcule_puffer.device import resolve_device, start_warp, usable_cores
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.hw import picture
-from gbxcule_puffer.lane_order import LaneOrder, bytes_per_env
 from gbxcule_puffer.pyboy_state import cartridge_ram
 from gbxcule_puffer.snapshot import PROFILES, Snapshot, address_space
 from gbxcule_puffer.state import INDEX, NUM_FIELDS, Machine, row_size
@@ -38,8 +37,7 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
     per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 4 + 1
     shared = 5 * len(cartridge.data) + ROM_PADDING
     if with_descriptors:
-        per_env += bytes_per_env()
-        shared += 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
+        shared += lane_order.memory_needed(num_envs) + 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
     return num_envs * per_env + shared
 
 
@@ -168,7 +166,7 @@ class Emulator:
         if self.kernel == "datapath":
             table = torch.from_numpy(descriptors.rom_table(cartridge.data)).to(device)
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
-            self._lanes = LaneOrder(self.num_envs, device)
+            self._lanes = lane_order.LaneOrder(self.num_envs, device)
             machine.order = wp.from_torch(self._lanes.order)
         machine.op_length = wp.from_torch(self._op_length)
         machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
@@ -195,7 +193,7 @@ class Emulator:
         if self.device != "cpu":
             kernel, (inputs, dim) = self._kernel(), self._arguments(0, self.num_envs, frames, release_after)
             if self.kernel == "datapath" and self.launch_shape.grouped:
-                self._lanes.update(self._state[INDEX["instructions"]], self._skipped)
+                self._lanes.update(self._state[INDEX["instructions"]], self._skipped, self.stream())
             where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
             wp.launch(kernel, dim=dim, inputs=inputs, **where)
             if self.machine.draw_later:

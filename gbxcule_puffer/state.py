@@ -176,7 +176,7 @@ Machine = _struct(
         "state": wp.array2d(dtype=wp.int32),
         "screen": wp.array3d(dtype=wp.uint8),
         "skipped": wp.array(dtype=wp.int32),
-        "order": wp.array(dtype=wp.int64),
+        "order": wp.array(dtype=wp.int32),
         "mapper": wp.int32,
         "rom_banks": wp.int32,
         "ram_banks": wp.int32,

@@ -229,7 +229,7 @@ def kernel_step(
     place = first_env + (thread >> 5) * lanes + (thread & 31)
     used = int(0)
     if (thread & 31) < lanes and place < buttons.shape[0]:
-        c.env = int(m.order[place])
+        c.env = m.order[place]
         load(m, c)
         if c.locked == 0 and resume == c.drawing:
             used = 1
