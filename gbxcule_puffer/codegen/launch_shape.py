@@ -35,7 +35,11 @@ class LaunchShape:
 
 Table = Mapping[int, LaunchShape]
 """num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
-MEASURED: Table = {8_192: LaunchShape(8, 128), 32_768: LaunchShape(16, 128), 65_536: LaunchShape(32, 128)}
+MEASURED: Table = {
+    4_096: LaunchShape(8, 32, True),
+    32_768: LaunchShape(16, 32, True),
+    65_536: LaunchShape(32, 32, True),
+}
 
 
 def table_path() -> Path:
