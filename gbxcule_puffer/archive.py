@@ -172,9 +172,9 @@ class Archive:
 
     def read(self) -> dict[str, float]:
         """Filled slots, and the share of the envs whose episode began in one."""
-        share = self.starts.from_start.logical_not().float().mean()
-        filled, share = torch.stack([self.filled.sum().float(), share]).tolist()
-        return {"archive/filled": filled, "archive/share": share}
+        begun = self.starts.from_start.logical_not()
+        filled, count = torch.stack([self.filled.sum(), begun.sum()]).tolist()
+        return {"archive/filled": float(filled), "archive/share": count / len(begun)}
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """What a saved state has to hold: for the snapshots some 40 KiB a slot."""

@@ -150,8 +150,9 @@ FIELDS: list[Field] = [
 INDEX: dict[str, int] = {field.name: index for index, field in enumerate(FIELDS)}
 NUM_FIELDS = len(FIELDS)
 HOT_FIELDS = [field for field in FIELDS if field.hot]
-# What only lives during a step: not part of the state.
-SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settle_from", "code", "skipped")
+# What only lives during a step: not part of the state. overrun: a register was written, but PyBoy's batch went on, so
+# that the LCD may have changes pending, or a frame be over, within the batch.
+SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settle_from", "overrun", "code", "skipped")
 POINTERS = ("row", "rom", "words")
 """Addresses: of the env's memory row (minus 8000h), of the ROM, and of Machine.code."""
 

@@ -145,6 +145,7 @@ def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
         or c.now + SOON_T_CYCLES >= c.next_event
         or c.ei_delay != 0
         or c.halted != 0
+        or c.overrun != 0
         or (c.pc >= hw.VRAM and count < RAM_INSTRUCTIONS)
     ):
         count = count + 1

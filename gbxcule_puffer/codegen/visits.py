@@ -80,7 +80,7 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.now = c.now
     r.previous = c.previous
     map_memory(m, c, r)
-    r.wake = wp.where(c.ei_delay != 0, AT_ONCE, c.next_event)  # the interpreter counts EI's delay
+    r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are the interpreter's
 
 
 @wp.func
@@ -359,6 +359,7 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     elif (
         r.now >= c.next_event
         or c.ei_delay != 0
+        or c.overrun != 0
         or (is_rare and not is_ei)
         or (is_ei and not can_enable(c, r, i))
         or (i.special != 0 and access(m, c, r, i, lane) == 0)

@@ -116,10 +116,10 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
         serial.write_control(c, value, t)
     elif profile.HARDWARE == 1 and address >= hw.NR10 and address < hw.WAVE_RAM_END:
         sound.write(m, c, address, value)
-    # PyBoy ends the batch, but for LY. After these registers nothing could tell.
+    # PyBoy ends the batch, but for LY. After these registers nothing could tell, but where the batch went on before.
     inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
     inert = inert or (address >= hw.NR10 and address < hw.WAVE_RAM_END)
-    if address != hw.LY and not (inert and c.dma_active == 0 and c.tima_reload == 0):
+    if address != hw.LY and not (inert and c.dma_active == 0 and c.tima_reload == 0 and c.overrun == 0):
         c.next_event = c.now
 
 
@@ -152,7 +152,7 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, 
         row.store(c, hw.WRAM + (address & 0x1FFF), value)
     elif address < hw.VRAM:
         mbc.write_register(m, c, address, value, t)
-        if c.dma_active != 0 or c.tima_reload != 0:  # PyBoy always ends the batch; else nothing could tell
+        if c.dma_active != 0 or c.tima_reload != 0 or c.overrun != 0:  # PyBoy always does; else nothing could tell
             c.next_event = c.now
     elif address >= hw.CART_RAM:
         mbc.write_ram(m, c, address, value, t)

@@ -38,9 +38,9 @@ def highest(pending: int) -> int:
 
 
 @wp.func(inline=False)
-def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
     """Push PC and jump to the handler; IE may change under the first push (mooneye, interrupts/ie_push). Where a push
-    writes a register that ends the batch, PyBoy executes one instruction more."""
+    writes a register, PyBoy's batch goes on all the same, to its `end` as set before the pushes."""
     saved_event = c.next_event
     bus.write(m, c, (c.sp - 1) & 0xFFFF, c.pc >> 8, c.now, 0)
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
@@ -55,7 +55,11 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         c.previous = c.now
         c.now = c.now + hw.INTERRUPT_DISPATCH_T_CYCLES
     c.ime = 0
-    c.next_event = wp.min(saved_event, wp.where(c.next_event < saved_event, c.now + 1, saved_event))
+    if c.next_event < saved_event:
+        c.overrun = 1
+        c.batch_end = end
+        c.next_event = end
+        c.settle_from = end
 
 
 @wp.func(inline=False)
@@ -75,9 +79,9 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         else:
             lcd = ppu.halt_event(c, other)
     c.batch_end = wp.max(wp.min(other, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
-    c.ei_end = 0
-    if c.ei_delay != 0:
-        c.ei_end = wp.max(wp.min(other, c.lcd_target), c.now + hw.T_CYCLES_PER_M_CYCLE)
+    c.overrun = 0
+    end = wp.max(wp.min(other, c.lcd_target), c.now + hw.T_CYCLES_PER_M_CYCLE)  # of PyBoy's batch
+    c.ei_end = wp.where(c.ei_delay != 0, end, 0)
     c.next_event = c.batch_end
     if lcd == c.lcd_target:  # exact: the LCD changes when it is looked at, and at the end
         c.settle_from = c.batch_end
@@ -88,7 +92,7 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
             c.halted = 0
         c.halted_after_ei = 0
         if c.ime != 0:
-            dispatch(m, c)
+            dispatch(m, c, end)
     if c.halted == 1:
         c.previous = c.now
         c.now = c.batch_end
@@ -121,6 +125,8 @@ def finish_instruction(c: wp.ref[Cpu]):
         c.ei_delay = c.ei_delay - 1
         if c.ei_delay == 0:
             c.ime = 1
+            if c.next_event <= c.now:
+                c.overrun = 1  # of a write, if the batch goes on: begin_batch clears it
             if c.ei_end != 0 and c.next_event <= c.now:  # a register was written; PyBoy's batch goes on all the same
                 c.batch_end = c.ei_end
                 c.settle_from = c.ei_end
