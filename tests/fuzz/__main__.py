@@ -1,4 +1,5 @@
-"""`python -m tests.fuzz --seeds 0:1000 --frames 60 [--out DIR] [--record FILE]`: compare seeded random ROMs with PyBoy.
+"""`python -m tests.fuzz --seeds 0:1000 --frames 60 [--kind NAME] [--out DIR] [--record FILE]`: compare seeded random
+ROMs with PyBoy.
 
 A failing ROM is shrunk and written to DIR with its buttons and what differs. Exit code 0 if nothing differs, else 1.
 """
@@ -16,7 +17,7 @@ import numpy as np
 
 from benchmarks.provenance import git_sha, versions, write_json
 from gbxcule_puffer.disassembler import disassemble
-from tests.fuzz.generator import FuzzRom, make_rom
+from tests.fuzz.generator import KINDS, FuzzRom, make_rom
 from tests.fuzz.lockstep import SCHEDULES, compare_seed, random_buttons
 from tests.fuzz.shrink import code_left, shrink
 
@@ -29,6 +30,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Compare seeded random ROMs with PyBoy.")
     parser.add_argument("--seeds", default="0:100", help="first:end, the end not included")
     parser.add_argument("--frames", type=int, default=60, help="frames of each ROM")
+    parser.add_argument("--kind", choices=KINDS, help="ROMs of one kind only")
     parser.add_argument("--envs", type=int, default=1, help="environments, each with its own buttons and PyBoy")
     parser.add_argument("--device", default="cpu", help="the emulator's device: cpu, cuda or cuda:N")
     parser.add_argument("--out", type=Path, help="folder for failing ROMs")
@@ -40,7 +42,7 @@ def main() -> int:
         parser.error(f"--seeds is {args.seeds!r}; give first:end, for example 0:100")
     failing, instructions, begin = 0, 0, time.perf_counter()
     for seed in range(int(first), int(end)):
-        rom = make_rom(seed)
+        rom = make_rom(seed, args.kind)
         watchdog = threading.Timer(LONGEST_S, give_up, [seed])
         watchdog.daemon = True
         watchdog.start()

@@ -1,4 +1,5 @@
-"""Random ROMs for the fuzzer: structured programs, streams of weighted instructions, and plain random bytes.
+"""Random ROMs for the fuzzer: structured programs, streams of weighted instructions, plain random bytes, and by name
+those of io_stack.py.
 
 The same seed gives the same ROM. Layout of a program: RST 00-38 return or start the main loop anew, handlers at the
 interrupt vectors, main loop from 0150, switchable banks full of small subroutines at 4000 + 64 * k. Bytes that no
@@ -13,6 +14,7 @@ import numpy as np
 
 from tests.fuzz import snippets
 from tests.fuzz.code import Code, Random
+from tests.fuzz.io_stack import io_stack_program
 
 BANK = 0x4000
 LOGO = bytes.fromhex("ceed6666cc0d000b03730083000c000d0008111f8889000edccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e")
@@ -40,15 +42,16 @@ class FuzzRom:
     seed: int
 
 
-def make_rom(seed: int) -> FuzzRom:
-    """The ROM of a seed: mostly structured programs, a quarter streams of instructions, some plain bytes."""
+def make_rom(seed: int, kind: str | None = None) -> FuzzRom:
+    """The ROM of a seed, of one of KINDS: without a name mostly structured programs, a quarter streams of instructions,
+    some plain bytes."""
     random = Random(seed)
-    kind = random.weighted({"program": 64, "stream": 28, "bytes": 8})
+    drawn = random.weighted({"program": 64, "stream": 28, "bytes": 8})
+    kind = kind or drawn
     cartridge_type, bank_choices, ram_codes = random.choice(CARTRIDGES)
     banks = random.choice(bank_choices if kind == "program" or random.chance(0.3) else bank_choices[:1])
     ram_code = random.choice(ram_codes)
-    builders = {"program": _program, "stream": _stream, "bytes": _bytes}
-    rom = bytearray(builders[kind](random, banks))
+    rom = bytearray(KINDS[kind](random, banks))
     header(rom, cartridge_type, ram_code)
     return FuzzRom(bytes(rom), kind, seed)
 
@@ -165,3 +168,6 @@ def _bytes(random: Random, banks: int) -> bytes:
     _vectors(random, rom)
     _entries(random, rom, [random.integer(0x150, 0x3EFF) for _ in range(32)])
     return bytes(rom)
+
+
+KINDS = {"program": _program, "stream": _stream, "bytes": _bytes, "io-stack": io_stack_program}
