@@ -34,7 +34,7 @@ def kernel_add_up(counts: wp.array2d(dtype=wp.int32)):
     """Where each bin begins; dim = BINS."""
     index = wp.tid()
     begin = int(0)
-    for earlier in range(index):
+    for earlier in range(index):  # pyright: ignore[reportArgumentType]
         begin = begin + counts[0, earlier]
     counts[1, index] = begin
 
