@@ -15,6 +15,7 @@ CHANGE_MODE = wp.constant(0)
 ADVANCE_LY = wp.constant(1)
 START_MODE2 = wp.constant(2)
 STAT_EACH_LINE = wp.constant(0x28)  # interrupts in mode 0 or 2
+WRAPPED_T_CYCLES = wp.constant(2**64 % hw.FRAME_T_CYCLES)  # see advance
 
 
 @wp.func(inline=False)
@@ -166,6 +167,8 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
         c.frame_done = 1
         if t - c.lcd_zero >= hw.FRAME_T_CYCLES:
             c.lcd_zero = c.lcd_zero + hw.FRAME_T_CYCLES
+        elif t < c.lcd_zero:
+            c.lcd_zero = c.lcd_zero - WRAPPED_T_CYCLES
         c.lcd_target = c.lcd_zero + hw.FRAME_T_CYCLES
         render.blank(m, c)
     elif c.lcd_restart != 0:
@@ -296,9 +299,13 @@ def halt_event(c: wp.ref[Cpu], other: int) -> int:
 
 @wp.func(inline=False)
 def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
-    """Bring the LCD up to time `t` within an instruction: at most one more change, none if it already was."""
+    """Bring the LCD up to time `t` within an instruction: at most one more change, none if it already was.
+
+    The fetch of an immediate from VRAM or OAM looks ahead, and the access after it may be earlier: where a frame began
+    in between, PyBoy's clock, an unsigned number, wraps, and the next change is made at once.
+    """
     settle(m, c)
     if t != c.lcd_last:
         c.lcd_last = t
-        if t >= c.lcd_target:
+        if t >= c.lcd_target or t < c.lcd_zero:
             change(m, c, t)
