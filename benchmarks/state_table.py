@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.workload import ROOT
 from gbxcule_puffer import hardware as hw
+from gbxcule_puffer import lane_order
 from gbxcule_puffer.cartridge import load_cartridge
 from gbxcule_puffer.emulator import ROW_PADDING, memory_needed
 from gbxcule_puffer.state import FIELDS, NUM_FIELDS, row_size
@@ -39,9 +40,10 @@ def page() -> str:
     """The whole page."""
     half, full = (hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // step**2 for step in (2, 1))
     scalars = 4 * NUM_FIELDS + 4
+    order = lane_order.memory_needed(2) - lane_order.memory_needed(1)
     intro = INTRO.format(
         row=row_size(0), bank=hw.RAM_BANK_SIZE, padding=ROW_PADDING, half=half, full=full, fields=NUM_FIELDS,
-        scalars=scalars, env=row_size(0) + ROW_PADDING + half + scalars + 12, order=12,
+        scalars=scalars, env=row_size(0) + ROW_PADDING + half + scalars + order, order=order,
         homeward=memory_needed(load_cartridge(ROOT / "roms" / "homeward.gb"), 16_384),
     )  # fmt: skip
     rows = (
