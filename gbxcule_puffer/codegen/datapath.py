@@ -118,7 +118,6 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
     x = native.permute(r.lo, r.hi, r.d0)
     y = native.permute(r.lo, r.hi, r.d0 >> 16) + wp.where((d3 & ds.X_IMM) != 0, 0, imm)
     x = wp.where((d3 & ds.X_SP) != 0, r.sp, x)
-    x = wp.where((r.d2 & ds.X_FLAGS) != 0, x | native.flags_byte(r.flags), x)
     i.x = wp.where((d3 & ds.X_IMM) != 0, imm, x)
     i.sp = wp.where((d3 & ds.STACK) != 0, (r.sp + 2 * add) & 0xFFFF, r.sp)
     address = wp.where((d3 & ds.STACK) != 0, wp.where(add < 0, i.sp, r.sp), y)

@@ -36,10 +36,9 @@ MASK_ALL = MASK_H | MASK_N | MASK_C | MASK_NZ
 SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24, 1 << 27
 # d2 bits 16-18: what of a RARE instruction is prepared for the common path; 0: the interpreter executes it
 KIND_SHIFT = 16
-KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_POP_AF, KIND_IME = range(1, 7)
+KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_POP_AF, KIND_PUSH_AF, KIND_IME = range(1, 8)
 LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loops.py
 HALT, EI = 1 << 22, 1 << 25  # d2: the instruction is HALT, EI
-X_FLAGS = 1 << 26  # d2: F is the low byte of X
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
 IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
@@ -259,7 +258,7 @@ def _stack(d: _Descriptor, family: str, pair: str) -> None:
     d.add = -1 if family == "push" else 1
     if family == "push":
         d.x = PAIR_SELECTOR[pair] if pair != "af" else 0x7767
-        d.constants |= X_FLAGS if pair == "af" else 0
+        d.kind = KIND_PUSH_AF if pair == "af" else 0
     elif pair == "af":
         d.kind = KIND_POP_AF
     else:

@@ -192,22 +192,25 @@ def run_datapath(
                 kind = visits.kind_to_prepare(r, i)
                 if kind != 0:
                     visits.prepare(c, r, i, kind)
+                    attention = 0
                 elif visits.is_lcd_read(c, r, i):
                     if visits.is_settled(c, r):
                         i.y = visits.settled_value(c, i.address)
                     else:
                         i.y = visits.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
-                elif attention != 0:
-                    datapath.copy_fast(r, r_kept)
-                    datapath.copy_turn(i, i_kept)
-                    datapath.copy_place(place, place_kept)
-                    visits.visit(m, c, r_kept, i_kept, lane)
-                    datapath.copy_fast(r_kept, r)
-                    datapath.copy_turn(i_kept, i)
-                    datapath.copy_place(place_kept, place)
-                native.converge()
-                if native.any_lane(lane.running & 1) == 0:  # nothing to wait for
-                    break
+                    attention = 0
+                if native.any_lane(attention) != 0:
+                    if attention != 0:
+                        datapath.copy_fast(r, r_kept)
+                        datapath.copy_turn(i, i_kept)
+                        datapath.copy_place(place, place_kept)
+                        visits.visit(m, c, r_kept, i_kept, lane)
+                        datapath.copy_fast(r_kept, r)
+                        datapath.copy_turn(i_kept, i)
+                        datapath.copy_place(place_kept, place)
+                    native.converge()
+                    if native.any_lane(lane.running & 1) == 0:  # nothing to wait for
+                        break
             datapath.end_turn(r, i, place, table)
             if (r.turns & (SLEEP_TURNS * lanes - 1)) == 0:
                 break

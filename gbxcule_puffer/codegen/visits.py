@@ -179,6 +179,8 @@ def prepare(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
     if kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
         r.flags = pack_flags(i.y & 0xFF)
+    elif kind == ds.KIND_PUSH_AF:
+        i.x = i.x | native.flags_byte(r.flags)
     elif kind == ds.KIND_IME:  # DI, RETI
         c.ime = wp.where((i.d3 & ds.RETURN) != 0, 1, 0)
         if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
