@@ -193,7 +193,7 @@ class Emulator:
         if self.device != "cpu":
             kernel, (inputs, dim) = self._kernel(), self._arguments(0, self.num_envs, frames, release_after)
             if self.kernel == "datapath" and self.launch_shape.grouped:
-                self._lanes.update(self._state[INDEX["instructions"]], self._skipped, self.stream())
+                self._lanes.update(self._state, self._skipped, self._buttons, self.stream())
             where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
             wp.launch(kernel, dim=dim, inputs=inputs, **where)
             if self.machine.draw_later:
