@@ -189,25 +189,22 @@ def run_datapath(
             datapath.begin_turn(r, i, place, rom)
             attention = datapath.attention(r, i)
             if native.any_lane(attention) != 0:
-                kind = visits.kind_to_prepare(r, i)
-                if kind != 0:
-                    visits.prepare(c, r, i, kind)
-                    attention = 0
-                elif visits.is_lcd_read(c, r, i):
-                    if visits.is_settled(c, r):
-                        i.y = visits.settled_value(c, i.address)
-                    else:
-                        i.y = visits.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
-                    attention = 0
+                attention = visits.glance(c, r, i, attention)
                 if native.any_lane(attention) != 0:
                     if attention != 0:
-                        datapath.copy_fast(r, r_kept)
-                        datapath.copy_turn(i, i_kept)
-                        datapath.copy_place(place, place_kept)
-                        visits.visit(m, c, r_kept, i_kept, lane)
-                        datapath.copy_fast(r_kept, r)
-                        datapath.copy_turn(i_kept, i)
-                        datapath.copy_place(place_kept, place)
+                        kind = visits.kind_to_prepare(r, i)
+                        if kind != 0:
+                            visits.prepare(c, r, i, kind)
+                        elif visits.is_lcd_read(c, r, i):
+                            i.y = visits.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
+                        else:
+                            datapath.copy_fast(r, r_kept)
+                            datapath.copy_turn(i, i_kept)
+                            datapath.copy_place(place, place_kept)
+                            visits.visit(m, c, r_kept, i_kept, lane)
+                            datapath.copy_fast(r_kept, r)
+                            datapath.copy_turn(i_kept, i)
+                            datapath.copy_place(place_kept, place)
                     native.converge()
                     if native.any_lane(lane.running & 1) == 0:  # nothing to wait for
                         break

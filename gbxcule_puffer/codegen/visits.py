@@ -25,6 +25,8 @@ IDLE_0 = wp.constant(ds.idle_words()[0])
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
+KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
+PUSH_AF = wp.constant(ds.KIND_PUSH_AF << ds.KIND_SHIFT)
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 # Sets of 4 KiB pages
 PAGES_ROM = wp.constant(0x00FF)
@@ -179,8 +181,6 @@ def prepare(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
     if kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
         r.flags = pack_flags(i.y & 0xFF)
-    elif kind == ds.KIND_PUSH_AF:
-        i.x = i.x | native.flags_byte(r.flags)
     elif kind == ds.KIND_IME:  # DI, RETI
         c.ime = wp.where((i.d3 & ds.RETURN) != 0, 1, 0)
         if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
@@ -218,17 +218,26 @@ def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
 
 
 @wp.func
-def is_lcd_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """Whether the instruction reads LCDC or STAT, or LY where the LCD is settled, and that without a visit."""
-    is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ and r.now < r.wake
-    is_lcd = i.address == hw.LCDC or i.address == hw.STAT or (i.address == hw.LY and is_settled(c, r))
-    return is_read and is_lcd and c.dma_active == 0
+def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> int:
+    """What of `attention` is left after PUSH AF, and reads of LCDC, STAT, LY and LYC where the LCD is settled. Without
+    branches, for all lanes of the warp at once."""
+    access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
+    is_before = int(r.now < r.wake)
+    is_read = is_before & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
+    is_read = is_read & int((c.stat_mode_hidden | c.dma_active) == 0) & int(r.now < c.lcd_target - LATEST_READ_T)
+    is_push = is_before & int((r.d2 & KIND_MASK) == PUSH_AF) & int(i.special == 0)
+    even = wp.where((i.address & 4) != 0, c.ly, c.lcdc)
+    odd = wp.where((i.address & 4) != 0, c.lyc, c.stat)
+    i.y = wp.where(is_read != 0, wp.where((i.address & 1) != 0, odd, even), i.y)
+    i.x = wp.where(is_push != 0, i.x | native.flags_byte(r.flags), i.x)
+    return wp.where((is_read | is_push) != 0, 0, attention)
 
 
 @wp.func
-def settled_value(c: wp.ref[Cpu], address: int) -> int:
-    """LCDC, STAT or LY."""
-    return wp.where(address == hw.LY, c.ly, wp.where(address == hw.STAT, c.stat, c.lcdc))
+def is_lcd_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """Whether the instruction reads LCDC or STAT, and that without a visit."""
+    is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ and r.now < r.wake
+    return is_read and (i.address == hw.LCDC or i.address == hw.STAT) and c.dma_active == 0
 
 
 @wp.func(inline=False)
