@@ -156,6 +156,8 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", help="cpu, cuda:0, or cuda under torchrun")
     parser.add_argument("--env", default="gbxcule", help="gbxcule, pyboy_puffer_vec or toy")
+    parser.add_argument("--rom", help="Game Boy image; needs --goal-dir (default: HOMEWARD)")
+    parser.add_argument("--goal-dir", help="folder of the goal (puffer goal make)")
     parser.add_argument("--num-envs", nargs="+", type=int, default=[64], help="envs of each process")
     parser.add_argument(
         "--variants", nargs="+", choices=tuple(VARIANTS), default=list(VARIANTS), help="what to measure"
@@ -181,7 +183,7 @@ def main() -> None:
     device = f"cuda:{world.local_rank}" if plan.device == "cuda" else plan.device
     world.join(device)
     torch.set_float32_matmul_precision("high")
-    plan.args = Args(env=plan.env, device=device, update_every=plan.update_every)
+    plan.args = Args(env=plan.env, device=device, update_every=plan.update_every, rom=plan.rom, goal_dir=plan.goal_dir)
     plan.files = files = task_files(plan.args, plan.run_dir, world)
     records: list[dict[str, Any]] = []
 

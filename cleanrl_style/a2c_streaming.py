@@ -103,7 +103,8 @@ class PixelActorCriticCNN(nn.Module):
     def __init__(self, shape: tuple[int, int, int], num_actions: int, gru: bool = False, bf16: bool = False) -> None:
         super().__init__()
         trunk = [
-            layer_init(nn.Conv2d(shape[0], 16, 8, stride=4)),
+            nn.PixelUnshuffle(4),  # 4x4 blocks as channels: with it 2x2 is 8x8 with stride 4, and faster
+            layer_init(nn.Conv2d(16 * shape[0], 16, 2)),
             nn.ReLU(),
             layer_init(nn.Conv2d(16, 32, 4, stride=2)),
             nn.ReLU(),

@@ -112,15 +112,15 @@ def layer_init(layer: Any, std: float = 2**0.5) -> Any:
 
 
 class QNetwork(nn.Module):
-    """Two strided convolutions on shades / 3, a hidden layer, a memory cell if there is one, and the actions' values.
-
-    The cell's state is one tensor (batch, state_size), zeros at an episode's start; without a cell its size is 0.
+    """Two strided convolutions on shades / 3 (8x8, stride 4 as 2x2 over 4x4 blocks, which is faster), a hidden layer,
+    a memory cell if there is one, and the actions' values. The cell's state is one tensor (batch, state_size), zeros
+    at an episode's start; without a cell its size is 0.
     """
 
     def __init__(self, shape: tuple[int, int, int], num_actions: int, recurrent: str) -> None:
         super().__init__()
-        convolutions = layer_init(nn.Conv2d(shape[0], 16, 8, stride=4)), layer_init(nn.Conv2d(16, 32, 4, stride=2))
-        trunk = [convolutions[0], nn.ReLU(), convolutions[1], nn.ReLU(), nn.Flatten()]
+        convolutions = layer_init(nn.Conv2d(16 * shape[0], 16, 2)), layer_init(nn.Conv2d(16, 32, 4, stride=2))
+        trunk = [nn.PixelUnshuffle(4), convolutions[0], nn.ReLU(), convolutions[1], nn.ReLU(), nn.Flatten()]
         features = nn.Sequential(*trunk)(torch.zeros(1, *shape)).shape[1]
         self.trunk = nn.Sequential(*trunk, layer_init(nn.Linear(features, HIDDEN)), nn.ReLU())
         self.recurrent, self.state_size = recurrent, {"none": 0, "gru": HIDDEN, "lstm": 2 * HIDDEN}[recurrent]
