@@ -25,8 +25,8 @@ BLOCK_DIMS = (32, 128)
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Lanes of each warp in use, threads of a block; grouped: envs whose steps take alike long share a warp
-    (lane_order.py)."""
+    """Lanes of each warp in use, threads of a block; grouped: envs whose steps will take alike long share a
+    warp (lane_order.py)."""
 
     lanes: int
     block_dim: int
@@ -35,11 +35,11 @@ class LaunchShape:
 
 Table = Mapping[int, LaunchShape]
 """num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
-# At 8,192, 16,384 and 131,072 envs (benchmarks/results/h200/kernel_variants.json); the sizes between are assumed.
+# At 4,096 to 131,072 envs (benchmarks/results/h200/kernel_variants.json).
 MEASURED: Table = {
     4_096: LaunchShape(8, 32, True),
-    32_768: LaunchShape(16, 32, True),
-    65_536: LaunchShape(32, 32, True),
+    16_384: LaunchShape(16, 32, True),
+    32_768: LaunchShape(32, 32, True),
 }
 
 
