@@ -65,11 +65,13 @@ def kernel_admit(
 
 @wp.func
 def chance(episodes: wp.int64, successes: wp.int64) -> wp.int64:
-    """0.05 + 4 p (1 - p) in units of 2**-16, where p is the expected success rate (1/2 + successes) / (1 + episodes):
-    most where either may happen. In integers, which are the same on every device."""
+    """0.01 + (4 p (1 - p))**2 in units of 2**-16, where p is the expected success rate (1/2 + successes) / (1 +
+    episodes): most where either may happen, squared since there are many slots where one of them never does. In
+    integers, which are the same on every device."""
     size = wp.int64(2) * episodes + wp.int64(2)
     won = (wp.int64(4 << 16) * (wp.int64(2) * successes + wp.int64(1))) // size
-    return wp.int64(3277) + (won * (wp.int64(2) * (episodes - successes) + wp.int64(1))) // size
+    either = (won * (wp.int64(2) * (episodes - successes) + wp.int64(1))) // size
+    return wp.int64(655) + ((either * either) >> wp.int64(16))
 
 
 @wp.kernel(enable_backward=False)
