@@ -40,7 +40,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "groups": {"env_groups": 2},
     "groups+compile": {"env_groups": 2, "compile": True},
     "groups+compile+graph": {"env_groups": 2, "compile": True, "cuda_graph": True},
-    "groups+compile+bf16": {"env_groups": 2, "compile": True, "bf16": True},
+    "overlap+compile+graph+bf16": {"compile": True, "cuda_graph": True, "bf16": True},
+    "groups+compile+graph+bf16": {"env_groups": 2, "compile": True, "cuda_graph": True, "bf16": True},
 }
 
 
@@ -102,9 +103,8 @@ def training(
     envs = [make_env(args, size, args.device, files, seed, **options) for seed in range(args.env_groups)]
     env, device = envs[0], envs[0].device
     torch.manual_seed(1)
-    model = PixelActorCriticCNN(env.single_observation_space.shape, env.single_action_space.n, bf16=args.bf16).to(
-        device
-    )
+    model = PixelActorCriticCNN(env.single_observation_space.shape, env.single_action_space.n, bf16=args.bf16)
+    model = model.to(device, memory_format=torch.channels_last)
     world.share_weights(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     groups = [Group(env, model.state_size, args.overlap) for env in envs]

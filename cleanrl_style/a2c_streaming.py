@@ -287,7 +287,8 @@ def train(args: Args, world: World) -> None:
     env, device = run.envs[0], run.envs[0].device
     torch.manual_seed(args.seed)
     shape, num_actions = env.single_observation_space.shape, env.single_action_space.n
-    model = PixelActorCriticCNN(shape, num_actions, args.recurrent == "gru", args.bf16).to(device)
+    model = PixelActorCriticCNN(shape, num_actions, args.recurrent == "gru", args.bf16)
+    model = model.to(device, memory_format=torch.channels_last)  # how tensor cores want it
     world.share_weights(model)
     if world.rank:
         torch.manual_seed(args.seed + world.rank)

@@ -102,4 +102,6 @@ class World:
         """Gives every process the first one's weights and buffers."""
         if self.size > 1:
             for tensor in model.state_dict().values():
-                dist.broadcast(tensor, src=0)
+                whole = tensor.contiguous()  # NCCL takes no other layout
+                dist.broadcast(whole, src=0)
+                tensor.copy_(whole)
