@@ -11,7 +11,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent / "results"
 CPU = RESULTS / "a2c_homeward_cpu_metrics.jsonl"
-H200 = RESULTS / "h200" / "a2c_homeward_8192_metrics.jsonl"
+H200 = RESULTS / "h200" / "a2c_homeward_8192_seed1_metrics.jsonl"
 
 
 def success(path: Path) -> tuple[list[float], list[float], float]:
