@@ -16,7 +16,8 @@ from gbxcule_puffer.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, Counter
 from gbxcule_puffer.starts import Starts, pick
 
 WINDOW = wp.constant(16)
-"""Episodes of a slot that its chance is judged by: when there are more, half of them are forgotten."""
+"""Episodes of a slot that its chance is judged by: when there are more, half of them are forgotten, but not before one
+of them has succeeded. So what never succeeds is tried less and less, and what begins to succeed soon counts."""
 
 
 @wp.kernel(enable_backward=False)
@@ -65,13 +66,13 @@ def kernel_admit(
 
 @wp.func
 def chance(episodes: wp.int64, successes: wp.int64) -> wp.int64:
-    """0.01 + (4 p (1 - p))**2 in units of 2**-16, where p is the expected success rate (1/2 + successes) / (1 +
+    """1 / 256 + (4 p (1 - p))**2 in units of 2**-16, where p is the expected success rate (1/2 + successes) / (1 +
     episodes): most where either may happen, squared since there are many slots where one of them never does. In
     integers, which are the same on every device."""
     size = wp.int64(2) * episodes + wp.int64(2)
     won = (wp.int64(4 << 16) * (wp.int64(2) * successes + wp.int64(1))) // size
     either = (won * (wp.int64(2) * (episodes - successes) + wp.int64(1))) // size
-    return wp.int64(655) + ((either * either) >> wp.int64(16))
+    return wp.int64(256) + ((either * either) >> wp.int64(16))
 
 
 @wp.kernel(enable_backward=False)
@@ -92,7 +93,7 @@ def kernel_weigh(
         if by_chance != 0:
             episodes = counts[0, given + slot] - forgotten[0, slot]
             successes = counts[1, given + slot] - forgotten[1, slot]
-            if episodes > wp.int64(WINDOW):
+            if episodes > wp.int64(WINDOW) and successes > wp.int64(0):
                 forgotten[0, slot] = forgotten[0, slot] + episodes // wp.int64(2)
                 forgotten[1, slot] = forgotten[1, slot] + successes // wp.int64(2)
                 episodes -= episodes // wp.int64(2)
