@@ -69,7 +69,7 @@ def rates(
 
 
 def env_alone(num_envs: int, groups: int, plan: Any, files: dict[str, Any], world: World) -> list[float]:
-    """The same envs, on a stream each, with actions that are there already."""
+    """The same envs, on a stream each, with random actions that are there already."""
     envs = [
         make_env(plan.args, num_envs // groups, plan.args.device, files, seed, info_mode="none")
         for seed in range(groups)
@@ -78,11 +78,12 @@ def env_alone(num_envs: int, groups: int, plan: Any, files: dict[str, Any], worl
     members = [Group(env, 0, overlap=groups > 1) for env in envs]
     for env in envs:
         env.reset()
-    shape = (plan.args.update_every, num_envs // groups)
-    actions = torch.randint(envs[0].single_action_space.n, shape, device=device)
+    # Another row each step: an env that repeats a few actions plays less than one that a policy plays.
+    shape = (plan.rounds * (plan.repeat + 1), plan.args.update_every, num_envs // groups)
+    rows = iter(torch.randint(envs[0].single_action_space.n, shape, device=device))
 
     def work() -> None:
-        for row in actions:
+        for row in next(rows):
             for member in members:
                 member.begin_step(row)
         for member in members:
