@@ -15,6 +15,7 @@ from gbxcule_puffer.launch import Launcher
 from gbxcule_puffer.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom
 from gbxcule_puffer.starts import Starts, pick
 
+CHUNK = wp.constant(64)  # slots that are added up first
 WINDOW = wp.constant(16)
 """Episodes of a slot that its chance is judged by: when there are more, half of them are forgotten, but not before one
 of them has succeeded. So what never succeeds is tried less and less, and what begins to succeed soon counts."""
@@ -104,12 +105,27 @@ def kernel_weigh(
 
 
 @wp.kernel(enable_backward=False)
-def kernel_sum(weights: wp.array(dtype=wp.int64), cumulative: wp.array(dtype=wp.int64)):
-    """Running sum; one thread, since there are few slots. torch.cumsum would allocate on a GPU."""
+def kernel_add_chunks(weights: wp.array(dtype=wp.int64), chunks: wp.array(dtype=wp.int64)):
+    """The sum of each CHUNK of weights; dim = chunks."""
+    chunk = wp.tid()
     total = wp.int64(0)
-    for slot in range(cumulative.shape[0]):
+    for slot in range(chunk * CHUNK, wp.min((chunk + 1) * CHUNK, weights.shape[0])):
         total += weights[slot]
-        cumulative[slot] = total
+    chunks[chunk] = total
+
+
+@wp.kernel(enable_backward=False)
+def kernel_sum(
+    weights: wp.array(dtype=wp.int64), chunks: wp.array(dtype=wp.int64), cumulative: wp.array(dtype=wp.int64)
+):
+    """Running sum; dim = slots. torch.cumsum would allocate on a GPU."""
+    slot = wp.tid()
+    total = wp.int64(0)
+    for chunk in range(slot // CHUNK):
+        total += chunks[chunk]
+    for earlier in range(slot // CHUNK * CHUNK, slot + 1):
+        total += weights[earlier]
+    cumulative[slot] = total
 
 
 class Archive:
@@ -135,6 +151,7 @@ class Archive:
         self.keys, self.occupant_visits, self.weights, self.cumulative = (
             torch.zeros(size, dtype=torch.int64, device=device) for _ in range(4)
         )
+        self._chunks = torch.zeros(-(-size // CHUNK), dtype=torch.int64, device=device)
         self.filled = torch.zeros(size, dtype=torch.bool, device=device)
         self.forgotten = torch.zeros((2, size), dtype=torch.int64, device=device)
         self._winner = torch.zeros(size, dtype=torch.int32, device=device)
@@ -166,7 +183,8 @@ class Archive:
             kernel_weigh, self.size, self.filled, self.occupant_visits, starts.counts, self.forgotten, starts.given,
             self.by_chance, self.weights,
         )  # fmt: skip
-        self._launch(kernel_sum, 1, self.weights, self.cumulative)
+        self._launch(kernel_add_chunks, len(self._chunks), self.weights, self._chunks)
+        self._launch(kernel_sum, self.size, self.weights, self._chunks, self.cumulative)
         torch.gt(self.cumulative[-1:], 0, out=self._some)
         self._coin.logical_and_(self._some)
         drawn = pick(self.random.draw(seed, ARCHIVE_SLOT, episode), self.cumulative, self._slots)
