@@ -24,7 +24,7 @@ import torch
 from torch import nn
 
 from gbxcule_puffer import flags
-from gbxcule_puffer.checkpoints import rng_state, save_checkpoint, set_rng_state, to_host
+from gbxcule_puffer.checkpoints import load_weights, rng_state, save_checkpoint, set_rng_state, to_host
 from gbxcule_puffer.distributed import World
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.evaluation import Policy, assess, evaluate, random_policy
@@ -238,7 +238,7 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
     gru = checkpoint["args"]["recurrent"] == "gru"
     model = PixelActorCriticCNN(env.single_observation_space.shape, int(env.single_action_space.n), gru)
-    model.load_state_dict(checkpoint["model"])
+    load_weights(model, checkpoint["model"])
     return play(model, env, greedy, seed)
 
 
@@ -267,7 +267,7 @@ def saved_state(model: nn.Module, optimizer: Any, groups: list[Group], sums: Any
 
 def restore(saved: dict[str, Any], model: nn.Module, optimizer: Any, groups: list[Group], sums: Any, rank: int) -> None:
     """Goes back to where `saved_state` was taken."""
-    model.load_state_dict(saved["model"])
+    load_weights(model, saved["model"])
     optimizer.load_state_dict(saved["optimizer"])
     own = saved["processes"][rank]
     for group, part in zip(groups, own["groups"], strict=True):

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gbxcule_puffer import flags
-from gbxcule_puffer.checkpoints import rng_state, save_checkpoint, set_rng_state, to_host
+from gbxcule_puffer.checkpoints import load_weights, rng_state, save_checkpoint, set_rng_state, to_host
 from gbxcule_puffer.distributed import World
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.evaluation import Policy, assess, evaluate, random_policy
@@ -257,7 +257,7 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
     flags, shape = checkpoint["args"], env.single_observation_space.shape
     model = QNetwork(shape, int(env.single_action_space.n), flags["recurrent"])
-    model.load_state_dict(checkpoint["model"])
+    load_weights(model, checkpoint["model"])
     return play(model, env, 0.0 if greedy else flags["eps_end"], seed)
 
 
@@ -302,7 +302,7 @@ def train(args: Any) -> None:
         if resumed_at >= total:
             raise ConfigError(f"checkpoint {args.resume} is at step {resumed_at}: give more --total-env-steps")
         for name, part in {"model": model, "target": target, "optimizer": optimizer}.items():
-            part.load_state_dict(run.resumed[name])
+            load_weights(part, run.resumed[name])
         env.load_state_dict(own["env"])
         sums.copy_(own["sums"])
         continues = own["env"].get("machines", True) is not None  # without, all envs begin new episodes

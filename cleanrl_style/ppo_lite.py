@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from gbxcule_puffer import flags
-from gbxcule_puffer.checkpoints import rng_state, save_checkpoint, set_rng_state, to_host
+from gbxcule_puffer.checkpoints import load_weights, rng_state, save_checkpoint, set_rng_state, to_host
 from gbxcule_puffer.distributed import World
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.evaluation import Policy, assess, evaluate, random_policy
@@ -218,7 +218,7 @@ def play(model: nn.Module, env: Any, greedy: bool, seed: int) -> Policy:
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
     model = Agent(env.single_observation_space.shape, int(env.single_action_space.n))
-    model.load_state_dict(checkpoint["model"])
+    load_weights(model, checkpoint["model"])
     return play(model, env, greedy, seed)
 
 
@@ -264,7 +264,7 @@ def train(args: Any, world: World) -> None:
     env.reset(seed=env.seed)
     if run.resumed:
         counters = run.resumed["counters"]
-        model.load_state_dict(run.resumed["model"])
+        load_weights(model, run.resumed["model"])
         optimizer.load_state_dict(run.resumed["optimizer"])
         own = run.resumed["processes"][world.rank]
         env.load_state_dict(own["env"])

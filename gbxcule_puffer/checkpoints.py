@@ -101,6 +101,19 @@ def load_checkpoint(path: str | Path, args: Any, free: Collection[str]) -> dict[
     return state
 
 
+def load_weights(part: Any, saved: Mapping[str, Any]) -> None:
+    """Gives a model its weights, or an optimizer its state, from a checkpoint.
+
+    Raises: StateError where they are another network's, as those of an older version.
+    """
+    try:
+        part.load_state_dict(saved)
+    except (RuntimeError, ValueError):
+        raise StateError(
+            "the checkpoint's network is not this version's: train again, or use its own version"
+        ) from None
+
+
 def to_host(state: Any) -> Any:
     """The same dicts and lists with every tensor on the CPU, so that another process or machine can read them."""
     if isinstance(state, torch.Tensor):
