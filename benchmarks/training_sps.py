@@ -105,7 +105,7 @@ def training(
     env, device = envs[0], envs[0].device
     torch.manual_seed(1)
     model = PixelActorCriticCNN(env.single_observation_space.shape, env.single_action_space.n, bf16=args.bf16)
-    model = model.to(device, memory_format=torch.channels_last)
+    model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     groups = [Group(env, model.state_size, args.overlap) for env in envs]

@@ -288,7 +288,7 @@ def train(args: Args, world: World) -> None:
     torch.manual_seed(args.seed)
     shape, num_actions = env.single_observation_space.shape, env.single_action_space.n
     model = PixelActorCriticCNN(shape, num_actions, args.recurrent == "gru", args.bf16)
-    model = model.to(device, memory_format=torch.channels_last)  # how tensor cores want it
+    model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
     if world.rank:
         torch.manual_seed(args.seed + world.rank)

@@ -254,7 +254,8 @@ def train(args: Any, world: World) -> None:
     env, first = run.envs[0], world.rank == 0
     device, shape = env.device, env.single_observation_space.shape
     torch.manual_seed(args.seed)
-    model = Agent(shape, int(env.single_action_space.n)).to(device, memory_format=torch.channels_last)
+    model = Agent(shape, int(env.single_action_space.n))
+    model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
     torch.manual_seed(args.seed + world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
