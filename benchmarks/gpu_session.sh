@@ -5,7 +5,7 @@
 #   benchmarks/gpu_session.sh OUT_FOLDER [PART ...]      (default: tests memcheck bench many train)
 #
 # Parts: tests, memcheck, autotune, bench (beside PyBoy), many (other numbers of envs), stages (parts of a step, resets),
-# exploration (curriculum, visit counts, archive), sps (the trainer's variants), train, ppo, dqn, curriculum.
+# exploration (curriculum, visit counts, archive), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum.
 #
 # Variables: ROMS and SIZES pick what is measured, WARMUP STEPS REPEAT how long, SEEDS the runs of a trainer; DEVICE is
 # cuda or, to try a part, cpu; PYTHON names the interpreter;
@@ -77,12 +77,18 @@ for part in $parts; do
     "$python" benchmarks/training_sps.py --device "$device" --num-envs ${SIZES:-8192 16384} --run-dir "$out/sps" \
       --out "$out/training_sps.json" || status=1
     ;;
+  two)  # the same on two GPUs, and their test
+    "$python" -m torch.distributed.run --nproc_per_node=2 benchmarks/training_sps.py --device cuda --num-envs 16384 \
+      --variants plain overlap --run-dir "$out/two" --out "$out/training_sps_two.json" || status=1
+    "$python" -m pytest -m gpu tests/gpu/test_learners_cuda.py -k two || status=1
+    ;;
   train) train a2c_streaming a2c ;;
   ppo) train ppo_lite ppo ;;
   dqn) train dqn_nstep dqn ;;
   curriculum)
-    train a2c_streaming curriculum --stages roms/homeward/stages.json --curriculum progress --visit-bonus 0.5 \
-      --archive-slots 1024 --archive-share 0.8 --entropy-coef 0.01
+    train a2c_streaming curriculum --stages roms/homeward/stages.json --curriculum progress --archive-slots 8192 \
+      --archive-share 0.8 --visit-key ram:C0A0,C0A1,C0A2,C0A3,C0A5 --num-envs 2048 --update-every 1 --lr 3e-4 \
+      --entropy-coef 0.01 --eval-every-steps 20000000 --media-every 100000000
     ;;
   *)
     echo "no part '$part'" >&2
