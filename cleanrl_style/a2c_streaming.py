@@ -23,16 +23,16 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import torch
 from torch import nn
 
-from gbxcule_puffer import flags
-from gbxcule_puffer.checkpoints import load_weights, rng_state, save_checkpoint, set_rng_state, to_host
-from gbxcule_puffer.distributed import World
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.evaluation import Policy, assess, evaluate, random_policy
-from gbxcule_puffer.graphs import Replayed
-from gbxcule_puffer.media import record_media
-from gbxcule_puffer.returns import td_target
-from gbxcule_puffer.runlog import RunLog, merge_infos
-from gbxcule_puffer.training import Stopwatch, env_state, exit_code, open_run, report
+from gbxcule_puffer.trainers import flags
+from gbxcule_puffer.trainers.checkpoints import load_weights, rng_state, save_checkpoint, set_rng_state, to_host
+from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, random_policy
+from gbxcule_puffer.trainers.graphs import Replayed
+from gbxcule_puffer.trainers.media import record_media
+from gbxcule_puffer.trainers.returns import td_target
+from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
+from gbxcule_puffer.trainers.training import Stopwatch, env_state, exit_code, open_run, report
 
 EXP_NAME = Path(__file__).stem
 # None in Args means: by device.

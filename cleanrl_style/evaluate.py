@@ -21,15 +21,15 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: see a2c_str
 
 import tyro
 
-from gbxcule_puffer.checkpoints import read_checkpoint
 from gbxcule_puffer.device import resolve_device
-from gbxcule_puffer.distributed import World
 from gbxcule_puffer.errors import ConfigError, StateError, StorageError
-from gbxcule_puffer.evaluation import evaluate
-from gbxcule_puffer.flags import parse_flags
-from gbxcule_puffer.manifest import write_json
-from gbxcule_puffer.media import film, gif
-from gbxcule_puffer.training import exit_code, make_env, task_files
+from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.evaluation import evaluate
+from gbxcule_puffer.trainers.flags import parse_flags
+from gbxcule_puffer.trainers.manifest import write_json
+from gbxcule_puffer.trainers.media import film, gif
+from gbxcule_puffer.trainers.training import exit_code, make_env, task_files
 
 EXP_NAME = Path(__file__).stem
 TRAINERS = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != EXP_NAME)

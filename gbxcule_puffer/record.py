@@ -13,12 +13,12 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.cartridge import load_cartridge
-from gbxcule_puffer.checkpoints import read_checkpoint
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.evaluation import Policy, random_policy
 from gbxcule_puffer.film import Camera, check_path, write_film
 from gbxcule_puffer.screenshot import mosaic
+from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.evaluation import Policy, random_policy
 
 TRAINERS = Path(__file__).resolve().parents[1] / "cleanrl_style"
 # What of a checkpoint's env and flags the recorded env has to share.

@@ -21,7 +21,7 @@ from cleanrl_style.a2c_streaming import (
 )
 from gbxcule_puffer.stages import make_task
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.training import Stopwatch
+from gbxcule_puffer.trainers.training import Stopwatch
 from tests.envs import STAGE
 from tests.training_runs import arguments, command_line, merged, steady, toy_arguments
 

@@ -25,13 +25,11 @@ LAYERS = [
     {"task", "scoring", "starts", "exploration", "incentives", "archive", "curriculum", "episodes", "env"},
     {"calibrate", "session", "play", "play_terminal", "play_window"},
     {"policies", "gym", "sb3"},
-    {"returns", "replay", "memory"},
-    {"manifest", "distributed", "graphs", "checkpoints", "runlog", "evaluation", "flags", "media", "plot"},
+    {"trainers"},
     # The report is of codegen by its subject; it compiles every kernel, the pool's too.
     {
         "verify",
         "verify_bundle",
-        "training",
         "record",
         "film",
         "pufferl",

@@ -12,9 +12,9 @@ import torch
 
 from cleanrl_style import dqn_nstep
 from cleanrl_style.dqn_nstep import QNetwork, act, double_dqn_loss, main, sequence_loss, transition_loss
-from gbxcule_puffer.evaluation import evaluate
-from gbxcule_puffer.replay import Replay, Sequences
 from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.evaluation import evaluate
+from gbxcule_puffer.trainers.replay import Replay, Sequences
 from tests.learners import last_value, read, records, same_checkpoints, words
 
 # Toy runs: a round is 32 steps.

@@ -13,10 +13,10 @@ import torch
 from PIL import Image
 
 from cleanrl_style import a2c_streaming, evaluate
-from gbxcule_puffer.checkpoints import read_checkpoint
-from gbxcule_puffer.evaluation import evaluate as play_episodes
-from gbxcule_puffer.evaluation import random_policy, wilson_interval
 from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.evaluation import evaluate as play_episodes
+from gbxcule_puffer.trainers.evaluation import random_policy, wilson_interval
 from tests.training_runs import toy_arguments
 
 SIZE = ToyEnv(1).single_observation_space.shape[-1]  # pixels

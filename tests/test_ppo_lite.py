@@ -13,11 +13,11 @@ import torch
 
 from cleanrl_style import ppo_lite
 from cleanrl_style.ppo_lite import Agent, Args, allocate_rollout, collect, main, memory_parts, ppo_losses
-from gbxcule_puffer.evaluation import evaluate
-from gbxcule_puffer.memory import free_bytes
-from gbxcule_puffer.returns import gae
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.training import Stopwatch
+from gbxcule_puffer.trainers.evaluation import evaluate
+from gbxcule_puffer.trainers.memory import free_bytes
+from gbxcule_puffer.trainers.returns import gae
+from gbxcule_puffer.trainers.training import Stopwatch
 from tests.learners import last_value, read, records, same_checkpoints, words
 
 SCRIPT = Path(ppo_lite.__file__)

@@ -14,11 +14,11 @@ from PIL import Image, ImageSequence
 from baselines.pyboy_machine import PyBoyMachine
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli
-from gbxcule_puffer.checkpoints import save_checkpoint
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.film import Camera
 from gbxcule_puffer.record import record
 from gbxcule_puffer.screenshot import mosaic, to_rgb
+from gbxcule_puffer.trainers.checkpoints import save_checkpoint
 from tests.envs import CODEC, Task, make_test_task, random_actions
 
 ENCODER = importlib.util.find_spec("imageio") and importlib.util.find_spec("imageio_ffmpeg")
@@ -111,7 +111,7 @@ def test_mosaic() -> None:
 
 def test_a_checkpoint_plays_its_task(task: Task, checkpoint: Path, tmp_path: Path) -> None:
     """The film of a policy is that of the actions which its trainer's load_policy gives in the training's env."""
-    from gbxcule_puffer.checkpoints import read_checkpoint
+    from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 
     made = record(task.kwargs["rom"], tmp_path / "film.gif", policy=str(checkpoint), steps=40, scale=1, seed=3)
     env = GBxCuLEEnv(**task.kwargs, io="torch", max_steps=30, seed=3)

@@ -9,8 +9,8 @@ import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.observations import FrameStack
-from gbxcule_puffer.replay import PRIORITY_FLOOR, Replay, pack, unpack
 from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.replay import PRIORITY_FLOOR, Replay, pack, unpack
 
 CPU = torch.device("cpu")
 ENVS, GAMMA = 5, 0.9

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gbxcule_puffer.returns import gae, n_step_returns, td_target
+from gbxcule_puffer.trainers.returns import gae, n_step_returns, td_target
 
 STEPS, ENVS, GAMMA = 40, 6, 0.97
 

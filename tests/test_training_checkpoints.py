@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from cleanrl_style.a2c_streaming import main
-from gbxcule_puffer.checkpoints import load_checkpoint, older, read_checkpoint, save_checkpoint
 from gbxcule_puffer.errors import StateError, StorageError
-from gbxcule_puffer.runlog import RunLog, merge_infos
+from gbxcule_puffer.trainers.checkpoints import load_checkpoint, older, read_checkpoint, save_checkpoint
+from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 from tests.training_runs import command_line, records, toy_arguments
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from gbxcule_puffer.checkpoints import read_checkpoint
-from gbxcule_puffer.distributed import World
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.distributed import World
 from tests.training_runs import command_line, records, steady, toy_arguments
 
 ROOT = Path(__file__).parents[1]
@@ -22,8 +22,8 @@ import sys
 from pathlib import Path
 import torch
 from cleanrl_style import a2c_streaming as a2c
-from gbxcule_puffer import flags
-from gbxcule_puffer.distributed import World
+from gbxcule_puffer.trainers import flags
+from gbxcule_puffer.trainers.distributed import World
 
 world = World.from_environment()
 world.join("cpu")

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collect, start, td_losses
-from gbxcule_puffer.checkpoints import read_checkpoint
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.graphs import Replayed
-from gbxcule_puffer.training import Stopwatch
+from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.graphs import Replayed
+from gbxcule_puffer.trainers.training import Stopwatch
 from tests.envs import Task, make_test_task
 from tests.training_runs import merged
 

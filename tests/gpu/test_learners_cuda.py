@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from cleanrl_style import dqn_nstep, ppo_lite
-from gbxcule_puffer.distributed import World
-from gbxcule_puffer.replay import Replay
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.training import Stopwatch
+from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.replay import Replay
+from gbxcule_puffer.trainers.training import Stopwatch
 from tests.learners import last_value, read, words
 
 pytestmark = pytest.mark.gpu

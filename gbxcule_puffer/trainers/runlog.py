@@ -19,7 +19,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[repo
 from torch.utils.tensorboard.writer import SummaryWriter
 
 from gbxcule_puffer.errors import StorageError
-from gbxcule_puffer.manifest import device_name, git_sha, versions, write_json
+from gbxcule_puffer.trainers.manifest import device_name, git_sha, versions, write_json
 
 # The env's infos under CleanRL's names; every other one is env/NAME.
 TAGS = {

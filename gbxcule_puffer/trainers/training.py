@@ -13,12 +13,12 @@ from typing import Any
 import torch
 
 from gbxcule_puffer import env_creator
-from gbxcule_puffer.checkpoints import load_checkpoint
-from gbxcule_puffer.distributed import World
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StateError, StorageError
-from gbxcule_puffer.flags import ROOT, TaskFlags
 from gbxcule_puffer.stage_list import is_stage_list, make_stages
 from gbxcule_puffer.stages import make_stage
+from gbxcule_puffer.trainers.checkpoints import load_checkpoint
+from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.flags import ROOT, TaskFlags
 
 DEFAULTS = TaskFlags()
 SEED_STEP = 10_000  # between the env seeds of groups and processes

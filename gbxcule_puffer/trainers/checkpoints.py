@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.errors import StateError, StorageError
-from gbxcule_puffer.manifest import versions
+from gbxcule_puffer.trainers.manifest import versions
 
 
 def older(path: Path, age: int) -> Path:

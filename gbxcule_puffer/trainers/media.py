@@ -13,8 +13,8 @@ import torch
 from PIL import Image
 
 from gbxcule_puffer.errors import StorageError
-from gbxcule_puffer.evaluation import Policy
 from gbxcule_puffer.screenshot import LEVELS, mosaic
+from gbxcule_puffer.trainers.evaluation import Policy
 
 SHEET = 64  # pictures, 8 x 8
 SCALE = 2  # a GIF's pixels a pixel of the screen

@@ -14,11 +14,11 @@ import torch
 import tyro
 
 from gbxcule_puffer.device import resolve_device
-from gbxcule_puffer.distributed import World
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.trainers.distributed import World
 
 Flags = TypeVar("Flags")
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.returns import n_step_returns
+from gbxcule_puffer.trainers.returns import n_step_returns
 
 PRIORITY_FLOOR = 1e-3  # every transition stays possible
 STORED = ("pictures", "actions", "rewards", "terminals", "truncations", "ages", "priorities")
