@@ -176,7 +176,8 @@ def test_a_checkpoint_of_something_else(task: Task, checkpoint: Path, tmp_path: 
     other = tmp_path / "other.pt"
     for change, message in (
         ({"exp_name": "unknown"}, "of trainer 'unknown'"),
-        ({"model": {}}, "does not fit the model of a2c_streaming.py"),
+        ({"model": {}}, "network is not this version's"),
+        ({"args": {}}, "has no flag"),
         ({"env_config": {}}, "not of a Game Boy"),
         ({"env_config": {"rom_sha256": "0"}}, "another ROM"),
     ):
