@@ -57,6 +57,8 @@ class Args:
     """snapshot that episodes start from (default: the checkpoint's)"""
     goal_dir: str | None = None
     """folder of the goal (default: the checkpoint's, or the run's stage)"""
+    chain: bool = False
+    """of several stages play all in one episode, from the first (default: as trained)"""
     json: str | None = None
     """file for the result as JSON"""
     trajectory: str | None = None
@@ -87,6 +89,7 @@ def open_task(args: Args, checkpoint: dict[str, Any]) -> Callable[[int], Any]:
     """
     saved = SimpleNamespace(**checkpoint["args"])
     made = Path(args.checkpoint).resolve().parent  # by the run, beside the checkpoint
+    saved.chain = args.chain or getattr(saved, "chain", False)
     saved.env, saved.eval_device, stages = args.env or saved.env, "cpu", getattr(saved, "stages", None)
     if args.rom or args.goal_dir:
         saved.rom, saved.start_state, saved.goal_dir, saved.stages = args.rom, args.start_state, args.goal_dir, None
@@ -115,12 +118,14 @@ def open_task(args: Args, checkpoint: dict[str, Any]) -> Callable[[int], Any]:
 
 
 def shown(policy: str, result: dict[str, float]) -> str:
-    """One policy's result as a line."""
+    """One policy's result as a line, and one with the rates of its stages."""
     low, high = result["success_low"], result["success_high"]
     steps = f"{result['median_steps']:.0f}" if "median_steps" in result else "-"
+    stages = [f"{key.split('/')[1]} {rate:.3f}" for key, rate in result.items() if key.startswith("stage/")]
     return (
         f"{policy:8} success {result['success_rate']:.3f} (95 % between {low:.3f} and {high:.3f}), "
         f"median steps {steps}, mean return {result['return']:.2f}, {result['episodes']:.0f} episodes"
+        + (f"\n{'':8} {', '.join(stages)}" if stages else "")
     )
 
 

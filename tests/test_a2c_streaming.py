@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from cleanrl_style import evaluate
 from cleanrl_style.a2c_streaming import (
     Args,
     Group,
@@ -242,6 +243,21 @@ def test_stages_and_incentives_reach_training_only(tmp_path: Path, capsys: pytes
     last = merged(tmp_path / "run")
     assert last["env/visits/bonus"] > 0
     assert "env/stage/cross_village/weight" in last
+    # All stages in one episode: of 128 + 192 + 256 steps, after 6 updates none of which gets far.
+    flags = [
+        "--episodes",
+        "2",
+        "--num-envs",
+        "2",
+        "--policy",
+        "sampled",
+        "--chain",
+        "--json",
+        str(tmp_path / "out.json"),
+    ]
+    assert evaluate.main([str(tmp_path / "run/checkpoint.pt"), *flags]) == 0
+    assert json.loads((tmp_path / "out.json").read_text())["sampled"]["success_rate"] == 0
+    assert "leave_house" not in capsys.readouterr().out
     args = arguments(tmp_path / "toy", {"env": "toy", "visit_bonus": 0.1})
     assert main(command_line(args)) == 2
     assert "--visit-bonus is not for --env toy" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -54,6 +55,25 @@ def test_every_env_plays_as_many_whole_episodes(num_envs: int, episodes: int, ra
     assert result["episodes"] == played
     assert result["median_steps"] == 2
     assert result["return"] == pytest.approx(2 * rate + 10 * (1 - rate), abs=0.1)
+
+
+class StagedEnv(CountingEnv):
+    """Env 0's episodes are of the stages easy and hard in turn, the others' of hard, and named where they begin."""
+
+    task = (SimpleNamespace(name="easy"), SimpleNamespace(name="hard"))
+
+    @property
+    def stage(self) -> torch.Tensor:
+        return torch.where(self.period == 1, self.episode.long() % 2, 1)
+
+
+def test_each_stage_has_its_rate() -> None:
+    env: Any = StagedEnv(2)
+    result = play_episodes(random_policy(env, 1), env, 16, 1)
+    # Env 0 always succeeds, env 1 in every second episode: 4 easy ones, and 4 + 4 of 12 hard ones.
+    assert result["stage/easy/success_rate"] == 1
+    assert result["stage/hard/success_rate"] == pytest.approx(8 / 12)
+    assert result["success_rate"] == pytest.approx(12 / 16)
 
 
 def test_one_env_and_many_measure_the_same_rate() -> None:

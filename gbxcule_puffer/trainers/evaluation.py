@@ -24,6 +24,7 @@ def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, fl
 
     Each env plays the same number of episodes, the next multiple of num_envs in all: the first ones to end anywhere
     would be the short ones, which are mostly the successes. With num_envs=1 they are played one after the other.
+    stage/NAME/success_rate: of the episodes that began at a stage, where they began at several.
     """
     obs, _ = env.reset(seed=seed)
     n = len(obs)
@@ -33,6 +34,9 @@ def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, fl
     total = torch.zeros(n, dtype=torch.float64, device=env.device)
     lengths: list[int] = []
     returns: list[float] = []
+    names = [stage.name for stage in getattr(env, "task", ())] or [""]
+    first = env.stage.clone() if len(names) > 1 else torch.zeros_like(played)  # the stage that an episode began at
+    tally = torch.zeros((2, len(names)), dtype=torch.int64)
     while len(returns) < quota * n:
         obs, rewards, terminals, truncations, _ = env.step(policy(obs, starts))
         length += 1
@@ -43,12 +47,19 @@ def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, fl
         if counted.any():
             lengths += length[counted & terminals].tolist()
             returns += total[counted].tolist()
+            for row, ended in zip(tally, (counted, counted & terminals), strict=True):
+                row += torch.bincount(first[ended], minlength=len(names)).cpu()
+        if len(names) > 1:
+            first = torch.where(starts, env.stage, first)
         length *= ~starts
         total *= ~starts
     successes, count = len(lengths), len(returns)
     low, high = wilson_interval(successes, count)
     result = {"success_rate": successes / count, "success_low": low, "success_high": high, "episodes": float(count)}
     result["return"] = statistics.fmean(returns)
+    rates = {name: won / ended for name, (ended, won) in zip(names, tally.T.tolist(), strict=True) if ended}
+    if len(rates) > 1:
+        result |= {f"stage/{name}/success_rate": rate for name, rate in rates.items()}
     return result | ({"median_steps": float(statistics.median(lengths))} if lengths else {})
 
 
