@@ -27,7 +27,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers import flags
 from gbxcule_puffer.trainers.checkpoints import load_weights, rng_state, save_checkpoint, set_rng_state, to_host
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, random_policy
+from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_success, random_policy
 from gbxcule_puffer.trainers.graphs import Replayed
 from gbxcule_puffer.trainers.media import record_media
 from gbxcule_puffer.trainers.returns import td_target
@@ -352,7 +352,7 @@ def train(args: Args, world: World) -> None:
                 result = assess(sampled, greedy, run.eval_env, args.eval_episodes, seed)
                 log.record(step, result)
             result = world.tell(result)
-            passed = counters["passed"] + 1 if result["eval/success_rate"] >= args.stop_at_success else 0
+            passed = counters["passed"] + 1 if lowest_success(result) >= args.stop_at_success else 0
             counters |= {"evaluations": step // args.eval_every_steps, "passed": passed}
             last = last or passed == 2
         if log and (last or step // args.media_every > counters["media"]):

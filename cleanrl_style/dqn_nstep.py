@@ -24,7 +24,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers import flags
 from gbxcule_puffer.trainers.checkpoints import load_weights, rng_state, save_checkpoint, set_rng_state, to_host
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, random_policy
+from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_success, random_policy
 from gbxcule_puffer.trainers.media import record_media
 from gbxcule_puffer.trainers.memory import describe_memory
 from gbxcule_puffer.trainers.replay import Replay, Sequences, Transitions
@@ -354,7 +354,7 @@ def train(args: Any) -> None:
             sampled, greedy = (play(model, run.eval_env, share, seed) for share in (args.eps_end, 0.0))
             result = assess(sampled, greedy, run.eval_env, args.eval_episodes, seed)
             log.record(step, result)
-            counters["passed"] = counters["passed"] + 1 if result["eval/success_rate"] >= args.stop_at_success else 0
+            counters["passed"] = counters["passed"] + 1 if lowest_success(result) >= args.stop_at_success else 0
             last = last or counters["passed"] == 2
         if last or "media_every" in due:
             policy = play(model, run.eval_env, args.eps_end, seed)

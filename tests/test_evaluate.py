@@ -16,8 +16,8 @@ from PIL import Image
 from cleanrl_style import a2c_streaming, evaluate
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.evaluation import assess, lowest_success, random_policy, wilson_interval
 from gbxcule_puffer.trainers.evaluation import evaluate as play_episodes
-from gbxcule_puffer.trainers.evaluation import random_policy, wilson_interval
 from tests.training_runs import toy_arguments
 
 SIZE = ToyEnv(1).single_observation_space.shape[-1]  # pixels
@@ -74,6 +74,12 @@ def test_each_stage_has_its_rate() -> None:
     assert result["stage/easy/success_rate"] == 1
     assert result["stage/hard/success_rate"] == pytest.approx(8 / 12)
     assert result["success_rate"] == pytest.approx(12 / 16)
+    policy = random_policy(env, 1)
+    assert lowest_success(assess(policy, policy, env, 16, 1)) == pytest.approx(8 / 12), (
+        "what --stop-at-success waits for"
+    )
+    env = CountingEnv(2)
+    assert lowest_success(assess(policy, policy, env, 16, 1)) == pytest.approx(3 / 4)
 
 
 def test_one_env_and_many_measure_the_same_rate() -> None:

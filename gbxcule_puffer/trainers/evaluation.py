@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import torch
@@ -68,6 +69,12 @@ def assess(sampled: Policy, greedy: Policy, env: Any, episodes: int, seed: int) 
     result = evaluate(sampled, env, episodes, seed)
     result["greedy_success"] = evaluate(greedy, env, env.num_envs, seed)["success_rate"]
     return {f"eval/{name}": value for name, value in result.items()}
+
+
+def lowest_success(result: Mapping[str, float]) -> float:
+    """Of an assessment the success rate, where episodes began at several stages that of the stage with the lowest."""
+    stages = [rate for name, rate in result.items() if name.startswith("eval/stage/")]
+    return min(stages, default=result["eval/success_rate"])
 
 
 def random_policy(env: Any, seed: int) -> Policy:

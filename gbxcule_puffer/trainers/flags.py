@@ -86,7 +86,7 @@ class TaskFlags:
     eval_device: str = "cpu"
     """where the evaluation plays: a CPU core runs one Game Boy faster than a GPU, to the same bits"""
     stop_at_success: float = 0.95
-    """end when two evaluations in a row succeed at least this often; above 1 never"""
+    """end when two evaluations in a row succeed at least this often, at every stage; above 1 never"""
     keep_checkpoints: int = 3
     """checkpoints to keep: checkpoint.pt, checkpoint.1.pt before it and so on"""
     seed: int = 1
