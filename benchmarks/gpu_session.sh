@@ -5,7 +5,8 @@
 #   benchmarks/gpu_session.sh OUT_FOLDER [PART ...]      (default: tests memcheck bench many train)
 #
 # Parts: tests, memcheck, autotune, bench (beside PyBoy), many (other numbers of envs), stages (parts of a step, resets),
-# exploration (curriculum, visit counts, archive), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum.
+# exploration (curriculum, visit counts, archive), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum,
+# from_the_first (without one), whole (all stages in one episode, by the agents of these two).
 #
 # Variables: ROMS and SIZES pick what is measured, WARMUP STEPS REPEAT how long, SEEDS the runs of a trainer; DEVICE is
 # cuda or, to try a part, cpu; PYTHON names the interpreter;
@@ -47,6 +48,13 @@ train() {  # a script, the name of its runs, its flags; each seed's run is a fol
   done
 }
 
+train_stages() {  # all three stages; four pictures tell an agent who has just arrived from one who is to go on
+  train ppo_lite "$@" --stages roms/homeward/stages.json --action-codec pokemonred_puffer_v1 --num-envs 4096 \
+    --num-steps 32 --num-minibatches 16 --update-epochs 3 --lr 1e-3 --no-anneal-lr --clip-coef 0.2 --entropy-coef 0.02 \
+    --total-env-steps "${TOTAL:-48000000}" --eval-every-steps 4000000 --eval-envs 192 --eval-episodes 192 \
+    --eval-device "$device" --checkpoint-every 24000000 --media-every 1000000000
+}
+
 for part in $parts; do
   case $part in
   tests)  # files side by side where pytest-xdist is there: most of them keep only a part of the GPU busy
@@ -85,10 +93,16 @@ for part in $parts; do
   train) train a2c_streaming a2c ;;
   ppo) train ppo_lite ppo ;;
   dqn) train dqn_nstep dqn ;;
-  curriculum)
-    train a2c_streaming curriculum --stages roms/homeward/stages.json --curriculum progress --archive-slots 8192 \
-      --archive-share 0.8 --visit-key ram:C0A0,C0A1,C0A2,C0A3,C0A5 --num-envs 2048 --update-every 1 --lr 3e-4 \
-      --entropy-coef 0.01 --eval-every-steps 20000000 --media-every 100000000
+  curriculum)  # HOMEWARD's three stages from nothing
+    train_stages curriculum --curriculum progress --archive-slots 8192 --archive-share 0.8 \
+      --visit-key ram:C0A0,C0A1,C0A2,C0A3,C0A5
+    ;;
+  from_the_first) train_stages from_the_first --curriculum first --chain ;;
+  whole)
+    for run in "$out"/curriculum? "$out"/from_the_first?; do
+      [ ! -e "$run" ] || "$python" cleanrl_style/evaluate.py "$run/checkpoint.pt" --chain --episodes 400 --num-envs 400 \
+        --device "$device" --json "$run/whole.json" || status=1
+    done
     ;;
   *)
     echo "no part '$part'" >&2
