@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from gbxcule_puffer import cli
-from gbxcule_puffer.trainers.plot import PANELS, experiments, read_run, smoothed, spread
+from gbxcule_puffer.trainers.plot import PANELS, draw, experiments, read_run, smoothed, spread
 
 
 def make_run(folder: Path, seed: int, lr: float = 1e-4, steps: int = 40) -> Path:
@@ -71,6 +71,20 @@ def test_the_command_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
             assert panel.sum() > 100, "each panel has its curve"
     assert cli.main(["plot", runs[0]]) == 0
     assert (tmp_path / "run1/curves.png").exists()
+
+
+def test_each_stage_has_a_panel(tmp_path: Path) -> None:
+    run, other = make_run(tmp_path / "staged", 1), make_run(tmp_path / "other", 2)
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    for record in records:  # `hard` is attempted later
+        record |= {"env/stage/easy/success": 1.0} | ({"env/stage/hard/success": 0.5} if len(record) > 2 else {})
+    (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert set(read_run(run).curves) == {*PANELS, "env/stage/easy/success", "env/stage/hard/success"}
+    for paths in ([run], [run, other]):
+        draw(paths, tmp_path / "curves.png")
+    draw([other], tmp_path / "plain.png")
+    with Image.open(tmp_path / "curves.png") as staged, Image.open(tmp_path / "plain.png") as plain:
+        assert staged.width == plain.width and staged.height > 1.4 * plain.height, "a row of panels more"
 
 
 def test_wrong_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

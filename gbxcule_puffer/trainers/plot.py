@@ -1,8 +1,10 @@
-"""Learning curves: reward, success, done rate, distance, entropy and speed of runs against env steps, as one PNG."""
+"""Learning curves: reward, success, done rate, distance, entropy and speed of runs against env steps, as one PNG; and
+the success of each stage where a run has several."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ PANELS = {
     "losses/entropy": "entropy of the policy (nats)",
     "charts/SPS": "env steps a second",
 }
+STAGE = re.compile(r"env/stage/(.+)/success")
 # Flags in which the seeds of one experiment may differ.
 NOT_OF_THE_EXPERIMENT = ("seed", "run_dir", "resume", "keep_checkpoints", "checkpoint_every", "media_every", "device")
 MOST_NAMED = 4  # flags in a label
@@ -29,7 +32,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 
 @dataclass
 class RunCurves:
-    """A run's flags, and steps and values of each of PANELS."""
+    """A run's flags, and steps and values of each of PANELS and each stage's success."""
 
     path: Path
     config: dict[str, Any]
@@ -54,7 +57,8 @@ def read_run(path: Path) -> RunCurves:
     except (OSError, ValueError, KeyError):
         config = {"run": path.name}
     curves = {}
-    for tag in PANELS:
+    stages = {tag: None for record in records for tag in record if STAGE.fullmatch(tag)}
+    for tag in (*PANELS, *stages):
         points = [(s, r[tag]) for s, r in zip(steps, records, strict=True) if isinstance(r.get(tag), int | float)]
         if points:
             own_steps, values = zip(*points, strict=True)
@@ -112,13 +116,18 @@ def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise ConfigError("plot needs matplotlib: pip install matplotlib") from None
-    figure = Figure(figsize=(11, 6), layout="constrained")
+    found = [STAGE.fullmatch(tag) for run in runs for tag in run.curves]
+    panels = PANELS | {stage[0]: f"success of {stage[1]}" for stage in found if stage}
+    rows = -(-len(panels) // 3)
+    figure = Figure(figsize=(11, 3 * rows), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(2, 3)
+    axes = figure.subplots(rows, 3)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
     top = max(steps[-1] for run in runs for steps, _ in run.curves.values())
     unit, unit_name = (1e6, "million env steps") if top >= 2e6 else (1e3, "thousand env steps")
     groups = experiments(runs)
-    for axis, (tag, title) in zip(axes.flat, PANELS.items(), strict=True):
+    for axis, (tag, title) in zip(axes.flat, panels.items(), strict=False):
         for number, (label, members) in enumerate(groups.items()):
             curves = [(s, smoothed(v, smooth)) for run in members if tag in run.curves for s, v in [run.curves[tag]]]
             colour = COLOURS[number % len(COLOURS)]
