@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -193,7 +194,10 @@ class PyBoyEmulator:
 
 
 class PyBoyPool:
-    """Snapshots that PyBoys are reset to by mask; the interface of gbxcule_puffer's SnapshotPool."""
+    """Snapshots that PyBoys are reset to by mask; the interface of gbxcule_puffer's SnapshotPool. `fields`: none, since
+    no kernel can restore a PyBoy."""
+
+    fields: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, emulator: PyBoyEmulator, snapshots: list[Snapshot]) -> None:
         self.emulator, self.snapshots = emulator, snapshots

@@ -53,11 +53,13 @@ class StepBuffers:
 
 
 def _split(block: torch.Tensor, shape: tuple[int, ...]) -> tuple[torch.Tensor, ...]:
-    """Rewards (first: they need alignment), terminals, truncations and observations in a block of bytes."""
+    """Rewards, terminals, truncations and observations in a block of bytes; observations and rewards lie at its start,
+    since they need alignment."""
     n = shape[0]
+    observations, rewards, terminals, truncations = block.split([len(block) - 6 * n, 4 * n, n, n])
     return (
-        block[: 4 * n].view(torch.float32),
-        block[4 * n : 5 * n].view(torch.bool),
-        block[5 * n : 6 * n].view(torch.bool),
-        block[6 * n :].view(shape),
+        rewards.view(torch.float32),
+        terminals.view(torch.bool),
+        truncations.view(torch.bool),
+        observations.view(shape),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from gbxcule_puffer.task import Stage
 
 
 class Curriculum:
-    """Draws a slot of the snapshot pool for each episode and restores it; learns from how episodes end.
+    """Draws a slot of the snapshot `pool` for each episode; `learns` from how episodes end, if there is anything to.
 
     Each start state is a slot, and again after each of 1..start_waits idle steps; then come the archive's slots.
     Allocates only here.
@@ -60,30 +60,25 @@ class Curriculum:
             if not hasattr(pool_class, "save"):
                 raise ConfigError("the PyBoy baselines cannot save live envs: leave archive_slots at 0")
             assert visits is not None
-            pool = pool_class(emulator, states, archive_slots)
+            self.pool = pool_class(emulator, states, archive_slots)
             by_chance = tracker is not None
-            self.archive = Archive(pool, self.starts, visits, archive_slots, archive_share, by_chance, random)
+            self.archive = Archive(self.pool, self.starts, visits, archive_slots, archive_share, by_chance, random)
         else:
-            pool = pool_class(emulator, states)
-        self._restore: Callable[[torch.Tensor, torch.Tensor], None] = pool.reset
+            self.pool = pool_class(emulator, states)
+        self.learns = self.tracker is not None or self.archive is not None
 
-    def count(self, score: GoalScore, ended: torch.Tensor, terminals: torch.Tensor, truncations: torch.Tensor) -> None:
+    def count(self, score: GoalScore, ended: torch.Tensor, truncations: torch.Tensor) -> None:
         """Learns from the step just scored: goals reached, episodes ended, states worth coming back to."""
-        self.starts.count(ended, terminals, score.age)
         if self.tracker is not None:
             self.tracker.count(score.stage_before, score.reached, truncations, self.starts.from_start)
         if self.archive is not None:
             self.archive.offer(ended, score.stage, score.previous)
 
-    def begin(self, mask: torch.Tensor, seed: int, episode: torch.Tensor, score: GoalScore) -> None:
-        """Restores a start in every env of `mask`; `episode` (num_envs,) int64 is the number of the episode it has."""
-        starts = self.starts
-        slots = starts.draw(seed, episode, self._weights)
-        if self.archive is not None:
-            slots = self.archive.draw(seed, episode, slots)
-        self._restore(mask, slots)
-        starts.begin(mask, slots)
-        score.begin(mask, starts.stage, starts.distance, starts.slots)
+    def draw(self, seed: int, episode: torch.Tensor) -> torch.Tensor:
+        """The pool's slot (num_envs,) for each env's next episode; `episode` (num_envs,) int64 is its number. It stays
+        in starts.fields["drawn"]."""
+        slots = self.starts.draw(seed, episode, self._weights)
+        return slots if self.archive is None else self.archive.draw(seed, episode, slots)
 
     def read(self) -> dict[str, float]:
         """What the infos show; nothing for a single stage without an archive."""

@@ -12,8 +12,10 @@ from gbxcule_puffer.action_input import ActionInput
 from gbxcule_puffer.actions import ActionCodec
 from gbxcule_puffer.buffers import StepBuffers
 from gbxcule_puffer.curriculum import Curriculum
+from gbxcule_puffer.epilog import Epilog
 from gbxcule_puffer.episode_stats import EpisodeStats
 from gbxcule_puffer.incentives import Incentives
+from gbxcule_puffer.launch import words
 from gbxcule_puffer.observations import FrameStack
 from gbxcule_puffer.quest import Condition
 from gbxcule_puffer.randomness import CounterRandom
@@ -97,22 +99,39 @@ class Episodes:
             archive_slots=options.archive_slots,
             archive_share=options.archive_share,
         )
+        pool = self.curriculum.pool
+        # Else something of torch's is to be done between a step's end and the next episode's start.
+        self._at_once = bool(pool.fields) and not self.incentives.active and not self.curriculum.learns
+        self.epilog = Epilog(n, device)
+        for fields in (stack.fields, self.score.fields, self.curriculum.starts.fields, pool.fields):
+            self.epilog.use(**fields)
+        self.epilog.use(
+            locked=emulator.locked,
+            rewards=out.rewards,
+            terminals=out.terminals,
+            truncations=out.truncations,
+            ended=self.final_mask,
+            final_observation=words(self.final_observation),
+            number=self.number,
+        )
 
     def step(self, actions: torch.Tensor, seed: int) -> None:
         """One action in every env. No allocation, no branch on device data, no host synchronisation."""
         out, score, ended = self.out, self.score, self.final_mask
         self.input.take(actions, self.random, seed, score.age)
         self.emulator.step(self.input.buttons)
-        self.stack.push()
-        locked = self.emulator.locked
-        score.score(self.emulator.screen, locked, out.rewards, out.terminals, out.truncations)
-        torch.logical_or(out.terminals, out.truncations, out=ended)
-        self.incentives.pay(out.rewards)
-        self.incentives.count(ended)
-        self.stats.count(self.input.index, out.rewards, score.age, out.terminals, out.truncations, locked)
-        self.curriculum.count(score, ended, out.terminals, out.truncations)
-        self.final_observation.copy_(self.stack.observations)
-        self._begin(seed)
+        if self._at_once:
+            self.curriculum.draw(seed, self.number)
+            self.epilog.run("full_step")
+        else:
+            self.epilog.run("end")
+            self.incentives.pay(out.rewards)
+            self.incentives.count(ended)
+            self.curriculum.count(score, ended, out.truncations)
+            self._begin(seed)
+        self.stats.count(
+            self.input.index, out.rewards, score.length, out.terminals, out.truncations, score.was_locked
+        )  # fmt: skip
 
     def reset(self, seed: int) -> None:
         """Forgets everything and starts an episode in every env."""
@@ -150,7 +169,10 @@ class Episodes:
 
     def _begin(self, seed: int) -> None:
         """Starts an episode in every env of final_mask."""
-        self.curriculum.begin(self.final_mask, seed, self.number, self.score)
-        self.stack.refill(self.final_mask)
+        slots, pool = self.curriculum.draw(seed, self.number), self.curriculum.pool
+        if pool.fields:
+            self.epilog.run("start")
+        else:  # PyBoy restores by itself
+            pool.reset(self.final_mask, slots)
+            self.epilog.run("start_restored")
         self.incentives.begin(self.final_mask)
-        self.number.add_(self.final_mask)

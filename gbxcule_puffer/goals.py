@@ -15,6 +15,7 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.errors import GoalError
+from gbxcule_puffer.hw.epilog import goal_difference
 from gbxcule_puffer.launch import Launcher, words
 
 if TYPE_CHECKING:
@@ -97,47 +98,19 @@ class GoalTemplate:
 
 
 @wp.kernel(enable_backward=False)
-def kernel_difference(
+def kernel_distance(
     screen: wp.array2d(dtype=wp.int32),
     frames: wp.array2d(dtype=wp.int32),
     first: wp.array(dtype=wp.int32),
     goal: wp.array(dtype=wp.int64),
-    mask: wp.array(dtype=wp.bool),
     lanes: int,
-    sums: wp.array2d(dtype=wp.int32),
-):
-    """Add up the differences of shades between each env's picture and the frames of its goal; four shades a word."""
-    env, lane = wp.tid()  # pyright: ignore
-    if mask[env]:
-        begin = first[int(goal[env])]
-        count = first[int(goal[env]) + 1] - begin
-        for frame in range(count):
-            total = wp.int32(0)
-            for index in range(lane, screen.shape[1], lanes):
-                one = screen[env, index]
-                other = frames[begin + frame, index]
-                for shift in range(0, 32, 8):
-                    total += wp.abs(((one >> shift) & 255) - ((other >> shift) & 255))
-            wp.atomic_add(sums, env, frame, total)
-
-
-@wp.kernel(enable_backward=False)
-def kernel_distance(
-    sums: wp.array2d(dtype=wp.int32),
-    first: wp.array(dtype=wp.int32),
-    goal: wp.array(dtype=wp.int64),
-    mask: wp.array(dtype=wp.bool),
     scale: float,
     out: wp.array(dtype=wp.float32),
 ):
-    """The least sum over the frames of each env's goal, scaled; clears the sums for the next time."""
-    env = wp.tid()
-    if mask[env]:
-        count = first[int(goal[env]) + 1] - first[int(goal[env])]
-        least = sums[env, 0]
-        for frame in range(count):
-            least = wp.min(least, sums[env, frame])
-            sums[env, frame] = 0
+    """The least difference from the frames of each env's goal, scaled; dim = (num_envs, lanes)."""
+    env, lane = wp.tid()  # pyright: ignore
+    least = goal_difference(screen, frames, first, int(goal[env]), env, lane, lanes)
+    if lane == 0:
         out[env] = float(least) * scale
 
 
@@ -145,38 +118,26 @@ class GoalDistance:
     """Mean absolute difference of shades / 3 in [0, 1], the minimum over a goal's frames; allocates only here.
 
     `frames` are the pictures of one goal or a list of those of several, each [frame, row, column]; every env has a goal
-    of its own.
+    of its own. `frames` and `first` (goals + 1,) int32, where each begins, are tensors; `scale` is 1 of the distance.
     """
 
     def __init__(self, frames: np.ndarray | Sequence[np.ndarray], num_envs: int, device: str | torch.device) -> None:
         goals = [frames] if isinstance(frames, np.ndarray) else list(frames)
         self._launch = Launcher(torch.device(device))
         self.frames = torch.from_numpy(np.concatenate(goals)).to(device)
-        counts = [0, *(len(goal) for goal in goals)]
-        self._first = torch.from_numpy(np.cumsum(counts, dtype=np.int32)).to(device)
-        self._sums = torch.zeros((num_envs, max(counts)), dtype=torch.int32, device=device)
+        self.first = torch.from_numpy(np.cumsum([0, *map(len, goals)], dtype=np.int32)).to(device)
+        self.scale = 1.0 / (3 * goals[0][0].size)
         self._goal_0 = torch.zeros(num_envs, dtype=torch.int64, device=device)
-        self._everyone = torch.ones(num_envs, dtype=torch.bool, device=device)
-        self._scale = 1.0 / (3 * goals[0][0].size)
 
-    def measure(
-        self,
-        screen: torch.Tensor,
-        out: torch.Tensor,
-        goal: torch.Tensor | None = None,
-        mask: torch.Tensor | None = None,
-    ) -> None:
+    def measure(self, screen: torch.Tensor, out: torch.Tensor, goal: torch.Tensor | None = None) -> None:
         """Distance of each env's picture in `screen` (num_envs, rows, columns) into `out` (num_envs,) float32.
 
-        goal (num_envs,) int64: which goal each env has, the first if None; mask (num_envs,) bool: only these envs.
-        The sums are integers, the same in any order: the CPU and the GPU give the same bits.
+        goal (num_envs,) int64: which goal each env has, the first if None. The sums are integers, the same in any
+        order: the CPU and the GPU give the same bits.
         """
-        goal = self._goal_0 if goal is None else goal
-        mask = self._everyone if mask is None else mask
-        n, lanes = len(out), self._launch.lanes
-        rows, frames = words(screen), words(self.frames)
-        self._launch(kernel_difference, (n, lanes), rows, frames, self._first, goal, mask, lanes, self._sums)
-        self._launch(kernel_distance, n, self._sums, self._first, goal, mask, self._scale, out)
+        goal, lanes = self._goal_0 if goal is None else goal, self._launch.lanes
+        inputs = words(screen), words(self.frames), self.first, goal, lanes, self.scale, out
+        self._launch(kernel_distance, (len(out), lanes), *inputs)
 
 
 def record_goal(

@@ -12,7 +12,8 @@ from gbxcule_puffer.quest import Condition, QuestReward
 
 
 class Incentives:
-    """Adds visit_bonus / sqrt(n) and the quest's rewards, then scales the whole reward; each only where asked for.
+    """Adds visit_bonus / sqrt(n) and the quest's rewards, then scales the whole reward; each only where asked for, and
+    `active` if any is.
 
     Raises: ConfigError where RAM is asked of an emulator without memory on the device, as PyBoy's.
     """
@@ -31,6 +32,7 @@ class Incentives:
         self.visit_bonus, self.reward_scale = visit_bonus, reward_scale
         self.visits = VisitCounter(emulator, device, visit_key) if count_visits or visit_bonus else None
         self.quest = QuestReward(emulator, list(quest)) if quest else None
+        self.active = self.visits is not None or self.quest is not None or reward_scale != 1
         self._bonus = torch.zeros(emulator.num_envs, device=device)
 
     def pay(self, rewards: torch.Tensor) -> None:

@@ -27,7 +27,7 @@ class Launcher:
 
         No host synchronisation and, but for the first launch with these inputs, no allocation.
         """
-        key = (kernel.key, dim, *(_identity(value) for value in inputs))
+        key = (kernel, dim, *(_identity(value) for value in inputs))
         command: Any = self._commands.get(key)
         if command is None:
             arguments = [wp.from_torch(value) if isinstance(value, torch.Tensor) else value for value in inputs]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from typing import Any
 
 import torch
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.launch import words
 
 # obs: (rows, columns of the screen, bytes of a row in the observation)
 LAYOUTS: dict[str, tuple[int, int, int]] = {"shades": (72, 80, 80), "packed": (72, 80, 20), "full": (144, 160, 160)}
@@ -26,44 +27,22 @@ def observation_shape(obs: str, stack_k: int) -> tuple[int, int, int]:
 
 
 class FrameStack:
-    """The last `stack_k` pictures of each env in `observations` (num_envs, stack_k, rows, row bytes) uint8.
+    """The last `stack_k` pictures of each env in `observations` (num_envs, stack_k, rows, row bytes) uint8, newest
+    last, for hw/epilog.py to fill.
 
-    Without `out` and with stack_k 1 `observations` is a view of the picture itself: no shift, no copy.
+    Without `out`, with stack_k 1 and not packed `observations` is a view of the picture itself: no shift, no copy.
     """
 
     def __init__(self, screen: torch.Tensor, obs: str, stack_k: int, out: torch.Tensor | None = None) -> None:
         shape = observation_shape(obs, stack_k)
-        self.screen = screen
-        self.frame = screen.new_zeros((len(screen), *shape[1:])) if obs == "packed" else screen
-        self.is_view = out is None and stack_k == 1
+        in_place = out is None and stack_k == 1 and obs != "packed"
         if out is None:
-            out = self.frame.unsqueeze(1) if self.is_view else screen.new_zeros((len(screen), *shape))
+            out = screen.unsqueeze(1) if in_place else screen.new_zeros((len(screen), *shape))
         self.observations = out
-
-    def push(self) -> None:
-        """Takes the screen as the newest picture of every env."""
-        self._pack()
-        if self.is_view:
-            return
-        planes = self.observations.unbind(1)
-        for older, newer in pairwise(planes):
-            older.copy_(newer)
-        planes[-1].copy_(self.frame)
-
-    def refill(self, mask: torch.Tensor) -> None:
-        """Fills the whole stack of the envs in `mask` (num_envs,) bool with the screen: an episode's first picture."""
-        self._pack()
-        if self.is_view:
-            return
-        rows = mask[:, None, None]
-        for plane in self.observations.unbind(1):
-            torch.where(rows, self.frame, plane, out=plane)
-
-    def _pack(self) -> None:
-        """Four pixels a byte, leftmost in bits 7-6."""
-        if self.frame is self.screen:
-            return
-        first, *rest = self.screen.unflatten(2, (-1, 4)).unbind(3)
-        self.frame.copy_(first)
-        for pixel in rest:
-            self.frame.mul_(4).add_(pixel)
+        self.fields: dict[str, Any] = {
+            "screen": words(screen),
+            "observations": words(out),
+            "stack_k": stack_k,
+            "packed": int(obs == "packed"),
+            "in_place": int(in_place),
+        }

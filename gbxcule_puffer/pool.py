@@ -11,6 +11,8 @@ import warp as wp
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.hw.epilog import copy_slot
+from gbxcule_puffer.launch import words
 from gbxcule_puffer.snapshot import Snapshot
 
 LANES = 64  # threads that copy one env's memory on a CUDA device
@@ -31,13 +33,7 @@ def kernel_restore(
     """Copy snapshot slots[env] into each env whose mask is set; memory and screens are counted in words."""
     env, lane = wp.tid()  # pyright: ignore
     if mask[env]:
-        slot = slots[env]
-        for index in range(lane, state.shape[0], lanes):
-            state[index, env] = pool_state[index, slot]
-        for index in range(lane, memory.shape[1], lanes):
-            memory[env, index] = pool_memory[slot, index]
-        for index in range(lane, screen.shape[1], lanes):
-            screen[env, index] = pool_screen[slot, index]
+        copy_slot(state, memory, screen, pool_state, pool_memory, pool_screen, slots[env], env, lane, lanes)
 
 
 @wp.kernel(enable_backward=False)
@@ -64,13 +60,9 @@ def kernel_save(
             pool_screen[slot, index] = screen[env, index]
 
 
-def _words(array: torch.Tensor) -> wp.array:
-    """An array of bytes (n, ...) as Warp words (n, bytes / 4)."""
-    return wp.from_torch(array.view(array.shape[0], -1).view(torch.int32))
-
-
 class SnapshotPool:
-    """Single-env snapshots of an emulator's ROM, held on its device, then `spare` slots for live envs.
+    """Single-env snapshots of an emulator's ROM, held on its device, then `spare` slots for live envs. `fields`: its
+    tensors and the emulator's, for hw/epilog.py.
 
     Raises: StateError where a snapshot is of another ROM, has several envs or another resolution.
     """
@@ -96,11 +88,11 @@ class SnapshotPool:
         self._state = upload([s.state for s in snapshots], axis=1)
         self._memory = upload([s.memory for s in snapshots])
         self._screen = upload([s.screen_for(shape) for s in snapshots])
-        machine = emulator.machine
-        self._arrays = [
-            machine.state, _words(emulator.memory), _words(emulator.screen),
-            wp.from_torch(self._state), _words(self._memory), _words(self._screen),
-        ]  # fmt: skip
+        machine, rows = emulator.machine, wp.from_torch(words(emulator.memory))
+        pool = [wp.from_torch(part) for part in (self._state, words(self._memory), words(self._screen))]
+        self._arrays = [machine.state, rows, wp.from_torch(words(emulator.screen)), *pool]
+        self.fields: dict[str, Any] = {"state": machine.state, "memory": rows}
+        self.fields |= dict(zip(("pool_state", "pool_memory", "pool_screen"), pool, strict=True))
         self._lanes = 1 if emulator.device == "cpu" else LANES
 
     def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import warp as wp
 
@@ -42,11 +44,10 @@ class Starts:
     curriculum: 'uniform' draws all starts equally, 'first' those of the first stage only, 'progress' by the weights of
     a BayesProgressTracker; 'by_env' gives start i modulo their number to env i always. The waits are always drawn.
 
-    slots (num_envs,) int32: the slot each env's episode began at; from_start (num_envs,) bool: whether it is a given
-    one, as of the last `count`; stage, distance (slots,): the
-    stage of each slot and its picture's distance to that stage's goal; counts (3, slots) int64: SLOT_COUNTS of the
-    episodes that began there; weights (stages,) int64: those of a curriculum
-    without a tracker. Allocates only here.
+    slots (num_envs,) int32: the slot each env's episode began at; from_start (num_envs,) bool: whether the one of the
+    last step was a given one; stage, distance (slots,): the stage of each slot and its picture's distance to that
+    stage's goal; counts (3, slots) int64: SLOT_COUNTS of the episodes that began there, which hw/epilog.py counts;
+    weights (stages,) int64: those of a curriculum without a tracker. Allocates only here.
     """
 
     def __init__(
@@ -75,32 +76,28 @@ class Starts:
             self._by_env = random.lane.remainder(self.given // per_start) * per_start
         self._cumulative = torch.zeros(self.given, dtype=torch.int64, device=device)
         self._drawn = torch.zeros(n, dtype=torch.int32, device=device)
-        self._index, self._added = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(2))
         self._launch = Launcher(device)
+        self.fields: dict[str, Any] = {
+            "given": self.given,
+            "slots": self.slots,
+            "drawn": self._drawn,
+            "from_start": self.from_start,
+            "slot_stage": self.stage,
+            "slot_distance": self.distance,
+            "slot_counts": self.counts,
+        }
 
     def draw(self, seed: int, episode: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """A slot for each env's next episode; `episode` (num_envs,) int64 is its number, `weights`
         (stages,) int64 are in units of 1 / UNIT. Valid until the next draw."""
         if self.given == 1:
-            return self._drawn
+            return self._drawn.zero_()  # an archive may have written to it
         value = self.random.draw(seed, START, episode)
         if self._by_env is not None:
             value.mul_(self.per_start).bitwise_right_shift_(SHIFT).add_(self._by_env)
             return self._drawn.copy_(value)
         self._launch(kernel_cumulate, 1, weights, self.stage, self._cumulative)
         return pick(value, self._cumulative, self._drawn)
-
-    def begin(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
-        """Notes the slot where each env in `mask` begins."""
-        torch.where(mask, slots, self.slots, out=self.slots)
-
-    def count(self, ended: torch.Tensor, won: torch.Tensor, steps: torch.Tensor) -> None:
-        """Adds the episodes that ended in this step to the counts of the slots they began at."""
-        torch.lt(self.slots, self.given, out=self.from_start)
-        self._index.copy_(self.slots)
-        for row, values in zip(self.counts, (ended, won, steps), strict=True):
-            self._added.copy_(values).mul_(ended)
-            row.scatter_add_(0, self._index, self._added)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """What a saved state has to hold."""

@@ -9,6 +9,7 @@ the infos.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import gymnasium
@@ -18,7 +19,6 @@ import torch
 from gbxcule_puffer.actions import DEFAULT_CODEC, get_codec
 from gbxcule_puffer.episode_stats import EpisodeStats
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
-from gbxcule_puffer.observations import FrameStack
 from gbxcule_puffer.randomness import START, CounterRandom
 
 CELL = 4  # pixels
@@ -144,7 +144,10 @@ class ToyEnv:
         self._walker.copy_(self._cell)
         self._age.add_(1)
         self._look()
-        self._stack.push()
+        planes = self.observations.unbind(1)
+        for older, newer in pairwise(planes):
+            older.copy_(newer)
+        planes[-1].copy_(self._screen)
         torch.eq(self._distance, 0, out=self.terminals)
         torch.sub(self._previous, self._distance, out=self.rewards)
         self.rewards.mul_(self.alpha).add_(self.step_cost).add_(self.terminals, alpha=self.goal_bonus)
@@ -162,7 +165,8 @@ class ToyEnv:
         start = self._random.draw(self.seed, START, self._episode).remainder_(cells - 1).add_(1 + self.goal)
         torch.where(self.final_mask, start.remainder_(cells), self._walker, out=self._walker)
         self._look()
-        self._stack.refill(self.final_mask)
+        mask, picture = self.final_mask[:, None, None, None], self._screen[:, None]
+        torch.where(mask, picture, self.observations, out=self.observations)
         torch.where(self.final_mask, self._distance, self._previous, out=self._previous)
         self._episode.add_(self.final_mask)
         torch.logical_not(self.final_mask, out=self._flag)
@@ -203,8 +207,7 @@ class ToyEnv:
         board[:, self.goal].clamp_(min=1)
         picture = board.unflatten(1, (self.side, self.side)).repeat_interleave(CELL, 1).repeat_interleave(CELL, 2)
         self._pictures, self._screen = picture, picture.new_zeros((n, *shape[1:]))
-        self._stack = FrameStack(self._screen, self.obs, self.stack_k, out=zeros(n, *shape, dtype=torch.uint8))
-        self.observations = self._stack.observations
+        self.observations = zeros(n, *shape, dtype=torch.uint8)
         self.final_observation = torch.zeros_like(self.observations)
         self.rewards = zeros(n, dtype=torch.float32)
         self.terminals, self.truncations = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool)

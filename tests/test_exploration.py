@@ -299,3 +299,13 @@ def test_pyboy_counts_pictures_and_refuses_ram(task: Task, tmp_path: Path) -> No
         with pytest.raises(ConfigError, match=message):
             env.reset()
         env.close()
+
+
+def test_one_start_and_an_archive_share_the_episodes(task: Task) -> None:
+    env = GBxCuLEEnv(**{**task.kwargs, "num_envs": 24, "max_steps": 3, "archive_slots": 64, "archive_share": 0.5})
+    env.reset(seed=1)
+    begun = []
+    for row in random_actions(60, 24):
+        env.step(row)
+        begun += env._episodes.curriculum.starts.from_start.tolist()[-24:]
+    assert 0.35 < np.mean(begun[len(begun) // 2 :]) < 0.65

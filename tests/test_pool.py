@@ -99,17 +99,6 @@ def test_draws_depend_on_the_env_s_number_only() -> None:
     assert (whole[0] != whole[1]).any()
 
 
-def test_statistics_of_slots() -> None:
-    starts = Starts([0, 1], torch.zeros(2), per_start=1, spare=1, curriculum="uniform", random=CounterRandom(4, CPU))
-    starts.begin(torch.ones(4, dtype=torch.bool), torch.tensor([0, 1, 1, 2], dtype=torch.int32))
-    ended = torch.tensor([True, True, False, True])
-    won, steps = torch.tensor([True, False, False, True]), torch.tensor([5, 9, 3, 2], dtype=torch.int32)
-    for _ in range(2):
-        starts.count(ended, won, steps)
-    assert starts.counts.tolist() == [[2, 2, 2], [2, 0, 2], [10, 18, 4]]
-    assert starts.from_start.tolist() == [True, True, True, False]
-
-
 def test_progress_is_a_beta_posterior() -> None:
     tracker = BayesProgressTracker(["easy", "hard"], 4, CPU)
     tracker.update()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
+from gbxcule_puffer.epilog import Epilog
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.observations import FrameStack
 from gbxcule_puffer.toy import ToyEnv
@@ -196,8 +197,9 @@ def test_the_first_whole_window_can_be_drawn() -> None:
 
 def test_pictures_are_packed_as_the_env_packs_them() -> None:
     screen = torch.randint(4, (3, 72, 80), dtype=torch.uint8)
-    stack = FrameStack(screen, "packed", 1)
-    stack.push()
+    stack, epilog = FrameStack(screen, "packed", 1), Epilog(3, CPU)
+    epilog.use(**stack.fields)
+    epilog.run("obs_only")
     assert torch.equal(pack(screen), stack.observations[:, 0])
     assert torch.equal(unpack(pack(screen)), screen)
 

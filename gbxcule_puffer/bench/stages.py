@@ -11,15 +11,19 @@ import torch
 
 from baselines.pyboy_puffer_vec import PyBoyPufferVec
 from baselines.pyboy_workers import PyBoyWorker
-from gbxcule_puffer.goals import GoalDistance, GoalTemplate
+from gbxcule_puffer.epilog import Epilog
+from gbxcule_puffer.goals import GoalTemplate
 from gbxcule_puffer.observations import FrameStack
+from gbxcule_puffer.scoring import GoalScore
+from gbxcule_puffer.task import Stage
 
 STEP_COST, ALPHA = -0.01, 10.0  # the environment's defaults
+FLAGS = ("terminals", "truncations", "ended")
 
 
 class PartialStep:
-    """`emulate_only`: the frames, no picture is read. `reward_only`: and the distance to the goal, and the reward.
-    `obs_only`: the frames and the observation. No episodes, resets, infos or checks of actions in any of them.
+    """`emulate_only`: the frames, no picture is read. `reward_only`: and the distance to the goal, the reward and
+    whether it is reached. `obs_only`: the frames and the observation. No resets, infos or checks of actions in any.
 
     env: a started GBxCuLEEnv or pyboy_puffer_single, whose emulator and codec are used; observations, rewards: buffers
     to fill, made here if None.
@@ -35,33 +39,30 @@ class PartialStep:
     ) -> None:
         emulator, codec, n = env.emulator, env.codec, env.num_envs
         device = torch.device(emulator.device)
-        self.emulator = emulator
         # PyBoy's pictures are read by the host; the Warp kernel draws into device memory in any case.
         self._advance = getattr(emulator, "run", emulator.step) if stage == "emulate_only" else emulator.step
         buttons = [codec.to_buttons(action) for action in range(codec.num_actions)]
         self._table = torch.tensor(buttons, dtype=torch.uint8, device=device)
         self._index = torch.zeros(n, dtype=torch.int64, device=device)
         self._buttons = torch.zeros(n, dtype=torch.uint8, device=device)
-        self._stack = FrameStack(emulator.screen, env.obs, env.stack_k, observations) if stage == "obs_only" else None
-        self._goal = None
+        self.stage, self._epilog = stage, Epilog(n, device)
+        self._epilog.use(**FrameStack(emulator.screen, env.obs, env.stack_k, observations).fields)
         if stage == "reward_only":
             assert goal_dir is not None
-            self._goal = GoalDistance(GoalTemplate.load(goal_dir).frames, n, device)
-            self._rewards = torch.zeros(n, device=device) if rewards is None else rewards
-            self._distance, self._previous = torch.zeros(n, device=device), torch.zeros(n, device=device)
+            goal = GoalTemplate.load(goal_dir)
+            task = [Stage("goal", [], goal, goal.meta["tau"], goal.meta["k_consecutive"], env.max_steps)]
+            score = GoalScore(task, n, device, step_cost=STEP_COST, alpha=ALPHA, goal_bonus=0.0, chain=False)
+            flags = {name: torch.zeros(n, dtype=torch.bool, device=device) for name in FLAGS}
+            rewards = torch.zeros(n, device=device) if rewards is None else rewards
+            self._epilog.use(**score.fields, **flags, rewards=rewards, locked=emulator.locked)
 
     def step(self, actions: torch.Tensor) -> None:
         """actions (num_envs,), integers on the device."""
         self._index.copy_(actions)
         torch.index_select(self._table, 0, self._index, out=self._buttons)
         self._advance(self._buttons)
-        if self._stack is not None:
-            self._stack.push()
-        if self._goal is not None:
-            self._goal.measure(self.emulator.screen, self._distance)
-            torch.sub(self._previous, self._distance, out=self._rewards)
-            self._rewards.mul_(ALPHA).add_(STEP_COST)
-            self._previous.copy_(self._distance)
+        if self.stage != "emulate_only":
+            self._epilog.run(self.stage)
 
 
 class StageWorker(PyBoyWorker):

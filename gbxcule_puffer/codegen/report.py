@@ -7,6 +7,7 @@ NVRTC compiles for sm_90 without a GPU. Registers and stack are read from the EL
 from __future__ import annotations
 
 import struct
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ from types import ModuleType
 import warp as wp
 
 from gbxcule_puffer import pool
-from gbxcule_puffer.codegen import interpreter
+from gbxcule_puffer.codegen import interpreter, stages
 from gbxcule_puffer.hw import picture
 
 REGCOUNT, FRAME_SIZE = 0x2F, 0x11  # attribute numbers in .nv.info
@@ -83,6 +84,9 @@ def main() -> int:
     wp.init()
     modules = {kind: interpreter.module(kind) for kind in ("interpreter", "datapath")}
     print(f"interpreter: {len(interpreter.source().splitlines())} generated lines")
+    modules |= {
+        stage: sys.modules[stages.kernel(stage).func.__module__] for stage in stages.STAGES if stages.STAGES[stage]
+    }
     for name, module in {**modules, "picture": picture, "pool": pool}.items():
         cpu = compile_for_cpu(module)
         seconds, usage = compile_for_sm90(module)

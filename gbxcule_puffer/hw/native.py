@@ -57,6 +57,31 @@ _LEAST = """
 #endif
 """
 
+_SUM_OF_LANES = """
+#if !defined(__CUDA_ARCH__)
+    return value;
+#elif __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(0xffffffffu, value);
+#else
+    for (int distance = 16; distance > 0; distance >>= 1)
+        value += __shfl_xor_sync(0xffffffffu, value, distance);
+    return value;
+#endif
+"""
+
+_BYTE_DIFFERENCES = """
+#if defined(__CUDA_ARCH__)
+    return (int)__vsadu4((unsigned)a, (unsigned)b);
+#else
+    int sum = 0;
+    for (int shift = 0; shift < 32; shift += 8) {
+        int difference = (int)(((unsigned)a >> shift) & 255) - (int)(((unsigned)b >> shift) & 255);
+        sum += difference < 0 ? -difference : difference;
+    }
+    return sum;
+#endif
+"""
+
 _CONVERGE = """
 #if defined(__CUDA_ARCH__)
     __syncwarp();
@@ -218,6 +243,18 @@ def any_lane(flag: int) -> int:
 @wp.func_native(_LEAST)
 def least(value: int) -> int:
     """The smallest `value` of the warp's lanes, all of which have to be here."""
+    ...
+
+
+@wp.func_native(_SUM_OF_LANES)
+def sum_of_lanes(value: int) -> int:
+    """The sum of `value` over the warp's lanes, all of which have to be here; on a CPU, with one lane, `value`."""
+    ...
+
+
+@wp.func_native(_BYTE_DIFFERENCES)
+def byte_differences(a: int, b: int) -> int:
+    """The sum of the absolute differences of the four bytes of two words."""
     ...
 
 
