@@ -21,9 +21,10 @@ OURS = "gbxcule"
 
 
 def load_records(folder: Path = RESULTS) -> list[dict[str, Any]]:
-    """The records of all files, ours first."""
+    """The records of all files, ours first; of several of the same, that of the last file."""
     records = [record for path in sorted(folder.glob("bench_*.json")) for record in json.loads(path.read_text())]
-    return sorted(records, key=lambda record: record["backend"] != OURS)
+    last = {(record["backend"], record["rom"], record["num_envs"]): record for record in records}
+    return sorted(last.values(), key=lambda record: record["backend"] != OURS)
 
 
 def table(records: list[dict[str, Any]], alone: list[dict[str, Any]]) -> str:
