@@ -80,8 +80,7 @@ def test_each_stage_has_a_panel(tmp_path: Path) -> None:
         record |= {"env/stage/easy/success": 1.0} | ({"env/stage/hard/success": 0.5} if len(record) > 2 else {})
     (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     assert set(read_run(run).curves) == {*PANELS, "env/stage/easy/success", "env/stage/hard/success"}
-    for paths in ([run], [run, other]):
-        draw(paths, tmp_path / "curves.png")
+    draw([run, other], tmp_path / "curves.png")
     draw([other], tmp_path / "plain.png")
     with Image.open(tmp_path / "curves.png") as staged, Image.open(tmp_path / "plain.png") as plain:
         assert staged.width == plain.width and staged.height > 1.4 * plain.height, "a row of panels more"

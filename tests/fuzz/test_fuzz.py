@@ -19,7 +19,6 @@ LEAST = 6
 FIRST_SEED = 100_000
 # A fault -> (text of the generated module, what it becomes)
 FAULTS = {
-    "SCF keeps N": ("c.f = (c.f & 0x80) | 0x10\n", "c.f = (c.f & 0xC0) | 0x10\n"),
     "EI works at once": ("c.ei_delay = 2\n", "c.ei_delay = 1\n"),
     "LDH A,[n] reads 4 T-cycles late": (
         "c.a = bus.read(m, c, (0xFF00 | ((c.code >> 8) & 0xFF)), c.now + 4, 0)",
