@@ -1,7 +1,8 @@
 """`make size`: what the kernels cost: source lines, compile seconds, and for sm_90 registers, stack and code bytes.
 
 NVRTC compiles for sm_90 without a GPU. Registers and stack are read from the ELF of the result (the attributes that
-`cuobjdump -res-usage` prints); a kernel without a stack frame has no spills.
+`cuobjdump -res-usage` prints); a kernel without a stack frame has no spills, of one with a frame `ptxas -v` tells them
+apart from structs that functions take by address.
 """
 
 from __future__ import annotations
