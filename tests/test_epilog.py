@@ -31,9 +31,8 @@ def test_the_end_of_a_step_is_as_in_numpy(obs: str, k: int, chain: bool) -> None
 def test_without_a_goal_only_time_ends_an_episode() -> None:
     task = make_task([np.zeros((1, *SHAPE), np.uint8)], [0.5], [1], [2])
     task[0].goal = None
-    end = StepEnd(task, [0], 3, "cpu", step_cost=-0.5)
+    end = StepEnd(task, [0], 3, "cpu")
     end.score.limit.fill_(2)
-    end.score.previous.zero_()
     lengths = []
     for _ in range(4):
         end.epilog.run("full_step")
