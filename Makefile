@@ -55,11 +55,11 @@ bench-gpu: setup  ## both suites beside PyBoy, on a GPU
 
 PUFFER := .venv-puffer
 puffer: $(PUFFER)/.stamp  ## PufferLib's own trainer in .venv-puffer: the env's contract, and a short training
-	$(PUFFER)/bin/python -m pytest tests/test_env.py tests/pufferl $(ARGS)
+	$(PUFFER)/bin/python -m pytest tests/env/test_env.py tests/integrations/pufferl $(ARGS)
 
-$(PUFFER)/.stamp: setup.py tests/pufferl/install.py tests/pufferl/constraints.txt
+$(PUFFER)/.stamp: setup.py tests/integrations/pufferl/install.py tests/integrations/pufferl/constraints.txt
 	$(PYTHON) -m venv $(PUFFER)
-	$(PUFFER)/bin/python tests/pufferl/install.py
+	$(PUFFER)/bin/python tests/integrations/pufferl/install.py
 	@touch $@
 
 size: setup  ## print what the kernels compile to: code bytes, registers, stack, spills, seconds

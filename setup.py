@@ -17,7 +17,7 @@ setup(
     license="MIT",
     python_requires=">=3.11",
     packages=find_packages(include=["gbxcule_puffer*", "baselines*"]),
-    package_data={"gbxcule_puffer.pufferl": ["*.ini"]},
+    package_data={"gbxcule_puffer.integrations.pufferl": ["*.ini"]},
     install_requires=[
         "warp-lang==1.19.0",  # exact: the kernels need wp.ref structs (since 1.15) and were measured with this one
         "torch>=2.11",  # tensors, the learner and zero-copy views of the emulator's buffers
@@ -34,7 +34,7 @@ setup(
     ],
     extras_require={
         # All of PufferLib instead of its core. Both install the `pufferlib` package: use an environment of its own. Its
-        # build downloads more; `make puffer` (tests/pufferl/install.py) builds it from the package registry alone.
+        # build downloads more; `make puffer` builds it from the package registry alone.
         "puffer": ["pufferlib==3.0.0"],
         "record": ["imageio[ffmpeg]"],  # MP4
         "sb3": ["stable-baselines3"],

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 from baselines.pyboy_machine import PyBoyMachine
-from gbxcule_puffer import hardware as hw
-from gbxcule_puffer import pyboy_layout, pyboy_state
-from gbxcule_puffer.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
-from gbxcule_puffer.snapshot import Snapshot
-from gbxcule_puffer.state import INDEX
 
 PIXEL_STEPS = {"half": 2, "full": 1}
 HALT_FOREVER = bytes([0x76, 0x18, 0xFD])  # halt; jr to it

@@ -12,7 +12,7 @@ import torch
 
 from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from baselines.pyboy_workers import PyBoyWorker, Split, Workers
-from gbxcule_puffer.episode_stats import QUANTILES, EpisodeStats
+from gbxcule_puffer.env.statistics import QUANTILES, EpisodeStats
 from gbxcule_puffer.errors import ConfigError, StateError
 
 STEP_BUFFERS = ("observations", "rewards", "terminals", "truncations")

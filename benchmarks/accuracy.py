@@ -15,11 +15,11 @@ import torch
 
 from baselines.pyboy_emulator import PyBoyEmulator
 from benchmarks.workload import GAMES, ROOT, shared_folder
-from gbxcule_puffer.codegen.flat import run_cases
+from gbxcule_puffer.apps.verify.verify import Options, verify, versions
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.verify import Options, verify, versions
+from gbxcule_puffer.emulator.cpu.single_step import run_cases
 from tests.conformance.references import KINDS, game_reference, step_hashes
-from tests.oracle import HRAM, WRAM, hash64
+from tests.support.oracle import HRAM, WRAM, hash64
 
 HALT, STOP = 0x76, 0x10  # their PC and M-cycles are a convention of the emulator that made the cases
 FIB_PASS, FIB_FAIL = (3, 5, 8, 13, 21, 34), (0x42,) * 6

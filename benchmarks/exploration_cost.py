@@ -21,7 +21,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.stage_list import make_stages
+from gbxcule_puffer.tasks.stage_list import make_stages
 
 STAGES = Path(__file__).parents[1] / "roms/homeward/stages.json"
 BONUS = {"curriculum": "progress", "visit_bonus": 0.1}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.workload import ROOT
-from gbxcule_puffer.bench.report import plot
+from gbxcule_puffer.apps.bench.report import plot
 
 RESULTS = ROOT / "benchmarks" / "results" / "h200"
 PLOT = ROOT / "docs" / "images" / "scaling.png"

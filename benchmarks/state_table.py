@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 
 from benchmarks.workload import ROOT
-from gbxcule_puffer import hardware as hw
-from gbxcule_puffer import lane_order
-from gbxcule_puffer.cartridge import load_cartridge
-from gbxcule_puffer.emulator import ROW_PADDING, memory_needed
-from gbxcule_puffer.state import FIELDS, NUM_FIELDS, row_size
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.emulator.emulator import ROW_PADDING, memory_needed
+from gbxcule_puffer.emulator.gpu import lane_order
+from gbxcule_puffer.emulator.state import FIELDS, NUM_FIELDS, row_size
 
 INTRO = """# The state of an env
 

@@ -30,7 +30,7 @@ from benchmarks.provenance import cpu_name, git_sha, versions, write_json
 from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collect, td_losses
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.graphs import Replayed
-from gbxcule_puffer.trainers.training import Stopwatch, make_env, task_files
+from gbxcule_puffer.trainers.run import Stopwatch, make_env, task_files
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {"overlap": False},

@@ -10,14 +10,16 @@ meet, become barriers that the threads wait at; tests/test_warp_of_threads.py co
 from __future__ import annotations
 
 import argparse
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
 import warp as wp
 
 from benchmarks.workload import find_rom, random_buttons, seed_of
-from gbxcule_puffer.codegen import cache, interpreter
-from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import Emulator, kernel_cache
+from gbxcule_puffer.emulator.gpu import run
 
 WARMUP = 100  # steps, until the games have gone different ways
 TOTALS = ("turns", "calls", "served")
@@ -46,13 +48,13 @@ def _barrier(start: str, gather: str) -> str:
 
 @wp.func_native(_barrier("0", "gathered |= flag != 0"))
 def any_lane(lanes: int, flag: int) -> int:
-    """native.any_lane of `lanes` threads."""
+    """intrinsics.any_lane of `lanes` threads."""
     ...
 
 
 @wp.func_native(_barrier("0x7fffffff", "gathered = value < gathered ? value : gathered"))
 def least(lanes: int, value: int) -> int:
-    """native.least of `lanes` threads."""
+    """intrinsics.least of `lanes` threads."""
     ...
 
 
@@ -62,37 +64,38 @@ def total(which: int, amount: int) -> int:
     ...
 
 
-ROUND = "        if lane.running == visits.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
-TURN = "            datapath.end_turn(r, i, place, table)\n"
+ROUND = "            if lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
+TURN = "                datapath.end_turn(r, i, place, table)\n"
+IMPORTS = "from gbxcule_puffer.emulator.gpu import datapath, slow_path\n"
 CHANGES = {
-    "from gbxcule_puffer.codegen import datapath, visits\n": (
-        "from gbxcule_puffer.codegen import datapath, visits\nfrom benchmarks import warp_of_threads\n"
-    ),
-    "native.any_lane(": "warp_of_threads.any_lane(lanes, ",
-    "native.least(": "warp_of_threads.least(lanes, ",
-    TURN: TURN + "            warp_of_threads.total(0, 1)\n",
+    IMPORTS: IMPORTS + "from benchmarks import warp_of_threads\n",
+    'module="unique"': 'module="warp_of_threads"',
+    "intrinsics.any_lane(": "warp_of_threads.any_lane(lanes, ",
+    "intrinsics.least(": "warp_of_threads.least(lanes, ",
+    TURN: TURN + "                warp_of_threads.total(0, 1)\n",
     ROUND: (
-        "        is_served = int(lane.running == visits.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind)\n"
-        "        warp_of_threads.total(1, warp_of_threads.any_lane(lanes, is_served))\n"
-        "        warp_of_threads.total(2, is_served)\n" + ROUND
+        "            is_served = int(lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind)\n"
+        "            warp_of_threads.total(1, warp_of_threads.any_lane(lanes, is_served))\n"
+        "            warp_of_threads.total(2, is_served)\n" + ROUND
     ),
 }
 READ_TOTALS = '''
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, module="warp_of_threads")
 def kernel_totals(totals: wp.array(dtype=wp.int32)):
     """What the totals are."""
     totals[wp.tid()] = warp_of_threads.total(wp.tid(), 0)
 '''
 
 
+@cache
 def module() -> Any:
-    """The data path's module, each thread a lane of the same warp."""
-    text = interpreter.source("datapath")
+    """gpu/run.py, each thread a lane of the same warp."""
+    text = Path(run.__file__).read_text()
     for before, after in CHANGES.items():
         assert before in text, before
         text = text.replace(before, after)
-    return cache.import_source("warp_of_threads", text + READ_TOTALS)
+    return kernel_cache.import_source("warp_of_threads", text + READ_TOTALS)
 
 
 class WarpOfThreads(Emulator):
@@ -102,7 +105,7 @@ class WarpOfThreads(Emulator):
         super().__init__(rom, lanes, kernel="datapath", num_threads=lanes, **options)
 
     def _kernel(self) -> wp.Kernel:
-        return module().kernel_step
+        return module().kernel()
 
     def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:
         inputs, dim = super()._arguments(first_env, count, frames, release_after)

@@ -31,8 +31,8 @@ from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_
 from gbxcule_puffer.trainers.graphs import Replayed
 from gbxcule_puffer.trainers.media import record_media
 from gbxcule_puffer.trainers.returns import td_target
+from gbxcule_puffer.trainers.run import Stopwatch, env_state, exit_code, open_run, report
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
-from gbxcule_puffer.trainers.training import Stopwatch, env_state, exit_code, open_run, report
 
 EXP_NAME = Path(__file__).stem
 # None in Args means: by device.

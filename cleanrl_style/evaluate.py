@@ -29,7 +29,7 @@ from gbxcule_puffer.trainers.evaluation import evaluate
 from gbxcule_puffer.trainers.flags import parse_flags
 from gbxcule_puffer.trainers.manifest import write_json
 from gbxcule_puffer.trainers.media import film, gif
-from gbxcule_puffer.trainers.training import exit_code, make_env, task_files
+from gbxcule_puffer.trainers.run import exit_code, make_env, task_files
 
 EXP_NAME = Path(__file__).stem
 TRAINERS = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != EXP_NAME)

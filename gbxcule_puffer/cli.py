@@ -5,8 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from gbxcule_puffer.commands import bench, goal, play, plot, record, size, stock, verify
-from gbxcule_puffer.commands.parser import OneLineParser
+from gbxcule_puffer.apps.bench import command as bench
+from gbxcule_puffer.apps.goal import command as goal
+from gbxcule_puffer.apps.parser import OneLineParser
+from gbxcule_puffer.apps.play import command as play
+from gbxcule_puffer.apps.plot import command as plot
+from gbxcule_puffer.apps.record import command as record
+from gbxcule_puffer.apps.size import command as size
+from gbxcule_puffer.apps.train import command as stock
+from gbxcule_puffer.apps.verify import command as verify
 from gbxcule_puffer.errors import GBxCuLEError
 
 COMMANDS = (bench, goal, play, plot, record, verify, size, stock)

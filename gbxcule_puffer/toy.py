@@ -16,10 +16,10 @@ import gymnasium
 import numpy as np
 import torch
 
-from gbxcule_puffer.actions import DEFAULT_CODEC, get_codec
-from gbxcule_puffer.episode_stats import EpisodeStats
+from gbxcule_puffer.env.randomness import START, CounterRandom
+from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
-from gbxcule_puffer.randomness import START, CounterRandom
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
 
 CELL = 4  # pixels
 MOVES = {"UP": (-1, 0), "DOWN": (1, 0), "LEFT": (0, -1), "RIGHT": (0, 1)}  # rows, columns

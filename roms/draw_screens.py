@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from gbxcule_puffer.actions import CODECS, DEFAULT_CODEC
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 
 HERE = Path(__file__).parent
 SCALE, GAP = 2, 8

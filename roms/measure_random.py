@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from gbxcule_puffer.actions import CODECS, DEFAULT_CODEC
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 
 HERE = Path(__file__).parent
 GOAL_STEPS = 4

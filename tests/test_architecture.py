@@ -1,11 +1,11 @@
-"""The shape of the code: imports go to lower layers only, files stay short, importing the package stays cheap."""
+"""The shape of the code: imports go one way, rooms are not crowded, files are short, importing is cheap."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,55 +13,27 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "gbxcule_puffer"
 MAX_LINES = 400
-# A file or folder imports from its own layer and those before it. A new file gets its place here.
-LAYERS = [
-    {"errors", "hardware", "cartridge", "isa", "disassembler", "actions"},
-    {"device", "state", "snapshot", "pyboy_layout", "pyboy_state", "state_files"},
-    {"hw", "ops"},
-    {"codegen"},
-    {"emulator", "lane_order"},
-    {
-        "launch",
-        "randomness",
-        "observations",
-        "buffers",
-        "episode_stats",
-        "pool",
-        "epilog",
-        "ram_watch",
-        "traces",
-        "screenshot",
-    },
-    {"goals", "stages", "stage_list", "quest", "progress", "action_input", "toy"},
-    {"task", "scoring", "starts", "exploration", "incentives", "archive", "curriculum", "episodes", "env"},
-    {"calibrate", "session", "play", "play_terminal", "play_window"},
-    {"policies", "gym", "sb3"},
-    {"trainers"},
-    # The report is of codegen by its subject; it compiles every kernel, the pool's too.
-    {
-        "verify",
-        "verify_bundle",
-        "record",
-        "film",
-        "pufferl",
-        "bench",
-        "commands",
-        "cli",
-        "__main__",
-        "codegen/report",
-    },
+MAX_FILES = 14  # beside each other in a room, with __init__.py
+# The rooms from the ground up: a file imports from its own room, those before it, and the files beside all rooms.
+ROOMS = [
+    {"errors", "device", "files", "provenance", "pictures"},
+    {"emulator"},
+    {"tasks"},
+    {"env", "toy"},
+    {"trainers", "integrations"},
+    {"apps", "cli", "__main__"},
 ]
-PURE = {"warp", "torch", "pyboy", "pufferlib", "gymnasium"}  # what the first layer does without
+TABLES = {"hardware", "isa", "cartridge", "mappers", "disassembler"}  # of the emulator, without any of PURE
+PURE = {"warp", "torch", "pyboy", "pufferlib", "gymnasium"}
 TRAINER_IMPORTS = {"gbxcule_puffer", "torch", "numpy", "tyro", "tensorboard"} | set(sys.stdlib_module_names)
 
 
-def layer_of(name: str, *inner: str) -> int:
-    for number, names in enumerate(LAYERS):
-        if "/".join([name, *inner]) in names:
+def rank(room: str) -> int:
+    """How high a room stands."""
+    for number, rooms in enumerate(ROOMS):
+        if room in rooms:
             return number
-    if inner:
-        return layer_of(name)
-    pytest.fail(f"gbxcule_puffer/{name} has no layer: give it one in {Path(__file__).name}")
+    pytest.fail(f"gbxcule_puffer/{room} is no room: put the file into one")
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -74,19 +46,81 @@ def imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def modules() -> list[Path]:
-    return [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
+def name_of(path: Path) -> str:
+    """The dotted name of a file below the package, of a folder for its __init__.py."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_go_to_lower_layers(path: Path) -> None:
-    own = layer_of(*path.relative_to(PACKAGE).with_suffix("").parts)
+def modules() -> dict[str, Path]:
+    """Every file of the package but its own __init__.py, by name."""
+    return {name_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"}
+
+
+def imported_modules(path: Path, known: Iterable[str]) -> set[str]:
+    """The modules of the package that a file imports: `from a.b import c` is a.b.c where that is a module, else a.b."""
+    found = set()
     for name in imports(path):
-        root, *rest = name.split(".")
-        if own == 0:
-            assert root not in PURE, f"{path.name} is of the first layer and imports {name}"
-        if root == "gbxcule_puffer" and not rest[0].startswith("__") and rest != ["env_creator"]:
-            assert layer_of(*rest[:2]) <= own, f"{path.name} imports {name}, which is of a higher layer"
+        rest = name.removeprefix("gbxcule_puffer.")
+        if rest != name:
+            found |= {part for part in (rest, rest.rpartition(".")[0]) if part in known and part != name_of(path)}
+    longest = {name for name in found if not any(other.startswith(f"{name}.") for other in found)}
+    return longest
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Names that lead back to the first of them; empty where the graph has no circle."""
+    done: set[str] = set()
+
+    def follow(name: str, above: list[str]) -> list[str]:
+        if name in above:
+            return above[above.index(name) :]
+        if name not in done:
+            for other in sorted(graph.get(name, ())):
+                if found := follow(other, [*above, name]):
+                    return found
+            done.add(name)
+        return []
+
+    return next((found for name in graph if (found := follow(name, []))), [])
+
+
+@pytest.mark.parametrize("name", modules())
+def test_no_import_goes_up(name: str) -> None:
+    path, room = modules()[name], name.split(".")[0]
+    for other in imports(path):
+        root, *rest = other.split(".")
+        if root == "gbxcule_puffer" and not rest[0].startswith("__version") and rest != ["env_creator"]:
+            assert rank(rest[0]) <= rank(room), f"{name} imports {other}, which stands above it"
+        if name.removeprefix("emulator.") in TABLES:
+            assert root not in PURE, f"{name} is a table and imports {other}"
+
+
+def test_no_circle_among_files() -> None:
+    known = modules()
+    rooms = {name for name, path in known.items() if path.stem == "__init__"}  # doors: they only hand on
+    graph = {name: imported_modules(path, known) for name, path in known.items() if name not in rooms}
+    assert circle(graph) == []
+
+
+def test_no_circle_among_rooms() -> None:
+    """Rooms inside of one room: hw, cpu, gpu and saves of the emulator, and so on."""
+    known = modules()
+    for parent in {name.rpartition(".")[0] for name, path in known.items() if path.stem == "__init__"} - {""}:
+        inner = {name for name, path in known.items() if path.stem == "__init__" and name.startswith(f"{parent}.")}
+        graph: dict[str, set[str]] = {name: set() for name in inner}
+        for name, path in known.items():
+            own = next((room for room in inner if name.startswith(f"{room}.")), "")
+            for other in imported_modules(path, known) if own else ():
+                graph[own] |= {room for room in inner if other.startswith(f"{room}.") and room != own}
+        nested = {room: {o for o in others if not o.startswith(f"{room}.")} for room, others in graph.items()}
+        assert circle(nested) == []
+
+
+def test_rooms_are_not_crowded() -> None:
+    counts = {folder: len(list(folder.glob("*.py"))) for folder in [PACKAGE, *PACKAGE.rglob("*/")]}
+    assert {str(folder): count for folder, count in counts.items() if count > MAX_FILES} == {}
+    assert counts[PACKAGE] <= 10
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "cleanrl_style").glob("*.py")), ids=lambda path: path.name)

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from gbxcule_puffer.errors import StorageError
-from gbxcule_puffer.screenshot import LEVELS, mosaic
+from gbxcule_puffer.pictures import LEVELS, mosaic
 from gbxcule_puffer.trainers.evaluation import Policy
 
 SHEET = 64  # pictures, 8 x 8

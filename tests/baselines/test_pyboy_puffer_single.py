@@ -11,7 +11,7 @@ import pytest
 from benchmarks.workload import find_rom
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.errors import ConfigError, DeviceError
-from tests.envs import Task, assert_same, make_test_task, play, random_actions
+from tests.support.envs import Task, assert_same, make_test_task, play, random_actions
 
 STEPS = 300
 NUM_ENVS = 2

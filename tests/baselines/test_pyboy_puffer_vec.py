@@ -19,7 +19,7 @@ import torch
 from baselines.pyboy_workers import Split
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError, GoalError, StateError
-from tests.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
+from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
 
 STEPS = 300
 NUM_ENVS = 4

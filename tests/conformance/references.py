@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.workload import GAMES, V1_BUTTONS
-from tests.oracle import HRAM, WRAM, hash64
+from tests.support.oracle import HRAM, WRAM, hash64
 
 KINDS = ("ram", "full", "half")  # the order of a report: a RAM difference explains a picture difference
 

@@ -9,7 +9,7 @@ import torch
 from benchmarks.workload import GAMES
 from gbxcule_puffer.emulator import Emulator
 from tests.conformance.references import differing_steps, game_reference, step_hashes
-from tests.oracle import HRAM, WRAM
+from tests.support.oracle import HRAM, WRAM
 
 
 @pytest.mark.parametrize("game", GAMES)

@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.workload import find_rom, random_buttons, seed_of
 from gbxcule_puffer.emulator import Emulator
-from tests.oracle import CART_RAM, HRAM, WRAM, MachineView, PyBoyOracle
+from tests.support.oracle import CART_RAM, HRAM, WRAM, MachineView, PyBoyOracle
 
 # MBC1 with scrolling and sprites, no mapper, MBC5. totp-gb (MBC3 with a clock) is left out: PyBoy's clock chip follows
 # the host's time.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gbxcule_puffer.codegen.loop_codes import loop_codes
+from gbxcule_puffer.emulator.gpu.loop_codes import loop_codes
 from tests.fuzz.code import Code
 from tests.fuzz.cpu_snippets import memory
 from tests.fuzz.parts import (

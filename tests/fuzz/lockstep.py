@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from gbxcule_puffer import hardware as hw
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import hardware as hw
 from tests.fuzz import pyboy_state
-from tests.oracle import PyBoyOracle
+from tests.support.oracle import PyBoyOracle
 
 MBC5_RUMBLE = (0x1C, 0x1D, 0x1E)
 CHECK_EVERY = 8

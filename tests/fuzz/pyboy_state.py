@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle import CPU_AT, LCD_REGISTERS_AT, OAM_AT, OAM_DMA_AT, VRAM_AT
+from tests.support.oracle import CPU_AT, LCD_REGISTERS_AT, OAM_AT, OAM_DMA_AT, VRAM_AT
 
 SGB_SIZE = 7 + 4 + 0x2000 + 0x800 + 0x80
 SERIAL_SIZE = 4 + 4 * 8
@@ -26,7 +26,7 @@ def _word(state: bytes, at: int, size: int = 8) -> int:
 
 
 def parse(state: bytes, ram_banks: int, has_rtc: bool, mapper_bytes: int) -> dict[str, Any]:
-    """A save state as names of gbxcule_puffer.state fields (and memory arrays) -> values.
+    """A save state as names of gbxcule_puffer.emulator.state fields (and memory arrays) -> values.
 
     mapper_bytes: what the mapper adds after the RAM: MBC1 2, MBC5 1 or 2 (with rumble), else 0.
     """

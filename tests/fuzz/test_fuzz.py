@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from gbxcule_puffer.codegen import cache, interpreter
-from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import Emulator, kernel_cache
+from gbxcule_puffer.emulator.cpu import interpreter, run
 from tests.fuzz.generator import CARTRIDGES, ILLEGAL, header, make_rom
 from tests.fuzz.lockstep import Result, compare, compare_seed, random_buttons
 from tests.fuzz.shrink import code_left, shrink
@@ -80,9 +80,9 @@ def test_a_planted_fault_is_found_and_shrunk(fault: str, monkeypatch: pytest.Mon
     before, after = FAULTS[fault]
     source = interpreter.source()
     assert before in source
-    faulty, modules = cache.import_source("faulty", source.replace(before, after)), interpreter.module
-    replaced = lambda kind, *rest: faulty if kind == "interpreter" else modules(kind, *rest)  # noqa: E731
-    monkeypatch.setattr(interpreter, "module", replaced)
+    faulty = kernel_cache.import_source("faulty", source.replace(before, after))
+    kernel = run.make_kernel(faulty.execute, faulty.load, faulty.store)
+    monkeypatch.setattr(interpreter, "kernel", lambda accuracy: kernel)
 
     for seed in range(FIRST_SEED, FIRST_SEED + 60):
         rom, buttons = make_rom(seed).data, random_buttons(seed, FRAMES, 1)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from gbxcule_puffer.actions import BUTTONS
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.goals import GoalTemplate
-from gbxcule_puffer.stages import make_stage
+from gbxcule_puffer.tasks.actions import BUTTONS
+from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.stages import make_stage
 from tests.fuzz import lockstep
 
 ROMS = Path(__file__).resolve().parents[2] / "roms"

@@ -1,0 +1,1 @@
+"""The commands of `puffer`, one folder each."""

@@ -1,0 +1,155 @@
+"""A whole benchmark: checks everything, measures comparison by comparison, writes records, report and plot, judges."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import multiprocessing
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from baselines.pyboy_workers import end_children
+from gbxcule_puffer.apps.bench.contenders import ENVS_PER_CORE, Contender, make_contender
+from gbxcule_puffer.apps.bench.live import LiveTable
+from gbxcule_puffer.apps.bench.measure import compare
+from gbxcule_puffer.apps.bench.records import Record
+from gbxcule_puffer.apps.bench.report import write_report
+from gbxcule_puffer.apps.bench.workload import Workload
+from gbxcule_puffer.errors import ConfigError, DeviceError
+from gbxcule_puffer.provenance import write_json
+
+RECORDS = "records.json"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured: each workload at each size, `name` beside `versus` (if not None), in ascending sizes.
+
+    versus_num_envs: envs of `versus`; ENVS_PER_CORE for each core if None. max_mem_delta: bytes that `name` may
+    allocate after its warm-up; min_ratio: what it has to reach at the largest size of each workload. None: any.
+    """
+
+    name: str
+    versus: str | None
+    workloads: Sequence[Workload]
+    sizes: Sequence[int]
+    device: str
+    cores: int
+    vec_backend: str
+    versus_num_envs: int | None
+    max_mem_delta: int | None
+    min_ratio: float | None
+
+
+def run(plan: Plan, out: Path, command: str) -> int:
+    """The exit code: 0, 1 where a limit is missed, 130 after Ctrl-C; what was measured before it is in `out`.
+
+    Raises: what make_contender raises, or ConfigError for an output folder that cannot be used; nothing is left behind.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ConfigError("the report's plot needs matplotlib: pip install matplotlib")
+    records: list[Record] = []
+    fresh = not out.exists()
+    with tempfile.TemporaryDirectory() as folder, workers_from_a_clean_process():
+        try:
+            plan = replace(plan, workloads=[workload.with_goal(Path(folder)) for workload in plan.workloads])
+            for workload in plan.workloads:
+                workload.check()
+                for contender in contenders_of(plan, workload, max(plan.sizes)):
+                    contender.close()
+            _prepare(out)
+            _measure(plan, out, records)
+        except KeyboardInterrupt:
+            complete = f"{len(records)} complete records in {out / RECORDS}" if records else "nothing was measured"
+            print(f"\ninterrupted: {complete}", file=sys.stderr)
+            return 130
+        finally:
+            if fresh and not records:
+                with contextlib.suppress(OSError):  # it was not made
+                    out.rmdir()
+    report = write_report(out, records, command)
+    print(f"\nrecords {out / RECORDS}\nreport  {report}\nplot    {out / 'scaling.png'}")
+    return judge(plan, records)
+
+
+def contenders_of(plan: Plan, workload: Workload, size: int) -> list[Contender]:
+    """The contenders of one comparison, not started."""
+    make = partial(make_contender, device=plan.device, cores=plan.cores, vec_backend=plan.vec_backend)
+    contenders = [make(plan.name, workload, size)]
+    if plan.versus is not None:
+        usual = size if plan.versus == "gbxcule" else ENVS_PER_CORE * plan.cores
+        contenders.append(make(plan.versus, workload, plan.versus_num_envs or usual))
+    return contenders
+
+
+def _measure(plan: Plan, out: Path, records: list[Record]) -> None:
+    """Adds to `records`, and to the file, one comparison at a time."""
+    table = LiveTable(sys.stdout)
+    for workload in plan.workloads:
+        for size in sorted(plan.sizes):
+            try:
+                found = compare(contenders_of(plan, workload, size), workload, partial(table.watch, workload))
+            except torch.OutOfMemoryError:
+                raise DeviceError(
+                    f"--num-envs {size} does not fit into the memory of {plan.device}: give less"
+                ) from None
+            finally:
+                table.stop()
+            table.finish(found)
+            write_json(out / RECORDS, [*records, *found])
+            records += found
+
+
+def judge(plan: Plan, records: Sequence[Record]) -> int:
+    """1 where a limit is missed, with a line for each."""
+    missed = []
+    for record in records:
+        name = f"{record['rom']} {record['stage']}, {record['num_envs']} envs"
+        allocated = record["bytes_allocated_after_warmup"]
+        if record["backend"] != plan.name:
+            continue
+        if plan.max_mem_delta is not None and allocated > plan.max_mem_delta:
+            missed.append(
+                f"{name}: allocated {allocated:,} bytes after the warm-up, {plan.max_mem_delta:,} are allowed"
+            )
+        largest = record["num_envs"] == max(plan.sizes)
+        if plan.min_ratio is not None and largest and record["ratio"] < plan.min_ratio:
+            missed.append(f"{name}: {record['ratio']} times {record['versus']}, {plan.min_ratio:g} are asked for")
+    for text in missed:
+        print(f"missed: {text}", file=sys.stderr)
+    return int(bool(missed))
+
+
+def _prepare(out: Path) -> None:
+    """Makes the output folder.
+
+    Raises: ConfigError where that or writing into it fails, or where it holds records.
+    """
+    if (out / RECORDS).exists():
+        raise ConfigError(f"--out {out} already holds {RECORDS}: give another folder")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ConfigError(f"--out {out} cannot be written ({error.strerror}): give another folder") from None
+
+
+@contextlib.contextmanager
+def workers_from_a_clean_process() -> Iterator[None]:
+    """Inside, PyBoy's workers are forked from a server process and not from this one, whose threads and CUDA context
+    must not be forked; none of them is left at the end, whenever that comes."""
+    before, children = multiprocessing.get_start_method(allow_none=True), set(multiprocessing.active_children())
+    multiprocessing.set_forkserver_preload(["gbxcule_puffer.apps.bench.stages"])
+    multiprocessing.set_start_method("forkserver", force=True)
+    try:
+        yield
+    finally:
+        end_children(children)
+        multiprocessing.set_start_method(before, force=True)

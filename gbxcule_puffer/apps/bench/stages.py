@@ -1,0 +1,110 @@
+"""The parts of a step that are measured by themselves, put together from what the environment is made of."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from baselines.pyboy_puffer_vec import PyBoyPufferVec
+from baselines.pyboy_workers import PyBoyWorker
+from gbxcule_puffer.env.score import GoalScore
+from gbxcule_puffer.env.step_end.step_end import Epilog
+from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.observations import FrameStack
+from gbxcule_puffer.tasks.task import Stage
+
+STEP_COST, ALPHA = -0.01, 10.0  # the environment's defaults
+FLAGS = ("terminals", "truncations", "ended")
+
+
+class PartialStep:
+    """`emulate_only`: the frames, no picture is read. `reward_only`: and the distance to the goal, the reward and
+    whether it is reached. `obs_only`: the frames and the observation. No resets, infos or checks of actions in any.
+
+    env: a started GBxCuLEEnv or pyboy_puffer_single, whose emulator and codec are used; observations, rewards: buffers
+    to fill, made here if None.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        env: Any,
+        goal_dir: Path | None,
+        observations: torch.Tensor | None = None,
+        rewards: torch.Tensor | None = None,
+    ) -> None:
+        emulator, codec, n = env.emulator, env.codec, env.num_envs
+        device = torch.device(emulator.device)
+        # PyBoy's pictures are read by the host; the Warp kernel draws into device memory in any case.
+        self._advance = getattr(emulator, "run", emulator.step) if stage == "emulate_only" else emulator.step
+        buttons = [codec.to_buttons(action) for action in range(codec.num_actions)]
+        self._table = torch.tensor(buttons, dtype=torch.uint8, device=device)
+        self._index = torch.zeros(n, dtype=torch.int64, device=device)
+        self._buttons = torch.zeros(n, dtype=torch.uint8, device=device)
+        self.stage, self._epilog = stage, Epilog(n, device)
+        self._epilog.use(**FrameStack(emulator.screen, env.obs, env.stack_k, observations).fields)
+        if stage == "reward_only":
+            assert goal_dir is not None
+            goal = GoalTemplate.load(goal_dir)
+            task = [Stage("goal", [], goal, goal.meta["tau"], goal.meta["k_consecutive"], env.max_steps)]
+            score = GoalScore(task, n, device, step_cost=STEP_COST, alpha=ALPHA, goal_bonus=0.0, chain=False)
+            flags = {name: torch.zeros(n, dtype=torch.bool, device=device) for name in FLAGS}
+            rewards = torch.zeros(n, device=device) if rewards is None else rewards
+            self._epilog.use(**score.fields, **flags, rewards=rewards, locked=emulator.locked)
+
+    def step(self, actions: torch.Tensor) -> None:
+        """actions (num_envs,), integers on the device."""
+        self._index.copy_(actions)
+        torch.index_select(self._table, 0, self._index, out=self._buttons)
+        self._advance(self._buttons)
+        if self.stage != "emulate_only":
+            self._epilog.run(self.stage)
+
+
+class StageWorker(PyBoyWorker):
+    """A worker of pyboy_puffer_vec that does one stage of the step and says where its games are."""
+
+    def __init__(self, rom: Any, num_envs: int, *, stage: str, stage_goal: Path | None, **options: Any) -> None:
+        self._stage, self._stage_goal = stage, stage_goal
+        self._partial: PartialStep | None = None
+        super().__init__(rom, num_envs, **options)
+
+    def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
+        """As PyBoyWorker.reset."""
+        result = super().reset(seed)
+        if self._stage != "full_step":
+            buffers = torch.from_numpy(self.observations), torch.from_numpy(self.rewards)
+            self._partial = PartialStep(self._stage, self, self._stage_goal, *buffers)
+        return result
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
+        """The stage's part of a step; the buffers of the other parts keep what the reset wrote."""
+        if self._partial is None:
+            return super().step(actions)
+        self._partial.step(torch.from_numpy(actions))
+        return self.observations, self.rewards, self.terminals, self.truncations, []
+
+    def receipt(self) -> tuple[list[int], list[bytes]]:
+        """Where each env is: its PC and a digest of its picture."""
+        return pyboy_receipt(self)
+
+
+class StageVec(PyBoyPufferVec):
+    """pyboy_puffer_vec whose workers do one stage: worker_options stage and stage_goal."""
+
+    worker_class = StageWorker
+
+
+def pyboy_receipt(env: Any) -> tuple[list[int], list[bytes]]:
+    """PCs and digests of the pictures of a pyboy_puffer_single."""
+    env.emulator.draw()
+    return [env.registers(index)["pc"] for index in range(env.num_envs)], picture_digests(env.emulator.screen.numpy())
+
+
+def picture_digests(pictures: np.ndarray) -> list[bytes]:
+    """A digest of each picture (num_envs, rows, columns)."""
+    return [hashlib.blake2b(picture.tobytes(), digest_size=16).digest() for picture in np.ascontiguousarray(pictures)]

@@ -1,0 +1,1 @@
+"""`puffer goal`: make goals and stages of a game."""

@@ -1,0 +1,212 @@
+"""`puffer goal ...` and `puffer stage`: start states, goal templates and lists of stages."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from gbxcule_puffer.apps.parser import OneLineParser
+from gbxcule_puffer.apps.play.command import add_display
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    _add_stage(commands)
+    goal = commands.add_parser("goal", help="goal templates and stages").add_subparsers(
+        dest="goal_command", required=True, parser_class=OneLineParser
+    )
+    _add_make(goal)
+    _add_calibrate(goal)
+    show = goal.add_parser("show", help="write a goal's pictures as PNG and say what it was made for")
+    show.add_argument("dir", help="folder of `puffer goal make`")
+    show.add_argument("--out", help="folder for the pictures (default: DIR/pictures)")
+    show.set_defaults(run=_run_show)
+    stages = goal.add_parser("stages", help="write a stages.json of goals that were made")
+    stages.add_argument("dirs", nargs="+", metavar="DIR[:MAX_STEPS]", help="folders of `puffer goal make`, in order")
+    stages.add_argument("--out", required=True, help="the stages.json to write")
+    stages.set_defaults(run=_run_stages)
+
+
+def _add_stage(commands: argparse._SubParsersAction) -> None:
+    stage = commands.add_parser("stage", help="make the start states and goals of a stage file or a list of stages")
+    stage.add_argument("--stage", required=True, help="JSON with rom, start_actions and solve_actions, or stages.json")
+    _add_task_options(stage)
+    stage.set_defaults(run=_run_stage)
+
+
+def _add_make(goal: argparse._SubParsersAction) -> None:
+    make = goal.add_parser("make", help="play actions; the picture they end at is the goal")
+    make.add_argument("--rom", required=True, help="Game Boy image")
+    start = make.add_mutually_exclusive_group()
+    start.add_argument("--start-actions", help="actions that lead to the start (default: none)")
+    start.add_argument("--start-state", help="snapshot or PyBoy .state file to start from (default: post-boot)")
+    way = make.add_mutually_exclusive_group(required=True)
+    way.add_argument(
+        "--actions",
+        action="append",
+        help="trace of `puffer play`, or file of action names, from the start to the goal; again for more ways",
+    )
+    way.add_argument("--play", action="store_true", help="play to the goal by hand, and press g there")
+    add_display(make)
+    _add_task_options(make)
+    make.set_defaults(run=_run_make)
+
+
+def _add_calibrate(goal: argparse._SubParsersAction) -> None:
+    calibrate = goal.add_parser("calibrate", help="measure how well a goal's picture tells; propose tau and k")
+    calibrate.add_argument("dir", help="folder of `puffer goal make`")
+    calibrate.add_argument("--rom", help="Game Boy image (default: where the goal was made from)")
+    calibrate.add_argument("--steps", type=int, default=20_000, help="steps of random play (default: 20000)")
+    calibrate.add_argument("--num-envs", type=int, default=64, help="Game Boys in parallel (default: 64)")
+    calibrate.add_argument("--max-steps", type=int, default=128, help="steps of an episode (default: 128)")
+    calibrate.add_argument(
+        "--truth", action="append", default=[], help="what holds in RAM at the goal, e.g. C0A3==5; again for more"
+    )
+    calibrate.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
+    calibrate.add_argument("--seed", type=int, default=0)
+    calibrate.add_argument("--apply", action="store_true", help="write the proposed tau and k into the goal")
+    calibrate.add_argument("--out", help="the PNG (default: DIR/calibration.png)")
+    calibrate.set_defaults(run=_run_calibrate)
+
+
+def _add_task_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, help="folder for start.state and goal/")
+    parser.add_argument("--obs", choices=("shades", "packed", "full"), default="shades")
+    parser.add_argument("--stack-k", type=int, default=1, help="pictures in an observation")
+    parser.add_argument("--action-codec", choices=tuple(CODECS), default=DEFAULT_CODEC)
+    parser.add_argument("--frames-per-step", type=int, default=24)
+    parser.add_argument("--release-after-frames", type=int, default=8)
+    parser.add_argument("--k-consecutive", type=int, default=4, help="steps that the goal has to show for")
+
+
+def _task_options(args: argparse.Namespace) -> dict[str, Any]:
+    names = ("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
+    return {name: getattr(args, name) for name in names}
+
+
+def _run_stage(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.tasks.stage_list import is_stage_list, make_stages
+    from gbxcule_puffer.tasks.stages import make_stage
+
+    if is_stage_list(args.stage):
+        rom, path = make_stages(args.stage, args.out, **_task_options(args))
+        print(f"ROM     {rom}\nstages  {path}")
+    else:
+        _report(make_stage(args.stage, args.out, **_task_options(args)))
+
+
+def _run_make(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.tasks.stages import make_task
+    from gbxcule_puffer.tasks.traces import read_actions
+
+    options = {"start_state": args.start_state, **_task_options(args)}
+    if args.start_actions:
+        options["start_actions"], _ = read_actions(args.start_actions)
+    if args.play:
+        ways, options = [_played(args, options)], {**options, "start_actions": ()}
+    else:
+        ways = [read_actions(path) for path in args.actions]
+        for (_, trace), path in zip(ways, args.actions, strict=True):
+            if trace is not None:
+                options.setdefault("traces", {})[path] = trace
+    (first, _), *more = ways
+    _report(make_task(args.rom, first, args.out, more_ways=[names for names, _ in more], **options))
+
+
+def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str], None]:
+    """The way to the goal that a person plays; the start where that began goes into `options`."""
+    from gbxcule_puffer.apps.play.play import show
+    from gbxcule_puffer.apps.play.session import PlaySession
+
+    session = PlaySession(
+        args.rom,
+        None,
+        start_state=args.start_state,
+        frames_per_step=args.frames_per_step,
+        release_after_frames=args.release_after_frames,
+        goal=True,
+    )
+    for name in options.get("start_actions", ()):
+        session.press(name)
+    if session.actions:
+        session.mark()
+    show(session, args.display)
+    if not session.reached:
+        raise ConfigError("no goal was marked: play again and press g where the goal is reached")
+    options["start_state"] = session.origin
+    return session.actions, None
+
+
+def _run_calibrate(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.tasks.calibrate import calibrate, draw_histogram, find_task
+    from gbxcule_puffer.tasks.goals import GoalTemplate
+    from gbxcule_puffer.tasks.quest import parse_condition
+
+    truth = [parse_condition(text, "--truth") for text in args.truth]
+    names = ("rom", "steps", "num_envs", "max_steps", "device", "seed")
+    result = calibrate(args.dir, truth=truth, **{name: getattr(args, name) for name in names})
+    goal, _ = find_task(args.dir)
+    path = Path(args.out) if args.out else Path(args.dir) / "calibration.png"
+    draw_histogram(path, result, goal.meta, f"Goal {Path(args.dir).resolve().name}")
+    record = {}
+    for label, tau, k in (
+        ("now", goal.meta["tau"], goal.meta["k_consecutive"]),
+        ("proposed", result.tau, result.k_consecutive),
+    ):
+        rates = result.rates(tau, k)
+        record[label] = {"tau": tau, "k_consecutive": k, **rates}
+        missed, false, goals = f"{rates['false_negative']:.2%}", f"{rates['false_positive']:.4%}", rates["false_goals"]
+        print(f"{label:9} tau {tau:.5f}, k_consecutive {k}: {missed} of the steps at the goal are not recognised;")
+        print(f"          of {rates['random_steps']:,} random steps {false} are, falsely, and {goals} runs of {k}")
+    if args.apply:
+        calibration = {**goal.meta.get("calibration", {}), "measured": record["proposed"]}
+        meta = {**goal.meta, "tau": result.tau, "k_consecutive": result.k_consecutive, "calibration": calibration}
+        GoalTemplate(goal.frames, meta).save(Path(args.dir) / "goal")
+        print(f"written   {Path(args.dir) / 'goal'}")
+    print(f"histogram {path}")
+
+
+def _run_show(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.pictures import mosaic, save_png
+    from gbxcule_puffer.tasks.calibrate import find_task
+    from gbxcule_puffer.tasks.goals import CHECKED_FIELDS
+
+    goal, start = find_task(args.dir)
+    out = Path(args.out) if args.out else Path(args.dir) / "pictures"
+    out.mkdir(parents=True, exist_ok=True)
+    for i, frame in enumerate(goal.frames):
+        save_png(out / f"goal{i}.png", frame)
+    save_png(out / "goals.png", mosaic(goal.frames))
+    for name in (*CHECKED_FIELDS, "tau", "k_consecutive"):
+        print(f"{name:20} {goal.meta[name]}")
+    print(f"{'start state':20} {start}")
+    print(f"{'pictures':20} {len(goal.frames)} in {out}")
+
+
+def _run_stages(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.tasks.calibrate import find_task
+    from gbxcule_puffer.tasks.stage_list import StageFiles, write_stages
+
+    stages, sums = [], {}
+    for text in args.dirs:
+        name, _, limit = text.rpartition(":") if text.rpartition(":")[2].isdigit() else (text, "", "128")
+        goal, start = find_task(name)
+        stages.append(StageFiles(Path(name).resolve().name, start.resolve(), Path(name).resolve() / "goal", int(limit)))
+        sums[goal.meta["rom_sha256"]] = name
+    if len(sums) > 1:
+        raise ConfigError(f"{' and '.join(sums.values())} are of different ROMs: give goals of one ROM")
+    out = Path(args.out).resolve()
+    write_stages(out, next(iter(sums)), stages)
+    print(f"stages  {args.out}: {', '.join(f'{stage.name} ({stage.max_steps} steps)' for stage in stages)}")
+
+
+def _report(files: Any) -> None:
+    from gbxcule_puffer.tasks.goals import GoalTemplate
+
+    goal = GoalTemplate.load(files.goal_dir)
+    print(f"start state  {files.start_state}")
+    count, away = len(goal.frames), len(goal.meta["solve_actions"])
+    print(f"goal         {files.goal_dir}: {count} picture{'s' * (count > 1)}, {away} actions away")
+    print(f"tau          {goal.meta['tau']:.5f}; the start is {goal.meta['calibration']['start_distance']:.5f} away")

@@ -1,0 +1,1 @@
+"""`puffer play`: play a game by hand."""

@@ -1,0 +1,109 @@
+"""`puffer play` in a terminal: the picture in half blocks, one step a key."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from gbxcule_puffer.apps.play.session import PlaySession
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.pictures import half_blocks
+
+HALF_SIZE, FULL_SIZE = (80, 38), (160, 74)  # columns and lines that the picture and two lines of text need
+ARROWS = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
+NAMES = {b"\r": "enter", b"\n": "enter", b" ": "space", b"\x03": "q", b"\x04": "q"}
+KEY = re.compile(rb"\x1b[\[O]([ABCD])|\x1b[\[O][0-9;]*[~A-Za-z]|\x1b[\[O]?$|.", re.DOTALL)
+ESCAPE_SECONDS = 0.05  # the rest of an arrow key's bytes comes within this time
+
+
+def play_in_terminal(session: PlaySession) -> None:
+    """Shows the session in this terminal until it is finished; the terminal is left as it was found.
+
+    Raises: ConfigError where there is no terminal, or it is too small.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigError("puffer play needs a terminal or a window: run it in a terminal, or give --window")
+    size = os.get_terminal_size(sys.stdout.fileno())
+    if size.columns < HALF_SIZE[0] or size.lines < HALF_SIZE[1]:
+        raise ConfigError(
+            f"the terminal has {size.columns} columns and {size.lines} lines: make it {HALF_SIZE[0]} by {HALF_SIZE[1]} "
+            "or larger, or give --window"
+        )
+    with _raw_terminal(sys.stdin.fileno()):
+        view = _View(sys.stdout.fileno())
+        view.draw(session)
+        for name in _keys(sys.stdin.fileno()):
+            session.key(name)
+            view.draw(session)
+            if session.finished:
+                return
+        session.quit()  # the terminal is gone
+
+
+class _View:
+    """What is on the terminal; only lines that changed are written."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.shown: list[str] = []
+        self.size = os.get_terminal_size(fd)
+
+    def draw(self, session: PlaySession) -> None:
+        size = os.get_terminal_size(self.fd)
+        clear = size != self.size or not self.shown
+        self.size = size
+        whole = size.columns >= FULL_SIZE[0] and size.lines >= FULL_SIZE[1]
+        picture = session.picture if whole else session.picture[::2, ::2]
+        lines = [*half_blocks(picture), session.status[: size.columns], session.help[: size.columns]]
+        out = "\x1b[2J" if clear else ""
+        for number, line in enumerate(lines[: size.lines]):
+            if clear or line != self.shown[number]:
+                out += f"\x1b[{number + 1};1H{line}\x1b[K"
+        self.shown = lines
+        data = out.encode()
+        while data:
+            data = data[os.write(self.fd, data) :]
+
+
+def _keys(fd: int) -> Iterator[str]:
+    """Names of the keys pressed, until the terminal is closed."""
+    while True:
+        data = os.read(fd, 1024)
+        while data and re.search(rb"\x1b[\[O]?$", data) and select.select([fd], [], [], ESCAPE_SECONDS)[0]:
+            more = os.read(fd, 1024)
+            if not more:
+                break
+            data += more
+        if not data:
+            return
+        for match in KEY.finditer(data):
+            key = match.group(0)
+            yield ARROWS.get(match.group(1) or b"") or NAMES.get(key) or key.decode("ascii", "replace").lower()
+
+
+@contextmanager
+def _raw_terminal(fd: int) -> Iterator[None]:
+    """Keys one by one and unseen, another screen without a cursor; all as before at the end, also by SIGTERM."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    saved, handler = termios.tcgetattr(fd), signal.signal(signal.SIGTERM, stop)
+    try:
+        tty.setraw(fd)
+        sys.stdout.write("\x1b[?1049h\x1b[?25l")
+        sys.stdout.flush()
+        yield
+    finally:
+        sys.stdout.write("\x1b[0m\x1b[?25h\x1b[?1049l")
+        sys.stdout.flush()
+        termios.tcsetattr(fd, termios.TCSADRAIN, saved)
+        signal.signal(signal.SIGTERM, handler)

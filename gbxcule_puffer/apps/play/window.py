@@ -1,0 +1,78 @@
+"""`puffer play` in a window, by the SDL that PyBoy brings: one step a key, also while it is held."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gbxcule_puffer.apps.play.session import PlaySession
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.pictures import to_rgb
+
+SCALE = 4
+WIDTH, HEIGHT = 160, 144
+IDLE_MS = 200
+
+
+def has_display() -> bool:
+    """Whether this system has windows at all."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in names)
+
+
+def play_in_window(session: PlaySession) -> None:
+    """Shows the session in a window until it is finished or the window is closed.
+
+    Raises: ConfigError where PySDL2 is not installed or no window can be opened.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PySDL2 tells where its binaries are from
+        try:
+            import sdl2
+        except ImportError:
+            raise ConfigError("a window needs PySDL2: pip install pysdl2 pysdl2-dll, or give --terminal") from None
+    if sdl2.SDL_Init(sdl2.SDL_INIT_VIDEO) != 0:
+        reason = sdl2.SDL_GetError().decode()
+        raise ConfigError(f"no window can be opened here ({reason}): run puffer play in a terminal with --terminal")
+    try:
+        _play(session, sdl2)
+    finally:
+        sdl2.SDL_Quit()
+
+
+def _play(session: PlaySession, sdl2: Any) -> None:
+    keys = {
+        sdl2.SDLK_UP: "up", sdl2.SDLK_DOWN: "down", sdl2.SDLK_LEFT: "left", sdl2.SDLK_RIGHT: "right",
+        sdl2.SDLK_RETURN: "enter", sdl2.SDLK_SPACE: "space", sdl2.SDLK_ESCAPE: "q",
+    }  # fmt: skip
+    centred, event = sdl2.SDL_WINDOWPOS_CENTERED, sdl2.SDL_Event()
+    flags = sdl2.SDL_WINDOW_SHOWN | sdl2.SDL_WINDOW_RESIZABLE
+    window = sdl2.SDL_CreateWindow(b"puffer play", centred, centred, WIDTH * SCALE, HEIGHT * SCALE, flags)
+    if not window:
+        raise ConfigError(f"no window can be opened here ({sdl2.SDL_GetError().decode()}): give --terminal")
+    renderer = sdl2.SDL_CreateRenderer(window, -1, 0)
+    if not renderer:
+        raise ConfigError(f"the window cannot be drawn ({sdl2.SDL_GetError().decode()}): give --terminal")
+    sdl2.SDL_RenderSetLogicalSize(renderer, WIDTH, HEIGHT)
+    form, access = sdl2.SDL_PIXELFORMAT_RGB24, sdl2.SDL_TEXTUREACCESS_STREAMING
+    texture = sdl2.SDL_CreateTexture(renderer, form, access, WIDTH, HEIGHT)
+    print(session.help, flush=True)
+    while not session.finished:
+        pixels = np.ascontiguousarray(to_rgb(session.picture))
+        sdl2.SDL_UpdateTexture(texture, None, pixels.ctypes.data_as(ctypes.c_void_p), 3 * WIDTH)
+        sdl2.SDL_RenderClear(renderer)
+        sdl2.SDL_RenderCopy(renderer, texture, None, None)
+        sdl2.SDL_RenderPresent(renderer)
+        sdl2.SDL_SetWindowTitle(window, session.status.encode())
+        if not sdl2.SDL_WaitEventTimeout(ctypes.byref(event), IDLE_MS):
+            continue
+        if event.type == sdl2.SDL_QUIT:
+            session.quit()
+        elif event.type == sdl2.SDL_KEYDOWN:
+            symbol = event.key.keysym.sym
+            session.key(keys.get(symbol) or (chr(symbol) if 0x20 < symbol < 0x7F else ""))

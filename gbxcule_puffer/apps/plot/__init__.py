@@ -1,0 +1,1 @@
+"""`puffer plot`: draw the learning curve of a run."""

@@ -1,0 +1,1 @@
+"""`puffer record`: record what an agent sees."""

@@ -1,0 +1,114 @@
+"""Films of Game Boys: the whole 144x160 picture of every step, and GIF or MP4 files in PyBoy's colours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import warp as wp
+
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.pictures import LEVELS, to_rgb
+
+FORMATS = (".gif", ".mp4")
+GIF_TICK = 10  # milliseconds; a GIF knows no shorter time
+
+
+class Camera:
+    """Takes the 144x160 pictures of an env's steps, which itself draws 72x80.
+
+    A second emulator with all pixels plays each step once more from the state that the env's machines are in, so the
+    picture is the one that the step ended with, also where the env has reset itself meanwhile.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        schedule = env.schedule
+        self.emulator = Emulator(
+            env.cartridge.data,
+            env.num_envs,
+            str(env.device),
+            screen="full",
+            frames_per_step=schedule.frames_per_step,
+            release_after_frames=schedule.release_after_frames,
+        )
+        codes = [env.codec.to_buttons(action) for action in range(env.codec.num_actions)]
+        self._buttons = torch.tensor(codes, dtype=torch.uint8, device=env.device)
+
+    def shoot(self, actions: torch.Tensor) -> np.ndarray:
+        """The pictures (num_envs, 144, 160) uint8 shades that the env's next step with `actions` (num_envs,) leads to;
+        call it before that step."""
+        source, copy = self.env.emulator, self.emulator
+        wp.to_torch(copy.machine.state).copy_(wp.to_torch(source.machine.state))
+        copy.memory.copy_(source.memory)
+        copy.step(self._buttons[actions])
+        return copy.screen.cpu().numpy().copy()
+
+
+def check_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a film to be written.
+
+    Raises: ConfigError for another format, a folder that cannot be written, or MP4 without imageio's encoder.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigError(f"film {path} has an unknown format: name it .gif or .mp4")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ConfigError(f"film {path} cannot be written there: give a file name in a folder of yours")
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        raise ConfigError("films need Pillow: pip install pillow") from None
+    if path.suffix.lower() == ".mp4":
+        try:
+            import imageio.v2  # noqa: F401  # pyright: ignore[reportMissingImports]
+            import imageio_ffmpeg  # noqa: F401  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            raise ConfigError(f"film {path} needs an encoder: pip install 'imageio[ffmpeg]', or name it .gif") from None
+    return path
+
+
+def write_film(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
+    """Writes shades [(rows, columns) uint8, ...], each pixel a square of `scale`; a reader never sees a part of it."""
+    part = path.with_name(f".{os.getpid()}-{path.name}")  # with the suffix that tells the encoder the format
+    try:
+        if path.suffix.lower() == ".gif":
+            _write_gif(part, pictures, scale, frames_per_second)
+        else:
+            _write_mp4(part, pictures, scale, frames_per_second)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_gif(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
+    from PIL import Image
+
+    palette = np.repeat(LEVELS, 3).tobytes()
+
+    def image(shades: np.ndarray) -> Image.Image:
+        frame = Image.fromarray(shades.repeat(scale, 0).repeat(scale, 1), "P")
+        frame.putpalette(palette)
+        return frame
+
+    first, *rest = pictures
+    duration = max(2, round(1000 / frames_per_second / GIF_TICK)) * GIF_TICK  # players slow down what is below 20 ms
+    image(first).save(path, save_all=True, append_images=map(image, rest), duration=duration, loop=0)
+
+
+def _write_mp4(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
+    import imageio.v2  # pyright: ignore[reportMissingImports]
+
+    # The encoder stores colours for blocks of 2x2 pixels: odd sizes get a black line more.
+    rows, columns = (-(-length * scale // 2) * 2 for length in pictures[0].shape)
+    with imageio.v2.get_writer(path, fps=frames_per_second, macro_block_size=1) as film:
+        for shades in pictures:
+            frame = np.zeros((rows, columns, 3), np.uint8)
+            picture = to_rgb(shades, scale)
+            frame[: picture.shape[0], : picture.shape[1]] = picture
+            film.append_data(frame)

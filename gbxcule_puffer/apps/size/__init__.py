@@ -1,0 +1,1 @@
+"""`puffer size`: what the kernels compile to."""

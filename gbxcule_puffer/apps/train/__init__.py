@@ -1,0 +1,1 @@
+"""`puffer train`: PufferLib's own commands on our environments."""

@@ -1,0 +1,1 @@
+"""`puffer verify`: compare the emulator with PyBoy."""

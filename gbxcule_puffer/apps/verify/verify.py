@@ -1,0 +1,300 @@
+"""`puffer verify`: a ROM on the emulator and on PyBoy in lockstep, everything compared after every step."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import torch
+
+from baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer import __version__
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.emulator.saves import pyboy_state
+from gbxcule_puffer.emulator.saves.state_files import load_state_file
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import ConfigError, RomError
+from gbxcule_puffer.tasks.actions import ActionCodec, get_codec
+from gbxcule_puffer.tasks.stages import read_names
+
+DEFAULT_STEPS = 500
+REGIONS = {"VRAM": (0x8000, 0xA000), "OAM": (0xFE00, 0xFEA0), "HRAM": (0xFF80, 0xFFFF)}
+# What PyBoy does not show, or what is kept in another form with the same meaning.
+NOT_COMPARED = {
+    "halted_after_ei", "lyc_written_off", "stat_mode_hidden", "window_line", "window_first", "frame_done", "locked",
+    "lcd_last", "timer_last", "timer_next", "mode3_extra", "serial_count", "instructions", "rtc_last", "rtc_latched",
+    "rtc_latch_seconds", "rtc_latch_minutes", "rtc_latch_hours", "rtc_latch_day_low", "rtc_latch_day_high",
+    "frames_left", "release_at", "render", "next_line", "drawing", "executed", "now",
+}  # fmt: skip
+
+
+@dataclass
+class Options:
+    """What to verify; `actions` is random:SEED or a file of action names."""
+
+    rom: str
+    start_state: str | None = None
+    steps: int | None = None
+    frames_per_step: int = 24
+    release_after_frames: int | None = None
+    actions: str = "random:0"
+    action_codec: str = "pokemonred_puffer_v1"
+    device: str = "cpu"
+    mem_region: str = "C000:E000"
+    rom_sha256: str | None = None
+
+
+@dataclass
+class Result:
+    """What a comparison found."""
+
+    options: Options
+    cartridge: Cartridge
+    codec: ActionCodec
+    region: tuple[int, int]
+    release_after_frames: int
+    trace: list[int] = field(default_factory=list)
+    """Actions played, the one of the differing step included."""
+    differences: dict[str, Any] = field(default_factory=dict)
+    """Field, region or picture to what differs in it; empty where all is equal."""
+    ended: str | None = None
+    """Why the run ended before its last step without a difference."""
+    seconds: float = 0.0
+    start: Snapshot | None = None
+    before: Snapshot | None = None
+    """The emulator before the last step played."""
+    oracle: Snapshot | None = None
+    emulator: Snapshot | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differed."""
+        return not self.differences
+
+    def summary(self, bundle: Path | None = None) -> dict[str, Any]:
+        """The result as JSON holds it."""
+        return {
+            "equal": self.equal,
+            "rom": Path(self.options.rom).name,
+            "title": self.cartridge.title,
+            "rom_sha256": self.cartridge.sha256,
+            "device": self.options.device,
+            "steps_compared": len(self.trace),
+            "first_difference_step": None if self.equal else len(self.trace),
+            "differences": self.differences,
+            "ended": self.ended,
+            "frames_per_step": self.options.frames_per_step,
+            "release_after_frames": self.release_after_frames,
+            "action_codec": self.codec.name,
+            "action_codec_version": self.codec.version,
+            "actions": _file_name(self.options.actions),
+            "start_state": None if self.options.start_state is None else Path(self.options.start_state).name,
+            "mem_region": f"{self.region[0]:04X}:{self.region[1]:04X}",
+            "seconds": round(self.seconds, 3),
+            "versions": versions(),
+            "bundle": None if bundle is None else str(bundle),
+        }
+
+
+def versions() -> dict[str, str]:
+    """Of what a result depends on."""
+    packages = {name: version(name) for name in ("pyboy", "warp-lang", "torch", "numpy")}
+    return {"gbxcule_puffer": __version__, **packages, "python": platform.python_version()}
+
+
+def verify(
+    options: Options,
+    progress: Callable[[int, int], None] = lambda done, steps: None,
+    make_emulator: Callable[..., Emulator] | None = None,
+) -> Result:
+    """Run both until the first difference or the last step; `progress` is called with (steps done, steps).
+
+    Raises: RomError, StateError, ActionError, ConfigError or DeviceError, before anything runs.
+    """
+    cartridge = load_cartridge(options.rom)
+    if options.rom_sha256 not in (None, cartridge.sha256):
+        raise RomError(f"{options.rom}: its SHA-256 is {cartridge.sha256}, asked for was {options.rom_sha256}")
+    codec, region = get_codec(options.action_codec), parse_region(options.mem_region)
+    actions = read_actions(options.actions, options.steps, codec)
+    release = options.release_after_frames
+    if release is None:
+        release = max(1, options.frames_per_step // 3)
+    schedule: dict[str, Any] = {"frames_per_step": options.frames_per_step, "release_after_frames": release}
+    start = None if options.start_state is None else load_state_file(options.start_state, cartridge)
+    if start is not None and start.num_envs != 1:
+        raise ConfigError(f"start state {options.start_state} holds {start.num_envs} envs; give one of a single env")
+    emulator = (make_emulator or Emulator)(cartridge.data, 1, options.device, screen="full", num_threads=1, **schedule)
+    oracle = PyBoyEmulator(cartridge.data, 1, screen="full", **schedule)
+    result = Result(options, cartridge, codec, region, release)
+    began = time.perf_counter()
+    try:
+        if start is not None:
+            emulator.load(start)
+            oracle.load(start)
+        result.start = emulator.save(0)
+        _run(emulator, oracle, actions, result, progress)
+    finally:
+        oracle.close()
+    result.seconds = time.perf_counter() - began
+    return result
+
+
+def _run(
+    emulator: Emulator, oracle: PyBoyEmulator, actions: list[int], result: Result, progress: Callable[[int, int], None]
+) -> None:
+    """The lockstep. The emulator goes first: PyBoy would never return from an illegal opcode."""
+    found = result.start
+    assert found is not None
+    for step in range(len(actions) + 1):
+        if step:
+            buttons = torch.tensor([result.codec.to_buttons(actions[step - 1])], dtype=torch.uint8)
+            result.before = found
+            emulator.step(buttons.to(emulator.device))
+            found = emulator.save(0)
+            if found.fields()["locked"]:
+                result.ended = f"an illegal opcode in step {step} stops the machine for good, and PyBoy with it"
+                return
+            result.trace.append(actions[step - 1])
+            oracle.step(buttons)
+        expected = oracle.save(0)
+        result.differences = differences(expected, found, result.cartridge, result.region)
+        result.oracle, result.emulator = expected, found
+        progress(step, len(actions))
+        if result.differences:
+            return
+
+
+def differences(
+    expected: Snapshot, found: Snapshot, cartridge: Cartridge, region: tuple[int, int] = (0xC000, 0xE000)
+) -> dict[str, Any]:
+    """Every field, memory region and picture in which two single-env snapshots differ; `region` is [first, end)."""
+    result: dict[str, Any] = {}
+    first, second = comparable(expected, cartridge), comparable(found, cartridge)
+    for name, value in first.items():
+        if second[name] != value:
+            result[name] = {"oracle": value, "emulator": second[name]}
+    buses = expected.bus(cartridge), found.bus(cartridge)
+    for name, (begin, end) in {f"{region[0]:04X}:{region[1]:04X}": region, **REGIONS}.items():
+        at = np.flatnonzero(buses[0][begin:end] != buses[1][begin:end]) + begin
+        if len(at):
+            cells = {f"{i:04X}": {"oracle": int(buses[0][i]), "emulator": int(buses[1][i])} for i in at.tolist()}
+            result[name] = {"bytes": len(at), "at": cells}
+    pixels = np.argwhere(expected.screen[0] != found.screen_for(expected.screen.shape[1:])[0])
+    if len(pixels):
+        low, high = pixels.min(axis=0).tolist(), pixels.max(axis=0).tolist()
+        lines, columns = [low[0], high[0]], [low[1], high[1]]
+        result["picture"] = {"pixels": len(pixels), "lines": lines, "columns": columns}
+    return result
+
+
+def comparable(snapshot: Snapshot, cartridge: Cartridge) -> dict[str, int]:
+    """The fields that PyBoy has as well, in one form."""
+    fields = snapshot.fields()
+    values = {name: value for name, value in fields.items() if name not in NOT_COMPARED}
+    values["tima"] = pyboy_state.tima(fields)
+    values["div_zero"] |= ~0xFFFF
+    if not fields["dma_active"]:
+        del values["dma_start"], values["dma_index"]
+    if not fields["tima_reload"]:
+        del values["tima_reload_count"]
+    if not fields["ram_enabled"]:
+        del values["ram_bank"], values["ram_offset"]
+    if cartridge.mapper in (hw.MAPPER_NONE, hw.MAPPER_MBC2):
+        values.pop("ram_offset", None)
+    if cartridge.has_rtc:  # PyBoy's cycle counter starts anew, or its clock chip would jump
+        del values["cycles_low"], values["cycles_high"]
+    return values
+
+
+def parse_region(text: str) -> tuple[int, int]:
+    """`C000:E000` -> (0xC000, 0xE000); the end is not part of it.
+
+    Raises: ConfigError for anything else.
+    """
+    try:
+        begin, end = (int(part, 16) for part in text.split(":"))
+    except ValueError:
+        begin, end = 0, 0
+    if not 0 <= begin < end <= 0x10000:
+        raise ConfigError(f"memory region {text!r}: give FIRST:END in hex with FIRST < END <= 10000, e.g. C000:E000")
+    return begin, end
+
+
+def read_actions(source: str, steps: int | None, codec: ActionCodec) -> list[int]:
+    """Action indices from random:SEED or a file of action names; `steps` of them, or 500 or the whole file.
+
+    Raises: ConfigError or ActionError.
+    """
+    if steps is not None and steps < 1:
+        raise ConfigError(f"steps {steps} must be at least 1")
+    kind, _, seed = source.partition(":")
+    if kind == "random" and seed.isdecimal():
+        generator = np.random.Generator(np.random.PCG64(int(seed)))
+        return generator.integers(0, codec.num_actions, size=steps or DEFAULT_STEPS).tolist()
+    if kind == "random" and not Path(source).exists():
+        raise ConfigError(f"actions {source!r}: give random:SEED with a whole number, or a file of action names")
+    actions = codec.parse(read_names(source))
+    if steps is not None and steps > len(actions):
+        raise ConfigError(f"actions {source} has {len(actions)} actions, {steps} steps were asked for")
+    if not actions:
+        raise ConfigError(f"actions {source} is empty: give action names such as {' '.join(codec.actions[:3])}")
+    return actions[:steps]
+
+
+def describe(result: Result, limit: int = 6) -> list[str]:
+    """The result in a few lines of text."""
+    if result.equal:
+        line = f"equal: {len(result.trace)} steps of {result.options.frames_per_step} frames"
+        return [line if result.ended is None else f"{line}; {result.ended}"]
+    lines = [f"different after step {len(result.trace)}:"]
+    for name, what in result.differences.items():
+        if "at" in what:
+            cells = [f"{at} {v['oracle']:02X}, not {v['emulator']:02X}" for at, v in list(what["at"].items())[:limit]]
+            lines.append(f"  {name}: {what['bytes']} bytes, PyBoy has {'; '.join(cells)}")
+        elif name == "picture":
+            (top, bottom), (left, right) = what["lines"], what["columns"]
+            lines.append(f"  picture: {what['pixels']} pixels, lines {top}..{bottom}, columns {left}..{right}")
+        else:
+            lines.append(f"  {name}: PyBoy has {what['oracle']}, not {what['emulator']}")
+    if any(name.startswith("rtc_") for name in result.differences):
+        lines.append("  (PyBoy's clock chip adds the host's time where a game looks at it twice within a cycle)")
+    return lines
+
+
+class ProgressBar:
+    """Steps done on one line, redrawn; on a stream that is no terminal, a line for every tenth."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self._began, self._drawn, self._tenth = time.perf_counter(), 0.0, 0
+
+    def __call__(self, done: int, steps: int) -> None:
+        now = time.perf_counter()
+        rate = done / max(now - self._began, 1e-9)
+        if self.stream.isatty():
+            if now - self._drawn > 0.1 or done == steps:
+                self._drawn = now
+                bar = "#" * (30 * done // steps)
+                self.stream.write(f"\r[{bar:<30}] {done}/{steps} steps, {rate:.0f} steps/s ")
+                self.stream.flush()
+        elif done * 10 // steps > self._tenth:
+            self._tenth = done * 10 // steps
+            self.stream.write(f"{done}/{steps} steps equal, {rate:.0f} steps/s\n")
+
+    def end(self) -> None:
+        """Leaves the line."""
+        if self.stream.isatty():
+            self.stream.write("\n")
+
+
+def _file_name(actions: str) -> str:
+    return actions if actions.startswith("random:") else Path(actions).name

@@ -1,1 +1,0 @@
-"""From the instruction table to kernels."""

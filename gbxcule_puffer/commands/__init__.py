@@ -1,1 +1,0 @@
-"""The commands of `puffer`, a file each: `add(commands)` gives a command its parser; what it runs is imported late."""

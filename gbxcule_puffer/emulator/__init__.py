@@ -1,0 +1,8 @@
+"""The emulator: thousands of DMG Game Boys in lockstep, their states, and the cartridges they run."""
+
+from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.emulator.emulator import Emulator
+from gbxcule_puffer.emulator.pool import SnapshotPool
+from gbxcule_puffer.emulator.snapshot import Snapshot
+
+__all__ = ["Cartridge", "Emulator", "Snapshot", "SnapshotPool", "load_cartridge"]

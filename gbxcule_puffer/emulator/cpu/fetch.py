@@ -1,0 +1,55 @@
+"""Instruction fetch: opcode and immediates into c.code, one byte each from bit 0 up."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cpu import wait_loops
+from gbxcule_puffer.emulator.hw import accuracy, bus, intrinsics, row
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+LDH_A_STAT_OR_LY = wp.constant(0x40F0)  # F0 41 and F0 44, the bits in which they differ left out
+
+
+@wp.func
+def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Code outside of the ROM: only the bytes that the instruction has are read, 4 T-cycles apart."""
+    if c.pc >= hw.WRAM:
+        wait_loops.skip_wait_loop(m, c)
+    in_row = (c.pc >= hw.WRAM and c.pc < hw.ECHO - 2) or (c.pc >= hw.HRAM and c.pc < hw.IE - 2)
+    if in_row and c.dma_active == 0:  # nothing takes notice of these reads
+        c.code = row.load(c, c.pc) | (row.load(c, c.pc + 1) << 8) | (row.load(c, c.pc + 2) << 16)
+        return
+    first = bus.read(m, c, c.pc, c.now, 0)
+    c.code = first
+    length = int(m.op_length[first])
+    if length >= 2:
+        c.code = c.code | (bus.read(m, c, (c.pc + 1) & 0xFFFF, c.now, 4) << 8)
+    if length == 3:
+        c.code = c.code | (bus.read(m, c, (c.pc + 2) & 0xFFFF, c.now, 8) << 16)
+
+
+@wp.func
+def fetch_at_pc(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """At 3FFE and 3FFF all bytes come from the end of the bank before the selected one, as in PyBoy."""
+    if c.pc < 0x3FFE:
+        c.code = intrinsics.load_word(c.words, 4 * (c.rom_low + c.pc))
+        if (c.code & 0xFAFF) == LDH_A_STAT_OR_LY and c.pc < 0x3FF8:
+            wait_loops.skip_poll(m, c, c.rom_low + c.pc)
+    elif c.rom_high + c.pc < 0:
+        c.code = 0  # bank 0 at 4000: PyBoy reads what lies before the image, in practice 0
+    elif c.pc < hw.VRAM - 2:
+        c.code = intrinsics.load_word(c.words, 4 * (c.rom_high + c.pc))
+        if (c.code & 0xFAFF) == LDH_A_STAT_OR_LY and c.pc < 0x7FF8:
+            wait_loops.skip_poll(m, c, c.rom_high + c.pc)
+    else:
+        fetch_from_bus(m, c)
+
+
+@wp.func
+def fetch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """The instruction at PC."""
+    fetch_at_pc(m, c)
+    if accuracy.HARDWARE == 1 and c.halted == 2:  # the byte at PC is read twice: it stands where HALT does, too
+        c.halted = 0
+        c.pc = (c.pc - 1) & 0xFFFF
+        c.code = (c.code & 0xFF) | (c.code << 8)

@@ -1,0 +1,51 @@
+"""The interpreter's main loop: batches of instructions until the frames of a step are over.
+
+The loop is a closure over the generated `execute` (cpu/interpreter.py), so that it is Python that an editor reads.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from gbxcule_puffer.emulator.cpu import fetch
+from gbxcule_puffer.emulator.hw import interrupts, step
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+
+def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
+    """The kernel of one step around generated functions: execute(m, c) does the instruction in c.code, load(m, c) and
+    store(m, c) copy the hot fields of the state."""
+
+    @wp.func
+    def run(m: wp.ref[Machine], c: wp.ref[Cpu]):
+        """Run batches of instructions until the step's frames are over."""
+        running = int(1)
+        while running == 1:
+            interrupts.begin_batch(m, c)
+            while c.now < c.next_event:
+                fetch.fetch(m, c)
+                begin = c.now  # after what fetch may skip
+                execute(m, c)
+                c.previous = begin
+                interrupts.finish_instruction(c)
+            interrupts.end_batch(m, c)
+            if c.frame_done != 0 or c.locked != 0:
+                running = step.end_frame(c)
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def kernel_step(
+        machine: Machine, buttons: wp.array(dtype=wp.uint8), first_env: int, frames: int, release_after: int
+    ):
+        """One step of each env: hold the buttons, run `frames` frames, the last one drawn."""
+        m = machine
+        c = Cpu()
+        c.env = first_env + wp.tid()
+        load(m, c)
+        if c.locked == 0:
+            step.begin_step(m, c, int(buttons[c.env]), frames, release_after)
+            run(m, c)
+            step.end_step(m, c)
+            m.skipped[c.env] = m.skipped[c.env] + c.skipped
+            store(m, c)
+
+    return kernel_step

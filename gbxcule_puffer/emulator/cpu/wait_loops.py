@@ -1,0 +1,155 @@
+"""Loops whose iterations are skipped at once, leaving registers, flags and time as the plain loop would.
+
+A skip stops before the loop's last iteration and before the next event, so that nothing can tell.
+"""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cpu import arithmetic
+from gbxcule_puffer.emulator.hw import intrinsics, row
+from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+DEC_A = wp.constant(0x3D)
+DEC_B = wp.constant(0x05)
+DEC_C = wp.constant(0x0D)
+ITERATION_T_CYCLES = wp.constant(16)  # DEC r, JR NZ taken
+POLL_T_CYCLES = wp.constant(32)  # LDH A,[LY], CP n, JR taken
+READ_T = wp.constant(4)  # when LDH reads
+LDH_A_LY = wp.constant(0x44F0)
+LDH_A_STAT = wp.constant(0x41F0)
+CP_N = wp.constant(0xFE)
+AND_N = wp.constant(0xE6)
+AND_A = wp.constant(0xA7)
+PREFIX = wp.constant(0xCB)
+BIT_1_A = wp.constant(0x4F)
+
+
+@wp.func
+def skip_wait_loop(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """`wait: dec r / jr nz,wait` in WRAM or HRAM, with which games sit out an OAM DMA."""
+    in_row = c.pc < hw.ECHO or (c.pc >= hw.HRAM and c.pc < hw.IE - 3)
+    # A transfer from VRAM meets its lock in the fetches that look ahead, not in the others.
+    in_row = in_row and (c.dma_active == 0 or (c.dma_source & 0xE0) != 0x80)
+    if c.ei_delay == 0 and in_row and row.load(c, c.pc + 1) == 0x20:
+        opcode = row.load(c, c.pc)
+        if row.load(c, c.pc + 2) == 0xFD and (opcode == DEC_A or opcode == DEC_B or opcode == DEC_C):
+            value = c.a
+            if opcode == DEC_B:
+                value = c.b
+            elif opcode == DEC_C:
+                value = c.c
+            left = ((value - 1) & 0xFF) + 1  # iterations
+            count = wp.min(left - 1, (c.next_event - 1 - c.now) // ITERATION_T_CYCLES)
+            if count > 0:
+                value = arithmetic.decrement(c, (value - count + 1) & 0xFF)
+                if opcode == DEC_A:
+                    c.a = value
+                elif opcode == DEC_B:
+                    c.b = value
+                else:
+                    c.c = value
+                c.now = c.now + count * ITERATION_T_CYCLES
+                c.previous = c.now - 12
+                c.executed = c.executed + 2 * count
+                c.skipped = c.skipped + 2 * count
+
+
+@wp.func
+def ly_at(c: wp.ref[Cpu], t: int) -> int:
+    """LY at time `t` of a frame without surprises (ppu.is_quiet)."""
+    place = t - c.lcd_zero
+    ly = place // hw.LINE_T_CYCLES
+    if ly < hw.SCREEN_HEIGHT - 1 and place - ly * hw.LINE_T_CYCLES >= hw.LINE_T_CYCLES - 4:
+        ly = ly + 1
+    return ly
+
+
+@wp.func
+def time_of_ly(c: wp.ref[Cpu], ly: int) -> int:
+    """When LY becomes `ly`; the end of the frame for values that it does not reach."""
+    t = c.lcd_zero + hw.FRAME_T_CYCLES
+    if ly < hw.SCREEN_HEIGHT:
+        t = c.lcd_zero + ly * hw.LINE_T_CYCLES - 4
+    elif ly <= hw.LAST_LINE:
+        t = c.lcd_zero + ly * hw.LINE_T_CYCLES
+    return t
+
+
+@wp.func
+def skip_ly_poll(m: wp.ref[Machine], c: wp.ref[Cpu], tail: int):
+    """`wait: ldh a,[LY] / cp n / jr cc,wait`; `tail` holds n, the jump's opcode and its offset."""
+    target = tail & 0xFF
+    condition = (tail >> 8) & 0xFF
+    is_loop = (condition & 0xE7) == 0x20 and ((tail >> 16) & 0xFF) == 0xFA
+    if is_loop and c.ei_delay == 0 and c.dma_active == 0 and ppu.is_quiet(c):
+        ly = ly_at(c, c.now + READ_T)
+        until = time_of_ly(c, ly + 1)  # of the first read that may end the loop
+        goes_on = ly == target
+        if condition == 0x20:
+            goes_on = ly != target
+            if target > ly:
+                until = time_of_ly(c, target)
+        elif condition == 0x30:
+            goes_on = ly >= target
+            if target != 0:
+                until = c.lcd_zero + hw.FRAME_T_CYCLES
+        elif condition == 0x38:
+            goes_on = ly < target
+            until = time_of_ly(c, target)
+        reads = (until - 1 - (c.now + READ_T)) // POLL_T_CYCLES + 1
+        count = wp.min(reads, (c.next_event - 1 - c.now) // POLL_T_CYCLES)
+        if goes_on and count > 0:
+            c.a = ly_at(c, c.now + READ_T + (count - 1) * POLL_T_CYCLES)
+            arithmetic.alu_cp(c, target)
+            c.now = c.now + count * POLL_T_CYCLES
+            c.previous = c.now - 12
+            c.executed = c.executed + 3 * count
+            c.skipped = c.skipped + 3 * count
+
+
+@wp.func
+def skip_stat_poll(m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int, tail: int, last: int):
+    """`wait: ldh a,[STAT] / and n / jr cc,wait`, also with `and a` before the jump, or with `bit 1,a` for `and n`: the
+    reads before the LCD's next change. `tail` holds the three bytes after `opcode`, `last` the one after them."""
+    mask = tail & 0xFF
+    jump = (tail >> 8) & 0xFFFF
+    back = 0xFA00
+    period = int(POLL_T_CYCLES)
+    instructions = int(3)
+    if opcode == AND_N and (jump & 0xFF) == AND_A:
+        jump = (tail >> 16) | (last << 8)
+        back = 0xF900
+        period = period + 4
+        instructions = 4
+    is_loop = (jump & 0xFFF7) == (back | 0x20) and (opcode == AND_N or (opcode == PREFIX and mask == BIT_1_A))
+    if is_loop and c.ei_delay == 0 and c.dma_active == 0 and c.stat_mode_hidden == 0:
+        ppu.settle(m, c)
+        if opcode == PREFIX:
+            mask = 2
+        goes_on = ((c.stat & mask) == 0) == ((jump & 8) != 0)
+        first = c.now + READ_T
+        reads = (c.lcd_target - 1 - first) // period + 1
+        count = wp.min(reads, (c.next_event - 1 - c.now) // period)
+        if goes_on and c.lcd_target > first and count > 0:
+            c.a = c.stat
+            if opcode == PREFIX:
+                arithmetic.test_bit(c, c.a, 1)
+            else:
+                arithmetic.alu_and(c, mask)
+            c.lcd_last = first + (count - 1) * period
+            c.now = c.now + count * period
+            c.previous = c.now - 12
+            c.executed = c.executed + instructions * count
+            c.skipped = c.skipped + instructions * count
+
+
+@wp.func(inline=False)
+def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
+    """A loop that polls LY or STAT, if there is one at place `index` of the ROM."""
+    tail = intrinsics.load_word(c.words, 4 * (index + 3))
+    if c.code == (LDH_A_LY | (CP_N << 16)):
+        skip_ly_poll(m, c, tail)
+    elif (c.code & 0xFFFF) == LDH_A_STAT:
+        skip_stat_poll(m, c, c.code >> 16, tail, intrinsics.load_word(c.words, 4 * (index + 6)) & 0xFF)

@@ -1,0 +1,400 @@
+"""Thousands of Game Boys in lockstep: one Warp kernel steps them all, on a CPU or a CUDA device."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+import torch
+import warp as wp
+
+from gbxcule_puffer.device import resolve_device, start_warp, usable_cores
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.emulator.cpu import interpreter
+from gbxcule_puffer.emulator.gpu import descriptors, lane_order, launch_shape
+from gbxcule_puffer.emulator.gpu import run as gpu_run
+from gbxcule_puffer.emulator.hw.lcd import picture
+from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
+from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
+from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, address_space
+from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, row_size
+from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
+
+PIXEL_STEPS = {"half": 2, "full": 1}
+ROW_PADDING = 128  # bytes: without them the same address of all envs would fall into one set of a cache
+
+ROM_PADDING = 16  # bytes: the data path reads words before it looks whether they cross the end
+
+
+def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with_descriptors: bool = True) -> int:
+    """Bytes that an Emulator allocates: for each env state, memory row and picture (docs/state.md), and what all envs
+    share, the ROM as bytes, as 3-byte words and, for the data path, as descriptors."""
+    picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
+    per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 4 + 1
+    shared = 5 * len(cartridge.data) + ROM_PADDING
+    if with_descriptors:
+        shared += lane_order.memory_needed(num_envs) + 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
+    return num_envs * per_env + shared
+
+
+class Emulator:
+    """`num_envs` DMG Game Boys with the same ROM, exactly as PyBoy 2.8.1 runs them.
+
+    Args: rom: a path or the image's bytes; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every second pixel
+    (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU threads, all
+    usable cores by default; kernel: 'interpreter' or 'datapath', the faster one for the device by default; neither
+    num_threads nor kernel changes any result. accuracy: 'pyboy', or 'hardware': a DMG where public test ROMs show that
+    PyBoy is not one (docs/accuracy.md), by the slower kernel.
+    Raises: RomError, DeviceError, ConfigError.
+    """
+
+    def __init__(
+        self,
+        rom: bytes | str | os.PathLike[str],
+        num_envs: int = 1,
+        device: str = "cpu",
+        *,
+        screen: str = "half",
+        frames_per_step: int = 24,
+        release_after_frames: int = 8,
+        num_threads: int | None = None,
+        kernel: str | None = None,
+        accuracy: str = "pyboy",
+    ) -> None:
+        if num_envs < 1:
+            raise ConfigError(f"num_envs is {num_envs}; it must be at least 1")
+        if screen not in PIXEL_STEPS:
+            raise ConfigError(f"screen is {screen!r}; it must be 'half' or 'full'")
+        if not 1 <= release_after_frames <= frames_per_step <= 20_000:
+            raise ConfigError(
+                f"frames_per_step {frames_per_step} and release_after_frames {release_after_frames} must satisfy "
+                "1 <= release_after_frames <= frames_per_step <= 20000"
+            )
+        start_warp()
+        self.cartridge: Cartridge = load_cartridge(rom)
+        self.num_envs, self.device = num_envs, resolve_device(device)
+        self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
+        self.pixel_step = PIXEL_STEPS[screen]
+        if accuracy not in PROFILES:
+            raise ConfigError(f"accuracy is {accuracy!r}; it must be 'pyboy' or 'hardware'")
+        self.accuracy = accuracy
+        self.kernel = kernel or ("interpreter" if self.device == "cpu" or accuracy == "hardware" else "datapath")
+        if self.kernel not in ("interpreter", "datapath"):
+            raise ConfigError(f"kernel is {kernel!r}; it must be 'interpreter' or 'datapath'")
+        if accuracy == "hardware" and self.kernel != "interpreter":
+            raise ConfigError("accuracy 'hardware' has kernel 'interpreter' only: leave kernel out")
+        self._check_memory()
+        self._allocate()
+        self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
+        name = "cpu" if self.device == "cpu" else torch.cuda.get_device_name(self.device)
+        self.launch_shape = launch_shape.best(num_envs, name)
+        cores = usable_cores() if num_threads is None else num_threads
+        self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
+        self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+        self._commands: dict[tuple[int, int], list[wp.Launch]] = {}
+        self._start: Snapshot | None = None
+        self.reset()
+
+    @property
+    def rom_sha256(self) -> str:
+        """SHA-256 of the ROM image, hex."""
+        return self.cartridge.sha256
+
+    @property
+    def title(self) -> str:
+        """The title in the ROM's header."""
+        return self.cartridge.title
+
+    @property
+    def screen(self) -> torch.Tensor:
+        """Pictures after the last step, shape (num_envs, 72, 80) or (num_envs, 144, 160), uint8 shades 0-3, 0 the
+        lightest: the emulator's own buffer, changed in place by `step`."""
+        return self._screen
+
+    @property
+    def memory(self) -> torch.Tensor:
+        """Memory rows (hardware.py), shape (num_envs, row), uint8: the emulator's own buffer."""
+        return self._memory
+
+    @property
+    def locked(self) -> torch.Tensor:
+        """1 where an illegal opcode locked an env, shape (num_envs,), int32, the emulator's own buffer."""
+        return self._state[INDEX["locked"]]
+
+    @property
+    def skipped(self) -> torch.Tensor:
+        """How many instructions of the last step were skipped with their loops, shape (num_envs,), int32: the
+        emulator's own buffer. The kernels skip different loops."""
+        return self._skipped
+
+    def _check_memory(self) -> None:
+        """Raises: DeviceError where the envs do not fit into the memory that is free."""
+        needed = memory_needed(self.cartridge, self.num_envs, self.pixel_step, self.kernel == "datapath")
+        if self.device == "cpu":
+            free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        else:
+            free = torch.cuda.mem_get_info(self.device)[0]
+        if needed > free:
+            raise DeviceError(
+                f"num_envs {self.num_envs:,} needs {needed / 2**30:.1f} GiB of memory on {self.device}, which has "
+                f"{free / 2**30:.1f} GiB: use fewer envs"
+            )
+
+    def _allocate(self) -> None:
+        """The arrays of state.Machine; those of the ROM are shared by all envs."""
+        cartridge, device = self.cartridge, self.device
+        size = self.pixel_step
+        shape = (self.num_envs, hw.SCREEN_HEIGHT // size, hw.SCREEN_WIDTH // size)
+        rom = np.frombuffer(cartridge.data, np.uint8)
+        padded = np.concatenate([rom, np.zeros(2, np.uint8)]).astype(np.int32)
+        code = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
+        self._rom = torch.from_numpy(np.concatenate([rom, np.zeros(ROM_PADDING, np.uint8)])).to(device)
+        self._code = torch.from_numpy(code).to(device)
+        self._op_length = torch.tensor(isa.lengths(), dtype=torch.uint8, device=device)
+        self._state = torch.zeros((NUM_FIELDS, self.num_envs), dtype=torch.int32, device=device)
+        row = row_size(cartridge.ram_banks)
+        rows = torch.zeros((self.num_envs, row + ROW_PADDING), dtype=torch.uint8, device=device)
+        self._memory = rows[:, :row]
+        self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
+        self._skipped = torch.zeros(self.num_envs, dtype=torch.int32, device=device)
+        machine = Machine()
+        machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)
+        if self.kernel == "datapath":
+            table = torch.from_numpy(descriptors.rom_table(cartridge.data)).to(device)
+            machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
+            self._lanes = lane_order.LaneOrder(self.num_envs, device)
+            machine.order = wp.from_torch(self._lanes.order)
+        machine.op_length = wp.from_torch(self._op_length)
+        machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
+        machine.screen, machine.skipped = wp.from_torch(self._screen), wp.from_torch(self._skipped)
+        machine.mapper, machine.rom_banks = cartridge.mapper, cartridge.rom_banks
+        machine.ram_banks, machine.has_rtc = cartridge.ram_banks, int(cartridge.has_rtc)
+        machine.pixel_step = self.pixel_step
+        machine.draw_later = int(self.device != "cpu" and self.kernel == "datapath")
+        self.machine = machine
+
+    def stream(self) -> wp.Stream | None:
+        """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""
+        if self.device == "cpu":
+            return None
+        return wp.stream_from_torch(torch.cuda.current_stream(self.device))
+
+    def _kernel(self) -> wp.Kernel:
+        """The step's kernel, compiled where it is launched first."""
+        return gpu_run.kernel() if self.kernel == "datapath" else interpreter.kernel(self.accuracy)
+
+    def _launch(self, frames: int, release_after: int) -> None:
+        """Run `frames` frames of all envs with the buttons of self._buttons."""
+        key = (frames, release_after)
+        if self.device != "cpu":
+            kernel, (inputs, dim) = self._kernel(), self._arguments(0, self.num_envs, frames, release_after)
+            if self.kernel == "datapath" and self.launch_shape.grouped:
+                self._lanes.update(self._state, self._skipped, self._buttons, self.stream())
+            where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
+            wp.launch(kernel, dim=dim, inputs=inputs, **where)
+            if self.machine.draw_later:
+                shape = (self.num_envs, self._screen.shape[1])
+                wp.launch(picture.kernel_draw, shape, [self.machine], stream=where["stream"])
+                inputs[-1] = 1  # resume
+                wp.launch(kernel, dim=dim, inputs=inputs, **where)
+            return
+        if key not in self._commands:
+            self._commands[key] = self._record(frames, release_after)
+        commands = self._commands[key]
+        if self._executor is None:
+            commands[0].launch()
+        else:  # the kernel runs outside of the GIL
+            wait([future for future in [self._executor.submit(command.launch) for command in commands]])
+
+    def _record(self, frames: int, release_after: int) -> list[wp.Launch]:
+        """One launch for each thread, over its share of the envs."""
+        bounds = [self.num_envs * thread // self._threads for thread in range(self._threads + 1)]
+        commands = []
+        for begin, end in itertools.pairwise(bounds):
+            inputs, dim = self._arguments(begin, end - begin, frames, release_after)
+            commands.append(wp.launch(self._kernel(), dim=dim, inputs=inputs, device="cpu", record_cmd=True))
+        return commands
+
+    def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:
+        """The step kernel's inputs and number of threads for `count` envs."""
+        inputs: list[object] = [self.machine, wp.from_torch(self._buttons), first_env, frames, release_after]
+        if self.kernel == "interpreter":
+            return inputs, count
+        warp_size = launch_shape.WARP_SIZE
+        lanes = warp_size if self.device == "cpu" else self.launch_shape.lanes
+        return [*inputs, lanes, 0], count if self.device == "cpu" else -(-count // lanes) * warp_size
+
+    def reset(self, save_ram: bytes | None = None) -> None:
+        """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM.
+
+        save_ram: the content of a .sav or .ram file, in the cartridge from power-on, for this reset only.
+        Raises: StateError where it does not fit the cartridge.
+        """
+        if save_ram is not None:
+            banks = save_ram_banks(save_ram, self.cartridge)
+            self._power_on()
+            self._write_banks(banks, slice(None))
+            self._buttons.zero_()
+            self._launch(1, 1)
+            return
+        if self._start is None:
+            self._power_on()
+            self._launch(1, 1)
+            self._start = self.save(env=0)
+        self.load(self._start)
+
+    def _power_on(self) -> None:
+        """The state at PC=0100."""
+        self._state.zero_()
+        self._memory.zero_()
+        self._screen.zero_()
+        for name, value in hw.POST_BOOT.items():
+            self._state[INDEX[name]] = value
+        self._state[INDEX["bank1"]] = 1
+        self._state[INDEX["ram_enabled"]] = int(self.cartridge.ram_enabled_at_start)
+        self._state[INDEX["ram_offset"]] = hw.CART_RAM - hw.ROW_BASE
+        row = np.zeros(hw.ROW_SIZE, np.uint8)
+        row[0x10 : 0x10 + len(hw.POST_BOOT_TILES)] = np.frombuffer(hw.POST_BOOT_TILES, np.uint8)
+        for address, value in {**hw.POST_BOOT_MAP, **hw.POST_BOOT_HRAM}.items():
+            row[address - hw.ROW_BASE] = value
+        if self.accuracy == "hardware":
+            for name, value in hw.HARDWARE_POST_BOOT.items():
+                self._state[INDEX[name]] = value
+            for address, value in hw.HARDWARE_POST_BOOT_IO.items():
+                row[address - hw.ROW_BASE] = value
+        self._memory[:, : hw.ROW_SIZE] = torch.from_numpy(row).to(self.device)
+        step = self.pixel_step
+        self._screen[:] = torch.from_numpy(_post_boot_picture()[::step, ::step].copy()).to(self.device)
+
+    def step(self, buttons: torch.Tensor) -> None:
+        """Hold `buttons` for release_after_frames frames, release them, run to frames_per_step; draw the last frame.
+        A button that a loaded state holds stays held until a step has pressed and released it.
+
+        buttons: shape (num_envs,), uint8, on the emulator's device; bits 0-3 RIGHT LEFT UP DOWN, 4-7 A B SELECT START.
+        On CUDA asynchronous, on torch's current stream.
+        """
+        self._buttons.copy_(buttons)
+        self._launch(self.frames_per_step, self.release_after_frames)
+
+    def render(self, kind: str = "half") -> torch.Tensor:
+        """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels a byte, the leftmost in
+        bits 7-6) or 'full' (num_envs, 144, 160); uint8.
+
+        Raises: ConfigError for another kind, or 'full' where only every second pixel is kept.
+        """
+        if kind == "full":
+            if self.pixel_step != 1:
+                raise ConfigError("render('full') needs an Emulator with screen='full'")
+            return self._screen
+        half = self._screen if self.pixel_step == 2 else self._screen[:, ::2, ::2].contiguous()
+        if kind == "half":
+            return half
+        if kind != "packed":
+            raise ConfigError(f"kind is {kind!r}; it must be 'half', 'packed' or 'full'")
+        quads = half.view(self.num_envs, 72, 20, 4)
+        return (quads[..., 0] << 6) | (quads[..., 1] << 4) | (quads[..., 2] << 2) | quads[..., 3]
+
+    def save(self, env: int | None = None) -> Snapshot:
+        """The state of all envs, or of one."""
+        part = slice(None) if env is None else slice(env, env + 1)
+        arrays = (self._state[:, part], self._memory[part], self._screen[part])
+        return Snapshot(self.rom_sha256, *(array.cpu().numpy().copy() for array in arrays), profile=self.accuracy)
+
+    def load(self, snapshot: Snapshot, env: int | None = None) -> None:
+        """Restore a snapshot of all envs, or one of a single env into env `env` (into all where None).
+
+        Raises: StateError where it belongs to another ROM or number of envs; nothing is changed then.
+        """
+        self.check(snapshot)
+        if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
+            raise StateError(f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}")
+        part = slice(None) if env is None else slice(env, env + 1)
+        self._state[:, part] = torch.from_numpy(snapshot.state).to(self.device)
+        self._memory[part] = torch.from_numpy(snapshot.memory).to(self.device)
+        self._screen[part] = torch.from_numpy(snapshot.screen_for(tuple(self._screen.shape[1:]))).to(self.device)
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Raises: StateError where a snapshot belongs to another ROM or to the other accuracy."""
+        snapshot.check_rom(self.cartridge)
+        if snapshot.profile != self.accuracy:
+            raise StateError(
+                f"the snapshot was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}"
+            )
+
+    def registers(self, env: int = 0) -> dict[str, int]:
+        """All scalar state fields of one env by name (state.py)."""
+        column = self._state[:, env].cpu().numpy()
+        return {name: int(column[index]) for name, index in INDEX.items()}
+
+    def set_registers(self, env: int = 0, **values: int) -> None:
+        """Set scalar state fields of one env by name."""
+        for name, value in values.items():
+            self._state[INDEX[name], env] = value
+
+    def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
+        """`length` bytes from `address` as the CPU's bus shows them, without side effects; uint8. IO registers come
+        from `registers`; here they read 0."""
+        view = address_space(self.cartridge, self.registers(env), self._memory[env].cpu().numpy())
+        return view[address : address + length].copy()
+
+    def save_ram(self, env: int = 0) -> bytes:
+        """All banks of one env's cartridge RAM: the content of a .sav or .ram file."""
+        return cartridge_ram(self._memory[env].cpu().numpy()).tobytes()
+
+    def load_ram(self, data: bytes, env: int | None = None) -> None:
+        """Put the content of a .sav or .ram file into the cartridge of one env, or of all, while the game runs.
+
+        Raises: StateError where it does not fit the cartridge; nothing is changed then.
+        """
+        self._write_banks(save_ram_banks(data, self.cartridge), slice(None) if env is None else slice(env, env + 1))
+
+    def _write_banks(self, banks: np.ndarray, part: slice) -> None:
+        """Store all banks of cartridge RAM in some envs."""
+        values = torch.from_numpy(banks).to(self.device)
+        self._memory[part, hw.CART_RAM - hw.ROW_BASE : hw.WRAM - hw.ROW_BASE] = values[: hw.RAM_BANK_SIZE]
+        self._memory[part, hw.ROW_SIZE :] = values[hw.RAM_BANK_SIZE :]
+
+    def write_memory(self, env: int, address: int, data: bytes) -> None:
+        """Store bytes in VRAM, WRAM, OAM or HRAM of one env, past all locks."""
+        values = torch.frombuffer(bytearray(data), dtype=torch.uint8).to(self.device)
+        self._memory[env, address - hw.ROW_BASE : address - hw.ROW_BASE + len(data)] = values
+
+    def read_serial(self, env: int = 0) -> bytes:
+        """What the game wrote to the serial port, the last 1,024 bytes."""
+        count = self.registers(env)["serial_count"]
+        ring = self._memory[env, hw.SERIAL_BUFFER : hw.SERIAL_BUFFER + hw.SERIAL_BUFFER_SIZE].cpu().numpy()
+        start = max(0, count - hw.SERIAL_BUFFER_SIZE)
+        return bytes(ring[index % hw.SERIAL_BUFFER_SIZE] for index in range(start, count))
+
+    def state_hash(self) -> np.ndarray:
+        """A hash of registers, memory and picture of each env, shape (num_envs,), uint64."""
+        state, memory, screen = self._state.cpu().numpy(), self._memory.cpu().numpy(), self._screen.cpu().numpy()
+        return np.array(
+            [
+                _digest(np.ascontiguousarray(state[:, env]).tobytes() + memory[env].tobytes() + screen[env].tobytes())
+                for env in range(self.num_envs)
+            ],
+            dtype=np.uint64,
+        )
+
+
+def _post_boot_picture() -> np.ndarray:
+    """What the boot ROM leaves on the screen, shades, shape (144, 160), uint8."""
+    picture = np.zeros((hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH), np.uint8)
+    for address, tile in hw.POST_BOOT_MAP.items():
+        row, column = divmod(address - hw.VRAM - 0x1800, 32)
+        planes = np.frombuffer(hw.POST_BOOT_TILES[16 * (tile - 1) :][:16], np.uint8).reshape(8, 2)
+        bits = np.unpackbits(planes[:, 0] | planes[:, 1]).reshape(8, 8)
+        picture[8 * row :, 8 * column :][:8, :8] = 3 * bits
+    return picture
+
+
+def _digest(data: bytes) -> int:
+    """64 bits of BLAKE2b."""
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")

@@ -1,0 +1,224 @@
+"""The CUDA data path: one read, one ALU and one write for every common instruction, driven by a descriptor table.
+
+Lanes that execute different instructions share this code without a branch. What is rare (events, instructions without
+a descriptor, accesses to what is not plain memory) is decided in one place a turn for the whole warp; gpu/slow_path.py
+then looks after the lanes concerned. A lane that waits or has finished executes an instruction without effect.
+gpu/descriptors.py documents the descriptor's bits.
+"""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.gpu import descriptors as ds
+from gbxcule_puffer.emulator.hw import intrinsics
+
+FLAG_C = wp.constant(ds.MASK_C)
+FLAG_NZ = wp.constant(ds.MASK_NZ)
+EARLIER = wp.constant(-(1 << 31))  # the sign of a difference of times
+TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.STACK | ds.JUMP | ds.RETURN)
+
+
+@wp.struct
+class Fast:
+    """What the loop keeps in registers: packed registers, the next descriptor, addresses of the env's memory."""
+
+    lo: wp.int32
+    hi: wp.int32
+    flags: wp.int32
+    sp: wp.int32
+    pc: wp.int32
+    now: wp.int32
+    previous: wp.int32
+    wake: wp.int32  # when to look for what is rare: the next event, or at once
+    turns: wp.int32  # times around the loop
+    table_low: wp.int32  # table index of address 0000
+    table_high: wp.int32  # table index of address 4000, minus 4000h
+    rom_high: wp.int32
+    plain: wp.int32  # bit n: the 4 KiB from n000 on are plain to read; bit 16 + n: to write
+    plain_ahead: wp.int32  # the same for an access with lookahead
+    high: wp.int32  # what of READ and WRITE makes an access to HRAM, and to P1, special
+    d0: wp.int32
+    d1: wp.int32
+    d2: wp.int32
+    d3: wp.int32
+    row: wp.uint64
+
+
+@wp.struct
+class Lane:
+    """What the loop does not need in registers."""
+
+    running: wp.int32  # 1 until the lane has finished the step; 2: asleep
+    until: wp.int32  # asleep at HALT until about then, else 0
+    rom: wp.uint64
+
+
+@wp.struct
+class Turn:
+    """The instruction of this turn, as far as a visit may change it."""
+
+    d1: wp.int32
+    d2: wp.int32
+    d3: wp.int32
+    begin: wp.int32
+    t_cycles: wp.int32
+    next_pc: wp.int32
+    sp: wp.int32
+    address: wp.int32
+    special: wp.int32  # not 0: the access is not to plain memory
+    x: wp.int32
+    y: wp.int32
+
+
+@wp.struct
+class Place:
+    """What the turn's instruction works on and no visit changes."""
+
+    target: wp.int32  # of a jump
+    d0: wp.int32
+    add: wp.int32  # -1 to 1: see ADD_CARRY, ADJUST_HL, STACK
+    address: wp.uint64  # of the operand in memory
+
+
+@wp.func
+def fetch(r: wp.ref[Fast], table: wp.uint64):
+    """The descriptor of the instruction at PC."""
+    base = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low)
+    d = intrinsics.load_descriptor(table, base + wp.min(r.pc, hw.VRAM))
+    r.d0 = d[0]
+    r.d1 = d[1]
+    r.d2 = d[2]
+    r.d3 = d[3]
+
+
+@wp.func
+def special_access(r: wp.ref[Fast], d3: int, address: int) -> int:
+    """Not 0 for an access to what is not memory without side effects and locks: ROM (read), VRAM, WRAM, HRAM, cartridge
+    RAM. Words that cross a multiple of 4 KiB are special, too."""
+    accesses = d3 & (ds.READ | ds.WRITE)
+    pages = wp.where((d3 & ds.LOOKAHEAD) != 0, r.plain_ahead, r.plain)
+    bit = pages >> ((address >> 12) | ((d3 >> ds.WRITE_TO_16) & 16))
+    end = address + ((d3 >> 7) & 1)
+    low = wp.where((bit & 1) > ((end ^ address) & 0x1000), 0, accesses)
+    high = wp.where(end < hw.IE, accesses & r.high, accesses)
+    joypad = (d3 & (ds.WRITE | ds.WORD)) | (accesses & r.high)
+    return wp.where(address >= hw.HRAM, high, wp.where(address == hw.P1, joypad, low))
+
+
+@wp.func
+def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64):
+    """Operands of the instruction, its address, and what it reads."""
+    add = intrinsics.shift_left(r.d3, 5) >> 30
+    fails = ((r.flags ^ intrinsics.shift_left(r.d0, 8)) & r.d0) & (FLAG_C | FLAG_NZ)
+    i.t_cycles = ((r.d2 >> 28) & 15) * 4 - wp.where(fails != 0, wp.where((r.d3 & ds.STACK) != 0, 12, 4), 0)
+    d3 = wp.where(fails != 0, r.d3 & ~TAKEN_ONLY, r.d3)
+    imm = r.d2 & 0xFFFF
+    i.begin = r.now
+    i.next_pc = r.pc + ((d3 >> 30) & 3)
+    x = intrinsics.permute(r.lo, r.hi, r.d0)
+    y = intrinsics.permute(r.lo, r.hi, r.d0 >> 16) + wp.where((d3 & ds.X_IMM) != 0, 0, imm)
+    x = wp.where((d3 & ds.X_SP) != 0, r.sp, x)
+    i.x = wp.where((d3 & ds.X_IMM) != 0, imm, x)
+    i.sp = wp.where((d3 & ds.STACK) != 0, (r.sp + 2 * add) & 0xFFFF, r.sp)
+    address = wp.where((d3 & ds.STACK) != 0, wp.where(add < 0, i.sp, r.sp), y)
+    accesses = d3 & (ds.READ | ds.WRITE)
+    value = wp.where(accesses != 0, wp.where((d3 & ds.JUMP) != 0, i.next_pc, 0), y)
+    in_rom = address < hw.VRAM
+    offset = wp.where(address >= hw.ROM_BANK_SIZE, wp.where(in_rom, address + r.rom_high, address), address)
+    place.target = y
+    place.d0 = r.d0
+    place.address = wp.where(in_rom, rom, r.row) + wp.uint64(offset)
+    place.add = add
+    i.y = intrinsics.load_operand(place.address, value, d3 & ds.READ, d3 & ds.WORD)
+    i.address = address
+    i.special = special_access(r, d3, address)
+    i.d1 = r.d1
+    i.d2 = r.d2
+    i.d3 = d3
+
+
+@wp.func
+def attention(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+    """Not 0 if something rare has to be looked at before the instruction is finished."""
+    return ((r.wake - 1 - r.now) & EARLIER) | (r.d3 & ds.RARE) | i.special
+
+
+@wp.func
+def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.uint64):
+    """Finish the instruction, and fetch the next."""
+    d3 = i.d3
+    x = i.x
+    y = i.y
+    pc = wp.where((d3 & ds.JUMP) != 0, place.target, i.next_pc)
+    pc = wp.where((d3 & ds.RETURN) != 0, y, pc)
+    r.previous = i.begin
+    r.now = r.now + i.t_cycles
+    r.pc = pc & 0xFFFF
+    fetch(r, table)
+    # ALU
+    carry_add = wp.where((r.flags & i.d2 & (ds.ADD_CARRY | ds.ADD_ALWAYS)) != 0, place.add, 0)
+    result = wp.where((d3 & ds.SUBTRACT) != 0, x - y, x + y) + carry_add
+    result = wp.where((d3 & ds.AND) != 0, x & y, result)
+    result = wp.where((d3 & ds.XOR) != 0, x ^ y, result)
+    result = wp.where((d3 & ds.OR) != 0, x | y, result)
+    carries = intrinsics.shift_left(x ^ y ^ result, d3)
+    carries = wp.where((d3 & ds.SHIFT_LEFT) != 0, carries & FLAG_C, carries)
+    shifted = (intrinsics.permute(y, r.flags, place.d0) >> 1) & 0x7FFFFFFF
+    result = wp.where((d3 & ds.SHIFT_RIGHT) != 0, shifted, result)
+    carries = wp.where((d3 & ds.SHIFT_RIGHT) != 0, intrinsics.shift_left(y, 23), carries)
+    nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ, 0)
+    changed = (carries & (FLAG_C | ds.MASK_H)) | nonzero | (i.d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
+    r.flags = (d3 & changed) | (~d3 & r.flags)
+    # Write back
+    r.hi = wp.where((d3 & ds.ADJUST_HL) != 0, intrinsics.permute(r.hi, r.hi + place.add, 0x3254), r.hi)
+    r.lo = intrinsics.permute(r.lo, result, i.d1)
+    r.hi = intrinsics.permute(r.hi, result, i.d1 >> 16)
+    r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, i.sp)
+    intrinsics.store_operand(place.address, result, d3 & ds.WRITE, d3 & ds.WORD)
+    r.turns = r.turns + 1
+
+
+@wp.func
+def copy_fast(source: wp.ref[Fast], target: wp.ref[Fast]):
+    """All but the descriptor."""
+    target.lo = source.lo
+    target.hi = source.hi
+    target.flags = source.flags
+    target.sp = source.sp
+    target.pc = source.pc
+    target.now = source.now
+    target.previous = source.previous
+    target.wake = source.wake
+    target.turns = source.turns
+    target.table_low = source.table_low
+    target.table_high = source.table_high
+    target.rom_high = source.rom_high
+    target.plain = source.plain
+    target.plain_ahead = source.plain_ahead
+    target.high = source.high
+    target.row = source.row
+
+
+@wp.func
+def copy_turn(source: wp.ref[Turn], target: wp.ref[Turn]):
+    """All of it."""
+    target.d1 = source.d1
+    target.d2 = source.d2
+    target.d3 = source.d3
+    target.begin = source.begin
+    target.t_cycles = source.t_cycles
+    target.next_pc = source.next_pc
+    target.sp = source.sp
+    target.address = source.address
+    target.special = source.special
+    target.x = source.x
+    target.y = source.y
+
+
+@wp.func
+def copy_place(source: wp.ref[Place], target: wp.ref[Place]):
+    """All of it."""
+    target.target = source.target
+    target.d0 = source.d0
+    target.add = source.add
+    target.address = source.address

@@ -1,0 +1,388 @@
+"""Instructions as 16-byte descriptors for the data path, worked out from isa.py; a table for each byte of a ROM.
+
+Registers of an env are two words: lo = C | B<<8 | E<<16 | D<<24, hi = L | H<<8 | A<<16 (byte 3 is 0). Byte numbers for
+PRMT selectors over (lo, hi): C0 B1 E2 D3 L4 H5 A6, 7 is always zero. Flags are one word: H bit 19, N bit 20, C bit 23,
+not-Z bit 27, bit 24 always 1, the others arbitrary.
+
+d0  selector of X | selector of Y << 16. Conditional jumps: bits 23 / 27 say that C / not-Z matters, 15 / 19 the wanted
+    value. Right rotates: the selector of X puts the byte that is shifted in above Y.
+d1  write-back selectors of lo | of hi << 16; nibbles 4 and 5 take the result
+d2  16-bit immediate (jump targets and FF00+n worked out) | K constants | M-cycles << 28
+d3  shift of X^Y^t that puts half carry and carry in place (5 bits) | flags below | add << 25 (2 bits, signed)
+    | length << 30
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator.gpu.loop_codes import loop_codes
+from gbxcule_puffer.emulator.isa import Instruction
+
+# d3
+READ, WRITE, WORD, STACK = 1 << 5, 1 << 6, 1 << 7, 1 << 8  # memory access; 16 bits; at SP
+WRITE_TO_16 = 2  # WRITE >> 2 is 16
+JUMP, RETURN, X_SP, TO_SP = 1 << 9, 1 << 10, 1 << 11, 1 << 12  # PC = Y; PC = the word read; X = SP; SP = result
+AND, XOR, OR = 1 << 13, 1 << 14, 1 << 15
+SHIFT_RIGHT, SUBTRACT, RARE = 1 << 16, 1 << 17, 1 << 18  # RARE: not as it is by the common path
+MASK_H, MASK_N, ADJUST_HL, LOOKAHEAD, MASK_C = 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23  # MASK: the flag changes
+MASK_NZ, SHIFT_LEFT, X_IMM = 1 << 27, 1 << 28, 1 << 29  # X_IMM: X, not Y, takes the immediate
+MASK_ALL = MASK_H | MASK_N | MASK_C | MASK_NZ
+# d2: flags forced to 1; add d3's `add` to the sum if carry is set (ADD_CARRY) or always (ADD_ALWAYS)
+SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24, 1 << 27
+# d2 bits 16-18: what of a RARE instruction is prepared for the common path; 0: the interpreter executes it
+KIND_SHIFT = 16
+KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_POP_AF, KIND_PUSH_AF, KIND_IME = range(1, 8)
+LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loops.py
+HALT, EI = 1 << 22, 1 << 25  # d2: the instruction is HALT, EI
+SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
+# How the immediate is made from the bytes after the opcode
+IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
+
+BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "a": 6}
+PAIR_SELECTOR = {"bc": 0x7710, "de": 0x7732, "hl": 0x7754}
+NOTHING = 0x7777
+ROTATE_RIGHT_SELECTOR = {"rrc": 0x1100, "rr": 0x11E0, "sra": 0x1180, "srl": 0x1110}
+RARE_FAMILIES = ("daa", "halt", "stop")
+
+BANK_STRIDE = hw.ROM_BANK_SIZE + 1  # each bank ends with one entry that stands for code outside of the ROM
+
+
+class _Descriptor:
+    """One descriptor under construction."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        self.x, self.y = NOTHING, NOTHING
+        self.write_lo, self.write_hi = 0x3210, 0x3210
+        self.constants, self.flags, self.shift, self.add = 0, 0, SHIFT_NONE, 0
+        self.imm_kind, self.imm, self.kind = IMM_NONE, 0, 0
+        self.m_cycles, self.length = instruction.m_cycles_taken, instruction.length
+
+    def result_to(self, operand: str) -> None:
+        """Write the result to a register or pair."""
+        if operand == "sp":
+            self.flags |= TO_SP
+            return
+        first, value, mask = (BYTE[operand], 4, 0xF) if operand in BYTE else (BYTE[operand[1]], 0x54, 0xFF)
+        place = 4 * (first & 3)
+        if first < 4:
+            self.write_lo = (self.write_lo & ~(mask << place)) | (value << place)
+        else:
+            self.write_hi = (self.write_hi & ~(mask << place)) | (value << place)
+
+    def condition(self, name: str) -> None:
+        """Make a jump, call or return conditional."""
+        bit, wanted, value = {"nz": (27, 19, 1), "z": (27, 19, 0), "c": (23, 15, 1), "nc": (23, 15, 0)}[name]
+        self.selectors_extra = (1 << bit) | (value << wanted)
+
+    selectors_extra = 0
+
+    def words(self) -> tuple[int, int, int, int]:
+        """d0 to d3 without the immediate of a place in the ROM."""
+        d0 = self.x | (self.y << 16) | self.selectors_extra
+        d1 = self.write_lo | (self.write_hi << 16)
+        d2 = self.imm | (self.kind << KIND_SHIFT) | self.constants | (self.m_cycles << 28)
+        rare = RARE if self.kind != 0 else 0
+        d3 = self.shift | self.flags | rare | ((self.add & 3) << 25) | (self.length << 30)
+        return d0, d1, d2, d3
+
+
+def _selector(register: str) -> int:
+    """PRMT selector that reads one register."""
+    return 0x7770 | BYTE[register]
+
+
+def _set_address(d: _Descriptor, operand: str) -> None:
+    """Y becomes the address of a memory operand."""
+    if operand in ("[bc]", "[de]", "[hl]", "[hl+]", "[hl-]"):
+        d.y = PAIR_SELECTOR[operand[1:3]]
+        if operand[3] in "+-":
+            d.flags |= ADJUST_HL
+            d.add = 1 if operand[3] == "+" else -1
+    elif operand == "[c]":
+        d.y, d.imm = _selector("c"), 0xFF00
+    else:
+        d.imm_kind = IMM_FF00 if operand == "[imm8]" else IMM_16
+
+
+def _load8(d: _Descriptor, target: str, source: str) -> None:
+    """LD between registers, memory and immediates."""
+    if target in BYTE:
+        d.result_to(target)
+        if source in BYTE:
+            d.y = _selector(source)
+        elif source == "imm8":
+            d.imm_kind = IMM_8
+        else:
+            d.flags |= READ
+            _set_address(d, source)
+        return
+    d.flags |= WRITE
+    _set_address(d, target)
+    if source == "imm8":
+        d.imm_kind = IMM_8
+        d.flags |= X_IMM
+    else:
+        d.x = _selector(source)
+
+
+def _read_operand(d: _Descriptor, source: str) -> None:
+    """Y becomes an 8-bit operand."""
+    if source == "imm8":
+        d.imm_kind = IMM_8
+    elif source == "[hl]":
+        d.flags |= READ
+        d.y = PAIR_SELECTOR["hl"]
+    else:
+        d.y = _selector(source)
+
+
+def _alu8(d: _Descriptor, operation: str, source: str) -> None:
+    """ADD to CP."""
+    _read_operand(d, source)
+    d.x = _selector("a")
+    d.flags |= MASK_ALL
+    if operation != "cp":
+        d.result_to("a")
+    if operation in ("and", "xor", "or"):
+        d.flags |= {"and": AND, "xor": XOR, "or": OR}[operation]
+        d.constants |= SET_H if operation == "and" else 0
+        return
+    d.shift = SHIFT_8
+    if operation in ("sub", "sbc", "cp"):
+        d.flags |= SUBTRACT
+        d.constants |= SET_N
+    if operation in ("adc", "sbc"):
+        d.constants |= ADD_CARRY
+        d.add = 1 if operation == "adc" else -1
+
+
+def _step8(d: _Descriptor, target: str, add: int) -> None:
+    """INC and DEC of a byte."""
+    d.add, d.shift = add, SHIFT_8
+    d.constants |= ADD_ALWAYS | (SET_N if add < 0 else 0)
+    d.flags |= MASK_H | MASK_N | MASK_NZ
+    if target == "[hl]":
+        d.flags |= READ | WRITE
+        d.y = PAIR_SELECTOR["hl"]
+    else:
+        d.y = _selector(target)
+        d.result_to(target)
+
+
+def _rotate(d: _Descriptor, operation: str, target: str) -> bool:
+    """Rotates and shifts; False for those that the data path does not do."""
+    memory = target == "[hl]"
+    if memory and operation in ("rl", "sla", "rlc", "swap"):
+        return False
+    d.flags |= MASK_ALL
+    d.y = PAIR_SELECTOR["hl"] if memory else _selector(target)
+    if operation in ("rlc", "swap"):
+        d.kind = KIND_RLC if operation == "rlc" else KIND_SWAP
+        d.result_to(target)
+        return True
+    if operation in ROTATE_RIGHT_SELECTOR:
+        d.flags |= SHIFT_RIGHT
+        d.x = ROTATE_RIGHT_SELECTOR[operation]
+    else:  # value + value (+ carry)
+        d.flags |= SHIFT_LEFT
+        d.x, d.shift = d.y, SHIFT_8
+        if operation == "rl":
+            d.constants |= ADD_CARRY
+            d.add = 1
+    if memory:
+        d.flags |= READ | WRITE
+    else:
+        d.result_to(target)
+    return True
+
+
+def _bit(d: _Descriptor, family: str, bit: int, target: str) -> None:
+    """BIT, RES and SET: AND or OR with an immediate."""
+    if target == "[hl]":
+        d.y = PAIR_SELECTOR["hl"]
+        d.flags |= X_IMM | READ | (0 if family == "bit" else WRITE)
+    else:
+        d.x = _selector(target)
+        if family != "bit":
+            d.result_to(target)
+    d.imm = (~(1 << bit)) & 0xFF if family == "res" else 1 << bit
+    d.flags |= OR if family == "set" else AND
+    if family == "bit":
+        d.constants |= SET_H
+        d.flags |= MASK_H | MASK_N | MASK_NZ
+
+
+def _word(d: _Descriptor, family: str, names: list[str]) -> None:
+    """16-bit loads and arithmetic."""
+    if family == "load16":
+        d.result_to(names[0])
+        if names[1] == "imm16":
+            d.imm_kind = IMM_16
+        else:
+            d.y = PAIR_SELECTOR[names[1]]
+    elif family in ("inc16", "dec16"):
+        d.add = 1 if family == "inc16" else -1
+        d.constants |= ADD_ALWAYS
+        d.result_to(names[0])
+        if names[0] == "sp":
+            d.flags |= X_SP
+        else:
+            d.y = PAIR_SELECTOR[names[0]]
+    elif family == "add16":
+        d.y = PAIR_SELECTOR["hl"]
+        if names[1] == "sp":
+            d.flags |= X_SP
+        else:
+            d.x = PAIR_SELECTOR[names[1]]
+        d.flags |= MASK_H | MASK_N | MASK_C
+        d.shift = SHIFT_16
+        d.result_to("hl")
+    elif family == "add_sp":
+        d.imm_kind, d.shift = IMM_SIGNED, SHIFT_8
+        d.flags |= X_SP | MASK_ALL
+        d.constants |= SET_NZ
+        d.result_to(names[0])
+    else:  # store_sp
+        d.imm_kind = IMM_16
+        d.flags |= WRITE | WORD | X_SP
+
+
+def _stack(d: _Descriptor, family: str, pair: str) -> None:
+    """PUSH and POP."""
+    d.flags |= STACK | WORD | (WRITE if family == "push" else READ)
+    d.add = -1 if family == "push" else 1
+    if family == "push":
+        d.x = PAIR_SELECTOR[pair] if pair != "af" else 0x7767
+        d.kind = KIND_PUSH_AF if pair == "af" else 0
+    elif pair == "af":
+        d.kind = KIND_POP_AF
+    else:
+        d.result_to(pair)
+
+
+def _flow(d: _Descriptor, family: str, instruction: Instruction) -> None:
+    """Jumps, calls and returns."""
+    names = isa.operand_names(instruction.mnemonic)
+    if "cond" in instruction.operands:
+        d.condition(instruction.operands["cond"])
+    if family in ("ret", "reti"):
+        d.kind = KIND_IME if family == "reti" else 0
+        d.flags |= STACK | READ | WORD | RETURN
+        d.add = 1
+        return
+    d.flags |= JUMP
+    if family == "call":
+        d.flags |= STACK | WRITE | WORD
+        d.add = -1
+    if "vector" in instruction.operands:
+        d.imm = int(instruction.operands["vector"])
+    elif names[-1] == "hl":
+        d.y = PAIR_SELECTOR["hl"]
+    else:
+        d.imm_kind = IMM_RELATIVE if family == "jump_relative" else IMM_16
+
+
+def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
+    """d0 to d3 of an instruction without its immediate, and how the immediate is made."""
+    d, family = _Descriptor(instruction), instruction.family
+    names = isa.operand_names(instruction.mnemonic)
+    done = family not in RARE_FAMILIES
+    if family == "load8":
+        _load8(d, *names)
+    elif family == "alu8":
+        _alu8(d, instruction.operands["alu"], names[1])
+    elif family in ("inc8", "dec8"):
+        _step8(d, names[0], 1 if family == "inc8" else -1)
+    elif family in ("rotate", "rotate_a"):
+        operation = instruction.operands["rotate"]
+        done = _rotate(d, operation, "a" if family == "rotate_a" else names[0])
+        d.constants |= SET_NZ if family == "rotate_a" else 0
+    elif family in ("bit", "res", "set"):
+        _bit(d, family, int(instruction.operands["bit"]), names[1])
+    elif family in ("load16", "inc16", "dec16", "add16", "add_sp", "store_sp"):
+        _word(d, family, names)
+    elif family == "cpl":
+        d.x, d.imm = _selector("a"), 0xFF
+        d.flags |= XOR | MASK_H | MASK_N
+        d.constants |= SET_H | SET_N
+        d.result_to("a")
+    elif family in ("scf", "ccf"):
+        d.kind = KIND_SCF if family == "scf" else KIND_CCF
+        d.flags |= MASK_H | MASK_N | MASK_C
+    elif family in ("di", "ei"):
+        d.kind = KIND_IME
+        d.constants |= EI if family == "ei" else 0
+    elif family in ("push", "pop"):
+        _stack(d, family, names[0])
+    elif family in ("jump", "jump_relative", "call", "ret", "reti"):
+        _flow(d, family, instruction)
+    if instruction.opcode in isa.LOOKAHEAD_OPCODES:
+        d.flags |= LOOKAHEAD
+    if not done:
+        return rare_words(HALT if family == "halt" else 0), IMM_NONE
+    return d.words(), d.imm_kind
+
+
+def rare_words(mark: int = 0) -> tuple[int, int, int, int]:
+    """The descriptor that hands an instruction to the interpreter, with what d2 says of it."""
+    return NOTHING | NOTHING << 16, 0x32103210, mark, SHIFT_NONE | RARE
+
+
+def idle_words() -> tuple[int, int, int, int]:
+    """The descriptor of an instruction that does nothing, takes no time and stays where it is."""
+    return NOTHING | NOTHING << 16, 0x32103210, 0, SHIFT_NONE
+
+
+@cache
+def opcode_table() -> np.ndarray:
+    """Descriptors of the 512 opcodes (CB page from 256), shape (512, 5), int64: d0 to d3 and the immediate's kind."""
+    table = isa.expand()
+    rows = []
+    for opcode in range(512):
+        words, kind = describe(table[opcode]) if opcode in table else (rare_words(), IMM_NONE)
+        rows.append((*words, kind))
+    return np.array(rows, np.int64)
+
+
+def rom_table(data: bytes) -> np.ndarray:
+    """Descriptors of all places of a ROM, shape (entries, 4), int32.
+
+    Bank b begins at b * BANK_STRIDE, banks 1 and up as seen at 4000. Then bank 0 as seen at 4000, then a bank of which
+    every place is RARE (for what lies at 0000 instead of bank 0), then one idle entry. Each bank's last entry and the
+    two places before are RARE.
+    """
+    rom = np.frombuffer(data, np.uint8).astype(np.int64)
+    banks = len(data) // hw.ROM_BANK_SIZE
+    parts = [_describe_bank(rom, bank, 0 if bank == 0 else hw.ROM_BANK_SIZE) for bank in range(banks)]
+    parts.append(_describe_bank(rom, 0, hw.ROM_BANK_SIZE))
+    parts.append(np.tile(np.array(rare_words(), np.int64), (BANK_STRIDE, 1)))
+    parts.append(np.array([idle_words()], np.int64))
+    return np.concatenate(parts).astype(np.uint32).view(np.int32)
+
+
+def _describe_bank(rom: np.ndarray, bank: int, address: int) -> np.ndarray:
+    """Descriptors of one bank as seen from `address` on, shape (BANK_STRIDE, 4)."""
+    size = hw.ROM_BANK_SIZE
+    code = np.concatenate([rom, np.zeros(2, np.int64)])[bank * size : bank * size + size + 2]
+    first, second, third = code[:-2], code[1:-1], code[2:]
+    rows = opcode_table()[np.where(first == 0xCB, 0x100 | second, first)]
+    kind = rows[:, 4]
+    signed = (second ^ 0x80) - 0x80
+    pc = address + np.arange(size)
+    choices = [0 * second, second, second | (third << 8), 0xFF00 | second, (pc + 2 + signed) & 0xFFFF, signed & 0xFFFF]
+    words = rows[:, :4].copy()
+    words[:, 2] |= np.choose(kind, choices)
+    text = first.astype(np.uint8).tobytes()
+    for loop in loop_codes():
+        at = text.find(loop)
+        while at >= 0:
+            words[at, 2] |= LOOP
+            words[at, 3] |= RARE
+            at = text.find(loop, at + 1)
+    words[size - 2 :] = rare_words()
+    return np.concatenate([words, np.array([rare_words()], np.int64)])

@@ -1,0 +1,97 @@
+"""How the CUDA kernel is launched: lanes of a warp that hold an env, which envs share a warp, threads of a block. Never
+changes a result.
+
+Few lanes leave a warp less to wait for where the GPU has warps to spare, since diverged lanes wait for each other. What
+is best was measured on an H200; `puffer bench --autotune` measures it on another GPU and keeps it beside the compiled
+kernels.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gbxcule_puffer.emulator import kernel_cache
+from gbxcule_puffer.errors import ConfigError
+
+WARP_SIZE = 32
+LANES = (8, 16, 32)
+BLOCK_DIMS = (32, 128)
+
+
+@dataclass(frozen=True)
+class LaunchShape:
+    """Lanes of each warp in use, threads of a block; grouped: envs whose steps will take alike long share a
+    warp (lane_order.py)."""
+
+    lanes: int
+    block_dim: int
+    grouped: bool = False
+
+
+Table = Mapping[int, LaunchShape]
+"""num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
+# At 4,096 to 131,072 envs (benchmarks/results/h200/kernel_variants.json).
+MEASURED: Table = {
+    4_096: LaunchShape(8, 32, True),
+    16_384: LaunchShape(16, 32, True),
+    32_768: LaunchShape(32, 32, True),
+}
+
+
+def table_path() -> Path:
+    """The file of what was measured on this machine."""
+    return kernel_cache.directory() / "launch_shapes.json"
+
+
+def load_tables() -> dict[str, Table]:
+    """Device name -> what was measured there.
+
+    Raises: ConfigError where the file is damaged.
+    """
+    path = table_path()
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text())
+        tables = {
+            name: {int(num_envs): _checked(LaunchShape(*shape)) for num_envs, shape in table.items()}
+            for name, table in content.items()
+        }
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{path} is damaged ({error}): delete it, or measure again with bench --autotune") from None
+    return {name: table for name, table in tables.items() if table}
+
+
+def save_table(device_name: str, table: Table) -> Path:
+    """Keep what was measured on a device; the file is complete or as it was."""
+    tables = {**load_tables(), device_name: table}
+    path = table_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
+        shapes = {
+            name: {size: (s.lanes, s.block_dim, s.grouped) for size, s in sorted(one.items())}
+            for name, one in tables.items()
+        }
+        json.dump(shapes, file, indent=1)
+    os.replace(file.name, path)
+    return path
+
+
+def best(num_envs: int, device_name: str) -> LaunchShape:
+    """The shape for a number of envs on a device.
+
+    Raises: ConfigError where the file of what was measured is damaged.
+    """
+    table = load_tables().get(device_name, MEASURED)
+    return table[min((size for size in table if size >= num_envs), default=max(table))]
+
+
+def _checked(shape: LaunchShape) -> LaunchShape:
+    if shape.lanes not in LANES or shape.block_dim not in BLOCK_DIMS or not isinstance(shape.grouped, bool):
+        raise ValueError(f"{shape} is none of lanes {LANES}, block_dim {BLOCK_DIMS}, grouped or not")
+    return shape

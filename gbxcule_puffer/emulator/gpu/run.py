@@ -1,0 +1,162 @@
+"""The data path's main loop: a warp steps its envs together, and calls the interpreter for what is rare.
+
+The loop is a closure over the generated `execute` (cpu/interpreter.py), so that it is Python that an editor reads.
+"""
+
+from __future__ import annotations
+
+from functools import cache as memoize
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cpu import fetch, interpreter
+from gbxcule_puffer.emulator.gpu import datapath, slow_path
+from gbxcule_puffer.emulator.hw import interrupts, intrinsics, step
+from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+GROUP_SIZE = 4  # opcodes in a chain of comparisons of `execute`; short, since a GPU has to fetch the code
+RAM_INSTRUCTIONS = wp.constant(16)  # of code in RAM that a lane executes while the others wait
+SOON_T_CYCLES = wp.constant(24)  # before its next event a lane stays with the interpreter
+SLEEP_TURNS = wp.constant(4)  # for each lane of the warp: a lane sleeps as long at most until the interpreter is called
+
+
+@memoize
+def kernel() -> wp.Kernel:
+    """The kernel of one step, compiled where it is launched first."""
+    generated = interpreter.module(GROUP_SIZE)
+    return make_kernel(generated.execute, generated.load, generated.store)
+
+
+def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
+    """The kernel around generated functions: execute(m, c) does the instruction in c.code, load(m, c) and store(m, c)
+    copy the hot fields of the state."""
+
+    @wp.func(inline=False)
+    def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+        """What the data path leaves: the ends of batches, a rare instruction and code in RAM; 1 if the step goes on."""
+        running = int(1)
+        count = int(0)
+        while running == 1 and (
+            count == 0
+            or c.now + SOON_T_CYCLES >= c.next_event
+            or c.ei_delay != 0
+            or c.halted != 0
+            or c.overrun != 0
+            or (c.pc >= hw.VRAM and count < RAM_INSTRUCTIONS)
+        ):
+            count = count + 1
+            if c.now >= c.next_event:
+                running = step.pass_event(m, c)
+            else:
+                fetch.fetch(m, c)
+                begin = c.now  # after what fetch may skip
+                execute(m, c)
+                c.previous = begin
+                interrupts.finish_instruction(c)
+        return running
+
+    @wp.func
+    def run_datapath(
+        m: wp.ref[Machine],
+        c: wp.ref[Cpu],
+        used: int,
+        lanes: int,
+        table: wp.uint64,
+        rom: wp.uint64,
+    ):
+        """The loop: every lane of the warp stays in it until all have finished the step.
+
+        Lanes that need the interpreter sleep until it is called for all of them together, those at HALT also until none
+        is behind them in time: then all of them go through VBlank, its interrupt and the OAM DMA routine at once.
+        """
+        r = datapath.Fast()
+        i = datapath.Turn()
+        place = datapath.Place()
+        lane = datapath.Lane()
+        r_kept = datapath.Fast()  # copies in memory, so that those above stay in registers
+        i_kept = datapath.Turn()
+        place_kept = datapath.Place()
+        lane.running = used
+        lane.rom = rom
+        r.row = c.row
+        if used == 1:
+            interrupts.begin_batch(m, c)
+            slow_path.from_cpu(m, c, r)
+        else:
+            r.row = rom
+            slow_path.idle(m, r)
+        datapath.fetch(r, table)
+        while intrinsics.any_lane(lane.running) != 0:
+            while True:
+                datapath.begin_turn(r, i, place, rom)
+                attention = datapath.attention(r, i)
+                if intrinsics.any_lane(attention) != 0:
+                    attention = slow_path.glance(c, r, i, attention)
+                    if intrinsics.any_lane(attention) != 0:
+                        if attention != 0:
+                            kind = slow_path.kind_to_prepare(r, i)
+                            if kind != 0:
+                                slow_path.prepare(c, r, i, kind)
+                            elif slow_path.is_lcd_read(c, r, i):
+                                i.y = slow_path.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
+                            else:
+                                datapath.copy_fast(r, r_kept)
+                                datapath.copy_turn(i, i_kept)
+                                datapath.copy_place(place, place_kept)
+                                slow_path.visit(m, c, r_kept, i_kept, lane)
+                                datapath.copy_fast(r_kept, r)
+                                datapath.copy_turn(i_kept, i)
+                                datapath.copy_place(place_kept, place)
+                        intrinsics.converge()
+                        if intrinsics.any_lane(lane.running & 1) == 0:  # nothing to wait for
+                            break
+                datapath.end_turn(r, i, place, table)
+                if (r.turns & (SLEEP_TURNS * lanes - 1)) == 0:
+                    break
+            behind = intrinsics.least(slow_path.place_in_time(c, r, lane))
+            if lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
+                slow_path.wake_up(m, c, r, lane, between(m, c))
+            datapath.fetch(
+                r, table
+            )  # of those that sleep on, too: the turn in which they fell asleep may not have ended
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def kernel_step(
+        machine: Machine,
+        buttons: wp.array(dtype=wp.uint8),
+        first_env: int,
+        frames: int,
+        release_after: int,
+        lanes: int,
+        resume: int,
+    ):
+        """One step of each env, in Machine.order, with `lanes` of a warp's 32 lanes in use.
+
+        With draw_later it waits at the VBlank of the frame that is drawn; a second launch with `resume` goes on there.
+        """
+        thread = wp.tid()
+        m = machine
+        c = Cpu()
+        place = first_env + (thread >> 5) * lanes + (thread & 31)
+        used = int(0)
+        if (thread & 31) < lanes and place < buttons.shape[0]:
+            c.env = m.order[place]
+            load(m, c)
+            if c.locked == 0 and resume == c.drawing:
+                used = 1
+                if resume != 0:
+                    ppu.end_drawing(c)
+                    c.previous = c.now
+                else:
+                    step.begin_step(m, c, int(buttons[c.env]), frames, release_after)
+        table = intrinsics.address_of_words(machine.descriptors)
+        run_datapath(m, c, used, lanes, table, intrinsics.address_of_bytes(machine.rom))
+        if used == 1:
+            if c.drawing == 0:
+                step.end_step(m, c)
+            m.skipped[c.env] = m.skipped[c.env] + c.skipped
+            store(m, c)
+
+    return kernel_step

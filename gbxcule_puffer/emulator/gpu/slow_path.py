@@ -1,0 +1,390 @@
+"""What the data path meets rarely: an event, an instruction of the interpreter, an access that is not to plain memory.
+
+A visit concerns one lane. What it does not know is left to the interpreter, so that both are exact by construction: the
+lane falls asleep until the interpreter is called for all such lanes together. gpu/datapath.py has the loop's rest.
+"""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cpu import wait_loops
+from gbxcule_puffer.emulator.gpu import descriptors as ds
+from gbxcule_puffer.emulator.gpu import loop_skips
+from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
+from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row
+from gbxcule_puffer.emulator.hw.lcd import lcd_registers
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+ASLEEP = wp.constant(2)  # Fast.running
+AT_ONCE = wp.constant(-(1 << 30))
+FLAG_C = wp.constant(ds.MASK_C)
+FLAG_NZ = wp.constant(ds.MASK_NZ)
+FLAG_H = wp.constant(ds.MASK_H)
+FLAG_N = wp.constant(ds.MASK_N)
+FLAG_ONE = wp.constant(1 << 24)
+LDH_A_N = wp.constant(0xF0)
+IDLE_0 = wp.constant(ds.idle_words()[0])
+IDLE_1 = wp.constant(ds.idle_words()[1])
+IDLE_3 = wp.constant(ds.idle_words()[3])
+BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
+KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
+PUSH_AF = wp.constant(ds.KIND_PUSH_AF << ds.KIND_SHIFT)
+LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
+# Sets of 4 KiB pages
+PAGES_ROM = wp.constant(0x00FF)
+PAGES_VRAM = wp.constant(0x0300)
+PAGES_CART_RAM = wp.constant(0x0C00)
+PAGES_WRAM = wp.constant(0x3000)
+
+
+@wp.func
+def pack_flags(f: int) -> int:
+    """The register F as a flag word."""
+    nonzero = wp.where((f & hw.FLAG_Z) == 0, FLAG_NZ, 0)
+    return nonzero | ((f & 0x60) << 14) | ((f & 0x10) << 19) | FLAG_ONE
+
+
+@wp.func
+def is_drawing(c: wp.ref[Cpu]) -> bool:
+    """Whether lines have to be drawn before VRAM changes."""
+    return c.render != 0 and c.next_line < hw.SCREEN_HEIGHT
+
+
+@wp.func
+def is_unlocked(c: wp.ref[Cpu]) -> bool:
+    """Whether VRAM is not locked before the next event."""
+    return (c.lcdc & hw.LCDC_ENABLE) == 0 or c.ly >= hw.SCREEN_HEIGHT
+
+
+@wp.func
+def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Which banks are in place, and what memory is plain until the next event."""
+    r.rom_high = c.rom_high
+    r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
+    bank = (c.rom_high >> 14) + 1
+    r.table_high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
+    is_ram_flat = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE and m.mapper != hw.MAPPER_MBC2
+    ram = wp.where(is_ram_flat and m.has_rtc == 0, PAGES_CART_RAM, 0) | PAGES_WRAM
+    readable = PAGES_ROM | PAGES_VRAM | ram
+    writable = wp.where(is_drawing(c), 0, PAGES_VRAM) | ram
+    locked = wp.where(is_unlocked(c), 0, PAGES_VRAM)
+    r.plain = readable | (writable << 16)
+    r.plain_ahead = r.plain & ~(locked | (locked << 16))
+    r.high = wp.where(c.dma_active == 0, 0, ds.READ | ds.WRITE)
+
+
+@wp.func
+def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Registers from the interpreter's struct."""
+    r.lo = c.c | (c.b << 8) | (c.e << 16) | (c.d << 24)
+    r.hi = c.l | (c.h << 8) | (c.a << 16)
+    r.flags = pack_flags(c.f)
+    r.sp = c.sp
+    r.pc = c.pc
+    r.now = c.now
+    r.previous = c.previous
+    map_memory(m, c, r)
+    r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are the interpreter's
+
+
+@wp.func
+def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Registers into the interpreter's struct."""
+    c.c = r.lo & 0xFF
+    c.b = (r.lo >> 8) & 0xFF
+    c.e = (r.lo >> 16) & 0xFF
+    c.d = (r.lo >> 24) & 0xFF
+    c.l = r.hi & 0xFF
+    c.h = (r.hi >> 8) & 0xFF
+    c.a = (r.hi >> 16) & 0xFF
+    c.f = intrinsics.flags_byte(r.flags)
+    c.sp = r.sp
+    c.pc = r.pc
+    c.now = r.now
+    c.previous = r.previous
+
+
+@wp.func
+def idle(m: wp.ref[Machine], r: wp.ref[Fast]):
+    """The lane stays at the table's last entry, an instruction without effect."""
+    r.table_low = m.descriptors.shape[0] - 1 - hw.VRAM
+    r.table_high = r.table_low
+    r.pc = hw.VRAM
+    r.wake = hw.NEVER
+
+
+@wp.func
+def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
+    """Let the lane do nothing in this turn; then it looks at PC again."""
+    i.d1 = IDLE_1
+    i.d2 = 0
+    i.d3 = IDLE_3
+    i.begin = r.previous
+    i.t_cycles = 0
+    i.next_pc = r.pc
+    i.sp = r.sp
+
+
+@wp.func
+def end_of_halt(c: wp.ref[Cpu]) -> int:
+    """When HALT ends, as far as can be told now: at VBlank, the timer's overflow, or the next event. No result depends
+    on it."""
+    until = int(hw.NEVER)
+    if (c.interrupt_enable & hw.INT_VBLANK) != 0 and (c.lcdc & hw.LCDC_ENABLE) != 0:
+        until = wait_loops.time_of_ly(c, hw.SCREEN_HEIGHT)
+        until = until + wp.where(until <= c.now, hw.FRAME_T_CYCLES, 0)
+    if (c.interrupt_enable & hw.INT_TIMER) != 0:
+        until = wp.min(until, c.timer_next)
+    is_stat_used = (c.interrupt_enable & hw.INT_STAT) != 0 and (c.stat & 0x78) != 0
+    return wp.where(is_stat_used or until == hw.NEVER or until < c.now, c.next_event, until)
+
+
+@wp.func
+def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
+    """Leave the lane to the interpreter."""
+    to_cpu(c, r)
+    c.executed = c.executed + r.turns
+    is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
+    lane.until = wp.where(is_halt, end_of_halt(c), 0)
+    lane.running = ASLEEP
+    idle(m, r)
+    wait(r, i)
+
+
+@wp.func
+def place_in_time(c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
+    """How far a lane is in its step; at HALT, until when nothing happens."""
+    t = wp.where(lane.running == ASLEEP, wp.max(c.now, lane.until), r.now)
+    return wp.where(lane.running == 0, hw.NEVER, t)
+
+
+@wp.func
+def wake_up(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane], running: int):
+    """Go on after the interpreter, or stay idle if the step is over."""
+    c.executed = c.executed - r.turns
+    lane.running = running
+    from_cpu(m, c, r)
+    if running == 0:
+        c.executed = c.executed + r.turns
+        idle(m, r)
+
+
+@wp.func
+def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+    """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
+    kind = (r.d2 >> ds.KIND_SHIFT) & 7
+    is_prepared = r.now < r.wake and i.special == 0 and (r.d3 & ds.RARE) != 0 and (r.d2 & ds.EI) == 0
+    return wp.where(is_prepared, kind, 0)
+
+
+@wp.func
+def prepare(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
+    """What the common path does not do of an instruction of a KIND."""
+    if kind == ds.KIND_POP_AF:
+        r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
+        r.flags = pack_flags(i.y & 0xFF)
+    elif kind == ds.KIND_IME:  # DI, RETI
+        c.ime = wp.where((i.d3 & ds.RETURN) != 0, 1, 0)
+        if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+            c.next_event = r.now
+            r.wake = r.now
+    elif kind == ds.KIND_SCF or kind == ds.KIND_CCF:
+        carry = wp.where(kind == ds.KIND_SCF, FLAG_C, ~r.flags & FLAG_C)
+        r.flags = (r.flags & ~(FLAG_H | FLAG_N | FLAG_C)) | carry
+        i.d3 = i.d3 & ~ds.MASK_ALL
+    else:  # RLC, SWAP
+        y = i.y
+        carry = wp.where(kind == ds.KIND_RLC, (y & 0x80) << 16, 0)
+        i.x = wp.where(kind == ds.KIND_RLC, (y << 1) | (y >> 7), (y << 4) | (y >> 4)) & 0xFF
+        i.y = 0
+        nonzero = wp.where(i.x != 0 or (i.d2 & ds.SET_NZ) != 0, FLAG_NZ, 0)
+        r.flags = FLAG_ONE | carry | nonzero
+        i.d3 = i.d3 & ~ds.MASK_ALL
+
+
+@wp.func
+def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
+    """Store a register that nothing else notices: P1, and while no line is drawn SCY, SCX, BGP to WX; sound registers
+    and those that a DMG lacks keep nothing."""
+    if address == hw.P1:
+        joypad.write(c, value)
+        row.store(c, hw.P1, c.p1)
+    else:
+        lcd_registers.store(c, address, value)
+
+
+@wp.func
+def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
+    """Whether reads of LCD registers find and leave the LCD as it is."""
+    return c.stat_mode_hidden == 0 and c.dma_active == 0 and r.now < c.lcd_target - LATEST_READ_T
+
+
+@wp.func
+def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> int:
+    """What of `attention` is left after PUSH AF, and reads of LCDC, STAT, LY and LYC where the LCD is settled. Without
+    branches, for all lanes of the warp at once."""
+    access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
+    is_before = int(r.now < r.wake)
+    is_read = is_before & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
+    is_read = is_read & int((c.stat_mode_hidden | c.dma_active) == 0) & int(r.now < c.lcd_target - LATEST_READ_T)
+    is_push = is_before & int((r.d2 & KIND_MASK) == PUSH_AF) & int(i.special == 0)
+    even = wp.where((i.address & 4) != 0, c.ly, c.lcdc)
+    odd = wp.where((i.address & 4) != 0, c.lyc, c.stat)
+    i.y = wp.where(is_read != 0, wp.where((i.address & 1) != 0, odd, even), i.y)
+    i.x = wp.where(is_push != 0, i.x | intrinsics.flags_byte(r.flags), i.x)
+    return wp.where((is_read | is_push) != 0, 0, attention)
+
+
+@wp.func
+def is_lcd_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """Whether the instruction reads LCDC or STAT, and that without a visit."""
+    is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ and r.now < r.wake
+    return is_read and (i.address == hw.LCDC or i.address == hw.STAT) and c.dma_active == 0
+
+
+@wp.func(inline=False)
+def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previous: int, t: int) -> int:
+    """LCDC or STAT at time `t`, by the instruction that begins `now`: the LCD catches up."""
+    c.now = now
+    c.previous = previous
+    return lcd_registers.read(m, c, address, t)
+
+
+@wp.func
+def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
+    """Whether write_quiet_register may write a register now."""
+    is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
+    is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
+    return address == hw.P1 or is_silent or (is_lcd and is_unlocked(c) and not is_drawing(c))
+
+
+@wp.func
+def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """The batch ends with this instruction and the next one begins, unless an interrupt has to be dispatched: that is
+    left to the interpreter. Before c.next_event no frame ends."""
+    c.previous = r.now
+    c.now = r.now + i.t_cycles
+    interrupts.end_batch(m, c)
+    if c.ime != 0 and c.ei_delay == 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+        c.next_event = c.now
+    else:
+        interrupts.begin_batch(m, c)
+    r.wake = c.next_event
+
+
+@wp.func
+def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """Whether a register may be written in a visit, though that may end the batch: not where it switches the LCD or
+    starts an OAM DMA, or where something else happens before the instruction is over."""
+    is_switch = i.address == hw.LCDC and ((c.lcdc ^ i.x) & hw.LCDC_ENABLE) != 0
+    return r.now + i.t_cycles < c.next_event and i.address != hw.DMA and not is_switch
+
+
+@wp.func
+def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
+    """Instructions that were skipped of the loop at PC, if it polls LY (wait_loops.skip_ly_poll)."""
+    before = c.skipped
+    if (r.pc & (hw.ROM_BANK_SIZE - 1)) < hw.ROM_BANK_SIZE - 8 and r.pc < hw.VRAM:
+        code = loop_skips.place(c, r, lane.rom, r.pc)
+        if intrinsics.load_byte(code, 0) == LDH_A_N and intrinsics.load_byte(code, 2) == wait_loops.CP_N:
+            c.a = (r.hi >> 16) & 0xFF
+            tail = (
+                intrinsics.load_byte(code, 3)
+                | (intrinsics.load_byte(code, 4) << 8)
+                | (intrinsics.load_byte(code, 5) << 16)
+            )
+            wait_loops.skip_ly_poll(m, c, tail)
+    skipped = c.skipped - before
+    if skipped != 0:
+        c.executed = c.executed - 1
+        r.hi = (r.hi & 0xFFFF) | (c.a << 16)
+        r.flags = pack_flags(c.f)
+        r.now = c.now
+        r.previous = c.previous
+    return skipped
+
+
+@wp.func
+def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]) -> int:
+    """Do an access of one byte that is not to plain memory, at its own time. 0 if the interpreter has to do it."""
+    done = int(0)
+    address = i.address
+    kind = i.d3 & (ds.READ | ds.WRITE | ds.WORD)
+    t = r.now + i.t_cycles - 8
+    lookahead = wp.where((i.d3 & ds.LOOKAHEAD) != 0, 4, 0)
+    c.now = r.now
+    c.previous = r.previous
+    if c.dma_active != 0:
+        done = 0
+    elif kind == ds.WRITE and c.tima_reload == 0 and (address < hw.IO or may_write(c, r, i)):
+        value = i.x & 0xFF
+        if address >= hw.IO and is_quiet_register(c, address):
+            write_quiet_register(m, c, address, value)
+        else:
+            bus.write(m, c, address, value, t, lookahead)
+            if c.next_event == c.now:
+                end_batch(m, c, r, i)
+            map_memory(m, c, r)
+        i.d3 = i.d3 & ~ds.WRITE
+        done = 1
+    elif kind == ds.READ and address < hw.HRAM:
+        if address >= hw.LCDC and address <= hw.WX and address != hw.DMA and lookahead == 0 and is_settled(c, r):
+            i.y = lcd_registers.register(c, address)
+            done = 1
+        elif address == hw.LY and skip_poll(m, c, r, lane) != 0:
+            wait(r, i)
+            done = 1
+        else:
+            i.y = bus.read(m, c, address, t, lookahead)
+            done = 1
+    return done
+
+
+@wp.func
+def can_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """Whether an EI that begins now ends the batch, and nothing else does before it is over."""
+    return c.dma_active == 0 and c.settle_from <= r.now and r.now + i.t_cycles < c.next_event
+
+
+@wp.func
+def begin_enable(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """EI: it ends the batch, and takes effect after the next instruction."""
+    c.ei_delay = 1
+    end_batch(m, c, r, i)
+    r.wake = AT_ONCE
+
+
+@wp.func
+def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """The instruction after EI: after it an interrupt that is pending ends the batch."""
+    c.ei_delay = 0
+    c.ime = 1
+    if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+        c.next_event = r.now + i.t_cycles
+        c.settle_from = c.next_event
+    r.wake = c.next_event
+
+
+@wp.func(inline=False)
+def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
+    """What is rare, for one lane."""
+    is_loop = (i.d2 & ds.LOOP) != 0
+    is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
+    is_ei = is_rare and (i.d2 & ds.EI) != 0
+    if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:
+        end_enable(c, r, i)
+    elif (
+        r.now >= c.next_event
+        or c.ei_delay != 0
+        or c.overrun != 0
+        or (is_rare and not is_ei)
+        or (is_ei and not can_enable(c, r, i))
+        or (i.special != 0 and access(m, c, r, i, lane) == 0)
+    ):
+        sleep(m, c, r, i, lane)
+    elif is_loop:
+        if i.special == 0 and loop_skips.skip(c, r, lane.rom) != 0:
+            c.executed = c.executed - 1
+            wait(r, i)
+    elif is_ei:
+        begin_enable(m, c, r, i)

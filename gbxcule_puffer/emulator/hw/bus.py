@@ -1,0 +1,169 @@
+"""The CPU's view of memory: `t` is the time of the access, `lookahead` what an opcode adds for LCD and locks."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import accuracy, joypad, memory, oam_dma, row, serial, sound, timer
+from gbxcule_puffer.emulator.hw.cartridge import mbc
+from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+
+@wp.func
+def read_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """FE00-FE9F: FF while an OAM DMA runs and, for an access with lookahead, in modes 2 and 3."""
+    if lookahead != 0 or accuracy.HARDWARE == 1:
+        ppu.advance(m, c, t + lookahead)
+        mode = c.stat & hw.STAT_MODE
+        starting = c.lcd_first_frame != 0 and c.lcd_transition == ppu.START_MODE2
+        if (c.lcdc & hw.LCDC_ENABLE) != 0 and (mode >= 2 or starting):
+            return 0xFF
+    if c.dma_active != 0:
+        oam_dma.advance(m, c, t, lookahead, t + lookahead)
+        if c.dma_active != 0 and t + lookahead >= c.dma_start:
+            if ((c.h << 8) | c.l) == address:
+                oam_dma.advance(m, c, t, lookahead, t + wp.max(lookahead, 4))
+            if c.dma_active != 0:
+                return 0xFF
+    return row.load(c, address)
+
+
+@wp.func
+def read_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """FF00-FF7F; sound registers read 00, undefined ones FF."""
+    if address >= hw.LCDC and address <= hw.WX:
+        if address == hw.DMA:
+            ppu.advance(m, c, t + lookahead)
+            return c.dma_source
+        return lcd_registers.read(m, c, address, t + lookahead)
+    if address == hw.P1:
+        return c.p1
+    if address == hw.IF:
+        return c.interrupt_flag | 0xE0
+    if address >= hw.DIV and address <= hw.TAC:
+        return timer.read(c, address, t)
+    if address >= hw.NR10 and address < hw.WAVE_RAM_END:
+        if accuracy.HARDWARE == 1:
+            return sound.read(m, c, address)
+        return 0
+    if address == hw.SC:
+        serial.advance(c, t)
+        return c.serial_control
+    if accuracy.HARDWARE == 1 and address == hw.SB:
+        return serial.read_data(m, c, t)
+    return 0xFF
+
+
+@wp.func
+def read_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """FE00-FFFF."""
+    if address < hw.OAM_END:
+        return read_oam(m, c, address, t, lookahead)
+    if address >= hw.IO:
+        if c.dma_active != 0:
+            oam_dma.advance(m, c, t, lookahead, t + lookahead)
+        if address < hw.HRAM:
+            return read_io(m, c, address, t, lookahead)
+        if address == hw.IE:
+            return c.interrupt_enable
+    return row.load(c, address)
+
+
+@wp.func(inline=False)
+def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """The byte at `address` at time `t`."""
+    if address >= hw.OAM:
+        return read_high(m, c, address, t, lookahead)
+    return memory.read(m, c, address, t, lookahead)
+
+
+@wp.func
+def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """FE00-FE9F: lost while an OAM DMA is under way and, for an access with lookahead, in modes 2 and 3."""
+    ppu.settle(m, c)  # sprites decide the length and the picture of lines that are over
+    ppu.draw_pending(m, c)
+    if lookahead != 0 or accuracy.HARDWARE == 1:
+        ppu.advance(m, c, t + lookahead)
+        if (c.lcdc & hw.LCDC_ENABLE) != 0:
+            mode = c.stat & hw.STAT_MODE
+            left = c.lcd_target - c.lcd_last
+            if mode == 3 or (mode == 2 and not (c.lcd_first_frame != 0 and left >= 0 and left <= 4)):
+                return
+    if c.dma_active != 0:
+        oam_dma.advance(m, c, t, lookahead, t + lookahead)
+    if c.dma_active == 0:
+        row.store(c, address, value)
+
+
+@wp.func
+def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
+    """FF00-FF4B; each write ends the batch."""
+    if address >= hw.LCDC:
+        if address == hw.DMA:
+            ppu.advance(m, c, t)
+            oam_dma.start(c, value, t)
+        else:
+            lcd_registers.write(m, c, address, value, t)
+    elif address == hw.P1:
+        joypad.write(c, value)
+        row.store(c, hw.P1, c.p1)  # where the data path reads it
+    elif address == hw.IF:
+        c.interrupt_flag = value & 0x1F
+    elif address >= hw.DIV and address <= hw.TAC:
+        timer.write(c, address, value, t)
+    elif address == hw.SB:
+        serial.advance(c, t)
+        serial.write_data(m, c, value)
+    elif address == hw.SC:
+        serial.write_control(c, value, t)
+    elif accuracy.HARDWARE == 1 and address >= hw.NR10 and address < hw.WAVE_RAM_END:
+        sound.write(m, c, address, value)
+    # PyBoy ends the batch, but for LY. After these registers nothing could tell, but where the batch went on before.
+    inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
+    inert = inert or (address >= hw.NR10 and address < hw.WAVE_RAM_END)
+    if address != hw.LY and not (inert and c.dma_active == 0 and c.tima_reload == 0 and c.overrun == 0):
+        c.next_event = c.now
+
+
+@wp.func
+def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """FE00-FFFF."""
+    if address < hw.OAM_END:
+        write_oam(m, c, address, value, t, lookahead)
+        return
+    if address >= hw.IO:
+        if c.dma_active != 0:
+            oam_dma.advance(m, c, t, lookahead, t + lookahead)
+        if address < hw.HRAM:
+            if address <= hw.WX:
+                write_io(m, c, address, value, t)
+            return
+        if address == hw.IE:
+            c.interrupt_enable = value
+            c.next_event = c.now
+            return
+    row.store(c, address, value)
+
+
+@wp.func(inline=False)
+def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """Write `value` to `address` at time `t`."""
+    if address >= hw.OAM:
+        write_high(m, c, address, value, t, lookahead)
+    elif address >= hw.WRAM:
+        row.store(c, hw.WRAM + (address & 0x1FFF), value)
+    elif address < hw.VRAM:
+        mbc.write_register(m, c, address, value, t)
+        if c.dma_active != 0 or c.tima_reload != 0 or c.overrun != 0:  # PyBoy always does; else nothing could tell
+            c.next_event = c.now
+    elif address >= hw.CART_RAM:
+        mbc.write_ram(m, c, address, value, t)
+    else:
+        if lookahead != 0 or accuracy.HARDWARE == 1:
+            ppu.advance(m, c, t + lookahead)
+            if (c.lcdc & hw.LCDC_ENABLE) != 0 and (c.stat & hw.STAT_MODE) == 3:
+                return
+        if c.render != 0 and c.next_line < hw.SCREEN_HEIGHT:
+            ppu.settle(m, c)
+            ppu.draw_pending(m, c)
+        row.store(c, address, value)

@@ -1,0 +1,1 @@
+"""Device code of the cartridge: bank controllers and the real-time clock."""

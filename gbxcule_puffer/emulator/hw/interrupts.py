@@ -1,0 +1,139 @@
+"""Interrupt dispatch, HALT and the batches in which PyBoy runs instructions.
+
+PyBoy runs instructions until the next event of any device is due (a batch), then brings the devices up to date and
+looks for interrupts. A write to a register, HALT and EI's end with an interrupt pending end a batch early. Where
+batches end decides when LCD changes that are close together take effect, so they are reproduced exactly. LCD changes
+that nothing can notice do not end a batch here; ppu.settle makes them up.
+"""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import accuracy, bus, oam_dma, serial, timer
+from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+LONGEST_T_CYCLES = wp.constant(24)  # of an instruction
+
+
+@wp.func(inline=False)
+def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Bring all devices up to date."""
+    if c.dma_active != 0:
+        oam_dma.advance(m, c, c.now, 0, c.now)
+    serial.advance(c, c.now)
+    if c.tima_reload != 0 or c.now >= c.timer_next:
+        timer.advance(c, c.now)
+    if c.lcd_target <= c.now and c.lcd_last != c.now:
+        ppu.settle_changes(m, c)
+    c.settle_from = c.now
+
+
+@wp.func
+def highest(pending: int) -> int:
+    """Number of the interrupt with the highest priority, the lowest bit set."""
+    number = int(0)
+    while ((pending >> number) & 1) == 0:
+        number = number + 1
+    return number
+
+
+@wp.func(inline=False)
+def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
+    """Push PC and jump to the handler; IE may change under the first push (mooneye, interrupts/ie_push). Where a push
+    writes a register, PyBoy's batch goes on all the same, to its `end` as set before the pushes."""
+    saved_event = c.next_event
+    bus.write(m, c, (c.sp - 1) & 0xFFFF, c.pc >> 8, c.now, 0)
+    pending = c.interrupt_flag & c.interrupt_enable & 0x1F
+    if pending == 0:
+        c.pc = 0
+    else:
+        number = highest(pending)
+        c.interrupt_flag = c.interrupt_flag & ~(1 << number)
+        bus.write(m, c, (c.sp - 2) & 0xFFFF, c.pc & 0xFF, c.now, 0)
+        c.sp = (c.sp - 2) & 0xFFFF
+        c.pc = 0x40 + 8 * number
+        c.previous = c.now
+        c.now = c.now + hw.INTERRUPT_DISPATCH_T_CYCLES
+    c.ime = 0
+    if c.next_event < saved_event:
+        c.overrun = 1
+        c.batch_end = end
+        c.next_event = end
+        c.settle_from = end
+
+
+@wp.func(inline=False)
+def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
+    other = wp.min(c.timer_next, c.serial_end)
+    lcd = c.lcd_target
+    pending = c.interrupt_flag & c.interrupt_enable & 0x1F
+    # An OAM DMA copies when it is looked at. In VBlank no line needs OAM, and code in HRAM looks at each fetch.
+    is_dma_quiet = c.dma_active == 0 or (c.ly >= hw.SCREEN_HEIGHT and c.pc >= hw.HRAM)
+    is_calm = c.ei_delay == 0 and (pending == 0 or c.ime == 0)
+    is_calm = is_calm or c.now + LONGEST_T_CYCLES < c.lcd_target  # a dispatch, or EI's next instruction, is over first
+    is_quiet = is_dma_quiet and c.tima_reload == 0 and is_calm
+    if is_quiet:
+        if c.halted == 0 or other == hw.NEVER:
+            lcd = ppu.next_event(c)
+        else:
+            lcd = ppu.halt_event(c, other)
+    c.batch_end = wp.max(wp.min(other, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
+    c.overrun = 0
+    end = wp.max(wp.min(other, c.lcd_target), c.now + hw.T_CYCLES_PER_M_CYCLE)  # of PyBoy's batch
+    c.ei_end = wp.where(c.ei_delay != 0, end, 0)
+    c.next_event = c.batch_end
+    if lcd == c.lcd_target:  # exact: the LCD changes when it is looked at, and at the end
+        c.settle_from = c.batch_end
+    if pending != 0 and c.ei_delay == 0:
+        if c.halted == 1 and c.halted_after_ei == 0:
+            c.pc = (c.pc + 1) & 0xFFFF
+        if c.halted == 1:
+            c.halted = 0
+        c.halted_after_ei = 0
+        if c.ime != 0:
+            dispatch(m, c, end)
+    if c.halted == 1:
+        c.previous = c.now
+        c.now = c.batch_end
+        if lcd != c.lcd_target:
+            c.previous = c.now  # PyBoy stops at each change on the way
+
+
+@wp.func
+def halt(c: wp.ref[Cpu]):
+    """HALT: PC stays on it until an interrupt is pending. On hardware, if one is pending already and IME is 0, the CPU
+    goes on at once and reads the next byte twice (halted = 2; Pan Docs, "halt bug")."""
+    pending = c.interrupt_flag & c.interrupt_enable & 0x1F
+    if accuracy.HARDWARE == 1 and pending != 0 and c.ime == 0 and c.ei_delay == 0:
+        c.halted = 2
+    else:
+        c.pc = (c.pc - 1) & 0xFFFF
+        c.halted = 1
+        c.halted_after_ei = wp.where(c.ei_delay == 1, 1, 0)
+    c.next_event = c.now
+
+
+@wp.func
+def finish_instruction(c: wp.ref[Cpu]):
+    """After an instruction: leaving HRAM during an OAM DMA ends the batch (see begin_batch); EI's delay counts down. An
+    interrupt that is pending when EI takes effect ends the batch, else it goes on."""
+    c.executed = c.executed + 1
+    if c.dma_active != 0 and c.pc < hw.HRAM and c.settle_from < c.now:  # not in a batch whose end is known exactly
+        c.next_event = c.now
+    if c.ei_delay != 0:
+        c.ei_delay = c.ei_delay - 1
+        if c.ei_delay == 0:
+            c.ime = 1
+            if c.next_event <= c.now:
+                c.overrun = 1  # of a write, if the batch goes on: begin_batch clears it
+            if c.ei_end != 0 and c.next_event <= c.now:  # a register was written; PyBoy's batch goes on all the same
+                c.batch_end = c.ei_end
+                c.settle_from = c.ei_end
+            elif c.settle_from > c.now or c.dma_active != 0:
+                c.settle_from = c.batch_end
+            c.next_event = c.batch_end
+            if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+                c.next_event = c.now
+                c.settle_from = c.now

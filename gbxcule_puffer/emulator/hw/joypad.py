@@ -1,0 +1,53 @@
+"""P1: worked out when it is written; a read gives the stored value (PyBoy: a later button is not seen until then). On
+hardware it follows the buttons, and only those of a selected row request the interrupt."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import accuracy
+from gbxcule_puffer.emulator.state import Cpu
+
+
+@wp.func
+def select(c: wp.ref[Cpu], rows: int) -> int:
+    """P1 of hardware: both rows can be selected at once, bits 5-4 read as written."""
+    pressed = 0
+    if (rows & 0x10) == 0:
+        pressed = c.buttons & 0x0F
+    if (rows & 0x20) == 0:
+        pressed = pressed | ((c.buttons >> 4) & 0x0F)
+    return (0xCF | (rows & 0x30)) & ~pressed
+
+
+@wp.func
+def write(c: wp.ref[Cpu], value: int):
+    """Select a row: bit 4 low the directions, bit 5 low the other buttons. Both or neither read CF."""
+    row = 0
+    if (value & 0x30) == 0x20:
+        row = c.buttons & 0x0F
+    elif (value & 0x30) == 0x10:
+        row = (c.buttons >> 4) & 0x0F
+    c.p1 = 0xCF & ~row
+    if accuracy.HARDWARE == 1:
+        c.p1 = select(c, value)
+
+
+@wp.func
+def press(c: wp.ref[Cpu], buttons: int):
+    """Press buttons; one that was not held requests the joypad interrupt whatever row is selected."""
+    if accuracy.HARDWARE == 0 and (buttons & ~c.buttons) != 0:
+        c.interrupt_flag = c.interrupt_flag | hw.INT_JOYPAD
+    c.buttons = c.buttons | buttons | (buttons << 8)
+    if accuracy.HARDWARE == 1:
+        before = c.p1
+        c.p1 = select(c, before)
+        if (before & ~c.p1 & 0x0F) != 0:
+            c.interrupt_flag = c.interrupt_flag | hw.INT_JOYPAD
+
+
+@wp.func
+def release(c: wp.ref[Cpu]):
+    """Release the buttons that this step pressed; one that a loaded state holds otherwise stays held, as in PyBoy."""
+    c.buttons = c.buttons & ~(c.buttons >> 8) & 0xFF
+    if accuracy.HARDWARE == 1:
+        c.p1 = select(c, c.p1)

@@ -1,0 +1,1 @@
+"""Device code of the LCD: its modes and registers, and how lines are drawn."""

@@ -1,0 +1,115 @@
+"""The LCD's registers FF40h to FF4Bh other than DMA, read and written at their access's own time.
+
+An access first brings the LCD up to date (ppu.py); what a write changes on the screen is drawn before it. Pan Docs,
+"LCD Control", "LCD Status Registers", "LCD Position and Scrolling" and "Palettes".
+"""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import accuracy
+from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+
+@wp.func
+def write_lcdc(c: wp.ref[Cpu], value: int, t: int):
+    """LCDC; switching the LCD off or on ends the frame at the end of the instruction."""
+    was_on = c.lcdc & hw.LCDC_ENABLE
+    c.lcdc = value
+    if was_on != 0 and (value & hw.LCDC_ENABLE) == 0:
+        c.lcd_zero = t
+        c.lcd_target = t
+        requested = c.interrupt_flag
+        ppu.set_mode(c, 0)
+        c.interrupt_flag = requested  # the STAT line may rise, but PyBoy requests nothing
+        c.ly = 0
+    elif was_on == 0 and (value & hw.LCDC_ENABLE) != 0:
+        c.lcd_target = t
+        c.lcd_first_frame = 1
+        c.lcd_restart = 1
+        if c.lyc_written_off != 0:
+            c.stat_mode_hidden = 1
+            c.lyc_written_off = 0
+        if (c.stat & hw.STAT_LYC_INT) != 0:
+            ppu.compare_lyc(c)
+
+
+@wp.func(inline=False)
+def register(c: wp.ref[Cpu], address: int) -> int:
+    """An LCD register other than DMA, as of the LCD's last change."""
+    value = c.wx
+    if address == hw.LY:
+        value = c.ly
+    elif address == hw.STAT:
+        value = c.stat
+    elif address == hw.LCDC:
+        value = c.lcdc
+    elif address == hw.SCY:
+        value = c.scy
+    elif address == hw.SCX:
+        value = c.scx
+    elif address == hw.LYC:
+        value = c.lyc
+    elif address == hw.BGP:
+        value = c.bgp
+    elif address == hw.OBP0:
+        value = c.obp0
+    elif address == hw.OBP1:
+        value = c.obp1
+    elif address == hw.WY:
+        value = c.wy
+    return value
+
+
+@wp.func
+def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
+    """An LCD register other than DMA at time `t`."""
+    ppu.advance(m, c, t)
+    value = register(c, address)
+    if address == hw.STAT and c.stat_mode_hidden != 0:
+        c.stat_mode_hidden = 0
+        value = value & ~hw.STAT_MODE
+    return value
+
+
+@wp.func(inline=False)
+def store(c: wp.ref[Cpu], address: int, value: int):
+    """SCY, SCX and BGP to WX, which do nothing but what drawing makes of them; LY keeps its value."""
+    if address == hw.SCY:
+        c.scy = value
+    elif address == hw.SCX:
+        c.scx = value
+    elif address == hw.BGP:
+        c.bgp = value
+    elif address == hw.OBP0:
+        c.obp0 = value
+    elif address == hw.OBP1:
+        c.obp1 = value
+    elif address == hw.WY:
+        c.wy = value
+    elif address == hw.WX:
+        c.wx = value
+
+
+@wp.func(inline=False)
+def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
+    """An LCD register other than DMA at time `t`; LY is read-only."""
+    ppu.advance(m, c, t)
+    ppu.draw_pending(m, c)
+    if address == hw.LCDC:
+        write_lcdc(c, value, t)
+    elif address == hw.STAT:
+        if accuracy.HARDWARE == 1 and (c.lcdc & hw.LCDC_ENABLE) != 0:  # for a moment all sources are enabled
+            c.stat = c.stat | 0x58 | wp.where((c.stat & hw.STAT_MODE) == 2, 0, hw.STAT_MODE2_INT)
+            ppu.update_stat_line(c)
+        c.stat = (c.stat & 0x87) | (value & 0x78)
+        ppu.update_stat_line(c)
+    elif address == hw.LYC:
+        c.lyc = value
+        if (c.lcdc & hw.LCDC_ENABLE) != 0:
+            ppu.compare_lyc(c)
+        else:
+            c.lyc_written_off = 1
+    else:
+        store(c, address, value)

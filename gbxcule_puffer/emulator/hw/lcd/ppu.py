@@ -1,0 +1,311 @@
+"""The LCD's state machine: LY, STAT, frames and interrupts, one change at a time as PyBoy makes them.
+
+A change that is due takes effect when the LCD is next brought up to date, and only one at a time: after the instruction
+during which it falls due and at each access to an LCD register. Changes that nothing can notice (no interrupt, no line
+to draw) are made up later, whole lines at once. Pan Docs, "Rendering"; lengths of the modes as PyBoy has them.
+"""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw.lcd import mode3, render
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+CHANGE_MODE = wp.constant(0)
+ADVANCE_LY = wp.constant(1)
+START_MODE2 = wp.constant(2)
+STAT_EACH_LINE = wp.constant(0x28)  # interrupts in mode 0 or 2
+WRAPPED_T_CYCLES = wp.constant(2**64 % hw.FRAME_T_CYCLES)  # see advance
+
+
+@wp.func(inline=False)
+def update_stat_line(c: wp.ref[Cpu]):
+    """Level of the STAT interrupt line; a rising edge requests the interrupt (Pan Docs, "INT $48")."""
+    mode = c.stat & hw.STAT_MODE
+    line = 0
+    if mode != 3:
+        line = (c.stat >> (mode + 3)) & 1
+    if (c.stat & (hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL)) == (hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL):
+        line = 1
+    if line == 1 and c.stat_line == 0:
+        c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
+    c.stat_line = line
+
+
+@wp.func(inline=False)
+def compare_lyc(c: wp.ref[Cpu]):
+    """Set STAT's coincidence bit."""
+    c.stat = c.stat & ~hw.STAT_LYC_EQUAL
+    if c.ly == c.lyc:
+        c.stat = c.stat | hw.STAT_LYC_EQUAL
+    update_stat_line(c)
+
+
+@wp.func(inline=False)
+def set_mode(c: wp.ref[Cpu], mode: int):
+    """Enter a mode."""
+    if (c.stat & hw.STAT_MODE) != mode:
+        c.stat = (c.stat & ~hw.STAT_MODE) | mode
+        update_stat_line(c)
+
+
+@wp.func
+def begin_lines(c: wp.ref[Cpu]):
+    """Line 0 begins."""
+    c.next_line = 0
+    c.window_first = 0
+    c.window_hit = wp.where(c.wy == 0, 1, 0)
+
+
+@wp.func(inline=False)
+def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
+    """Draw the lines from next_line to `end`, whose registers and memory are still those of now."""
+    for line in range(c.next_line, end):
+        if line % m.pixel_step == 0:
+            render.draw_line(m, c, line)
+    c.window_line = render.window_row(c, end - 1)
+    if end == hw.SCREEN_HEIGHT:
+        c.window_line = -1
+    c.next_line = end
+
+
+@wp.func
+def end_drawing(c: wp.ref[Cpu]):
+    """The picture has been drawn while the step waited at VBlank."""
+    c.drawing = 0
+    c.next_line = hw.SCREEN_HEIGHT
+    c.window_line = -1
+    c.window_hit = 0
+
+
+@wp.func(inline=False)
+def draw_pending(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Draw all lines whose mode 3 is over, before what they show changes. PyBoy draws a line when its mode 3 ends."""
+    if c.render != 0:
+        end = c.ly
+        if c.ly < hw.SCREEN_HEIGHT and (c.stat & hw.STAT_MODE) == 0 and c.lcd_transition != START_MODE2:
+            end = c.ly + 1
+        if (c.lcdc & hw.LCDC_ENABLE) == 0 or c.lcd_restart != 0 or c.lcd_next_mode == 3:
+            end = wp.min(end, c.ly)
+        end = wp.min(end, hw.SCREEN_HEIGHT)
+        if end > c.next_line:
+            draw_lines(m, c, end)
+
+
+@wp.func
+def restart(c: wp.ref[Cpu], t: int):
+    """First line after switching on: mode 0 for 76 T-cycles, then mode 3. The frame before ends here."""
+    c.lcd_restart = 0
+    c.frame_done = 1
+    c.ly = 0
+    c.lcd_zero = t
+    c.lcd_target = t + 76
+    c.lcd_next_mode = 3
+    c.lcd_transition = CHANGE_MODE
+    set_mode(c, 0)
+    begin_lines(c)
+    compare_lyc(c)
+
+
+@wp.func
+def end_frame(c: wp.ref[Cpu]):
+    """LY 153 is over: line 0 begins with mode 2. The first frame's line 0 was 4 T-cycles short: made good here."""
+    if c.lcd_first_frame != 0 and c.lcd_target - c.lcd_zero < hw.FRAME_T_CYCLES:
+        c.lcd_target = c.lcd_zero + hw.FRAME_T_CYCLES
+    else:
+        c.frame_done = 1
+        c.ly = 0
+        c.lcd_target = c.lcd_target + 80
+        c.lcd_zero = c.lcd_zero + hw.FRAME_T_CYCLES
+        c.lcd_first_frame = 0
+        c.lcd_next_mode = 3
+        c.lcd_transition = CHANGE_MODE
+        set_mode(c, 2)
+        begin_lines(c)
+        compare_lyc(c)
+
+
+@wp.func
+def enter_hblank(c: wp.ref[Cpu]):
+    """Mode 3 is over."""
+    c.lcd_next_mode = 2
+    c.lcd_transition = ADVANCE_LY
+    length = 200 - c.mode3_extra
+    if c.ly >= 143:
+        c.lcd_next_mode = 1
+        c.lcd_transition = CHANGE_MODE
+        if c.lcd_first_frame == 0:
+            length = length + 4
+    c.lcd_target = c.lcd_target + length
+
+
+@wp.func
+def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """One of the lines 144 to 153 begins."""
+    c.lcd_target = c.lcd_target + hw.LINE_T_CYCLES
+    c.lcd_next_mode = 1
+    c.lcd_transition = CHANGE_MODE
+    c.ly = c.ly + 1
+    compare_lyc(c)
+    if c.ly == hw.SCREEN_HEIGHT:
+        if (c.stat & hw.STAT_MODE2_INT) != 0 and c.stat_line == 0:
+            c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
+        c.interrupt_flag = c.interrupt_flag | hw.INT_VBLANK
+        if m.draw_later != 0 and c.render != 0 and c.lcd_first_frame == 0:
+            c.drawing = 1
+        else:
+            draw_pending(m, c)
+            c.window_hit = 0
+        if c.lcd_first_frame != 0:
+            render.blank(m, c)
+
+
+@wp.func(inline=False)
+def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
+    """The change that is due."""
+    if (c.lcdc & hw.LCDC_ENABLE) == 0:  # a frame without a picture
+        c.frame_done = 1
+        if t - c.lcd_zero >= hw.FRAME_T_CYCLES:
+            c.lcd_zero = c.lcd_zero + hw.FRAME_T_CYCLES
+        elif t < c.lcd_zero:
+            c.lcd_zero = c.lcd_zero - WRAPPED_T_CYCLES
+        c.lcd_target = c.lcd_zero + hw.FRAME_T_CYCLES
+        render.blank(m, c)
+    elif c.lcd_restart != 0:
+        restart(c, t)
+    elif c.ly == hw.LAST_LINE:
+        end_frame(c)
+    elif c.lcd_transition == ADVANCE_LY:
+        c.ly = c.ly + 1
+        if c.lcd_first_frame != 0:  # the comparison waits for mode 2
+            c.stat = c.stat & ~hw.STAT_LYC_EQUAL
+            update_stat_line(c)
+        else:
+            compare_lyc(c)
+        c.lcd_target = c.lcd_target + 4
+        c.lcd_transition = START_MODE2
+    elif c.lcd_transition == START_MODE2:
+        set_mode(c, 2)
+        if c.lcd_first_frame != 0:
+            compare_lyc(c)
+        c.lcd_target = c.lcd_target + 80
+        c.lcd_next_mode = 3
+        c.lcd_transition = CHANGE_MODE
+        if c.wy == c.ly and c.window_hit == 0:
+            c.window_hit = 1
+            c.window_first = c.ly
+    else:
+        set_mode(c, c.lcd_next_mode)
+        if c.lcd_next_mode == 3:
+            c.mode3_extra = mode3.extra(m, c)
+            c.lcd_target = c.lcd_target + 172 + c.mode3_extra
+            c.lcd_next_mode = 0
+        elif c.lcd_next_mode == 0:
+            enter_hblank(c)
+        else:
+            enter_vblank_line(m, c)
+
+
+@wp.func
+def skip_lines(c: wp.ref[Cpu]):
+    """Make up whole lines at once, as far as they were over before the last instruction; the rest is made change by
+    change. The length of mode 3 of a line that is over does not matter."""
+    line = (c.previous - c.lcd_zero) // hw.LINE_T_CYCLES  # the line of that time
+    if c.ly >= hw.SCREEN_HEIGHT:
+        line = wp.min(line, hw.LAST_LINE)
+        if line > c.ly:
+            c.ly = line
+            c.lcd_target = c.lcd_zero + (line + 1) * hw.LINE_T_CYCLES
+            compare_lyc(c)
+    else:
+        line = wp.min(line, hw.SCREEN_HEIGHT)
+        begin = c.lcd_zero + line * hw.LINE_T_CYCLES
+        if c.lcd_target < begin:
+            begun = wp.where(c.lcd_transition == START_MODE2, c.ly, c.ly + 1)  # first line whose mode 2 comes
+            if c.window_hit == 0 and c.wy >= begun and c.wy < line:
+                c.window_hit = 1
+                c.window_first = c.wy
+            c.ly = line
+            c.lcd_next_mode = 2
+            c.lcd_transition = START_MODE2
+            if line == hw.SCREEN_HEIGHT:  # mode 0 of the last line goes straight into VBlank
+                c.ly = line - 1
+                c.lcd_next_mode = 1
+                c.lcd_transition = CHANGE_MODE
+            c.lcd_target = begin
+            c.stat = c.stat & ~hw.STAT_MODE
+            compare_lyc(c)
+
+
+@wp.func(inline=False)
+def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """The changes of `settle`: any number that fell due before the last instruction, at most one during it. In a batch
+    whose end was known exactly there is one in all, as PyBoy looks at the LCD once."""
+    during = int(0)
+    while c.lcd_target <= c.now and during == 0:
+        if c.settle_from > c.previous or c.lcd_target > c.previous:
+            during = 1
+        elif is_quiet(c) and (c.stat & hw.STAT_MODE) != 3:
+            skip_lines(c)
+        if c.lcd_target <= c.now:
+            change(m, c, c.now)
+    c.lcd_last = c.now
+
+
+@wp.func
+def settle(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Bring the LCD up to the instruction that begins now, unless it already is."""
+    if c.lcd_target <= c.now and c.now >= c.settle_from and c.lcd_last != c.now:
+        settle_changes(m, c)
+
+
+@wp.func
+def is_quiet(c: wp.ref[Cpu]) -> bool:
+    """Whether only VBlank, the end of the frame and LYC can be noticed unasked."""
+    special = c.lcd_first_frame != 0 or c.lcd_restart != 0 or (c.stat & STAT_EACH_LINE) != 0
+    return (c.lcdc & hw.LCDC_ENABLE) != 0 and not special
+
+
+@wp.func
+def next_event(c: wp.ref[Cpu]) -> int:
+    """Time of the next change that has to be made on time."""
+    event = c.lcd_target
+    if is_quiet(c):
+        event = c.lcd_zero + hw.FRAME_T_CYCLES
+        if c.ly < hw.SCREEN_HEIGHT:
+            event = c.lcd_zero + hw.SCREEN_HEIGHT * hw.LINE_T_CYCLES
+        if (c.stat & hw.STAT_LYC_INT) != 0 and c.lyc > c.ly and c.lyc <= hw.LAST_LINE:
+            match = c.lcd_zero + c.lyc * hw.LINE_T_CYCLES
+            if c.lyc < hw.SCREEN_HEIGHT:
+                match = match - 4
+            event = wp.min(event, match)
+    return event
+
+
+@wp.func
+def halt_event(c: wp.ref[Cpu], other: int) -> int:
+    """Time of the change to which HALT may jump where another device has an event at time `other`.
+
+    PyBoy's HALT stops at each change of the LCD and never for less than 4 T-cycles, so what lies just before `other`
+    decides when it is seen: jump to the line in which it falls, and go on change by change from there.
+    """
+    event = c.lcd_target
+    if is_quiet(c):
+        line_begin = other - (other - c.lcd_zero) % hw.LINE_T_CYCLES
+        if line_begin > c.lcd_target and line_begin > c.now + hw.T_CYCLES_PER_M_CYCLE:
+            event = wp.min(next_event(c), line_begin)
+    return event
+
+
+@wp.func(inline=False)
+def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
+    """Bring the LCD up to time `t` within an instruction: at most one more change, none if it already was.
+
+    The fetch of an immediate from VRAM or OAM looks ahead, and the access after it may be earlier: where a frame began
+    in between, PyBoy's clock, an unsigned number, wraps, and the next change is made at once.
+    """
+    settle(m, c)
+    if t != c.lcd_last:
+        c.lcd_last = t
+        if t >= c.lcd_target or t < c.lcd_zero:
+            change(m, c, t)

@@ -1,0 +1,31 @@
+"""An env's memory row, by address: c.row points to where address 0000 would be (hardware.py, "memory row"). Cartridge
+RAM banks from 1 on follow FFFF."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.state import Cpu
+
+
+@wp.func
+def load(c: wp.ref[Cpu], address: int) -> int:
+    """The byte at `address`."""
+    return intrinsics.load_byte(c.row, address)
+
+
+@wp.func
+def store(c: wp.ref[Cpu], address: int, value: int):
+    """Store the low byte of `value`."""
+    intrinsics.store_byte(c.row, address, value)
+
+
+@wp.func
+def load_word(c: wp.ref[Cpu], address: int) -> int:
+    """The four bytes at `address`, a multiple of 4; the first one in bits 7-0."""
+    return intrinsics.load_word(c.row, address)
+
+
+@wp.func
+def store_word(c: wp.ref[Cpu], address: int, value: int):
+    """Store four bytes at `address`, a multiple of 4."""
+    intrinsics.store_word(c.row, address, value)

@@ -1,0 +1,46 @@
+"""Serial port without a partner: SB reads FF, a transfer on the internal clock ends after 1,024 T-cycles. On
+hardware it takes 8 periods of the divider's bit 8, and SB reads what was written."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import accuracy, row
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+
+@wp.func
+def advance(c: wp.ref[Cpu], t: int):
+    """End the transfer if it is over at time `t`."""
+    if t >= c.serial_end:
+        c.serial_control = c.serial_control & 0x7F
+        c.serial_end = hw.NEVER
+        c.interrupt_flag = c.interrupt_flag | hw.INT_SERIAL
+
+
+@wp.func
+def write_data(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
+    """SB: nothing is sent; the byte is kept as captured output (a ring in the memory row)."""
+    row.store(c, hw.ECHO + (c.serial_count & (hw.SERIAL_BUFFER_SIZE - 1)), value)
+    c.serial_count = c.serial_count + 1
+    if accuracy.HARDWARE == 1:
+        row.store(c, hw.SB, value)
+
+
+@wp.func
+def read_data(m: wp.ref[Machine], c: wp.ref[Cpu], t: int) -> int:
+    """SB of hardware: the partner that is not there sends ones."""
+    advance(c, t)
+    return row.load(c, hw.SB)
+
+
+@wp.func
+def write_control(c: wp.ref[Cpu], value: int, t: int):
+    """SC: bit 7 with the internal clock (bit 0) starts a transfer; on the external clock it never ends."""
+    advance(c, t)
+    c.serial_control = value | 0x7E
+    c.serial_end = hw.NEVER
+    if (value & 0x81) == 0x81:
+        c.serial_end = t + hw.SERIAL_TRANSFER_T_CYCLES
+        if accuracy.HARDWARE == 1:
+            bit = (t - c.div_zero) & 0x1FF  # accesses are 4 T-cycles early (isa.py), ends are not
+            c.serial_end = t + 4 - bit + 8 * 512

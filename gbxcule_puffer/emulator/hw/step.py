@@ -1,0 +1,92 @@
+"""The step: press, run frames, release, draw the last frame; then times are counted from the end of the step."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import interrupts, joypad, row
+from gbxcule_puffer.emulator.hw.cartridge import rtc
+from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
+
+CYCLES_LOW = wp.constant(INDEX["cycles_low"])
+CYCLES_HIGH = wp.constant(INDEX["cycles_high"])
+INSTRUCTIONS = wp.constant(INDEX["instructions"])
+RTC_LAST = wp.constant(INDEX["rtc_last"])
+
+
+@wp.func
+def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, release_after: int):
+    """Hold the buttons until `release_after` frames have ended."""
+    c.frames_left = frames
+    c.release_at = frames - release_after
+    c.render = wp.where(frames == 1, 1, 0)
+    c.next_line = 0
+    c.executed = 0
+    m.skipped[c.env] = 0
+    c.now = 0
+    row.store(c, hw.P1, c.p1)  # where the data path reads it
+    joypad.press(c, buttons)
+
+
+@wp.func
+def end_frame(c: wp.ref[Cpu]) -> int:
+    """A frame is over: 1 if the step goes on."""
+    c.frame_done = 0
+    c.frames_left = c.frames_left - 1
+    if c.frames_left == c.release_at:
+        joypad.release(c)
+    c.next_line = 0
+    if c.frames_left == 1:
+        c.render = 1
+    running = 1
+    if c.frames_left == 0 or c.locked != 0:
+        running = 0
+    return running
+
+
+@wp.func
+def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+    """A batch ends and the next begins, if the step goes on: then 1. A picture to be drawn holds it up."""
+    interrupts.end_batch(m, c)
+    running = int(1)
+    if c.frame_done != 0 or c.locked != 0:
+        running = end_frame(c)
+    if c.drawing != 0:
+        running = 0
+    if running == 1:
+        interrupts.begin_batch(m, c)
+    return running
+
+
+@wp.func
+def rebased(time: int, now: int) -> int:
+    """A time counted from `now` on; NEVER stays."""
+    result = time - now
+    if time == hw.NEVER:
+        result = hw.NEVER
+    return result
+
+
+@wp.func
+def end_step(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Count all times from the end of this step on."""
+    if m.has_rtc == 1:
+        rtc.advance(m, c, c.now)
+        m.state[RTC_LAST, c.env] = 0
+    timer_age = c.now - c.timer_last
+    if c.tima_reload == 0 and (c.tac & 4) == 0:
+        timer_age = 0
+    c.timer_last = -timer_age
+    c.render = 0
+    c.timer_next = rebased(c.timer_next, c.now)
+    c.div_zero = (c.div_zero - c.now) | ~0xFFFF  # the divider has 16 bits
+    c.serial_end = rebased(c.serial_end, c.now)
+    c.lcd_zero = c.lcd_zero - c.now
+    c.lcd_target = c.lcd_target - c.now
+    c.lcd_last = 0  # a step ends where the LCD is up to date
+    c.dma_start = rebased(wp.max(c.dma_start, c.now - 0x10000), c.now)
+    cycles = m.state[CYCLES_LOW, c.env] + c.now
+    m.state[CYCLES_LOW, c.env] = cycles & 0x3FFFFFFF
+    m.state[CYCLES_HIGH, c.env] = m.state[CYCLES_HIGH, c.env] + (cycles >> 30)
+    m.state[INSTRUCTIONS, c.env] = c.executed
+    c.now = 0
+    c.executed = 0

@@ -1,0 +1,143 @@
+"""Snapshots on the device: envs are reset from them and saved into them by mask, in one launch, without the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import warp as wp
+
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.launch import words
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import StateError
+
+LANES = 64  # threads that copy one env's memory on a CUDA device
+
+
+@wp.func
+def copy_slot(
+    state: wp.array2d(dtype=wp.int32),
+    memory: wp.array2d(dtype=wp.int32),
+    screen: wp.array2d(dtype=wp.int32),
+    pool_state: wp.array2d(dtype=wp.int32),
+    pool_memory: wp.array2d(dtype=wp.int32),
+    pool_screen: wp.array2d(dtype=wp.int32),
+    slot: int,
+    env: int,
+    lane: int,
+    lanes: int,
+):
+    """A pool's slot into an env: state, memory and picture."""
+    for index in range(lane, state.shape[0], lanes):
+        state[index, env] = pool_state[index, slot]
+    for index in range(lane, memory.shape[1], lanes):
+        memory[env, index] = pool_memory[slot, index]
+    for index in range(lane, screen.shape[1], lanes):
+        screen[env, index] = pool_screen[slot, index]
+
+
+@wp.kernel(enable_backward=False)
+def kernel_restore(
+    state: wp.array2d(dtype=wp.int32),
+    memory: wp.array2d(dtype=wp.int32),
+    screen: wp.array2d(dtype=wp.int32),
+    pool_state: wp.array2d(dtype=wp.int32),
+    pool_memory: wp.array2d(dtype=wp.int32),
+    pool_screen: wp.array2d(dtype=wp.int32),
+    mask: wp.array(dtype=wp.bool),
+    slots: wp.array(dtype=wp.int32),
+    lanes: int,
+):
+    """Copy snapshot slots[env] into each env whose mask is set; memory and screens are counted in words."""
+    env, lane = wp.tid()  # pyright: ignore
+    if mask[env]:
+        copy_slot(state, memory, screen, pool_state, pool_memory, pool_screen, slots[env], env, lane, lanes)
+
+
+@wp.kernel(enable_backward=False)
+def kernel_save(
+    state: wp.array2d(dtype=wp.int32),
+    memory: wp.array2d(dtype=wp.int32),
+    screen: wp.array2d(dtype=wp.int32),
+    pool_state: wp.array2d(dtype=wp.int32),
+    pool_memory: wp.array2d(dtype=wp.int32),
+    pool_screen: wp.array2d(dtype=wp.int32),
+    mask: wp.array(dtype=wp.bool),
+    slots: wp.array(dtype=wp.int32),
+    lanes: int,
+):
+    """Copy each env whose mask is set into snapshot slots[env]."""
+    env, lane = wp.tid()  # pyright: ignore
+    if mask[env]:
+        slot = slots[env]
+        for index in range(lane, state.shape[0], lanes):
+            pool_state[index, slot] = state[index, env]
+        for index in range(lane, memory.shape[1], lanes):
+            pool_memory[slot, index] = memory[env, index]
+        for index in range(lane, screen.shape[1], lanes):
+            pool_screen[slot, index] = screen[env, index]
+
+
+class SnapshotPool:
+    """Single-env snapshots of an emulator's ROM, held on its device, then `spare` slots for live envs. `fields`: its
+    tensors and the emulator's, for env/step_end/parts.py.
+
+    Raises: StateError where a snapshot is of another ROM, has several envs or another resolution.
+    """
+
+    def __init__(self, emulator: Emulator, snapshots: Sequence[Snapshot], spare: int = 0) -> None:
+        if not snapshots:
+            raise StateError("a snapshot pool needs at least one snapshot")
+        for snapshot in snapshots:
+            emulator.check(snapshot)
+            if snapshot.num_envs != 1:
+                raise StateError(f"a pool takes snapshots of one env, this one has {snapshot.num_envs}")
+        self.emulator, self.given, self.size = emulator, len(snapshots), len(snapshots) + spare
+        shape = tuple(emulator.screen.shape[1:])
+
+        def upload(arrays: list[np.ndarray], axis: int = 0) -> torch.Tensor:
+            filled = np.concatenate(arrays, axis)
+            sizes = list(filled.shape)
+            sizes[axis] = self.size
+            whole = torch.zeros(sizes, dtype=torch.from_numpy(filled).dtype, device=emulator.device)
+            whole.narrow(axis, 0, self.given).copy_(torch.from_numpy(filled))
+            return whole
+
+        self._state = upload([s.state for s in snapshots], axis=1)
+        self._memory = upload([s.memory for s in snapshots])
+        self._screen = upload([s.screen_for(shape) for s in snapshots])
+        machine, rows = emulator.machine, wp.from_torch(words(emulator.memory))
+        pool = [wp.from_torch(part) for part in (self._state, words(self._memory), words(self._screen))]
+        self._arrays = [machine.state, rows, wp.from_torch(words(emulator.screen)), *pool]
+        self.fields: dict[str, Any] = {"state": machine.state, "memory": rows}
+        self.fields |= dict(zip(("pool_state", "pool_memory", "pool_screen"), pool, strict=True))
+        self._lanes = 1 if emulator.device == "cpu" else LANES
+
+    def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        """Restore slot slots[i] into each env i with mask[i], picture included.
+
+        mask (num_envs,) bool, slots (num_envs,) int32, both on the device; slots must be in 0..size-1. No host
+        synchronisation; on CUDA on torch's current stream.
+        """
+        self._launch(kernel_restore, mask, slots)
+
+    def save(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        """Save each env i with mask[i] into slot slots[i], picture included; arguments as of `reset`.
+
+        The slots of the envs in the mask must differ from each other.
+        """
+        self._launch(kernel_save, mask, slots)
+
+    def spare_tensors(self) -> dict[str, torch.Tensor]:
+        """What the spare slots hold, for a saved state: views, changed in place by `save`."""
+        spare = {"state": self._state[:, self.given :], "memory": self._memory[self.given :]}
+        spare["screen"] = self._screen[self.given :]
+        return {f"pool_{name}": part for name, part in spare.items()} if self.size > self.given else {}
+
+    def _launch(self, kernel: Any, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        inputs = [*self._arrays, wp.from_torch(mask), wp.from_torch(slots), self._lanes]
+        dim = (self.emulator.num_envs, self._lanes)
+        wp.launch(kernel, dim=dim, inputs=inputs, device=self.emulator.device, stream=self.emulator.stream())

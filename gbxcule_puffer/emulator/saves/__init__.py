@@ -1,0 +1,1 @@
+"""States as files: our own snapshots, states of PyBoy and save RAM."""

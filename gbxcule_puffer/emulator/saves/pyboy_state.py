@@ -1,0 +1,274 @@
+"""PyBoy .state files to and from snapshots: versions 9 to 29 are read, version 29 is written.
+
+What the format lacks is as in a PyBoy that was booted and then loaded the file: the window's line counter starts anew,
+the clock chip's latch is empty, and an interrupt that ends HALT returns behind it even if EI stood before the HALT. The
+clock chip gets no host time: a file gives the same machine whenever it is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.saves import pyboy_layout
+from gbxcule_puffer.emulator.saves.pyboy_layout import CYCLES_NEVER
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, row_size
+from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.pictures import LEVELS
+
+PLAIN_FIELDS = (
+    *"afbcde", "sp", "pc", "ime", "ei_delay", "halted", "interrupt_flag", "interrupt_enable", "dma_active",
+    "dma_source", "dma_index", "lcdc", "stat", "ly", "lyc", "scy", "scx", "wy", "wx", "bgp", "obp0", "obp1",
+    "lcd_first_frame", "lcd_restart", "lcd_next_mode", "lcd_transition", "window_hit", "tima", "tma", "tac",
+    "tima_reload", "serial_control", "ram_enabled", "ram_bank", "banking_mode",
+)  # fmt: skip
+"""Fields that stand in the file under the same name and value."""
+MEMORY = {"vram": hw.VRAM, "wram": hw.WRAM, "oam": hw.OAM, "unusable": hw.OAM_END, "hram": hw.HRAM}
+RTC_FIELDS = (
+    "rtc_seconds", "rtc_minutes", "rtc_hours", "rtc_day_low", "rtc_day_high", "rtc_halt", "rtc_day_carry",
+    "rtc_t_cycles",
+)  # fmt: skip
+PERIOD_SHIFTS = (10, 4, 6, 8)
+PIXEL = np.dtype([("color", "<u4"), ("attribute", "u1")])
+CYCLES_LOW_BITS = 30
+MBC1_MAPPERS = (hw.MAPPER_MBC1, hw.MAPPER_MBC1_MULTICART)
+
+
+def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, running: bool = False) -> Snapshot:
+    """One env's snapshot from a PyBoy state.
+
+    running: the PyBoy that wrote it goes on without loading it, so its clock chip does not jump.
+    Raises: StateError where it is of another version, machine or cartridge, cut off or damaged; `name` is named.
+    """
+    values = pyboy_layout.read(data, cartridge, name)
+    fields = {field: int(values[field]) for field in PLAIN_FIELDS if field in values}
+    fields.setdefault("serial_control", 0x7E)
+    now = values.get("cycles", 0)
+    fields |= {"h": values["hl"] >> 8, "l": values["hl"] & 0xFF, "p1": values["io_ports"][0], "window_line": -1}
+    fields |= {"buttons": (values["directional"] | values["standard"] << 4) ^ 0xFF}
+    fields |= {"cycles_low": now & (1 << CYCLES_LOW_BITS) - 1, "cycles_high": now >> CYCLES_LOW_BITS}
+    row = _memory_row(values, cartridge)
+    fields |= _lcd_times(values, now) | _timer(values, now) | _mapper(values, cartridge)
+    if "window_hit" not in values:
+        fields["window_hit"] = int(fields["wy"] <= fields["ly"] < hw.SCREEN_HEIGHT)
+    fields["stat_line"] = stat_line(fields["stat"])
+    if fields["stat"] & hw.STAT_MODE == 3:
+        fields["mode3_extra"] = mode3_extra(fields, row)
+    fields["serial_end"] = hw.NEVER
+    if values.get("serial_active"):
+        fields["serial_end"] = values["serial_target"] - values["serial_clock"] + values["serial_last"] - now
+    fields["dma_start"] = -0x10000
+    if fields.get("dma_active"):
+        fields["dma_start"] = max(values["dma_start"] - now, -0x10000)
+    if cartridge.has_rtc:
+        fields |= {field: int(values.get(field, 0)) for field in RTC_FIELDS}
+        if "rtc_halt" not in values:
+            fields |= {"rtc_halt": values["rtc_old_halt"] & 1, "rtc_day_carry": values["rtc_old_day_carry"] & 1}
+        if not running and not fields["rtc_halt"]:
+            advance_rtc(fields, now)  # PyBoy counts the chip's time from power-on again after loading
+    state = np.zeros((NUM_FIELDS, 1), np.int32)
+    for field, value in fields.items():
+        if not -(1 << 31) <= value < 1 << 31:
+            raise StateError(f"{name}: damaged, {field} would be {value}")
+        state[INDEX[field], 0] = value
+    return Snapshot(cartridge.sha256, state, row[None], _screen(values)[None])
+
+
+def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
+    """One env of a snapshot as a PyBoy state of version 29, for PyBoy(..., cgb=False, sound_emulated=False).
+
+    Raises: StateError for another ROM, for an env locked by an illegal opcode, and for ROM banks from 256 up, which the
+    format cannot hold.
+    """
+    snapshot.check_rom(cartridge)
+    fields = snapshot.fields(env)
+    if fields["locked"]:
+        raise StateError("an illegal opcode locked this env; PyBoy would never return from such a state")
+    now = fields["cycles_low"] | fields["cycles_high"] << CYCLES_LOW_BITS
+    if cartridge.has_rtc:  # the clock chip of a PyBoy that loads a state advances by the state's cycle counter
+        now = 0x400 if fields["dma_active"] else 0
+        fields["rtc_t_cycles"] = max(0, fields["rtc_t_cycles"] - now)
+    values: dict[str, Any] = {name: fields[name] for name in (*PLAIN_FIELDS, *RTC_FIELDS)}
+    values |= {"hl": fields["h"] << 8 | fields["l"], "cycles": now, "sound_last": now}
+    if fields["halted_after_ei"]:  # the format forgets EI before HALT: have the HALT executed once more
+        pending = fields["interrupt_flag"] & fields["interrupt_enable"] & 0x1F
+        values |= {"halted": 0, "ei_delay": 0 if pending else 1}
+    values["dma_start"] = now + fields["dma_start"] if fields["dma_active"] else 0
+    values |= {
+        "lcd_last": now,
+        "lcd_clock": -fields["lcd_zero"],
+        "lcd_target": fields["lcd_target"] - fields["lcd_zero"],
+    }
+    divider = -fields["div_zero"] & 0xFFFF
+    values |= {"divider": divider, "div": divider >> 8, "tima": tima(fields), "timer_last": now}
+    values["tima_counter"] = fields["tima_reload_count"] if fields["tima_reload"] else 0
+    values["timer_event"] = fields["timer_next"] if fields["timer_next"] != hw.NEVER else CYCLES_NEVER
+    values |= _serial_values(fields, now)
+    values |= {"directional": ~fields["buttons"] & 0x0F, "standard": ~fields["buttons"] >> 4 & 0x0F}
+    values |= _mapper_values(fields, cartridge)
+    row = snapshot.memory[env]
+    for name, start in MEMORY.items():
+        length = {"vram": 0x2000, "wram": 0x2000, "oam": 0xA0, "unusable": 0x60, "hram": 0x7F}[name]
+        values[name] = row[start - hw.ROW_BASE :][:length].tobytes()
+    values["cartridge_ram"] = cartridge_ram(row).tobytes()
+    values["io_ports"] = bytes([fields["p1"]]) + bytes(75)
+    values["pixels"] = _pixels(snapshot.screen[env])
+    values["rtc_epoch"] = values["rtc_saved_at"] = np.float64(np.inf).tobytes()  # no host time passes while it is saved
+    values |= {"rtc_old_halt": fields["rtc_halt"], "rtc_old_day_carry": fields["rtc_day_carry"]}
+    return pyboy_layout.write(values, cartridge)
+
+
+def cartridge_ram(row: np.ndarray) -> np.ndarray:
+    """All banks of cartridge RAM in a memory row, one after the other, uint8."""
+    return np.concatenate([row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE], row[hw.ROW_SIZE :]])
+
+
+def tima(fields: Mapping[str, int]) -> int:
+    """TIMA at the end of the step: the state has it as of `timer_last`, and it counted the divider's periods since."""
+    if not fields["tac"] & 4 or fields["tima_reload"]:
+        return fields["tima"]
+    shift = PERIOD_SHIFTS[fields["tac"] & 3]
+    counted = (-fields["div_zero"] >> shift) - (fields["timer_last"] - fields["div_zero"] >> shift)
+    return fields["tima"] + counted & 0xFF
+
+
+def stat_line(stat: int) -> int:
+    """Level of the STAT interrupt line for a value of STAT (ppu.update_stat_line)."""
+    mode = stat & hw.STAT_MODE
+    by_mode = mode != 3 and stat >> mode + 3 & 1
+    by_line = stat & 0x44 == hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL
+    return int(by_mode or by_line)
+
+
+def mode3_extra(fields: Mapping[str, int], row: np.ndarray) -> int:
+    """T-cycles by which mode 3 of line LY differs from 172 (ppu.mode3_extra)."""
+    scroll = 0 if fields.get("lcd_first_frame") else ((fields["scx"] & 7) + 3 >> 2) * 4
+    if not fields["lcdc"] & hw.LCDC_OBJ_ENABLE:
+        return scroll
+    height = 16 if fields["lcdc"] & hw.LCDC_OBJ_SIZE else 8
+    sprites = row[hw.OAM - hw.ROW_BASE :][:160].reshape(40, 4).astype(int)
+    columns = [int(x) for y, x in sprites[:, :2] if 0 <= fields["ly"] + 16 - y < height][:10]
+    shown = [x for x in columns if x < 168]
+    if not columns:
+        return scroll
+    if not shown:
+        return scroll - 4
+    penalty = 6 * len(shown) + sum(max(0, 5 - (x + fields["scx"] - 8 & 7)) for x in set(shown))
+    return scroll + max(0, penalty - 7)
+
+
+def advance_rtc(fields: dict[str, int], t_cycles: int) -> None:
+    """Move the clock chip's counters on; a counter beyond its range does not carry (rtc.add_second)."""
+    seconds, fields["rtc_t_cycles"] = divmod(fields["rtc_t_cycles"] + t_cycles, hw.CLOCK_HZ)
+    for _ in range(seconds):
+        carry = fields["rtc_seconds"] == 59
+        fields["rtc_seconds"] = 0 if carry else fields["rtc_seconds"] + 1 & 0x3F
+        if carry:
+            carry = fields["rtc_minutes"] == 59
+            fields["rtc_minutes"] = 0 if carry else fields["rtc_minutes"] + 1 & 0x3F
+        if carry:
+            carry = fields["rtc_hours"] == 23
+            fields["rtc_hours"] = 0 if carry else fields["rtc_hours"] + 1 & 0x1F
+        if carry:
+            day = (fields["rtc_day_high"] << 8 | fields["rtc_day_low"]) + 1
+            fields["rtc_day_carry"] |= day >> 9
+            fields["rtc_day_low"], fields["rtc_day_high"] = day & 0xFF, day >> 8 & 1
+
+
+def _memory_row(values: Mapping[str, Any], cartridge: Cartridge) -> np.ndarray:
+    """The memory row (hardware.py) from the file's blocks."""
+    row = np.zeros(row_size(cartridge.ram_banks), np.uint8)
+    for name, start in MEMORY.items():
+        block = np.frombuffer(values[name], np.uint8)
+        row[start - hw.ROW_BASE :][: len(block)] = block
+    banks = np.frombuffer(values["cartridge_ram"], np.uint8)
+    row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE] = banks[: hw.RAM_BANK_SIZE]
+    row[hw.ROW_SIZE :] = banks[hw.RAM_BANK_SIZE :]
+    return row
+
+
+def _lcd_times(values: Mapping[str, Any], now: int) -> dict[str, int]:
+    """Times of the LCD, from the moment of saving. Files before version 18 have the end of mode 0 in one change."""
+    zero = values.get("lcd_last", now) - now - values["lcd_clock"]
+    times = {"lcd_zero": zero, "lcd_target": zero + values["lcd_target"], "lcd_last": values.get("lcd_last", now) - now}
+    if not values.get("lcd_transition") and values["lcd_next_mode"] == 2:
+        times |= {"lcd_transition": 1, "lcd_target": times["lcd_target"] - 4}
+    return times
+
+
+def _timer(values: Mapping[str, Any], now: int) -> dict[str, int]:
+    """The timer, as timer.schedule leaves it."""
+    last = values.get("timer_last", now) - now
+    zero = last - values["divider"]
+    reload_count = values["tima_counter"] if values.get("tima_reload") else 0
+    upcoming = hw.NEVER
+    if values["tac"] & 4:
+        shift = PERIOD_SHIFTS[values["tac"] & 3]
+        upcoming = last - (values["divider"] & (1 << shift) - 1) + (0x100 - values["tima"] << shift)
+        if values.get("tima_reload") == 1:
+            upcoming = min(upcoming, last + reload_count)
+    return {"div_zero": zero | ~0xFFFF, "timer_last": last, "timer_next": upcoming, "tima_reload_count": reload_count}
+
+
+def _mapper(values: Mapping[str, Any], cartridge: Cartridge) -> dict[str, int]:
+    """Banks, as mbc.py leaves them; PyBoy works MBC1's out anew at each write, from the registers."""
+    fields = {"bank1": 1, "rom_high": values["rom_bank"] * hw.ROM_BANK_SIZE - hw.ROM_BANK_SIZE}
+    ram_bank = values["ram_bank"]
+    if cartridge.mapper in MBC1_MAPPERS:
+        shift = 4 if cartridge.mapper == hw.MAPPER_MBC1_MULTICART else 5
+        ram_bank = values["bank2"] % cartridge.ram_banks if values["banking_mode"] else 0
+        low = (values["bank2"] << shift) % cartridge.rom_banks if values["banking_mode"] else 0
+        fields |= {"bank1": values["bank1"], "bank2": values["bank2"], "rom_low": low * hw.ROM_BANK_SIZE}
+    elif cartridge.mapper == hw.MAPPER_MBC5:
+        fields["bank1"] = values["rom_bank"]
+    offset = hw.CART_RAM - hw.ROW_BASE if ram_bank == 0 else hw.ROW_SIZE + (ram_bank - 1) * hw.RAM_BANK_SIZE
+    if ram_bank >= cartridge.ram_banks or (ram_bank > 7 and cartridge.mapper in (hw.MAPPER_MBC3, hw.MAPPER_MBC30)):
+        offset = -1
+    return fields | {"ram_bank": ram_bank, "ram_offset": offset}
+
+
+def _mapper_values(fields: Mapping[str, int], cartridge: Cartridge) -> dict[str, int]:
+    """The file's bank registers."""
+    bank = fields["rom_high"] // hw.ROM_BANK_SIZE + 1
+    if bank > 0xFF:
+        raise StateError(f"ROM bank {bank} is selected and PyBoy's format holds 0..255; save at another moment")
+    values = {"rom_bank": bank, "bank1": fields["bank1"], "bank2": fields["bank2"]}
+    if cartridge.data[0x147] in pyboy_layout.RUMBLE_TYPES:
+        values["rumble_supported"] = 1
+    return values
+
+
+def _serial_values(fields: Mapping[str, int], now: int) -> dict[str, int]:
+    """The file's serial port."""
+    is_active = fields["serial_end"] != hw.NEVER
+    return {
+        "serial_active": int(is_active),
+        "serial_internal": fields["serial_control"] & 1,
+        "serial_last": now,
+        "serial_clock": now,
+        "serial_event": fields["serial_end"] if is_active else CYCLES_NEVER,
+        "serial_target": now + fields["serial_end"] if is_active else CYCLES_NEVER,
+    }
+
+
+def _screen(values: Mapping[str, Any]) -> np.ndarray:
+    """The picture as shades, shape (144, 160), uint8; of another palette, the shades nearest in green."""
+    if "pixels" in values:
+        colors = np.frombuffer(values["pixels"], PIXEL)["color"]
+    else:
+        colors = np.frombuffer(values["old_pixels"], "<u4")
+    green = (colors >> 8 & 0xFF).astype(np.int32)
+    return ((255 - green + 42) // 85).astype(np.uint8).reshape(hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH)
+
+
+def _pixels(screen: np.ndarray) -> bytes:
+    """A picture in PyBoy's standard palette; half a picture is doubled."""
+    scale = hw.SCREEN_HEIGHT // screen.shape[0]
+    pixels = np.zeros((hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH), PIXEL)
+    pixels["color"] = 0xFF000000 | LEVELS.astype(np.uint32)[screen.repeat(scale, 0).repeat(scale, 1)] * 0x010101
+    return pixels.tobytes()

@@ -1,0 +1,80 @@
+"""Machine state from and to files of either kind, and the cartridge's save RAM."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.saves import pyboy_state
+from gbxcule_puffer.emulator.snapshot import MAGIC, Snapshot
+from gbxcule_puffer.errors import StateError
+
+StrPath = str | os.PathLike[str]
+MBC2_RAM_SIZE = 512
+SMALL_RAM_SIZE = 2048  # RAM size code 1
+CLOCK_TRAILERS = (44, 48)  # other emulators append the clock to .sav files
+
+
+def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
+    """A snapshot file (Snapshot.to_file) or a PyBoy .state file, told apart by its first bytes.
+
+    Raises: StateError where it cannot be read, is damaged, of another format version or of another ROM.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise StateError(f"state {path}: cannot be read ({error.strerror}); give a .state file") from None
+    if not data.startswith(MAGIC[:8]):
+        return pyboy_state.from_bytes(data, cartridge, f"state {path}")
+    snapshot = Snapshot.from_file(path)
+    if snapshot.rom_sha256 != cartridge.sha256:
+        raise StateError(
+            f"state {path}: was saved with another ROM, {snapshot.rom_sha256[:12]}..., not with "
+            f"{cartridge.sha256[:12]}... ({cartridge.title}); make it again with `puffer stage`"
+        )
+    return snapshot
+
+
+def write_pyboy_state(path: StrPath, snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> None:
+    """One env as a PyBoy .state file of version 29; the file is complete or not there.
+
+    Raises: StateError where PyBoy's format cannot hold it.
+    """
+    write_file(path, pyboy_state.to_bytes(snapshot, cartridge, env))
+
+
+def write_file(path: StrPath, data: bytes) -> None:
+    """Write atomically."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, path)
+
+
+def save_ram_banks(data: bytes, cartridge: Cartridge) -> np.ndarray:
+    """All banks of cartridge RAM from a .sav or .ram file, shape (8192 * banks,), uint8.
+
+    MBC2's 512 half bytes and the 2 KiB of RAM size code 1 may stand alone; a clock that another emulator appended
+    (44 or 48 bytes) is left out.
+    Raises: StateError where the file has another size.
+    """
+    size = cartridge.ram_banks * hw.RAM_BANK_SIZE
+    found = len(data)
+    if cartridge.has_rtc and found - size in CLOCK_TRAILERS:
+        found = size
+    small = {hw.MAPPER_MBC2: MBC2_RAM_SIZE}.get(
+        cartridge.mapper, SMALL_RAM_SIZE if cartridge.data[0x149] == 1 else size
+    )
+    if found not in (size, small):
+        raise StateError(f"the save RAM has {len(data)} bytes, {cartridge.title or 'this cartridge'} has {size}")
+    banks = np.zeros(size, np.uint8)
+    banks[:found] = np.frombuffer(data, np.uint8)[:found]
+    return banks

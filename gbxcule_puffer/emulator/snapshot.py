@@ -1,0 +1,153 @@
+"""Snapshots: the whole state of one or more envs, in memory and as a file that refuses damage and foreign ROMs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.state import FIELDS, INDEX
+from gbxcule_puffer.errors import StateError
+
+MAGIC = b"gbxcule-snapshot\n"
+FORMAT_VERSION = 1
+PROFILES = ("pyboy", "hardware")  # which machine: Emulator's `accuracy`
+
+
+@dataclass
+class Snapshot:
+    """State of `num_envs` envs: state (fields, num_envs) int32, memory (num_envs, row) uint8, screen (num_envs, h, w)
+    uint8 shades. A screen of 144x160 also serves an emulator that keeps 72x80."""
+
+    rom_sha256: str
+    state: np.ndarray
+    memory: np.ndarray
+    screen: np.ndarray
+    profile: str = PROFILES[0]
+
+    @property
+    def num_envs(self) -> int:
+        """Envs in the snapshot."""
+        return self.state.shape[1]
+
+    def fields(self, env: int = 0) -> dict[str, int]:
+        """All scalar fields of one env by name (state.py)."""
+        return {name: int(self.state[index, env]) for name, index in INDEX.items()}
+
+    def bus(self, cartridge: Cartridge, env: int = 0) -> np.ndarray:
+        """What the CPU's bus shows of one env, shape (65536,), uint8 (address_space)."""
+        return address_space(cartridge, self.fields(env), self.memory[env])
+
+    def check_rom(self, cartridge: Cartridge) -> None:
+        """Raises: StateError where the snapshot belongs to another ROM."""
+        if self.rom_sha256 != cartridge.sha256:
+            raise StateError(
+                f"the snapshot is of ROM {self.rom_sha256[:12]}..., this is {cartridge.sha256[:12]}... "
+                f"({cartridge.title}); use the state that was saved with this ROM"
+            )
+
+    def screen_for(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The screens in another emulator's resolution.
+
+        Raises: StateError where the snapshot has only every second pixel and all are needed.
+        """
+        if self.screen.shape[1:] == shape:
+            return self.screen
+        if self.screen.shape[1:] == (144, 160):
+            return np.ascontiguousarray(self.screen[:, ::2, ::2])
+        raise StateError(
+            "the snapshot was saved with screen='half' and cannot serve screen='full'; save it with 'full'"
+        )
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write atomically: the file is complete or not there."""
+        arrays = (self.state, self.memory, self.screen)
+        payload = zlib.compress(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), 6)
+        header = {
+            "format_version": FORMAT_VERSION,
+            "profile": self.profile,
+            "rom_sha256": self.rom_sha256,
+            "fields": [field.name for field in FIELDS],
+            "shapes": [a.shape for a in arrays],
+            "payload_sha256": hashlib.sha256(payload).hexdigest(),
+        }
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+            file.write(MAGIC + json.dumps(header).encode() + b"\n" + payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, path)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Snapshot:
+        """Read a file of to_file.
+
+        Raises: StateError where it is missing, damaged, of another format version or not a snapshot.
+        """
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise StateError(f"{path}: cannot read the snapshot ({error.strerror})") from error
+        if not data.startswith(MAGIC):
+            raise StateError(f"{path}: not a gbxcule snapshot")
+        line, _, payload = data[len(MAGIC) :].partition(b"\n")
+        try:
+            header = json.loads(line)
+        except ValueError as error:
+            raise StateError(f"{path}: the snapshot's header is damaged") from error
+        if not isinstance(header, dict):
+            raise StateError(f"{path}: the snapshot's header is damaged")
+        if header.get("profile") not in PROFILES:
+            raise StateError(f"{path}: snapshot of an unknown profile {header.get('profile')!r}; save it again")
+        if header.get("format_version") != FORMAT_VERSION or header.get("fields") != [f.name for f in FIELDS]:
+            raise StateError(
+                f"{path}: snapshot format {header.get('format_version')} with other fields than this version's "
+                f"{FORMAT_VERSION}; save it again"
+            )
+        if hashlib.sha256(payload).hexdigest() != header.get("payload_sha256"):
+            raise StateError(f"{path}: the snapshot is damaged (checksum differs)")
+        raw, arrays, offset = zlib.decompress(payload), [], 0
+        for shape, dtype in zip(header["shapes"], (np.int32, np.uint8, np.uint8), strict=True):
+            size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+            arrays.append(np.frombuffer(raw[offset : offset + size], dtype).reshape(shape).copy())
+            offset += size
+        return cls(header["rom_sha256"], *arrays, profile=header["profile"])
+
+
+def address_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray:
+    """The 64 KiB that the CPU's bus shows, without side effects and locks, uint8; IO registers (in `fields`) read 0."""
+    rom = np.frombuffer(cartridge.data, np.uint8)
+    view = np.empty(0x10000, np.uint8)
+    view[:0x4000] = rom[fields["rom_low"] :][:0x4000]
+    view[0x4000:0x8000] = rom[fields["rom_high"] + 0x4000 :][:0x4000]
+    view[0x8000:] = row[: hw.ROW_SIZE]
+    view[hw.CART_RAM : hw.WRAM] = _cartridge_space(cartridge, fields, row)
+    view[hw.ECHO : hw.OAM] = view[hw.WRAM : 0xDE00]
+    view[hw.IE] = fields["interrupt_enable"]
+    return view
+
+
+def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray | int:
+    """A000-BFFF as mbc.read_ram shows it: RAM, an RTC register, or FF if disabled."""
+    if not fields["ram_enabled"]:
+        return 0xFF
+    if cartridge.has_rtc and 0x08 <= fields["ram_bank"] <= 0x0C:
+        names = ("seconds", "minutes", "hours", "day_low", "day_high")
+        value = fields[f"rtc_latch_{names[fields['ram_bank'] - 8]}"]
+        is_high = fields["ram_bank"] == 0x0C
+        return value | (fields["rtc_halt"] << 6 | fields["rtc_day_carry"] << 7 if is_high else 0)
+    if cartridge.mapper == hw.MAPPER_MBC2:
+        return np.tile(row[hw.CART_RAM - hw.ROW_BASE :][:0x200], 16) | 0xF0
+    if fields["ram_offset"] < 0:
+        return 0
+    return row[fields["ram_offset"] :][: hw.RAM_BANK_SIZE]

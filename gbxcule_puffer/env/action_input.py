@@ -1,0 +1,98 @@
+"""Actions on their way to the buttons: checks, blocked actions and sticky ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.env.randomness import RANGE, STICKY, CounterRandom
+from gbxcule_puffer.errors import ActionError, ConfigError
+from gbxcule_puffer.tasks.actions import ActionCodec
+
+
+def checked_actions(actions: Any, codec: ActionCodec, device: torch.device, io: str, count: int) -> torch.Tensor:
+    """`actions` (count,) as an integer tensor on `device`; values are looked at on a CPU only.
+
+    Raises: ActionError for another type, dtype, device, shape or value.
+    """
+    wanted = torch.Tensor if io == "torch" else np.ndarray
+    if not isinstance(actions, wanted):
+        raise ActionError(f"actions are a {type(actions).__name__}: io={io!r} takes a {wanted.__name__}")
+    if isinstance(actions, torch.Tensor):
+        integers = not (actions.is_floating_point() or actions.is_complex() or actions.dtype == torch.bool)
+    else:
+        integers = np.issubdtype(actions.dtype, np.integer)
+    if not integers:
+        raise ActionError(f"actions have dtype {actions.dtype}: give integers, e.g. int32")
+    if isinstance(actions, torch.Tensor):
+        tensor = actions
+    else:  # as int64, because torch cannot do much with uint16 to uint64
+        tensor = torch.from_numpy(np.ascontiguousarray(actions, np.int64)).to(device)
+    if tensor.device != device:
+        raise ActionError(f"actions are on {tensor.device}, the env on {device}: move them there")
+    if tuple(tensor.shape) != (count,):
+        raise ActionError(f"actions have shape {tuple(tensor.shape)}: give ({count},), one action an env")
+    if device.type == "cpu" and (int(tensor.min()) < 0 or int(tensor.max()) >= codec.num_actions):
+        raise range_error(codec)
+    return tensor
+
+
+def range_error(codec: ActionCodec) -> ActionError:
+    return ActionError(f"an action is out of range: {codec.name} takes 0..{codec.num_actions - 1}")
+
+
+def allowed_actions(codec: ActionCodec, blocked: Sequence[str]) -> list[bool]:
+    """For each action of the codec whether it is not among the `blocked` names.
+
+    Raises: ConfigError for a name that the codec lacks, or when nothing is left.
+    """
+    for name in blocked:
+        if name not in codec.actions:
+            raise ConfigError(f"blocked_actions has {name!r}, which {codec.name} lacks: use {' '.join(codec.actions)}")
+    allowed = [name not in blocked for name in codec.actions]
+    if not any(allowed):
+        raise ConfigError("blocked_actions blocks every action: leave at least one")
+    return allowed
+
+
+class ActionInput:
+    """What each env presses: `index` (num_envs,) int64, the action taken, and `buttons` (num_envs,) uint8.
+
+    A blocked action presses nothing. With probability `sticky` a step repeats the action before, but for an episode's
+    first. Allocates only here.
+    """
+
+    def __init__(
+        self, codec: ActionCodec, allowed: Sequence[bool], sticky: float, num_envs: int, device: torch.device
+    ) -> None:
+        masks = [codec.to_buttons(action) * allowed[action] for action in range(codec.num_actions)]
+        self.table = torch.tensor(masks, dtype=torch.uint8, device=device)
+        self.largest, self.threshold = codec.num_actions - 1, int(sticky * RANGE)
+        self.index = torch.zeros(num_envs, dtype=torch.int64, device=device)
+        self.last_index, self.clock = torch.zeros_like(self.index), torch.zeros_like(self.index)
+        self.buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
+        self.bad = torch.zeros(num_envs, dtype=torch.bool, device=device)
+        self._flag = torch.zeros_like(self.bad)
+
+    def take(self, actions: torch.Tensor, random: CounterRandom, seed: int, age: torch.Tensor) -> None:
+        """Takes checked `actions`; `age` (num_envs,) int32 counts the steps that the episode has had.
+
+        A value out of range is clamped and noted in `bad`.
+        """
+        self.index.copy_(actions).clamp_(0, self.largest)
+        torch.ne(self.index, actions, out=self._flag)
+        self.bad.logical_or_(self._flag)
+        if self.threshold:
+            torch.lt(random.draw(seed, STICKY, self.clock), self.threshold, out=self._flag)
+            self._flag.logical_and_(age)  # an episode's first action is never the previous episode's
+            torch.where(self._flag, self.last_index, self.index, out=self.index)
+            self.last_index.copy_(self.index)
+        torch.index_select(self.table, 0, self.index, out=self.buttons)
+        self.clock.add_(1)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a saved state has to hold."""
+        return {"clock": self.clock, "last_index": self.last_index, "bad_actions": self.bad}

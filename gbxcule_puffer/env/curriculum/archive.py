@@ -1,0 +1,203 @@
+"""Go-Explore's archive: states that showed a cell for the first time become starts of later episodes."""
+
+# Kernels: Warp's integers are types of their own.
+# pyright: reportOperatorIssue=false, reportArgumentType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import warp as wp
+
+from gbxcule_puffer.emulator.launch import Launcher
+from gbxcule_puffer.env.curriculum.starts import Starts, pick
+from gbxcule_puffer.env.curriculum.visits import VisitCounter
+from gbxcule_puffer.env.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom
+
+CHUNK = wp.constant(64)  # slots that are added up first
+WINDOW = wp.constant(16)
+"""Episodes of a slot that its chance is judged by: when there are more, half of them are forgotten, but not before one
+of them has succeeded. So what never succeeds is tried less and less, and what begins to succeed soon counts."""
+
+
+@wp.kernel(enable_backward=False)
+def kernel_claim(
+    key: wp.array(dtype=wp.int64), wanted: wp.array(dtype=wp.bool), size: int, winner: wp.array(dtype=wp.int32)
+):
+    """Of the envs that want a slot the one with the lowest number gets it; a cell's slot is its key modulo size."""
+    env = wp.tid()
+    if wanted[env]:
+        wp.atomic_min(winner, int(wp.uint64(key[env]) % wp.uint64(size)), env)
+
+
+@wp.kernel(enable_backward=False)
+def kernel_admit(
+    key: wp.array(dtype=wp.int64),
+    wanted: wp.array(dtype=wp.bool),
+    given: int,
+    winner: wp.array(dtype=wp.int32),
+    stage: wp.array(dtype=wp.int64),
+    distance: wp.array(dtype=wp.float32),
+    keys: wp.array(dtype=wp.int64),
+    filled: wp.array(dtype=wp.bool),
+    slot_stage: wp.array(dtype=wp.int64),
+    slot_distance: wp.array(dtype=wp.float32),
+    slot_counts: wp.array2d(dtype=wp.int64),
+    forgotten: wp.array2d(dtype=wp.int64),
+    admitted: wp.array(dtype=wp.bool),
+    slots: wp.array(dtype=wp.int32),
+):
+    """Write down what the winners leave in their slots; the occupants before them are forgotten."""
+    env = wp.tid()
+    slot = int(wp.uint64(key[env]) % wp.uint64(winner.shape[0]))
+    won = wanted[env] and winner[slot] == env
+    admitted[env] = won
+    slots[env] = given + slot
+    if won:
+        keys[slot] = key[env]
+        filled[slot] = True
+        slot_stage[given + slot] = stage[env]
+        slot_distance[given + slot] = distance[env]
+        for row in range(slot_counts.shape[0]):
+            slot_counts[row, given + slot] = wp.int64(0)
+        for row in range(forgotten.shape[0]):
+            forgotten[row, slot] = wp.int64(0)
+
+
+@wp.func
+def chance(episodes: wp.int64, successes: wp.int64) -> wp.int64:
+    """1 / 256 + (4 p (1 - p))**2 in units of 2**-16, where p is the expected success rate (1/2 + successes) / (1 +
+    episodes): most where either may happen, squared since there are many slots where one of them never does. In
+    integers, which are the same on every device."""
+    size = wp.int64(2) * episodes + wp.int64(2)
+    won = (wp.int64(4 << 16) * (wp.int64(2) * successes + wp.int64(1))) // size
+    either = (won * (wp.int64(2) * (episodes - successes) + wp.int64(1))) // size
+    return wp.int64(256) + ((either * either) >> wp.int64(16))
+
+
+@wp.kernel(enable_backward=False)
+def kernel_weigh(
+    filled: wp.array(dtype=wp.bool),
+    visits: wp.array(dtype=wp.int64),
+    counts: wp.array2d(dtype=wp.int64),
+    forgotten: wp.array2d(dtype=wp.int64),
+    given: int,
+    by_chance: int,
+    weights: wp.array(dtype=wp.int64),
+):
+    """1 / sqrt(visits) in units of 2**-16, if asked for times the `chance` of the last episodes; 0 where empty."""
+    slot = wp.tid()
+    weight = wp.int64(0)
+    if filled[slot]:
+        weight = wp.int64(wp.float64(65536.0) / wp.sqrt(wp.float64(wp.max(visits[slot], wp.int64(1)))))
+        if by_chance != 0:
+            episodes = counts[0, given + slot] - forgotten[0, slot]
+            successes = counts[1, given + slot] - forgotten[1, slot]
+            if episodes > wp.int64(WINDOW) and successes > wp.int64(0):
+                forgotten[0, slot] = forgotten[0, slot] + episodes // wp.int64(2)
+                forgotten[1, slot] = forgotten[1, slot] + successes // wp.int64(2)
+                episodes -= episodes // wp.int64(2)
+                successes -= successes // wp.int64(2)
+            weight = (weight * chance(episodes, successes)) >> wp.int64(16)
+        weight = wp.max(weight, wp.int64(1))
+    weights[slot] = weight
+
+
+@wp.kernel(enable_backward=False)
+def kernel_add_chunks(weights: wp.array(dtype=wp.int64), chunks: wp.array(dtype=wp.int64)):
+    """The sum of each CHUNK of weights; dim = chunks."""
+    chunk = wp.tid()
+    total = wp.int64(0)
+    for slot in range(chunk * CHUNK, wp.min((chunk + 1) * CHUNK, weights.shape[0])):
+        total += weights[slot]
+    chunks[chunk] = total
+
+
+@wp.kernel(enable_backward=False)
+def kernel_sum(
+    weights: wp.array(dtype=wp.int64), chunks: wp.array(dtype=wp.int64), cumulative: wp.array(dtype=wp.int64)
+):
+    """Running sum; dim = slots. torch.cumsum would allocate on a GPU."""
+    slot = wp.tid()
+    total = wp.int64(0)
+    for chunk in range(slot // CHUNK):
+        total += chunks[chunk]
+    for earlier in range(slot // CHUNK * CHUNK, slot + 1):
+        total += weights[earlier]
+    cumulative[slot] = total
+
+
+class Archive:
+    """`size` spare slots of a pool, each for the cells whose key falls on it; a newcomer replaces the occupant.
+
+    A `share` of the episodes begins there, at cells that were visited rarely rather than often; `by_chance` also at
+    those whose last episodes now succeeded and now failed, rather than always one of them. Allocates only here.
+    """
+
+    def __init__(
+        self,
+        pool: Any,
+        starts: Starts,
+        visits: VisitCounter,
+        size: int,
+        share: float,
+        by_chance: bool,
+        random: CounterRandom,
+    ) -> None:
+        n, device = len(random.lane), visits.key.device
+        self.pool, self.starts, self.visits, self.random = pool, starts, visits, random
+        self.size, self.threshold, self.by_chance = size, int(share * RANGE), int(by_chance)
+        self.keys, self.occupant_visits, self.weights, self.cumulative = (
+            torch.zeros(size, dtype=torch.int64, device=device) for _ in range(4)
+        )
+        self._chunks = torch.zeros(-(-size // CHUNK), dtype=torch.int64, device=device)
+        self.filled = torch.zeros(size, dtype=torch.bool, device=device)
+        self.forgotten = torch.zeros((2, size), dtype=torch.int64, device=device)
+        self._winner = torch.zeros(size, dtype=torch.int32, device=device)
+        self._wanted, self._admitted, self._coin = (torch.zeros(n, dtype=torch.bool, device=device) for _ in range(3))
+        self._some = torch.zeros(1, dtype=torch.bool, device=device)
+        self._slots = torch.zeros(n, dtype=torch.int32, device=device)
+        self._launch = Launcher(device)
+
+    def offer(self, ended: torch.Tensor, stage: torch.Tensor, distance: torch.Tensor) -> None:
+        """Saves the envs that are in a cell for the first time and play on: `ended` bool, the `stage` they are at and
+        their `distance` to its goal, all (num_envs,)."""
+        starts, launch, n = self.starts, self._launch, len(ended)
+        torch.gt(self.visits.first, ended, out=self._wanted)
+        self._winner.fill_(n)
+        launch(kernel_claim, n, self.visits.key, self._wanted, self.size, self._winner)
+        launch(
+            kernel_admit, n, self.visits.key, self._wanted, starts.given, self._winner, stage, distance,
+            self.keys, self.filled, starts.stage, starts.distance, starts.counts, self.forgotten, self._admitted,
+            self._slots,
+        )  # fmt: skip
+        self.pool.save(self._admitted, self._slots)
+
+    def draw(self, seed: int, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """Replaces a share of the `slots` drawn for the next episodes by slots of the archive, if it holds any."""
+        torch.lt(self.random.draw(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
+        self.visits.look_up(self.keys, self.occupant_visits)
+        starts = self.starts
+        self._launch(
+            kernel_weigh, self.size, self.filled, self.occupant_visits, starts.counts, self.forgotten, starts.given,
+            self.by_chance, self.weights,
+        )  # fmt: skip
+        self._launch(kernel_add_chunks, len(self._chunks), self.weights, self._chunks)
+        self._launch(kernel_sum, self.size, self.weights, self._chunks, self.cumulative)
+        torch.gt(self.cumulative[-1:], 0, out=self._some)
+        self._coin.logical_and_(self._some)
+        drawn = pick(self.random.draw(seed, ARCHIVE_SLOT, episode), self.cumulative, self._slots)
+        drawn.clamp_(max=self.size - 1).add_(starts.given)  # an empty archive draws past the end, unused
+        return torch.where(self._coin, drawn, slots, out=slots)
+
+    def read(self) -> dict[str, float]:
+        """Filled slots, and the share of the envs whose episode began in one."""
+        begun = self.starts.from_start.logical_not()
+        filled, count = torch.stack([self.filled.sum(), begun.sum()]).tolist()
+        return {"archive/filled": float(filled), "archive/share": count / len(begun)}
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a saved state has to hold: for the snapshots some 40 KiB a slot."""
+        slots = {"archive_keys": self.keys, "archive_filled": self.filled, "archive_forgotten": self.forgotten}
+        return slots | self.pool.spare_tensors()

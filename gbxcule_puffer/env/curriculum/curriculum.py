@@ -1,0 +1,127 @@
+"""Which state each episode begins in: the starts of the stages, how well each goes, and the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.env.curriculum.archive import Archive
+from gbxcule_puffer.env.curriculum.progress import BayesProgressTracker
+from gbxcule_puffer.env.curriculum.starts import Starts
+from gbxcule_puffer.env.curriculum.visits import VisitCounter
+from gbxcule_puffer.env.randomness import CounterRandom
+from gbxcule_puffer.env.score import GoalScore
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.task import Stage
+
+
+class Curriculum:
+    """Draws a slot of the snapshot `pool` for each episode; `learns` from how episodes end, if there is anything to.
+
+    Each start state is a slot, and again after each of 1..start_waits idle steps; then come the archive's slots.
+    Allocates only here.
+
+    Raises: ConfigError where an archive is asked of a pool that cannot save, as PyBoy's.
+    """
+
+    def __init__(
+        self,
+        pool_class: Any,
+        emulator: Any,
+        task: Sequence[Stage],
+        score: GoalScore,
+        random: CounterRandom,
+        *,
+        start_waits: int,
+        curriculum: str,
+        visits: VisitCounter | None,
+        archive_slots: int,
+        archive_share: float,
+    ) -> None:
+        states, stages, distances = _play_starts(emulator, task, score, start_waits)
+        device = score.distance.device
+        self.starts = Starts(
+            stages,
+            torch.stack(distances),
+            per_start=start_waits + 1,
+            spare=archive_slots,
+            curriculum=curriculum,
+            random=random,
+        )
+        self.names = [stage.name for stage in task]
+        self.tracker = BayesProgressTracker(self.names, len(random.lane), device) if len(task) > 1 else None
+        tracker = self.tracker if curriculum == "progress" else None
+        self._weights = self.starts.weights if tracker is None else tracker.weights
+        self.archive = None
+        if archive_slots:
+            if not hasattr(pool_class, "save"):
+                raise ConfigError("the PyBoy baselines cannot save live envs: leave archive_slots at 0")
+            assert visits is not None
+            self.pool = pool_class(emulator, states, archive_slots)
+            by_chance = tracker is not None
+            self.archive = Archive(self.pool, self.starts, visits, archive_slots, archive_share, by_chance, random)
+        else:
+            self.pool = pool_class(emulator, states)
+        self.learns = self.tracker is not None or self.archive is not None
+
+    def count(self, score: GoalScore, ended: torch.Tensor, truncations: torch.Tensor) -> None:
+        """Learns from the step just scored: goals reached, episodes ended, states worth coming back to."""
+        if self.tracker is not None:
+            self.tracker.count(score.stage_before, score.reached, truncations, self.starts.from_start)
+        if self.archive is not None:
+            self.archive.offer(ended, score.stage, score.previous)
+
+    def draw(self, seed: int, episode: torch.Tensor) -> torch.Tensor:
+        """The pool's slot (num_envs,) for each env's next episode; `episode` (num_envs,) int64 is its number. It stays
+        in starts.fields["drawn"]."""
+        slots = self.starts.draw(seed, episode, self._weights)
+        return slots if self.archive is None else self.archive.draw(seed, episode, slots)
+
+    def read(self) -> dict[str, float]:
+        """What the infos show; nothing for a single stage without an archive."""
+        info = {} if self.tracker is None else self.tracker.read()
+        return info | ({} if self.archive is None else self.archive.read())
+
+    def slot_statistics(self) -> list[dict[str, float]]:
+        """For each slot of the pool its stage, the episodes that began there and ended, and how many succeeded after
+        how many steps in all; for the archive's slots only those of the present occupant."""
+        rows = zip(self.starts.stage.tolist(), *self.starts.counts.tolist(), strict=True)
+        return [
+            {"stage": self.names[stage], "episodes": episodes, "successes": won, "steps": steps}
+            for stage, episodes, won, steps in rows
+        ]
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a saved state has to hold beside each env's slot."""
+        parts = (self.starts, self.tracker, self.archive)
+        return {name: tensor for part in parts if part is not None for name, tensor in part.tensors().items()}
+
+    def reset(self) -> None:
+        """Works out the weights after everything in `tensors` was set to 0."""
+        if self.tracker is not None:
+            self.tracker.update()
+
+
+def _play_starts(
+    emulator: Any, task: Sequence[Stage], score: GoalScore, start_waits: int
+) -> tuple[list[Snapshot], list[int], list[torch.Tensor]]:
+    """(snapshots, stages, distances) of every start after 0..start_waits idle steps."""
+    snapshots, stages, distances = [], [], []
+    idle = torch.zeros(emulator.num_envs, dtype=torch.uint8, device=emulator.device)
+    for number, stage in enumerate(task):
+        if not stage.starts:
+            emulator.reset()
+        for start in stage.starts or [emulator.save(0)]:
+            emulator.load(start, 0)
+            for wait in range(start_waits + 1):
+                if wait:
+                    emulator.step(idle)
+                score.stage.fill_(number)
+                score.measure(emulator.screen)
+                snapshots.append(emulator.save(0))
+                stages.append(number)
+                distances.append(score.distance[0].clone())
+    return snapshots, stages, distances

@@ -1,0 +1,112 @@
+"""Where episodes begin: pool slots drawn by weight, what the slots hold, and how episodes from each of them went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import warp as wp
+
+from gbxcule_puffer.emulator.launch import Launcher
+from gbxcule_puffer.env.curriculum.progress import UNIT
+from gbxcule_puffer.env.randomness import SHIFT, START, CounterRandom
+from gbxcule_puffer.errors import ConfigError
+
+CURRICULA = ("uniform", "first", "progress", "by_env")
+SLOT_COUNTS = ("episodes", "successes", "steps")
+
+
+@wp.kernel(enable_backward=False)
+def kernel_cumulate(
+    weights: wp.array(dtype=wp.int64),
+    stages: wp.array(dtype=wp.int64),
+    cumulative: wp.array(dtype=wp.int64),
+):
+    """Running sum of the slots' weights, each that of its stage; one thread, since there are few slots."""
+    total = wp.int64(0)
+    for slot in range(cumulative.shape[0]):
+        total += weights[int(stages[slot])]
+        cumulative[slot] = total
+
+
+def check_curriculum(curriculum: str, num_stages: int) -> None:
+    """Raises: ConfigError for an unknown name, or one that needs several stages."""
+    if curriculum not in CURRICULA:
+        raise ConfigError(f"curriculum {curriculum!r} is unknown: give one of {', '.join(CURRICULA)}")
+    if curriculum in ("first", "progress") and num_stages < 2:
+        raise ConfigError(f"curriculum {curriculum!r} needs several stages: give stages, a stages.json file")
+
+
+class Starts:
+    """The slots of a pool as starts of episodes: `given` ones, each start `per_start` slots wide (one a number of
+    waits), then `spare` ones for an archive.
+
+    curriculum: 'uniform' draws all starts equally, 'first' those of the first stage only, 'progress' by the weights of
+    a BayesProgressTracker; 'by_env' gives start i modulo their number to env i always. The waits are always drawn.
+
+    slots (num_envs,) int32: the slot each env's episode began at; from_start (num_envs,) bool: whether the one of the
+    last step was a given one; stage, distance (slots,): the stage of each slot and its picture's distance to that
+    stage's goal; counts (3, slots) int64: SLOT_COUNTS of the episodes that began there (env/step_end/parts.py);
+    weights (stages,) int64: those of a curriculum without a tracker. Allocates only here.
+    """
+
+    def __init__(
+        self,
+        stage: list[int],
+        distance: torch.Tensor,
+        *,
+        per_start: int,
+        spare: int,
+        curriculum: str,
+        random: CounterRandom,
+    ) -> None:
+        device, n = distance.device, len(random.lane)
+        self.given, self.per_start, self.random = len(stage), per_start, random
+        self.stage = torch.tensor(stage + [0] * spare, dtype=torch.int64, device=device)
+        self.distance = torch.cat([distance, distance.new_zeros(spare)])
+        self.counts = torch.zeros((len(SLOT_COUNTS), len(self.stage)), dtype=torch.int64, device=device)
+        weights = [UNIT] * (max(stage) + 1)
+        if curriculum == "first":
+            weights[1:] = [0] * (len(weights) - 1)
+        self.weights = torch.tensor(weights, dtype=torch.int64, device=device)
+        self.slots = torch.zeros(n, dtype=torch.int32, device=device)
+        self.from_start = torch.ones(n, dtype=torch.bool, device=device)
+        self._by_env = None
+        if curriculum == "by_env":
+            self._by_env = random.lane.remainder(self.given // per_start) * per_start
+        self._cumulative = torch.zeros(self.given, dtype=torch.int64, device=device)
+        self._drawn = torch.zeros(n, dtype=torch.int32, device=device)
+        self._launch = Launcher(device)
+        self.fields: dict[str, Any] = {
+            "given": self.given,
+            "slots": self.slots,
+            "drawn": self._drawn,
+            "from_start": self.from_start,
+            "slot_stage": self.stage,
+            "slot_distance": self.distance,
+            "slot_counts": self.counts,
+        }
+
+    def draw(self, seed: int, episode: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """A slot for each env's next episode; `episode` (num_envs,) int64 is its number, `weights`
+        (stages,) int64 are in units of 1 / UNIT. Valid until the next draw."""
+        if self.given == 1:
+            return self._drawn.zero_()  # an archive may have written to it
+        value = self.random.draw(seed, START, episode)
+        if self._by_env is not None:
+            value.mul_(self.per_start).bitwise_right_shift_(SHIFT).add_(self._by_env)
+            return self._drawn.copy_(value)
+        self._launch(kernel_cumulate, 1, weights, self.stage, self._cumulative)
+        return pick(value, self._cumulative, self._drawn)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a saved state has to hold."""
+        spare = {"slot_stage": self.stage[self.given :], "slot_distance": self.distance[self.given :]}
+        return {"slot_counts": self.counts, **(spare if len(self.stage) > self.given else {})}
+
+
+def pick(value: torch.Tensor, cumulative: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    """The index whose share of the running sum `cumulative` (int64) a draw `value` (int64, overwritten)
+    falls in, into `out` int32. The products stay below 2**63: sums may be up to 2**38."""
+    value.mul_(cumulative[-1:]).bitwise_right_shift_(SHIFT)
+    return torch.searchsorted(cumulative, value, right=True, out_int32=True, out=out)

@@ -1,0 +1,169 @@
+"""Counts of what the envs have seen: a bonus of 1 / sqrt(n) for the n-th visit of a cell, counted on the device."""
+
+# Kernels: Warp's integers are types of their own.
+# pyright: reportOperatorIssue=false, reportArgumentType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import warp as wp
+
+from gbxcule_puffer.emulator.launch import Launcher, words
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.ram_watch import RamWatch, parse_address
+
+# A cell of a picture: 9 x 10 blocks, one a metatile of 16x16 pixels of the Game Boy, each with one of LEVELS shades.
+BLOCK_ROWS, BLOCK_COLUMNS = 9, 10
+LEVELS = 8
+TABLE_BITS = 20
+TABLE_ROWS = 2
+
+
+@wp.func
+def mix(value: wp.uint64) -> wp.uint64:
+    """SplitMix64's finaliser."""
+    value = (value ^ (value >> wp.uint64(30))) * wp.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> wp.uint64(27))) * wp.uint64(0x94D049BB133111EB)
+    return value ^ (value >> wp.uint64(31))
+
+
+@wp.kernel(enable_backward=False)
+def kernel_hash_picture(
+    screen: wp.array2d(dtype=wp.int32), columns: int, size: int, levels: int, key: wp.array(dtype=wp.int64)
+):
+    """Add each block's share to the key of its env's picture: a function of its place and its mean shade.
+
+    Four shades a word: a block of at most 16 x 16 has 64 words, so that their sums fit in a word's bytes.
+    """
+    env, block = wp.tid()  # pyright: ignore
+    row_words = columns * size // 4
+    first = (block // columns) * size * row_words + (block % columns) * size // 4
+    sums = wp.int32(0)
+    for y in range(size):
+        for x in range(size // 4):
+            sums += screen[env, first + y * row_words + x]
+    pairs = (sums & 0x00FF00FF) + ((sums >> 8) & 0x00FF00FF)
+    total = (pairs & 0xFFFF) + (pairs >> 16)
+    level = total * levels // (3 * size * size + 1)
+    wp.atomic_add(key, env, wp.int64(mix(wp.uint64(block * 256 + level + 1))))
+
+
+@wp.kernel(enable_backward=False)
+def kernel_hash_bytes(values: wp.array2d(dtype=wp.uint8), key: wp.array(dtype=wp.int64)):
+    """Add each byte's share to the key of its env."""
+    env, index = wp.tid()  # pyright: ignore
+    wp.atomic_add(key, env, wp.int64(mix(wp.uint64(index * 256 + int(values[env, index]) + 1))))
+
+
+@wp.func
+def table_index(key: wp.int64, row: int, bits: int) -> int:
+    """Where a row of the table counts a key: other bits of the mixed key in each row."""
+    return int((mix(wp.uint64(key)) >> wp.uint64(row * 32)) & wp.uint64((1 << bits) - 1))
+
+
+@wp.kernel(enable_backward=False)
+def kernel_visit(
+    key: wp.array(dtype=wp.int64),
+    before: wp.array(dtype=wp.int64),
+    bits: int,
+    table: wp.array2d(dtype=wp.int64),
+    first: wp.array(dtype=wp.bool),
+    totals: wp.array(dtype=wp.int64),
+):
+    """Count each env's key once in every row; note which are new, and how many of how many."""
+    env = wp.tid()
+    for row in range(table.shape[0]):
+        wp.atomic_add(table, row, table_index(key[env], row, bits), wp.int64(1))
+    first[env] = before[env] == wp.int64(0)
+    if first[env]:
+        wp.atomic_add(totals, 0, wp.int64(1))
+    if env == 0:
+        totals[1] = totals[1] + wp.int64(first.shape[0])
+
+
+@wp.kernel(enable_backward=False)
+def kernel_look_up(
+    key: wp.array(dtype=wp.int64), bits: int, table: wp.array2d(dtype=wp.int64), count: wp.array(dtype=wp.int64)
+):
+    """How often each key was counted: the least over the rows."""
+    index = wp.tid()
+    least = table[0, table_index(key[index], 0, bits)]
+    for row in range(1, table.shape[0]):
+        least = wp.min(least, table[row, table_index(key[index], row, bits)])
+    count[index] = least
+
+
+def parse_visit_key(text: str) -> list[int] | None:
+    """None for 'picture', the addresses of 'ram:ADDRESS,ADDRESS...'.
+
+    Raises: ConfigError.
+    """
+    if text == "picture":
+        return None
+    kind, _, addresses = text.partition(":")
+    if kind != "ram":
+        raise ConfigError(f"visit_key {text!r} is unknown: give picture, or ram:ADDRESS,ADDRESS... in hexadecimal")
+    return [parse_address(address, f"visit_key {text!r}") for address in addresses.split(",")]
+
+
+class VisitCounter:
+    """How often all envs together have visited the cell each of them is in, over the whole run.
+
+    A cell is a downsampled picture (mean shades of 9 x 10 blocks in 8 levels) or, opt-in, the bytes at some addresses
+    of RAM. Its 64-bit key is counted in TABLE_ROWS rows of 2**TABLE_BITS counters, each at another place, and the least
+    is taken (a count-min sketch): bounded, and wrong only where a cell collides in every row. The counters are integers
+    and all of a step's visits are counted before any is read, so the counts depend neither on the device nor on the
+    order of the envs.
+
+    key, visits, before (num_envs,) int64: each env's cell, its visits with this step's, and without; bonus (num_envs,)
+    float32 = 1 / sqrt(visits); first (num_envs,) bool: before is 0. Allocates only here.
+
+    Raises: ConfigError where the emulator has no memory to watch.
+    """
+
+    def __init__(self, emulator: Any, device: torch.device, addresses: list[int] | None = None) -> None:
+        screen: torch.Tensor = emulator.screen
+        n = len(screen)
+        self.screen = screen
+        self.watch = None if addresses is None else RamWatch(emulator, addresses)
+        self.table = torch.zeros((TABLE_ROWS, 1 << TABLE_BITS), dtype=torch.int64, device=device)
+        self.key, self.visits, self.before = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
+        self.bonus = torch.zeros(n, device=device)
+        self._exact = torch.zeros(n, dtype=torch.float64, device=device)
+        self.first = torch.zeros(n, dtype=torch.bool, device=device)
+        self.totals = torch.zeros(2, dtype=torch.int64, device=device)
+        self._launch = Launcher(device)
+
+    def visit(self) -> None:
+        """Counts the cells that the envs are in now."""
+        n, launch = len(self.key), self._launch
+        self.key.zero_()
+        if self.watch is None:
+            blocks = BLOCK_ROWS * BLOCK_COLUMNS
+            size = self.screen.shape[1] // BLOCK_ROWS
+            launch(kernel_hash_picture, (n, blocks), words(self.screen), BLOCK_COLUMNS, size, LEVELS, self.key)
+        else:
+            values = self.watch.read()
+            launch(kernel_hash_bytes, tuple(values.shape), values, self.key)
+        self.look_up(self.key, self.before)
+        launch(kernel_visit, n, self.key, self.before, TABLE_BITS, self.table, self.first, self.totals)
+        self.look_up(self.key, self.visits)
+        # In float64, since some CPUs' float32 differs from the GPU's in the last bit.
+        self.bonus.copy_(self._exact.copy_(self.visits).sqrt_().reciprocal_())
+
+    def look_up(self, key: torch.Tensor, count: torch.Tensor) -> None:
+        """Visits so far of any cells, by their keys."""
+        self._launch(kernel_look_up, len(key), key, TABLE_BITS, self.table, count)
+
+    def read(self) -> dict[str, float]:
+        """Cells in the table, the share of steps since the last read that came to a new one, and the bonus now."""
+        cells = torch.count_nonzero(self.table, dim=1).amax()
+        first, steps, known, bonus = torch.cat([self.totals.double(), cells[None], self.bonus.mean()[None]]).tolist()
+        self.totals.zero_()
+        return {"visits/cells": known, "visits/first_share": first / max(1.0, steps), "visits/bonus": bonus}
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a saved state has to hold."""
+        return {"visit_table": self.table, "visit_totals": self.totals}

@@ -1,0 +1,375 @@
+"""GBxCuLEEnv: the emulator as a native PufferLib environment; reward, episodes, resets and statistics on the device."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pufferlib
+import torch
+
+from gbxcule_puffer.device import resolve_device
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.emulator.pool import SnapshotPool
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, range_error
+from gbxcule_puffer.env.buffers import StepBuffers
+from gbxcule_puffer.env.curriculum.starts import check_curriculum
+from gbxcule_puffer.env.curriculum.visits import parse_visit_key
+from gbxcule_puffer.env.episodes import EpisodeOptions, Episodes
+from gbxcule_puffer.env.statistics import QUANTILES
+from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
+from gbxcule_puffer.tasks.observations import LAYOUTS, FrameStack, observation_shape
+from gbxcule_puffer.tasks.quest import load_quest
+from gbxcule_puffer.tasks.task import load_task
+
+StrPath = str | os.PathLike[str]
+INFO_MODES = ("full", "stats", "none")
+
+
+class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessIssue]
+    """`num_envs` Game Boys as one PufferEnv: reach the pictures of `goal_dir` from `start_state` by buttons alone.
+
+    reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done, where done = distance < tau for
+    k_consecutive steps. Without a goal the reward is step_cost and only max_steps ends an episode. `stages` gives
+    several such tasks (docs/exploration.md): each episode begins at one of them.
+
+    io="numpy": PufferLib's buffers, filled in place. io="torch": tensors on the device, no copy, no host
+    synchronisation but for the infos, which are read once every log_interval steps; info_mode="none" makes `step`
+    safe to capture in a CUDA graph.
+    """
+
+    pool_class: Any = SnapshotPool
+
+    def __init__(
+        self,
+        rom: bytes | StrPath,
+        num_envs: int = 1,
+        device: str = "cpu",
+        *,
+        io: str = "numpy",
+        obs: str = "shades",
+        stack_k: int = 1,
+        action_codec: str = DEFAULT_CODEC,
+        frames_per_step: int = 24,
+        release_after_frames: int = 8,
+        start_state: StrPath | Sequence[StrPath] | None = None,
+        start_waits: int = 0,
+        sticky_actions: float = 0.0,
+        goal_dir: StrPath | None = None,
+        stages: StrPath | None = None,
+        chain: bool = False,
+        curriculum: str = "uniform",
+        archive_slots: int = 0,
+        archive_share: float = 0.5,
+        visit_bonus: float = 0.0,
+        visit_key: str = "picture",
+        quest: StrPath | None = None,
+        reward_scale: float = 1.0,
+        blocked_actions: Sequence[str] = (),
+        max_steps: int = 128,
+        step_cost: float = -0.01,
+        alpha: float = 10.0,
+        goal_bonus: float = 5.0,
+        tau: float | None = None,
+        k_consecutive: int | None = None,
+        log_interval: int = 64,
+        info_mode: str = "stats",
+        num_threads: int | None = None,
+        seed: int | None = 0,
+        first_env: int = 0,
+        buf: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        """Checks everything and names what is wrong; the emulator starts with the first `reset`.
+
+        start_state: one state file (ours or PyBoy's) or several, each episode draws one; the post-boot state if None.
+        start_waits: each episode starts after 0..start_waits steps without a button.
+        sticky_actions: probability that a step repeats the previous action.
+        stages: a stages.json, instead of start_state, goal_dir and max_steps; chain: a stage's goal leads to the next
+        stage in the same episode; curriculum: which start an episode takes, see starts.Starts.
+        archive_slots, archive_share: states that showed something new become starts, of this share of the episodes.
+        visit_bonus, visit_key: visit_bonus / sqrt(n) for the n-th visit of a cell, see exploration.VisitCounter.
+        quest: a file of conditions on RAM that are rewarded; reward_scale: factor of the whole reward.
+        blocked_actions: names of actions that press nothing; see also `action_mask`.
+        tau, k_consecutive: the goal's own when None.
+        first_env: env i draws its randomness as env first_env + i of a larger batch.
+
+        Raises: ConfigError, RomError, StateError, GoalError or DeviceError.
+        """
+        self.codec = get_codec(action_codec)
+        self.schedule = Schedule(frames_per_step, release_after_frames)
+        shape = observation_shape(obs, stack_k)
+        for name, value, least in (
+            ("num_envs", num_envs, 1),
+            ("max_steps", max_steps, 1),
+            ("log_interval", log_interval, 1),
+            ("start_waits", start_waits, 0),
+            ("archive_slots", archive_slots, 0),
+            ("first_env", first_env, 0),
+        ):
+            if value < least:
+                raise ConfigError(f"{name} {value} must be at least {least}")
+        for name, text, known in (("io", io, ("numpy", "torch")), ("info_mode", info_mode, INFO_MODES)):
+            if text not in known:
+                raise ConfigError(f"{name} {text!r} is unknown: give one of {', '.join(known)}")
+        if io == "torch" and buf is not None:
+            raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
+        for name, share in (("sticky_actions", sticky_actions), ("archive_share", archive_share)):
+            if not 0 <= share < 1:
+                raise ConfigError(f"{name} {share} must be a probability below 1")
+
+        self.device = torch.device(resolve_device(device))
+        self.io, self.obs, self.stack_k, self.info_mode = io, obs, stack_k, info_mode
+        self.log_interval, self.num_threads, self.seed, self.first_env = log_interval, num_threads, seed or 0, first_env
+        self.cartridge = load_cartridge(rom)
+        self.task = load_task(
+            self.cartridge, self.config, LAYOUTS[obs][:2], start_state=start_state, goal_dir=goal_dir, stages=stages,
+            max_steps=max_steps, tau=tau, k_consecutive=k_consecutive,
+        )  # fmt: skip
+        first = self.task[0]
+        self.goal, self.tau, self.k_consecutive = first.goal, first.tau, first.k_consecutive
+        limits = [stage.max_steps for stage in self.task]
+        self.max_steps = sum(limits) if chain else max(limits)
+        check_curriculum(curriculum, len(self.task))
+        self._options = EpisodeOptions(
+            allowed=allowed_actions(self.codec, blocked_actions),
+            sticky_actions=sticky_actions,
+            step_cost=step_cost,
+            alpha=alpha,
+            goal_bonus=goal_bonus,
+            chain=chain,
+            start_waits=start_waits,
+            curriculum=curriculum,
+            archive_slots=archive_slots,
+            archive_share=archive_share,
+            visit_bonus=visit_bonus,
+            visit_key=parse_visit_key(visit_key),
+            quest=load_quest(quest, self.cartridge.sha256) if quest else (),
+            reward_scale=reward_scale,
+        )
+        self.num_agents = num_envs
+        self.single_observation_space = gymnasium.spaces.Box(0, 255 if obs == "packed" else 3, shape, np.uint8)
+        self.single_action_space = gymnasium.spaces.Discrete(self.codec.num_actions)
+        self.infos: list[dict[str, float]] = []
+        self.emulator: Any = None  # and the rest of _start
+        self._episodes: Any = None
+        self._steps: int | None = None
+        if io == "torch":
+            super().__init__(self._start(None))
+        else:
+            # PufferLib's vector backends make one env more, only to read its spaces, and then fork: with the emulator
+            # started late that one costs nothing and the workers inherit no threads and no CUDA context.
+            super().__init__(buf)
+
+    @property
+    def num_envs(self) -> int:
+        return self.num_agents
+
+    @property
+    def final_observation(self) -> Any:
+        """The observation each env's action led to, shaped like `observations` and equal to it but where final_mask."""
+        return self._give(self._episodes.final_observation)
+
+    @property
+    def final_mask(self) -> Any:
+        """Where the last step ended an episode and its autoreset replaced the observation, (num_envs,) bool."""
+        return self._give(self._episodes.final_mask)
+
+    @property
+    def distance(self) -> Any:
+        """Distance to the env's goal of the picture the last step led to, (num_envs,) float32."""
+        return self._give(self._episodes.score.distance)
+
+    @property
+    def taken_actions(self) -> Any:
+        """The actions of the last step, after sticky ones took effect, (num_envs,) int64."""
+        return self._give(self._episodes.input.index)
+
+    @property
+    def stage(self) -> Any:
+        """The stage each env is at, (num_envs,) int64; names in `task`."""
+        return self._give(self._episodes.score.stage)
+
+    @property
+    def action_mask(self) -> Any:
+        """Which actions are not blocked, (num_actions,) bool, for a policy's logits."""
+        return self._give(torch.tensor(self._options.allowed, device=self.device))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What observations, goals and checkpoints depend on."""
+        return {
+            "rom_sha256": self.cartridge.sha256,
+            "action_codec": self.codec.name,
+            "frames_per_step": self.schedule.frames_per_step,
+            "release_after_frames": self.schedule.release_after_frames,
+            "stack_k": self.stack_k,
+            "obs": self.obs,
+        }
+
+    def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
+        """Starts an episode in every env; the same seed gives the same episodes."""
+        if seed is not None:
+            self.seed = seed
+        if self.emulator is None:
+            if self.io == "torch":
+                raise ConfigError("reset after close: make another env")
+            names = ("observations", "rewards", "terminals", "truncations")
+            self._start({name: getattr(self, name) for name in names})
+        self._episodes.reset(self.seed)
+        self._steps = 0
+        self.masks[:] = True
+        self._out.publish()
+        self.infos = []
+        return self.observations, self.infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
+        """One action in every env; an episode that ends is reported and replaced by a new one in the same step.
+
+        Raises: ActionError. On a GPU a value out of range is found when the infos are read, up to log_interval later.
+        """
+        if self._steps is None:
+            raise ConfigError("step before reset: call reset first")
+        self._episodes.step(self.check_actions(actions), self.seed)
+        self._out.publish()
+        self._steps += 1
+        due = self.info_mode != "none" and self._steps % self.log_interval == 0
+        self.infos = [self.read_infos()] if due else []
+        return self.observations, self.rewards, self.terminals, self.truncations, self.infos
+
+    def reset_envs(self, mask: Any) -> Any:
+        """Begins an episode now in the envs of `mask` (num_envs,) bool; returns the observations of all.
+
+        Raises: ConfigError for another shape or type, or before a reset.
+        """
+        if self._steps is None:
+            raise ConfigError("reset_envs before reset: call reset first")
+        tensor = torch.as_tensor(mask, device=self.device)
+        if tensor.shape != (self.num_envs,) or tensor.dtype != torch.bool:
+            raise ConfigError(
+                f"mask has shape {tuple(tensor.shape)} of {tensor.dtype}: give ({self.num_envs},) of bool"
+            )
+        self._episodes.begin_where(tensor, self.seed)
+        self._out.publish()
+        return self.observations
+
+    def read_infos(self) -> dict[str, float]:
+        """Statistics since the last read, by a few host reads; `step` calls it every log_interval steps.
+
+        Raises: ActionError where an action of these steps was out of range.
+        """
+        episodes = self._episodes
+        info, shares, out_of_range = episodes.stats.read(episodes.score.distance, episodes.input.bad.any())
+        if out_of_range:
+            raise range_error(self.codec)
+        if self.goal is None:
+            info = {name: value for name, value in info.items() if name not in QUANTILES}
+        if self.info_mode == "full":
+            info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
+        return info | episodes.curriculum.read() | episodes.incentives.read()
+
+    def close(self) -> None:
+        """Drops the emulator and its memory."""
+        self.emulator = self._episodes = self._steps = None
+
+    def check_actions(self, actions: Any, count: int | None = None) -> torch.Tensor:
+        """`actions` (count or num_envs,) as a tensor on the device; values are looked at on a CPU only.
+
+        Raises: ActionError.
+        """
+        return checked_actions(actions, self.codec, self.device, self.io, count or self.num_envs)
+
+    def slot_statistics(self) -> list[dict[str, Any]]:
+        """Episodes and successes from each start and each slot of the archive since the reset (Curriculum)."""
+        return self._episodes.curriculum.slot_statistics()
+
+    def state_dict(self, machines: bool = True) -> dict[str, Any]:
+        """All that the next steps depend on. Without `machines`, which are gigabytes for thousands of envs, only what
+        was learned about stages, visits and the archive: loading it begins new episodes."""
+        tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
+        copies = {name: tensor.clone() for name, tensor in tensors.items()}
+        state: dict[str, Any] = {"tensors": copies, "machines": None, "steps": self._steps, "seed": self.seed}
+        state["config"] = self.config
+        if machines:
+            saved = self.emulator.save()
+            parts = ("state", "memory", "screen")
+            state["machines"] = {name: torch.from_numpy(getattr(saved, name)) for name in parts}
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues exactly where `state_dict` was taken; without machines, with new episodes.
+
+        Raises: StateError when it was taken with another number of envs or another configuration.
+        """
+        if not {"tensors", "machines", "steps", "seed", "config"} <= set(state):
+            raise StateError("this is no saved env state, or one of an older version: give what state_dict returned")
+        for name, value in self.config.items():
+            if state["config"].get(name) != value:
+                raise StateError(
+                    f"saved env state has {name} {state['config'].get(name)!r}, not {value!r}: use the same"
+                )
+        machines = state["machines"]
+        if self.emulator is None:
+            self.reset()
+        tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
+        for name, tensor in tensors.items():
+            saved = state["tensors"].get(name)
+            if saved is None or saved.shape != tensor.shape:
+                raise StateError(
+                    f"saved env state does not fit in {name}: use the num_envs and options it was saved with"
+                )
+        self.reset()
+        if machines is not None:
+            arrays = {name: part.numpy() for name, part in machines.items()}
+            emulator: Any = self.emulator
+            emulator.load(Snapshot(self.cartridge.sha256, **arrays))
+            self._steps, self.seed = state["steps"], state["seed"]
+        for name, tensor in tensors.items():
+            tensor.copy_(state["tensors"][name])
+        if machines is None:
+            self._episodes.begin_all(self.seed)
+        self._out.publish()
+
+    # ----------------------------------------------------------------------------------------------------------------
+
+    def _give(self, tensor: torch.Tensor) -> Any:
+        return tensor if self.io == "torch" else tensor.cpu().numpy()
+
+    def _make_emulator(self) -> Any:
+        return Emulator(
+            self.cartridge.data,
+            self.num_agents,
+            str(self.device),
+            screen="full" if self.obs == "full" else "half",
+            frames_per_step=self.schedule.frames_per_step,
+            release_after_frames=self.schedule.release_after_frames,
+            num_threads=self.num_threads,
+        )
+
+    def _start(self, numpy_buffers: Mapping[str, np.ndarray] | None) -> dict[str, Any]:
+        """Makes the emulator and every tensor of the step, and returns the tensors under PufferLib's names."""
+        n, device = self.num_agents, self.device
+        if multiprocessing.parent_process() is not None:
+            # Workers share the cores, and OpenMP hangs in a process forked after the parent used its threads.
+            torch.set_num_threads(1)
+
+        self.emulator = self._make_emulator()
+        self._out = StepBuffers(n, observation_shape(self.obs, self.stack_k), device, numpy_buffers)
+        stack = FrameStack(self.emulator.screen, self.obs, self.stack_k, self._out.observations)
+        self._episodes = Episodes(
+            self.emulator, self.pool_class, self.task, self.codec, self._out, stack, self._options, self.first_env
+        )
+        return {
+            "observations": stack.observations,
+            "rewards": self._out.rewards,
+            "terminals": self._out.terminals,
+            "truncations": self._out.truncations,
+            "masks": torch.ones(n, dtype=torch.bool, device=device),
+            "actions": self._episodes.input.index,
+        }

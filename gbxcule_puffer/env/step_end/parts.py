@@ -1,0 +1,204 @@
+"""The parts of a step's end: observation, score, new episodes; env/step_end/kernels.py makes kernels of them.
+
+On a GPU the lanes of a warp share one env: all of them work out the same score, and each does a part of the pictures.
+"""
+
+# Kernels: Warp's integers are types of their own.
+# pyright: reportOperatorIssue=false, reportArgumentType=false
+
+import warp as wp
+
+from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.pool import copy_slot
+from gbxcule_puffer.tasks.distance import goal_difference
+
+
+@wp.struct
+class Episode:
+    """The tensors of a step, each with a row or an entry for each env unless it says otherwise; pictures as words of
+    four bytes. Who owns them says what they are."""
+
+    # observations.FrameStack
+    screen: wp.array2d(dtype=wp.int32)
+    observations: wp.array2d(dtype=wp.int32)
+    stack_k: int
+    packed: int
+    in_place: int
+    # scoring.GoalScore
+    goal_frames: wp.array2d(dtype=wp.int32)  # a row for each picture of all goals
+    goal_first: wp.array(dtype=wp.int32)  # of each stage's goal, and the end
+    taus: wp.array(dtype=wp.float32)  # of each stage, as the next two
+    ks: wp.array(dtype=wp.int32)
+    limits: wp.array(dtype=wp.int32)
+    stage: wp.array(dtype=wp.int64)
+    stage_before: wp.array(dtype=wp.int64)
+    age: wp.array(dtype=wp.int32)
+    length: wp.array(dtype=wp.int32)
+    hold: wp.array(dtype=wp.int32)
+    limit: wp.array(dtype=wp.int32)
+    distance: wp.array(dtype=wp.float32)
+    previous: wp.array(dtype=wp.float32)
+    reached: wp.array(dtype=wp.bool)
+    was_locked: wp.array(dtype=wp.bool)
+    has_goal: int
+    last_stage: int
+    chain: int
+    scale: float
+    step_cost: float
+    alpha: float
+    goal_bonus: float
+    # the emulator, buffers.StepBuffers and episodes.Episodes
+    locked: wp.array(dtype=wp.int32)
+    rewards: wp.array(dtype=wp.float32)
+    terminals: wp.array(dtype=wp.bool)
+    truncations: wp.array(dtype=wp.bool)
+    ended: wp.array(dtype=wp.bool)
+    final_observation: wp.array2d(dtype=wp.int32)
+    number: wp.array(dtype=wp.int64)
+    # starts.Starts
+    given: int
+    slots: wp.array(dtype=wp.int32)
+    drawn: wp.array(dtype=wp.int32)
+    from_start: wp.array(dtype=wp.bool)
+    slot_stage: wp.array(dtype=wp.int64)  # of each slot, as the next two
+    slot_distance: wp.array(dtype=wp.float32)
+    slot_counts: wp.array2d(dtype=wp.int64)
+    # pool.SnapshotPool
+    state: wp.array2d(dtype=wp.int32)  # a column for each env
+    memory: wp.array2d(dtype=wp.int32)
+    pool_state: wp.array2d(dtype=wp.int32)
+    pool_memory: wp.array2d(dtype=wp.int32)
+    pool_screen: wp.array2d(dtype=wp.int32)
+
+
+@wp.func
+def newest(e: Episode, env: int, index: int) -> int:
+    """A word of the newest picture as it is observed: four pixels a byte each, or sixteen, four a byte, the leftmost
+    in bits 7-6."""
+    if e.packed == 0:
+        return e.screen[env, index]
+    word = int(0)
+    for part in range(4):
+        four = e.screen[env, 4 * index + part]
+        byte = ((four & 3) << 6) | ((four >> 4) & 0x30) | ((four >> 14) & 0xC) | ((four >> 24) & 3)
+        word = word | (byte << (8 * part))
+    return word
+
+
+@wp.func
+def observe(e: Episode, env: int, lane: int, lanes: int):
+    """Takes the screen as the newest picture, last in the stack; nothing where the observation is the screen."""
+    if e.in_place == 0:
+        size = e.observations.shape[1] // e.stack_k
+        for index in range(lane, size, lanes):
+            for older in range(e.stack_k - 1):
+                e.observations[env, older * size + index] = e.observations[env, (older + 1) * size + index]
+            e.observations[env, (e.stack_k - 1) * size + index] = newest(e, env, index)
+
+
+@wp.func
+def distance_to(e: Episode, stage: int, env: int, lane: int, lanes: int) -> float:
+    """Mean absolute difference of shades / 3 to a stage's goal."""
+    return float(goal_difference(e.screen, e.goal_frames, e.goal_first, stage, env, lane, lanes)) * e.scale
+
+
+@wp.func
+def score(e: Episode, env: int, lane: int, lanes: int):
+    """What the step is worth and whether it ends the episode; with `chain` an earlier stage's goal leads to the next.
+
+    Products and sums are apart (env/step_end/kernels.py): a fused multiply-add would round differently on a GPU.
+    """
+    age = e.age[env] + 1
+    before = e.stage[env]
+    stage = int(before)
+    distance = e.distance[env]
+    hold = e.hold[env]
+    reached = bool(False)
+    if e.has_goal != 0:
+        distance = distance_to(e, stage, env, lane, lanes)
+        hold = hold + 1
+        if not (distance < e.taus[stage]):
+            hold = 0
+        reached = hold >= e.ks[stage]
+    reward = (e.previous[env] - distance) * e.alpha
+    reward = reward + e.step_cost
+    previous = distance
+    terminal = reached
+    if reached:
+        reward = reward + e.goal_bonus
+        if e.chain != 0 and stage < e.last_stage:
+            terminal = False
+            stage = stage + 1
+            previous = distance_to(e, stage, env, lane, lanes)
+            hold = 0
+    locked = e.locked[env] != 0
+    truncated = (age >= e.limit[env] or locked) and not terminal
+    intrinsics.converge()  # all lanes have read before one writes
+    if lane == 0:
+        e.age[env] = age
+        e.length[env] = age
+        e.stage_before[env] = before
+        e.stage[env] = wp.int64(stage)
+        e.distance[env] = distance
+        e.previous[env] = previous
+        e.hold[env] = hold
+        e.reached[env] = reached
+        e.was_locked[env] = locked
+        e.rewards[env] = reward
+        e.terminals[env] = terminal
+        e.truncations[env] = truncated
+        e.ended[env] = terminal or truncated
+    intrinsics.converge()
+
+
+@wp.func
+def keep(e: Episode, env: int, lane: int, lanes: int):
+    """Copies the observation before a new episode replaces it."""
+    for index in range(lane, e.final_observation.shape[1], lanes):
+        e.final_observation[env, index] = e.observations[env, index]
+
+
+@wp.func
+def count(e: Episode, env: int, lane: int, lanes: int):
+    """Adds an episode that ended to the counts of the slot it began at."""
+    if lane == 0:
+        slot = e.slots[env]
+        e.from_start[env] = slot < e.given
+        if e.ended[env]:
+            wp.atomic_add(e.slot_counts, 0, slot, wp.int64(1))
+            if e.terminals[env]:
+                wp.atomic_add(e.slot_counts, 1, slot, wp.int64(1))
+            wp.atomic_add(e.slot_counts, 2, slot, wp.int64(e.length[env]))
+
+
+@wp.func
+def restore(e: Episode, env: int, lane: int, lanes: int):
+    """Puts the slot that was drawn into an env whose episode ended."""
+    if e.ended[env]:
+        slot = e.drawn[env]
+        copy_slot(
+            e.state, e.memory, e.screen, e.pool_state, e.pool_memory, e.pool_screen, slot, env, lane, lanes
+        )  # fmt: skip
+
+
+@wp.func
+def begin(e: Episode, env: int, lane: int, lanes: int):
+    """Starts the episode of an env that was restored; its first picture fills the whole stack."""
+    intrinsics.converge()  # the picture is whole
+    if e.ended[env]:
+        slot = e.drawn[env]
+        if lane == 0:
+            stage = e.slot_stage[slot]
+            e.slots[env] = slot
+            e.stage[env] = stage
+            e.previous[env] = e.slot_distance[slot]
+            e.limit[env] = e.limits[int(stage)]
+            e.age[env] = 0
+            e.hold[env] = 0
+            e.number[env] = e.number[env] + wp.int64(1)
+        if e.in_place == 0:
+            size = e.observations.shape[1] // e.stack_k
+            for index in range(lane, size, lanes):
+                word = newest(e, env, index)
+                for plane in range(e.stack_k):
+                    e.observations[env, plane * size + index] = word

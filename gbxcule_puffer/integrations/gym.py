@@ -1,0 +1,237 @@
+"""The environments as Gymnasium has them: `make_vec` gives a gymnasium.vector.VectorEnv, `make` a gymnasium.Env.
+
+Importing this registers GBxCuLE-v0: `gymnasium.make("gbxcule_puffer.integrations.gym:GBxCuLE-v0", rom=...)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.vector.utils import batch_space
+
+from gbxcule_puffer import env_creator
+from gbxcule_puffer.errors import ActionError, ConfigError
+from gbxcule_puffer.pictures import to_rgb, unpack
+
+try:
+    from gymnasium.vector import AutoresetMode
+except ImportError:
+    raise ConfigError(
+        f"gymnasium {gymnasium.__version__} has no autoreset modes: install gymnasium 1.1 or newer "
+        "(PufferLib 3.0.0 holds it at 0.29.1: use an environment without it)"
+    ) from None
+
+ENV_ID = "GBxCuLE-v0"
+AUTORESET = (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
+RENDER_SCALE = 2
+
+
+def make_vec(
+    env: str = "gbxcule",
+    num_envs: int = 1,
+    *,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+    copy: bool = True,
+    render_mode: str | None = None,
+    **options: Any,
+) -> GameBoyVectorEnv:
+    """`num_envs` Game Boys as one VectorEnv; `options` are GBxCuLEEnv's: rom, device, io, goal_dir, max_steps...
+
+    env: a name that `env_creator` knows, gbxcule or a PyBoy baseline.
+    autoreset_mode: SAME_STEP, or DISABLED: ended envs wait for `reset(options={"reset_mask": ...})`.
+    copy: False returns the env's own buffers, which the next step overwrites.
+
+    Raises: ConfigError and what the env raises.
+    """
+    return GameBoyVectorEnv(_create(env, num_envs, options), autoreset_mode, copy, render_mode)
+
+
+def make(env: str = "gbxcule", *, render_mode: str | None = None, **options: Any) -> GameBoyEnv:
+    """One Game Boy as a gymnasium.Env; `options` as for `make_vec`.
+
+    Raises: ConfigError and what the env raises.
+    """
+    return GameBoyEnv(_create(env, 1, options), render_mode)
+
+
+def _create(env: str, num_envs: int, options: dict[str, Any]) -> Any:
+    # The statistics are over all envs; Gymnasium's wrappers count each env's episodes.
+    return env_creator(env)(num_envs=num_envs, **{"info_mode": "none", **options})
+
+
+def _mode(mode: AutoresetMode | str) -> AutoresetMode:
+    try:
+        known = AutoresetMode(mode)
+    except ValueError:
+        known = None
+    if known not in AUTORESET:
+        names = " or ".join(repr(each.value) for each in AUTORESET)
+        raise ConfigError(f"autoreset mode {mode!r} is not supported: give {names}")
+    return known
+
+
+def _check_render_mode(mode: str | None) -> str | None:
+    if mode not in (None, "rgb_array"):
+        raise ConfigError(f"render mode {mode!r} is not supported: give 'rgb_array' or None")
+    return mode
+
+
+def _pictures(env: Any) -> np.ndarray:
+    """What the last step led to, before any reset: shades (num_envs, rows, columns) uint8."""
+    newest = torch.as_tensor(env.final_observation)[:, -1].cpu().numpy()
+    return unpack(newest) if env.obs == "packed" else newest
+
+
+class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
+    """A PufferEnv as a VectorEnv.
+
+    SAME_STEP: where an episode ends `info["final_obs"]` holds its last observation, and `info["_final_obs"]` is set.
+    With io="numpy" these are there only in steps that end an episode, final_obs as an array of objects, None elsewhere,
+    as in Gymnasium's own vector envs. With io="torch" they are always there, final_obs as one tensor of all envs: to
+    leave them out the host would have to wait for the device.
+    DISABLED: `step` returns the last observation of an ended episode, and refuses to go on before it has been reset.
+    """
+
+    def __init__(self, env: Any, autoreset_mode: AutoresetMode | str, copy: bool, render_mode: str | None) -> None:
+        self.autoreset_mode, self.render_mode = _mode(autoreset_mode), _check_render_mode(render_mode)
+        self.env, self.num_envs, self.copy = env, env.num_agents, copy
+        self.metadata = {
+            "autoreset_mode": self.autoreset_mode,
+            "render_modes": ["rgb_array"],
+            "render_fps": _steps_per_second(env),
+        }
+        self.single_observation_space = env.single_observation_space
+        self.single_action_space = env.single_action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._ended: Any = None  # of DISABLED: envs that wait for their reset; None before the first one
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode in all envs, or where options["reset_mask"] (num_envs,) bool is set.
+
+        The same seed gives the same episodes; without one each reset draws another.
+        """
+        super().reset(seed=seed)
+        mask = (options or {}).get("reset_mask")
+        if mask is None:
+            self.env.reset(seed=_env_seed(self, seed))
+            self._ended = self.env.terminals & False
+            return self._returned(self.env.observations), {}
+        self._check_mask(mask)
+        begin_episodes(self.env, mask)
+        self._ended = self._ended & ~mask
+        # An ended env that is not in the mask goes on waiting, with its last observation.
+        where = np.where if self.env.io == "numpy" else torch.where
+        return where(self._ended[:, None, None, None], self.env.final_observation, self.env.observations), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        if self._ended is None:
+            raise ConfigError("step before reset: call reset first")
+        if self.autoreset_mode is AutoresetMode.DISABLED and bool(self._ended.any()):
+            raise ConfigError('step after an episode ended: reset(options={"reset_mask": terminations | truncations})')
+        if self.env.io == "numpy":
+            actions = np.asarray(actions)
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        ended = self._returned(self.env.final_mask)
+        info: dict[str, Any] = {"stats": infos[0]} if infos else {}
+        if self.autoreset_mode is AutoresetMode.DISABLED:
+            observations, self._ended = self.env.final_observation, terminations | truncations
+        elif self.env.io == "torch":
+            info |= {"final_obs": self._returned(self.env.final_observation), "_final_obs": ended}
+        elif ended.any():
+            final = np.full(self.num_envs, None, object)
+            last = self.env.final_observation
+            for index in np.flatnonzero(ended):
+                final[index] = last[index].copy()
+            info |= {"final_obs": final, "_final_obs": ended}
+        parts = (observations, rewards, terminations, truncations)
+        return *map(self._returned, parts), info  # pyright: ignore[reportReturnType]
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """One RGB picture an env, (144, 160, 3) uint8 (twice that with obs="full"), of where the last step led."""
+        if self.render_mode is None:
+            return None
+        return tuple(to_rgb(picture, RENDER_SCALE) for picture in _pictures(self.env))
+
+    def close_extras(self, **_: Any) -> None:
+        self.env.close()
+
+    def _returned(self, part: Any) -> Any:
+        if not self.copy:
+            return part
+        return part.clone() if isinstance(part, torch.Tensor) else part.copy()
+
+    def _check_mask(self, mask: Any) -> None:
+        kind = torch.Tensor if self.env.io == "torch" else np.ndarray
+        if not (isinstance(mask, kind) and mask.shape == (self.num_envs,) and str(mask.dtype).endswith("bool")):
+            raise ActionError(f"reset_mask must be a {kind.__name__} of bool with shape ({self.num_envs},)")
+        if self._ended is None:
+            raise ConfigError("reset_mask before the first reset: call reset without it first")
+
+
+def begin_episodes(env: Any, mask: np.ndarray | torch.Tensor) -> None:
+    """Begins an episode now in the envs of `mask` (num_envs,) bool; what the others show stays.
+
+    Raises: ConfigError for an env whose Game Boys live in other processes.
+    """
+    episodes = getattr(env, "_episodes", None)
+    if episodes is None:
+        raise ConfigError(f"{type(env).__name__} cannot reset single envs: use autoreset mode 'SameStep'")
+    where = torch.as_tensor(mask).to(env.device)
+    episodes.final_mask.copy_(where)
+    episodes.stats.returns.masked_fill_(where, 0)
+    episodes._begin(env.seed)
+    episodes.final_mask.zero_()
+    final = episodes.final_observation
+    torch.where(where[:, None, None, None], episodes.stack.observations, final, out=final)
+    env._out.publish()
+
+
+class GameBoyEnv(gymnasium.Env):
+    """A PufferEnv of one Game Boy as a gymnasium.Env."""
+
+    def __init__(self, env: Any, render_mode: str | None) -> None:
+        if env.io != "numpy":
+            raise ConfigError(f"io {env.io!r} is not for a single env: leave it out, or use make_vec")
+        self.env, self.render_mode = env, _check_render_mode(render_mode)
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": _steps_per_second(env)}
+        self.observation_space, self.action_space = env.single_observation_space, env.single_action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        super().reset(seed=seed)
+        observations, _ = self.env.reset(seed=_env_seed(self, seed))
+        return observations[0].copy(), {}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        _, rewards, terminations, truncations, infos = self.env.step(np.array([action]))
+        info = {"stats": infos[0]} if infos else {}
+        ends = bool(terminations[0]), bool(truncations[0])
+        return self.env.final_observation[0].copy(), float(rewards[0]), *ends, info
+
+    def render(self) -> np.ndarray | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """An RGB picture (144, 160, 3) uint8 (twice that with obs="full") of where the last step led."""
+        return None if self.render_mode is None else to_rgb(_pictures(self.env)[0], RENDER_SCALE)
+
+    def close(self) -> None:
+        self.env.close()
+
+
+def _env_seed(env: Any, seed: int | None) -> int:
+    """`seed`, or without one the next draw of the env's np_random, so that each reset differs from the last."""
+    return int(env.np_random.integers(2**31)) if seed is None else seed
+
+
+def _steps_per_second(env: Any) -> float:
+    """Of the console: 59.7 frames a second."""
+    return round(59.7275 / env.schedule.frames_per_step, 2)
+
+
+if ENV_ID not in gymnasium.registry:
+    gymnasium.register(
+        ENV_ID,
+        entry_point="gbxcule_puffer.integrations.gym:make",
+        vector_entry_point="gbxcule_puffer.integrations.gym:make_vec",
+    )

@@ -1,0 +1,123 @@
+"""The environment as PuffeRL steps it: tensors stay on the device, a stage is enough to start, eval can watch."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.pictures import half_blocks, to_rgb
+from gbxcule_puffer.tasks.stages import make_stage
+
+STAGE = Path(__file__).resolve().parents[3] / "roms/homeward/stage1.json"
+STAGE_OPTIONS = (
+    *("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive"),
+    "device",
+)
+RENDER_MODES = ("ansi", "rgb_array", "frames")
+FRAME_SCALE = 4
+
+
+class PuffeRLEnv(GBxCuLEEnv):
+    """GBxCuLEEnv for `pufferlib.pufferl`.
+
+    PuffeRL sends NumPy actions whatever the observations are; with io="torch" they are moved to the device here, and
+    observations, rewards and ends reach it as tensors there. It has one kind of end, `terminals`, from which returns
+    are not continued; an episode cut at max_steps is followed by another one's observation, so here `terminals` holds
+    both kinds and `truncations` says which were cut. `success` in the infos counts goals only.
+    """
+
+    def __init__(self, *args: Any, render_mode: str = "ansi", **options: Any) -> None:
+        """render_mode: what `render` gives: `ansi` text, an `rgb_array` (PufferLib's eval opens a window for it) or
+        `frames`, which is the same array without a window.
+
+        Raises: ConfigError, and what GBxCuLEEnv raises.
+        """
+        if render_mode not in RENDER_MODES:
+            raise ConfigError(f"render mode {render_mode!r} is unknown: give one of {', '.join(RENDER_MODES)}")
+        self.render_mode = render_mode
+        self.successes: list[bool] = []
+        super().__init__(*args, **options)
+        self._host_masks = np.ones(self.num_agents, bool)
+
+    @property
+    def agents_per_batch(self) -> int:
+        """What PufferLib's vector backends call num_agents; PuffeRL sizes an LSTM's state by it."""
+        return self.num_agents
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
+        """As GBxCuLEEnv.step, with `terminals` where either kind of end is."""
+        self.terminals[:] = False  # without a goal nothing else clears it
+        result = super().step(actions)
+        if self.num_agents == 1 and self.io == "numpy" and (self.terminals[0] or self.truncations[0]):
+            self.successes.append(bool(self.terminals[0]))
+        self.terminals |= self.truncations
+        return result
+
+    def send(self, actions: Any) -> None:
+        if self.io == "torch" and not isinstance(actions, torch.Tensor):
+            actions = torch.from_numpy(np.asarray(actions)).to(self.device)
+        super().send(actions)
+
+    def recv(self) -> tuple[Any, ...]:
+        """PufferLib's seven parts; the masks are the host's, because PuffeRL counts them each step."""
+        *parts, _ = super().recv()
+        return (*parts, self._host_masks)
+
+    def render(self) -> str | np.ndarray:
+        """The picture of env 0: text for a terminal of 80 columns, or RGB (288, 320, 3) uint8."""
+        shades = self.emulator.screen[0].cpu().numpy()
+        if self.render_mode == "ansi":
+            recent = self.successes[-100:]
+            caption = f"episodes {len(self.successes)}, solved {sum(recent)} of the last {len(recent)}"
+            return "\n".join([*half_blocks(shades), f"{caption:80}"])
+        return to_rgb(shades, FRAME_SCALE * 72 // len(shades))
+
+
+def make_env(
+    *,
+    rom: str = "",
+    start_state: str = "",
+    goal_dir: str = "",
+    stage: str = "",
+    device: str = "",
+    tau: float = 0.0,
+    k_consecutive: int = 4,
+    num_threads: int = 0,
+    buf: Any = None,
+    seed: int | None = None,
+    **options: Any,
+) -> PuffeRLEnv:
+    """A PuffeRLEnv of an .ini file's [env] section, where an empty string or 0 stands for "not given".
+
+    stage: file that rom, start and goal are made from when goal_dir is not given (default: HOMEWARD's first).
+    device: cpu, cuda or cuda:N; the current GPU, which is this rank's, if there is one and none is given.
+
+    Raises: ConfigError, and what the env and the stage raise.
+    """
+    options |= {"device": device or ("cuda" if torch.cuda.is_available() else "cpu")}
+    options |= {
+        "k_consecutive": k_consecutive,
+        "tau": tau or None,
+        "num_threads": num_threads or None,
+        "buf": buf,
+        "seed": seed,
+    }
+    if rom and not goal_dir:
+        raise ConfigError("--env.rom needs --env.goal-dir: make a goal for it with `puffer goal make`")
+    if goal_dir:
+        if not rom:
+            raise ConfigError("--env.goal-dir needs --env.rom: give the goal's ROM")
+        return PuffeRLEnv(rom, start_state=start_state or None, goal_dir=goal_dir, **options)
+    if not stage and not STAGE.exists():
+        raise ConfigError(f"stage {STAGE} is not here: give --env.stage, or --env.rom and --env.goal-dir")
+    known = {name: value for name, value in options.items() if name in STAGE_OPTIONS}
+    with tempfile.TemporaryDirectory() as folder:  # the env reads the files as it is made
+        files = make_stage(stage or STAGE, folder, **known)
+        start = start_state or files.start_state
+        return PuffeRLEnv(files.rom, start_state=start, goal_dir=files.goal_dir, **options)

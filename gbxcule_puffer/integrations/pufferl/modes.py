@@ -1,0 +1,160 @@
+"""PufferLib's six modes on our environments, by its own functions; every other environment goes to its own command."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from gbxcule_puffer.errors import ConfigError, StateError
+
+MODES = ("train", "eval", "sweep", "autotune", "profile", "export")
+OWN = ("gbxcule",)
+# Where PufferLib imports the package of our .ini from, without a file of ours in its folder.
+MODULE = "pufferlib.environments.gbxcule_puffer"
+INSTALL = "`make puffer`, or `python tests/integrations/pufferl/install.py` in an environment of its own"
+
+
+def load_pufferl() -> Any:
+    """The module pufferlib.pufferl.
+
+    Raises: ConfigError with the install command where only pufferlib-core is installed, or where its kernel is missing.
+    """
+    if importlib.util.find_spec("pufferlib.pufferl") is None:
+        raise ConfigError(
+            f"this is a mode of PufferLib, and only pufferlib-core is installed: get all of it by {INSTALL}"
+        )
+    try:
+        import pufferlib.pufferl  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise ConfigError(f"PufferLib does not start ({error}): install it by {INSTALL}") from None
+    return pufferlib.pufferl
+
+
+def run(mode: str, env_name: str, arguments: Sequence[str]) -> None:
+    """One mode of PufferLib's command line.
+
+    Raises: ConfigError and what the env raises; what PufferLib raises for input of another kind is turned into those.
+    """
+    pufferl = load_pufferl()
+    import pufferlib
+
+    misuse = getattr(pufferlib, "APIUsageError", RuntimeError)
+    try:
+        if env_name in OWN:
+            run_own(pufferl, mode, env_name, arguments)
+        else:
+            sys.argv = ["puffer", mode, env_name, *arguments]
+            pufferl.main()
+    except misuse as error:
+        raise ConfigError(f"PufferLib: {' '.join(str(error).split())}") from None
+    finally:
+        # PuffeRL's monitor is a thread that outlives an error, and with it the process.
+        monitors: list[Any] = [each for each in threading.enumerate() if isinstance(each, pufferl.Utilization)]
+        for monitor in monitors:
+            monitor.stop()
+
+
+def run_own(pufferl: Any, mode: str, env_name: str, arguments: Sequence[str]) -> None:
+    """One of MODES on one of OWN, by PufferLib's function of that name."""
+    from gbxcule_puffer.integrations.pufferl.config import load, settle
+    from gbxcule_puffer.integrations.pufferl.logger import TensorBoardLogger
+
+    args = load(pufferl, env_name, arguments)
+    settle(args, mode)
+    register(args["env"])
+    pufferl.NoLogger = TensorBoardLogger
+    if mode == "train":
+        vecenv, policy = make(pufferl, env_name, args)
+        pufferl.train(env_name, args=args, vecenv=vecenv, policy=policy)
+    elif mode == "eval":
+        args["vec"] = {"backend": "Serial", "num_envs": 1}
+        vecenv, policy = make(pufferl, env_name, args)
+        watch(pufferl, env_name, args, vecenv, policy)
+    elif mode == "sweep":
+        if not (args["wandb"] or args["neptune"]):
+            # A sweep insists on a logger that sits on a server; ours takes the place of one.
+            pufferl.WandbLogger, args["wandb"] = TensorBoardLogger, True
+        pufferl.sweep(args=args, env_name=env_name)
+    elif mode == "export":
+        vecenv, policy = make(pufferl, env_name, args)
+        pufferl.export(args=args, env_name=env_name, vecenv=vecenv, policy=policy)
+    elif mode == "autotune":
+        # Its mean of no resets is a warning, which PufferLib makes an error; our envs reset themselves.
+        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        pufferl.autotune(args=args, env_name=env_name)
+    else:
+        try:
+            pufferl.profile(args=args, env_name=env_name)
+        except TypeError as error:
+            raise ConfigError(
+                f"profile fails inside PufferLib 3.0.0 itself ({error}): see the times on the dashboard of train"
+            ) from None
+
+
+def register(env_options: dict[str, Any]) -> None:
+    """Lets PufferLib import our env creator and policies as one of its environment packages."""
+    from gbxcule_puffer.integrations.pufferl import policies
+    from gbxcule_puffer.integrations.pufferl.env import make_env
+
+    module: Any = types.ModuleType(MODULE)
+    # autotune makes the env without its options, so they are bound here; the other modes give them once more.
+    module.env_creator = lambda _: functools.partial(make_env, **env_options)
+    module.torch = policies
+    sys.modules[MODULE] = module
+
+
+def make(pufferl: Any, env_name: str, args: dict[str, Any]) -> tuple[Any, Any]:
+    """PufferLib's env and policy of a configuration.
+
+    Raises: StateError for a model that does not fit the policy, ConfigError for an unknown policy or keyword.
+    """
+    from gbxcule_puffer.integrations.pufferl import policies
+
+    for name in (args["policy_name"], args["rnn_name"]):
+        if name is not None and not hasattr(policies, name):
+            raise ConfigError(f"policy {name!r} is unknown: give PixelCNN as --policy-name, PixelLSTM as --rnn-name")
+    if args["rnn_name"] and args["rnn"]["input_size"] != args["policy"]["hidden_size"]:
+        raise ConfigError("--rnn.input-size and --policy.hidden-size differ: give the same number")
+    vecenv = pufferl.load_env(env_name, args)
+    try:
+        return vecenv, pufferl.load_policy(args, vecenv)
+    except Exception as error:
+        if not args["load_model_path"]:
+            raise
+        # torch has no common type for a damaged file or other weights, and PufferLib reads the file in the same call
+        reason = " ".join(str(error).split())[:120]
+        raise StateError(
+            f"model {args['load_model_path']} does not fit this policy ({reason}): give its flags"
+        ) from None
+
+
+class EvalOver(Exception):
+    """Ends PufferLib's endless eval once its GIF is written."""
+
+
+def watch(pufferl: Any, env_name: str, args: dict[str, Any], vecenv: Any, policy: Any) -> None:
+    """PufferLib's eval, which plays until Ctrl-C; with --save-frames it ends when that many are saved."""
+    driver, wanted = vecenv.driver_env, args["save_frames"]
+    render, calls = driver.render, 0
+
+    def counted() -> Any:
+        nonlocal calls
+        calls += 1
+        if wanted and calls > wanted:
+            raise EvalOver
+        return render()
+
+    driver.render = counted
+    if driver.render_mode == "ansi":
+        print("\x1b[2J", end="")
+    try:
+        pufferl.eval(env_name, args=args, vecenv=vecenv, policy=policy)
+    except EvalOver:
+        done = driver.successes
+        print(f"{args['gif_path']}: {wanted} steps, {len(done)} episodes, {sum(done)} solved")

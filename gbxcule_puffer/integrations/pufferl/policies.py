@@ -1,0 +1,74 @@
+"""Policies for PufferLib's trainer: a CNN on the screen's shades, and the same CNN in front of an LSTM.
+
+They follow PufferLib's contract (encode_observations, decode_actions, forward, forward_eval) and take every kind of
+observation: shades, packed or full, stacked or not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pufferlib.models
+import torch
+from torch import nn
+
+from gbxcule_puffer.tasks.observations import LAYOUTS
+
+
+def layer_init(layer: Any, std: float = 2**0.5) -> Any:
+    """Orthogonal weights and no bias."""
+    nn.init.orthogonal_(layer.weight, std)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+class PixelCNN(nn.Module):
+    """Two strided convolutions on shades / 3, a hidden layer, and a policy and a value head."""
+
+    is_continuous = False  # what PufferLib's LSTM wrapper asks
+    shifts: torch.Tensor
+
+    def __init__(self, env: Any, hidden_size: int = 256) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        stack_k, rows, row_bytes = env.single_observation_space.shape
+        self.packed = (rows, row_bytes) == LAYOUTS["packed"][::2]
+        # Where a byte's four pixels are; a buffer, so that it moves to the GPU with the weights.
+        self.register_buffer("shifts", torch.tensor([6, 4, 2, 0], dtype=torch.uint8), persistent=False)
+        trunk = [
+            nn.PixelUnshuffle(4),  # 4x4 blocks as channels: with it 2x2 is 8x8 with stride 4, and faster
+            layer_init(nn.Conv2d(16 * stack_k, 16, 2)),
+            nn.ReLU(),
+            layer_init(nn.Conv2d(16, 32, 4, stride=2)),
+            nn.ReLU(),
+            nn.Flatten(),
+        ]
+        columns = 4 * row_bytes if self.packed else row_bytes
+        features = nn.Sequential(*trunk)(torch.zeros(1, stack_k, rows, columns)).shape[1]
+        self.trunk = nn.Sequential(*trunk, layer_init(nn.Linear(features, hidden_size)), nn.ReLU())
+        self.policy = layer_init(nn.Linear(hidden_size, int(env.single_action_space.n)), 0.01)
+        self.value = layer_init(nn.Linear(hidden_size, 1), 1.0)
+
+    def forward(self, observations: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits (batch, num_actions) and values (batch, 1) of uint8 observations (batch, stack_k, rows, row bytes)."""
+        return self.decode_actions(self.encode_observations(observations, state))
+
+    forward_eval = forward
+
+    def encode_observations(self, observations: torch.Tensor, state: Any = None) -> torch.Tensor:
+        """Hidden features (batch, hidden_size)."""
+        if self.packed:
+            observations = ((observations.unsqueeze(-1) >> self.shifts) & 3).flatten(-2)
+        return self.trunk(observations.float() / 3)
+
+    def decode_actions(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.policy(hidden), self.value(hidden)
+
+
+class PixelLSTM(pufferlib.models.LSTMWrapper):  # pyright: ignore[reportAttributeAccessIssue]
+    """PufferLib's LSTM between the features and the heads of a PixelCNN."""
+
+    def __init__(self, env: Any, policy: PixelCNN, input_size: int = 256, hidden_size: int = 256) -> None:
+        super().__init__(env, policy, input_size, hidden_size)
+        # The wrapper has just given all of them weights of gain 1: back to a first policy that tries every button.
+        layer_init(policy.policy, 0.01)

@@ -1,0 +1,73 @@
+"""Our Gymnasium VectorEnv as a VecEnv of stable-baselines3, so that its algorithms train on many envs at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv  # pyright: ignore[reportMissingImports]
+
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.integrations.gym import AutoresetMode, GameBoyVectorEnv
+
+
+class StableVecEnv(VecEnv):
+    """A VecEnv over `envs` with io="numpy" and SAME_STEP; its infos hold what Monitor would add ("episode").
+
+    Raises: ConfigError for another io or autoreset mode.
+    """
+
+    def __init__(self, envs: GameBoyVectorEnv) -> None:
+        if envs.env.io != "numpy" or envs.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ConfigError("stable-baselines3 needs make_vec with io='numpy' and autoreset_mode SAME_STEP")
+        self.envs = envs
+        self._returns, self._lengths = np.zeros(envs.num_envs), np.zeros(envs.num_envs, int)
+        self._begin = time.time()
+        self._actions: np.ndarray | None = None
+        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+
+    def reset(self) -> np.ndarray:
+        seed = self._seeds[0]
+        self._reset_seeds()
+        self._returns[:], self._lengths[:] = 0, 0
+        return self.envs.reset(seed=seed)[0]
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        observations, rewards, terminations, truncations, info = self.envs.step(self._actions)
+        self._returns += rewards
+        self._lengths += 1
+        ended = terminations | truncations
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for index in np.flatnonzero(ended):
+            episode = {"r": float(self._returns[index]), "l": int(self._lengths[index])}
+            infos[index] = {
+                "terminal_observation": info["final_obs"][index],
+                "TimeLimit.truncated": bool(truncations[index]),
+                "is_success": bool(terminations[index]),
+                "episode": {**episode, "t": round(time.time() - self._begin, 6)},
+            }
+        self._returns[ended], self._lengths[ended] = 0, 0
+        return observations, rewards, ended, infos
+
+    def close(self) -> None:
+        self.envs.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [getattr(self.envs, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        raise NotImplementedError("all envs are one: set the attribute on .envs")
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        raise NotImplementedError("all envs are one: call the method of .envs")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False] * len(list(self._get_indices(indices)))
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        return self.envs.render() or [None] * self.num_envs

@@ -1,0 +1,66 @@
+"""Pictures of the screen for people: shades in PyBoy's colours, scaled by whole numbers, tiled, or as terminal text."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from gbxcule_puffer.errors import ConfigError
+
+LEVELS = np.array([0xFF, 0x99, 0x55, 0x00], np.uint8)  # of the shades 0..3 in PyBoy's window: red, green and blue
+TERMINAL_COLORS = (231, 248, 240, 16)  # the shades in a terminal's palette of 256
+UPPER_HALF = "\u2580"
+
+
+def to_rgb(shades: np.ndarray, scale: int = 1) -> np.ndarray:
+    """Shades (rows, columns) uint8 as RGB (scale * rows, scale * columns, 3) uint8, each pixel a square."""
+    grey = LEVELS[shades].repeat(scale, 0).repeat(scale, 1)
+    return np.stack([grey] * 3, axis=-1)
+
+
+def mosaic(shades: np.ndarray, columns: int | None = None, gap: int = 1) -> np.ndarray:
+    """Pictures (n, rows, columns) side by side in one (rows, columns) of shades, black gaps between them, row by row.
+
+    columns: pictures in a row; as many as make it nearly square if None. Empty places are black.
+    """
+    count, height, width = shades.shape
+    across = columns or int(np.ceil(count**0.5))
+    down = -(-count // across)
+    sheet = np.full((down * (height + gap) - gap, across * (width + gap) - gap), 3, np.uint8)
+    for index, picture in enumerate(shades):
+        top, left = (index // across) * (height + gap), (index % across) * (width + gap)
+        sheet[top : top + height, left : left + width] = picture
+    return sheet
+
+
+def save_png(path: str | os.PathLike[str], shades: np.ndarray, scale: int = 4) -> None:
+    """Write shades (rows, columns) as a PNG, each pixel `scale` pixels wide.
+
+    Raises: ConfigError where Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ConfigError("writing pictures needs Pillow: pip install pillow") from None
+    Image.fromarray(to_rgb(shades, scale)).save(path)
+
+
+def half_blocks(shades: np.ndarray) -> list[str]:
+    """Shades (rows, columns) as lines of a terminal: a character is two pixels, its colour the upper, its background
+    the lower one; rows must be even."""
+    lines = []
+    for upper, lower in zip(shades[::2], shades[1::2], strict=True):
+        parts, last = [], None
+        for pair in zip(upper.tolist(), lower.tolist(), strict=True):
+            if pair != last:
+                parts.append(f"\x1b[38;5;{TERMINAL_COLORS[pair[0]]};48;5;{TERMINAL_COLORS[pair[1]]}m")
+                last = pair
+            parts.append(UPPER_HALF)
+        lines.append("".join(parts) + "\x1b[0m")
+    return lines
+
+
+def unpack(packed: np.ndarray) -> np.ndarray:
+    """Shades (..., 4 * columns) of packed pictures (..., columns): four pixels a byte, the leftmost in bits 7-6."""
+    return ((packed[..., None] >> np.array([6, 4, 2, 0], np.uint8)) & 3).reshape(*packed.shape[:-1], -1)

@@ -1,0 +1,82 @@
+"""Where a measurement comes from: versions, git SHA, device names, memory; and how its record is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("gbxcule-puffer", "warp-lang", "torch", "numpy", "pyboy", "pufferlib-core", "pufferlib")
+GIT_SHA_VARIABLE = "GBXCULE_GIT_SHA"
+
+
+def git_sha() -> str:
+    """The commit, `-dirty` where the tree differs from it; $GBXCULE_GIT_SHA stands in where there is no repository."""
+    if given := os.environ.get(GIT_SHA_VARIABLE):
+        return given
+    options: dict[str, Any] = {"cwd": ROOT, "text": True, "stderr": subprocess.DEVNULL}
+    try:
+        sha = subprocess.check_output(["git", "rev-parse", "HEAD"], **options)
+        status = subprocess.check_output(["git", "status", "--porcelain"], **options)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return sha.strip() + ("-dirty" if status.strip() else "")
+
+
+def versions() -> dict[str, str]:
+    """Python, the packages that decide a result, and CUDA where torch has one."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    import torch
+
+    if torch.version.cuda:
+        found["cuda"] = torch.version.cuda
+    return found
+
+
+def cpu_name() -> str:
+    """The processor's name and how many of its cores this process may use."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        lines = [line.split(":", 1) for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = lines[0][1].strip() if lines else model
+    return f"{model}, {usable_cores()} cores"
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def resident_bytes(pids: list[int], peak: bool = False) -> int:
+    """Memory that these processes hold together now, or each held at most."""
+    field = "VmHWM:" if peak else "VmRSS:"
+    total = 0
+    for pid in pids:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        total += next((1024 * int(line.split()[1]) for line in lines if line.startswith(field)), 0)
+    return total
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON so that a reader never sees half of it, whatever interrupts the writing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(path.suffix + ".partial")
+    try:
+        with partial.open("w") as file:
+            file.write(json.dumps(content, indent=1) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

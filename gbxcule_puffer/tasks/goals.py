@@ -1,0 +1,183 @@
+"""Pixel goals: a folder with the pictures to reach, what they were made for, and the distance to them on the device."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.emulator.launch import Launcher, words
+from gbxcule_puffer.errors import GoalError
+from gbxcule_puffer.tasks.distance import kernel_distance
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.emulator import Emulator
+    from gbxcule_puffer.emulator.snapshot import Snapshot
+
+FORMAT = 1
+FRAMES_FILE = "goal_template.npy"
+META_FILE = "goal_template.meta.json"
+# What has to be equal in the goal and in the environment, else distances mean something else.
+CHECKED_FIELDS = ("rom_sha256", "action_codec", "frames_per_step", "release_after_frames", "stack_k", "obs")
+REQUIRED_FIELDS = ("format", *CHECKED_FIELDS, "tau", "k_consecutive")
+SETTLE_STEPS = 8
+# A goal's tau is at most this: a character who turns on the spot (about 0.01) still counts, a step aside does not.
+LARGEST_TAU = 0.05
+
+
+@dataclass(frozen=True)
+class GoalTemplate:
+    """Pictures that count as the goal: `frames` [frame, row, column] uint8 shades 0..3, and `meta` as in META_FILE."""
+
+    frames: np.ndarray
+    meta: dict[str, Any]
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes the goal's folder; a reader sees the whole goal or none of it."""
+        folder = Path(folder)
+        part = folder.with_name(f"{folder.name}.part{os.getpid()}")
+        part.mkdir(parents=True)
+        np.save(part / FRAMES_FILE, self.frames)
+        (part / META_FILE).write_text(json.dumps(self.meta, indent=1) + "\n")
+        if folder.exists():
+            shutil.rmtree(folder)
+        part.rename(folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> GoalTemplate:
+        """Reads a goal's folder.
+
+        Raises: GoalError for a missing or damaged file; make the goal again with `puffer goal make` or `puffer stage`.
+        """
+        folder = Path(folder)
+        remedy = "make it with `puffer stage` or `puffer goal make`"
+        for name in (FRAMES_FILE, META_FILE):
+            if not (folder / name).is_file():
+                raise GoalError(f"goal {folder} has no {name}: {remedy}")
+        try:
+            meta = json.loads((folder / META_FILE).read_text())
+            frames = np.load(folder / FRAMES_FILE, allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise GoalError(f"goal {folder} is damaged ({reason}): {remedy}") from None
+        missing = [name for name in REQUIRED_FIELDS if name not in meta] if isinstance(meta, dict) else ["everything"]
+        if missing:
+            raise GoalError(f"goal {folder} lacks {', '.join(missing)} in {META_FILE}: {remedy}")
+        if meta["format"] != FORMAT:
+            raise GoalError(f"goal {folder} has format {meta['format']}, not {FORMAT}: {remedy}")
+        tau, k = meta["tau"], meta["k_consecutive"]
+        if not (isinstance(tau, int | float) and 0 <= tau <= 1 and isinstance(k, int) and k >= 1):
+            raise GoalError(f"goal {folder}: tau {tau!r} must be 0..1 and k_consecutive {k!r} at least 1: {remedy}")
+        if frames.dtype != np.uint8 or frames.ndim != 3 or not len(frames) or frames.max() > 3:
+            raise GoalError(f"goal {folder}: {FRAMES_FILE} is not uint8 shades 0..3 [frame, row, column]: {remedy}")
+        return cls(frames, meta)
+
+    def check(self, config: Mapping[str, Any], shape: tuple[int, int]) -> None:
+        """Compares what the goal was made for with the environment's `config` and picture `shape`.
+
+        Raises: GoalError that names the field that differs and both values.
+        """
+        for name in CHECKED_FIELDS:
+            if self.meta[name] != config[name]:
+                raise GoalError(
+                    f"goal was made for {name} {self.meta[name]!r}, the environment has {config[name]!r}: "
+                    "change the environment or make the goal again"
+                )
+        if self.frames.shape[1:] != shape:
+            raise GoalError(
+                f"goal pictures are {self.frames.shape[1:]}, the environment's {shape}: make the goal again"
+            )
+
+
+class GoalDistance:
+    """Mean absolute difference of shades / 3 in [0, 1], the minimum over a goal's frames; allocates only here.
+
+    `frames` are the pictures of one goal or a list of those of several, each [frame, row, column]; every env has a goal
+    of its own. `frames` and `first` (goals + 1,) int32, where each begins, are tensors; `scale` is 1 of the distance.
+    """
+
+    def __init__(self, frames: np.ndarray | Sequence[np.ndarray], num_envs: int, device: str | torch.device) -> None:
+        goals = [frames] if isinstance(frames, np.ndarray) else list(frames)
+        self._launch = Launcher(torch.device(device))
+        self.frames = torch.from_numpy(np.concatenate(goals)).to(device)
+        self.first = torch.from_numpy(np.cumsum([0, *map(len, goals)], dtype=np.int32)).to(device)
+        self.scale = 1.0 / (3 * goals[0][0].size)
+        self._goal_0 = torch.zeros(num_envs, dtype=torch.int64, device=device)
+
+    def measure(self, screen: torch.Tensor, out: torch.Tensor, goal: torch.Tensor | None = None) -> None:
+        """Distance of each env's picture in `screen` (num_envs, rows, columns) into `out` (num_envs,) float32.
+
+        goal (num_envs,) int64: which goal each env has, the first if None. The sums are integers, the same in any
+        order: the CPU and the GPU give the same bits.
+        """
+        goal, lanes = self._goal_0 if goal is None else goal, self._launch.lanes
+        inputs = words(screen), words(self.frames), self.first, goal, lanes, self.scale, out
+        self._launch(kernel_distance, (len(out), lanes), *inputs)
+
+
+def record_goal(
+    emulator: Emulator,
+    start_buttons: Sequence[int],
+    solve_buttons: Sequence[int],
+    meta: Mapping[str, Any],
+    *,
+    more_ways: Sequence[Sequence[int]] = (),
+    k_consecutive: int = 4,
+) -> tuple[Snapshot, GoalTemplate]:
+    """Plays `start_buttons`, takes the start snapshot, plays `solve_buttons` and takes the goal's pictures; then the
+    same from the start by each of `more_ways`, whose ends count as the goal too.
+
+    The pictures are the distinct ones at the end and of the next SETTLE_STEPS steps without a button, so that an idle
+    animation counts as the goal in all of its phases. `tau` is half of the least distance met on a way, at most
+    LARGEST_TAU. `emulator` has one env and stands at the state to play from; `meta` holds CHECKED_FIELDS.
+
+    Raises: GoalError when a way to the goal passes one of the goal's own pictures, or starts at it.
+    """
+
+    def play(button: int) -> np.ndarray:
+        emulator.step(torch.full((1,), button, dtype=torch.uint8, device=emulator.device))
+        return emulator.screen[0].cpu().numpy().copy()
+
+    for button in start_buttons:
+        play(button)
+    snapshot = emulator.save(0)
+    ways, settled = [], []
+    for buttons in (solve_buttons, *more_ways):
+        emulator.load(snapshot)
+        ways.append([emulator.screen[0].cpu().numpy().copy(), *(play(button) for button in buttons)])
+        settled += [ways[-1][-1], *(play(0) for _ in range(SETTLE_STEPS))]
+    frames = distinct(settled)
+
+    measured = [distances_to(frames, np.stack(way)).tolist() for way in ways]
+    nearest = 1.0
+    for distances in measured:
+        end = len(distances)
+        while end and distances[end - 1] == 0:
+            end -= 1
+        if not end or min(distances[:end]) == 0:
+            raise GoalError(
+                "the goal's picture is met before the actions end: let them end where it shows for the first time"
+            )
+        nearest = min(nearest, *distances[:end])
+    calibration = {"distances": measured[0], "start_distance": measured[0][0], "nearest": nearest}
+    tau = {"tau": min(LARGEST_TAU, nearest / 2), "k_consecutive": k_consecutive, "calibration": calibration}
+    return snapshot, GoalTemplate(frames, {"format": FORMAT, **meta, **tau})
+
+
+def distinct(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """The pictures without repetitions, in the order they first come, stacked."""
+    return np.stack([p for i, p in enumerate(pictures) if not any((p == other).all() for other in pictures[:i])])
+
+
+def distances_to(frames: np.ndarray, pictures: np.ndarray) -> np.ndarray:
+    """Distance of each of `pictures` [picture, row, column] to a goal's `frames`, float32."""
+    out = torch.empty(len(pictures))
+    GoalDistance(frames, len(pictures), "cpu").measure(torch.from_numpy(pictures), out)
+    return out.numpy()

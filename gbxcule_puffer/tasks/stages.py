@@ -1,0 +1,153 @@
+"""Stages: a start snapshot and a goal made by playing named actions on a ROM, from a JSON file or the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from gbxcule_puffer import __version__
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule, get_codec
+from gbxcule_puffer.tasks.goals import record_goal
+from gbxcule_puffer.tasks.observations import observation_shape
+from gbxcule_puffer.tasks.traces import Trace, picture_hash, read_actions
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.emulator import Emulator
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class TaskFiles:
+    """What an environment needs to play a stage."""
+
+    rom: Path
+    start_state: Path
+    goal_dir: Path
+
+
+def make_task(
+    rom: StrPath,
+    solve_actions: Sequence[str],
+    out: StrPath,
+    *,
+    more_ways: Sequence[Sequence[str]] = (),
+    start_actions: Sequence[str] = (),
+    start_state: StrPath | Snapshot | None = None,
+    traces: Mapping[StrPath, Trace] | None = None,
+    obs: str = "shades",
+    stack_k: int = 1,
+    action_codec: str = DEFAULT_CODEC,
+    frames_per_step: int = 24,
+    release_after_frames: int = 8,
+    k_consecutive: int = 4,
+    device: str = "cpu",
+) -> TaskFiles:
+    """Plays `start_actions` from `start_state` (or post-boot), then the solution; writes out/start.state and out/goal.
+
+    more_ways: other solutions from the same start, whose ends count as the goal too; traces: the recordings that the
+    solutions are from, by their files, which must replay as they were recorded.
+
+    Actions are named (of any codec: a name presses the same in each); `action_codec` is the one the goal is for.
+
+    Raises: RomError, StateError, ActionError, ConfigError or GoalError, before anything is written.
+    """
+    from gbxcule_puffer.emulator import Emulator
+    from gbxcule_puffer.emulator.saves.state_files import load_state_file
+
+    get_codec(action_codec)
+    observation_shape(obs, stack_k)
+    Schedule(frames_per_step, release_after_frames)
+    names = CODECS[DEFAULT_CODEC]
+    start_buttons = [names.to_buttons(action) for action in names.parse(start_actions)]
+    solve_buttons = [names.to_buttons(action) for action in names.parse(solve_actions)]
+    emulator = Emulator(
+        rom,
+        device=device,
+        screen="full" if obs == "full" else "half",
+        frames_per_step=frames_per_step,
+        release_after_frames=release_after_frames,
+    )
+    emulator.reset()
+    if isinstance(start_state, Snapshot):
+        emulator.load(start_state)
+    elif start_state is not None:
+        emulator.load(load_state_file(start_state, emulator.cartridge))
+    for source, trace in (traces or {}).items():
+        _check_trace(emulator, source, trace, start_buttons)
+    meta = {
+        "rom_sha256": emulator.rom_sha256,
+        "action_codec": action_codec,
+        "frames_per_step": frames_per_step,
+        "release_after_frames": release_after_frames,
+        "stack_k": stack_k,
+        "obs": obs,
+        "solve_actions": list(solve_actions),
+        "more_ways": [list(way) for way in more_ways],
+        "rom_file": None if isinstance(rom, bytes) else os.path.abspath(rom),
+        "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
+    }
+    others = [[names.to_buttons(action) for action in names.parse(way)] for way in more_ways]
+    snapshot, goal = record_goal(
+        emulator, start_buttons, solve_buttons, meta, more_ways=others, k_consecutive=k_consecutive
+    )
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    snapshot.to_file(out / "start.state")
+    goal.save(out / "goal")
+    return TaskFiles(Path(rom), out / "start.state", out / "goal")
+
+
+def _check_trace(emulator: Emulator, source: StrPath, trace: Trace, start_buttons: Sequence[int]) -> None:
+    """Replays a trace from where the emulator stands after `start_buttons`, and puts it back.
+
+    Raises: ConfigError where the trace is of another ROM, schedule or start, or does not end as it did.
+    """
+    trace.check(source, emulator.rom_sha256, emulator.frames_per_step, emulator.release_after_frames)
+    before = emulator.save(0)
+
+    def play(buttons: Sequence[int]) -> str:
+        for button in buttons:
+            emulator.step(torch.full((1,), button, dtype=torch.uint8, device=emulator.device))
+        return picture_hash(emulator.screen[0].cpu().numpy())
+
+    if play(start_buttons) != trace.start_picture:
+        raise ConfigError(f"trace {source}: was recorded from another start: give the state it began at")
+    names = CODECS[DEFAULT_CODEC]
+    if play([names.to_buttons(action) for action in names.parse(trace.actions)]) != trace.end_picture:
+        raise ConfigError(f"trace {source}: does not end at the picture it was recorded with: record it again")
+    emulator.load(before)
+
+
+def read_names(path: StrPath) -> list[str]:
+    """Action names of a trace or of a text file, separated by blanks or lines.
+
+    Raises: ConfigError when the file cannot be read.
+    """
+    return read_actions(path)[0]
+
+
+def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
+    """`make_task` with the ROM (beside or above the file) and the actions of a stage's JSON file.
+
+    Raises: ConfigError for an unreadable or incomplete file, and what `make_task` raises.
+    """
+    stage = Path(stage)
+    try:
+        spec = json.loads(stage.read_text())
+        rom, start, solve = spec["rom"], spec["start_actions"], spec["solve_actions"]
+    except OSError as error:
+        raise ConfigError(f"stage {stage} cannot be read ({error.strerror}): give a stage file") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"stage {stage} lacks rom, start_actions or solve_actions ({error!r})") from None
+    beside, above = stage.parent / rom, stage.parent.parent / rom
+    return make_task(beside if beside.exists() else above, solve, out, start_actions=start, **config)

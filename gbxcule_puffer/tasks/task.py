@@ -1,0 +1,66 @@
+"""What an environment is to do: stages, each with start states, a goal and a time limit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.saves.state_files import load_state_file
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.stage_list import load_stages
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass
+class Stage:
+    """Where episodes begin (post-boot where empty), what ends them, and after how many steps."""
+
+    name: str
+    starts: list[Snapshot]
+    goal: GoalTemplate | None
+    tau: float
+    k_consecutive: int
+    max_steps: int
+
+
+def load_task(
+    cartridge: Cartridge,
+    config: Mapping[str, Any],
+    shape: tuple[int, int],
+    *,
+    start_state: StrPath | Sequence[StrPath] | None,
+    goal_dir: StrPath | None,
+    stages: StrPath | None,
+    max_steps: int,
+    tau: float | None,
+    k_consecutive: int | None,
+) -> list[Stage]:
+    """The stages of a stages file, or the one stage of `start_state` and `goal_dir`, checked against the environment's
+    `config` and picture `shape`. `tau` and `k_consecutive` replace the goals' own; a stages file has its own max_steps.
+
+    Raises: ConfigError, StateError or GoalError.
+    """
+    if stages is not None:
+        if start_state is not None or goal_dir is not None:
+            raise ConfigError("stages has start states and goals of its own: leave start_state and goal_dir out")
+        parts = [(s.name, [s.start_state], s.goal_dir, s.max_steps) for s in load_stages(stages, cartridge.sha256)]
+    else:
+        paths = [start_state] if isinstance(start_state, str | os.PathLike) else list(start_state or [])
+        parts = [("task", paths, goal_dir, max_steps)]
+    task = []
+    for name, paths, folder, limit in parts:
+        snapshots = [load_state_file(path, cartridge) for path in paths]
+        goal = None if folder is None else GoalTemplate.load(folder)
+        if goal is not None:
+            goal.check(config, shape)
+        meta = goal.meta if goal is not None else {"tau": 0.0, "k_consecutive": 1}
+        own_tau = float(meta["tau"] if tau is None else tau)
+        own_k = int(meta["k_consecutive"] if k_consecutive is None else k_consecutive)
+        task.append(Stage(name, snapshots, goal, own_tau, own_k, limit))
+    return task

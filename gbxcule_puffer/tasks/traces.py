@@ -1,0 +1,101 @@
+"""Action traces: what a person or a program pressed, step by step, and what tells whether a replay fits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gbxcule_puffer.emulator.saves.state_files import write_file
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
+
+StrPath = str | os.PathLike[str]
+FORMAT, VERSION = "gbxcule-trace", 1
+
+
+def picture_hash(picture: np.ndarray) -> str:
+    """SHA-256 of a picture's every second line and column, hex: 144x160 and 72x80 give the same."""
+    half = picture[::2, ::2] if picture.shape == (144, 160) else picture
+    return hashlib.sha256(np.ascontiguousarray(half, np.uint8).tobytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Named actions of a ROM under one schedule, and the pictures before the first and after the last."""
+
+    rom_sha256: str
+    frames_per_step: int
+    release_after_frames: int
+    start_picture: str
+    end_picture: str
+    actions: tuple[str, ...]
+
+    def save(self, path: StrPath) -> None:
+        """Writes the file; it is complete or not there."""
+        spec = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        write_file(path, (json.dumps(spec, indent=1) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: StrPath) -> Trace:
+        """Reads a trace.
+
+        Raises: ConfigError for a missing, damaged or foreign file, an old version or an unknown action.
+        """
+        where, remedy = f"trace {path}", "record it with `puffer play`"
+        try:
+            spec = json.loads(Path(path).read_text())
+        except OSError as error:
+            raise ConfigError(f"{where}: cannot be read ({error.strerror}): {remedy}") from None
+        except ValueError as error:
+            raise ConfigError(f"{where}: is damaged ({error}): {remedy} again") from None
+        if not isinstance(spec, dict) or spec.pop("format", None) != FORMAT:
+            raise ConfigError(f"{where}: is no trace (format is not {FORMAT!r}): {remedy}")
+        version = spec.pop("version", None)
+        if version != VERSION:
+            raise ConfigError(f"{where}: has version {version!r}, not {VERSION}: {remedy} again")
+        kinds = {"frames_per_step": int, "release_after_frames": int, "actions": list}
+        if set(spec) != set(cls.__dataclass_fields__) or not all(
+            isinstance(value, kinds.get(name, str)) for name, value in spec.items()
+        ):
+            raise ConfigError(f"{where}: its fields are not those of a trace: {remedy} again")
+        unknown = [name for name in spec["actions"] if name not in CODECS[DEFAULT_CODEC].actions]
+        if unknown:
+            raise ConfigError(f"{where}: action {unknown[0]!r} is unknown: {remedy} again")
+        return cls(**{**spec, "actions": tuple(spec["actions"])})
+
+    def check(self, source: StrPath, rom_sha256: str, frames_per_step: int, release_after_frames: int) -> None:
+        """Raises: ConfigError where the trace is of another ROM or schedule; it names both values."""
+        for name, wanted in (
+            ("rom_sha256", rom_sha256),
+            ("frames_per_step", frames_per_step),
+            ("release_after_frames", release_after_frames),
+        ):
+            own = getattr(self, name)
+            if own != wanted:
+                raise ConfigError(f"trace {source}: was recorded with {name} {own}, not {wanted}: give the same")
+
+
+def read_actions(path: StrPath) -> tuple[list[str], Trace | None]:
+    """(action names, the trace they come from): of a trace, a JSON list, or a text of names between blanks or lines.
+
+    Raises: ConfigError when the file cannot be read or is none of them.
+    """
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"actions {path} cannot be read ({error}): give a trace or a text of action names") from None
+    if text.lstrip().startswith("{"):
+        trace = Trace.load(path)
+        return list(trace.actions), trace
+    if not text.lstrip().startswith("["):
+        return text.split(), None
+    try:
+        names = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"actions {path}: is damaged ({error}): give a trace or a list of action names") from None
+    return [str(name) for name in names], None

@@ -1,0 +1,167 @@
+"""Bad input on the command line: one line on stderr that names it, exit code 2, and no files left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from cleanrl_style import a2c_streaming
+from gbxcule_puffer import cli
+from gbxcule_puffer.tasks.stages import make_stage
+
+ROOT = Path(__file__).parents[2]
+STAGE = ROOT / "roms/homeward/stage1.json"
+ROM = STAGE.parent.parent / json.loads(STAGE.read_text())["rom"]
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with start.state and goal/."""
+    return make_stage(STAGE, tmp_path_factory.mktemp("stage")).goal_dir.parent
+
+
+def damaged_rom(kind: str) -> bytes:
+    data = bytearray(ROM.read_bytes())
+    if kind == "truncated":
+        return bytes(data[:0x4321])
+    if kind == "oversized":
+        return bytes(data) + bytes((8 << 20) + 0x4000 - len(data))
+    if kind == "header":
+        data[0x14D] ^= 0xFF
+    elif kind == "mapper":
+        data[0x14D] = (data[0x14D] + data[0x147] - 0xFC) & 0xFF
+        data[0x147] = 0xFC
+    return bytes(data)
+
+
+def refusal(program: str, arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line on stderr with which `program` ends with exit code 2."""
+    capsys.readouterr()
+    try:
+        code = (a2c_streaming if program == "train" else cli).main(arguments)
+    except SystemExit as end:
+        code = end.code
+    captured = capsys.readouterr()
+    assert code == 2
+    assert len(captured.err.splitlines()) == 1, captured.err
+    assert "Traceback" not in captured.out + captured.err
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("missing", "cannot read"),
+        ("truncated", "truncated"),
+        ("oversized", "larger than any cartridge"),
+        ("header", "checksum"),
+        ("mapper", "cartridge type FC is not supported"),
+    ],
+)
+@pytest.mark.parametrize("program", ["train", "puffer"])
+def test_roms(
+    program: str, kind: str, message: str, task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rom, out = tmp_path / "game.gb", tmp_path / "out"
+    if kind != "missing":
+        rom.write_bytes(damaged_rom(kind))
+    (tmp_path / "actions.txt").write_text("UP\n")
+    flags = {
+        "train": ["--rom", rom, "--goal-dir", task / "goal", "--run-dir", out],
+        "puffer": ["goal", "make", "--rom", rom, "--actions", tmp_path / "actions.txt", "--out", out],
+    }[program]
+    line = refusal(program, [str(flag) for flag in flags], capsys)
+    assert "game.gb" in line
+    assert message in line
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--no-such-flag", "3"], "--no-such-flag"),
+        (["--num-envs", "many"], "--num-envs"),
+        (["--stack-k"], "--stack-k"),
+        (["--device", "cuda:99" if torch.cuda.is_available() else "cuda"], "cuda"),
+        (["--device", "abacus"], "abacus"),
+        (["--env", "pong"], "give one of gbxcule"),
+        (["--stage", "nowhere.json"], "nowhere.json"),
+        (["--goal-dir", "nowhere"], "nowhere"),
+        (["--start-state", "nowhere.state"], "nowhere.state"),
+        (["--resume", "nowhere.pt"], "nowhere.pt"),
+        (["--rom", "other.gb"], "--goal-dir"),
+        (["--action-codec", "v9"], "give one of pokemonred_puffer_v0"),
+        (["--update-every", "0"], "--update-every"),
+        (["--num-envs", "0"], "num_envs"),
+        (["--stack-k", "0"], "stack_k"),
+        (["--release-after-frames", "30"], "release_after_frames 30"),
+    ],
+)
+def test_trainer_flags(flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_dir = tmp_path / "run"
+    assert message in refusal("train", [*flags, "--run-dir", str(run_dir)], capsys)
+    assert not run_dir.exists()
+
+
+def test_goal_of_another_configuration(task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--goal-dir", str(task / "goal"), "--frames-per-step", "20", "--run-dir", str(tmp_path / "run")]
+    assert "frames_per_step 24, the environment has 20" in refusal("train", flags, capsys)
+
+
+def test_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "checkpoint.pt").write_bytes(b"PK\x03\x04 not a checkpoint")
+    assert "cannot be read" in refusal("train", ["--resume", str(tmp_path / "checkpoint.pt")], capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "command"),
+        (["fly"], "fly"),
+        (["goal"], "goal_command"),
+        (["stage", "--stage", "nowhere.json", "--out", "x"], "nowhere.json"),
+        (["stage", "--stage", str(STAGE), "--out", "x", "--no-such-flag"], "--no-such-flag"),
+        (["stage", "--stage", str(STAGE), "--out", "x", "--stack-k", "two"], "--stack-k"),
+        (["goal", "make", "--rom", str(ROM), "--actions", "nowhere.txt", "--out", "x"], "nowhere.txt"),
+        (["goal", "make", "--rom", str(ROM), "--actions", str(STAGE), "--out", "x"], "is no trace"),
+        (["goal", "make", "--rom", str(ROM), "--actions", str(ROOT / "LICENSE"), "--out", "x"], "action 0"),
+    ],
+)
+def test_puffer_arguments(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in refusal("puffer", arguments, capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["cleanrl_style/a2c_streaming.py", "--no-such-flag"],
+        ["cleanrl_style/a2c_streaming.py", "--device", "cuda:99"],
+        ["-m", "gbxcule_puffer", "goal", "make", "--rom", "nowhere.gb", "--actions", "README.md", "--out", "nowhere"],
+    ],
+)
+def test_a_process_ends_with_one_line(command: list[str]) -> None:
+    result = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1, result.stderr

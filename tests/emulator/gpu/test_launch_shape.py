@@ -1,0 +1,48 @@
+"""How kernels are launched: the measured table, and one that this machine has measured itself."""
+
+from pathlib import Path
+
+import pytest
+
+from gbxcule_puffer.cli import main
+from gbxcule_puffer.emulator.gpu import launch_shape
+from gbxcule_puffer.emulator.gpu.launch_shape import LaunchShape, best, save_table
+from gbxcule_puffer.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = tmp_path / "launch_shapes.json"
+    monkeypatch.setattr(launch_shape, "table_path", lambda: file)
+    return file
+
+
+def test_without_a_table_of_its_own_a_gpu_gets_the_measured_one() -> None:
+    lanes = [best(size, "some GPU").lanes for size in (1, 4_096, 4_097, 16_384, 16_385, 1_000_000)]
+    assert lanes == [8, 8, 16, 16, 32, 32]
+
+
+def test_what_a_device_has_measured_counts_there_and_only_there() -> None:
+    save_table("other GPU", {4: LaunchShape(32, 32)})
+    save_table("some GPU", {1_024: LaunchShape(8, 32), 4_096: LaunchShape(16, 128, True)})
+    shapes = [best(size, "some GPU") for size in (1, 1_024, 1_025, 9_999)]
+    assert shapes == [LaunchShape(8, 32)] * 2 + [LaunchShape(16, 128, True)] * 2
+    assert best(16, "other GPU") == LaunchShape(32, 32)
+    assert best(16, "third GPU") == LaunchShape(8, 32, True)
+
+
+TABLES = ('{"8": [7, 128]}', '{"8": [8, 128, 2]}', '{"x": [8, 128]}', "3")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", *(f'{{"GPU": {table}}}' for table in TABLES)])
+def test_a_damaged_table_is_refused(path: Path, text: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"launch_shapes\.json is damaged .* delete it"):
+        best(1, "GPU")
+
+
+def test_a_cpu_has_nothing_to_tune(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--autotune", "--device", "cpu"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "puffer: --autotune chooses how a GPU's kernel is launched: give --device cuda"
+    ]

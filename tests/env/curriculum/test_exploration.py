@@ -1,0 +1,311 @@
+"""Visit counts, quests, reward scale and blocked actions, against plain Python."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from baselines.pyboy_puffer_single import PyBoyPufferSingle
+from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.env.curriculum.visits import VisitCounter
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.quest import load_quest, parse_condition
+from tests.support.envs import CODEC, NUM_ACTIONS, Task, make_test_task, random_actions
+
+CPU = torch.device("cpu")
+MAP, COLUMN, ROW = 0xC0A0, 0xC0A1, 0xC0A2  # docs/homeward.md
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    return make_test_task(tmp_path_factory.mktemp("stage"))
+
+
+class Pictures:
+    """What VisitCounter needs of an emulator."""
+
+    def __init__(self, screen: torch.Tensor) -> None:
+        self.screen = screen
+        self.num_envs = len(screen)
+
+
+def cell_of(picture: np.ndarray) -> bytes:
+    """Mean shades of 9 x 10 blocks in 8 levels, as the counter describes them."""
+    size = picture.shape[0] // 9
+    sums = picture.reshape(9, size, 10, size).astype(int).sum((1, 3))
+    return (sums * 8 // (3 * size * size + 1)).astype(np.uint8).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(72, 80), (144, 160)])
+def test_visits_equal_a_dictionary_s(shape: tuple[int, int]) -> None:
+    """Also where many envs come to the same cell in one step: all of them are counted before any is paid."""
+    random = np.random.default_rng(3)
+    palette = random.integers(0, 4, (12, *shape), dtype=np.uint8)
+    palette[0], palette[1] = 3, 0
+    screen = torch.zeros((40, *shape), dtype=torch.uint8)
+    counter = VisitCounter(Pictures(screen), CPU)
+    known: Counter[bytes] = Counter()
+    firsts = 0
+    for _ in range(6):
+        pictures = palette[random.integers(0, 12, 40)]
+        screen.copy_(torch.from_numpy(pictures))
+        counter.visit()
+        cells = [cell_of(picture) for picture in pictures]
+        new = [cell not in known for cell in cells]
+        known.update(cells)
+        counts = np.array([known[cell] for cell in cells])
+        firsts += sum(new)
+        assert counter.visits.tolist() == counts.tolist()
+        assert counter.first.tolist() == new
+        np.testing.assert_array_equal(counter.bonus, (1 / np.sqrt(counts)).astype(np.float32))
+    info = counter.read()
+    assert info["visits/cells"] == len(known) == 12
+    assert info["visits/first_share"] == firsts / 240
+    assert counter.read()["visits/first_share"] == 0, "the interval begins anew"
+
+
+def test_a_cell_is_coarse_but_not_blind() -> None:
+    screen = torch.zeros((3, 72, 80), dtype=torch.uint8)
+    screen[1, 3, 3] = 3  # one pixel of 64
+    screen[2, 0:4, 0:8] = 3  # half a block
+    counter = VisitCounter(Pictures(screen), CPU)
+    counter.visit()
+    assert counter.visits.tolist() == [2, 2, 1]
+
+
+def test_full_and_half_pictures_of_large_blocks_are_one_cell() -> None:
+    half = torch.from_numpy(np.random.default_rng(0).integers(0, 4, (4, 9, 10), dtype=np.uint8)).repeat_interleave(8, 1)
+    half = half.repeat_interleave(8, 2)
+    full = half.repeat_interleave(2, 1).repeat_interleave(2, 2)
+    counters = [VisitCounter(Pictures(screen.contiguous()), CPU) for screen in (half, full)]
+    for counter in counters:
+        counter.visit()
+    assert torch.equal(counters[0].key, counters[1].key)
+
+
+def test_the_bonus_is_part_of_the_reward(task: Task) -> None:
+    """RAM as the key: the bonus is that of a dictionary over (map, column, row)."""
+    kwargs = {**task.kwargs, "num_envs": 8, "max_steps": 9}
+    plain = GBxCuLEEnv(**kwargs)
+    env = GBxCuLEEnv(**kwargs, visit_bonus=0.5, visit_key="ram:C0A0,C0A1,c0a2")
+    plain.reset(seed=1)
+    env.reset(seed=1)
+    known: Counter[tuple[int, ...]] = Counter()
+    limit_reached = 0
+    for step, row in enumerate(random_actions(20, 8, seed=2), 1):
+        expected = plain.step(row)[1].copy()
+        rewards = env.step(row)[1]
+        if step % 9:  # the last picture of an episode is gone after its autoreset
+            cells = [tuple(env.emulator.read_memory(i, MAP, 3).tolist()) for i in range(8)]
+        else:
+            limit_reached += 1
+            assert (rewards > expected).all()
+            known.update(end_cells(plain, task, step, row))
+            continue
+        known.update(cells)
+        bonus = np.array([0.5 / np.sqrt(known[cell]) for cell in cells])
+        np.testing.assert_allclose(rewards - expected, bonus, atol=1e-5)
+    assert limit_reached == 2
+
+
+def end_cells(plain: GBxCuLEEnv, task: Task, step: int, row: np.ndarray) -> list[tuple[int, ...]]:
+    """The cells in which the episodes ended: those of an env that plays them again without a limit."""
+    again = GBxCuLEEnv(task.kwargs["rom"], start_state=task.kwargs["start_state"], num_envs=8, max_steps=1000)
+    again.reset(seed=1)
+    for past in random_actions(20, 8, seed=2)[step - 9 : step]:
+        again.step(past)
+    return [tuple(again.emulator.read_memory(i, MAP, 3).tolist()) for i in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("sound", "visit_key 'sound' is unknown"),
+        ("ram:", "'' is no hexadecimal address"),
+        ("ram:C0A0,xyz", "'xyz' is no hexadecimal address"),
+        ("ram:4000", "is not VRAM, WRAM, OAM or HRAM"),
+        ("ram:FF44", "is not VRAM, WRAM, OAM or HRAM"),
+    ],
+)
+def test_visit_keys_that_are_refused(task: Task, key: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        GBxCuLEEnv(task.kwargs["rom"], visit_bonus=1.0, visit_key=key)
+
+
+# -- quests --
+
+
+def write_quest(folder: Path, task: Task, conditions: Any, **changes: Any) -> str:
+    env = GBxCuLEEnv(task.kwargs["rom"])
+    spec = {"format": "gbxcule-quest", "version": 1, "rom_sha256": env.cartridge.sha256, "conditions": conditions}
+    (folder / "quest.json").write_text(json.dumps(spec | changes))
+    return str(folder / "quest.json")
+
+
+def test_a_quest_pays_each_condition_once_an_episode(task: Task, tmp_path: Path) -> None:
+    conditions = [
+        {"name": "outside", "address": "C0A0", "test": "==", "value": 1, "reward": 2.0},
+        {"name": "indoors", "address": "C0A0", "test": "==", "value": 0, "reward": 100.0},
+        {"name": "east", "address": "C0A1", "test": ">=", "value": 6, "reward": 0.25},
+        {"name": "faced", "address": "C0A3", "test": "!=", "value": 0, "mask": 3, "reward": 0.5},
+    ]
+    kwargs = {**task.kwargs, "num_envs": 2, "max_steps": 13}
+    plain, env = (
+        GBxCuLEEnv(**kwargs),
+        GBxCuLEEnv(**kwargs, quest=write_quest(tmp_path, task, conditions), log_interval=13),
+    )
+    plain.reset()
+    env.reset()
+    held = [[False] * 4 for _ in range(2)]
+    checks = [
+        lambda m: m[0] == 1,
+        lambda m: m[0] == 0,
+        lambda m: m[1] >= 6,
+        lambda m: m[3] & 3 != 0,
+    ]
+    for i in range(2):
+        memory = env.emulator.read_memory(i, MAP, 4)
+        held[i] = [bool(check(memory)) for check in checks]
+    assert held[0][1], "true at the start, so never paid"
+    rewards_of = [2.0, 100.0, 0.25, 0.5]
+    paid = []
+    for action in task.solution[:11]:
+        row = np.array([action, 0])
+        extra = env.step(row)[1] - plain.step(row)[1]
+        for i in range(2):
+            memory = env.emulator.read_memory(i, MAP, 4)
+            expected = 0.0
+            for c, check in enumerate(checks):
+                if check(memory) and not held[i][c]:
+                    held[i][c] = True
+                    expected += rewards_of[c]
+            assert extra[i] == pytest.approx(expected, abs=1e-4)
+        paid.append(extra[0])
+    assert sum(value > 1.9 for value in paid) == 1, "outside was reached, and paid once"
+    for _ in range(2):
+        *_, infos = env.step(np.zeros(2, int))
+    assert infos[0]["episodes"] == 2
+    assert infos[0]["quest/outside"] == 0.5, "in one of the two episodes"
+    assert infos[0]["quest/indoors"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (None, "cannot be read"),
+        ("[", "is damaged"),
+        ({"format": "gbxcule-stages"}, "is no quest file"),
+        ({"version": 7}, "has version 7, not 1"),
+        ({"rom_sha256": "00" * 32}, "is for ROM 000000000000"),
+        ({"conditions": []}, "has no conditions"),
+        ({"conditions": [{"name": "a", "address": "C000"}]}, "condition 0 lacks"),
+        ({"conditions": [{"name": "a", "address": "1234", "test": "==", "value": 1}]}, "1234 is not VRAM"),
+        ({"conditions": [{"name": "a", "address": "C000", "test": "~", "value": 1}]}, "test must be one of"),
+        ({"conditions": [{"name": "a", "address": "C000", "test": "==", "value": 300}]}, "numbers 0..255"),
+        ({"conditions": [{"name": "a", "address": "C000", "test": "==", "value": 1}] * 2}, "have the same name"),
+        ({"conditions": [{"name": "a", "address": "C000", "test": "==", "value": 1, "bonus": 1}]}, "field too many"),
+    ],
+)
+def test_quests_that_are_refused(task: Task, tmp_path: Path, change: Any, message: str) -> None:
+    path = tmp_path / "quest.json"
+    if isinstance(change, dict):
+        conditions = [{"name": "a", "address": "C000", "test": "==", "value": 1}]
+        write_quest(tmp_path, task, **({"conditions": conditions} | change))
+    elif change is not None:
+        path.write_text(change)
+    with pytest.raises(ConfigError, match=message) as error:
+        GBxCuLEEnv(task.kwargs["rom"], quest=str(path))
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_conditions_as_text(task: Task, tmp_path: Path) -> None:
+    condition = parse_condition("C0A5&04!=0", "--truth")
+    assert (condition.address, condition.mask, condition.test, condition.value) == (0xC0A5, 4, "!=", 0)
+    path = write_quest(tmp_path, task, [{"name": "a", "address": "c0a5", "test": "<=", "value": 3}])
+    (loaded,) = load_quest(path, json.loads(Path(path).read_text())["rom_sha256"])
+    assert (loaded.address, loaded.mask, loaded.reward) == (0xC0A5, 255, 0.0)
+    for text in ("C0A5", "C0A5==x", "C0A5&zz==1", "C0A5==256"):
+        with pytest.raises(ConfigError, match="--truth"):
+            parse_condition(text, "--truth")
+
+
+# -- the other wrappers --
+
+
+def test_the_reward_is_scaled_as_a_whole(task: Task) -> None:
+    kwargs = {**task.kwargs, "num_envs": 4, "visit_bonus": 0.3}
+    plain, scaled = GBxCuLEEnv(**kwargs), GBxCuLEEnv(**kwargs, reward_scale=0.25)
+    plain.reset()
+    scaled.reset()
+    for row in random_actions(8, 4):
+        np.testing.assert_allclose(scaled.step(row)[1], plain.step(row)[1] * 0.25, rtol=1e-6)
+
+
+def test_blocked_actions_press_nothing(task: Task) -> None:
+    blocked = ("START", "RIGHT")
+    env = GBxCuLEEnv(**task.kwargs, num_envs=2, blocked_actions=blocked)
+    free = GBxCuLEEnv(**task.kwargs, num_envs=2)
+    assert env.action_mask.tolist() == [name not in blocked for name in CODEC.actions]
+    assert env.single_action_space.n == NUM_ACTIONS
+    env.reset()
+    free.reset()
+    names = ["RIGHT", "DOWN", "START", "RIGHT", "LEFT", "A"]
+    for name in names:
+        env.step(np.array(CODEC.parse([name, name])))
+        free.step(np.array(CODEC.parse(["NOOP" if name in blocked else name] * 2)))
+    assert (env.emulator.state_hash() == free.emulator.state_hash()).all()
+    for wrong, message in ((("SELECT",), "'SELECT'"), (CODEC.actions, "every action")):
+        with pytest.raises(ConfigError, match=message):
+            GBxCuLEEnv(task.kwargs["rom"], blocked_actions=wrong)
+
+
+def test_part_of_a_batch_plays_as_the_whole(task: Task) -> None:
+    """first_env: what an env draws depends on its number in the whole batch."""
+    kwargs: dict[str, Any] = {"rom": task.kwargs["rom"], "start_waits": 5, "sticky_actions": 0.3, "max_steps": 6}
+    actions = random_actions(20, 8, seed=1)
+    whole, part = GBxCuLEEnv(**kwargs, num_envs=8), GBxCuLEEnv(**kwargs, num_envs=3, first_env=5)
+    np.testing.assert_array_equal(part.reset(seed=4)[0], whole.reset(seed=4)[0][5:])
+    for row in actions:
+        theirs, mine = whole.step(row), part.step(row[5:])
+        np.testing.assert_array_equal(mine[0], theirs[0][5:])
+        np.testing.assert_array_equal(part.taken_actions, whole.taken_actions[5:])
+    assert (part.emulator.state_hash() == whole.emulator.state_hash()[5:]).all()
+
+
+def test_pyboy_counts_pictures_and_refuses_ram(task: Task, tmp_path: Path) -> None:
+    kwargs = {**task.kwargs, "num_envs": 2, "visit_bonus": 0.5, "reward_scale": 2.0, "blocked_actions": ("START",)}
+    actions = random_actions(10, 2)
+    pyboy, own = PyBoyPufferSingle(**kwargs), GBxCuLEEnv(**kwargs)
+    pyboy.reset()
+    own.reset()
+    for row in actions:
+        np.testing.assert_array_equal(pyboy.step(row)[1], own.step(row)[1])
+    pyboy.close()
+    quest = write_quest(tmp_path, task, [{"name": "a", "address": "C000", "test": "==", "value": 1}])
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"visit_bonus": 1.0, "visit_key": "ram:C0A0"}, "no RAM watch"),
+        ({"quest": quest}, "no RAM watch"),
+        ({"archive_slots": 4}, "cannot save live envs"),
+    ]
+    for options, message in refused:
+        env = PyBoyPufferSingle(task.kwargs["rom"], **options)
+        with pytest.raises(ConfigError, match=message):
+            env.reset()
+        env.close()
+
+
+def test_one_start_and_an_archive_share_the_episodes(task: Task) -> None:
+    env = GBxCuLEEnv(**{**task.kwargs, "num_envs": 24, "max_steps": 3, "archive_slots": 64, "archive_share": 0.5})
+    env.reset(seed=1)
+    begun = []
+    for row in random_actions(60, 24):
+        env.step(row)
+        begun += env._episodes.curriculum.starts.from_start.tolist()[-24:]
+    assert 0.35 < np.mean(begun[len(begun) // 2 :]) < 0.65

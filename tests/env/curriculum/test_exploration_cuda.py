@@ -1,0 +1,76 @@
+"""Visit counts and quests on a GPU: the same bits as on the CPU, also where thousands of envs come to one cell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.env.curriculum.visits import VisitCounter
+from gbxcule_puffer.tasks.goals import GoalDistance
+from gbxcule_puffer.tasks.quest import QuestReward, parse_condition
+from tests.support.envs import STAGE
+
+ROM = STAGE.parent.parent / "homeward.gb"
+ENVS = 5000
+
+
+class Pictures:
+    """What VisitCounter needs of an emulator."""
+
+    def __init__(self, screen: torch.Tensor) -> None:
+        self.screen = screen
+
+
+@pytest.mark.gpu
+def test_visits_do_not_depend_on_the_device(cuda_device: str) -> None:
+    random = np.random.default_rng(1)
+    palette = random.integers(0, 4, (300, 72, 80), dtype=np.uint8)
+    screens = [torch.zeros((ENVS, 72, 80), dtype=torch.uint8, device=device) for device in ("cpu", cuda_device)]
+    counters = [VisitCounter(Pictures(screen), screen.device) for screen in screens]
+    for step in range(4):
+        pictures = torch.from_numpy(palette[random.integers(0, 300 if step % 2 else 3, ENVS)])
+        for screen, counter in zip(screens, counters, strict=True):
+            screen.copy_(pictures)
+            counter.visit()
+        for name in ("key", "visits", "before", "first", "bonus", "table", "totals"):
+            cpu, cuda = (getattr(counter, name) for counter in counters)
+            assert torch.equal(cpu, cuda.cpu()), name
+
+
+@pytest.mark.gpu
+def test_distances_to_several_goals_do_not_depend_on_the_device(cuda_device: str) -> None:
+    random = np.random.default_rng(2)
+    goals = [random.integers(0, 4, (count, 72, 80), dtype=np.uint8) for count in (1, 3, 2)]
+    screen = torch.from_numpy(random.integers(0, 4, (ENVS, 72, 80), dtype=np.uint8))
+    goal = torch.from_numpy(random.integers(0, 3, ENVS))
+    results = []
+    for device in ("cpu", cuda_device):
+        out = torch.full((ENVS,), -1.0, device=device)
+        distance = GoalDistance(goals, ENVS, device)
+        distance.measure(screen.to(device), out, goal.to(device))
+        results.append(out.cpu())
+    assert torch.equal(*results)
+    assert (results[0] > 0).all()
+
+
+@pytest.mark.gpu
+def test_quests_do_not_depend_on_the_device(cuda_device: str) -> None:
+    texts = ("C0A1>=6", "C0A0&01!=0", "C0A3==2")
+    conditions = [replace(parse_condition(text, "test"), reward=0.1 * i + 0.3) for i, text in enumerate(texts)]
+    random = np.random.default_rng(3)
+    pairs = []
+    for device in ("cpu", cuda_device):
+        emulator = Emulator(ROM, 64, device)
+        pairs.append((emulator, QuestReward(emulator, conditions), torch.zeros(64, device=device)))
+    for _ in range(20):
+        buttons = torch.from_numpy(random.choice(np.array([0x80, 1, 2, 4, 8], np.uint8), 64))
+        for emulator, quest, rewards in pairs:
+            emulator.step(buttons.to(emulator.device))
+            quest.pay(rewards)
+            assert quest.done.shape == (64, 3)
+        assert torch.equal(pairs[0][2], pairs[1][2].cpu())
+        assert torch.equal(pairs[0][1].done, pairs[1][1].done.cpu())

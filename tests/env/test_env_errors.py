@@ -1,0 +1,107 @@
+"""What GBxCuLEEnv refuses: actions, options, goals and states that do not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gbxcule_puffer import env_creator
+from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.errors import ActionError, ConfigError, GoalError, StateError
+from tests.support.envs import NUM_ACTIONS, Task, make_test_task
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    return make_test_task(tmp_path_factory.mktemp("stage"))
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        (np.zeros(2, np.float32), "dtype float32"),
+        (np.zeros(2, bool), "dtype bool"),
+        (np.zeros(3, np.int32), r"shape \(3,\): give \(2,\)"),
+        (np.zeros((2, 1), np.int32), r"shape \(2, 1\)"),
+        (np.array([0, NUM_ACTIONS]), r"takes 0\.\.7"),
+        (np.array([0, -1]), r"takes 0\.\.7"),
+        (np.array([0, 2**64 - 1], np.uint64), r"takes 0\.\.7"),
+        (torch.zeros(2, dtype=torch.int32), "io='numpy'"),
+        ([0, 0], "io='numpy'"),
+    ],
+)
+def test_wrong_actions(task: Task, actions: Any, message: str) -> None:
+    env = GBxCuLEEnv(**task.kwargs, num_envs=2)
+    env.reset()
+    hashes = env.emulator.state_hash()
+    with pytest.raises(ActionError, match=message):
+        env.step(actions)
+    assert (env.emulator.state_hash() == hashes).all(), "nothing has moved"
+
+
+def test_wrong_torch_actions(task: Task) -> None:
+    env = GBxCuLEEnv(**task.kwargs, num_envs=2, io="torch")
+    env.reset()
+    for actions, message in (
+        (np.zeros(2, np.int32), "io='torch'"),
+        (torch.zeros(2), "dtype torch.float32"),
+        (torch.zeros(2, dtype=torch.int64, device="meta"), "on meta, the env on cpu"),
+        (torch.full((2,), NUM_ACTIONS), r"takes 0\.\.7"),
+    ):
+        with pytest.raises(ActionError, match=message):
+            env.step(actions)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"frames_per_step": 20}, "made for frames_per_step 24, the environment has 20"),
+        ({"action_codec": "pokemonred_puffer_v0"}, "made for action_codec"),
+        ({"stack_k": 2}, "made for stack_k 1, the environment has 2"),
+        ({"obs": "packed"}, "made for obs 'shades'"),
+    ],
+)
+def test_a_goal_of_another_configuration(task: Task, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(GoalError, match=message):
+        GBxCuLEEnv(**task.kwargs, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"io": "jax"}, "io 'jax'"),
+        ({"obs": "rgb"}, "obs 'rgb'"),
+        ({"stack_k": 0}, "stack_k 0"),
+        ({"num_envs": 0}, "num_envs 0"),
+        ({"max_steps": 0}, "max_steps 0"),
+        ({"info_mode": "all"}, "info_mode 'all'"),
+        ({"sticky_actions": 1.0}, "sticky_actions"),
+        ({"action_codec": "v7"}, "action_codec 'v7'"),
+        ({"io": "torch", "buf": {}}, "leave buf out"),
+    ],
+)
+def test_options_that_are_refused(task: Task, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        GBxCuLEEnv(task.kwargs["rom"], **options)
+
+
+def test_step_needs_a_reset(task: Task) -> None:
+    for io, actions in (("numpy", np.zeros(1, int)), ("torch", torch.zeros(1, dtype=torch.int64))):
+        with pytest.raises(ConfigError, match="call reset first"):
+            GBxCuLEEnv(task.kwargs["rom"], io=io).step(actions)
+
+
+def test_a_start_state_of_another_rom(task: Task) -> None:
+    rom = bytearray(Path(task.kwargs["rom"]).read_bytes())
+    rom[0x7FFF] ^= 1
+    with pytest.raises(StateError, match="another ROM"):
+        GBxCuLEEnv(bytes(rom), start_state=task.kwargs["start_state"])
+
+
+def test_unknown_environments_are_named() -> None:
+    with pytest.raises(ConfigError, match="'pong' is unknown: give one of gbxcule"):
+        env_creator("pong")

@@ -1,0 +1,41 @@
+"""What follows the frames of a step: libcst's kernels against slow NumPy, to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gbxcule_puffer.env.step_end import kernels
+from tests.support.step_ends import SHAPE, StepEnd, check_against_numpy, make_task
+
+PARTS = ("observe", "score", "keep", "count", "restore", "begin")
+
+
+def test_a_stage_is_its_parts_in_order() -> None:
+    for stage, parts in kernels.STAGES.items():
+        lines = [line.strip() for line in kernels.source(stage).splitlines()]
+        calls = [line for line in lines if line.startswith("epilog.")]
+        assert calls == [f"epilog.{part}(e, env, lane, lanes)" for part in parts]
+        assert "EPILOG" not in lines
+    assert kernels.STAGES["full_step"] == PARTS
+    assert kernels.STAGES["end"] + kernels.STAGES["start"] == PARTS, "in pieces it is the same"
+
+
+@pytest.mark.parametrize(
+    ("obs", "k", "chain"), [("shades", 1, False), ("shades", 3, True), ("packed", 1, True), ("packed", 2, False)]
+)
+def test_the_end_of_a_step_is_as_in_numpy(obs: str, k: int, chain: bool) -> None:
+    check_against_numpy("cpu", obs, k, chain)
+
+
+def test_without_a_goal_only_time_ends_an_episode() -> None:
+    task = make_task([np.zeros((1, *SHAPE), np.uint8)], [0.5], [1], [2])
+    task[0].goal = None
+    end = StepEnd(task, [0], 3, "cpu")
+    end.score.limit.fill_(2)
+    lengths = []
+    for _ in range(4):
+        end.epilog.run("full_step")
+        assert not end.terminals.any()
+        lengths.append(int(end.score.length[0]) if end.truncations.all() else 0)
+    assert lengths == [0, 2, 0, 2]

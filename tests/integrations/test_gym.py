@@ -1,0 +1,217 @@
+"""Gymnasium: its checker, its own vector env as the reference, its wrappers, both autoreset modes, and SB3."""
+
+from __future__ import annotations
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("gymnasium.vector", reason="needs gymnasium 1.1 or newer")
+if not hasattr(gymnasium.vector, "AutoresetMode"):
+    pytest.skip("needs gymnasium 1.1 or newer, and PufferLib 3.0.0 holds it at 0.29.1", allow_module_level=True)
+
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+from gbxcule_puffer.errors import ActionError, ConfigError
+from gbxcule_puffer.integrations.gym import make, make_vec
+from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
+
+ID = "gbxcule_puffer.integrations.gym:GBxCuLE-v0"
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    return make_test_task(tmp_path_factory.mktemp("stage"))
+
+
+def test_gymnasium_s_checker_is_content(task: Task) -> None:
+    """On the env that gymnasium.make gives, rendered too; a warning of the checker fails the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(ID, **task.kwargs, start_waits=3, render_mode="rgb_array")
+        check_env(env.unwrapped)
+        env.close()
+
+
+def test_a_vector_env_equals_gymnasium_s_own(task: Task) -> None:
+    """Two Game Boys in one VectorEnv play what a SyncVectorEnv of two single ones does, final observations included."""
+    options = {**task.kwargs, "max_steps": 20}
+    mode = AutoresetMode.SAME_STEP
+    reference = SyncVectorEnv([lambda: make(**options)] * 2, autoreset_mode=mode)
+    envs = gymnasium.make_vec(ID, num_envs=2, **options)
+    assert envs.metadata["autoreset_mode"] == mode
+    assert envs.single_observation_space == reference.single_observation_space
+    assert envs.action_space == reference.action_space
+    first, _ = envs.reset(seed=3)
+    np.testing.assert_array_equal(first, reference.reset(seed=3)[0])
+    assert first in envs.observation_space
+    actions = np.stack([random_actions(45, 1)[:, 0], np.resize(task.solution, 45)], axis=1)
+    ends = np.zeros(2, int)
+    for row in actions:
+        *parts, info = envs.step(row)
+        *expected, expected_info = reference.step(row)
+        for part, other in zip(parts, expected, strict=True):
+            np.testing.assert_array_equal(part, np.asarray(other, part.dtype))
+        assert ("final_obs" in info) == ("final_obs" in expected_info)
+        if "final_obs" in info:
+            np.testing.assert_array_equal(info["_final_obs"], expected_info["_final_obs"])
+            for last, other in zip(info["final_obs"], expected_info["final_obs"], strict=True):
+                assert (last is None) == (other is None)
+                np.testing.assert_array_equal(last, other)
+        ends += [parts[2].sum(), parts[3].sum()]
+    assert (ends > 0).all(), "the actions have to reach both kinds of end"
+
+
+@pytest.mark.parametrize("name", ["pyboy_puffer_single", "pyboy_puffer_vec"])
+def test_the_baselines_are_the_same_vector_env(task: Task, name: str) -> None:
+    options = {**task.kwargs, "num_envs": 2, "max_steps": 5}
+    envs, baseline = make_vec(**options), make_vec(name, **options)
+    np.testing.assert_array_equal(envs.reset(seed=1)[0], baseline.reset(seed=1)[0])
+    for row in random_actions(12, 2):
+        for part, other in zip(envs.step(row)[:4], baseline.step(row)[:4], strict=True):
+            np.testing.assert_array_equal(part, other)
+    baseline.close()
+
+
+def test_returned_arrays_are_not_overwritten(task: Task) -> None:
+    for io in ("numpy", "torch"):
+        envs = make_vec(**task.kwargs, num_envs=2, max_steps=3, io=io)
+        kept = [envs.reset(seed=1)[0]]
+        copies = [host(kept[0])]
+        for row in random_actions(8, 2):
+            parts = envs.step(row if io == "numpy" else torch.from_numpy(row))[:4]
+            kept += parts
+            copies += [host(part) for part in parts]
+        for part, copy in zip(kept, copies, strict=True):
+            np.testing.assert_array_equal(host(part), copy)
+    bare = make_vec(**task.kwargs, num_envs=2, copy=False)
+    assert bare.reset()[0] is bare.env.observations
+
+
+def test_torch_equals_numpy(task: Task) -> None:
+    options = {**task.kwargs, "num_envs": 3, "max_steps": 5}
+    numpy, tensors = make_vec(**options), make_vec(**options, io="torch")
+    numpy.reset(seed=2)
+    assert isinstance(tensors.reset(seed=2)[0], torch.Tensor)
+    for row in random_actions(12, 3):
+        *parts, info = numpy.step(row)
+        *others, other = tensors.step(torch.from_numpy(row))
+        for part, tensor in zip(parts, others, strict=True):
+            np.testing.assert_array_equal(part, tensor.numpy())
+        for index in np.flatnonzero(other["_final_obs"].numpy()):
+            np.testing.assert_array_equal(info["final_obs"][index], other["final_obs"][index].numpy())
+
+
+def test_record_episode_statistics(task: Task) -> None:
+    """Gymnasium's wrapper counts what the env counts on the device."""
+    envs = RecordEpisodeStatistics(make_vec(**task.kwargs, num_envs=4, max_steps=9, info_mode="stats", log_interval=36))
+    envs.reset(seed=0)
+    for row in random_actions(36, 4):
+        info = envs.step(row)[4]
+    assert envs.episode_count == info["stats"]["episodes"] == 16
+    assert np.mean(envs.return_queue) == pytest.approx(info["stats"]["episode_return"], abs=1e-5)
+    assert set(envs.length_queue) == {9}
+
+
+@pytest.mark.parametrize("io", ["numpy", "torch"])
+def test_disabled_autoreset(task: Task, io: str) -> None:
+    """Ended envs wait, with their last observation, for the mask; others can be reset by it and the rest play on."""
+    convert = torch.from_numpy if io == "torch" else np.asarray
+    plain = make_vec(**task.kwargs, num_envs=3, max_steps=4)
+    envs = make_vec(**task.kwargs, num_envs=3, max_steps=4, io=io, autoreset_mode="Disabled")
+    start, _ = plain.reset(seed=5)
+    np.testing.assert_array_equal(host(envs.reset(seed=5)[0]), start)
+    rows = random_actions(6, 3, seed=4)
+    plain.step(rows[0])
+    envs.step(convert(rows[0]))
+    early = np.array([True, False, False])
+    observations, _ = envs.reset(options={"reset_mask": convert(early)})
+    np.testing.assert_array_equal(host(observations)[0], start[0])
+    for row in rows[1:4]:
+        *_, truncations, info = plain.step(row)
+        observations, *_, truncated, other = envs.step(convert(row))
+        assert "final_obs" not in other
+    assert truncations.all()
+    assert host(truncated).tolist() == [False, True, True], "env 0 began a step later"
+    for index in (1, 2):
+        np.testing.assert_array_equal(host(observations)[index], info["final_obs"][index])
+    with pytest.raises(ConfigError, match="reset_mask"):
+        envs.step(convert(rows[4]))
+    waiting, _ = envs.reset(options={"reset_mask": convert(np.array([False, True, False]))})
+    np.testing.assert_array_equal(host(waiting)[1], start[1])
+    np.testing.assert_array_equal(host(waiting)[2], host(observations)[2])
+    with pytest.raises(ConfigError, match="reset_mask"):
+        envs.step(convert(rows[4]))
+    envs.reset(options={"reset_mask": convert(np.array([False, False, True]))})
+    assert host(envs.step(convert(rows[4]))[3]).tolist() == [True, False, False]
+
+
+def test_seeds(task: Task) -> None:
+    """The same seed gives the same episodes, a reset without one gives others."""
+    envs = make_vec(rom=task.kwargs["rom"], num_envs=8, max_steps=1, start_waits=15)
+
+    def episodes(seed: int | None) -> list[list[int]]:
+        envs.reset(seed=seed)
+        return [envs.step(np.zeros(8, int))[0].sum((1, 2, 3)).tolist() for _ in range(4)]
+
+    assert episodes(1) == episodes(1)
+    first, second = episodes(1), episodes(None)
+    again = episodes(1), episodes(None)
+    assert (first, second) == again
+
+
+def test_render(task: Task) -> None:
+    levels = np.array([255, 153, 85, 0])
+    for obs in ("shades", "packed", "full"):
+        envs = make_vec(rom=task.kwargs["rom"], num_envs=2, obs=obs, max_steps=1, render_mode="rgb_array")
+        envs.reset()
+        final = envs.step(np.ones(2, int))[4]["final_obs"]
+        pictures = envs.render()
+        assert pictures is not None
+        if obs != "packed":
+            np.testing.assert_array_equal(pictures[0][::2, ::2, 0], levels[final[0][0]])
+        assert pictures[1].shape == ((288, 320, 3) if obs == "full" else (144, 160, 3))
+
+
+def test_bad_input(task: Task) -> None:
+    with pytest.raises(ConfigError, match="'NextStep' is not supported"):
+        make_vec(**task.kwargs, autoreset_mode="NextStep")
+    with pytest.raises(ConfigError, match="render mode 'human'"):
+        make_vec(**task.kwargs, render_mode="human")
+    with pytest.raises(ConfigError, match="environment 'nonesuch' is unknown"):
+        make_vec("nonesuch", **task.kwargs)
+    with pytest.raises(ConfigError, match="not for a single env"):
+        make(**task.kwargs, io="torch")
+    envs = make_vec(**task.kwargs, num_envs=2)
+    with pytest.raises(ConfigError, match="call reset first"):
+        envs.step(np.zeros(2, int))
+    envs.reset()
+    with pytest.raises(ActionError, match=r"reset_mask must be a ndarray of bool with shape \(2,\)"):
+        envs.reset(options={"reset_mask": np.zeros(3, bool)})
+    with pytest.raises(ActionError, match="out of range"):
+        envs.step(np.full(2, NUM_ACTIONS))
+    envs.close()
+    envs.close()
+
+
+def test_stable_baselines3_runs_10_000_steps(task: Task) -> None:
+    """PPO of stable-baselines3, unmodified: the episodes it counts are the env's, and its policy changes."""
+    sb3 = pytest.importorskip("stable_baselines3", reason="needs stable-baselines3: pip install stable-baselines3")
+    from gbxcule_puffer.integrations.sb3 import StableVecEnv
+
+    torch.set_num_threads(1)
+    envs = StableVecEnv(make_vec(**task.kwargs, num_envs=16, max_steps=64))
+    options = {"n_steps": 128, "batch_size": 512, "n_epochs": 1, "policy_kwargs": {"normalize_images": False}}
+    model = sb3.PPO("CnnPolicy", envs, seed=1, device="cpu", **options)
+    before = [weights.clone() for weights in model.policy.parameters()]
+    model.learn(10_000)
+    assert model.num_timesteps >= 10_000
+    assert any((old != new).any() for old, new in zip(before, model.policy.parameters(), strict=True))
+    episodes = list(model.ep_info_buffer or [])
+    assert len(episodes) > 50
+    assert all(0 < episode["l"] <= 64 for episode in episodes)

@@ -1,0 +1,1 @@
+"""What several tests need: environments, learners, the oracle."""

@@ -1,0 +1,60 @@
+"""Action codecs: order, masks, PyBoy events, and the errors that name what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from gbxcule_puffer.errors import ActionError, ConfigError
+from gbxcule_puffer.tasks.actions import CODECS, Schedule, get_codec
+
+# bits 0-3 RIGHT LEFT UP DOWN, bits 4-7 A B SELECT START
+BYTES = {"NOOP": 0, "A": 16, "B": 32, "START": 128, "UP": 4, "DOWN": 8, "LEFT": 2, "RIGHT": 1}
+
+
+def test_the_two_codecs() -> None:
+    v0, v1 = get_codec("pokemonred_puffer_v0"), get_codec("pokemonred_puffer_v1")
+    assert (v0.version, v0.num_actions) == (0, 7)
+    assert (v1.version, v1.num_actions) == (1, 8)
+    assert v0.actions == ("A", "B", "START", "UP", "DOWN", "LEFT", "RIGHT")
+    assert v1.actions == ("NOOP", *v0.actions)
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_masks_and_buttons(name: str) -> None:
+    codec = get_codec(name)
+    for index, action in enumerate(codec.actions):
+        assert codec.to_buttons(index) == BYTES[action]
+        assert codec.to_joypad_mask(index) == (BYTES[action] & 15, BYTES[action] >> 4)
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_pyboy_events(name: str) -> None:
+    from pyboy.utils import WindowEvent
+
+    codec = get_codec(name)
+    for index, action in enumerate(codec.actions):
+        if action == "NOOP":
+            assert codec.to_pyboy_press(index) is None
+            assert codec.to_pyboy_release(index) is None
+            continue
+        kind = "BUTTON" if action in ("A", "B", "START") else "ARROW"
+        assert codec.to_pyboy_press(index) == getattr(WindowEvent, f"PRESS_{kind}_{action}")
+        assert codec.to_pyboy_release(index) == getattr(WindowEvent, f"RELEASE_{kind}_{action}")
+
+
+def test_names_become_indices() -> None:
+    codec = get_codec("pokemonred_puffer_v1")
+    assert codec.parse(["NOOP", "RIGHT", "A"]) == [0, 7, 1]
+    with pytest.raises(ActionError, match=r"action 1 is 'JUMP'.*NOOP A B"):
+        codec.parse(["A", "JUMP"])
+
+
+def test_errors() -> None:
+    with pytest.raises(ConfigError, match=r"'v9' is unknown.*pokemonred_puffer_v1"):
+        get_codec("v9")
+    for action in (-1, 8):
+        with pytest.raises(ActionError, match=r"0\.\.7"):
+            get_codec("pokemonred_puffer_v1").to_joypad_mask(action)
+    for frames, release in ((24, 0), (24, 24), (0, 0)):
+        with pytest.raises(ConfigError, match="release_after_frames"):
+            Schedule(frames, release)

@@ -1,0 +1,122 @@
+"""Goal templates: the distance, the files, the checks against an environment, and how a goal is recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gbxcule_puffer.errors import GoalError
+from gbxcule_puffer.tasks.goals import CHECKED_FIELDS, FRAMES_FILE, META_FILE, GoalDistance, GoalTemplate
+from gbxcule_puffer.tasks.stages import make_stage, make_task
+
+STAGE = Path(__file__).parents[2] / "roms/homeward/stage1.json"
+CONFIG = {
+    "rom_sha256": "00",
+    "action_codec": "pokemonred_puffer_v1",
+    "frames_per_step": 24,
+    "release_after_frames": 8,
+    "stack_k": 1,
+    "obs": "shades",
+}
+
+
+def template() -> GoalTemplate:
+    frames = np.random.default_rng(1).integers(0, 4, (2, 72, 80), dtype=np.uint8)
+    return GoalTemplate(frames, {"format": 1, **CONFIG, "tau": 0.05, "k_consecutive": 4})
+
+
+@pytest.mark.parametrize("num_frames", [1, 3])
+def test_distance_is_the_mean_absolute_difference(num_frames: int) -> None:
+    random = np.random.default_rng(num_frames)
+    frames = random.integers(0, 4, (num_frames, 72, 80), dtype=np.uint8)
+    screens = random.integers(0, 4, (5, 72, 80), dtype=np.uint8)
+    screens[4] = frames[-1]
+    distances = torch.empty(5)
+    GoalDistance(frames, 5, "cpu").measure(torch.from_numpy(screens), distances)
+    differences = np.abs(screens[:, None].astype(float) - frames).mean((2, 3)) / 3
+    np.testing.assert_allclose(distances.numpy(), differences.min(1), rtol=1e-6)
+    assert distances[4] == 0
+
+
+def test_distance_spans_0_to_1() -> None:
+    screens = torch.stack([torch.zeros(144, 160), torch.full((144, 160), 3)]).to(torch.uint8)
+    distances = torch.empty(2)
+    GoalDistance(np.zeros((1, 144, 160), np.uint8), 2, "cpu").measure(screens, distances)
+    assert distances.tolist() == [0, 1]
+
+
+def test_save_and_load(tmp_path: Path) -> None:
+    goal = template()
+    goal.save(tmp_path / "goal")
+    goal.save(tmp_path / "goal")  # replaces
+    loaded = GoalTemplate.load(tmp_path / "goal")
+    assert loaded.meta == goal.meta
+    np.testing.assert_array_equal(loaded.frames, goal.frames)
+    assert [path.name for path in tmp_path.iterdir()] == ["goal"]
+
+
+@pytest.mark.parametrize("field", CHECKED_FIELDS)
+def test_check_names_the_field_that_differs(field: str) -> None:
+    template().check(CONFIG, (72, 80))
+    with pytest.raises(GoalError, match=f"made for {field} "):
+        template().check({**CONFIG, field: "other"}, (72, 80))
+
+
+def test_check_of_the_picture_size() -> None:
+    with pytest.raises(GoalError, match=r"\(72, 80\).*\(144, 160\)"):
+        template().check(CONFIG, (144, 160))
+
+
+@pytest.mark.parametrize(
+    "damage", ["no meta", "no frames", "cut frames", "bad json", "field missing", "format", "shade", "tau"]
+)
+def test_damaged_goals_are_refused(tmp_path: Path, damage: str) -> None:
+    goal = template()
+    goal.save(tmp_path)
+    frames, meta = tmp_path / FRAMES_FILE, tmp_path / META_FILE
+    if damage == "no meta":
+        meta.unlink()
+    elif damage == "no frames":
+        frames.unlink()
+    elif damage == "cut frames":
+        frames.write_bytes(frames.read_bytes()[:500])
+    elif damage == "bad json":
+        meta.write_text("{")
+    elif damage == "field missing":
+        meta.write_text(json.dumps({name: value for name, value in goal.meta.items() if name != "tau"}))
+    elif damage == "format":
+        meta.write_text(json.dumps({**goal.meta, "format": 99}))
+    elif damage == "tau":
+        meta.write_text(json.dumps({**goal.meta, "tau": "small"}))
+    else:
+        np.save(frames, goal.frames + np.uint8(4))
+    with pytest.raises(GoalError) as error:
+        GoalTemplate.load(tmp_path)
+    assert "make it with" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_stage_becomes_a_start_and_a_goal(tmp_path: Path) -> None:
+    files = make_stage(STAGE, tmp_path / "stage")
+    goal = GoalTemplate.load(files.goal_dir)
+    distances = goal.meta["calibration"]["distances"]
+    assert distances[-1] == 0
+    assert distances[0] > goal.meta["tau"] > 0
+    assert files.start_state.is_file()
+    assert {path.name for path in files.start_state.parent.iterdir()} == {"start.state", "goal"}
+
+
+def test_a_goal_that_is_already_there_is_refused(tmp_path: Path) -> None:
+    stage = json.loads(STAGE.read_text())
+    with pytest.raises(GoalError, match="before the actions end"):
+        make_task(
+            STAGE.parent.parent / stage["rom"],
+            ["NOOP", "NOOP"],
+            tmp_path / "out",
+            start_actions=stage["start_actions"],
+        )
+    assert not (tmp_path / "out").exists()

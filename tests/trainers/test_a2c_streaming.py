@@ -1,0 +1,264 @@
+"""Streaming A2C: losses and rounds against slow loops, a run's files, exact resumption, bad numbers, and learning."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from cleanrl_style import evaluate
+from cleanrl_style.a2c_streaming import (
+    Args,
+    Group,
+    PixelActorCriticCNN,
+    collect,
+    entropy_weight,
+    main,
+    sample,
+    start,
+    td_losses,
+)
+from gbxcule_puffer.tasks.stages import make_task
+from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.run import Stopwatch
+from tests.support.envs import STAGE
+from tests.support.training_runs import arguments, command_line, merged, steady, toy_arguments
+
+ROM = STAGE.parent.parent / json.loads(STAGE.read_text())["rom"]
+
+
+@pytest.fixture(scope="module")
+def one_step_task(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Flags of a task that one right action of eight solves."""
+    stage = json.loads(STAGE.read_text())
+    folder = tmp_path_factory.mktemp("one_step")
+    files = make_task(ROM, ["RIGHT"], folder, start_actions=stage["start_actions"], k_consecutive=1)
+    return {"rom": str(ROM), "start_state": str(files.start_state), "goal_dir": str(files.goal_dir)}
+
+
+def test_losses_by_hand() -> None:
+    logits = torch.stack([torch.tensor([0.5, 0.5]).log(), torch.tensor([0.25, 0.75]).log()])
+    value, target = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 1.0])
+    policy, value_loss, entropy = td_losses(logits, value, torch.tensor([0, 1]), target)
+    # advantages 2 and -1
+    assert policy.item() == pytest.approx(-(2 * -0.693147 + -1 * -0.287682) / 2, abs=1e-5)
+    assert value_loss.item() == pytest.approx(0.5 * (4 + 1) / 2)
+    assert entropy.item() == pytest.approx((0.693147 + 0.562335) / 2, abs=1e-5)
+
+
+def test_the_advantage_carries_no_gradient() -> None:
+    logits, value = torch.zeros((1, 2), requires_grad=True), torch.zeros(1, requires_grad=True)
+    policy, _, _ = td_losses(logits, value, torch.tensor([0]), torch.ones(1))
+    policy.backward()
+    assert value.grad is None
+    assert logits.grad is not None
+    assert logits.grad[0, 0] < 0 < logits.grad[0, 1], "descent makes the better action likelier"
+
+
+def test_samples_follow_the_policy() -> None:
+    probabilities = torch.tensor([0.7, 0.2, 0.1, 0.0])
+    generator = torch.Generator().manual_seed(1)
+    actions = sample(probabilities.log().expand(20_000, 4), generator)
+    shares = torch.bincount(actions, minlength=4) / 20_000
+    assert shares.tolist() == pytest.approx(probabilities.tolist(), abs=0.02)
+    assert shares[3] == 0
+
+
+@pytest.mark.parametrize("gru", [False, True])
+@pytest.mark.parametrize("shape", [(1, 72, 80), (4, 72, 80), (1, 144, 160)])
+def test_the_model_fits_every_observation(shape: tuple[int, int, int], gru: bool) -> None:
+    model = PixelActorCriticCNN(shape, 8, gru)
+    state = torch.zeros((3, model.state_size))
+    logits, values, after = model(torch.randint(0, 4, (3, *shape), dtype=torch.uint8), state)
+    assert logits.shape == (3, 8)
+    assert values.shape == (3,)
+    assert after.shape == state.shape
+    assert logits.softmax(1).max() < 0.2, "a new policy is nearly uniform"
+
+
+def test_bf16_gives_nearly_the_same_logits() -> None:
+    torch.manual_seed(1)
+    exact, rounded = PixelActorCriticCNN((1, 72, 80), 8, gru=True), PixelActorCriticCNN((1, 72, 80), 8, True, bf16=True)
+    rounded.load_state_dict(exact.state_dict())
+    inputs = torch.randint(0, 4, (16, 1, 72, 80), dtype=torch.uint8), torch.rand(16, 128)
+    for full, half in zip(exact(*inputs), rounded(*inputs), strict=True):
+        assert half.dtype == torch.float32
+        assert not torch.equal(full, half)
+        torch.testing.assert_close(half, full, rtol=0.05, atol=0.05)
+
+
+def test_the_entropy_weight_falls_in_a_straight_line() -> None:
+    args = Args(entropy_coef=0.05, entropy_end=0.01, entropy_steps=1000)
+    assert [entropy_weight(args, step) for step in (0, 500, 1000, 5000)] == pytest.approx([0.05, 0.03, 0.01, 0.01])
+    assert entropy_weight(Args(entropy_coef=0.02), 10**9) == 0.02
+
+
+def round_by_round(args: Args, model: PixelActorCriticCNN, envs: list[ToyEnv], rounds: int) -> torch.Tensor:
+    """The gradients of `rounds` rounds, step by step as in a textbook: act, step, then the loss at once."""
+    states = [torch.zeros((env.num_envs, model.state_size)) for env in envs]
+    for _ in range(rounds):
+        total = torch.zeros(())
+        for _ in range(args.update_every):
+            for i, env in enumerate(envs):
+                logits, value, after = model(env.observations.clone(), states[i])
+                actions = sample(logits.detach())
+                _, rewards, terminals, truncations, _ = env.step(actions)
+                with torch.no_grad():
+                    following = model(env.final_observation, after)[1]
+                target = torch.where(terminals, rewards, rewards + args.gamma * following)
+                policy_loss, value_loss, entropy = td_losses(logits, value, actions, target)
+                total = total + policy_loss + args.value_coef * value_loss - 0.03 * entropy
+                states[i] = after * ~(terminals | truncations)[:, None]
+        (total / (args.update_every * len(envs))).backward()
+        states = [state.detach() for state in states]
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+@pytest.mark.parametrize("recurrent", ["none", "gru"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_round_is_what_the_textbook_says(groups: int, recurrent: str) -> None:
+    """Episodes of 3 steps and rounds of 4: goals, truncations, resets and the memory over them all take part."""
+    gradients = []
+    for textbook in (True, False):
+        torch.manual_seed(1)
+        args = Args(env="toy", update_every=4, env_groups=groups, recurrent=recurrent)  # pyright: ignore
+        envs = [ToyEnv(32, max_steps=3, seed=seed) for seed in range(groups)]
+        model = PixelActorCriticCNN(envs[0].single_observation_space.shape, 8, recurrent == "gru")  # pyright: ignore
+        for env in envs:
+            env.reset()
+        if textbook:
+            gradients.append(round_by_round(args, model, envs, 3))
+            continue
+        members = [Group(env, model.state_size, overlap=True) for env in envs]
+        sums, coef, clock = torch.zeros(5), torch.tensor(0.03), Stopwatch(torch.device("cpu"), False)
+        for _ in range(3):
+            collect(members, model, td_losses, args, coef, sums, clock)
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+        ended = sum(int(info["episodes"]) for env in envs for info in [env.read_infos()])
+        assert ended > 32, "episodes have ended on the way"
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
+    assert gradients[0].abs().max() > 0.01
+
+
+def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture) -> None:
+    run_dir = tmp_path / "run"
+    start(arguments(run_dir, one_step_task))
+    written = {path.name for path in run_dir.iterdir()}
+    assert {"metrics.jsonl", "manifest.json", "checkpoint.pt", "checkpoint.1.pt", "media"} < written
+    assert {path.suffix for path in (run_dir / "media").iterdir()} == {".png", ".gif"}
+    assert any(name.startswith("events.out.tfevents") for name in written)
+    assert not any(name.endswith(".part") for name in written)
+    last = merged(run_dir)
+    tags = (
+        "charts/episodic_return charts/episodic_length charts/SPS losses/policy_loss losses/value_loss losses/entropy"
+    )
+    tags += " env/done_rate env/trunc_rate env/reset_rate env/dist_p10 env/dist_p50 env/dist_p90 env/action_hist/NOOP"
+    tags += " time/env time/infer time/learn eval/success_rate eval/return eval/random_success_rate"
+    assert set(tags.split()) <= set(last)
+    assert all(isinstance(value, int | float) for value in last.values())
+    manifest = json.loads((run_dir / "manifest.json").read_text())
+    assert manifest["config"]["num_envs"] == 8
+    assert manifest["versions"]["torch"] == torch.__version__
+    state = torch.load(run_dir / "checkpoint.pt", weights_only=True)
+    assert state["counters"]["global_step"] == 512
+    report = capsys.readouterr().out
+    for word in ("success rate", "random policy", str(run_dir / "checkpoint.pt"), f"tensorboard --logdir {run_dir}"):
+        assert word in report
+
+
+def test_a_resumed_run_is_the_same_run(tmp_path: Path, one_step_task: dict[str, str]) -> None:
+    start(arguments(tmp_path / "whole", one_step_task))
+    start(arguments(tmp_path / "parts", one_step_task, total_env_steps=256))
+    start(arguments(tmp_path / "parts", one_step_task, resume=str(tmp_path / "parts/checkpoint.pt")))
+    states = [torch.load(tmp_path / name / "checkpoint.pt", weights_only=True) for name in ("whole", "parts")]
+    for part in ("model", "optimizer", "counters", "processes"):
+        assert_equal(states[0][part], states[1][part], part)
+    ending = "eval/random_success_rate"  # what a run that is through records, also at the end of the first part
+    parts = [row for row in steady(tmp_path / "parts") if ending not in row or row["global_step"] == 512]
+    assert steady(tmp_path / "whole") == parts
+
+
+def assert_equal(one: object, other: object, path: str) -> None:
+    if isinstance(one, dict):
+        assert isinstance(other, dict) and one.keys() == other.keys(), path
+        for name in one:
+            assert_equal(one[name], other[name], f"{path}.{name}")
+    elif isinstance(one, list):
+        assert isinstance(other, list) and len(one) == len(other), path
+        for i, pair in enumerate(zip(one, other, strict=True)):
+            assert_equal(*pair, f"{path}[{i}]")
+    elif isinstance(one, torch.Tensor):
+        assert isinstance(other, torch.Tensor) and torch.equal(one, other), path
+    else:
+        assert one == other, path
+
+
+def test_a_checkpoint_of_other_flags_is_refused(
+    tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture
+) -> None:
+    run_dir = tmp_path / "run"
+    start(arguments(run_dir, one_step_task, total_env_steps=32))
+    capsys.readouterr()
+    flags = ["--num-envs", "8", "--max-steps", "4", "--k-consecutive", "1", "--device", "cpu", "--gamma", "0.5"]
+    flags += ["--resume", str(run_dir / "checkpoint.pt"), "--rom", one_step_task["rom"]]
+    assert main([*flags, "--goal-dir", one_step_task["goal_dir"]]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--gamma 0.99, not 0.5" in line
+
+
+def test_numbers_that_are_not_finite_end_the_run(
+    tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        start(arguments(tmp_path / "run", one_step_task, lr=1e30))
+    assert end.value.code == 1
+    failure = json.loads((tmp_path / "run/failure.json").read_text())
+    assert failure["not_finite"]
+    assert failure["config"]["lr"] == 1e30
+    assert failure["trace_id"] in capsys.readouterr().err
+
+
+def test_it_learns(tmp_path: Path, one_step_task: dict[str, str]) -> None:
+    """One action of eight is right and an episode has two steps: chance solves under a third."""
+    run_dir = tmp_path / "run"
+    changes = {"num_envs": 32, "max_steps": 2, "lr": 1e-3, "total_env_steps": 8000, "eval_every_steps": 8000}
+    start(arguments(run_dir, one_step_task, **changes, eval_episodes=50))
+    assert merged(run_dir)["eval/random_success_rate"] < 0.4
+    assert merged(run_dir)["eval/success_rate"] > 0.9
+
+
+@pytest.mark.parametrize("recurrent", ["none", "gru"])
+def test_it_learns_the_toy(recurrent: str, tmp_path: Path) -> None:
+    changes = {"num_envs": 32, "lr": 1e-3, "update_every": 2, "total_env_steps": 25_600, "eval_every_steps": 25_600}
+    start(toy_arguments(tmp_path, env_groups=2, recurrent=recurrent, eval_envs=50, eval_episodes=100, **changes))
+    assert merged(tmp_path)["eval/random_success_rate"] < 0.4
+    assert merged(tmp_path)["eval/success_rate"] > 0.9
+
+
+def test_stages_and_incentives_reach_training_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stages = {"stages": str(STAGE.with_name("stages.json")), "curriculum": "progress", "visit_bonus": 0.1}
+    start(arguments(tmp_path / "run", stages, k_consecutive=4, total_env_steps=128, eval_episodes=2, eval_envs=2))
+    last = merged(tmp_path / "run")
+    assert last["env/visits/bonus"] > 0
+    assert "env/stage/cross_village/weight" in last
+    # All stages in one episode: after a few updates it ends at the limit, the sum of the stages' limits.
+    flags = [
+        "--episodes",
+        "2",
+        "--num-envs",
+        "2",
+        "--policy",
+        "sampled",
+        "--chain",
+        "--trajectory",
+        str(tmp_path / "out.json"),
+    ]
+    assert evaluate.main([str(tmp_path / "run/checkpoint.pt"), *flags]) == 0
+    assert len(json.loads((tmp_path / "out.json").read_text())["actions"]) == 128 + 192 + 256
+    assert "leave_house" not in capsys.readouterr().out
+    args = arguments(tmp_path / "toy", {"env": "toy", "visit_bonus": 0.1})
+    assert main(command_line(args)) == 2
+    assert "--visit-bonus is not for --env toy" in capsys.readouterr().err
+    assert not (tmp_path / "toy").exists()

@@ -1,0 +1,189 @@
+"""evaluate.py: whole episodes only, the same number from each env; intervals; trajectories and GIFs of checkpoints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from cleanrl_style import a2c_streaming, evaluate
+from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.evaluation import assess, lowest_success, random_policy, wilson_interval
+from gbxcule_puffer.trainers.evaluation import evaluate as play_episodes
+from tests.support.training_runs import toy_arguments
+
+SIZE = ToyEnv(1).single_observation_space.shape[-1]  # pixels
+
+
+class CountingEnv:
+    """Env i succeeds in every (i + 1)-th episode: after 2 steps, where the others are cut after 10."""
+
+    def __init__(self, num_envs: int) -> None:
+        self.num_envs, self.device, self.max_steps = num_envs, torch.device("cpu"), 10
+        self.single_action_space = gymnasium.spaces.Discrete(8)
+        self.period = torch.arange(num_envs) + 1
+
+    def reset(self, seed: int) -> tuple[torch.Tensor, list]:
+        self.age, self.episode = torch.zeros(self.num_envs), torch.zeros(self.num_envs)
+        return torch.zeros((self.num_envs, 1)), []
+
+    def step(self, actions: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        self.age += 1
+        terminals = (self.age == 2) & (self.episode % self.period == self.period - 1)
+        truncations = (self.age == 10) & ~terminals
+        self.episode += terminals | truncations
+        self.age *= ~(terminals | truncations)
+        return torch.zeros((self.num_envs, 1)), torch.ones(self.num_envs), terminals, truncations, torch.empty(0)
+
+
+@pytest.mark.parametrize(
+    ("num_envs", "episodes", "rate", "played"), [(1, 6, 1.0, 6), (2, 12, 0.75, 12), (3, 16, 0.61, 18)]
+)
+def test_every_env_plays_as_many_whole_episodes(num_envs: int, episodes: int, rate: float, played: int) -> None:
+    """The first episodes to end anywhere would all be successes of env 0."""
+    env: Any = CountingEnv(num_envs)
+    result = play_episodes(random_policy(env, 1), env, episodes, 1)
+    assert result["success_rate"] == pytest.approx(rate, abs=0.01)
+    assert result["episodes"] == played
+    assert result["median_steps"] == 2
+    assert result["return"] == pytest.approx(2 * rate + 10 * (1 - rate), abs=0.1)
+
+
+class StagedEnv(CountingEnv):
+    """Env 0's episodes are of the stages easy and hard in turn, the others' of hard, and named where they begin."""
+
+    task = (SimpleNamespace(name="easy"), SimpleNamespace(name="hard"))
+
+    @property
+    def stage(self) -> torch.Tensor:
+        return torch.where(self.period == 1, self.episode.long() % 2, 1)
+
+
+def test_each_stage_has_its_rate() -> None:
+    env: Any = StagedEnv(2)
+    result = play_episodes(random_policy(env, 1), env, 16, 1)
+    # Env 0 always succeeds, env 1 in every second episode: 4 easy ones, and 4 + 4 of 12 hard ones.
+    assert result["stage/easy/success_rate"] == 1
+    assert result["stage/hard/success_rate"] == pytest.approx(8 / 12)
+    assert result["success_rate"] == pytest.approx(12 / 16)
+    policy = random_policy(env, 1)
+    assert lowest_success(assess(policy, policy, env, 16, 1)) == pytest.approx(8 / 12), (
+        "what --stop-at-success waits for"
+    )
+    env = CountingEnv(2)
+    assert lowest_success(assess(policy, policy, env, 16, 1)) == pytest.approx(3 / 4)
+
+
+def test_one_env_and_many_measure_the_same_rate() -> None:
+    rates = []
+    for num_envs in (1, 40):
+        env = ToyEnv(num_envs)
+        rates.append(play_episodes(random_policy(env, 1), env, 400, 1)["success_rate"])
+    assert abs(rates[0] - rates[1]) < 0.12, "five standard deviations"
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),  # from the closed formula, evaluated by hand with z = 1.96
+    [(0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (5, 10, 0.2366, 0.7634), (95, 100, 0.8882, 0.9785)],
+)
+def test_wilson_interval(successes: int, trials: int, low: float, high: float) -> None:
+    assert wilson_interval(successes, trials) == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.fixture(scope="module", params=["none", "gru"])
+def run_dir(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(f"run_{request.param}")
+    a2c_streaming.start(toy_arguments(folder, recurrent=request.param))
+    return folder
+
+
+def test_a_checkpoint_is_evaluated(run_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = {name: str(tmp_path / name) for name in ("out.json", "episode.json", "episode.gif")}
+    flags = [
+        "--episodes",
+        "20",
+        "--json",
+        out["out.json"],
+        "--trajectory",
+        out["episode.json"],
+        "--gif",
+        out["episode.gif"],
+    ]
+    assert evaluate.main([str(run_dir / "checkpoint.pt"), *flags]) == 0
+    sampled, greedy = capsys.readouterr().out.splitlines()
+    assert sampled.startswith("sampled  success 0.")
+    assert greedy.startswith("greedy")
+    result = json.loads(Path(out["out.json"]).read_text())
+    assert result["sampled"]["episodes"] == 20
+    assert result["sampled"]["success_low"] <= result["sampled"]["success_rate"] <= result["sampled"]["success_high"]
+
+    episode = json.loads(Path(out["episode.json"]).read_text())
+    steps = len(episode["actions"])
+    assert 1 <= steps <= 16
+    assert len(episode["rewards"]) == steps
+    with Image.open(out["episode.gif"]) as gif:
+        assert gif.size == (2 * SIZE, 2 * SIZE)
+        assert getattr(gif, "n_frames", 1) <= steps + 1
+
+
+def test_the_trajectory_is_the_policy_s_own(run_dir: Path, tmp_path: Path) -> None:
+    """The greedy actions, worked out again with the checkpoint's model, step by step."""
+    path = tmp_path / "episode.json"
+    flags = ["--policy", "greedy", "--episodes", "1", "--num-envs", "1", "--seed", "7", "--trajectory", str(path)]
+    assert evaluate.main([str(run_dir / "checkpoint.pt"), *flags]) == 0
+    checkpoint = read_checkpoint(run_dir / "checkpoint.pt")
+    gru = checkpoint["args"]["recurrent"] == "gru"
+    model = a2c_streaming.PixelActorCriticCNN((1, SIZE, SIZE), 8, gru)
+    model.load_state_dict(checkpoint["model"])
+    env, state, actions = ToyEnv(1, seed=7), torch.zeros((1, model.state_size)), []
+    env.reset(seed=7)
+    while not env.final_mask[0]:
+        with torch.no_grad():
+            logits, _, state = model(env.observations, state)
+        actions.append(env.codec.actions[int(logits.argmax())])
+        env.step(logits.argmax(1))
+    assert json.loads(path.read_text())["actions"] == actions
+
+
+def test_wrong_input_is_one_line(run_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = str(run_dir / "checkpoint.pt")
+    state = read_checkpoint(good)
+    torch.save({**state, "exp_name": "os"}, tmp_path / "other.pt")
+    torch.save({**state, "env_config": {**state["env_config"], "stack_k": 4}}, tmp_path / "stack.pt")
+    old = {name: tensor for name, tensor in state["model"].items() if name != "trunk.1.weight"}
+    torch.save({**state, "model": {**old, "trunk.0.weight": torch.zeros(16, 1, 8, 8)}}, tmp_path / "old.pt")
+    for arguments, message in (
+        (["nowhere.pt"], "nowhere.pt cannot be read"),
+        ([str(tmp_path / "old.pt")], "the checkpoint's network is not this version's"),
+        ([good, "--episodes", "0"], "--episodes 0 must be at least 1"),
+        ([good, "--device", "abacus"], "abacus"),
+        ([good, "--gif", str(tmp_path / "no/such/a.gif")], "is no folder"),
+        ([str(tmp_path / "other.pt")], "of trainer 'os': give one of a2c_streaming"),
+        ([str(tmp_path / "stack.pt")], "stack_k 4, not 1"),
+    ):
+        assert evaluate.main(arguments) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert message in line
+
+
+def test_masks_are_not_needed_to_play(run_dir: Path) -> None:
+    """Without `starts` a policy resets its memory where the env says that episodes begin."""
+    env = ToyEnv(16, max_steps=4)
+    checkpoint = read_checkpoint(run_dir / "checkpoint.pt")
+    policies = [a2c_streaming.load_policy(checkpoint, env, 1, greedy=True) for _ in range(2)]
+    obs, _ = env.reset()
+    starts = torch.ones(16, dtype=torch.bool)
+    with torch.no_grad():
+        for _ in range(10):
+            actions = policies[0](obs, starts)
+            np.testing.assert_array_equal(actions, policies[1](obs))
+            obs, _, terminals, truncations, _ = env.step(actions)
+            starts = terminals | truncations

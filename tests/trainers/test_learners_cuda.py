@@ -1,0 +1,157 @@
+"""PPO and DQN on a GPU: no host synchronisation in their loops, the same replay as on the CPU, runs from end to end."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cleanrl_style import dqn_nstep, ppo_lite
+from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.replay import Replay
+from gbxcule_puffer.trainers.run import Stopwatch
+from tests.support.learners import last_value, read, words
+
+pytestmark = pytest.mark.gpu
+
+
+@contextmanager
+def no_synchronisation() -> Iterator[None]:
+    """Whatever makes the host wait for the device is an error."""
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def toy(num_envs: int, device: str, **options: Any) -> ToyEnv:
+    env = ToyEnv(num_envs, device, info_mode="none", **options)
+    env.reset(seed=1)
+    return env
+
+
+def test_the_toy_is_the_same_on_the_gpu(cuda_device: str) -> None:
+    gpu, cpu = toy(64, cuda_device, stack_k=2), toy(64, "cpu", stack_k=2)
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(60):
+        actions = torch.randint(8, (64,), generator=generator)
+        for part, other in zip(gpu.step(actions.to(cuda_device))[:4], cpu.step(actions)[:4], strict=True):
+            assert torch.equal(part.cpu(), other)
+        assert torch.equal(gpu.final_observation.cpu(), cpu.final_observation)
+
+
+def test_ppo_never_waits(cuda_device: str) -> None:
+    env = toy(32, cuda_device, stack_k=2)
+    args = ppo_lite.Args(env="toy", num_envs=32, num_steps=16)
+    model = ppo_lite.Agent((2, 20, 20), 8).to(env.device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    rollout = ppo_lite.allocate_rollout(16, 32, (2, 20, 20), env.device)
+    clock = Stopwatch(env.device, False)
+
+    def iterate() -> torch.Tensor:
+        ppo_lite.collect(model, env, rollout, clock)
+        return ppo_lite.learn(model, optimizer, rollout, args, World())
+
+    iterate()
+    with no_synchronisation():
+        for _ in range(3):
+            losses = iterate()
+    assert losses.isfinite().all()
+
+
+@pytest.mark.parametrize("recurrent", ["none", "gru", "lstm"])
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_dqn_never_waits(cuda_device: str, recurrent: str, alpha: float) -> None:
+    if recurrent != "none" and alpha:
+        pytest.skip("priorities are of transitions, not of sequences")
+    env = toy(32, cuda_device)
+    flags = {"recurrent": recurrent, "burn_in": 2, "sequence_length": 4, "batch_size": 64, "priority_alpha": alpha}
+    args = dqn_nstep.Args(env="toy", **flags)
+    model = dqn_nstep.QNetwork((1, 20, 20), 8, recurrent).to(env.device)
+    target, optimizer = copy.deepcopy(model), torch.optim.Adam(model.parameters(), lr=1e-4)
+    replay = Replay(30, 32, (1, 20, 20), env.device, n_step=args.n_step, gamma=args.gamma, alpha=alpha)
+    memory, obs = torch.zeros((32, model.state_size), device=env.device), env.observations.clone()
+    clock = Stopwatch(env.device, False)
+
+    def loss_of(model: Any, target: Any, batch: Any) -> tuple[torch.Tensor, ...]:
+        if recurrent == "none":
+            return dqn_nstep.transition_loss(model, target, batch)
+        return dqn_nstep.sequence_loss(model, target, batch, args.burn_in, args.n_step, args.gamma)
+
+    def iterate(learns: bool) -> None:
+        obs.copy_(env.observations)
+        actions, after = dqn_nstep.act(model, obs, memory, 0.3)
+        _, rewards, terminals, truncations, _ = env.step(actions)
+        replay.add(obs, actions, rewards, terminals, truncations)
+        torch.mul(after, ~(terminals | truncations)[:, None], out=memory)
+        if learns:
+            dqn_nstep.learn(model, target, optimizer, replay, args, loss_of, clock)
+            target.load_state_dict(model.state_dict())
+
+    for step in range(20):
+        iterate(step > 15)
+    with no_synchronisation():
+        for _ in range(20):
+            iterate(True)
+    assert all(p.isfinite().all() for p in model.parameters())
+
+
+def test_the_replay_is_the_same_on_the_gpu(cuda_device: str) -> None:
+    env, replays = toy(8, "cpu", stack_k=3), []
+    for device in ("cpu", cuda_device):
+        replays.append(Replay(20, 8, (3, 20, 20), torch.device(device), n_step=3, gamma=0.9, alpha=0.5))
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(50):
+        before, actions = env.observations.clone(), torch.randint(8, (8,), generator=generator)
+        parts = (before, actions, *env.step(actions)[1:4])
+        for replay in replays:
+            replay.add(*(part.to(replay.device) for part in parts))  # pyright: ignore[reportArgumentType]
+    one, other = (replay.state_dict() for replay in replays)
+    assert all(torch.equal(torch.as_tensor(one[name]), torch.as_tensor(other[name]).cpu()) for name in one)
+    row, lane = torch.arange(20).repeat_interleave(8), torch.arange(8).repeat(20)
+    on_gpu = replays[1].observations(row.to(cuda_device), lane.to(cuda_device))
+    assert torch.equal(replays[0].observations(row, lane), on_gpu.cpu())
+    batch = replays[1].draw(500, beta=0.4)
+    assert (batch.weights <= 1).all() and (batch.weights > 0).any()
+
+
+@pytest.mark.usefixtures("cuda_device")
+@pytest.mark.parametrize("compiled", ["--no-compile", "--compile"])
+@pytest.mark.parametrize("trainer", [ppo_lite, dqn_nstep], ids=["ppo_lite", "dqn_nstep"])
+def test_they_learn_the_toy(trainer: Any, compiled: str, tmp_path: Path) -> None:
+    flags = words("--env toy --device cuda --num-envs 64 --max-steps 16 --lr 1e-3 --gamma 0.9 --eval-episodes 20")
+    flags += words("--total-env-steps 40960 --eval-every-steps 8192 --media-every 100000")
+    if trainer is ppo_lite:
+        flags += words("--num-steps 32 --log-interval 2")
+    else:
+        flags += words("--eps-steps 8000 --learning-starts 1000 --target-every 50 --batch-size 64 --train-every 1")
+        flags += words("--buffer-size 20000 --log-interval 64")
+    assert trainer.main([*flags, compiled, "--run-dir", str(tmp_path)]) == 0
+    assert last_value(tmp_path, "eval/success_rate") >= 0.95
+    # On a GPU a resumed run begins with new episodes and, for DQN, with an empty replay.
+    more = [*words("--stop-at-success 2 --keep-checkpoints 1"), "--resume", str(tmp_path / "checkpoint.pt")]
+    begun = read(tmp_path / "checkpoint.pt")["counters"]["global_step"]
+    if begun < 40960:
+        assert trainer.main([*flags, compiled, *more, "--run-dir", str(tmp_path)]) == 0
+        assert last_value(tmp_path, "eval/success_rate") >= 0.8
+
+
+@pytest.mark.usefixtures("cuda_device")
+def test_two_gpus_learn_together(tmp_path: Path) -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+    script = Path(ppo_lite.__file__)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    flags = words("--env toy --device cuda --num-envs 64 --num-steps 32 --total-env-steps 8192 --eval-every-steps 4096")
+    subprocess.run([*command, *flags, "--run-dir", str(tmp_path)], check=True, cwd=script.parents[1])
+    assert read(tmp_path / "checkpoint.pt")["counters"]["global_step"] == 8192

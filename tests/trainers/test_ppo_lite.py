@@ -1,0 +1,232 @@
+"""PPO: losses against NumPy, by hand and frozen, the toy learned, exact resumption, two processes, errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cleanrl_style import ppo_lite
+from cleanrl_style.ppo_lite import Agent, Args, allocate_rollout, collect, main, memory_parts, ppo_losses
+from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.evaluation import evaluate
+from gbxcule_puffer.trainers.memory import free_bytes
+from gbxcule_puffer.trainers.returns import gae
+from gbxcule_puffer.trainers.run import Stopwatch
+from tests.support.learners import last_value, read, records, same_checkpoints, words
+
+SCRIPT = Path(ppo_lite.__file__)
+# Toy runs: 512 steps a rollout.
+SIZE = words("--env toy --device cpu --num-envs 16 --num-steps 32 --max-steps 16")
+SHORT = words("--total-env-steps 3072 --eval-every-steps 1024 --checkpoint-every 512 --keep-checkpoints 4")
+SHORT += words("--eval-episodes 4 --eval-envs 4 --stop-at-success 2")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def batch_of(seed: int, size: int = 50, actions: int = 7) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(seed)
+    old = random.normal(size=(size, actions))
+    old -= np.log(np.exp(old).sum(1, keepdims=True))
+    chosen = random.integers(0, actions, size)
+    numbers = {name: random.normal(size=size) for name in ("values", "advantages", "returns", "new_values")}
+    logits = old + 0.2 * random.normal(size=old.shape)
+    return {**numbers, "actions": chosen, "logprobs": old[np.arange(size), chosen], "logits": logits}
+
+
+def slow_losses(batch: dict[str, np.ndarray], clip: float, value_clip: float | None) -> list[float]:
+    """One sample after the other."""
+    parts = np.zeros((len(batch["actions"]), 5))
+    for i, action in enumerate(batch["actions"]):
+        probabilities = np.exp(batch["logits"][i]) / np.exp(batch["logits"][i]).sum()
+        ratio = probabilities[action] / np.exp(batch["logprobs"][i])
+        advantage, new, old, target = (batch[n][i] for n in ("advantages", "new_values", "values", "returns"))
+        bounded = min(max(ratio, 1 - clip), 1 + clip)
+        error = (new - target) ** 2
+        if value_clip is not None:
+            error = max(error, (old + min(max(new - old, -value_clip), value_clip) - target) ** 2)
+        entropy = -sum(p * np.log(p) for p in probabilities)
+        parts[i] = -min(advantage * ratio, advantage * bounded), 0.5 * error, entropy, ratio - 1 - np.log(ratio), 0
+        parts[i, 4] = abs(ratio - 1) > clip
+    return parts.mean(0).tolist()
+
+
+def fast_losses(batch: dict[str, np.ndarray], clip: float, value_clip: float | None) -> list[float]:
+    tensors = {name: torch.from_numpy(part) for name, part in batch.items()}
+    return [x.item() for x in ppo_losses(tensors["logits"], tensors["new_values"], tensors, clip, value_clip)]
+
+
+@pytest.mark.parametrize("value_clip", [None, 0.3])
+@pytest.mark.parametrize("clip", [0.1, 0.3])
+def test_losses_are_the_slow_loop(clip: float, value_clip: float | None) -> None:
+    batch = batch_of(1)
+    assert fast_losses(batch, clip, value_clip) == pytest.approx(slow_losses(batch, clip, value_clip), rel=1e-6)
+
+
+def test_losses_are_the_frozen_numbers() -> None:
+    """Policy loss, value loss, entropy, approx_kl, clipfrac: against a change of both the loss and the loop above."""
+    frozen = [0.3164242390, 1.3340714602, 1.6231044363, 0.0166462726, 0.58]
+    assert fast_losses(batch_of(7), 0.1, 0.2) == pytest.approx(frozen, rel=1e-6)
+
+
+def test_the_clip_stops_the_gradient() -> None:
+    """A probability that has moved far in the advantage's direction is pushed no further, in the other it is."""
+    logits = torch.tensor([[1.0, 0.0], [1.0, 0.0]], requires_grad=True)
+    old = torch.tensor([0.5, 0.5]).log()
+    batch = {"actions": torch.tensor([0, 0]), "logprobs": old, "advantages": torch.tensor([1.0, -1.0])}
+    batch |= {"returns": torch.zeros(2), "values": torch.zeros(2)}
+    ppo_losses(logits, torch.zeros(2), batch, 0.1)[0].backward()
+    assert logits.grad is not None
+    assert logits.grad[0].tolist() == [0.0, 0.0]
+    assert logits.grad[1, 0] > 0
+
+
+def test_a_rollout_keeps_what_the_env_overwrites() -> None:
+    """Observations are those acted on, and the values after a cut are those of the final observation."""
+    env, twin = ToyEnv(num_envs=6, max_steps=4, stack_k=2), ToyEnv(num_envs=6, max_steps=4, stack_k=2)
+    env.reset(seed=1)
+    twin.reset(seed=1)
+    torch.manual_seed(1)
+    model = Agent((2, 20, 20), 8)
+    rollout = allocate_rollout(20, 6, (2, 20, 20), torch.device("cpu"))
+    collect(model, env, rollout, Stopwatch(env.device, False))
+    for step in range(20):
+        assert torch.equal(rollout["obs"][step], twin.observations)
+        with torch.no_grad():
+            logits, values = model(twin.observations)
+            _, rewards, terminals, truncations, _ = twin.step(rollout["actions"][step])
+            assert torch.equal(rollout["next_values"][step], model(twin.final_observation)[1])
+        assert torch.equal(rollout["values"][step], values)
+        logprobs = torch.distributions.Categorical(logits=logits).log_prob(rollout["actions"][step])
+        assert torch.allclose(rollout["logprobs"][step], logprobs, atol=1e-6)
+        for name, part in {"rewards": rewards, "terminals": terminals, "truncations": truncations}.items():
+            assert torch.equal(rollout[name][step], part)
+    cut = rollout["truncations"][:-1]
+    assert cut.any()
+    assert not torch.equal(rollout["next_values"][:-1][cut], rollout["values"][1:][cut]), "not of the new episode"
+    parts = {name: rollout[name] for name in ("rewards", "values", "next_values", "terminals", "truncations")}
+    advantages, _ = gae(**parts, gamma=0.9, gae_lambda=0.5)
+    one_step = (rollout["rewards"] + 0.9 * rollout["next_values"] - rollout["values"])[:-1][cut]
+    assert torch.allclose(advantages[:-1][cut], one_step)
+
+
+@pytest.mark.parametrize(("codec", "stack_k"), [("pokemonred_puffer_v0", 4), ("pokemonred_puffer_v1", 1)])
+def test_it_learns_the_toy(tmp_path: Path, codec: str, stack_k: int, capsys: pytest.CaptureFixture) -> None:
+    flags = [*SIZE, "--action-codec", codec, "--stack-k", str(stack_k), "--run-dir", str(tmp_path / "run")]
+    flags += words("--num-envs 32 --lr 1e-3 --gamma 0.9 --total-env-steps 20480 --eval-every-steps 4096")
+    flags += words("--eval-episodes 20 --media-every 100000")
+    assert main(flags) == 0
+    rate = last_value(tmp_path / "run", "eval/success_rate")
+    assert rate >= 0.95 > 0.6 > last_value(tmp_path / "run", "eval/random_success_rate")
+    out = capsys.readouterr().out
+    assert "memory estimate on cpu: rollout" in out and "success rate" in out
+    # The checkpoint plays as well.
+    env = ToyEnv(num_envs=10, stack_k=stack_k, action_codec=codec)
+    policy = ppo_lite.load_policy(read(tmp_path / "run/checkpoint.pt"), env, seed=5)
+    assert evaluate(policy, env, 20, 5)["success_rate"] > 0.9
+
+
+def test_a_run_leaves_its_metrics(tmp_path: Path) -> None:
+    assert main([*SIZE, *SHORT, "--run-dir", str(tmp_path)]) == 0
+    merged = {name for record in records(tmp_path) for name in record}
+    tags = "losses/policy_loss losses/value_loss losses/entropy losses/approx_kl losses/clipfrac losses/grad_norm"
+    tags += " charts/learning_rate charts/episodic_return charts/episodic_length env/done_rate env/trunc_rate"
+    tags += " env/dist_p50 env/action_hist/UP eval/success_rate eval/random_success_rate"
+    assert set(tags.split()) <= merged
+    rates = [record["charts/learning_rate"] for record in records(tmp_path) if "charts/learning_rate" in record]
+    assert rates == pytest.approx([2.5e-4 * (1 - i / 6) for i in range(6)])
+    kept = {path.name for path in tmp_path.glob("checkpoint*")}
+    assert kept == {"checkpoint.pt", "checkpoint.1.pt", "checkpoint.2.pt", "checkpoint.3.pt"}
+
+
+def test_a_resumed_run_is_the_same_run(tmp_path: Path) -> None:
+    """From a checkpoint in the middle of a run, as after kill -9, everything repeats bit for bit."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert main([*SIZE, *SHORT, "--run-dir", str(whole)]) == 0
+    parts.mkdir()
+    (parts / "checkpoint.pt").write_bytes((whole / "checkpoint.3.pt").read_bytes())
+    begun = read(parts / "checkpoint.pt")["counters"]["global_step"]
+    assert begun == 1536
+    assert main([*SIZE, *SHORT, "--run-dir", str(parts), "--resume", str(parts / "checkpoint.pt")]) == 0
+    same_checkpoints(whole / "checkpoint.pt", parts / "checkpoint.pt")
+    assert [record for record in records(whole) if record["global_step"] > begun] == records(parts)
+
+
+def test_two_processes_learn_together(tmp_path: Path) -> None:
+    """gloo on the CPU: weights equal in both, steps counted over both, each with episodes of its own."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(SCRIPT)]
+    command += [*SIZE, *SHORT, "--run-dir", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=SCRIPT.parents[1])
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("success rate") == 1, "one process reports"
+    state = read(tmp_path / "checkpoint.pt")
+    assert state["counters"]["global_step"] == 3072
+    assert json.loads((tmp_path / "manifest.json").read_text())["processes"] == 2
+    steps = [record["global_step"] for record in records(tmp_path) if "losses/entropy" in record]
+    assert steps == [1024, 2048, 3072], "a rollout is 512 steps of each process"
+    first, second = (process["env"]["tensors"]["walker"] for process in state["processes"])
+    assert not torch.equal(first, second)
+    # Alone it cannot go on from there, and one line says so.
+    alone = [*SIZE, *SHORT, "--total-env-steps", "3072", "--resume", str(tmp_path / "checkpoint.pt")]
+    assert main(alone) == 2
+
+
+def test_the_memory_estimate_is_what_is_allocated() -> None:
+    args = Args(env="toy", num_envs=16, num_steps=32, stack_k=2)
+    rollout = allocate_rollout(32, 16, (2, 20, 20), torch.device("cpu"))
+    allocated = sum(part.nbytes for part in rollout.values())
+    assert memory_parts(args)["rollout"] == allocated + 2 * 4 * 32 * 16, "and the advantages and returns"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--num-steps 0", "--num-steps 0 must be at least 1"),
+        ("--num-envs 2 --num-steps 2 --num-minibatches 4", "--num-minibatches 4 leaves minibatches of under 2 of 4"),
+        ("--action-codec nosuch", "nosuch"),
+        ("--env nosuch", "nosuch"),
+        ("--clip 0.1 --nosuch", "nosuch"),
+        ("--resume /nosuch/checkpoint.pt", "/nosuch/checkpoint.pt"),
+    ],
+)
+def test_bad_input_is_one_line(flags: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    run_dir = tmp_path / "run"
+    try:
+        code = main([*SIZE, *SHORT, "--run-dir", str(run_dir), *flags.split()])
+    except SystemExit as end:  # of the flags' parser
+        code = end.code
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert code == 2 and message in line
+    assert not run_dir.exists()
+
+
+def test_too_large_a_rollout_is_refused_before_it_is_allocated(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    steps = free_bytes(torch.device("cpu")) // (16 * 4 * 20 * 20)
+    flags = [*SIZE, "--num-steps", str(steps), "--run-dir", str(tmp_path / "run")]
+    assert main(flags) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "memory estimate on cpu: rollout" in line and "lower --num-envs or --num-steps" in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_numbers_that_are_not_finite_end_the_run(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([*SIZE, *SHORT, "--run-dir", str(tmp_path), "--lr", "1e30"])
+    assert end.value.code == 1
+    failure = json.loads((tmp_path / "failure.json").read_text())
+    assert failure["not_finite"] and failure["trace_id"] in capsys.readouterr().err
+
+
+def test_smoke_goes_through_everything(tmp_path: Path) -> None:
+    assert main(["--env", "toy", "--smoke", "--device", "cpu", "--run-dir", str(tmp_path)]) == 0
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"checkpoint.pt", "metrics.jsonl", "manifest.json", "media"} <= written
+    assert read(tmp_path / "checkpoint.pt")["counters"]["global_step"] == 128
