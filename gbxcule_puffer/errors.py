@@ -1,8 +1,16 @@
 """The typed exceptions of the package: each message is one line that names the input, the fault and the remedy."""
 
 
+def printable(text: object) -> str:
+    """Text, as from a file, with escapes for what would move the cursor, colour the terminal or begin a line."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
+
+
 class GBxCuLEError(ValueError):
     """Base of every error that bad input causes; the command line turns it into one line and exit code 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class RomError(GBxCuLEError):
