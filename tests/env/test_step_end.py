@@ -14,8 +14,8 @@ PARTS = ("observe", "score", "keep", "count", "restore", "begin")
 def test_a_stage_is_its_parts_in_order() -> None:
     for stage, parts in kernels.STAGES.items():
         lines = [line.strip() for line in kernels.source(stage).splitlines()]
-        calls = [line for line in lines if line.startswith("epilog.")]
-        assert calls == [f"epilog.{part}(e, env, lane, lanes)" for part in parts]
+        calls = [line for line in lines if line.startswith("parts.")]
+        assert calls == [f"parts.{part}(e, env, lane, lanes)" for part in parts]
         assert "EPILOG" not in lines
     assert kernels.STAGES["full_step"] == PARTS
     assert kernels.STAGES["end"] + kernels.STAGES["start"] == PARTS, "in pieces it is the same"
