@@ -7,8 +7,8 @@ to bring what is missing into a known state; some of it is then set through the 
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,6 +55,7 @@ class PyBoyEmulator:
         self.screen = torch.zeros(shape, dtype=torch.uint8)
         """Pictures after the last step, shades 0..3; changed in place by `step`."""
         self.locked = torch.zeros(num_envs, dtype=torch.int32)
+        self.memory = None
         self._pictures = self.screen.numpy()
         self.machines = [
             PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames) for _ in range(num_envs)
@@ -134,8 +135,17 @@ class PyBoyEmulator:
         """Raises: StateError where a snapshot belongs to another ROM."""
         snapshot.check_rom(self.cartridge)
 
+    def pool(self, snapshots: Sequence[Snapshot], spare: int = 0) -> PyBoyPool:
+        """Snapshots of one env each as slots.
+
+        Raises: StateError where one cannot be loaded; ConfigError where there are to be spare slots.
+        """
+        if spare:
+            raise ConfigError("the PyBoy baselines cannot save live envs: leave archive_slots at 0")
+        return PyBoyPool(self, snapshots)
+
     def registers(self, env: int = 0) -> dict[str, int]:
-        """All scalar state fields of one env by name (gbxcule_puffer/state.py)."""
+        """All scalar state fields of one env by name (state.py)."""
         return self.save(env).fields()
 
     def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
@@ -148,10 +158,6 @@ class PyBoyEmulator:
         names = ("rom_low", "rom_high", "ram_enabled", "ram_bank", "bank1", "bank2", "banking_mode")
         fields = {name: value for name, value in snapshot.fields().items() if name in names or name.startswith("rtc_")}
         return {**fields, "ram": pyboy_state.cartridge_ram(snapshot.memory[0]).tobytes()}
-
-    def on_stream(self) -> AbstractContextManager[object]:
-        """Nothing: there is no device."""
-        return nullcontext()
 
     def close(self) -> None:
         """Stop all PyBoys."""
@@ -194,15 +200,29 @@ class PyBoyEmulator:
 
 
 class PyBoyPool:
-    """Snapshots that PyBoys are reset to by mask; the interface of gbxcule_puffer's SnapshotPool. `fields`: none, since
-    no kernel can restore a PyBoy."""
+    """Snapshots that PyBoys are reset to by mask: a PoolLike. `fields`: none, since no kernel can restore a PyBoy.
 
-    fields: ClassVar[dict[str, Any]] = {}
+    Raises: StateError where a snapshot cannot be loaded or has several envs.
+    """
 
-    def __init__(self, emulator: PyBoyEmulator, snapshots: list[Snapshot]) -> None:
-        self.emulator, self.snapshots = emulator, snapshots
+    def __init__(self, emulator: PyBoyEmulator, snapshots: Sequence[Snapshot]) -> None:
+        for snapshot in snapshots:
+            emulator.check(snapshot)
+            if snapshot.num_envs != 1:
+                raise StateError(f"a pool takes snapshots of one env, this one has {snapshot.num_envs}")
+        self.emulator, self.snapshots = emulator, list(snapshots)
+        self.fields: dict[str, Any] = {}
 
     def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
         """Restore snapshot slots[i] into each env i with mask[i], picture included."""
         for env in mask.nonzero()[:, 0].tolist():
             self.emulator.load(self.snapshots[int(slots[env])], env)
+
+    def save(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        """Save each env i with mask[i] into slot slots[i], picture included."""
+        for env in mask.nonzero()[:, 0].tolist():
+            self.snapshots[int(slots[env])] = self.emulator.save(env)
+
+    def spare_tensors(self) -> dict[str, torch.Tensor]:
+        """Nothing: there are no spare slots."""
+        return {}

@@ -3,6 +3,7 @@
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.emulator import Emulator
 from gbxcule_puffer.emulator.pool import SnapshotPool
+from gbxcule_puffer.emulator.protocol import EmulatorLike, PoolLike
 from gbxcule_puffer.emulator.snapshot import Snapshot
 
-__all__ = ["Cartridge", "Emulator", "Snapshot", "SnapshotPool", "load_cartridge"]
+__all__ = ["Cartridge", "Emulator", "EmulatorLike", "PoolLike", "Snapshot", "SnapshotPool", "load_cartridge"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
@@ -20,6 +21,8 @@ from gbxcule_puffer.emulator.cpu import interpreter
 from gbxcule_puffer.emulator.gpu import descriptors, lane_order, launch_shape
 from gbxcule_puffer.emulator.gpu import run as gpu_run
 from gbxcule_puffer.emulator.hw.lcd import picture
+from gbxcule_puffer.emulator.pool import SnapshotPool
+from gbxcule_puffer.emulator.power_on import power_on
 from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
 from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, address_space
@@ -238,39 +241,16 @@ class Emulator:
         """
         if save_ram is not None:
             banks = save_ram_banks(save_ram, self.cartridge)
-            self._power_on()
+            self.load(power_on(self.cartridge, self.accuracy))
             self._write_banks(banks, slice(None))
             self._buttons.zero_()
             self._launch(1, 1)
             return
         if self._start is None:
-            self._power_on()
+            self.load(power_on(self.cartridge, self.accuracy))
             self._launch(1, 1)
             self._start = self.save(env=0)
         self.load(self._start)
-
-    def _power_on(self) -> None:
-        """The state at PC=0100."""
-        self._state.zero_()
-        self._memory.zero_()
-        self._screen.zero_()
-        for name, value in hw.POST_BOOT.items():
-            self._state[INDEX[name]] = value
-        self._state[INDEX["bank1"]] = 1
-        self._state[INDEX["ram_enabled"]] = int(self.cartridge.ram_enabled_at_start)
-        self._state[INDEX["ram_offset"]] = hw.CART_RAM - hw.ROW_BASE
-        row = np.zeros(hw.ROW_SIZE, np.uint8)
-        row[0x10 : 0x10 + len(hw.POST_BOOT_TILES)] = np.frombuffer(hw.POST_BOOT_TILES, np.uint8)
-        for address, value in {**hw.POST_BOOT_MAP, **hw.POST_BOOT_HRAM}.items():
-            row[address - hw.ROW_BASE] = value
-        if self.accuracy == "hardware":
-            for name, value in hw.HARDWARE_POST_BOOT.items():
-                self._state[INDEX[name]] = value
-            for address, value in hw.HARDWARE_POST_BOOT_IO.items():
-                row[address - hw.ROW_BASE] = value
-        self._memory[:, : hw.ROW_SIZE] = torch.from_numpy(row).to(self.device)
-        step = self.pixel_step
-        self._screen[:] = torch.from_numpy(_post_boot_picture()[::step, ::step].copy()).to(self.device)
 
     def step(self, buttons: torch.Tensor) -> None:
         """Hold `buttons` for release_after_frames frames, release them, run to frames_per_step; draw the last frame.
@@ -327,6 +307,13 @@ class Emulator:
                 f"the snapshot was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}"
             )
 
+    def pool(self, snapshots: Sequence[Snapshot], spare: int = 0) -> SnapshotPool:
+        """Snapshots of one env each as slots of a pool on the device, then `spare` slots for live envs.
+
+        Raises: StateError.
+        """
+        return SnapshotPool(self, snapshots, spare)
+
     def registers(self, env: int = 0) -> dict[str, int]:
         """All scalar state fields of one env by name (state.py)."""
         column = self._state[:, env].cpu().numpy()
@@ -372,6 +359,12 @@ class Emulator:
         start = max(0, count - hw.SERIAL_BUFFER_SIZE)
         return bytes(ring[index % hw.SERIAL_BUFFER_SIZE] for index in range(start, count))
 
+    def close(self) -> None:
+        """Stop the threads."""
+        self._commands.clear()
+        if self._executor is not None:
+            self._executor.shutdown()
+
     def state_hash(self) -> np.ndarray:
         """A hash of registers, memory and picture of each env, shape (num_envs,), uint64."""
         state, memory, screen = self._state.cpu().numpy(), self._memory.cpu().numpy(), self._screen.cpu().numpy()
@@ -382,17 +375,6 @@ class Emulator:
             ],
             dtype=np.uint64,
         )
-
-
-def _post_boot_picture() -> np.ndarray:
-    """What the boot ROM leaves on the screen, shades, shape (144, 160), uint8."""
-    picture = np.zeros((hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH), np.uint8)
-    for address, tile in hw.POST_BOOT_MAP.items():
-        row, column = divmod(address - hw.VRAM - 0x1800, 32)
-        planes = np.frombuffer(hw.POST_BOOT_TILES[16 * (tile - 1) :][:16], np.uint8).reshape(8, 2)
-        bits = np.unpackbits(planes[:, 0] | planes[:, 1]).reshape(8, 8)
-        picture[8 * row :, 8 * column :][:8, :8] = 3 * bits
-    return picture
 
 
 def _digest(data: bytes) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.launch import words
+from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import StateError
 
@@ -81,6 +81,22 @@ def kernel_save(
             pool_screen[slot, index] = screen[env, index]
 
 
+class WarpEmulator(EmulatorLike, Protocol):
+    """An emulator whose envs are arrays of a Warp device."""
+
+    @property
+    def machine(self) -> Any:
+        """The arrays (state.Machine)."""
+        ...
+
+    @property
+    def memory(self) -> torch.Tensor: ...
+
+    def stream(self) -> wp.Stream | None:
+        """Torch's current CUDA stream; None on a CPU."""
+        ...
+
+
 class SnapshotPool:
     """Single-env snapshots of an emulator's ROM, held on its device, then `spare` slots for live envs. `fields`: its
     tensors and the emulator's, for env/step_end/parts.py.
@@ -88,7 +104,7 @@ class SnapshotPool:
     Raises: StateError where a snapshot is of another ROM, has several envs or another resolution.
     """
 
-    def __init__(self, emulator: Emulator, snapshots: Sequence[Snapshot], spare: int = 0) -> None:
+    def __init__(self, emulator: WarpEmulator, snapshots: Sequence[Snapshot], spare: int = 0) -> None:
         if not snapshots:
             raise StateError("a snapshot pool needs at least one snapshot")
         for snapshot in snapshots:

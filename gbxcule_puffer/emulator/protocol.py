@@ -1,0 +1,121 @@
+"""The interface of an emulator: what tasks, env and trainers may use, whoever steps the Game Boys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.snapshot import Snapshot
+
+
+class PoolLike(Protocol):
+    """Snapshots of one env each, in numbered slots, from which envs are restored by mask. Emulator makes a
+    pool.SnapshotPool, PyBoyEmulator a PyBoyPool."""
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Arrays with which a kernel can restore an env itself (env/step_end/parts.py); empty where none can."""
+        ...
+
+    def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        """Restore slot slots[i] into each env i with mask[i]; mask (num_envs,) bool, slots (num_envs,) int32."""
+        ...
+
+    def save(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        """Save each env i with mask[i] into slot slots[i]; arguments as of `reset`."""
+        ...
+
+    def spare_tensors(self) -> dict[str, torch.Tensor]:
+        """The content of the spare slots, for a saved state; empty where there are none."""
+        ...
+
+
+@runtime_checkable
+class EmulatorLike(Protocol):
+    """`num_envs` Game Boys with the same ROM: Emulator, or baselines.pyboy_emulator.PyBoyEmulator."""
+
+    @property
+    def cartridge(self) -> Cartridge:
+        """The ROM and its header."""
+        ...
+
+    @property
+    def num_envs(self) -> int:
+        """Number of Game Boys."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """Where all tensors are: 'cpu' or 'cuda:N'."""
+        ...
+
+    @property
+    def frames_per_step(self) -> int:
+        """Frames of a step."""
+        ...
+
+    @property
+    def release_after_frames(self) -> int:
+        """Frames of a step after which its buttons are released."""
+        ...
+
+    @property
+    def pixel_step(self) -> int:
+        """1 where `screen` has all pixels, 2 where it has every second one of every second line."""
+        ...
+
+    @property
+    def screen(self) -> torch.Tensor:
+        """Pictures after the last step, shape (num_envs, 144 / pixel_step, 160 / pixel_step), uint8 shades 0-3, 0 the
+        lightest; changed in place by `step`."""
+        ...
+
+    @property
+    def locked(self) -> torch.Tensor:
+        """1 where an illegal opcode locked an env, shape (num_envs,), int32; changed in place by `step`."""
+        ...
+
+    @property
+    def memory(self) -> torch.Tensor | None:
+        """Memory rows on the device (hardware.py), shape (num_envs, row), uint8; None where there are none."""
+        ...
+
+    def step(self, buttons: torch.Tensor) -> None:
+        """Hold `buttons` (num_envs,) uint8 for release_after_frames frames, release them, run to frames_per_step."""
+        ...
+
+    def reset(self) -> None:
+        """All envs to the end of the frame in which the cartridge starts."""
+        ...
+
+    def save(self, env: int | None = None) -> Snapshot:
+        """The state of all envs, or of one."""
+        ...
+
+    def load(self, snapshot: Snapshot, env: int | None = None) -> None:
+        """Restore a snapshot of all envs, or one of a single env into env `env` (into all where None)."""
+        ...
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Raises: StateError where a snapshot cannot be loaded."""
+        ...
+
+    def pool(self, snapshots: Sequence[Snapshot], spare: int = 0) -> PoolLike:
+        """Snapshots of one env each as slots, then `spare` slots for live envs."""
+        ...
+
+    def registers(self, env: int = 0) -> dict[str, int]:
+        """All scalar state fields of one env by name (state.py)."""
+        ...
+
+    def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
+        """`length` bytes from `address` as the CPU's bus shows them, uint8, without side effects."""
+        ...
+
+    def close(self) -> None:
+        """Give back threads and memory; the emulator cannot be used any more."""
+        ...
