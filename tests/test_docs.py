@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -14,7 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
+from benchmarks import state_table
 from gbxcule_puffer.apps.play.session import PlaySession
+from gbxcule_puffer.emulator import Emulator
 from tests.support.pages import (
     ROOT,
     Block,
@@ -134,6 +137,29 @@ def test_commands_and_flags_exist(block: Block, capsys: pytest.CaptureFixture[st
             check_arguments(command)
         except SystemExit as end:  # with code 0 after --help
             assert not end.code, f"{' '.join(command)}: {capsys.readouterr().err}"
+
+
+def test_emulator_page_is_complete() -> None:
+    """docs/emulator.md has every argument, method and attribute of the class."""
+    page = (ROOT / "docs/emulator.md").read_text()
+    names = {*inspect.signature(Emulator).parameters, *(name for name in dir(Emulator) if not name.startswith("_"))}
+    names |= {name for name in vars(Emulator("roms/homeward.gb")) if not name.startswith("_")}
+    assert {name for name in names if f"`{name}`" not in page and f"`{name}(" not in page} == set()
+
+
+def test_state_page_is_generated() -> None:
+    """docs/state.md is what `python -m benchmarks.state_table` writes."""
+    assert (ROOT / "docs/state.md").read_text() == state_table.page()
+
+
+def test_files_named_are_there() -> None:
+    """A file of code that a page names in backticks is there, by the end of its path."""
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    known = {"/" + "/".join(Path(file).parts[i:]) for file in files for i in range(len(Path(file).parts))}
+    for page in PAGES:
+        if page.name != "CHANGELOG.md":
+            names = re.findall(r"`([\w./*]+\.(?:py|md|asm|sh|inc))`", page.read_text())
+            assert [name for name in names if "*" not in name and f"/{name}" not in known] == [], page.name
 
 
 @pytest.mark.parametrize("block", of_language("json"), ids=str)
