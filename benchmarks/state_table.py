@@ -28,8 +28,8 @@ envs that does not fit into the memory of its device before it allocates anythin
 | **an env without cartridge RAM** | **{env:,}** |
 | 16,384 envs of HOMEWARD, with what all envs share | {homeward:,} |
 
-In the memory row, E000-FDFF holds the captured serial output; the bus shows C000-DDFF there. Times are T-cycles from the
-start of the step, so that they fit into 32 bits. `hot` fields live in registers and local memory during a step.
+In the memory row, E000-FDFF holds the captured serial output; the bus shows C000-DDFF there. Times are T-cycles from
+the start of the step, so that they fit into 32 bits. `hot` fields live in registers and local memory during a step.
 
 | field | meaning | hot | time |
 | --- | --- | --- | --- |
