@@ -18,6 +18,7 @@ from benchmarks.workload import GAMES, ROOT, shared_folder
 from gbxcule_puffer.apps.verify.verify import Options, verify, versions
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cpu.single_step import run_cases
+from gbxcule_puffer.files import write_text
 from tests.conformance.references import KINDS, game_reference, step_hashes
 from tests.support.oracle import HRAM, WRAM, hash64
 
@@ -167,8 +168,7 @@ def main() -> int:
     rows.append(lockstep_row(f"{len(own)} ROMs of our own, steps in lockstep", own, args.steps))
     names = ", ".join(f"{name} {number}" for name, number in versions().items())
     page = INTRO.format(pyboy=versions()["pyboy"]) + f"\n{table(rows)}\n\nMeasured with {names}.\n"
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(page)
+    write_text(args.out, page)
     print(page)
     return int(any(row.note.startswith(("UNLIKE", "differs")) or " differs at " in row.note for row in rows))
 

@@ -20,8 +20,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.provenance import git_sha, versions, write_json
 from benchmarks.workload import GAMES, ROOT, find_rom, random_buttons, seed_of, sha256
+from gbxcule_puffer.files import write_json
+from gbxcule_puffer.provenance import git_sha, versions
 
 STORED = ROOT / "benchmarks" / "results" / "cpu_state_hashes.json"
 NUM_ENVS = 64

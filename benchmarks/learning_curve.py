@@ -9,6 +9,8 @@ import argparse
 import json
 from pathlib import Path
 
+from gbxcule_puffer.files import new_file
+
 RESULTS = Path(__file__).resolve().parent / "results"
 CPU = RESULTS / "a2c_homeward_cpu_metrics.jsonl"
 H200 = RESULTS / "h200" / "a2c_homeward_8192_seed1_metrics.jsonl"
@@ -54,7 +56,8 @@ def main() -> None:
     axes[0].set_ylabel("success rate")
     axes[0].legend(frameon=False, fontsize=8)
     figure.tight_layout()
-    figure.savefig(args.out, dpi=110)
+    with new_file(args.out) as file:
+        figure.savefig(file, format="png", dpi=110)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.workload import ROOT
 from gbxcule_puffer.apps.bench.report import plot
+from gbxcule_puffer.files import write_text
 
 RESULTS = ROOT / "benchmarks" / "results" / "h200"
 PLOT = ROOT / "docs" / "images" / "scaling.png"
@@ -76,7 +77,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "performance.md")
     args = parser.parse_args()
     records = load_records()
-    args.out.write_text(page(records))
+    write_text(args.out, page(records))
     if has_scaling(records):
         plot(records, PLOT)
 

@@ -11,6 +11,7 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import ROW_PADDING, memory_needed
 from gbxcule_puffer.emulator.gpu import lane_order
 from gbxcule_puffer.emulator.state import FIELDS, NUM_FIELDS, row_size
+from gbxcule_puffer.files import write_text
 
 INTRO = """# The state of an env
 
@@ -56,7 +57,7 @@ def page() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "state.md")
-    parser.parse_args().out.write_text(page())
+    write_text(parser.parse_args().out, page())
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.provenance import git_sha
 from cleanrl_style.a2c_streaming import Args
+from gbxcule_puffer.provenance import git_sha
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.run import make_env, task_files
 

@@ -26,8 +26,9 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.provenance import cpu_name, git_sha, versions, write_json
 from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collect, td_losses
+from gbxcule_puffer.files import write_json
+from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.graphs import Replayed
 from gbxcule_puffer.trainers.run import Stopwatch, make_env, task_files

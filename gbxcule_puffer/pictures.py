@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import new_file
 
 LEVELS = np.array([0xFF, 0x99, 0x55, 0x00], np.uint8)  # of the shades 0..3 in PyBoy's window: red, green and blue
 TERMINAL_COLORS = (231, 248, 240, 16)  # the shades in a terminal's palette of 256
@@ -35,15 +36,21 @@ def mosaic(shades: np.ndarray, columns: int | None = None, gap: int = 1) -> np.n
 
 
 def save_png(path: str | os.PathLike[str], shades: np.ndarray, scale: int = 4) -> None:
-    """Write shades (rows, columns) as a PNG, each pixel `scale` pixels wide.
+    """Write shades (rows, columns) as a PNG, each pixel `scale` pixels wide; raises as `write_png`."""
+    write_png(path, to_rgb(shades, scale))
 
-    Raises: ConfigError where Pillow is not installed.
+
+def write_png(path: str | os.PathLike[str], picture: np.ndarray) -> None:
+    """Write a picture uint8, grey (rows, columns) or RGB (rows, columns, 3), as a PNG.
+
+    Raises: ConfigError where Pillow is not installed, and what `files.new_file` raises.
     """
     try:
         from PIL import Image
     except ImportError:
         raise ConfigError("writing pictures needs Pillow: pip install pillow") from None
-    Image.fromarray(to_rgb(shades, scale)).save(path)
+    with new_file(path) as file:
+        Image.fromarray(picture).save(file, "PNG")
 
 
 def half_blocks(shades: np.ndarray) -> list[str]:

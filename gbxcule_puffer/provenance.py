@@ -1,8 +1,7 @@
-"""Where a measurement comes from: versions, git SHA, device names, memory; and how its record is written."""
+"""Where a measurement comes from: versions, git SHA, device names, memory."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
@@ -66,17 +65,3 @@ def resident_bytes(pids: list[int], peak: bool = False) -> int:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         total += next((1024 * int(line.split()[1]) for line in lines if line.startswith(field)), 0)
     return total
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write JSON so that a reader never sees half of it, whatever interrupts the writing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(path.suffix + ".partial")
-    try:
-        with partial.open("w") as file:
-            file.write(json.dumps(content, indent=1) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

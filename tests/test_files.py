@@ -1,4 +1,4 @@
-"""gbxcule_puffer/files.py: writes replace regular files only and are whole, reads are bounded, errors are one line."""
+"""gbxcule_puffer/files: writes replace regular files only and are whole, reads are bounded, errors are one line."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import torch
 
 from gbxcule_puffer import files
 from gbxcule_puffer.errors import ConfigError, GoalError, StateError, StorageError
+from gbxcule_puffer.files.writing import PART
 
 KIND = files.Kind("trace", GoalError, "record it")
 
@@ -140,9 +141,9 @@ def test_a_folder_is_replaced_only_by_its_like(tmp_path: Path) -> None:
 
 
 def test_parts_of_a_killed_process_go(tmp_path: Path) -> None:
-    (tmp_path / f"{files.PART}1234.pt").write_text("")
-    (tmp_path / f"{files.PART}5678").mkdir()
-    (tmp_path / f"{files.PART}5678" / "a").write_text("")
+    (tmp_path / f"{PART}1234.pt").write_text("")
+    (tmp_path / f"{PART}5678").mkdir()
+    (tmp_path / f"{PART}5678" / "a").write_text("")
     (tmp_path / "kept").write_text("")
     files.remove_parts(tmp_path)
     assert names(tmp_path) == ["kept"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.errors import RomError
+from gbxcule_puffer.files import Kind, read_bytes
 
 MIN_ROM_SIZE = 2 * hw.ROM_BANK_SIZE
 MAX_ROM_SIZE = 512 * hw.ROM_BANK_SIZE
+ROM_FILE = Kind("ROM", RomError, "give the path of a .gb file")
 
 # Cartridge type 0147h -> (mapper, RAM readable at the start, real-time clock). Pan Docs, "The Cartridge Header".
 CARTRIDGE_TYPES = {
@@ -70,12 +71,7 @@ def load_cartridge(rom: bytes | str | os.PathLike[str]) -> Cartridge:
     if isinstance(rom, bytes | bytearray):
         name, data = "ROM", bytes(rom)
     else:
-        path = Path(rom)
-        name = str(path)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise RomError(f"{name}: cannot read the ROM ({error.strerror}); give the path of a .gb file") from error
+        name, data = os.fspath(rom), read_bytes(rom, ROM_FILE, MAX_ROM_SIZE)
     _check_size(name, data)
     checksum = 0
     for byte in data[0x134:0x14D]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +16,7 @@ from types import ModuleType
 import warp as wp
 
 from gbxcule_puffer.device import start_warp
+from gbxcule_puffer.files import write_text
 
 PACKAGE = "PACKAGE_NAME"
 
@@ -50,10 +49,7 @@ def import_package(name: str, sources: Mapping[str, str]) -> str:
 def _write(path: Path, source: str) -> None:
     """A file with `source`; another process sees the whole file or none."""
     if not path.exists() or path.read_text() != source:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
-            file.write(source)
-        os.replace(file.name, path)
+        write_text(path, source)
 
 
 def _import(full_name: str, path: Path) -> ModuleType:

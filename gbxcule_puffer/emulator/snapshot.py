@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-import tempfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cartridge import Cartridge
-from gbxcule_puffer.emulator.state import FIELDS, INDEX
+from gbxcule_puffer.emulator.cartridge import RAM_BANKS, Cartridge
+from gbxcule_puffer.emulator.state import FIELDS, INDEX, NUM_FIELDS, row_size
 from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.files import Kind, inflate, parse_json, read_bytes, write_bytes
 
 MAGIC = b"gbxcule-snapshot\n"
 FORMAT_VERSION = 1
+SNAPSHOT_FILE = Kind("snapshot", StateError, "give a file that `Snapshot.to_file` wrote")
+DTYPES = (np.int32, np.uint8, np.uint8)  # of state, memory and screen
+SCREENS = ((hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH), (hw.SCREEN_HEIGHT // 2, hw.SCREEN_WIDTH // 2))
+MAX_ROW = row_size(max(RAM_BANKS.values()))
+MAX_ENV_SIZE = 4 * NUM_FIELDS + MAX_ROW + hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH  # bytes
+MAX_ENVS = 2**18
 PROFILES = ("pyboy", "hardware")  # which machine: Emulator's `accuracy`
 
 
@@ -69,7 +76,7 @@ class Snapshot:
         )
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Write atomically: the file is complete or not there."""
+        """Write the file whole or not at all; raises as `files.new_file`."""
         arrays = (self.state, self.memory, self.screen)
         payload = zlib.compress(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), 6)
         header = {
@@ -80,31 +87,19 @@ class Snapshot:
             "shapes": [a.shape for a in arrays],
             "payload_sha256": hashlib.sha256(payload).hexdigest(),
         }
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-            file.write(MAGIC + json.dumps(header).encode() + b"\n" + payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(file.name, path)
+        write_bytes(path, MAGIC + json.dumps(header).encode() + b"\n" + payload)
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Snapshot:
-        """Read a file of to_file.
+    def from_file(cls, path: str | os.PathLike[str], max_envs: int = MAX_ENVS) -> Snapshot:
+        """Read a file of to_file; more than `max_envs` envs are not made room for.
 
         Raises: StateError where it is missing, damaged, of another format version or not a snapshot.
         """
-        try:
-            data = Path(path).read_bytes()
-        except OSError as error:
-            raise StateError(f"{path}: cannot read the snapshot ({error.strerror})") from error
+        data = read_bytes(path, SNAPSHOT_FILE, max_envs * MAX_ENV_SIZE)
         if not data.startswith(MAGIC):
             raise StateError(f"{path}: not a gbxcule snapshot")
         line, _, payload = data[len(MAGIC) :].partition(b"\n")
-        try:
-            header = json.loads(line)
-        except ValueError as error:
-            raise StateError(f"{path}: the snapshot's header is damaged") from error
+        header = parse_json(line, path, SNAPSHOT_FILE)
         if not isinstance(header, dict):
             raise StateError(f"{path}: the snapshot's header is damaged")
         if header.get("profile") not in PROFILES:
@@ -116,12 +111,34 @@ class Snapshot:
             )
         if hashlib.sha256(payload).hexdigest() != header.get("payload_sha256"):
             raise StateError(f"{path}: the snapshot is damaged (checksum differs)")
-        raw, arrays, offset = zlib.decompress(payload), [], 0
-        for shape, dtype in zip(header["shapes"], (np.int32, np.uint8, np.uint8), strict=True):
-            size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        shapes = _checked_shapes(path, header.get("shapes"), max_envs)
+        sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in zip(shapes, DTYPES, strict=True)]
+        raw, arrays, offset = inflate(payload, sum(sizes)), [], 0
+        if raw is None or not isinstance(header.get("rom_sha256"), str):
+            raise StateError(f"{path}: the snapshot is damaged (its shapes do not fit its data)")
+        for shape, dtype, size in zip(shapes, DTYPES, sizes, strict=True):
             arrays.append(np.frombuffer(raw[offset : offset + size], dtype).reshape(shape).copy())
             offset += size
         return cls(header["rom_sha256"], *arrays, profile=header["profile"])
+
+
+def _checked_shapes(path: str | os.PathLike[str], shapes: Any, max_envs: int) -> list[tuple[int, ...]]:
+    """Shapes of state, memory and screen from a snapshot's header.
+
+    Raises: StateError where they are not those of one number of envs, or of more than `max_envs`.
+    """
+    try:
+        (fields, num_envs), (envs, row), (pictures, *screen) = shapes
+        numbers = (fields, num_envs, envs, row, pictures, *screen)
+        fits = all(type(number) is int for number in numbers) and fields == len(FIELDS) and num_envs >= 1
+        fits = fits and num_envs == envs == pictures and 0 < row <= MAX_ROW and tuple(screen) in SCREENS
+    except (TypeError, ValueError):
+        fits, num_envs = False, 0
+    if not fits:
+        raise StateError(f"{path}: the snapshot is damaged (its shapes are none of envs)")
+    if num_envs > max_envs:
+        raise StateError(f"{path}: the snapshot is of {num_envs:,} envs, at most {max_envs:,} are of use here")
+    return [tuple(shape) for shape in shapes]
 
 
 def address_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, GoalError
+from gbxcule_puffer.files import new_file
 from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate
 from gbxcule_puffer.tasks.quest import Condition, QuestReward
@@ -270,4 +271,5 @@ def draw_histogram(path: StrPath, result: Calibration, meta: dict[str, Any], tit
         f"{rates['false_positive']:.4%},\nfalse goals {rates['false_goals']} in {rates['random_steps']:,} random steps",
     )
     figure.legend(loc="outside lower center", ncols=3)
-    figure.savefig(path, dpi=110)
+    with new_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)

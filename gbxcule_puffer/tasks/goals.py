@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ import torch
 
 from gbxcule_puffer.emulator.launch import Launcher, words
 from gbxcule_puffer.errors import GoalError
+from gbxcule_puffer.files import Kind, new_folder, read_array, read_object, write_json
 from gbxcule_puffer.tasks.distance import kernel_distance
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 FRAMES_FILE = "goal_template.npy"
 META_FILE = "goal_template.meta.json"
+GOAL_FILE = Kind("goal", GoalError, "make it with `puffer stage` or `puffer goal make`")
+MAX_SIZE = 64 * 2**20  # bytes of a goal's pictures, thousands of them
 # What has to be equal in the goal and in the environment, else distances mean something else.
 CHECKED_FIELDS = ("rom_sha256", "action_codec", "frames_per_step", "release_after_frames", "stack_k", "obs")
 REQUIRED_FIELDS = ("format", *CHECKED_FIELDS, "tau", "k_consecutive")
@@ -40,15 +41,13 @@ class GoalTemplate:
     meta: dict[str, Any]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the goal's folder; a reader sees the whole goal or none of it."""
-        folder = Path(folder)
-        part = folder.with_name(f"{folder.name}.part{os.getpid()}")
-        part.mkdir(parents=True)
-        np.save(part / FRAMES_FILE, self.frames)
-        (part / META_FILE).write_text(json.dumps(self.meta, indent=1) + "\n")
-        if folder.exists():
-            shutil.rmtree(folder)
-        part.rename(folder)
+        """Write the goal's folder, which may replace another goal's; a reader sees the whole goal or none of it.
+
+        Raises: ConfigError where the folder holds anything else, StorageError.
+        """
+        with new_folder(folder, replaces=(FRAMES_FILE, META_FILE)) as part:
+            np.save(part / FRAMES_FILE, self.frames)
+            write_json(part / META_FILE, self.meta)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> GoalTemplate:
@@ -57,26 +56,20 @@ class GoalTemplate:
         Raises: GoalError for a missing or damaged file; make the goal again with `puffer goal make` or `puffer stage`.
         """
         folder = Path(folder)
-        remedy = "make it with `puffer stage` or `puffer goal make`"
         for name in (FRAMES_FILE, META_FILE):
-            if not (folder / name).is_file():
-                raise GoalError(f"goal {folder} has no {name}: {remedy}")
-        try:
-            meta = json.loads((folder / META_FILE).read_text())
-            frames = np.load(folder / FRAMES_FILE, allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            reason = str(error).splitlines()[0]
-            raise GoalError(f"goal {folder} is damaged ({reason}): {remedy}") from None
-        missing = [name for name in REQUIRED_FIELDS if name not in meta] if isinstance(meta, dict) else ["everything"]
-        if missing:
-            raise GoalError(f"goal {folder} lacks {', '.join(missing)} in {META_FILE}: {remedy}")
+            if not (folder / name).exists():
+                raise GOAL_FILE.bad(folder, f"has no {name}")
+        meta = read_object(folder / META_FILE, GOAL_FILE)
+        frames = read_array(folder / FRAMES_FILE, GOAL_FILE, np.uint8, 3, MAX_SIZE)
+        if missing := [name for name in REQUIRED_FIELDS if name not in meta]:
+            raise GOAL_FILE.bad(folder, f"lacks {', '.join(missing)} in {META_FILE}")
         if meta["format"] != FORMAT:
-            raise GoalError(f"goal {folder} has format {meta['format']}, not {FORMAT}: {remedy}")
+            raise GOAL_FILE.bad(folder, f"has format {meta['format']!r}, not {FORMAT}")
         tau, k = meta["tau"], meta["k_consecutive"]
         if not (isinstance(tau, int | float) and 0 <= tau <= 1 and isinstance(k, int) and k >= 1):
-            raise GoalError(f"goal {folder}: tau {tau!r} must be 0..1 and k_consecutive {k!r} at least 1: {remedy}")
-        if frames.dtype != np.uint8 or frames.ndim != 3 or not len(frames) or frames.max() > 3:
-            raise GoalError(f"goal {folder}: {FRAMES_FILE} is not uint8 shades 0..3 [frame, row, column]: {remedy}")
+            raise GOAL_FILE.bad(folder, f"tau {tau!r} must be 0..1 and k_consecutive {k!r} at least 1")
+        if not frames.size or frames.max() > 3:
+            raise GOAL_FILE.bad(folder, f"{FRAMES_FILE} has no pictures, or others than of shades 0..3")
         return cls(frames, meta)
 
     def check(self, config: Mapping[str, Any], shape: tuple[int, int]) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import Kind, read_object
 from gbxcule_puffer.tasks.ram_watch import RamWatch, parse_address
 
 StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-quest", 1
+QUEST_FILE = Kind("quest", ConfigError, "write it as docs/exploration.md shows")
 # test: (lowest value that passes, highest, whether the result is turned round), from the value compared with
 TESTS = {
     "==": lambda v: (v, v, False),
@@ -42,16 +42,7 @@ def load_quest(path: StrPath, rom_sha256: str) -> list[Condition]:
     Raises: ConfigError for a missing, damaged or foreign file, an old version, another ROM or a wrong condition.
     """
     where = f"quest {path}"
-    try:
-        spec = json.loads(Path(path).read_text())
-    except OSError as error:
-        raise ConfigError(f"{where}: cannot be read ({error.strerror}): give a quest file") from None
-    except ValueError as error:
-        raise ConfigError(f"{where}: is damaged ({error}): give a JSON file as docs/exploration.md shows") from None
-    if not isinstance(spec, dict) or spec.get("format") != FORMAT:
-        raise ConfigError(f"{where}: is no quest file (format is not {FORMAT!r}): see docs/exploration.md")
-    if spec.get("version") != VERSION:
-        raise ConfigError(f"{where}: has version {spec.get('version')!r}, not {VERSION}: write it anew")
+    spec = read_object(path, QUEST_FILE, FORMAT, VERSION)
     if spec.get("rom_sha256") != rom_sha256:
         raise ConfigError(
             f"{where}: is for ROM {str(spec.get('rom_sha256'))[:12]}..., this is {rom_sha256[:12]}...: give its quest"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.emulator.saves.state_files import write_file
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import Kind, read_json, read_object, write_json
 
 StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-stages", 1
+LIST_FILE = Kind("stages", ConfigError, "make it with `puffer goal stages`")
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ def write_stages(path: StrPath, rom_sha256: str, stages: Sequence[StageFiles]) -
     ]
     spec = {"format": FORMAT, "version": VERSION, "rom_sha256": rom_sha256, "stages": rows}
     _check(spec, path)
-    write_file(path, (json.dumps(spec, indent=1) + "\n").encode())
+    write_json(path, spec)
 
 
 def is_stage_list(path: StrPath) -> bool:
     """Whether a JSON file says that it is a list of stages; False for anything else, readable or not."""
     try:
-        spec = json.loads(Path(path).read_text())
-    except (OSError, ValueError):
+        spec = read_json(path, LIST_FILE)
+    except ConfigError:
         return False
     return isinstance(spec, dict) and spec.get("format") == FORMAT
 
@@ -120,17 +120,7 @@ def make_stages(path: StrPath, out: StrPath, **config: Any) -> tuple[Path, Path]
 
 def _read(path: Path) -> dict[str, Any]:
     """A list of stages, checked but for its ROM."""
-    remedy = "make it with `puffer goal stages`"
-    try:
-        spec = json.loads(path.read_text())
-    except OSError as error:
-        raise ConfigError(f"stages {path}: cannot be read ({error.strerror}): {remedy}") from None
-    except ValueError as error:
-        raise ConfigError(f"stages {path}: is damaged ({error}): {remedy}") from None
-    if not isinstance(spec, dict) or spec.get("format") != FORMAT:
-        raise ConfigError(f"stages {path}: is no list of stages (format is not {FORMAT!r}): {remedy}")
-    if spec.get("version") != VERSION:
-        raise ConfigError(f"stages {path}: has version {spec.get('version')!r}, not {VERSION}: {remedy} again")
+    spec = read_object(path, LIST_FILE, FORMAT, VERSION)
     _check(spec, path)
     return spec
 
@@ -138,7 +128,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _check(spec: dict[str, Any], path: Path) -> None:
     rows, names = spec.get("stages"), set()
     if not isinstance(spec.get("rom_sha256"), str) or not isinstance(rows, list) or not rows:
-        raise ConfigError(f"stages {path}: lacks rom_sha256 or stages: make it with `puffer goal stages`")
+        raise LIST_FILE.bad(path, "lacks rom_sha256 or stages")
     for number, row in enumerate(rows, 1):
         fits = isinstance(row, dict) and isinstance(row.get("name"), str) and isinstance(row.get("max_steps"), int)
         fits = fits and row["max_steps"] > 0 and {"name", "max_steps", *row} in (

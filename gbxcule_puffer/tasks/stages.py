@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import torch
 from gbxcule_puffer import __version__
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import Kind, read_object
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.tasks.goals import record_goal
 from gbxcule_puffer.tasks.observations import observation_shape
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gbxcule_puffer.emulator import Emulator
 
 StrPath = str | os.PathLike[str]
+STAGE_FILE = Kind("stage", ConfigError, "give a stage file")
 
 
 @dataclass(frozen=True)
@@ -142,12 +143,10 @@ def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
     Raises: ConfigError for an unreadable or incomplete file, and what `make_task` raises.
     """
     stage = Path(stage)
+    spec = read_object(stage, STAGE_FILE)
     try:
-        spec = json.loads(stage.read_text())
         rom, start, solve = spec["rom"], spec["start_actions"], spec["solve_actions"]
-    except OSError as error:
-        raise ConfigError(f"stage {stage} cannot be read ({error.strerror}): give a stage file") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"stage {stage} lacks rom, start_actions or solve_actions ({error!r})") from None
+    except KeyError as error:
+        raise STAGE_FILE.bad(stage, f"lacks {error}; it has to have rom, start_actions and solve_actions") from None
     beside, above = stage.parent / rom, stage.parent.parent / rom
     return make_task(beside if beside.exists() else above, solve, out, start_actions=start, **config)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 
-from gbxcule_puffer.emulator.saves.state_files import write_file
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import Kind, parse_json, read_object, read_text, write_json
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 
 StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-trace", 1
+TRACE_FILE = Kind("trace", ConfigError, "record it with `puffer play`")
+ACTIONS_FILE = Kind("actions", ConfigError, "give a trace, a list or a text of action names")
+LIMIT = 32 * 2**20  # bytes, about three million actions
 
 
 def picture_hash(picture: np.ndarray) -> str:
@@ -37,8 +38,7 @@ class Trace:
 
     def save(self, path: StrPath) -> None:
         """Writes the file; it is complete or not there."""
-        spec = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        write_file(path, (json.dumps(spec, indent=1) + "\n").encode())
+        write_json(path, {"format": FORMAT, "version": VERSION, **asdict(self)})
 
     @classmethod
     def load(cls, path: StrPath) -> Trace:
@@ -46,26 +46,16 @@ class Trace:
 
         Raises: ConfigError for a missing, damaged or foreign file, an old version or an unknown action.
         """
-        where, remedy = f"trace {path}", "record it with `puffer play`"
-        try:
-            spec = json.loads(Path(path).read_text())
-        except OSError as error:
-            raise ConfigError(f"{where}: cannot be read ({error.strerror}): {remedy}") from None
-        except ValueError as error:
-            raise ConfigError(f"{where}: is damaged ({error}): {remedy} again") from None
-        if not isinstance(spec, dict) or spec.pop("format", None) != FORMAT:
-            raise ConfigError(f"{where}: is no trace (format is not {FORMAT!r}): {remedy}")
-        version = spec.pop("version", None)
-        if version != VERSION:
-            raise ConfigError(f"{where}: has version {version!r}, not {VERSION}: {remedy} again")
+        spec = read_object(path, TRACE_FILE, FORMAT, VERSION, LIMIT)
+        del spec["format"], spec["version"]
         kinds = {"frames_per_step": int, "release_after_frames": int, "actions": list}
         if set(spec) != set(cls.__dataclass_fields__) or not all(
             isinstance(value, kinds.get(name, str)) for name, value in spec.items()
         ):
-            raise ConfigError(f"{where}: its fields are not those of a trace: {remedy} again")
+            raise TRACE_FILE.bad(path, "its fields are not those of a trace", again=True)
         unknown = [name for name in spec["actions"] if name not in CODECS[DEFAULT_CODEC].actions]
         if unknown:
-            raise ConfigError(f"{where}: action {unknown[0]!r} is unknown: {remedy} again")
+            raise TRACE_FILE.bad(path, f"action {unknown[0]!r} is unknown", again=True)
         return cls(**{**spec, "actions": tuple(spec["actions"])})
 
     def check(self, source: StrPath, rom_sha256: str, frames_per_step: int, release_after_frames: int) -> None:
@@ -85,17 +75,10 @@ def read_actions(path: StrPath) -> tuple[list[str], Trace | None]:
 
     Raises: ConfigError when the file cannot be read or is none of them.
     """
-    try:
-        text = Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"actions {path} cannot be read ({error}): give a trace or a text of action names") from None
+    text = read_text(path, ACTIONS_FILE, LIMIT)
     if text.lstrip().startswith("{"):
         trace = Trace.load(path)
         return list(trace.actions), trace
     if not text.lstrip().startswith("["):
         return text.split(), None
-    try:
-        names = json.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"actions {path}: is damaged ({error}): give a trace or a list of action names") from None
-    return [str(name) for name in names], None
+    return [str(name) for name in parse_json(text, path, ACTIONS_FILE)], None

@@ -58,9 +58,9 @@ def refusal(program: str, arguments: Sequence[str], capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("missing", "cannot read"),
+        ("missing", "cannot be read"),
         ("truncated", "truncated"),
-        ("oversized", "larger than any cartridge"),
+        ("oversized", "at most 8,388,608 are allowed"),
         ("header", "checksum"),
         ("mapper", "cartridge type FC is not supported"),
     ],

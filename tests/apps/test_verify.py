@@ -169,7 +169,7 @@ def test_the_listing_is_aligned_at_pc() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing.gb"], "cannot read the ROM"),
+        (["missing.gb"], "missing.gb: cannot be read"),
         ([ROM, "--steps", "0"], "steps 0 must be at least 1"),
         ([ROM, "--actions", "random:x"], "random:SEED"),
         ([ROM, "--actions", "missing.txt"], "missing.txt"),

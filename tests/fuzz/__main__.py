@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.provenance import git_sha, versions, write_json
 from gbxcule_puffer.emulator.disassembler import disassemble
+from gbxcule_puffer.files import write_json
+from gbxcule_puffer.provenance import git_sha, versions
 from tests.fuzz.generator import KINDS, FuzzRom, make_rom
 from tests.fuzz.lockstep import SCHEDULES, compare_seed, random_buttons
 from tests.fuzz.shrink import code_left, shrink

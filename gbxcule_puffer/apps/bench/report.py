@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gbxcule_puffer.apps.bench.live import cells, contender_label, game
 from gbxcule_puffer.apps.bench.records import Record
+from gbxcule_puffer.files import new_file, write_text
 
 HEADS = (
     *("rom", "stage", "contender", "envs", "env steps/s", "spread", "x realtime", "ms/step", "ratio", "PCs"),
@@ -24,7 +25,7 @@ def write_report(folder: Path, records: Sequence[Record], command: str) -> Path:
     """Writes report.md and scaling.png into `folder`; returns the report's path."""
     plot(records, folder / "scaling.png")
     path = folder / "report.md"
-    path.write_text("\n".join(_lines(records, command)) + "\n")
+    write_text(path, "\n".join(_lines(records, command)) + "\n")
     return path
 
 
@@ -86,7 +87,8 @@ def plot(records: Sequence[Record], path: Path) -> None:
     axes.grid(True, which="both", alpha=0.25)
     axes.set_title(_title(records), fontsize=10)
     figure.legend(loc="outside right upper", fontsize=9)
-    figure.savefig(path, dpi=120)
+    with new_file(path) as file:
+        figure.savefig(file, format="png", dpi=120)
     pyplot.close(figure)
 
 

@@ -22,7 +22,7 @@ from gbxcule_puffer.apps.bench.records import Record
 from gbxcule_puffer.apps.bench.report import write_report
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.errors import ConfigError, DeviceError
-from gbxcule_puffer.provenance import write_json
+from gbxcule_puffer.files import write_json
 
 RECORDS = "records.json"
 

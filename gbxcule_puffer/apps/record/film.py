@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import check_target, new_file
 from gbxcule_puffer.pictures import LEVELS, to_rgb
 
 FORMATS = (".gif", ".mp4")
@@ -58,7 +59,8 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise ConfigError(f"film {path} has an unknown format: name it .gif or .mp4")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+    check_target(path)
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise ConfigError(f"film {path} cannot be written there: give a file name in a folder of yours")
     try:
         import PIL  # noqa: F401
@@ -75,18 +77,14 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 
 def write_film(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
     """Writes shades [(rows, columns) uint8, ...], each pixel a square of `scale`; a reader never sees a part of it."""
-    part = path.with_name(f".{os.getpid()}-{path.name}")  # with the suffix that tells the encoder the format
-    try:
+    with new_file(path) as file:
         if path.suffix.lower() == ".gif":
-            _write_gif(part, pictures, scale, frames_per_second)
+            _write_gif(file, pictures, scale, frames_per_second)
         else:
-            _write_mp4(part, pictures, scale, frames_per_second)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+            _write_mp4(Path(file.name), pictures, scale, frames_per_second)
 
 
-def _write_gif(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
+def _write_gif(file: BinaryIO, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
     from PIL import Image
 
     palette = np.repeat(LEVELS, 3).tobytes()
@@ -98,7 +96,7 @@ def _write_gif(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_pe
 
     first, *rest = pictures
     duration = max(2, round(1000 / frames_per_second / GIF_TICK)) * GIF_TICK  # players slow down what is below 20 ms
-    image(first).save(path, save_all=True, append_images=map(image, rest), duration=duration, loop=0)
+    image(first).save(file, "GIF", save_all=True, append_images=map(image, rest), duration=duration, loop=0)
 
 
 def _write_mp4(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:

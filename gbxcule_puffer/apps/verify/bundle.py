@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-import struct
 import sys
-import tempfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +13,10 @@ import numpy as np
 from gbxcule_puffer.apps.verify import verify
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.disassembler import disassemble, listing
-from gbxcule_puffer.emulator.saves.state_files import write_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.files import check_target, new_folder, write_json, write_text
+from gbxcule_puffer.pictures import LEVELS, write_png
 
-SHADES = np.array([255, 153, 85, 0], np.uint8)
 LINES_BEFORE, LINES_AFTER = 8, 16
 BYTES_BEFORE = 3 * LINES_BEFORE
 README = """What puffer verify found: see diff.json and, at PC, disassembly.txt.
@@ -42,6 +39,8 @@ def run(options: dict[str, Any], *, bundle: bool, out: str | None, json_path: st
 
     Raises: RomError, StateError, ActionError, ConfigError or DeviceError.
     """
+    if json_path is not None:
+        check_target(json_path)
     bar = verify.ProgressBar()
     result = verify.verify(verify.Options(**options), bar)
     bar.end()
@@ -51,43 +50,39 @@ def run(options: dict[str, Any], *, bundle: bool, out: str | None, json_path: st
         default = Path("runs", "verify", f"{Path(result.options.rom).stem}-step{len(result.trace)}")
         folder = write_bundle(result, default if out is None else Path(out))
         print(f"repro bundle: {folder}; sh {folder}/repro.sh ROM shows it again", file=sys.stderr)
-    summary = json.dumps(result.summary(folder), indent=1) + "\n"
+    summary = result.summary(folder)
     if json_path is None:
-        sys.stdout.write(summary)
+        print(json.dumps(summary, indent=1))
     else:
-        write_file(json_path, summary.encode())
+        write_json(json_path, summary)
     return 0 if result.equal else 1
 
 
 def write_bundle(result: verify.Result, folder: Path) -> Path:
     """Write the bundle into a new folder, with a number added to its name if there is one already; complete or not
     there. Returns its path."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
-    part.chmod(0o755)
     assert result.start is not None and result.oracle is not None and result.emulator is not None
-    result.start.to_file(part / "start.state")
-    result.oracle.to_file(part / "oracle.state")
-    result.emulator.to_file(part / "emulator.state")
-    before = result.before or result.start
-    before.to_file(part / "before.state")
-    names = [result.codec.actions[action] for action in result.trace]
-    (part / "actions.txt").write_text("\n".join(names) + "\n")
-    (part / "diff.json").write_text(json.dumps(_diff(result), indent=1) + "\n")
-    (part / "disassembly.txt").write_text(_disassembly(result, before))
-    oracle, emulator = result.oracle.screen[0], result.emulator.screen[0]
-    write_png(part / "oracle.png", SHADES[oracle])
-    write_png(part / "emulator.png", SHADES[emulator])
-    write_png(part / "difference.png", difference_picture(oracle, emulator))
-    (part / "repro.sh").write_text(_script(result))
-    (part / "repro.sh").chmod(0o755)
-    (part / "README.txt").write_text(README)
     target, number = folder, 1
     while target.exists():
         number += 1
         target = folder.with_name(f"{folder.name}-{number}")
-    (part / "summary.json").write_text(json.dumps(result.summary(Path(target.name)), indent=1) + "\n")
-    part.rename(target)
+    before = result.before or result.start
+    oracle, emulator = result.oracle.screen[0], result.emulator.screen[0]
+    with new_folder(target) as part:
+        result.start.to_file(part / "start.state")
+        result.oracle.to_file(part / "oracle.state")
+        result.emulator.to_file(part / "emulator.state")
+        before.to_file(part / "before.state")
+        write_text(part / "actions.txt", "\n".join(result.codec.actions[action] for action in result.trace) + "\n")
+        write_json(part / "diff.json", _diff(result))
+        write_text(part / "disassembly.txt", _disassembly(result, before))
+        write_png(part / "oracle.png", LEVELS[oracle])
+        write_png(part / "emulator.png", LEVELS[emulator])
+        write_png(part / "difference.png", difference_picture(oracle, emulator))
+        write_text(part / "repro.sh", _script(result))
+        (part / "repro.sh").chmod(0o755)
+        write_text(part / "README.txt", README)
+        write_json(part / "summary.json", result.summary(Path(target.name)))
     return target
 
 
@@ -136,24 +131,10 @@ def _end_of_run(memory: bytes, at: int, pc: int) -> int:
 
 def difference_picture(oracle: np.ndarray, emulator: np.ndarray) -> np.ndarray:
     """The oracle's picture, pale, with the pixels that differ in red; shape (144, 160, 3), uint8."""
-    pale = (192 + SHADES[oracle] // 4).astype(np.uint8)
+    pale = (192 + LEVELS[oracle] // 4).astype(np.uint8)
     picture = np.repeat(pale[:, :, None], 3, axis=2)
     picture[oracle != emulator] = (255, 0, 0)
     return picture
-
-
-def write_png(path: Path, picture: np.ndarray) -> None:
-    """A PNG file of a picture uint8, grey (height, width) or RGB (height, width, 3)."""
-    height, width = picture.shape[:2]
-    color_type = 2 if picture.ndim == 3 else 0
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    rows = b"".join(b"\0" + np.ascontiguousarray(row).tobytes() for row in picture)
-    header = struct.pack(">IIBBBBB", width, height, 8, color_type, 0, 0, 0)
-    image = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + image)
 
 
 def _script(result: verify.Result) -> str:

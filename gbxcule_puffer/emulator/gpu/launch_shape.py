@@ -8,19 +8,18 @@ kernels.
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from gbxcule_puffer.emulator import kernel_cache
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import Kind, read_object, write_json
 
 WARP_SIZE = 32
 LANES = (8, 16, 32)
 BLOCK_DIMS = (32, 128)
+TABLE_FILE = Kind("launch shapes", ConfigError, "delete it, or measure again with bench --autotune")
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,14 @@ def load_tables() -> dict[str, Table]:
     path = table_path()
     if not path.exists():
         return {}
+    content = read_object(path, TABLE_FILE)
     try:
-        content = json.loads(path.read_text())
         tables = {
             name: {int(num_envs): _checked(LaunchShape(*shape)) for num_envs, shape in table.items()}
             for name, table in content.items()
         }
     except (ValueError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{path} is damaged ({error}): delete it, or measure again with bench --autotune") from None
+        raise TABLE_FILE.bad(path, f"is damaged ({error})") from None
     return {name: table for name, table in tables.items() if table}
 
 
@@ -71,14 +70,11 @@ def save_table(device_name: str, table: Table) -> Path:
     """Keep what was measured on a device; the file is complete or as it was."""
     tables = {**load_tables(), device_name: table}
     path = table_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
-        shapes = {
-            name: {size: (s.lanes, s.block_dim, s.grouped) for size, s in sorted(one.items())}
-            for name, one in tables.items()
-        }
-        json.dump(shapes, file, indent=1)
-    os.replace(file.name, path)
+    shapes = {
+        name: {size: (s.lanes, s.block_dim, s.grouped) for size, s in sorted(one.items())}
+        for name, one in tables.items()
+    }
+    write_json(path, shapes)
     return path
 
 

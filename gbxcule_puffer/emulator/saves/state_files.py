@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.saves import pyboy_state
-from gbxcule_puffer.emulator.snapshot import MAGIC, Snapshot
+from gbxcule_puffer.emulator.snapshot import MAGIC, MAX_ENV_SIZE, Snapshot
 from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.files import Kind, read_bytes, write_bytes
 
 StrPath = str | os.PathLike[str]
 MBC2_RAM_SIZE = 512
 SMALL_RAM_SIZE = 2048  # RAM size code 1
+STATE_FILE = Kind("state", StateError, "give a .state file")
+MAX_START_ENVS = 1024  # envs in a file of start states
 CLOCK_TRAILERS = (44, 48)  # other emulators append the clock to .sav files
 
 
@@ -25,13 +26,10 @@ def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
 
     Raises: StateError where it cannot be read, is damaged, of another format version or of another ROM.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise StateError(f"state {path}: cannot be read ({error.strerror}); give a .state file") from None
+    data = read_bytes(path, STATE_FILE, MAX_START_ENVS * MAX_ENV_SIZE)
     if not data.startswith(MAGIC[:8]):
         return pyboy_state.from_bytes(data, cartridge, f"state {path}")
-    snapshot = Snapshot.from_file(path)
+    snapshot = Snapshot.from_file(path, MAX_START_ENVS)
     if snapshot.rom_sha256 != cartridge.sha256:
         raise StateError(
             f"state {path}: was saved with another ROM, {snapshot.rom_sha256[:12]}..., not with "
@@ -45,18 +43,7 @@ def write_pyboy_state(path: StrPath, snapshot: Snapshot, cartridge: Cartridge, e
 
     Raises: StateError where PyBoy's format cannot hold it.
     """
-    write_file(path, pyboy_state.to_bytes(snapshot, cartridge, env))
-
-
-def write_file(path: StrPath, data: bytes) -> None:
-    """Write atomically."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
+    write_bytes(path, pyboy_state.to_bytes(snapshot, cartridge, env))
 
 
 def save_ram_banks(data: bytes, cartridge: Cartridge) -> np.ndarray:

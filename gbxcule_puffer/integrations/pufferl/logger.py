@@ -13,6 +13,7 @@ from typing import Any
 from torch.utils.tensorboard.writer import SummaryWriter
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import write_text
 
 
 class TensorBoardLogger:
@@ -31,9 +32,9 @@ class TensorBoardLogger:
         self.folder = Path(train["data_dir"]) / self.run_id
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / "config.json").write_text(json.dumps(config, indent=1, default=str) + "\n")
         except OSError as error:
             raise ConfigError(f"--train.data-dir {train['data_dir']} cannot be written ({error.strerror})") from None
+        write_text(self.folder / "config.json", json.dumps(config, indent=1, default=str) + "\n")
         self.writer = SummaryWriter(str(self.folder))
         self.last: dict[str, float] = {}
 

@@ -37,7 +37,7 @@ TABLES = ('{"8": [7, 128]}', '{"8": [8, 128, 2]}', '{"x": [8, 128]}', "3")
 @pytest.mark.parametrize("text", ["{", "[]", *(f'{{"GPU": {table}}}' for table in TABLES)])
 def test_a_damaged_table_is_refused(path: Path, text: str) -> None:
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"launch_shapes\.json is damaged .* delete it"):
+    with pytest.raises(ConfigError, match=r"launch_shapes\.json: is .* delete it"):
         best(1, "GPU")
 
 

@@ -103,7 +103,7 @@ def test_sweep_needs_no_server(tmp_path: Path) -> None:
     "arguments, message",
     [
         (["train", "gbxcule", "--bogus", "3"], "unrecognized arguments: --bogus 3"),
-        (["train", "gbxcule", "--env.rom", "missing.gb", "--env.goal-dir", "g"], "missing.gb: cannot read the ROM"),
+        (["train", "gbxcule", "--env.rom", "missing.gb", "--env.goal-dir", "g"], "missing.gb: cannot be read"),
         (["train", "gbxcule", "--env.num-envs", "x"], "--env.num-envs: invalid"),
         (["train", "gbxcule", "--train.device", "tpu"], "device 'tpu' is not supported"),
         (["train", "gbxcule", "--rnn-name", "Foo"], "policy 'Foo' is unknown"),

@@ -1,4 +1,4 @@
-"""Files, read and written: a write is whole or leaves what was there, a read is bounded; each error is one line."""
+"""Readers of files that may come from anybody: sizes are known before anything is read, nothing is executed."""
 
 from __future__ import annotations
 
@@ -9,51 +9,20 @@ import os
 import pickle
 import pickletools
 import re
-import secrets
-import stat
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StorageError
+from gbxcule_puffer.errors import GBxCuLEError
+from gbxcule_puffer.files.kinds import Kind, StrPath, file_type
 
-StrPath = str | os.PathLike[str]
 TEXT_LIMIT = 4 * 2**20  # bytes of a text or JSON file, where the caller gives no other limit
 MAX_DEPTH = 16  # lists and objects inside of each other in JSON
-MAKE_ROOM = "make room, or give another path"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # may be half of a character, which nothing can print
 _OF_TENSORS = re.compile(r"collections OrderedDict|torch._utils _rebuild_tensor_v2|torch \w+Storage|torch Size")
-PART = ".part-"  # how temporary files begin; they stand beside what they are to replace
-FILE_TYPES = {
-    stat.S_IFDIR: "a folder", stat.S_IFLNK: "a symbolic link", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of file as errors name it, the exception for a bad one, and how to get a good one."""
-
-    name: str
-    error: type[GBxCuLEError]
-    remedy: str
-
-    def bad(self, path: object, fault: str, again: bool = False) -> GBxCuLEError:
-        """The exception for the file at `path`; `again`: the remedy has to be applied once more."""
-        return self.error(f"{self.name} {path}: {fault}: {self.remedy}{' again' if again else ''}")
-
-
-def file_type(mode: int) -> str:
-    """`st_mode` in words; empty for a regular file."""
-    return "" if stat.S_ISREG(mode) else FILE_TYPES.get(stat.S_IFMT(mode), "no regular file")
-
-
-# Reading
 
 
 @contextlib.contextmanager
@@ -238,159 +207,3 @@ def inflate(data: bytes, size: int) -> bytes | None:
     except (zlib.error, MemoryError, OverflowError):
         return None
     return found if len(found) == size and stream.eof and not stream.unused_data else None
-
-
-# Writing
-
-
-def check_target(path: StrPath) -> Path:
-    """The path of a file to be written.
-
-    Raises: ConfigError where something stands there that is not a regular file, or its folder cannot be one.
-    """
-    path = Path(path)
-    try:
-        found = file_type(os.lstat(path).st_mode)
-    except FileNotFoundError:
-        found = ""
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path} cannot be written ({reason}): give another path") from None
-    if found:
-        raise ConfigError(f"{path} is {found}, and only a regular file is ever replaced: give another path")
-    return path
-
-
-@contextlib.contextmanager
-def new_file(path: StrPath, remedy: str = MAKE_ROOM) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `path` when the block ends well; its `name` is where it is until then,
-    with the same suffix. After an exception `path` is as it was.
-
-    Raises: ConfigError as `check_target`; StorageError with the `remedy` where the disk is full or not writable.
-    """
-    path = check_target(path)
-    part = path.with_name(f"{PART}{secrets.token_hex(4)}{path.suffix}")
-    with _failing_in_one_line(path, remedy), _folders(path.parent):
-        try:
-            with open(part, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            check_target(path)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
-        _sync_folder(path.parent)
-
-
-def write_bytes(path: StrPath, data: bytes, remedy: str = MAKE_ROOM) -> None:
-    """Write a file whole or not at all; raises as `new_file`."""
-    with new_file(path, remedy) as file:
-        file.write(data)
-
-
-def write_text(path: StrPath, text: str, remedy: str = MAKE_ROOM) -> None:
-    """Write a UTF-8 text file whole or not at all; raises as `new_file`."""
-    write_bytes(path, text.encode(), remedy)
-
-
-def write_json(path: StrPath, content: Any, remedy: str = MAKE_ROOM) -> None:
-    """Write an indented JSON file whole or not at all; raises as `new_file`."""
-    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n", remedy)
-
-
-@contextlib.contextmanager
-def new_folder(path: StrPath, replaces: Collection[str] = (), remedy: str = MAKE_ROOM) -> Iterator[Path]:
-    """A folder to fill that becomes `path` when the block ends well. A folder that stands there already is replaced if
-    it holds nothing but regular files of the names in `replaces`. After an exception `path` is as it was.
-
-    Raises: ConfigError where something else stands there; StorageError as `new_file`.
-    """
-    path = Path(path)
-    part, old = (path.with_name(f"{PART}{secrets.token_hex(4)}") for _ in range(2))
-    _check_folder(path, replaces)
-    with _failing_in_one_line(path, remedy), _folders(path.parent):
-        try:
-            part.mkdir()
-            yield part
-            if _check_folder(path, replaces):
-                path.rename(old)
-            try:
-                part.rename(path)
-            except OSError:
-                if old.exists():
-                    old.rename(path)
-                raise
-        finally:
-            for folder in (part, old):
-                _remove(folder)
-        _sync_folder(path.parent)
-
-
-def _check_folder(path: Path, replaces: Collection[str]) -> bool:
-    """Whether a folder that may be replaced stands at `path`.
-
-    Raises: ConfigError where something else stands there.
-    """
-    if not os.path.lexists(path):
-        return False
-    if path.is_symlink() or not path.is_dir():
-        raise ConfigError(f"{path} is {file_type(os.lstat(path).st_mode) or 'a file'}, not a folder: give another path")
-    with os.scandir(path) as entries:
-        for entry in entries:
-            if entry.name not in replaces or not entry.is_file(follow_symlinks=False):
-                raise ConfigError(f"{path} holds {entry.name}, which would be lost: give another path")
-    return True
-
-
-def _remove(folder: Path) -> None:
-    """Removes a folder of files; a link in it is removed, not followed."""
-    with contextlib.suppress(OSError):
-        for entry in folder.iterdir():
-            entry.unlink()
-        folder.rmdir()
-
-
-@contextlib.contextmanager
-def _folders(folder: Path) -> Iterator[None]:
-    """`folder`, with those above it, for the block; those that it made go again if the block fails."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield
-    except BaseException:
-        for one in missing:
-            with contextlib.suppress(OSError):
-                one.rmdir()
-        raise
-
-
-@contextlib.contextmanager
-def _failing_in_one_line(path: Path, remedy: str) -> Iterator[None]:
-    """StorageError for what the operating system refuses; torch.save hides that in a RuntimeError."""
-    try:
-        yield
-    except (OSError, RuntimeError) as error:
-        cause = error if isinstance(error, OSError) else error.__context__
-        if not isinstance(cause, OSError):
-            raise
-        raise StorageError(f"{path} cannot be written ({cause.strerror or cause}): {remedy}") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """A renamed file survives a power cut only when its folder has reached the disk too; not all disks can do that."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def remove_parts(folder: Path) -> None:
-    """Removes the temporary files that a killed process left in `folder`; call it where no other process writes."""
-    for part in folder.glob(f"{PART}*"):
-        if part.is_dir() and not part.is_symlink():
-            _remove(part)
-        else:
-            part.unlink(missing_ok=True)
