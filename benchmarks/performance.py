@@ -1,12 +1,15 @@
-"""docs/performance.md and its plot from the records of the GPU: `python -m benchmarks.performance`.
+"""docs/performance.md, its plot and README.md's speed tables, from the records: `python -m benchmarks.performance`.
 
-Every bench_*.json of benchmarks/results/h200 is read, as `puffer bench` writes it, and pyboy_alone.json.
+Read are the records in benchmarks/results/h200: every bench_*.json as `puffer bench` writes it, pyboy_alone.json,
+stages_16384.json, step_cost.json and training_sps.json; and in benchmarks/results/cpu: games/records.json and
+step_cost.json. A figure that stands in no record stands in neither page.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,72 +17,159 @@ from benchmarks.workload import ROOT
 from gbxcule_puffer.apps.bench.report import plot
 from gbxcule_puffer.files import write_text
 
-RESULTS = ROOT / "benchmarks" / "results" / "h200"
+RESULTS = ROOT / "benchmarks" / "results"
+GPU = RESULTS / "h200"
+PAGE, README = ROOT / "docs" / "performance.md", ROOT / "README.md"
 PLOT = ROOT / "docs" / "images" / "scaling.png"
-IMAGE = "\n![Env steps per second by number of envs](images/scaling.png)\n"
 TEXT = ROOT / "benchmarks" / "performance_text.md"
 OURS = "gbxcule"
+BEGIN, END = "<!-- speed, by python -m benchmarks.performance -->\n", "<!-- end of speed -->\n"
+README_SIZES = (16_384, 131_072)
+CPU_ENVS = 64
+README_TEXT = """\
+Environment steps per second on one {device}, beside the best that PyBoy 2.8.1 reached on all {cores} cores of the same
+host. A step is 24 frames with the 72x80 picture; actions are random.
+
+{gpu}
+
+With training included, streaming A2C reaches {training} steps per second on HOMEWARD with 16,384 environments, and
+{fastest} with `--compile --cuda-graph --bf16`.
+
+On one CPU core, with all that `env.step` does, {cpu_envs} environments beside PyBoy on one core:
+
+{cpu}
+"""
+Record = dict[str, Any]
 
 
-def load_records(folder: Path = RESULTS) -> list[dict[str, Any]]:
-    """The records of all files, ours first; of several of the same, that of the last file."""
-    records = [record for path in sorted(folder.glob("bench_*.json")) for record in json.loads(path.read_text())]
+def read(path: Path) -> list[Record]:
+    """The records of a file."""
+    return json.loads(path.read_text())
+
+
+def load_records(folder: Path = GPU) -> list[Record]:
+    """The records of `puffer bench`, ours first; of several of the same, that of the last file."""
+    records = [record for path in sorted(folder.glob("bench_*.json")) for record in read(path)]
     last = {(record["backend"], record["rom"], record["num_envs"]): record for record in records}
     return sorted(last.values(), key=lambda record: record["backend"] != OURS)
 
 
-def table(records: list[dict[str, Any]], alone: list[dict[str, Any]]) -> str:
-    """A row for each game, a column for each number of envs; PyBoy's best figure, and the ratio to it at the largest
+def best(records: Iterable[Record], rom: str, num_envs: int | None = None) -> float:
+    """Our steps per second with a number of envs, or PyBoy's highest."""
+    chosen = [record for record in records if record["rom"] == rom]
+    if num_envs is None:
+        return max(record["sps"] for record in chosen if record["backend"] != OURS)
+    return next(record["sps"] for record in chosen if record["backend"] == OURS and record["num_envs"] == num_envs)
+
+
+def rounded(value: float) -> str:
+    """Three digits of a rate."""
+    return f"{float(f'{value:.3g}'):,.0f}"
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose first column is text and whose others are numbers."""
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def scaling_table(records: list[Record], alone: list[Record]) -> str:
+    """A row for each game, a column for each number of envs; PyBoy's best rate, and the ratio to it at the largest
     number of envs that all games have."""
     ours = [record for record in records if record["backend"] == OURS]
     sizes = sorted({record["num_envs"] for record in ours})
     roms = dict.fromkeys(record["rom"] for record in ours)
-    common = max(
-        size for size in sizes if all(any(r["rom"] == rom and r["num_envs"] == size for r in ours) for rom in roms)
-    )
-    heads = [
-        "game",
-        *(f"{size:,} envs" for size in sizes),
-        "PyBoy, all cores",
-        f"ratio at {common:,}",
-        "instructions a step",
-    ]
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    common = max(size for size in sizes if {r["rom"] for r in ours if r["num_envs"] == size} == set(roms))
+    heads = ["game", *(f"{size:,} envs" for size in sizes), "PyBoy, all cores", f"ratio at {common:,}"]
+    rows = []
     for rom in roms:
         rates = {record["num_envs"]: record["sps"] for record in ours if record["rom"] == rom}
-        others = [record for record in [*records, *alone] if record["backend"] != OURS]
-        pyboy = max(record["sps"] for record in others if record["rom"] == rom)
+        pyboy = best([*records, *alone], rom)
         last = max((record for record in ours if record["rom"] == rom), key=lambda record: record["num_envs"])
         counts = f"{last['instructions_a_step_mean']:,.0f} (most {last['instructions_a_step_max']:,})"
         cells = [f"{rates[size]:,.0f}" if size in rates else "" for size in sizes]
-        lines.append([rom, *cells, f"{pyboy:,.0f}", f"{rates[common] / pyboy:.0f}", counts])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        rows.append([rom, *cells, f"{pyboy:,.0f}", f"{rates[common] / pyboy:.0f}", counts])
+    return markdown([*heads, "instructions per step"], rows)
 
 
-def has_scaling(records: list[dict[str, Any]]) -> bool:
-    """Whether there is anything to plot: more than one number of envs."""
-    return len({record["num_envs"] for record in records if record["backend"] == OURS}) > 1
+def parts_table() -> str:
+    """What a step takes, part by part."""
+    names = {
+        "emulate_only": "the frames alone",
+        "obs_only": "the frames and the observation",
+        "reward_only": "the frames, the distance to the goal and the reward",
+        "full_step": "all of `env.step`",
+    }
+    found = {(r["stage"], r["reset_every"]): r["ms_per_step"] for r in read(GPU / "stages_16384.json")}
+    rows = [(f"{text} (`--stage {stage}`)", f"{found[stage, 0]:.2f}") for stage, text in names.items()]
+    resets = ((every, ms) for (_, every), ms in sorted(found.items(), key=lambda item: item[0][1]) if every)
+    rows += [(f"the same, each episode {every} step{'s'[: every - 1]} long", f"{ms:.2f}") for every, ms in resets]
+    return markdown(["HOMEWARD, 16,384 envs", "ms per step"], rows)
 
 
-def page(records: list[dict[str, Any]]) -> str:
-    """The whole page."""
+def joined_table() -> str:
+    """The step end as one kernel, beside the commit before it: the least of all measurements."""
+    rows = []
+    for device, path in (("one H200", GPU / "step_cost.json"), ("one CPU core", RESULTS / "cpu" / "step_cost.json")):
+        records = read(path)
+        before, after = dict.fromkeys(record["git_sha"] for record in records)
+        for size in dict.fromkeys(record["num_envs"] for record in records):
+            own = {sha: [r for r in records if (r["git_sha"], r["num_envs"]) == (sha, size)] for sha in (before, after)}
+            ms = [f"{min(ms for r in own[sha] for ms in r['ms_a_step']):.3g}" for sha in (before, after)]
+            python = [f"{min(ms for r in own[s] for ms in r.get('ms_in_python', [0])):.2g}" for s in (before, after)]
+            launches = [str(own[sha][0].get("device_operations", "")) for sha in (before, after)]
+            on_gpu = ["" if "H200" not in device else ", ".join(cell) for cell in (python, launches)]
+            rows.append([f"{device}, {size:,} env{'s'[: size - 1]}", ", ".join(ms), *on_gpu])
+    return markdown(["", "ms per step, before and after", "of it Python", "kernels and copies"], rows)
+
+
+def page(records: list[Record]) -> str:
+    """docs/performance.md."""
     ours = [record for record in records if record["backend"] == OURS]
-    alone = json.loads((RESULTS / "pyboy_alone.json").read_text())
-    image = IMAGE if has_scaling(records) else ""
-    commits = ", ".join(sorted({record["git_sha"] for record in ours}))
     return TEXT.read_text().format(
-        table=table(records, alone), commits=commits, image=image, device=ours[0]["device_name"]
+        device=ours[0]["device_name"],
+        commits=", ".join(sorted({record["git_sha"] for record in ours})),
+        table=scaling_table(records, read(GPU / "pyboy_alone.json")),
+        parts=parts_table(),
+        joined=joined_table(),
     )
+
+
+def readme(records: list[Record]) -> str:
+    """README.md with the tables of today's records."""
+    ours = [record for record in records if record["backend"] == OURS]
+    alone = [*records, *read(GPU / "pyboy_alone.json")]
+    rows = []
+    for rom in dict.fromkeys(record["rom"] for record in ours):
+        rates, pyboy = [best(ours, rom, size) for size in README_SIZES], best(alone, rom)
+        ratios = (f"{rate / pyboy:.0f}" for rate in rates)
+        rows.append([rom, *(rounded(rate) for rate in rates), rounded(pyboy), " and ".join(ratios)])
+    cpu_records, cpu_rows = read(RESULTS / "cpu" / "games" / "records.json"), []
+    for rom in dict.fromkeys(record["rom"] for record in ours):
+        record = next(r for r in cpu_records if (r["rom"], r["backend"], r["num_envs"]) == (rom, OURS, CPU_ENVS))
+        rate, ratio = record["sps"], record["ratio"]
+        cpu_rows.append([rom, rounded(rate), rounded(rate / ratio), f"{ratio:.1f}"])
+    training = {r["variant"]: r["sps"] for r in reversed(read(GPU / "training_sps.json")) if r["rom"] == "homeward"}
+    text = README_TEXT.format(
+        device=ours[0]["device_name"],
+        cores=next(record["cores"] for record in records if record["backend"] != OURS),
+        gpu=markdown(["game", *(f"{size:,} envs" for size in README_SIZES), "PyBoy", "ratio"], rows),
+        training=rounded(training["overlap"]),
+        fastest=rounded(training["overlap+compile+graph+bf16"]),
+        cpu_envs=CPU_ENVS,
+        cpu=markdown(["game", "gbxcule-puffer", "PyBoy", "ratio"], cpu_rows),
+    )
+    before, rest = README.read_text().split(BEGIN)
+    return before + BEGIN + text + END + rest.split(END)[1]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "performance.md")
-    args = parser.parse_args()
+    parser.parse_args()
     records = load_records()
-    write_text(args.out, page(records))
-    if has_scaling(records):
-        plot(records, PLOT)
+    write_text(PAGE, page(records))
+    write_text(README, readme(records))
+    plot(records, PLOT)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from benchmarks import state_table
+from benchmarks import performance, state_table
 from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.emulator import Emulator
 from tests.support.pages import (
@@ -150,6 +150,13 @@ def test_emulator_page_is_complete() -> None:
 def test_state_page_is_generated() -> None:
     """docs/state.md is what `python -m benchmarks.state_table` writes."""
     assert (ROOT / "docs/state.md").read_text() == state_table.page()
+
+
+def test_figures_are_those_of_the_records() -> None:
+    """README.md and docs/performance.md are what `python -m benchmarks.performance` writes."""
+    records = performance.load_records()
+    assert performance.README.read_text() == performance.readme(records)
+    assert performance.PAGE.read_text() == performance.page(records)
 
 
 def test_files_named_are_there() -> None:
