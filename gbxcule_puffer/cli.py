@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from functools import partial
 
 from gbxcule_puffer.apps.bench import command as bench
 from gbxcule_puffer.apps.goal import command as goal
@@ -12,22 +12,32 @@ from gbxcule_puffer.apps.play import command as play
 from gbxcule_puffer.apps.plot import command as plot
 from gbxcule_puffer.apps.record import command as record
 from gbxcule_puffer.apps.size import command as size
-from gbxcule_puffer.apps.train import command as stock
+from gbxcule_puffer.apps.train import command as train
 from gbxcule_puffer.apps.verify import command as verify
-from gbxcule_puffer.errors import GBxCuLEError
+from gbxcule_puffer.apps.watchdog import supervised
+from gbxcule_puffer.errors import exit_code
 
-COMMANDS = (bench, goal, play, plot, record, verify, size, stock)
+PROG = "puffer"
+DESCRIPTION = "Game Boys as reinforcement learning environments: play, make goals, check, measure, train, film."
+COMMANDS = (play, goal, verify, bench, record, plot, train, size)  # as --help lists them
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit code."""
-    parser = OneLineParser(prog="puffer", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=OneLineParser)
+    """Run one command; returns the exit code. With the arguments of the command line (None), a command that PyBoy could
+    make hang runs in a child process."""
+    return exit_code(PROG, partial(_run, argv))
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    parser = OneLineParser(prog=PROG, description=DESCRIPTION)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=OneLineParser)
     for command in COMMANDS:
         command.add(commands)
     args = parser.parse_args(argv)
-    try:
+
+    def work() -> int:
         return args.run(args) or 0
-    except GBxCuLEError as error:
-        print(f"puffer: {error}", file=sys.stderr)
-        return 2
+
+    if argv is None and getattr(args, "may_hang", False):
+        return supervised(PROG, partial(exit_code, PROG, work))
+    return work()

@@ -1,4 +1,12 @@
-"""The typed exceptions of the package: each message is one line that names the input, the fault and the remedy."""
+"""The typed exceptions of the package, each message one line that names the input, the fault and the remedy; and how
+they end a command."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
 
 
 def printable(text: object) -> str:
@@ -39,3 +47,60 @@ class ConfigError(GBxCuLEError):
 
 class StorageError(GBxCuLEError):
     """A file that cannot be written, as on a full disk; the program ends with exit code 1."""
+
+
+def exit_code(prog: str, work: Callable[[], int | None], interrupted: str = "interrupted") -> int:
+    """Run a command and return its exit code: what `work` returns (None is 0), 2 for bad input, 1 for a full disk or
+    memory, 130 for Ctrl-C, 141 where nobody reads the output any more. Each of them but the last is one line on stderr.
+    """
+    _open_standard_streams()
+    try:
+        code = work() or 0
+        _flush()
+        return code
+    except KeyboardInterrupt:
+        text, code = f"\n{prog}: {interrupted}", 130
+    except GBxCuLEError as error:
+        text, code = f"{prog}: {error}", 1 if isinstance(error, StorageError) else 2
+    except BrokenPipeError:
+        text, code = "", 141
+    except OSError as error:
+        place, reason = error.filename or "the output", error.strerror or error
+        text, code = f"{prog}: {printable(place)} cannot be read or written ({reason})", 1
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        reason = str(error).partition("\n")[0].partition(". ")[0]
+        text, code = f"{prog}: the memory is too small ({printable(reason)}): give fewer --num-envs", 2
+    with contextlib.suppress(OSError):
+        if text:
+            print(text, file=sys.stderr)
+        _flush()
+        return code
+    # What cannot be written must not be tried again when the interpreter ends.
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return code
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an allocation failed: torch has an exception of its own for a GPU, and none for a CPU."""
+    return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
+
+
+def _open_standard_streams() -> None:
+    """/dev/null for standard streams that are closed: else the next file opened gets their number, and messages."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(descriptor)
+        sys.stdin, sys.stdout, sys.stderr = (
+            stream or open(os.devnull, mode)  # noqa: SIM115
+            for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w"))
+        )
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()

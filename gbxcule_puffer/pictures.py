@@ -10,7 +10,8 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import new_file
 
 LEVELS = np.array([0xFF, 0x99, 0x55, 0x00], np.uint8)  # of the shades 0..3 in PyBoy's window: red, green and blue
-TERMINAL_COLORS = (231, 248, 240, 16)  # the shades in a terminal's palette of 256
+TERMINAL_COLORS = np.array([231, 248, 240, 16], np.uint8)  # of the shades in a terminal's palette of 256
+GREY_RAMP, GREY_STEP = (232, 255), 10  # of that palette, from level 8 upwards
 UPPER_HALF = "\u2580"
 
 
@@ -53,15 +54,28 @@ def write_png(path: str | os.PathLike[str], picture: np.ndarray) -> None:
         Image.fromarray(picture).save(file, "PNG")
 
 
-def half_blocks(shades: np.ndarray) -> list[str]:
-    """Shades (rows, columns) as lines of a terminal: a character is two pixels, its colour the upper, its background
-    the lower one; rows must be even."""
+def shrunk(shades: np.ndarray, columns: int, rows: int) -> np.ndarray:
+    """Shades as a terminal's colours (rows or less, columns or less), in proportion; rows are even, each pixel is the
+    mean of those that it stands for."""
+    from PIL import Image
+
+    height, width = shades.shape
+    scale = min(columns / width, rows / height)
+    size = max(1, int(width * scale)), 2 * max(1, int(height * scale) // 2)
+    greys = np.asarray(Image.fromarray(LEVELS[shades]).resize(size, Image.Resampling.BOX), np.int32)
+    ramp = np.clip(GREY_RAMP[0] + (greys - 8 + GREY_STEP // 2) // GREY_STEP, *GREY_RAMP)
+    return np.where(greys < 4, TERMINAL_COLORS[3], np.where(greys > 246, TERMINAL_COLORS[0], ramp)).astype(np.uint8)
+
+
+def half_blocks(colours: np.ndarray) -> list[str]:
+    """A terminal's colours (rows, columns) as lines of text: a character is two pixels, its colour the upper, its
+    background the lower one; rows must be even."""
     lines = []
-    for upper, lower in zip(shades[::2], shades[1::2], strict=True):
+    for upper, lower in zip(colours[::2], colours[1::2], strict=True):
         parts, last = [], None
         for pair in zip(upper.tolist(), lower.tolist(), strict=True):
             if pair != last:
-                parts.append(f"\x1b[38;5;{TERMINAL_COLORS[pair[0]]};48;5;{TERMINAL_COLORS[pair[1]]}m")
+                parts.append(f"\x1b[38;5;{pair[0]};48;5;{pair[1]}m")
                 last = pair
             parts.append(UPPER_HALF)
         lines.append("".join(parts) + "\x1b[0m")

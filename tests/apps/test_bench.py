@@ -33,6 +33,7 @@ from gbxcule_puffer.cli import main
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.provenance import usable_cores
 from gbxcule_puffer.tasks.goals import GoalTemplate
+from tests.support.roms import tiny_rom
 
 HOMEWARD = ROOT / "roms/homeward.gb"
 DIVERGE = ROOT / "roms/micro/joy_diverge_persist.gb"
@@ -286,6 +287,18 @@ def test_output_folders_that_cannot_be_used(tmp_path: Path, capsys: pytest.Captu
         assert main(["bench", "--num-envs", "1", "--out", str(place)]) == 2
         assert message in capsys.readouterr().err
     assert (tmp_path / "old/records.json").read_text() == "[1]"
+
+
+def test_a_game_that_hangs_pyboy_is_ended(tmp_path: Path) -> None:
+    rom = tiny_rom(tmp_path / "illegal.gb", b"\xd3")
+    words = ["bench", "--rom", rom, "--vs", "pyboy_puffer_vec", "--vs-num-envs", "1", "--num-envs", "1", "--cores", "1"]
+    words += ["--device", "cpu", "--warmup", "0", "--steps", "1", "--repeat", "1", "--out", str(tmp_path / "out")]
+    code = "import sys\nfrom gbxcule_puffer import cli\nfrom gbxcule_puffer.apps import watchdog\n"
+    code += f"watchdog.START_SECONDS, watchdog.SLOWEST, sys.argv[1:] = 2.0, 1e9, {words}\nsys.exit(cli.main())"
+    options = {"capture_output": True, "text": True, "timeout": 120, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    found = subprocess.run([sys.executable, "-c", code], **options)
+    assert found.returncode == 2 and found.stderr.startswith("puffer: PyBoy has not answered for 2 s")
+    assert found.stderr.count("\n") == 1
 
 
 def test_ctrl_c_leaves_complete_records_and_no_process(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import struct
 import sys
 import termios
@@ -23,12 +24,14 @@ import pytest
 import torch
 
 from gbxcule_puffer import cli
+from gbxcule_puffer.apps.play import window
 from gbxcule_puffer.apps.play.play import show
 from gbxcule_puffer.apps.play.session import PlaySession
+from gbxcule_puffer.apps.play.terminal import picture_for
 from gbxcule_puffer.apps.play.window import play_in_window
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.pictures import half_blocks, mosaic
+from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, mosaic
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.traces import Trace, read_actions
 from tests.support.envs import CODEC, STAGE, solution
@@ -129,6 +132,9 @@ def test_keys_on_a_terminal_become_a_stage(tmp_path: Path, capsys: pytest.Captur
     assert b"\x1b[?1049l" in terminal.shown, "the other screen is left"
     assert sorted(path.name for path in out.iterdir()) == ["state1.state", "trace1.json"]
     assert Trace.load(out / "trace1.json").actions == tuple(stage["solve_actions"])
+    (tmp_path / "any").touch()
+    modes = {path.stat().st_mode for path in (tmp_path / "any", *out.iterdir())}
+    assert len(modes) == 1, "files are as readable as any other"
 
     goal = tmp_path / "leave_house"
     options = ["--start-state", str(out / "state1.state"), "--actions", str(out / "trace1.json"), "--out", str(goal)]
@@ -176,8 +182,8 @@ def test_the_terminal_is_restored_and_the_trace_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("size", "flags", "message"),
     [
-        ((60, 40), [], "60 columns and 40 lines: make it 80 by 38"),
-        ((100, 40), ["--window"], "there is no display for a window"),
+        ((30, 40), [], "30 columns and 40 lines: make it 40 by 20"),
+        ((100, 40), ["--window"], "no window can be opened here (DISPLAY and WAYLAND_DISPLAY are not set)"),
     ],
 )
 def test_terminals_that_are_refused(size: tuple[int, int], flags: list[str], message: str, tmp_path: Path) -> None:
@@ -186,6 +192,35 @@ def test_terminals_that_are_refused(size: tuple[int, int], flags: list[str], mes
     assert message in terminal.shown.decode()
     assert len(terminal.shown.splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_small_terminal_shows_the_whole_picture(tmp_path: Path) -> None:
+    terminal = Terminal(["play", str(ROM), "--out", str(tmp_path)], columns=80, lines=24)
+    terminal.wait_for("u undo  q quit")
+    terminal.press("q")
+    assert terminal.end() == 0
+    edge = np.zeros((144, 160), np.uint8)
+    edge[:, 80:] = 3
+    for columns, lines, shape in ((80, 24, (44, 48)), (40, 20, (36, 40)), (80, 38, (72, 80)), (200, 74, (144, 160))):
+        picture = picture_for(edge, columns, lines)
+        assert picture.shape == shape
+        assert (picture[:, : shape[1] // 2] == TERMINAL_COLORS[0]).all()
+        assert (picture[:, shape[1] // 2 :] == TERMINAL_COLORS[3]).all()
+
+
+def test_a_display_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr(window, "TRIAL_SECONDS", 2.0)
+    with socket.socket() as server:
+        for number in range(50, 100):
+            with contextlib.suppress(OSError):
+                server.bind(("127.0.0.1", 6000 + number))
+                break
+        server.listen()
+        monkeypatch.setenv("DISPLAY", f"127.0.0.1:{number}")
+        with pytest.raises(ConfigError, match=r"DISPLAY=127.0.0.1:.* does not answer.*: give --terminal"):
+            show(PlaySession(ROM, tmp_path), "window")
 
 
 def test_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +265,7 @@ def test_half_blocks_show_every_pixel() -> None:
     picture = np.random.default_rng(2).integers(0, 4, (6, 8), dtype=np.uint8)
     shades = {"231": 0, "250": 1, "248": 1, "240": 2, "16": 3}
     rows = []
-    for line in half_blocks(picture):
+    for line in half_blocks(TERMINAL_COLORS[picture]):
         upper, lower, colours = [], [], (0, 0)
         for part in line.removesuffix("\x1b[0m").split("\x1b[38;5;")[1:]:
             codes, blocks = part.split("m")

@@ -1,11 +1,11 @@
-"""`puffer verify`: equal runs, the bundle of a planted fault and what its repro.sh shows, bad input."""
+"""`puffer verify`: equal runs, the bundle of a planted fault and what --replay shows, bad input."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import shutil
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,17 @@ from PIL import Image
 
 from baselines.pyboy_machine import PyBoyMachine
 from benchmarks.workload import find_rom
+from gbxcule_puffer.apps.verify import verify as verify_module
 from gbxcule_puffer.apps.verify.bundle import around_pc, write_bundle
 from gbxcule_puffer.apps.verify.verify import Options, describe, parse_region, verify
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from tests.support.roms import tiny_rom
 
 ROOT = Path(__file__).resolve().parents[2]
 ROM = str(find_rom("homeward"))
 FAULTY_STEP = 7
-# An emulator with a fault, put into another process: Python imports this module when it starts.
-PLANT = """
-from gbxcule_puffer.apps.verify import verify
-from tests.apps.test_verify import FaultyEmulator
-
-verify.Emulator = FaultyEmulator
-"""
 
 
 class FaultyEmulator(Emulator):
@@ -97,7 +92,7 @@ def test_the_bundle_holds_everything_but_the_rom(bundle: Path) -> None:
     files = {path.name for path in bundle.iterdir()}
     assert files == {
         "README.txt", "actions.txt", "before.state", "diff.json", "difference.png", "disassembly.txt",
-        "emulator.png", "emulator.state", "oracle.png", "oracle.state", "repro.sh", "start.state", "summary.json",
+        "emulator.png", "emulator.state", "oracle.png", "oracle.state", "start.state", "summary.json",
     }  # fmt: skip
     assert len((bundle / "actions.txt").read_text().split()) == FAULTY_STEP
     diff = json.loads((bundle / "diff.json").read_text())
@@ -114,48 +109,82 @@ def test_the_bundle_holds_everything_but_the_rom(bundle: Path) -> None:
         assert f"{name}: PC" in text
     assert sum(line.startswith("> ") for line in text.splitlines()) == 3
     assert str(Path(ROM).parent) not in "".join((bundle / name).read_text() for name in files if "." in name
-                                                and name.endswith((".sh", ".json", ".txt")))  # fmt: skip
+                                                and name.endswith((".json", ".txt")))  # fmt: skip
 
 
-def shell(bundle: Path, rom: str, plant: Path | None) -> subprocess.CompletedProcess[str]:
-    places = [str(plant)] if plant else []
-    paths = os.pathsep.join([*places, str(ROOT), *sys.path])
-    environment = os.environ | {"PYTHON": sys.executable, "PYTHONPATH": paths}
-    command = ["sh", str(bundle / "repro.sh"), rom]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, cwd="/")
-
-
-def test_repro_shows_the_same_difference_again(bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(PLANT)
-    again = shell(bundle, ROM, tmp_path)
-    assert again.returncode == 1, again.stderr
-    summary = json.loads(again.stdout)
+def test_replay_shows_the_same_difference_again(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(verify_module, "Emulator", FaultyEmulator)
+    code, summary, text = run(ROM, "--replay", str(bundle), "--out", str(tmp_path / "again"), capsys=capsys)
+    assert code == 1, text
     assert summary["differences"] == json.loads((bundle / "diff.json").read_text())["differences"]
     assert summary["first_difference_step"] == FAULTY_STEP
+    assert (tmp_path / "again" / "diff.json").read_bytes() == (bundle / "diff.json").read_bytes()
 
 
-def test_repro_without_the_fault_is_equal(bundle: Path) -> None:
-    again = shell(bundle, ROM, None)
-    assert again.returncode == 0, again.stderr
+def test_replay_without_the_fault_is_equal(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, summary, _ = run(ROM, "--replay", str(bundle), "--steps", "3", capsys=capsys)
+    assert code == 0 and summary["steps_compared"] == 3, "a flag that is given wins"
 
 
-def test_repro_refuses_another_rom(bundle: Path, tmp_path: Path) -> None:
+def test_replay_refuses_another_rom(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rom = bytearray(Path(ROM).read_bytes())
     rom[0x7000] ^= 1
     (tmp_path / "other.gb").write_bytes(rom)
-    again = shell(bundle, str(tmp_path / "other.gb"), None)
-    assert again.returncode == 2 and "SHA-256" in again.stderr
+    assert main(["verify", str(tmp_path / "other.gb"), "--replay", str(bundle)]) == 2
+    assert "SHA-256" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "has version 2, not 1"),
+        ({"format": "other"}, "is no verify bundle file"),
+        ({"frames_per_step": True}, "frames_per_step is missing or no int"),
+        ({"mem_region": None}, "mem_region is missing or no str"),
+        ({"device": "\x1b[2J"}, r"device '\x1b[2J' is not supported"),
+        ({"frames_per_step": -1}, "frames_per_step -1"),
+    ],
+)
+def test_a_damaged_bundle_is_one_line(
+    bundle: Path, tmp_path: Path, change: dict[str, Any], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(bundle, tmp_path / "bundle")
+    summary = json.loads((bundle / "summary.json").read_text()) | change
+    (tmp_path / "bundle" / "summary.json").write_text(json.dumps(summary))
+    assert main(["verify", ROM, "--replay", str(tmp_path / "bundle")]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_a_clock_that_follows_the_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two looks at the clock chip in one instruction: PyBoy adds the host's time, and no two runs of it are equal."""
+    code = bytes([0x3E, 0x0A, 0xEA, 0x00, 0x00, 0x31, 0x00, 0x01, 0x08, 0x00, 0x60, 0x18, 0xFB])  # ld (6000),sp
+    rom = tiny_rom(tmp_path / "clock.gb", code, cartridge_type=0x0F)
+    found, summary, text = run(rom, "--steps", "12", "--frames-per-step", "2", capsys=capsys)
+    assert found == 0 and summary["steps_compared"] == 12, text
+    assert summary["host_seconds_in_clock"] > 0 and "of the host's time" in text
+
+
+def test_an_illegal_opcode_in_the_first_frame(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, summary, text = run(tiny_rom(tmp_path / "illegal.gb", b"\xd3"), capsys=capsys)
+    assert code == 0 and summary["steps_compared"] == 0 and "before the first step" in text
+
+
+def test_only_a_regular_file_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert main(["verify", ROM, "--json", str(tmp_path / "fifo")]) == 2
+    assert "fifo is a FIFO, and only a regular file is ever replaced" in capsys.readouterr().err
+    assert stat.S_ISFIFO((tmp_path / "fifo").stat().st_mode)
 
 
 def test_an_illegal_opcode_ends_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rom = bytearray(0x8000)
-    rom[0x100:0x104] = bytes([0x00, 0x18, 0x4D, 0x00])  # nop; jr 0150
-    rom[0x150:0x15B] = bytes([0x11, 0x00, 0x40, 0x1B, 0x7A, 0xB3, 0x20, 0xFB, 0xD3, 0x00, 0x00])  # wait; illegal
-    rom[0x14D] = -(sum(rom[0x134:0x14D]) + 25) & 0xFF
-    (tmp_path / "illegal.gb").write_bytes(rom)
-    arguments = (str(tmp_path / "illegal.gb"), "--frames-per-step", "1", "--steps", "20")
-    code, summary, text = run(*arguments, capsys=capsys)
-    assert code == 0 and "illegal opcode" in summary["ended"] and "illegal opcode" in text
+    code = bytes([0x11, 0x00, 0x40, 0x1B, 0x7A, 0xB3, 0x20, 0xFB, 0xD3, 0x00, 0x00])  # wait; illegal
+    rom = tiny_rom(tmp_path / "illegal.gb", code)
+    arguments = (rom, "--frames-per-step", "1", "--steps", "20")
+    found, summary, text = run(*arguments, capsys=capsys)
+    assert found == 0 and "illegal opcode" in summary["ended"] and "illegal opcode" in text
     assert 0 < summary["steps_compared"] < 20
 
 

@@ -78,7 +78,7 @@ def add(commands: argparse._SubParsersAction) -> None:
         help="instead: find and keep the fastest way to launch this GPU's kernel",
     )
     bench.add_argument("--out", help="folder for records, report and plot (default: runs/bench/TIME)")
-    bench.set_defaults(run=_run)
+    bench.set_defaults(run=_run, may_hang=True)
 
 
 def _run(args: argparse.Namespace) -> int | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 
+from baselines.pyboy_machine import BOOT_FRAMES
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.apps.bench import NAMES
 from gbxcule_puffer.apps.bench.workload import Workload
+from gbxcule_puffer.apps.watchdog import limit, patience
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.provenance import cpu_name, resident_bytes
@@ -67,8 +70,9 @@ class NativeContender:
         self._actions: Any = None
 
     def start(self) -> None:
-        self._env = self._make("torch")
-        self._env.reset(seed=self.workload.seed)
+        with self._limit():
+            self._env = self._make("torch")
+            self._env.reset(seed=self.workload.seed)
         if self.workload.stage != "full_step":
             from gbxcule_puffer.apps.bench.stages import PartialStep
 
@@ -79,7 +83,8 @@ class NativeContender:
         """Steps through these rows of the actions, and waits until the device has done them."""
         step = self._env.step if self._partial is None else self._partial.step
         for row in self._actions[rows]:
-            step(row)
+            with self._limit():
+                step(row)
         if self.device != "cpu":
             torch.cuda.synchronize(self.device)
 
@@ -116,6 +121,10 @@ class NativeContender:
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats(self.device)
 
+    def _limit(self) -> AbstractContextManager[None]:
+        """PyBoy's; the Warp kernels always return, and take long to compile at their first start."""
+        return nullcontext() if self.name == "gbxcule" else limit(seconds(self.workload, self.num_envs))
+
     def _make(self, io: str) -> Any:
         make = env_creator(self.name)
         options = {**self.workload.env_options(), "num_threads": self.cores}
@@ -140,17 +149,20 @@ class VecContender:
 
     def start(self) -> None:
         self._actions = self.workload.action_rows(self.num_envs)
-        self.env.async_reset(self.workload.seed)
-        self.env.wait()
+        with limit(seconds(self.workload, self.num_envs)):
+            self.env.async_reset(self.workload.seed)
+            self.env.wait()
 
     def run(self, rows: slice) -> None:
         """As NativeContender.run: every env does all rows; at the end all have answered and nobody has looked."""
         batches = self.num_envs // self.env.agents_per_batch
         for row in self._actions[rows]:
             for _ in range(batches):
-                ids = self.env.recv()[5]
-                self.env.send(row[ids])
-        self.env.wait()
+                with limit(seconds(self.workload, self.num_envs)):
+                    ids = self.env.recv()[5]
+                    self.env.send(row[ids])
+        with limit(seconds(self.workload, self.num_envs)):
+            self.env.wait()
 
     def bytes_in_use(self) -> int:
         """Resident memory of this process and its workers."""
@@ -167,6 +179,11 @@ class VecContender:
 
     def _processes(self) -> list[int]:
         return [os.getpid(), *self.env.worker_pids()]
+
+
+def seconds(workload: Workload, num_envs: int) -> float:
+    """The most that a start or a step of PyBoys can take."""
+    return patience(num_envs * max(BOOT_FRAMES, workload.frames_per_step))
 
 
 def receipt_counts(receipts: list[tuple[list[int], list[bytes]]]) -> dict[str, int]:

@@ -23,7 +23,7 @@ STEP_KEYS = {
     "up": "UP", "down": "DOWN", "left": "LEFT", "right": "RIGHT",
     "a": "A", "s": "B", "enter": "START", "space": "NOOP",
 }  # fmt: skip
-STEP_HELP = "arrows move  a A  s B  enter START  space waits  "
+STEP_HELP = "arrows  a A  s B  enter START  space waits  "
 
 
 class PlaySession:

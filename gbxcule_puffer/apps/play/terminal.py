@@ -13,11 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+import numpy as np
+
 from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.pictures import half_blocks
+from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, shrunk
 
-HALF_SIZE, FULL_SIZE = (80, 38), (160, 74)  # columns and lines that the picture and two lines of text need
+TEXT_LINES = 2  # below the picture
+LEAST = 40, 20  # columns and lines
 ARROWS = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 NAMES = {b"\r": "enter", b"\n": "enter", b" ": "space", b"\x03": "q", b"\x04": "q"}
 KEY = re.compile(rb"\x1b[\[O]([ABCD])|\x1b[\[O][0-9;]*[~A-Za-z]|\x1b[\[O]?$|.", re.DOTALL)
@@ -32,10 +35,10 @@ def play_in_terminal(session: PlaySession) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError("puffer play needs a terminal or a window: run it in a terminal, or give --window")
     size = os.get_terminal_size(sys.stdout.fileno())
-    if size.columns < HALF_SIZE[0] or size.lines < HALF_SIZE[1]:
+    if size.columns < LEAST[0] or size.lines < LEAST[1]:
         raise ConfigError(
-            f"the terminal has {size.columns} columns and {size.lines} lines: make it {HALF_SIZE[0]} by {HALF_SIZE[1]} "
-            "or larger, or give --window"
+            f"the terminal has {size.columns} columns and {size.lines} lines: make it {LEAST[0]} by {LEAST[1]} or "
+            "larger, or give --window"
         )
     with _raw_terminal(sys.stdin.fileno()):
         view = _View(sys.stdout.fileno())
@@ -60,9 +63,11 @@ class _View:
         size = os.get_terminal_size(self.fd)
         clear = size != self.size or not self.shown
         self.size = size
-        whole = size.columns >= FULL_SIZE[0] and size.lines >= FULL_SIZE[1]
-        picture = session.picture if whole else session.picture[::2, ::2]
-        lines = [*half_blocks(picture), session.status[: size.columns], session.help[: size.columns]]
+        lines = [
+            *half_blocks(picture_for(session.picture, *size)),
+            session.status[: size.columns],
+            session.help[: size.columns],
+        ]
         out = "\x1b[2J" if clear else ""
         for number, line in enumerate(lines[: size.lines]):
             if clear or line != self.shown[number]:
@@ -71,6 +76,16 @@ class _View:
         data = out.encode()
         while data:
             data = data[os.write(self.fd, data) :]
+
+
+def picture_for(shades: np.ndarray, columns: int, lines: int) -> np.ndarray:
+    """A picture as a terminal's colours: all of its pixels, every second one or, in a small terminal, a smaller one."""
+    rows = 2 * (lines - TEXT_LINES)
+    for step in (1, 2):
+        picture = shades[::step, ::step]
+        if picture.shape[0] <= rows and picture.shape[1] <= columns:
+            return TERMINAL_COLORS[picture]
+    return shrunk(shades, columns, rows)
 
 
 def _keys(fd: int) -> Iterator[str]:

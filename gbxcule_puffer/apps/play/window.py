@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import sys
 import warnings
 from typing import Any
@@ -17,28 +18,42 @@ from gbxcule_puffer.pictures import to_rgb
 SCALE = 4
 WIDTH, HEIGHT = 160, 144
 IDLE_MS = 200
+TRIAL_SECONDS = 10.0
+TRIAL = """
+import sys, warnings
+warnings.simplefilter("ignore")
+try:
+    import sdl2
+except ImportError:
+    sys.exit("it needs PySDL2: pip install pysdl2 pysdl2-dll")
+sys.exit(sdl2.SDL_GetError().decode() if sdl2.SDL_Init(sdl2.SDL_INIT_VIDEO) else 0)
+"""
 
 
-def has_display() -> bool:
-    """Whether this system has windows at all."""
+def why_no_window() -> str:
+    """Why no window can be opened here; empty where one can. A display that is named but does not answer would keep SDL
+    waiting for ever: it is tried in a process of its own."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
-    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in names)
+    named = {name: os.environ[name] for name in names if os.environ.get(name)}
+    if sys.platform not in ("darwin", "win32") and not named:
+        return "DISPLAY and WAYLAND_DISPLAY are not set"
+    try:
+        found = subprocess.run([sys.executable, "-c", TRIAL], capture_output=True, text=True, timeout=TRIAL_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"{' '.join(f'{name}={value}' for name, value in named.items())} does not answer"
+    return found.stderr.strip()
 
 
 def play_in_window(session: PlaySession) -> None:
     """Shows the session in a window until it is finished or the window is closed.
 
-    Raises: ConfigError where PySDL2 is not installed or no window can be opened.
+    Raises: ConfigError where no window can be opened.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySDL2 tells where its binaries are from
-        try:
-            import sdl2
-        except ImportError:
-            raise ConfigError("a window needs PySDL2: pip install pysdl2 pysdl2-dll, or give --terminal") from None
+        import sdl2
     if sdl2.SDL_Init(sdl2.SDL_INIT_VIDEO) != 0:
-        reason = sdl2.SDL_GetError().decode()
-        raise ConfigError(f"no window can be opened here ({reason}): run puffer play in a terminal with --terminal")
+        raise ConfigError(f"no window can be opened here ({sdl2.SDL_GetError().decode()}): give --terminal")
     try:
         _play(session, sdl2)
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,21 @@ from gbxcule_puffer.apps.verify import verify
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.disassembler import disassemble, listing
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.files import check_target, new_folder, write_json, write_text
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import Kind, check_target, new_folder, read_object, write_json, write_text
 from gbxcule_puffer.pictures import LEVELS, write_png
 
 LINES_BEFORE, LINES_AFTER = 8, 16
 BYTES_BEFORE = 3 * LINES_BEFORE
+REPLAYED = {"frames_per_step": int, "release_after_frames": int, "action_codec": str, "mem_region": str}
+REPLAYED |= {"rom_sha256": str, "device": str}
+FORMAT, VERSION = "gbxcule-verify", 1
+BUNDLE_FILE = Kind("verify bundle", ConfigError, "give a bundle that `puffer verify` wrote")
 README = """What puffer verify found: see diff.json and, at PC, disassembly.txt.
+
+    puffer verify ROM --replay THIS_FOLDER
+
+shows it again.
 
 start.state      state that both began with
 actions.txt      actions played since, by name
@@ -28,34 +36,57 @@ emulator.state   the emulator after it
 oracle.state     PyBoy after it
 oracle.png, emulator.png, difference.png
 summary.json     what was compared, with which versions
-repro.sh         sh repro.sh ROM shows the difference again (set PYTHON for another Python)
 
 The .state files are snapshots of this program (gbxcule_puffer.emulator.snapshot).
 """
 
 
-def run(options: dict[str, Any], *, bundle: bool, out: str | None, json_path: str | None) -> int:
+def run(
+    given: dict[str, Any], *, bundle: bool, json_path: str | None, replay: str | None = None, out: str | None = None
+) -> int:
     """The command: compare, report, write the bundle of a difference and the JSON summary; returns the exit code.
 
-    Raises: RomError, StateError, ActionError, ConfigError or DeviceError.
+    given: the options that were given, by their names in Options; replay: a bundle that has the others.
+
+    Raises: RomError, StateError, ActionError, ConfigError, DeviceError or StorageError.
     """
     if json_path is not None:
         check_target(json_path)
+    options = verify.Options(**(given if replay is None else replayed(Path(replay)) | given))
     bar = verify.ProgressBar()
-    result = verify.verify(verify.Options(**options), bar)
+    result = verify.verify(options, bar)
     bar.end()
     print("\n".join(verify.describe(result)), file=sys.stderr)
     folder = None
     if bundle and not result.equal:
         default = Path("runs", "verify", f"{Path(result.options.rom).stem}-step{len(result.trace)}")
         folder = write_bundle(result, default if out is None else Path(out))
-        print(f"repro bundle: {folder}; sh {folder}/repro.sh ROM shows it again", file=sys.stderr)
+        print(f"repro bundle: {folder}; puffer verify ROM --replay {folder} shows it again", file=sys.stderr)
     summary = result.summary(folder)
     if json_path is None:
         print(json.dumps(summary, indent=1))
     else:
         write_json(json_path, summary)
     return 0 if result.equal else 1
+
+
+def replayed(bundle: Path) -> dict[str, Any]:
+    """The options of the comparison that a bundle is of, all but the ROM.
+
+    Raises: ConfigError for a folder that is no bundle.
+    """
+    path = bundle / "summary.json"
+    summary = read_object(path, BUNDLE_FILE, FORMAT, VERSION)
+    options: dict[str, Any] = {}
+    for name, kind in REPLAYED.items():
+        if not isinstance(summary.get(name), kind) or isinstance(summary[name], bool):
+            raise BUNDLE_FILE.bad(path, f"{name} is missing or no {kind.__name__}")
+        options[name] = summary[name]
+    if summary.get("start_state") is not None:
+        options["start_state"] = str(bundle / "start.state")
+    if summary.get("steps_compared") == 0:  # both differed before the first step
+        return options | {"steps": 1}
+    return options | {"actions": str(bundle / "actions.txt")}
 
 
 def write_bundle(result: verify.Result, folder: Path) -> Path:
@@ -79,10 +110,9 @@ def write_bundle(result: verify.Result, folder: Path) -> Path:
         write_png(part / "oracle.png", LEVELS[oracle])
         write_png(part / "emulator.png", LEVELS[emulator])
         write_png(part / "difference.png", difference_picture(oracle, emulator))
-        write_text(part / "repro.sh", _script(result))
-        (part / "repro.sh").chmod(0o755)
         write_text(part / "README.txt", README)
-        write_json(part / "summary.json", result.summary(Path(target.name)))
+        summary = {"format": FORMAT, "version": VERSION, **result.summary(Path(target.name))}
+        write_json(part / "summary.json", summary)
     return target
 
 
@@ -135,26 +165,3 @@ def difference_picture(oracle: np.ndarray, emulator: np.ndarray) -> np.ndarray:
     picture = np.repeat(pale[:, :, None], 3, axis=2)
     picture[oracle != emulator] = (255, 0, 0)
     return picture
-
-
-def _script(result: verify.Result) -> str:
-    """repro.sh."""
-    options = result.options
-    arguments = {
-        "--rom-sha256": result.cartridge.sha256,
-        "--frames-per-step": str(options.frames_per_step),
-        "--release-after-frames": str(result.release_after_frames),
-        "--action-codec": options.action_codec,
-        "--device": options.device,
-        "--mem-region": options.mem_region,
-    }
-    flags = " ".join(f"{name} {shlex.quote(value)}" for name, value in arguments.items())
-    start = ' --start-state "$here/start.state"' if options.start_state is not None else ""
-    actions = '--actions "$here/actions.txt"' if result.trace else "--steps 1"
-    return f"""#!/bin/sh
-# Shows the difference again: sh repro.sh ROM
-here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-[ $# -ge 1 ] || {{ echo "usage: sh repro.sh ROM, the one with SHA-256 {result.cartridge.sha256}" >&2; exit 2; }}
-exec "${{PYTHON:-python3}}" -m gbxcule_puffer verify "$1"{start} {actions} \\
-  {flags} --no-bundle
-"""

@@ -11,7 +11,7 @@ import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.pictures import half_blocks, to_rgb
+from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, to_rgb
 from gbxcule_puffer.tasks.stages import make_stage
 
 STAGE = Path(__file__).resolve().parents[3] / "roms/homeward/stage1.json"
@@ -75,7 +75,7 @@ class PuffeRLEnv(GBxCuLEEnv):
         if self.render_mode == "ansi":
             recent = self.successes[-100:]
             caption = f"episodes {len(self.successes)}, solved {sum(recent)} of the last {len(recent)}"
-            return "\n".join([*half_blocks(shades), f"{caption:80}"])
+            return "\n".join([*half_blocks(TERMINAL_COLORS[shades]), f"{caption:80}"])
         return to_rgb(shades, FRAME_SCALE * 72 // len(shades))
 
 
