@@ -17,7 +17,7 @@ from gbxcule_puffer.device import resolve_device, start_warp, usable_cores
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
-from gbxcule_puffer.emulator.cpu import interpreter
+from gbxcule_puffer.emulator.cpu import interpreter, waits
 from gbxcule_puffer.emulator.gpu import descriptors, lane_order, launch_shape
 from gbxcule_puffer.emulator.gpu import run as gpu_run
 from gbxcule_puffer.emulator.hw.lcd import picture
@@ -158,6 +158,7 @@ class Emulator:
         padded = np.concatenate([rom, np.zeros(2, np.uint8)]).astype(np.int32)
         code = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
         self._rom = torch.from_numpy(np.concatenate([rom, np.zeros(ROM_PADDING, np.uint8)])).to(device)
+        self._waits = torch.from_numpy(waits.mark(code, cartridge.data)).to(device)
         self._code = torch.from_numpy(code).to(device)
         self._op_length = torch.tensor(isa.lengths(), dtype=torch.uint8, device=device)
         self._state = torch.zeros((NUM_FIELDS, self.num_envs), dtype=torch.int32, device=device)
@@ -168,6 +169,7 @@ class Emulator:
         self._skipped = torch.zeros(self.num_envs, dtype=torch.int32, device=device)
         machine = Machine()
         machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)
+        machine.waits = wp.from_torch(self._waits)
         if self.kernel == "datapath":
             table = torch.from_numpy(descriptors.rom_table(cartridge.data)).to(device)
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)

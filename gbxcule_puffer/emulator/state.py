@@ -150,9 +150,12 @@ FIELDS: list[Field] = [
 INDEX: dict[str, int] = {field.name: index for index, field in enumerate(FIELDS)}
 NUM_FIELDS = len(FIELDS)
 HOT_FIELDS = [field for field in FIELDS if field.hot]
+# The last visit to a loop that polls RAM: where, with which registers, and when (cpu/wait_loops.py).
+POLL_FIELDS = ("poll_pc", "poll_af", "poll_low", "poll_hl", "poll_event", "poll_now")
 # What only lives during a step: not part of the state. overrun: a register was written, but PyBoy's batch went on, so
 # that the LCD may have changes pending, or a frame be over, within the batch.
-SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settle_from", "overrun", "code", "skipped")
+SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settle_from", "overrun", "code", "skipped",
+                  *POLL_FIELDS)  # fmt: skip
 POINTERS = ("row", "rom", "words")
 """Addresses: of the env's memory row (minus 8000h), of the ROM, and of Machine.code."""
 
@@ -171,6 +174,7 @@ Machine = _struct(
     {
         "rom": wp.array(dtype=wp.uint8),
         "code": wp.array(dtype=wp.int32),
+        "waits": wp.array(dtype=wp.int32),
         "descriptors": wp.array(dtype=wp.vec4i),
         "op_length": wp.array(dtype=wp.uint8),
         "memory": wp.array2d(dtype=wp.uint8),
@@ -186,7 +190,8 @@ Machine = _struct(
         "draw_later": wp.int32,
     },
 )
-"""Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index), descriptors (of the ROM, for the data path),
+"""Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index, and a
+mark where a loop of `waits` begins: its number from 1 in bits 24-30), descriptors (of the ROM, for the data path),
 memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step), skipped
 (num_envs; instructions of the last step that were skipped with their loops, not part of the state), order (num_envs;
 the env of each lane, for the data path); sizes and kinds of the cartridge; draw_later: the picture is drawn by a kernel

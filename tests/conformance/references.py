@@ -1,4 +1,4 @@
-"""The reference hashes of the eight games, and how a run is compared with them."""
+"""Reference hashes of the eight games and of the corpus, and how a run is compared with them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,24 @@ class GameReference:
 
 def game_reference(shared: Path, game: str) -> GameReference:
     """The reference of one of GAMES."""
-    data = np.load(shared / "conformance" / "homebrew_reference.npz")
-    file = f"homebrew/{game}.gb"
-    row = data["files"].tolist().index(file)
     assert game in GAMES
+    return _reference(shared, "homebrew", game)
+
+
+def corpus_games(shared: Path | None) -> list[str]:
+    """Names of the games of the corpus; none where the shared references are absent or have no corpus."""
+    return [] if shared is None else sorted(path.stem for path in (shared / "roms" / "corpus").glob("*.gb"))
+
+
+def corpus_reference(shared: Path, game: str) -> GameReference:
+    """The reference of one of corpus_games."""
+    return _reference(shared, "corpus", game)
+
+
+def _reference(shared: Path, folder: str, game: str) -> GameReference:
+    data = np.load(shared / "conformance" / f"{folder}_reference.npz")
+    file = f"{folder}/{game}.gb"
+    row = data["files"].tolist().index(file)
     rom = (shared / "roms" / file).read_bytes()
     return GameReference(rom, V1_BUTTONS[data["actions"][row]], {kind: data[kind][row] for kind in KINDS})
 

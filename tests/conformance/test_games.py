@@ -1,4 +1,4 @@
-"""The eight reference games: 40 steps each must give PyBoy's pictures (full and half) and RAM."""
+"""The eight reference games and the corpus: 40 steps each must give PyBoy's pictures (full and half) and RAM."""
 
 from pathlib import Path
 
@@ -6,22 +6,42 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.workload import GAMES
+from benchmarks.workload import GAMES, SHARED_VARIABLE, shared_folder
 from gbxcule_puffer.emulator import Emulator
-from tests.conformance.references import differing_steps, game_reference, step_hashes
+from tests.conformance.references import (
+    GameReference,
+    corpus_games,
+    corpus_reference,
+    differing_steps,
+    game_reference,
+    step_hashes,
+)
 from tests.support.oracle import HRAM, WRAM
+
+CORPUS = corpus_games(shared_folder())
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_40_steps_give_the_reference_hashes(shared: Path, game: str) -> None:
-    reference = game_reference(shared, game)
-    emulator = Emulator(reference.rom, 1, "cpu", screen="full")
+    assert_as_reference(game_reference(shared, game), Emulator(game_reference(shared, game).rom, 1, screen="full"))
+
+
+@pytest.mark.skipif(not CORPUS, reason=f"no shared corpus: put it beside the repository or set {SHARED_VARIABLE}")
+@pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
+@pytest.mark.parametrize("game", CORPUS or ["none"])
+def test_40_steps_of_the_corpus_in_both_kernels(shared: Path, game: str, kernel: str) -> None:
+    reference = corpus_reference(shared, game)
+    assert_as_reference(reference, Emulator(reference.rom, 1, screen="full", kernel=kernel))
+
+
+def assert_as_reference(reference: GameReference, emulator: Emulator) -> None:
+    """Plays the reference's steps and compares the hashes of each."""
     found = []
     for buttons in reference.buttons:
         emulator.step(torch.tensor([buttons], dtype=torch.uint8))
         wram, hram = emulator.read_memory(0, *WRAM), emulator.read_memory(0, *HRAM)
         found.append(step_hashes(wram, hram, emulator.screen[0].numpy()))
-    assert not (report := differing_steps(reference, found)), f"{game}\n{report}"
+    assert not (report := differing_steps(reference, found)), report
 
 
 @pytest.mark.parametrize("game", ["tobu", "libbet"])

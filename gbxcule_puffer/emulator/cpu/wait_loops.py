@@ -1,16 +1,23 @@
-"""Loops whose iterations are skipped at once, leaving registers, flags and time as the plain loop would.
+"""Loops whose rounds are skipped at once, leaving registers, flags and time as the plain loop would.
 
-A skip stops before the loop's last iteration and before the next event, so that nothing can tell.
+A skip stops before the loop's last round and before the next event, so that nothing can tell. Loops in RAM, and loops
+that read LY or STAT, are known by their code when it is fetched; the others are marked in Machine.code (cpu/waits.py).
 """
 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import arithmetic
+from gbxcule_puffer.emulator.cpu import arithmetic, waits
 from gbxcule_puffer.emulator.hw import intrinsics, row
 from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
+INSTRUCTIONS_SHIFT = wp.constant(waits.INSTRUCTIONS_SHIFT)
+JUMP_SHIFT = wp.constant(waits.JUMP_SHIFT)
+KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
+POLL = wp.constant(waits.POLL)
+DELAY_B = wp.constant(waits.DELAY_B)
+DELAY_WIDE = wp.constant(waits.DELAY_WIDE)
 DEC_A = wp.constant(0x3D)
 DEC_B = wp.constant(0x05)
 DEC_C = wp.constant(0x0D)
@@ -153,3 +160,109 @@ def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
         skip_ly_poll(m, c, tail)
     elif (c.code & 0xFFFF) == LDH_A_STAT:
         skip_stat_poll(m, c, c.code >> 16, tail, intrinsics.load_word(c.words, 4 * (index + 6)) & 0xFF)
+
+
+@wp.func
+def pass_rounds(c: wp.ref[Cpu], entry: int, count: int):
+    """`count` rounds of a marked loop are over."""
+    instructions = count * ((entry >> INSTRUCTIONS_SHIFT) & 0x1F)
+    c.now = c.now + count * (entry & 0x3FF)
+    c.previous = c.now - ((entry >> JUMP_SHIFT) & 0x1F)
+    c.executed = c.executed + instructions
+    c.skipped = c.skipped + instructions
+
+
+@wp.func
+def skip_poll_of_ram(c: wp.ref[Cpu], entry: int, most: int):
+    """A poll, if one round has just shown that it changes nothing: then all rounds until the next event are like it.
+
+    That it was a round of the loop and nothing else tells its length: whatever leaves the loop and comes back takes
+    longer, unless by a `jp hl`, which changes nothing either.
+    """
+    af = (c.a << 8) | c.f
+    low = (c.e << 24) | (c.d << 16) | (c.c << 8) | c.b
+    hl = (c.h << 8) | c.l
+    is_same = c.poll_pc == c.pc and c.poll_af == af and c.poll_low == low and c.poll_hl == hl
+    if is_same and c.poll_event == c.next_event and c.now - c.poll_now == (entry & 0x3FF) and most > 0:
+        pass_rounds(c, entry, most)
+    c.poll_pc = c.pc
+    c.poll_af = af
+    c.poll_low = low
+    c.poll_hl = hl
+    c.poll_event = c.next_event
+    c.poll_now = c.now
+
+
+@wp.func
+def skip_delay(c: wp.ref[Cpu], entry: int, register: int, most: int):
+    """`dec r / jr nz`, r being number `register` of b c d e h l a."""
+    value = c.b
+    if register == 1:
+        value = c.c
+    elif register == 2:
+        value = c.d
+    elif register == 3:
+        value = c.e
+    elif register == 4:
+        value = c.h
+    elif register == 5:
+        value = c.l
+    elif register == 6:
+        value = c.a
+    count = wp.min((value - 1) & 0xFF, most)
+    if count > 0:
+        value = arithmetic.decrement(c, (value - count + 1) & 0xFF)
+        if register == 0:
+            c.b = value
+        elif register == 1:
+            c.c = value
+        elif register == 2:
+            c.d = value
+        elif register == 3:
+            c.e = value
+        elif register == 4:
+            c.h = value
+        elif register == 5:
+            c.l = value
+        else:
+            c.a = value
+        pass_rounds(c, entry, count)
+
+
+@wp.func
+def skip_wide_delay(c: wp.ref[Cpu], entry: int, pair: int, most: int):
+    """`dec rr / ld a,high / or low / jr nz`, rr being number `pair` of bc de hl."""
+    value = (c.b << 8) | c.c
+    if pair == 1:
+        value = (c.d << 8) | c.e
+    elif pair == 2:
+        value = (c.h << 8) | c.l
+    count = wp.min((value - 1) & 0xFFFF, most)
+    if count > 0:
+        value = (value - count) & 0xFFFF
+        if pair == 0:
+            arithmetic.set_bc(c, value)
+        elif pair == 1:
+            arithmetic.set_de(c, value)
+        else:
+            arithmetic.set_hl(c, value)
+        c.a = (value >> 8) | (value & 0xFF)
+        c.f = 0  # not zero, since the last round is not skipped
+        pass_rounds(c, entry, count)
+
+
+@wp.func(inline=False)
+def skip_marked(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
+    """The loop that only waits and begins at PC, place `index` of the ROM."""
+    entry = m.waits[(c.code >> 24) - 1]
+    kind = (entry >> KIND_SHIFT) & 0xF
+    # An absolute jump leads to the bank as it was seen when the loop was found.
+    is_in_place = (c.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)
+    most = (c.next_event - 1 - c.now) // (entry & 0x3FF)
+    if c.ei_delay == 0 and c.dma_active == 0 and is_in_place:
+        if kind == POLL:
+            skip_poll_of_ram(c, entry, most)
+        elif kind < DELAY_WIDE:
+            skip_delay(c, entry, kind - DELAY_B, most)
+        else:
+            skip_wide_delay(c, entry, kind - DELAY_WIDE, most)

@@ -20,6 +20,7 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator.cpu.waits import find_waits
 from gbxcule_puffer.emulator.gpu.loop_codes import loop_codes
 from gbxcule_puffer.emulator.isa import Instruction
 
@@ -37,7 +38,8 @@ SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24
 # d2 bits 16-18: what of a RARE instruction is prepared for the common path; 0: the interpreter executes it
 KIND_SHIFT = 16
 KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_POP_AF, KIND_PUSH_AF, KIND_IME = range(1, 8)
-LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loops.py
+LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loop_skips.py
+WAIT = 1 << 26  # d2, beside LOOP: one of cpu/waits.py
 HALT, EI = 1 << 22, 1 << 25  # d2: the instruction is HALT, EI
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
@@ -359,6 +361,10 @@ def rom_table(data: bytes) -> np.ndarray:
     rom = np.frombuffer(data, np.uint8).astype(np.int64)
     banks = len(data) // hw.ROM_BANK_SIZE
     parts = [_describe_bank(rom, bank, 0 if bank == 0 else hw.ROM_BANK_SIZE) for bank in range(banks)]
+    for place in find_waits(data)[0].tolist():
+        words = parts[place // hw.ROM_BANK_SIZE][place % hw.ROM_BANK_SIZE]
+        if not words[3] & RARE:
+            words[2:] |= LOOP | WAIT, RARE
     parts.append(_describe_bank(rom, 0, hw.ROM_BANK_SIZE))
     parts.append(np.tile(np.array(rare_words(), np.int64), (BANK_STRIDE, 1)))
     parts.append(np.array([idle_words()], np.int64))

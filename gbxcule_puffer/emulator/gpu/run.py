@@ -75,9 +75,6 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         i = datapath.Turn()
         place = datapath.Place()
         lane = datapath.Lane()
-        r_kept = datapath.Fast()  # copies in memory, so that those above stay in registers
-        i_kept = datapath.Turn()
-        place_kept = datapath.Place()
         lane.running = used
         lane.rom = rom
         r.row = c.row
@@ -102,13 +99,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                             elif slow_path.is_lcd_read(c, r, i):
                                 i.y = slow_path.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
                             else:
-                                datapath.copy_fast(r, r_kept)
-                                datapath.copy_turn(i, i_kept)
-                                datapath.copy_place(place, place_kept)
-                                slow_path.visit(m, c, r_kept, i_kept, lane)
-                                datapath.copy_fast(r_kept, r)
-                                datapath.copy_turn(i_kept, i)
-                                datapath.copy_place(place_kept, place)
+                                slow_path.visit(m, c, r, i, lane)
                         intrinsics.converge()
                         if intrinsics.any_lane(lane.running & 1) == 0:  # nothing to wait for
                             break
@@ -118,9 +109,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
             behind = intrinsics.least(slow_path.place_in_time(c, r, lane))
             if lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
                 slow_path.wake_up(m, c, r, lane, between(m, c))
-            datapath.fetch(
-                r, table
-            )  # of those that sleep on, too: the turn in which they fell asleep may not have ended
+            datapath.fetch(r, table)  # also for those that sleep on: their last turn may not have ended
 
     @wp.kernel(enable_backward=False, module="unique")
     def kernel_step(

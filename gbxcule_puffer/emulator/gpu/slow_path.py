@@ -7,7 +7,7 @@ lane falls asleep until the interpreter is called for all such lanes together. g
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import wait_loops
+from gbxcule_puffer.emulator.cpu import fetch, wait_loops
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import loop_skips
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
@@ -74,15 +74,21 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
 
 
 @wp.func
-def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Registers from the interpreter's struct."""
+def pack_registers(c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """A to L, flags and time from the interpreter's struct."""
     r.lo = c.c | (c.b << 8) | (c.e << 16) | (c.d << 24)
     r.hi = c.l | (c.h << 8) | (c.a << 16)
     r.flags = pack_flags(c.f)
-    r.sp = c.sp
-    r.pc = c.pc
     r.now = c.now
     r.previous = c.previous
+
+
+@wp.func
+def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Registers from the interpreter's struct."""
+    pack_registers(c, r)
+    r.sp = c.sp
+    r.pc = c.pc
     map_memory(m, c, r)
     r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are the interpreter's
 
@@ -365,7 +371,20 @@ def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
     r.wake = c.next_event
 
 
-@wp.func(inline=False)
+@wp.func
+def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
+    """Instructions that were skipped of the loop at PC, if it only waits (cpu/wait_loops.py)."""
+    before = c.skipped
+    index = r.pc + wp.where(r.pc >= hw.ROM_BANK_SIZE, c.rom_high, c.rom_low)
+    c.code = intrinsics.load_word(c.words, 4 * index)
+    if c.code >= fetch.FIRST_MARK:
+        to_cpu(c, r)
+        wait_loops.skip_marked(m, c, index)
+        pack_registers(c, r)
+    return c.skipped - before
+
+
+@wp.func
 def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """What is rare, for one lane."""
     is_loop = (i.d2 & ds.LOOP) != 0
@@ -383,7 +402,12 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     ):
         sleep(m, c, r, i, lane)
     elif is_loop:
-        if i.special == 0 and loop_skips.skip(c, r, lane.rom) != 0:
+        skipped = int(0)
+        if (i.d2 & ds.WAIT) != 0:
+            skipped = skip_wait(m, c, r)
+        elif i.special == 0:
+            skipped = loop_skips.skip(c, r, lane.rom)
+        if skipped != 0:
             c.executed = c.executed - 1
             wait(r, i)
     elif is_ei:

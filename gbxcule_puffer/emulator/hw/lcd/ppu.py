@@ -18,7 +18,7 @@ STAT_EACH_LINE = wp.constant(0x28)  # interrupts in mode 0 or 2
 WRAPPED_T_CYCLES = wp.constant(2**64 % hw.FRAME_T_CYCLES)  # see advance
 
 
-@wp.func(inline=False)
+@wp.func
 def update_stat_line(c: wp.ref[Cpu]):
     """Level of the STAT interrupt line; a rising edge requests the interrupt (Pan Docs, "INT $48")."""
     mode = c.stat & hw.STAT_MODE
@@ -32,7 +32,7 @@ def update_stat_line(c: wp.ref[Cpu]):
     c.stat_line = line
 
 
-@wp.func(inline=False)
+@wp.func
 def compare_lyc(c: wp.ref[Cpu]):
     """Set STAT's coincidence bit."""
     c.stat = c.stat & ~hw.STAT_LYC_EQUAL
@@ -41,7 +41,7 @@ def compare_lyc(c: wp.ref[Cpu]):
     update_stat_line(c)
 
 
-@wp.func(inline=False)
+@wp.func
 def set_mode(c: wp.ref[Cpu], mode: int):
     """Enter a mode."""
     if (c.stat & hw.STAT_MODE) != mode:

@@ -1,0 +1,108 @@
+"""Loops of a ROM that only wait, found in its code: delays that count a register down, and polls of RAM.
+
+cpu/wait_loops.py skips their rounds in both kernels. A delay is `dec r / jr nz`, with any number of `nop` and of jumps
+to the next instruction before it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from WRAM or HRAM, works on
+A and flags and jumps back: only an interrupt can end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import isa
+
+LONGEST = 20  # bytes before the jump's end
+MOST_INSTRUCTIONS = 16
+MOST_ENTRIES = 126  # different loops: Machine.code has 7 bits for each place
+JUMPS_RELATIVE, JUMPS_ABSOLUTE = (0x18, 0x20, 0x28, 0x30, 0x38), (0xC3, 0xC2, 0xCA, 0xD2, 0xDA)
+JR, JR_NZ, JP_NZ = 0x18, 0x20, 0xC2
+# A poll's body. No operand at [hl]: that is often STAT, and what a register shows changes with time.
+_LOADS = (0xF0, 0xFA, *range(0x78, 0x7E), 0x7F, 0x3E)
+_ARITHMETIC = (*(op for op in range(0x80, 0xC0) if op & 7 != 6), 0xC6, 0xCE, 0xD6, 0xDE, 0xE6, 0xEE, 0xF6, 0xFE, 0x2F)
+_BIT_TESTS = (0x100 | op for op in range(0x40, 0x80) if op & 7 != 6)
+POLL_BODY = frozenset((0x00, *_LOADS, *_ARITHMETIC, *_BIT_TESTS))
+COUNTERS = (0x05, 0x0D, 0x15, 0x1D, 0x25, 0x2D, 0x3D)  # dec b c d e h l a
+WIDE_COUNTERS = (0x0B, 0x1B, 0x2B)  # dec bc de hl
+# Kinds of loops: a poll, or what counts down
+POLL, DELAY_B, DELAY_WIDE = 0, 1, 8  # DELAY_B to 7: b c d e h l a; DELAY_WIDE to 10: bc de hl
+# An entry of the table: T-cycles of a round, instructions of it, T-cycles of its jump, its kind
+INSTRUCTIONS_SHIFT, JUMP_SHIFT, KIND_SHIFT = 10, 15, 20
+
+
+@lru_cache(maxsize=4)
+def find_waits(rom: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """(places, entries) of the loops of a ROM, both int32: indices in it of their first instructions, and what
+    Machine.waits holds of each. Banks 1 and up are taken as seen at 4000."""
+    places, entries = [], []
+    for begin in range(0, len(rom), hw.ROM_BANK_SIZE):
+        bank = rom[begin : begin + hw.ROM_BANK_SIZE]
+        for place, entry in _loops(bank, 0 if begin == 0 else hw.ROM_BANK_SIZE):
+            places.append(begin + place)
+            entries.append(entry)
+    return np.array(places, np.int32), np.array(entries, np.int32)
+
+
+def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
+    """Sets bits 24-30 of the words in `code` (len(rom),) int32 where a loop begins, to its number in the table that is
+    returned, counted from 1. Loops beyond MOST_ENTRIES different ones are left out."""
+    places, entries = find_waits(rom)
+    kinds, counts = np.unique(entries, return_counts=True)
+    table = kinds[np.argsort(-counts, kind="stable")][:MOST_ENTRIES]
+    for number, entry in enumerate(table, 1):
+        code[places[entries == entry]] |= number << 24
+    return table if len(table) else np.zeros(1, np.int32)
+
+
+def _loops(bank: bytes, address: int) -> Iterator[tuple[int, int]]:
+    """(place, entry) of each loop in a bank that is seen from `address` on."""
+    code = np.frombuffer(bank, np.uint8).astype(np.int64)
+    second, third = np.append(code[1:], 0), np.append(code[2:], (0, 0))
+    places = np.arange(len(code))
+    targets = np.where(np.isin(code, JUMPS_RELATIVE), places + 2 + (second ^ 0x80) - 0x80, -1)
+    targets = np.where(np.isin(code, JUMPS_ABSOLUTE), (second | third << 8) - address, targets)
+    near = (targets >= 0) & (targets <= places) & (places - targets < LONGEST) & (places < len(code) - 3)
+    for end in np.flatnonzero(near).tolist():
+        entry = _entry(bank, int(targets[end]), end)
+        if entry is not None:
+            yield int(targets[end]), entry
+
+
+def _entry(code: bytes, begin: int, end: int) -> int | None:
+    """The entry of the loop from `begin` to the jump at `end`; None if it does not only wait."""
+    table, at, body, t_cycles = isa.expand(), begin, [], 0
+    while at < end:
+        opcode = 0x100 | code[at + 1] if code[at] == 0xCB else code[at]
+        instruction = table.get(opcode)
+        if instruction is None or len(body) == MOST_INSTRUCTIONS:
+            return None
+        is_pause = opcode == JR and code[at + 1] == 0
+        t_cycles += 4 * instruction.m_cycles_taken
+        address = code[at + 1] | code[at + 2] << 8
+        if opcode == 0xF0:
+            address = 0xFF00 | code[at + 1]
+        if opcode in (0xF0, 0xFA) and not (hw.WRAM <= address < hw.ECHO or hw.HRAM <= address < hw.IE):
+            return None
+        body.append(0 if is_pause else opcode)
+        at += instruction.length
+    kind = _kind(body, code[end]) if at == end else None
+    if kind is None:
+        return None
+    jump = 4 * table[code[end]].m_cycles_taken
+    return t_cycles + jump | (len(body) + 1) << INSTRUCTIONS_SHIFT | jump << JUMP_SHIFT | kind << KIND_SHIFT
+
+
+def _kind(body: list[int], jump: int) -> int | None:
+    """How a loop of these opcodes waits, if it does."""
+    if jump in (JR_NZ, JP_NZ) and body:
+        if body[-1] in COUNTERS and not any(body[:-1]):
+            return DELAY_B + COUNTERS.index(body[-1])
+        if len(body) == 3 and body[0] in WIDE_COUNTERS:
+            pair = WIDE_COUNTERS.index(body[0])
+            high, low = 2 * pair, 2 * pair + 1
+            if body[1:] in ([0x78 + high, 0xB0 + low], [0x78 + low, 0xB0 + high]):
+                return DELAY_WIDE + pair
+    return POLL if all(opcode in POLL_BODY for opcode in body) else None
