@@ -7,7 +7,7 @@ ARGS ?=
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-gpu lint type roms fuzz bench bench-cpu bench-gpu puffer size clean
+.PHONY: help setup train test test-fast test-gpu lint type roms fuzz bench bench-cpu bench-gpu puffer size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,12 @@ train: setup  ## train the agent to leave the house (ARGS="--seed 2 ..." for fla
 
 test: setup  ## run the tests that need no GPU
 	$(BIN)/python -m pytest -m "not gpu" $(ARGS)
+
+# Files of tests that compile no kernel.
+FAST := test_architecture.py test_docs.py test_toy.py emulator/test_isa.py tasks/test_actions.py \
+	trainers/test_plot.py trainers/test_returns.py
+test-fast: setup  ## run the tests that compile no kernel, in less than a minute
+	$(BIN)/python -m pytest $(addprefix tests/,$(FAST)) $(ARGS)
 
 test-gpu: setup  ## run the tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)

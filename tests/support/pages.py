@@ -28,6 +28,7 @@ import tyro
 from gbxcule_puffer import cli
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("roms/*.md")])
 LANGUAGES = ("python", "sh", "console", "json", "text")
 PROGRAMS = ("puffer", "python", "torchrun", "make", "pip", "tensorboard")
 NAMES = {name: name for name in PROGRAMS} | {".venv-puffer/bin/puffer": "puffer"}
