@@ -23,7 +23,7 @@ import psutil
 import pufferlib.vector
 
 from baselines.pyboy_puffer_single import PyBoyPufferSingle
-from gbxcule_puffer.device import usable_cores
+from gbxcule_puffer.device import default_threads
 from gbxcule_puffer.errors import ConfigError, DeviceError
 
 BACKENDS = ("serial", "mp_sync", "mp_async")
@@ -58,7 +58,7 @@ class Split:
         if backend not in BACKENDS:
             raise ConfigError(f"backend {backend!r} is unknown: give one of {', '.join(BACKENDS)}")
         if num_workers is None:
-            num_workers = 1 if backend == "serial" else largest_divisor(num_envs, usable_cores())
+            num_workers = 1 if backend == "serial" else largest_divisor(num_envs, default_threads())
         if num_workers < 1 or num_envs % num_workers:
             raise ConfigError(f"num_workers {num_workers} must divide num_envs {num_envs}")
         per_worker = num_envs // num_workers

@@ -14,13 +14,13 @@ import numpy as np
 import torch
 
 from baselines.pyboy_emulator import PyBoyEmulator
+from benchmarks.references import HRAM, KINDS, WRAM, game_reference, hash64, step_hashes
 from benchmarks.workload import GAMES, ROOT, shared_folder
-from gbxcule_puffer.apps.verify.verify import Options, verify, versions
+from gbxcule_puffer.apps.verify.verify import Options, verify
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cpu.single_step import run_cases
 from gbxcule_puffer.files import write_text
-from tests.conformance.references import KINDS, game_reference, step_hashes
-from tests.support.oracle import HRAM, WRAM, hash64
+from gbxcule_puffer.provenance import versions
 
 HALT, STOP = 0x76, 0x10  # their PC and M-cycles are a convention of the emulator that made the cases
 FIB_PASS, FIB_FAIL = (3, 5, 8, 13, 21, 34), (0x42,) * 6

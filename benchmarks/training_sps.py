@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collect, td_losses
 from gbxcule_puffer.files import write_json
-from gbxcule_puffer.provenance import cpu_name, git_sha, versions
+from gbxcule_puffer.provenance import device_name, git_sha, versions
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.graphs import Replayed
 from gbxcule_puffer.trainers.run import Stopwatch, make_env, task_files
@@ -140,7 +140,7 @@ def record(
 ) -> dict[str, Any]:
     """One record in the layout of the others (contracts.md, "Benchmark artifact")."""
     device = plan.args.device
-    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name()
+    name = device_name(device)
     sps = statistics.median(found)
     args, peak = plan.args, torch.cuda.max_memory_allocated(device) if device.startswith("cuda") else None
     return {

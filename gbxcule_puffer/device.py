@@ -1,4 +1,4 @@
-"""Devices by name, cores, and starting Warp without its messages."""
+"""Devices by name, threads, and starting Warp without its messages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.errors import DeviceError
+from gbxcule_puffer.provenance import usable_cores
 
 
 @cache
@@ -50,8 +51,7 @@ def resolve_device(device: str) -> str:
     return f"cuda:{index}"
 
 
-def usable_cores() -> int:
-    """Cores this process may use; 1 in a worker process, whose siblings use the others."""
-    if multiprocessing.parent_process() is not None:
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def default_threads() -> int:
+    """CPU threads of a kernel, where nobody gives a number: all cores, but 1 in a worker process, whose siblings use
+    the others."""
+    return 1 if multiprocessing.parent_process() is not None else usable_cores()

@@ -9,8 +9,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from gbxcule_puffer import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("gbxcule-puffer", "warp-lang", "torch", "numpy", "pyboy", "pufferlib-core", "pufferlib")
+PACKAGES = ("warp-lang", "torch", "numpy", "pyboy", "pufferlib-core", "pufferlib")
 GIT_SHA_VARIABLE = "GBXCULE_GIT_SHA"
 
 
@@ -28,8 +30,8 @@ def git_sha() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Python, the packages that decide a result, and CUDA where torch has one."""
-    found = {"python": platform.python_version()}
+    """Of this package, Python, the packages that decide a result, and CUDA where torch has one."""
+    found = {"gbxcule-puffer": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = metadata.version(package)
@@ -50,6 +52,15 @@ def cpu_name() -> str:
         lines = [line.split(":", 1) for line in info.read_text().splitlines() if line.startswith("model name")]
         model = lines[0][1].strip() if lines else model
     return f"{model}, {usable_cores()} cores"
+
+
+def device_name(device: str) -> str:
+    """The name of `cpu`, `cuda` or `cuda:N`."""
+    if not device.startswith("cuda"):
+        return cpu_name()
+    import torch
+
+    return torch.cuda.get_device_name(device)
 
 
 def usable_cores() -> int:

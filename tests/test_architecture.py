@@ -117,6 +117,12 @@ def test_no_circle_among_rooms() -> None:
         assert circle(nested) == []
 
 
+@pytest.mark.parametrize("folder", ["gbxcule_puffer", "cleanrl_style", "baselines", "benchmarks"])
+def test_nothing_imports_the_tests(folder: str) -> None:
+    for path in (ROOT / folder).rglob("*.py"):
+        assert "tests" not in {name.split(".")[0] for name in imports(path)}, path
+
+
 def test_rooms_are_not_crowded() -> None:
     counts = {folder: len(list(folder.glob("*.py"))) for folder in [PACKAGE, *PACKAGE.rglob("*/")]}
     assert {str(folder): count for folder, count in counts.items() if count > MAX_FILES} == {}

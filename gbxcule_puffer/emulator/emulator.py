@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from gbxcule_puffer.device import resolve_device, start_warp, usable_cores
+from gbxcule_puffer.device import default_threads, resolve_device, start_warp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
@@ -97,7 +97,7 @@ class Emulator:
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
         name = "cpu" if self.device == "cpu" else torch.cuda.get_device_name(self.device)
         self.launch_shape = launch_shape.best(num_envs, name)
-        cores = usable_cores() if num_threads is None else num_threads
+        cores = default_threads() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
         self._commands: dict[tuple[int, int], list[wp.Launch]] = {}

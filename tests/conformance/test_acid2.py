@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from benchmarks.references import hash64
 from gbxcule_puffer.emulator import Emulator
-from tests.support.oracle import hash64
 
 
 def test_dmg_acid2_is_pixel_exact(shared: Path, manifest: dict[str, Any]) -> None:

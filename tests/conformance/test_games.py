@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.workload import GAMES, SHARED_VARIABLE, shared_folder
-from gbxcule_puffer.emulator import Emulator
-from tests.conformance.references import (
+from benchmarks.references import (
+    HRAM,
+    WRAM,
     GameReference,
     corpus_games,
     corpus_reference,
@@ -16,7 +16,8 @@ from tests.conformance.references import (
     game_reference,
     step_hashes,
 )
-from tests.support.oracle import HRAM, WRAM
+from benchmarks.workload import GAMES, SHARED_VARIABLE, shared_folder
+from gbxcule_puffer.emulator import Emulator
 
 CORPUS = corpus_games(shared_folder())
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.references import HRAM, WRAM
 from benchmarks.workload import find_rom, random_buttons, seed_of
 from gbxcule_puffer.emulator import Emulator
-from tests.support.oracle import CART_RAM, HRAM, WRAM, MachineView, PyBoyOracle
+from tests.support.oracle import CART_RAM, MachineView, PyBoyOracle
 
 # MBC1 with scrolling and sprites, no mapper, MBC5. totp-gb (MBC3 with a clock) is left out: PyBoy's clock chip follows
 # the host's time.

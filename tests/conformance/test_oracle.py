@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.references import HRAM, WRAM, differing_steps, game_reference, step_hashes
 from benchmarks.workload import GAMES, V1_BUTTONS
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
-from tests.conformance.references import differing_steps, game_reference, step_hashes
-from tests.support.oracle import HRAM, WRAM, PyBoyOracle
+from tests.support.oracle import PyBoyOracle
 
 
 @pytest.mark.parametrize("game", GAMES)

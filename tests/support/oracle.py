@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from dataclasses import dataclass
 
 import numpy as np
 
 from baselines.pyboy_machine import PyBoyMachine
+from benchmarks.references import HRAM, WRAM
 
 # PyBoy's save state, version 29, as core/mb.py save_state writes it for a DMG: reading it has no side effects, while a
 # bus read of OAM or STAT through pyboy.memory can move the machine.
@@ -21,14 +21,7 @@ LCD_REGISTERS_AT = OAM_AT + 0xA0
 LCD_REGISTERS = (0xFF40, 0xFF47, 0xFF48, 0xFF49, 0xFF41, 0xFF44, 0xFF45, 0xFF42, 0xFF43, 0xFF4A, 0xFF4B)
 
 CART_RAM = (0xA000, 0x2000)
-WRAM = (0xC000, 0x2000)
-HRAM = (0xFF80, 0x7F)
 PURE_IO = (0xFF00, 0xFF01, 0xFF02, 0xFF04, 0xFF05, 0xFF06, 0xFF07, 0xFF0F, 0xFFFF)
-
-
-def hash64(data: bytes) -> int:
-    """The hash of the references: blake2b with digest_size 8, read as a big-endian number."""
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
 
 
 @dataclass

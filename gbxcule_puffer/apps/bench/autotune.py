@@ -13,6 +13,7 @@ from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.gpu.launch_shape import BLOCK_DIMS, LANES, LaunchShape, Table, save_table
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.provenance import device_name
 
 STEPS = 6
 ROUNDS = 3
@@ -42,7 +43,7 @@ def autotune(workload: Workload, sizes: Sequence[int], device: str) -> None:
 
 def keep(table: Table, device: str) -> str:
     """Save the table under the device's name; returns the file."""
-    return str(save_table(torch.cuda.get_device_name(device), table))
+    return str(save_table(device_name(device), table))
 
 
 def measure(workload: Workload, num_envs: int, device: str, shapes: Sequence[LaunchShape]) -> dict[LaunchShape, float]:

@@ -16,7 +16,7 @@ from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.apps.watchdog import limit, patience
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.provenance import cpu_name, resident_bytes
+from gbxcule_puffer.provenance import cpu_name, device_name, resident_bytes
 
 ENVS_PER_CORE = 8  # of a PyBoy contender: enough to even out the workers, and more are not faster
 
@@ -111,7 +111,7 @@ class NativeContender:
         import warp as wp
 
         peak = torch.cuda.max_memory_allocated(self.device) + wp.get_mempool_used_mem_high(self.device)
-        return facts | {"device_name": torch.cuda.get_device_name(self.device), "peak_device_bytes": peak}
+        return facts | {"device_name": device_name(self.device), "peak_device_bytes": peak}
 
     def close(self) -> None:
         if self._env is not None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 import torch
 
-from gbxcule_puffer import __version__
 from gbxcule_puffer.apps.verify.oracle import Oracle, with_clock
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
@@ -23,6 +20,7 @@ from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, RomError
+from gbxcule_puffer.provenance import versions
 from gbxcule_puffer.tasks.actions import ActionCodec, get_codec
 from gbxcule_puffer.tasks.stages import read_names
 
@@ -106,12 +104,6 @@ class Result:
             "versions": versions(),
             "bundle": None if bundle is None else str(bundle),
         }
-
-
-def versions() -> dict[str, str]:
-    """Of what a result depends on."""
-    packages = {name: version(name) for name in ("pyboy", "warp-lang", "torch", "numpy")}
-    return {"gbxcule_puffer": __version__, **packages, "python": platform.python_version()}
 
 
 def verify(
