@@ -179,7 +179,7 @@ class PyBoyEmulator:
         machine.load_state(data)
         if fields["lyc_written_off"] and not fields["lcdc"] & hw.LCDC_ENABLE:
             memory[hw.LYC] = fields["lyc"]
-        if self.cartridge.mapper in pyboy_state.MBC1_MAPPERS:
+        if self.cartridge.mapper.maps_low_bank:
             memory[0x6000] = fields["banking_mode"]  # works out the bank at 0000 anew
 
     def _rest_state(self, fields: dict[str, int]) -> bytes:
@@ -193,7 +193,7 @@ class PyBoyEmulator:
                 "serial_event": pyboy_layout.CYCLES_NEVER, "serial_target": pyboy_layout.CYCLES_NEVER,
                 **{f"rtc_{name}": value for name, value in zip(RTC_LATCHED, latched, strict=True)},
             }  # fmt: skip
-            if self.cartridge.data[0x147] in pyboy_layout.RUMBLE_TYPES:
+            if self.cartridge.has_rumble:
                 values["rumble_supported"] = 1
             self._rest_states[latched] = pyboy_layout.write(values, self.cartridge)
         return self._rest_states[latched]

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.mappers import MAPPERS, Mapper, find_mapper
 from gbxcule_puffer.errors import RomError
 from gbxcule_puffer.files import Kind, read_bytes
 
@@ -14,34 +15,9 @@ MIN_ROM_SIZE = 2 * hw.ROM_BANK_SIZE
 MAX_ROM_SIZE = 512 * hw.ROM_BANK_SIZE
 ROM_FILE = Kind("ROM", RomError, "give the path of a .gb file")
 
-# Cartridge type 0147h -> (mapper, RAM readable at the start, real-time clock). Pan Docs, "The Cartridge Header".
-CARTRIDGE_TYPES = {
-    0x00: (hw.MAPPER_NONE, False, False),
-    0x01: (hw.MAPPER_MBC1, False, False),
-    0x02: (hw.MAPPER_MBC1, False, False),
-    0x03: (hw.MAPPER_MBC1, False, False),
-    0x05: (hw.MAPPER_MBC2, False, False),
-    0x06: (hw.MAPPER_MBC2, False, False),
-    0x08: (hw.MAPPER_NONE, True, False),
-    0x09: (hw.MAPPER_NONE, True, False),
-    0x0F: (hw.MAPPER_MBC3, False, True),
-    0x10: (hw.MAPPER_MBC3, False, True),
-    0x11: (hw.MAPPER_MBC3, False, False),
-    0x12: (hw.MAPPER_MBC3, False, False),
-    0x13: (hw.MAPPER_MBC3, False, False),
-    0x19: (hw.MAPPER_MBC5, False, False),
-    0x1A: (hw.MAPPER_MBC5, False, False),
-    0x1B: (hw.MAPPER_MBC5, False, False),
-    0x1C: (hw.MAPPER_MBC5, False, False),
-    0x1D: (hw.MAPPER_MBC5, False, False),
-    0x1E: (hw.MAPPER_MBC5, False, False),
-}
 # RAM size 0149h -> 8 KiB banks. Codes 0 and 1 get a whole bank as well, as in PyBoy.
 RAM_BANKS = {0: 1, 1: 1, 2: 1, 3: 4, 4: 16, 5: 8}
-MAPPER_NAMES = {
-    hw.MAPPER_NONE: "none", hw.MAPPER_MBC1: "MBC1", hw.MAPPER_MBC2: "MBC2", hw.MAPPER_MBC3: "MBC3",
-    hw.MAPPER_MBC30: "MBC30", hw.MAPPER_MBC5: "MBC5", hw.MAPPER_MBC1_MULTICART: "MBC1 multicart",
-}  # fmt: skip
+SMALL_RAM_CODE, SMALL_RAM_SIZE = 1, 2048
 
 
 @dataclass(frozen=True)
@@ -50,17 +26,36 @@ class Cartridge:
 
     data: bytes
     title: str
-    mapper: int
-    ram_enabled_at_start: bool
-    has_rtc: bool
+    mapper: Mapper
     rom_banks: int
     ram_banks: int
     sha256: str
 
     @property
-    def mapper_name(self) -> str:
-        """The mapper in words."""
-        return MAPPER_NAMES[self.mapper]
+    def type(self) -> int:
+        """The header's cartridge type."""
+        return self.data[0x147]
+
+    @property
+    def has_open_ram(self) -> bool:
+        """Whether the RAM can be read before anything enabled it."""
+        return self.type in self.mapper.open_ram_types
+
+    @property
+    def has_rtc(self) -> bool:
+        """Whether there is a real-time clock."""
+        return self.type in self.mapper.rtc_types
+
+    @property
+    def has_rumble(self) -> bool:
+        """Whether there is a motor."""
+        return self.type in self.mapper.rumble_types
+
+    @property
+    def ram_file_sizes(self) -> tuple[int, ...]:
+        """Bytes that a .sav file may have: all banks, or what less of them there really is."""
+        small = (SMALL_RAM_SIZE,) if self.data[0x149] == SMALL_RAM_CODE else ()
+        return (self.ram_banks * hw.RAM_BANK_SIZE, *self.mapper.ram_file_sizes, *small)
 
 
 def load_cartridge(rom: bytes | str | os.PathLike[str]) -> Cartridge:
@@ -81,22 +76,17 @@ def load_cartridge(rom: bytes | str | os.PathLike[str]) -> Cartridge:
             f"{name}: header checksum is {data[0x14D]:02X}, should be {checksum:02X}; the image is damaged or not a "
             "Game Boy ROM (if it runs elsewhere, `rgbfix -f h` mends the header)"
         )
-    kind = data[0x147]
-    if kind not in CARTRIDGE_TYPES:
-        supported = "none, MBC1, MBC2, MBC3 and MBC5"
-        raise RomError(f"{name}: cartridge type {kind:02X} is not supported (supported mappers: {supported})")
-    mapper, ram_enabled, has_rtc = CARTRIDGE_TYPES[kind]
     if data[0x149] not in RAM_BANKS:
         raise RomError(f"{name}: RAM size code {data[0x149]:02X} in the header is not defined (00 to 05 are)")
     rom_banks, ram_banks = len(data) // hw.ROM_BANK_SIZE, RAM_BANKS[data[0x149]]
-    if mapper == hw.MAPPER_MBC3 and (ram_banks > 4 or rom_banks > 128):
-        mapper = hw.MAPPER_MBC30
-    if mapper == hw.MAPPER_MBC1 and _is_multicart(data, rom_banks):
-        mapper = hw.MAPPER_MBC1_MULTICART
+    mapper = find_mapper(data, rom_banks, ram_banks)
+    if mapper is None:
+        supported = ", ".join(row.name for row in MAPPERS if row.is_variant is None)
+        raise RomError(f"{name}: cartridge type {data[0x147]:02X} is not supported (supported mappers: {supported})")
     end = 0x142 if data[0x143] & 0x80 else 0x143
     title = data[0x134:end].split(b"\0")[0].decode("latin-1").strip()
     digest = hashlib.sha256(data).hexdigest()
-    return Cartridge(data, title, mapper, ram_enabled, has_rtc, rom_banks, ram_banks, digest)
+    return Cartridge(data, title, mapper, rom_banks, ram_banks, digest)
 
 
 def _check_size(name: str, data: bytes) -> None:
@@ -116,9 +106,3 @@ def _check_size(name: str, data: bytes) -> None:
             f"{name}: truncated, the header promises {MIN_ROM_SIZE << code} bytes and the file has {size}; get a "
             "complete image"
         )
-
-
-def _is_multicart(data: bytes, rom_banks: int) -> bool:
-    """MBC1 multicarts have 64 banks and the logo in each (mooneye, emulator-only/mbc1/multicart_rom_8Mb)."""
-    logo = data[0x104:0x134]
-    return rom_banks == 64 and all(data[bank * 0x4000 + 0x104 : bank * 0x4000 + 0x134] == logo for bank in range(64))

@@ -26,7 +26,7 @@ from gbxcule_puffer.emulator.power_on import power_on
 from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
 from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, address_space
-from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, row_size
+from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, describe, row_size
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 
 PIXEL_STEPS = {"half": 2, "full": 1}
@@ -178,8 +178,7 @@ class Emulator:
         machine.op_length = wp.from_torch(self._op_length)
         machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
         machine.screen, machine.skipped = wp.from_torch(self._screen), wp.from_torch(self._skipped)
-        machine.mapper, machine.rom_banks = cartridge.mapper, cartridge.rom_banks
-        machine.ram_banks, machine.has_rtc = cartridge.ram_banks, int(cartridge.has_rtc)
+        describe(machine, cartridge)
         machine.pixel_step = self.pixel_step
         machine.draw_later = int(self.device != "cpu" and self.kernel == "datapath")
         self.machine = machine

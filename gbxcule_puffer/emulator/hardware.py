@@ -90,15 +90,6 @@ ROW_BASE = 0x8000
 ROW_SIZE = 0x8000
 SERIAL_BUFFER = ECHO - ROW_BASE
 
-# --- Mappers, numbered for the kernels
-MAPPER_NONE = 0
-MAPPER_MBC1 = 1
-MAPPER_MBC2 = 2
-MAPPER_MBC3 = 3
-MAPPER_MBC30 = 4
-MAPPER_MBC5 = 5
-MAPPER_MBC1_MULTICART = 6
-
 # --- Buttons of Emulator.step: bits 0-3 the directions, bits 4-7 the others, both in P1's order
 BUTTON_RIGHT = 0x01
 BUTTON_LEFT = 0x02

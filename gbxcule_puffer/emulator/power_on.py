@@ -13,7 +13,7 @@ from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, row_size
 def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
     """One env at PC=0100, as PyBoy's boot ROM leaves it, or a DMG's (accuracy 'hardware')."""
     fields = dict(hw.POST_BOOT)
-    fields |= {"bank1": 1, "ram_enabled": int(cartridge.ram_enabled_at_start)}
+    fields |= {"bank1": 1, "ram_enabled": int(cartridge.has_open_ram)}
     fields |= {"ram_offset": hw.CART_RAM - hw.ROW_BASE}
     bytes_at = {**hw.POST_BOOT_MAP, **hw.POST_BOOT_HRAM}
     if accuracy == "hardware":

@@ -163,7 +163,7 @@ def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.nd
         value = fields[f"rtc_latch_{names[fields['ram_bank'] - 8]}"]
         is_high = fields["ram_bank"] == 0x0C
         return value | (fields["rtc_halt"] << 6 | fields["rtc_day_carry"] << 7 if is_high else 0)
-    if cartridge.mapper == hw.MAPPER_MBC2:
+    if not cartridge.mapper.has_plain_ram:
         return np.tile(row[hw.CART_RAM - hw.ROW_BASE :][:0x200], 16) | 0xF0
     if fields["ram_offset"] < 0:
         return 0

@@ -8,10 +8,12 @@ start of the step. Memory is one row of uint8 for each env (hardware.py, "memory
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,7 @@ Machine = _struct(
         "rom_banks": wp.int32,
         "ram_banks": wp.int32,
         "has_rtc": wp.int32,
+        "has_plain_ram": wp.int32,
         "pixel_step": wp.int32,
         "draw_later": wp.int32,
     },
@@ -194,8 +197,16 @@ Machine = _struct(
 mark where a loop of `waits` begins: its number from 1 in bits 24-30), descriptors (of the ROM, for the data path),
 memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step), skipped
 (num_envs; instructions of the last step that were skipped with their loops, not part of the state), order (num_envs;
-the env of each lane, for the data path); sizes and kinds of the cartridge; draw_later: the picture is drawn by a kernel
-of its own while the step waits at VBlank."""
+the env of each lane, for the data path); sizes and kinds of the cartridge; has_plain_ram: A000-BFFF is memory without
+side effects where it shows bank 0; draw_later: the picture is drawn by a kernel of its own while the step waits at
+VBlank."""
+
+
+def describe(machine: Any, cartridge: Cartridge) -> None:
+    """Set what the kernels know of a cartridge."""
+    machine.mapper, machine.rom_banks = cartridge.mapper.number, cartridge.rom_banks
+    machine.ram_banks, machine.has_rtc = cartridge.ram_banks, int(cartridge.has_rtc)
+    machine.has_plain_ram = int(cartridge.mapper.has_plain_ram and not cartridge.has_rtc)
 
 
 def row_size(ram_banks: int) -> int:

@@ -1,5 +1,5 @@
 """Random ROMs for the fuzzer: structured programs, streams of weighted instructions, plain random bytes, and by name
-those of io_stack.py.
+those of io_stack.py and large cartridges of all mappers (bank_snippets.py).
 
 The same seed gives the same ROM. Layout of a program: RST 00-38 return or start the main loop anew, handlers at the
 interrupt vectors, main loop from 0150, switchable banks full of small subroutines at 4000 + 64 * k. Bytes that no
@@ -8,11 +8,12 @@ snippet uses are FF (RST 38), so that a program that runs wild comes back to the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from tests.fuzz import snippets
+from tests.fuzz import bank_snippets, snippets
 from tests.fuzz.code import Code, Random
 from tests.fuzz.io_stack import io_stack_program
 
@@ -31,6 +32,11 @@ CARTRIDGES = (
     (0x13, (2, 4, 64, 128), (2, 3, 4)), (0x19, (4, 8), (0,)), (0x1A, (4,), (2,)), (0x1B, (2, 8, 128), (3, 4, 5)),
     (0x1E, (8,), (2, 3)),
 )  # fmt: skip
+# For the kind "banks": MBC1 shows another bank than 0 at 0000 from 64 banks on; PyBoy's states count up to 256.
+LARGE_CARTRIDGES = (
+    (0x01, (64, 128), (0,)), (0x02, (64, 128), (2, 3)), (0x03, (64,), (3,)), (0x06, (16,), (0,)),
+    (0x10, (64, 128), (3, 5)), (0x13, (128, 256), (4, 5)), (0x1B, (128, 256), (4,)), (0x1E, (64,), (3,)),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,8 +54,9 @@ def make_rom(seed: int, kind: str | None = None) -> FuzzRom:
     random = Random(seed)
     drawn = random.weighted({"program": 64, "stream": 28, "bytes": 8})
     kind = kind or drawn
-    cartridge_type, bank_choices, ram_codes = random.choice(CARTRIDGES)
-    banks = random.choice(bank_choices if kind == "program" or random.chance(0.3) else bank_choices[:1])
+    cartridge_type, bank_choices, ram_codes = random.choice(LARGE_CARTRIDGES if kind == "banks" else CARTRIDGES)
+    has_choice = kind in ("program", "banks") or random.chance(0.3)
+    banks = random.choice(bank_choices if has_choice else bank_choices[:1])
     ram_code = random.choice(ram_codes)
     rom = bytearray(KINDS[kind](random, banks))
     header(rom, cartridge_type, ram_code)
@@ -65,8 +72,10 @@ def header(rom: bytearray, cartridge_type: int, ram_code: int) -> None:
     rom[0x14D] = (-sum(rom[0x134:0x14D]) - 0x19) & 0xFF
 
 
-def _program(random: Random, banks: int) -> bytes:
-    """Snippets in a long loop."""
+def _program(
+    random: Random, banks: int, snippet: Callable[[Code], None] = snippets.snippet, last_made: int = 16
+) -> bytes:
+    """Snippets in a long loop; the banks after `last_made` are copies of others."""
     rom = bytearray(b"\xff" * (banks * BANK))
     _vectors(random, rom)
     code = Code(random, MAIN)
@@ -76,7 +85,7 @@ def _program(random: Random, banks: int) -> bytes:
         if code.here > 0x600 and random.chance(0.012):
             break
         part = Code(random, code.here)
-        snippets.snippet(part)
+        snippet(part)
         if code.here + len(part.data) > 0x3E80:
             break
         code.data += part.data
@@ -88,12 +97,24 @@ def _program(random: Random, banks: int) -> bytes:
     rom[MAIN : MAIN + len(code.data)] = code.data
     _entries(random, rom, entries)
     for bank in range(1, banks):
-        _fill_bank(random, rom, bank)
+        _fill_bank(random, rom, bank, last_made)
     for bank in range(0x20, banks, 0x20):  # MBC1 shows them at 0000 in mode 1
         rom[bank * BANK : bank * BANK + 0x3FF0] = rom[:0x3FF0]
     tail = snippets.instructions(random, 14)[:14]
     rom[0x3FF0 : 0x3FF0 + len(tail)] = tail
     rom[0x3FF0 + len(tail) : 0x4000] = bytes(16 - len(tail))  # NOPs flow into the switchable bank
+    return bytes(rom)
+
+
+def _banks(random: Random, banks: int) -> bytes:
+    """A program about banks, on a cartridge with many; half of those with 64 banks have the logo in each, as MBC1
+    multicarts do."""
+    weights = {bank_snippets.select: 4, bank_snippets.look: 6, bank_snippets.call: 3, snippets.snippet: 3}
+    rom = bytearray(_program(random, banks, lambda code: random.weighted(weights)(code), last_made=3))
+    bank_snippets.sign(rom, random)
+    if banks == 64 and random.chance(0.5):
+        for start in range(0, len(rom), BANK):
+            rom[start + 0x104 : start + 0x134] = LOGO
     return bytes(rom)
 
 
@@ -124,11 +145,11 @@ def _entries(random: Random, rom: bytearray, entries: list[int]) -> None:
         rom[place : place + 2] = random.choice(entries).to_bytes(2, "little")
 
 
-def _fill_bank(random: Random, rom: bytearray, bank: int) -> None:
+def _fill_bank(random: Random, rom: bytearray, bank: int, last_made: int = 16) -> None:
     """A subroutine every 64 bytes, the bank's number at the end, code that flows over the bank's end."""
     start = bank * BANK
-    if bank > 16:
-        source = random.integer(1, 15) * BANK
+    if bank > last_made:
+        source = random.integer(1, last_made - 1) * BANK
         rom[start : start + BANK] = rom[source : source + BANK]
     else:
         for place in range(0, BANK, 64):
@@ -170,4 +191,4 @@ def _bytes(random: Random, banks: int) -> bytes:
     return bytes(rom)
 
 
-KINDS = {"program": _program, "stream": _stream, "bytes": _bytes, "io-stack": io_stack_program}
+KINDS = {"program": _program, "stream": _stream, "bytes": _bytes, "io-stack": io_stack_program, "banks": _banks}

@@ -13,7 +13,6 @@ from gbxcule_puffer.emulator import hardware as hw
 from tests.fuzz import pyboy_state
 from tests.support.oracle import PyBoyOracle
 
-MBC5_RUMBLE = (0x1C, 0x1D, 0x1E)
 CHECK_EVERY = 8
 """Frames between two comparisons: reading PyBoy's whole state takes as long as 100 frames of a quiet game."""
 SCHEDULES = (1, 4, 1, 24)
@@ -106,20 +105,16 @@ class Oracle(PyBoyOracle):
     def __init__(self, rom: bytes, emulator: Emulator) -> None:
         super().__init__(rom, emulator.frames_per_step, emulator.release_after_frames)
         cartridge = emulator.cartridge
-        mapper_bytes = 0
-        if cartridge.mapper in (hw.MAPPER_MBC1, hw.MAPPER_MBC1_MULTICART):
-            mapper_bytes = 2
-        elif cartridge.mapper == hw.MAPPER_MBC5:
-            mapper_bytes = 2 if rom[0x147] in MBC5_RUMBLE else 1
+        mapper_bytes = len(cartridge.mapper.state_registers.split()) + cartridge.has_rumble
         self._shape = (cartridge.ram_banks, cartridge.has_rtc, mapper_bytes)
-        self._mapper, self._rom_only_hidden = cartridge.mapper, rom[0x147] == 0
+        self._sets_bank_late, self._rom_only_hidden = cartridge.mapper.maps_low_bank, cartridge.type == 0
 
     def values(self) -> dict[str, Any]:
         """Everything comparable."""
         if self._shape[1]:
             self.pyboy.memory[0x6000] = 0xFF  # no command, but PyBoy brings its clock chip up to date
         values = pyboy_state.parse(self._state(), *self._shape)
-        if self._mapper in (hw.MAPPER_MBC1, hw.MAPPER_MBC1_MULTICART):
+        if self._sets_bank_late:
             del values["ram_bank"]  # PyBoy sets it when RAM is used
         if self._rom_only_hidden:
             del values["cartridge RAM"]  # type 00 stores what can never be read

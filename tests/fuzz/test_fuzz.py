@@ -56,6 +56,13 @@ def test_pushes_into_registers() -> None:
         assert not result.difference, f"seed {seed}:\n" + "\n".join(result.difference)
 
 
+@pytest.mark.parametrize("seed", [3, 19, 28])
+def test_large_cartridges(seed: int) -> None:
+    """Code at 4000 that reads 0000-3FFF while MBC1 shows another bank than 0 there: the data path read bank 0."""
+    result = compare_seed(make_rom(seed, "banks").data, seed, 9)
+    assert not result.difference, "\n".join(result.difference)
+
+
 def test_a_loop_that_only_looks_like_a_poll_of_ly() -> None:
     """`bit 0,[hl]` reads LY as `ldh a,[LY]` does, in as many bytes and with the same loop behind it; A stays."""
     rom = bytearray(0x8000)

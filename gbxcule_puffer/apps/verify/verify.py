@@ -200,7 +200,7 @@ def comparable(snapshot: Snapshot, cartridge: Cartridge) -> dict[str, int]:
     """The fields that PyBoy has as well, in one form."""
     fields = snapshot.fields()
     values = {name: value for name, value in fields.items() if name not in NOT_COMPARED}
-    values["tima"] = pyboy_state.tima(fields)
+    values["tima"] = pyboy_state.tima(fields, cartridge)
     values["div_zero"] |= ~0xFFFF
     if not fields["dma_active"]:
         del values["dma_start"], values["dma_index"]
@@ -208,8 +208,6 @@ def comparable(snapshot: Snapshot, cartridge: Cartridge) -> dict[str, int]:
         del values["tima_reload_count"]
     if not fields["ram_enabled"]:
         del values["ram_bank"], values["ram_offset"]
-    if cartridge.mapper in (hw.MAPPER_NONE, hw.MAPPER_MBC2):
-        values.pop("ram_offset", None)
     if cartridge.has_rtc:  # PyBoy's cycle counter starts anew, or its clock chip would jump
         del values["cycles_low"], values["cycles_high"]
     return values

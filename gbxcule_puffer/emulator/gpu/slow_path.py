@@ -15,7 +15,7 @@ from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-ASLEEP = wp.constant(2)  # Fast.running
+ASLEEP = wp.constant(2)  # Lane.running
 AT_ONCE = wp.constant(-(1 << 30))
 FLAG_C = wp.constant(ds.MASK_C)
 FLAG_NZ = wp.constant(ds.MASK_NZ)
@@ -32,6 +32,7 @@ PUSH_AF = wp.constant(ds.KIND_PUSH_AF << ds.KIND_SHIFT)
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 # Sets of 4 KiB pages
 PAGES_ROM = wp.constant(0x00FF)
+PAGES_HIGH_ROM = wp.constant(0x00F0)
 PAGES_VRAM = wp.constant(0x0300)
 PAGES_CART_RAM = wp.constant(0x0C00)
 PAGES_WRAM = wp.constant(0x3000)
@@ -63,9 +64,10 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
     bank = (c.rom_high >> 14) + 1
     r.table_high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
-    is_ram_flat = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE and m.mapper != hw.MAPPER_MBC2
-    ram = wp.where(is_ram_flat and m.has_rtc == 0, PAGES_CART_RAM, 0) | PAGES_WRAM
-    readable = PAGES_ROM | PAGES_VRAM | ram
+    is_bank0 = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE
+    ram = wp.where(is_bank0 and m.has_plain_ram == 1, PAGES_CART_RAM, 0) | PAGES_WRAM
+    rom = wp.where(c.rom_low == 0, PAGES_ROM, PAGES_HIGH_ROM)  # the data path reads 0000-3FFF from bank 0
+    readable = rom | PAGES_VRAM | ram
     writable = wp.where(is_drawing(c), 0, PAGES_VRAM) | ram
     locked = wp.where(is_unlocked(c), 0, PAGES_VRAM)
     r.plain = readable | (writable << 16)

@@ -22,7 +22,6 @@ from gbxcule_puffer.errors import StateError
 VERSION = 29
 OLDEST_VERSION = 9
 LAST_RELEASE = 17  # the newest version that a release before 2.8 wrote
-RUMBLE_TYPES = (0x1C, 0x1D, 0x1E)
 PIXELS = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH
 CYCLES_NEVER = 1 << 31  # PyBoy's "never"
 
@@ -66,8 +65,6 @@ RTC = """
 rtc_old_epoch:4@9-12 rtc_epoch:8@13 rtc_old_halt rtc_old_day_carry rtc_seconds@21 rtc_minutes@21 rtc_hours@21
 rtc_day_low@21 rtc_day_high@21 rtc_halt@21 rtc_day_carry@21 rtc_t_cycles:8@21 rtc_saved_at:8@21
 """
-MBC1 = "bank1 bank2"
-MBC5 = "rumble_supported"
 END = """
 directional standard
 sb serial_control@15 serial_active@15 serial_internal@15 serial_last:8@15 serial_event:8@15 serial_clock:8@15
@@ -126,6 +123,8 @@ def _entries(text: str, version: int, variant: Variant) -> list[Entry]:
         missing = not variant.as_read and version < written
         if match["name"] == "nr50":
             missing = not variant.as_read and not variant.nr50
+        if match["name"].startswith("rumble"):
+            missing = not variant.rumble
         if first <= version <= last and not missing:
             entries.append(Entry(match["name"], int(match["size"] or 1)))
     return entries
@@ -136,12 +135,9 @@ def layout(version: int, cartridge: Cartridge, variant: Variant, samples: int) -
     text = START + SOUND.format(buffer=2 * (samples + 1)) + REST.format(ram=cartridge.ram_banks * hw.RAM_BANK_SIZE)
     if cartridge.has_rtc:
         text += RTC
-    if cartridge.mapper in (hw.MAPPER_MBC1, hw.MAPPER_MBC1_MULTICART):
-        text += MBC1
-    if cartridge.mapper == hw.MAPPER_MBC5 and variant.rumble:
-        text += MBC5
-        if cartridge.data[0x147] in RUMBLE_TYPES:
-            text += " rumble_on"
+    text += cartridge.mapper.state_registers
+    if cartridge.has_rumble:
+        text += f" {cartridge.mapper.rumble_register}"
     return _entries(text + END, version, variant)
 
 

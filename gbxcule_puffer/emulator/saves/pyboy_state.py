@@ -14,7 +14,11 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.hw import timer
+from gbxcule_puffer.emulator.hw.cartridge import mbc
+from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.saves import pyboy_layout
+from gbxcule_puffer.emulator.saves.one_env import one_env
 from gbxcule_puffer.emulator.saves.pyboy_layout import CYCLES_NEVER
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, row_size
@@ -33,10 +37,8 @@ RTC_FIELDS = (
     "rtc_seconds", "rtc_minutes", "rtc_hours", "rtc_day_low", "rtc_day_high", "rtc_halt", "rtc_day_carry",
     "rtc_t_cycles",
 )  # fmt: skip
-PERIOD_SHIFTS = (10, 4, 6, 8)
 PIXEL = np.dtype([("color", "<u4"), ("attribute", "u1")])
 CYCLES_LOW_BITS = 30
-MBC1_MAPPERS = (hw.MAPPER_MBC1, hw.MAPPER_MBC1_MULTICART)
 
 
 def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, running: bool = False) -> Snapshot:
@@ -53,12 +55,12 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
     fields |= {"buttons": (values["directional"] | values["standard"] << 4) ^ 0xFF}
     fields |= {"cycles_low": now & (1 << CYCLES_LOW_BITS) - 1, "cycles_high": now >> CYCLES_LOW_BITS}
     row = _memory_row(values, cartridge)
-    fields |= _lcd_times(values, now) | _timer(values, now) | _mapper(values, cartridge)
+    fields |= _lcd_times(values, now) | _timer(values, now)
+    fields |= {"bank1": values.get("bank1", 1), "bank2": values.get("bank2", 0)}
     if "window_hit" not in values:
         fields["window_hit"] = int(fields["wy"] <= fields["ly"] < hw.SCREEN_HEIGHT)
-    fields["stat_line"] = stat_line(fields["stat"])
     if fields["stat"] & hw.STAT_MODE == 3:
-        fields["mode3_extra"] = mode3_extra(fields, row)
+        fields["mode3_extra"] = _mode3_extra(fields, row)
     fields["serial_end"] = hw.NEVER
     if values.get("serial_active"):
         fields["serial_end"] = values["serial_target"] - values["serial_clock"] + values["serial_last"] - now
@@ -70,11 +72,13 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
         if "rtc_halt" not in values:
             fields |= {"rtc_halt": values["rtc_old_halt"] & 1, "rtc_day_carry": values["rtc_old_day_carry"] & 1}
         if not running and not fields["rtc_halt"]:
-            advance_rtc(fields, now)  # PyBoy counts the chip's time from power-on again after loading
-    state = np.zeros((NUM_FIELDS, 1), np.int32)
+            _advance_rtc(fields, now)  # PyBoy counts the chip's time from power-on again after loading
     for field, value in fields.items():
         if not -(1 << 31) <= value < 1 << 31:
             raise StateError(f"{name}: damaged, {field} would be {value}")
+    fields |= _derived(fields, values, cartridge)
+    state = np.zeros((NUM_FIELDS, 1), np.int32)
+    for field, value in fields.items():
         state[INDEX[field], 0] = value
     return Snapshot(cartridge.sha256, state, row[None], _screen(values)[None])
 
@@ -105,7 +109,7 @@ def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
         "lcd_target": fields["lcd_target"] - fields["lcd_zero"],
     }
     divider = -fields["div_zero"] & 0xFFFF
-    values |= {"divider": divider, "div": divider >> 8, "tima": tima(fields), "timer_last": now}
+    values |= {"divider": divider, "div": divider >> 8, "tima": tima(fields, cartridge), "timer_last": now}
     values["tima_counter"] = fields["tima_reload_count"] if fields["tima_reload"] else 0
     values["timer_event"] = fields["timer_next"] if fields["timer_next"] != hw.NEVER else CYCLES_NEVER
     values |= _serial_values(fields, now)
@@ -128,25 +132,15 @@ def cartridge_ram(row: np.ndarray) -> np.ndarray:
     return np.concatenate([row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE], row[hw.ROW_SIZE :]])
 
 
-def tima(fields: Mapping[str, int]) -> int:
-    """TIMA at the end of the step: the state has it as of `timer_last`, and it counted the divider's periods since."""
-    if not fields["tac"] & 4 or fields["tima_reload"]:
-        return fields["tima"]
-    shift = PERIOD_SHIFTS[fields["tac"] & 3]
-    counted = (-fields["div_zero"] >> shift) - (fields["timer_last"] - fields["div_zero"] >> shift)
-    return fields["tima"] + counted & 0xFF
+def tima(fields: Mapping[str, int], cartridge: Cartridge) -> int:
+    """TIMA at the end of the step: the state has it as of `timer_last`."""
+    _, cpu = one_env(cartridge, fields)
+    timer.advance(cpu, 0)
+    return cpu.tima
 
 
-def stat_line(stat: int) -> int:
-    """Level of the STAT interrupt line for a value of STAT (ppu.update_stat_line)."""
-    mode = stat & hw.STAT_MODE
-    by_mode = mode != 3 and stat >> mode + 3 & 1
-    by_line = stat & 0x44 == hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL
-    return int(by_mode or by_line)
-
-
-def mode3_extra(fields: Mapping[str, int], row: np.ndarray) -> int:
-    """T-cycles by which mode 3 of line LY differs from 172 (ppu.mode3_extra)."""
+def _mode3_extra(fields: Mapping[str, int], row: np.ndarray) -> int:
+    """T-cycles by which mode 3 of line LY differs from 172: mode3.extra, whose native code Python cannot call."""
     scroll = 0 if fields.get("lcd_first_frame") else ((fields["scx"] & 7) + 3 >> 2) * 4
     if not fields["lcdc"] & hw.LCDC_OBJ_ENABLE:
         return scroll
@@ -162,22 +156,25 @@ def mode3_extra(fields: Mapping[str, int], row: np.ndarray) -> int:
     return scroll + max(0, penalty - 7)
 
 
-def advance_rtc(fields: dict[str, int], t_cycles: int) -> None:
-    """Move the clock chip's counters on; a counter beyond its range does not carry (rtc.add_second)."""
-    seconds, fields["rtc_t_cycles"] = divmod(fields["rtc_t_cycles"] + t_cycles, hw.CLOCK_HZ)
-    for _ in range(seconds):
-        carry = fields["rtc_seconds"] == 59
-        fields["rtc_seconds"] = 0 if carry else fields["rtc_seconds"] + 1 & 0x3F
-        if carry:
-            carry = fields["rtc_minutes"] == 59
-            fields["rtc_minutes"] = 0 if carry else fields["rtc_minutes"] + 1 & 0x3F
-        if carry:
-            carry = fields["rtc_hours"] == 23
-            fields["rtc_hours"] = 0 if carry else fields["rtc_hours"] + 1 & 0x1F
-        if carry:
-            day = (fields["rtc_day_high"] << 8 | fields["rtc_day_low"]) + 1
-            fields["rtc_day_carry"] |= day >> 9
-            fields["rtc_day_low"], fields["rtc_day_high"] = day & 0xFF, day >> 8 & 1
+def _count(value: int, ticks: int, last: int, size: int) -> tuple[int, int]:
+    """A counter's value after `ticks`, and how often it carried: after `last`, but not where it begins beyond that and
+    only wraps at `size`."""
+    if value > last:
+        if ticks < size - value:
+            return value + ticks, 0
+        value, ticks = 0, ticks - (size - value)
+    carries, value = divmod(value + ticks, last + 1)
+    return value, carries
+
+
+def _advance_rtc(fields: dict[str, int], t_cycles: int) -> None:
+    """Move the clock chip's counters on, as rtc.advance does second by second: a file may be years old."""
+    ticks, fields["rtc_t_cycles"] = divmod(fields["rtc_t_cycles"] + t_cycles, hw.CLOCK_HZ)
+    for name, last, size in (("rtc_seconds", 59, 0x40), ("rtc_minutes", 59, 0x40), ("rtc_hours", 23, 0x20)):
+        fields[name], ticks = _count(fields[name], ticks, last, size)
+    day = (fields["rtc_day_high"] << 8 | fields["rtc_day_low"]) + ticks
+    fields["rtc_day_carry"] |= int(day > 0x1FF)
+    fields["rtc_day_low"], fields["rtc_day_high"] = day & 0xFF, day >> 8 & 1
 
 
 def _memory_row(values: Mapping[str, Any], cartridge: Cartridge) -> np.ndarray:
@@ -202,34 +199,20 @@ def _lcd_times(values: Mapping[str, Any], now: int) -> dict[str, int]:
 
 
 def _timer(values: Mapping[str, Any], now: int) -> dict[str, int]:
-    """The timer, as timer.schedule leaves it."""
+    """The timer but for timer_next."""
     last = values.get("timer_last", now) - now
-    zero = last - values["divider"]
     reload_count = values["tima_counter"] if values.get("tima_reload") else 0
-    upcoming = hw.NEVER
-    if values["tac"] & 4:
-        shift = PERIOD_SHIFTS[values["tac"] & 3]
-        upcoming = last - (values["divider"] & (1 << shift) - 1) + (0x100 - values["tima"] << shift)
-        if values.get("tima_reload") == 1:
-            upcoming = min(upcoming, last + reload_count)
-    return {"div_zero": zero | ~0xFFFF, "timer_last": last, "timer_next": upcoming, "tima_reload_count": reload_count}
+    return {"div_zero": last - values["divider"] | ~0xFFFF, "timer_last": last, "tima_reload_count": reload_count}
 
 
-def _mapper(values: Mapping[str, Any], cartridge: Cartridge) -> dict[str, int]:
-    """Banks, as mbc.py leaves them; PyBoy works MBC1's out anew at each write, from the registers."""
-    fields = {"bank1": 1, "rom_high": values["rom_bank"] * hw.ROM_BANK_SIZE - hw.ROM_BANK_SIZE}
-    ram_bank = values["ram_bank"]
-    if cartridge.mapper in MBC1_MAPPERS:
-        shift = 4 if cartridge.mapper == hw.MAPPER_MBC1_MULTICART else 5
-        ram_bank = values["bank2"] % cartridge.ram_banks if values["banking_mode"] else 0
-        low = (values["bank2"] << shift) % cartridge.rom_banks if values["banking_mode"] else 0
-        fields |= {"bank1": values["bank1"], "bank2": values["bank2"], "rom_low": low * hw.ROM_BANK_SIZE}
-    elif cartridge.mapper == hw.MAPPER_MBC5:
-        fields["bank1"] = values["rom_bank"]
-    offset = hw.CART_RAM - hw.ROW_BASE if ram_bank == 0 else hw.ROW_SIZE + (ram_bank - 1) * hw.RAM_BANK_SIZE
-    if ram_bank >= cartridge.ram_banks or (ram_bank > 7 and cartridge.mapper in (hw.MAPPER_MBC3, hw.MAPPER_MBC30)):
-        offset = -1
-    return fields | {"ram_bank": ram_bank, "ram_offset": offset}
+def _derived(fields: Mapping[str, int], values: Mapping[str, Any], cartridge: Cartridge) -> dict[str, int]:
+    """What follows from registers, worked out by the device code: banks, the timer's next event, the STAT line."""
+    machine, cpu = one_env(cartridge, fields)
+    mbc.restore(machine, cpu, values["rom_bank"], values["ram_bank"])
+    timer.schedule(cpu)
+    ppu.update_stat_line(cpu)  # may request an interrupt: that is in the file already
+    names = ("rom_low", "rom_high", "ram_bank", "ram_offset", "bank1", "timer_next", "stat_line")
+    return {name: getattr(cpu, name) for name in names}
 
 
 def _mapper_values(fields: Mapping[str, int], cartridge: Cartridge) -> dict[str, int]:
@@ -238,7 +221,7 @@ def _mapper_values(fields: Mapping[str, int], cartridge: Cartridge) -> dict[str,
     if bank > 0xFF:
         raise StateError(f"ROM bank {bank} is selected and PyBoy's format holds 0..255; save at another moment")
     values = {"rom_bank": bank, "bank1": fields["bank1"], "bank2": fields["bank2"]}
-    if cartridge.data[0x147] in pyboy_layout.RUMBLE_TYPES:
+    if cartridge.has_rumble:
         values["rumble_supported"] = 1
     return values
 

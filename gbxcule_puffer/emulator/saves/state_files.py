@@ -14,8 +14,6 @@ from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.files import Kind, read_bytes, write_bytes
 
 StrPath = str | os.PathLike[str]
-MBC2_RAM_SIZE = 512
-SMALL_RAM_SIZE = 2048  # RAM size code 1
 STATE_FILE = Kind("state", StateError, "give a .state file")
 MAX_START_ENVS = 1024  # envs in a file of start states
 CLOCK_TRAILERS = (44, 48)  # other emulators append the clock to .sav files
@@ -57,10 +55,7 @@ def save_ram_banks(data: bytes, cartridge: Cartridge) -> np.ndarray:
     found = len(data)
     if cartridge.has_rtc and found - size in CLOCK_TRAILERS:
         found = size
-    small = {hw.MAPPER_MBC2: MBC2_RAM_SIZE}.get(
-        cartridge.mapper, SMALL_RAM_SIZE if cartridge.data[0x149] == 1 else size
-    )
-    if found not in (size, small):
+    if found not in cartridge.ram_file_sizes:
         raise StateError(f"the save RAM has {len(data)} bytes, {cartridge.title or 'this cartridge'} has {size}")
     banks = np.zeros(size, np.uint8)
     banks[:found] = np.frombuffer(data, np.uint8)[:found]

@@ -1,8 +1,10 @@
-"""Memory bank controllers and the real-time clock. Pan Docs, "MBCs"; details as PyBoy has them."""
+"""The mappers of mappers.py: their registers, the banks and the RAM that they show. Pan Docs, "MBCs"; details as PyBoy
+has them."""
 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import mappers
 from gbxcule_puffer.emulator.hw import row
 from gbxcule_puffer.emulator.hw.cartridge import rtc
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -26,6 +28,20 @@ def select_ram(m: wp.ref[Machine], c: wp.ref[Cpu], bank: int):
 
 
 @wp.func
+def map_mbc1(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """In banking mode 1 the second register selects the bank at 0000 and the RAM bank."""
+    shift = 5
+    if m.mapper == mappers.MBC1_MULTICART:
+        shift = 4
+    c.rom_low = 0
+    bank = 0
+    if c.banking_mode == 1:
+        c.rom_low = ((c.bank2 << shift) % m.rom_banks) * hw.ROM_BANK_SIZE
+        bank = c.bank2 % m.ram_banks
+    select_ram(m, c, bank)
+
+
+@wp.func
 def write_mbc1(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
     """MBC1; a multicart has 4 bits less of the low bank register."""
     if address < 0x2000:
@@ -36,18 +52,19 @@ def write_mbc1(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
         c.bank2 = value & 3
     else:
         c.banking_mode = value & 1
-    shift = 5
-    low = c.bank1
-    if m.mapper == hw.MAPPER_MBC1_MULTICART:
-        shift = 4
-        low = c.bank1 & 0x0F
-    select_rom(m, c, (c.bank2 << shift) | low)
-    c.rom_low = 0
-    bank = 0
-    if c.banking_mode == 1:
-        c.rom_low = ((c.bank2 << shift) % m.rom_banks) * hw.ROM_BANK_SIZE
-        bank = c.bank2 % m.ram_banks
+    if m.mapper == mappers.MBC1_MULTICART:
+        select_rom(m, c, (c.bank2 << 4) | (c.bank1 & 0x0F))
+    else:
+        select_rom(m, c, (c.bank2 << 5) | c.bank1)
+    map_mbc1(m, c)
+
+
+@wp.func
+def select_mbc3_ram(m: wp.ref[Machine], c: wp.ref[Cpu], bank: int):
+    """A RAM bank, or an RTC register; no MBC30 has a bank above 7."""
     select_ram(m, c, bank)
+    if bank > 7:
+        c.ram_offset = -1
 
 
 @wp.func
@@ -57,16 +74,14 @@ def write_mbc3(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
         c.ram_enabled = wp.where((value & 0x0F) == 0x0A, 1, 0)
     elif address < 0x4000:
         bank = value
-        if m.mapper == hw.MAPPER_MBC3:
+        if m.mapper == mappers.MBC3:
             bank = value & 0x7F
         select_rom(m, c, wp.max(bank, 1))
     elif address < 0x6000:
         if value >= 0x08 and value <= 0x0C:
-            select_ram(m, c, value)
+            select_mbc3_ram(m, c, value)
         else:
-            select_ram(m, c, value % m.ram_banks)
-        if c.ram_bank > 7:
-            c.ram_offset = -1  # an RTC register, or a bank that no MBC30 has
+            select_mbc3_ram(m, c, value % m.ram_banks)
     elif m.has_rtc == 1:
         rtc.advance(m, c, t)
         rtc.latch(m, c, value)
@@ -91,24 +106,39 @@ def write_mbc5(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
 def write_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """A write to 0000-7FFF."""
     mapper = m.mapper
-    if mapper == hw.MAPPER_NONE:
+    if mapper == mappers.NONE:
         if address >= 0x2000 and address < 0x4000:
             bank = 1
             if value != 0:
                 bank = value & 1
             select_rom(m, c, bank)
-    elif mapper == hw.MAPPER_MBC1 or mapper == hw.MAPPER_MBC1_MULTICART:
+    elif mapper == mappers.MBC1 or mapper == mappers.MBC1_MULTICART:
         write_mbc1(m, c, address, value)
-    elif mapper == hw.MAPPER_MBC2:
+    elif mapper == mappers.MBC2:
         if address < 0x4000:
             if (address & 0x100) == 0:
                 c.ram_enabled = wp.where((value & 0x0F) == 0x0A, 1, 0)
             else:
                 select_rom(m, c, wp.max(value & 0x0F, 1))
-    elif mapper == hw.MAPPER_MBC5:
-        write_mbc5(m, c, address, value)
-    else:
+    elif mapper == mappers.MBC3 or mapper == mappers.MBC30:
         write_mbc3(m, c, address, value, t)
+    elif mapper == mappers.MBC5:
+        write_mbc5(m, c, address, value)
+
+
+@wp.func
+def restore(m: wp.ref[Machine], c: wp.ref[Cpu], rom_bank: int, ram_bank: int):
+    """Map what the registers of a state select, with the ROM bank at 4000 and the RAM bank given; MBC1 works the latter
+    out from its other registers. No kernel calls it: saves/pyboy_state.py does, in Python."""
+    select_rom(m, c, rom_bank)
+    if m.mapper == mappers.MBC1 or m.mapper == mappers.MBC1_MULTICART:
+        map_mbc1(m, c)
+    elif m.mapper == mappers.MBC3 or m.mapper == mappers.MBC30:
+        select_mbc3_ram(m, c, ram_bank)
+    else:
+        select_ram(m, c, ram_bank)
+    if m.mapper == mappers.MBC5:
+        c.bank1 = rom_bank
 
 
 @wp.func
@@ -127,7 +157,7 @@ def read_ram(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
         return rtc.read(m, c)
     if c.ram_enabled == 0:
         return 0xFF
-    if m.mapper == hw.MAPPER_MBC2:  # 512 half bytes, mirrored
+    if m.mapper == mappers.MBC2:  # 512 half bytes, mirrored
         return row.load(c, hw.CART_RAM + (address & 0x1FF)) | 0xF0
     if c.ram_offset < 0:
         return 0  # a bank that does not exist
@@ -141,7 +171,7 @@ def write_ram(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
         rtc.advance(m, c, t)
         if c.ram_enabled == 1:
             rtc.write(m, c, value)
-    elif m.mapper == hw.MAPPER_MBC2:
+    elif m.mapper == mappers.MBC2:
         if c.ram_enabled == 1:
             row.store(c, hw.CART_RAM + (address & 0x1FF), value | 0xF0)
     elif c.ram_enabled == 1 and c.ram_offset >= 0:

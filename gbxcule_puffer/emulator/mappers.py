@@ -1,0 +1,63 @@
+"""The mappers (bank controllers), one row each. Their device code, hw/cartridge/mbc.py, is the only place that tells
+them apart; everything else asks the row. Pan Docs, "MBCs"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# Numbers in Machine.mapper, by which the kernels tell them apart
+NONE, MBC1, MBC2, MBC3, MBC30, MBC5, MBC1_MULTICART = range(7)
+
+
+@dataclass(frozen=True)
+class Mapper:
+    """What files and kernels have to know about a mapper; types are those of the header, 0147h."""
+
+    name: str
+    number: int
+    types: tuple[int, ...]
+    open_ram_types: tuple[int, ...] = ()  # RAM can be read before anything enabled it
+    rtc_types: tuple[int, ...] = ()  # a real-time clock
+    rumble_types: tuple[int, ...] = ()  # a motor
+    is_variant: Callable[[bytes, int, int], bool] | None = None
+    """For a chip of the same types as the row above: whether image, ROM banks and RAM banks are of this one."""
+    has_plain_ram: bool = True  # a byte for each address of a bank, nothing else
+    ram_file_sizes: tuple[int, ...] = ()  # of .sav files, beside all banks
+    maps_low_bank: bool = False  # 0000-3FFF may show another bank than 0
+    state_registers: str = ""  # what PyBoy's states hold after the RAM (saves/pyboy_layout.py)
+    rumble_register: str = ""  # the same, of rumble_types only
+
+
+def _has_logo_in_each_bank(image: bytes, rom_banks: int, _: int) -> bool:
+    """MBC1 multicarts have 64 banks and the logo in each (mooneye, emulator-only/mbc1/multicart_rom_8Mb)."""
+    return rom_banks == 64 and all(image[at : at + 48] == image[0x104:0x134] for at in range(0x104, len(image), 0x4000))
+
+
+def _is_beyond_mbc3(_: bytes, rom_banks: int, ram_banks: int) -> bool:
+    """MBC30 has a bit more for both banks."""
+    return ram_banks > 4 or rom_banks > 128
+
+
+MAPPERS = (
+    Mapper("none", NONE, (0x00, 0x08, 0x09), open_ram_types=(0x08, 0x09)),
+    Mapper("MBC1", MBC1, (0x01, 0x02, 0x03), maps_low_bank=True, state_registers="bank1 bank2"),
+    Mapper(
+        "MBC1 multicart", MBC1_MULTICART, (0x01, 0x02, 0x03), is_variant=_has_logo_in_each_bank, maps_low_bank=True,
+        state_registers="bank1 bank2",
+    ),
+    Mapper("MBC2", MBC2, (0x05, 0x06), has_plain_ram=False, ram_file_sizes=(512,)),  # 512 half bytes, mirrored
+    Mapper("MBC3", MBC3, (0x0F, 0x10, 0x11, 0x12, 0x13), rtc_types=(0x0F, 0x10)),
+    Mapper("MBC30", MBC30, (0x0F, 0x10, 0x11, 0x12, 0x13), rtc_types=(0x0F, 0x10), is_variant=_is_beyond_mbc3),
+    Mapper(
+        "MBC5", MBC5, (0x19, 0x1A, 0x1B, 0x1C, 0x1D, 0x1E), rumble_types=(0x1C, 0x1D, 0x1E),
+        state_registers="rumble_supported", rumble_register="rumble_on",
+    ),
+)  # fmt: skip
+
+
+def find_mapper(image: bytes, rom_banks: int, ram_banks: int) -> Mapper | None:
+    """The mapper of a cartridge, None for a type that none has."""
+    rows = [row for row in MAPPERS if image[0x147] in row.types]
+    variants = [row for row in rows if row.is_variant is not None and row.is_variant(image, rom_banks, ram_banks)]
+    return next(iter(variants + rows), None)

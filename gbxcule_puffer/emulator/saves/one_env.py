@@ -1,0 +1,20 @@
+"""One env on the host: Warp's functions also run in Python, so that files are read by the device code's own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gbxcule_puffer.device import start_warp
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.state import HOT_FIELDS, Cpu, Machine, describe
+
+
+def one_env(cartridge: Cartridge, fields: Mapping[str, int]) -> tuple[Any, Any]:
+    """A Machine without arrays and a Cpu with `fields`, the others 0, for functions that touch no memory."""
+    start_warp()
+    machine, cpu = Machine(), Cpu()
+    describe(machine, cartridge)
+    for field in HOT_FIELDS:
+        setattr(cpu, field.name, fields.get(field.name, 0))
+    return machine, cpu
