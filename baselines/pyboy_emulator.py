@@ -6,7 +6,6 @@ to bring what is missing into a known state; some of it is then set through the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +13,9 @@ import numpy as np
 import torch
 
 from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
@@ -36,19 +36,20 @@ class PyBoyEmulator:
 
     def __init__(
         self,
-        rom: bytes | str | os.PathLike[str],
+        rom: Rom,
         num_envs: int = 1,
         device: str = "cpu",
         *,
         screen: str = "half",
         frames_per_step: int = 24,
         release_after_frames: int = 8,
+        header: str = "strict",
     ) -> None:
         if str(device) != "cpu":
             raise DeviceError(f"device {device!r}: PyBoy runs on the CPU only; use 'cpu'")
         if num_envs < 1 or screen not in PIXEL_STEPS:
             raise ConfigError(f"num_envs {num_envs} must be at least 1 and screen {screen!r} 'half' or 'full'")
-        self.cartridge: Cartridge = load_cartridge(rom)
+        self.cartridge: Cartridge = load_cartridge(rom, header)
         self.num_envs, self.device, self.pixel_step = num_envs, "cpu", PIXEL_STEPS[screen]
         self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
         shape = (num_envs, hw.SCREEN_HEIGHT // self.pixel_step, hw.SCREEN_WIDTH // self.pixel_step)
@@ -148,9 +149,14 @@ class PyBoyEmulator:
         """All scalar state fields of one env by name (state.py)."""
         return self.save(env).fields()
 
-    def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
-        """`length` bytes from `address` as the CPU's bus shows them, uint8, no side effects; IO registers read 0."""
-        return self.save(env).bus(self.cartridge)[address : address + length].copy()
+    def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
+        """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; uint8, no
+        side effects, IO registers read 0.
+
+        Raises: ConfigError where there is no such address or bank.
+        """
+        saved = self.save(env)
+        return address_space.read(self.cartridge, saved.fields(), saved.memory[0], address, length, bank)
 
     def cartridge_state(self, env: int = 0) -> dict[str, int | bytes]:
         """Selected banks, mapper registers, the clock chip, and all of the cartridge's RAM under `ram`."""

@@ -23,7 +23,7 @@ ROOMS = [
     {"trainers", "integrations"},
     {"apps", "cli", "__main__"},
 ]
-TABLES = {"hardware", "isa", "cartridge", "mappers", "disassembler"}  # of the emulator, without any of PURE
+TABLES = {"hardware", "isa", "cartridge", "mappers", "cpu.disassembler"}  # of the emulator, without any of PURE
 PURE = {"warp", "torch", "pyboy", "pufferlib", "gymnasium"}
 TRAINER_IMPORTS = {"gbxcule_puffer", "torch", "numpy", "tyro", "tensorboard"} | set(sys.stdlib_module_names)
 

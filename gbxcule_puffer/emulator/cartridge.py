@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.mappers import MAPPERS, Mapper, find_mapper
-from gbxcule_puffer.errors import RomError
+from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.files import Kind, read_bytes
 
 MIN_ROM_SIZE = 2 * hw.ROM_BANK_SIZE
 MAX_ROM_SIZE = 512 * hw.ROM_BANK_SIZE
 ROM_FILE = Kind("ROM", RomError, "give the path of a .gb file")
+
+HEADERS = ("strict", "pyboy")
+LENIENT = " (header='pyboy' runs it as PyBoy does)"
 
 # RAM size 0149h -> 8 KiB banks. Codes 0 and 1 get a whole bank as well, as in PyBoy.
 RAM_BANKS = {0: 1, 1: 1, 2: 1, 3: 4, 4: 16, 5: 8}
@@ -58,26 +61,38 @@ class Cartridge:
         return (self.ram_banks * hw.RAM_BANK_SIZE, *self.mapper.ram_file_sizes, *small)
 
 
-def load_cartridge(rom: bytes | str | os.PathLike[str]) -> Cartridge:
-    """Read and check a ROM image, given as bytes or as a path.
+Rom = Cartridge | bytes | str | os.PathLike[str]
 
+
+def load_cartridge(rom: Rom, header: str = "strict") -> Cartridge:
+    """Read and check a ROM image, given as bytes or as a path; a Cartridge is given back as it is.
+
+    header: 'strict', or 'pyboy' for images of 16 KiB, which a cartridge shows at 0000 and at 4000, and for images
+    shorter than their header says.
     Raises: RomError where the file is missing, truncated, oversized, damaged or needs an unsupported mapper.
     """
+    if header not in HEADERS:
+        raise ConfigError(f"header is {header!r}; it must be 'strict' or 'pyboy'")
+    if isinstance(rom, Cartridge):
+        return rom
     if isinstance(rom, bytes | bytearray):
         name, data = "ROM", bytes(rom)
     else:
         name, data = os.fspath(rom), read_bytes(rom, ROM_FILE, MAX_ROM_SIZE)
-    _check_size(name, data)
+    _check_size(name, data, header)
     checksum = 0
     for byte in data[0x134:0x14D]:
         checksum = (checksum - byte - 1) & 0xFF
     if checksum != data[0x14D]:
         raise RomError(
             f"{name}: header checksum is {data[0x14D]:02X}, should be {checksum:02X}; the image is damaged or not a "
-            "Game Boy ROM (if it runs elsewhere, `rgbfix -f h` mends the header)"
+            "Game Boy ROM, and PyBoy refuses it, too (if it runs elsewhere, `rgbfix -f h` mends the header)"
         )
     if data[0x149] not in RAM_BANKS:
-        raise RomError(f"{name}: RAM size code {data[0x149]:02X} in the header is not defined (00 to 05 are)")
+        raise RomError(
+            f"{name}: RAM size code {data[0x149]:02X} in the header is not defined (00 to 05 are), and PyBoy "
+            "refuses it, too (`rgbfix -f h` mends the header's checksum after a change)"
+        )
     rom_banks, ram_banks = len(data) // hw.ROM_BANK_SIZE, RAM_BANKS[data[0x149]]
     mapper = find_mapper(data, rom_banks, ram_banks)
     if mapper is None:
@@ -89,11 +104,14 @@ def load_cartridge(rom: bytes | str | os.PathLike[str]) -> Cartridge:
     return Cartridge(data, title, mapper, rom_banks, ram_banks, digest)
 
 
-def _check_size(name: str, data: bytes) -> None:
+def _check_size(name: str, data: bytes, header: str) -> None:
     """Refuse an image whose length no cartridge has or differs from what its header says is the least."""
-    size = len(data)
-    if size < MIN_ROM_SIZE:
-        raise RomError(f"{name}: {size} bytes is too short for a ROM (at least {MIN_ROM_SIZE}); the file is truncated")
+    size, is_strict = len(data), header == "strict"
+    if size < (MIN_ROM_SIZE if is_strict else hw.ROM_BANK_SIZE):
+        hint = LENIENT if size == hw.ROM_BANK_SIZE else ""
+        raise RomError(
+            f"{name}: {size} bytes is too short for a ROM (at least {MIN_ROM_SIZE}); the file is truncated{hint}"
+        )
     if size > MAX_ROM_SIZE:
         raise RomError(f"{name}: {size} bytes is larger than any cartridge (at most {MAX_ROM_SIZE})")
     if size % hw.ROM_BANK_SIZE:
@@ -101,8 +119,8 @@ def _check_size(name: str, data: bytes) -> None:
             f"{name}: {size} bytes is no multiple of the bank size {hw.ROM_BANK_SIZE}; the file is truncated or padded"
         )
     code = data[0x148]
-    if code <= 8 and size < MIN_ROM_SIZE << code:
+    if is_strict and code <= 8 and size < MIN_ROM_SIZE << code:
         raise RomError(
             f"{name}: truncated, the header promises {MIN_ROM_SIZE << code} bytes and the file has {size}; get a "
-            "complete image"
+            f"complete image{LENIENT}"
         )

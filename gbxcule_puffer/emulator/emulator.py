@@ -14,9 +14,9 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.device import default_threads, resolve_device, start_warp
+from gbxcule_puffer.emulator import address_space, isa
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator import isa
-from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import interpreter, waits
 from gbxcule_puffer.emulator.gpu import descriptors, lane_order, launch_shape
 from gbxcule_puffer.emulator.gpu import run as gpu_run
@@ -25,7 +25,7 @@ from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.power_on import power_on
 from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
-from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, address_space
+from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot
 from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, describe, row_size
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 
@@ -49,17 +49,17 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
 class Emulator:
     """`num_envs` DMG Game Boys with the same ROM, exactly as PyBoy 2.8.1 runs them.
 
-    Args: rom: a path or the image's bytes; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every second pixel
-    (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU threads, all
-    usable cores by default; kernel: 'interpreter' or 'datapath', the faster one for the device by default; neither
-    num_threads nor kernel changes any result. accuracy: 'pyboy', or 'hardware': a DMG where public test ROMs show that
-    PyBoy is not one (docs/accuracy.md), by the slower kernel.
+    Args: rom: a path, the image's bytes, or a Cartridge; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every
+    second pixel (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU
+    threads, all usable cores by default; kernel: 'interpreter' or 'datapath', the faster one for the device by default;
+    neither num_threads nor kernel changes any result. accuracy: 'pyboy', or 'hardware': a DMG where public test ROMs
+    show that PyBoy is not one (docs/accuracy.md), by the slower kernel. header: as of load_cartridge.
     Raises: RomError, DeviceError, ConfigError.
     """
 
     def __init__(
         self,
-        rom: bytes | str | os.PathLike[str],
+        rom: Rom,
         num_envs: int = 1,
         device: str = "cpu",
         *,
@@ -69,6 +69,7 @@ class Emulator:
         num_threads: int | None = None,
         kernel: str | None = None,
         accuracy: str = "pyboy",
+        header: str = "strict",
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs is {num_envs}; it must be at least 1")
@@ -80,7 +81,7 @@ class Emulator:
                 "1 <= release_after_frames <= frames_per_step <= 20000"
             )
         start_warp()
-        self.cartridge: Cartridge = load_cartridge(rom)
+        self.cartridge: Cartridge = load_cartridge(rom, header)
         self.num_envs, self.device = num_envs, resolve_device(device)
         self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
         self.pixel_step = PIXEL_STEPS[screen]
@@ -325,11 +326,14 @@ class Emulator:
         for name, value in values.items():
             self._state[INDEX[name], env] = value
 
-    def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
-        """`length` bytes from `address` as the CPU's bus shows them, without side effects; uint8. IO registers come
-        from `registers`; here they read 0."""
-        view = address_space(self.cartridge, self.registers(env), self._memory[env].cpu().numpy())
-        return view[address : address + length].copy()
+    def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
+        """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; without side
+        effects, uint8. IO registers come from `registers`; here they read 0.
+
+        Raises: ConfigError where there is no such address or bank.
+        """
+        row = self._memory[env].cpu().numpy()
+        return address_space.read(self.cartridge, self.registers(env), row, address, length, bank)
 
     def save_ram(self, env: int = 0) -> bytes:
         """All banks of one env's cartridge RAM: the content of a .sav or .ram file."""
@@ -348,10 +352,14 @@ class Emulator:
         self._memory[part, hw.CART_RAM - hw.ROW_BASE : hw.WRAM - hw.ROW_BASE] = values[: hw.RAM_BANK_SIZE]
         self._memory[part, hw.ROW_SIZE :] = values[hw.RAM_BANK_SIZE :]
 
-    def write_memory(self, env: int, address: int, data: bytes) -> None:
-        """Store bytes in VRAM, WRAM, OAM or HRAM of one env, past all locks."""
-        values = torch.frombuffer(bytearray(data), dtype=torch.uint8).to(self.device)
-        self._memory[env, address - hw.ROW_BASE : address - hw.ROW_BASE + len(data)] = values
+    def write_memory(self, env: int, address: int, data: bytes, bank: int | None = None) -> None:
+        """Store bytes in VRAM, cartridge RAM, WRAM, OAM or HRAM of one env, past all locks; in cartridge RAM in a bank,
+        or in the one that is selected.
+
+        Raises: ConfigError where that is not RAM, several areas, or no bank; nothing is changed then.
+        """
+        places, values = address_space.write(self.cartridge, self.registers(env), address, data, bank)
+        self._memory[env, torch.from_numpy(places).to(self.device)] = torch.from_numpy(values).to(self.device)
 
     def read_serial(self, env: int = 0) -> bytes:
         """What the game wrote to the serial port, the last 1,024 bytes."""

@@ -14,7 +14,7 @@ def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
     """One env at PC=0100, as PyBoy's boot ROM leaves it, or a DMG's (accuracy 'hardware')."""
     fields = dict(hw.POST_BOOT)
     fields |= {"bank1": 1, "ram_enabled": int(cartridge.has_open_ram)}
-    fields |= {"ram_offset": hw.CART_RAM - hw.ROW_BASE}
+    fields |= {"ram_offset": hw.CART_RAM - hw.ROW_BASE, "rom_high": (1 % cartridge.rom_banks - 1) * hw.ROM_BANK_SIZE}
     bytes_at = {**hw.POST_BOOT_MAP, **hw.POST_BOOT_HRAM}
     if accuracy == "hardware":
         fields |= hw.HARDWARE_POST_BOOT

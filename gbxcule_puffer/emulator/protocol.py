@@ -112,8 +112,9 @@ class EmulatorLike(Protocol):
         """All scalar state fields of one env by name (state.py)."""
         ...
 
-    def read_memory(self, env: int, address: int, length: int) -> np.ndarray:
-        """`length` bytes from `address` as the CPU's bus shows them, uint8, without side effects."""
+    def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
+        """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; uint8, no
+        side effects, IO registers read 0."""
         ...
 
     def close(self) -> None:

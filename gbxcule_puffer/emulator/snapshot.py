@@ -7,12 +7,12 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import RAM_BANKS, Cartridge
 from gbxcule_puffer.emulator.state import FIELDS, INDEX, NUM_FIELDS, row_size
@@ -51,8 +51,8 @@ class Snapshot:
         return {name: int(self.state[index, env]) for name, index in INDEX.items()}
 
     def bus(self, cartridge: Cartridge, env: int = 0) -> np.ndarray:
-        """What the CPU's bus shows of one env, shape (65536,), uint8 (address_space)."""
-        return address_space(cartridge, self.fields(env), self.memory[env])
+        """What the CPU's bus shows of one env, shape (65536,), uint8 (address_space.py)."""
+        return address_space.bus(cartridge, self.fields(env), self.memory[env])
 
     def check_rom(self, cartridge: Cartridge) -> None:
         """Raises: StateError where the snapshot belongs to another ROM."""
@@ -139,32 +139,3 @@ def _checked_shapes(path: str | os.PathLike[str], shapes: Any, max_envs: int) ->
     if num_envs > max_envs:
         raise StateError(f"{path}: the snapshot is of {num_envs:,} envs, at most {max_envs:,} are of use here")
     return [tuple(shape) for shape in shapes]
-
-
-def address_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray:
-    """The 64 KiB that the CPU's bus shows, without side effects and locks, uint8; IO registers (in `fields`) read 0."""
-    rom = np.frombuffer(cartridge.data, np.uint8)
-    view = np.empty(0x10000, np.uint8)
-    view[:0x4000] = rom[fields["rom_low"] :][:0x4000]
-    view[0x4000:0x8000] = rom[fields["rom_high"] + 0x4000 :][:0x4000]
-    view[0x8000:] = row[: hw.ROW_SIZE]
-    view[hw.CART_RAM : hw.WRAM] = _cartridge_space(cartridge, fields, row)
-    view[hw.ECHO : hw.OAM] = view[hw.WRAM : 0xDE00]
-    view[hw.IE] = fields["interrupt_enable"]
-    return view
-
-
-def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray | int:
-    """A000-BFFF as mbc.read_ram shows it: RAM, an RTC register, or FF if disabled."""
-    if not fields["ram_enabled"]:
-        return 0xFF
-    if cartridge.has_rtc and 0x08 <= fields["ram_bank"] <= 0x0C:
-        names = ("seconds", "minutes", "hours", "day_low", "day_high")
-        value = fields[f"rtc_latch_{names[fields['ram_bank'] - 8]}"]
-        is_high = fields["ram_bank"] == 0x0C
-        return value | (fields["rtc_halt"] << 6 | fields["rtc_day_carry"] << 7 if is_high else 0)
-    if not cartridge.mapper.has_plain_ram:
-        return np.tile(row[hw.CART_RAM - hw.ROW_BASE :][:0x200], 16) | 0xF0
-    if fields["ram_offset"] < 0:
-        return 0
-    return row[fields["ram_offset"] :][: hw.RAM_BANK_SIZE]

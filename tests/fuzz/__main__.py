@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gbxcule_puffer.emulator.disassembler import disassemble
+from gbxcule_puffer.emulator.cpu.disassembler import disassemble
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import git_sha, versions
 from tests.fuzz.generator import KINDS, FuzzRom, make_rom

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import Cartridge, Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from tests.fuzz import pyboy_state
 from tests.support.oracle import PyBoyOracle
@@ -102,11 +102,12 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
 class Oracle(PyBoyOracle):
     """PyBoy with its whole state parsed."""
 
-    def __init__(self, rom: bytes, emulator: Emulator) -> None:
-        super().__init__(rom, emulator.frames_per_step, emulator.release_after_frames)
+    def __init__(self, emulator: Emulator) -> None:
         cartridge = emulator.cartridge
+        super().__init__(cartridge.data, emulator.frames_per_step, emulator.release_after_frames)
         mapper_bytes = len(cartridge.mapper.state_registers.split()) + cartridge.has_rumble
         self._shape = (cartridge.ram_banks, cartridge.has_rtc, mapper_bytes)
+        self._rom_banks = cartridge.rom_banks
         self._sets_bank_late, self._rom_only_hidden = cartridge.mapper.maps_low_bank, cartridge.type == 0
 
     def values(self) -> dict[str, Any]:
@@ -114,6 +115,7 @@ class Oracle(PyBoyOracle):
         if self._shape[1]:
             self.pyboy.memory[0x6000] = 0xFF  # no command, but PyBoy brings its clock chip up to date
         values = pyboy_state.parse(self._state(), *self._shape)
+        values["rom_bank"] %= self._rom_banks  # 1 on a cartridge of one bank, too
         if self._sets_bank_late:
             del values["ram_bank"]  # PyBoy sets it when RAM is used
         if self._rom_only_hidden:
@@ -122,7 +124,7 @@ class Oracle(PyBoyOracle):
 
 
 def compare(
-    rom: bytes,
+    rom: bytes | Cartridge,
     buttons: np.ndarray,
     check_every: int = CHECK_EVERY,
     frames_per_step: int = 1,
@@ -148,7 +150,7 @@ def compare(
     ]  # fmt: skip
     result = Result(0, 0)
     has_oracles = not emulators[0].locked.any()
-    oracles = [Oracle(rom, emulators[0]) for _ in range(num_envs)[:num_oracles]] if has_oracles else []
+    oracles = [Oracle(emulators[0]) for _ in range(num_envs)[:num_oracles]] if has_oracles else []
     try:
         _run(emulators, oracles, buttons, check_every, result)
     finally:

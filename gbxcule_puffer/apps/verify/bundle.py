@@ -11,7 +11,7 @@ import numpy as np
 
 from gbxcule_puffer.apps.verify import verify
 from gbxcule_puffer.emulator.cartridge import Cartridge
-from gbxcule_puffer.emulator.disassembler import disassemble, listing
+from gbxcule_puffer.emulator.cpu.disassembler import disassemble, listing
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, check_target, new_folder, read_object, write_json, write_text

@@ -217,7 +217,7 @@ def _check(values: Mapping[str, Any], cartridge: Cartridge, name: str) -> None:
     for key, largest in LARGEST.items():
         if values.get(key, 0) > largest:
             raise StateError(f"{name}: damaged, {key} is {values[key]} and at most {largest}")
-    if values["rom_bank"] >= cartridge.rom_banks:
+    if values["rom_bank"] >= max(cartridge.rom_banks, 2):  # 1 with an image of 16 KiB, too
         raise StateError(
             f"{name}: selects ROM bank {values['rom_bank']}, the ROM has {cartridge.rom_banks}; use the state that was "
             "saved with this ROM"

@@ -1,0 +1,168 @@
+"""An env's memory by address, on the host: what the CPU's bus shows, and where in the memory row RAM lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.errors import ConfigError
+
+RTC_REGISTERS = ("seconds", "minutes", "hours", "day_low", "day_high")  # selected by RAM banks 08 to 0C
+
+HALF_BYTES = 512  # of RAM that is not plain memory, mirrored
+
+
+@dataclass(frozen=True)
+class Area:
+    """Addresses from `first` to `end`, the end not included. `is_ram`: bytes that can be set without side effects."""
+
+    name: str
+    first: int
+    end: int
+    is_ram: bool
+
+
+AREAS = (
+    Area("ROM", 0x0000, 0x4000, False),
+    Area("ROM", 0x4000, hw.VRAM, False),
+    Area("VRAM", hw.VRAM, hw.CART_RAM, True),
+    Area("cartridge RAM", hw.CART_RAM, hw.WRAM, True),
+    Area("WRAM", hw.WRAM, hw.ECHO, True),
+    Area("the echo of WRAM", hw.ECHO, hw.OAM, True),
+    Area("OAM", hw.OAM, hw.OAM_END, True),
+    Area("the unused RAM after OAM", hw.OAM_END, hw.IO, True),
+    Area("IO registers", hw.IO, hw.HRAM, False),
+    Area("HRAM", hw.HRAM, hw.IE, True),
+    Area("register IE", hw.IE, hw.IE + 1, False),
+)
+
+
+def bus(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray:
+    """The 64 KiB that the CPU's bus shows, without side effects and locks, uint8; IO registers (in `fields`) read 0."""
+    rom = np.frombuffer(cartridge.data, np.uint8)
+    view = np.empty(0x10000, np.uint8)
+    view[:0x4000] = rom[fields["rom_low"] :][:0x4000]
+    view[0x4000:0x8000] = rom[fields["rom_high"] + 0x4000 :][:0x4000]
+    view[0x8000:] = row[: hw.ROW_SIZE]
+    view[hw.CART_RAM : hw.WRAM] = _cartridge_space(cartridge, fields, row)
+    view[hw.ECHO : hw.OAM] = view[hw.WRAM : 0xDE00]
+    view[hw.IE] = fields["interrupt_enable"]
+    return view
+
+
+def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray | int:
+    """A000-BFFF as mbc.read_ram shows it, which Python cannot call since it reads memory by native code: RAM, an RTC
+    register, or FF if disabled."""
+    if not fields["ram_enabled"]:
+        return 0xFF
+    if _shows_rtc(cartridge, fields):
+        value = fields[f"rtc_latch_{RTC_REGISTERS[fields['ram_bank'] - 8]}"]
+        is_high = fields["ram_bank"] == 0x0C
+        return value | (fields["rtc_halt"] << 6 | fields["rtc_day_carry"] << 7 if is_high else 0)
+    if fields["ram_offset"] < 0:
+        return 0
+    return row[_bank_places(cartridge, fields["ram_offset"])] | (0 if cartridge.mapper.has_plain_ram else 0xF0)
+
+
+def _shows_rtc(cartridge: Cartridge, fields: Mapping[str, int]) -> bool:
+    """Whether A000-BFFF shows a register of the clock (mbc.is_rtc_selected)."""
+    return cartridge.has_rtc and 0x08 <= fields["ram_bank"] <= 0x0C
+
+
+def _bank_places(cartridge: Cartridge, offset: int) -> np.ndarray:
+    """Where in the memory row the bytes at A000-BFFF lie, for the bank that begins at `offset`, shape (8192,)."""
+    index = np.arange(hw.RAM_BANK_SIZE)
+    return offset + (index if cartridge.mapper.has_plain_ram else index % HALF_BYTES)
+
+
+def read(
+    cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray, address: int, length: int, bank: int | None
+) -> np.ndarray:
+    """`length` bytes from `address`, uint8: of the bus, or of a bank of ROM or cartridge RAM.
+
+    Raises: ConfigError for addresses and banks that do not exist, and a range that leaves its bank.
+    """
+    if not (address >= 0 and length >= 0 and address + length <= 0x10000):
+        raise ConfigError(f"addresses {address:04X} to {address + length - 1:04X}: give some between 0000 and FFFF")
+    if bank is None:
+        return bus(cartridge, fields, row)[address : address + length].copy()
+    area = _area(address, length)
+    _check_bank(cartridge, area, bank)
+    if area.name == "ROM":
+        start = bank * hw.ROM_BANK_SIZE + address - area.first
+        return np.frombuffer(cartridge.data, np.uint8)[start : start + length].copy()
+    return row[_ram_places(cartridge, fields, address, length, bank)]
+
+
+def write(
+    cartridge: Cartridge, fields: Mapping[str, int], address: int, data: bytes, bank: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places in the memory row and bytes to store there, uint8, that write `data` to RAM from `address` on.
+
+    Raises: ConfigError where that is not RAM, the range leaves its area, or the bank does not exist.
+    """
+    values = np.frombuffer(data, np.uint8).copy()
+    if hw.CART_RAM <= address < hw.WRAM and not cartridge.mapper.has_plain_ram:
+        if len(values) > HALF_BYTES:
+            raise ConfigError(f"{len(values)} bytes from {address:04X}: {cartridge.mapper.name} has {HALF_BYTES}")
+        values |= 0xF0
+    return _ram_places(cartridge, fields, address, len(values), bank), values
+
+
+def _ram_places(
+    cartridge: Cartridge, fields: Mapping[str, int], address: int, length: int, bank: int | None
+) -> np.ndarray:
+    """Where in the memory row `length` bytes of RAM from `address` lie, of a bank or of the one that is selected.
+
+    Raises: ConfigError where that is not RAM, the range leaves its area, or the bank does not exist.
+    """
+    area = _area(address, length)
+    if not area.is_ram:
+        raise ConfigError(
+            f"address {address:04X} is {area.name}: give one of VRAM, cartridge RAM, WRAM, OAM or HRAM"
+            + ("; registers are set by set_registers" if "register" in area.name else "")
+        )
+    if bank is not None:
+        _check_bank(cartridge, area, bank)
+    if area.first == hw.CART_RAM:
+        places = _bank_places(cartridge, _ram_offset(cartridge, fields, bank))
+        return places[address - hw.CART_RAM :][:length]
+    start = address - hw.ROW_BASE - (hw.ECHO - hw.WRAM if area.first == hw.ECHO else 0)
+    return np.arange(start, start + length)
+
+
+def _ram_offset(cartridge: Cartridge, fields: Mapping[str, int], bank: int | None) -> int:
+    """Where in the memory row a bank of cartridge RAM begins, or the one that is selected."""
+    if bank is not None:
+        return hw.CART_RAM - hw.ROW_BASE if bank == 0 else hw.ROW_SIZE + (bank - 1) * hw.RAM_BANK_SIZE
+    if _shows_rtc(cartridge, fields) or fields["ram_offset"] < 0:
+        raise ConfigError(f"A000-BFFF shows no RAM now (bank {fields['ram_bank']:02X} is selected): give a bank")
+    return fields["ram_offset"]
+
+
+def _area(address: int, length: int) -> Area:
+    """The area of a range.
+
+    Raises: ConfigError where it lies in none, or in several.
+    """
+    for area in AREAS:
+        if area.first <= address < area.end:
+            if length > area.end - address:
+                raise ConfigError(
+                    f"{length} bytes from {address:04X} do not fit into {area.name}, which ends at {area.end - 1:04X}: "
+                    "give a part at a time"
+                )
+            return area
+    raise ConfigError(f"address {address}: give one from 0000 to FFFF")
+
+
+def _check_bank(cartridge: Cartridge, area: Area, bank: int) -> None:
+    """Raises: ConfigError where an area has no such bank."""
+    banks = {"ROM": cartridge.rom_banks, "cartridge RAM": cartridge.ram_banks, "VRAM": 1, "WRAM": 1}.get(area.name, 0)
+    if not 0 <= bank < banks:
+        known = f"0 to {banks - 1}" if banks else "none: leave bank out"
+        raise ConfigError(f"bank {bank} of {area.name}: this cartridge has {known}")
