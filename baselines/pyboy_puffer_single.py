@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from baselines.pyboy_emulator import PyBoyEmulator, PyBoyPool
+from baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import DeviceError
 
@@ -17,8 +17,6 @@ class PyBoyPufferSingle(GBxCuLEEnv):
     Args: those of GBxCuLEEnv. device must be 'cpu'; num_threads has no effect.
     Raises: what GBxCuLEEnv raises.
     """
-
-    pool_class = PyBoyPool
 
     def __init__(self, rom: Any, num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
         if str(device) != "cpu":

@@ -12,9 +12,12 @@ import torch
 
 from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from baselines.pyboy_workers import PyBoyWorker, Split, Workers
+from gbxcule_puffer.env.action_input import checked_actions, checked_mask
+from gbxcule_puffer.env.options import EnvOptions, StrPath, options_of, signature
 from gbxcule_puffer.env.statistics import QUANTILES, EpisodeStats
 from gbxcule_puffer.errors import ConfigError, StateError
 
+OF_A_SLOT = ("seed", "first_env")  # options that each worker has its own of
 STEP_BUFFERS = ("observations", "rewards", "terminals", "truncations")
 Answer = tuple[Any, Any, Any, Any, list[dict[str, float]]]
 
@@ -38,67 +41,55 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
 
     def __init__(
         self,
-        rom: Any,
+        rom: bytes | StrPath,
         num_envs: int = 1,
         device: str = "cpu",
         *,
         backend: str = "mp_sync",
         num_workers: int | None = None,
         batch_size: int | None = None,
-        io: str = "numpy",
-        log_interval: int = 64,
-        info_mode: str = "stats",
-        seed: int | None = 0,
-        first_env: int = 0,
-        buf: Mapping[str, np.ndarray] | None = None,
         worker_options: Mapping[str, Any] | None = None,
+        buf: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> None:
-        if io not in ("numpy", "torch"):
-            raise ConfigError(f"io {io!r} is unknown: give one of numpy, torch")
-        if io == "torch" and buf is not None:
-            raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
-        # Checks options and actions, knows the spaces, and is never started.
-        self.spec = spec = PyBoyPufferSingle(
-            rom,
-            num_envs,
-            device,
-            log_interval=log_interval,
-            info_mode=info_mode,
-            seed=seed,
-            first_env=first_env,
-            **options,
-        )
-        spec.io = io
-        self.split = Split.make(backend, num_envs, num_workers, batch_size)
-        if self.split.num_workers > 1 and (options.get("curriculum") == "progress" or options.get("visit_bonus")):
+        self.options = chosen = options_of(options, EnvOptions)
+        # Checks the arguments, knows the spaces, and is never started.
+        spec = PyBoyPufferSingle(rom, num_envs, device, **{**options, "io": "numpy"})
+        self.split = Split.make(backend, spec.num_envs, num_workers, batch_size)
+        if self.split.num_workers > 1 and (chosen.curriculum == "progress" or chosen.visit_bonus):
             raise ConfigError("curriculum='progress' and visit_bonus learn from all envs together: give num_workers=1")
         for name in ("quest", "archive_slots"):
-            if options.get(name):
-                raise ConfigError(f"{name} {options[name]}: PyBoy cannot do that in every step; leave it out")
+            if value := getattr(chosen, name):
+                raise ConfigError(f"{name} {value}: PyBoy cannot do that in every step; leave it out")
+        if buf is not None and chosen.io == "torch":
+            raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
         if buf is not None and self.split.batch_size != num_envs:
             raise ConfigError("backend 'mp_async' answers for some envs at a time and cannot fill a given buf")
-        self.device, self.io, self.config = spec.device, io, spec.config
+        self.device, self.io, self.config, self.seed = spec.device, chosen.io, spec.config, spec.seed
         self.cartridge, self.codec, self.schedule = spec.cartridge, spec.codec, spec.schedule
-        self.task, self.goal, self.action_mask = spec.task, spec.goal, spec.action_mask
-        self.obs, self.stack_k, self.max_steps = spec.obs, spec.stack_k, spec.max_steps
-        self.tau, self.k_consecutive = spec.tau, spec.k_consecutive
-        self.log_interval, self.info_mode, self.seed, self.first_env = log_interval, info_mode, spec.seed, first_env
+        self.task, self.goal, self.tau, self.k_consecutive = spec.task, spec.goal, spec.tau, spec.k_consecutive
+        self.obs, self.stack_k, self.max_steps, self.action_mask = (
+            spec.obs,
+            spec.stack_k,
+            spec.max_steps,
+            spec.action_mask,
+        )
         self.single_observation_space = spec.single_observation_space
         self.single_action_space = spec.single_action_space
-        self.num_agents, self.agents_per_batch = num_envs, self.split.batch_size
+        self.num_agents, self.agents_per_batch = spec.num_envs, self.split.batch_size
         self.infos: list[dict[str, float]] = []
 
-        self._options = {**options, **(worker_options or {}), "info_mode": "none"}
+        own = {"io": "numpy", "info_mode": "none", **(worker_options or {})}
+        self._worker_options = {name: value for name, value in {**vars(chosen), **own}.items() if name not in OF_A_SLOT}
         self._given = buf
         self._workers: Workers | None = None
         size = self.split.batch_size
-        self._stats = [EpisodeStats(size, self.codec.num_actions, self.device) for _ in range(num_envs // size)]
-        self._age = torch.zeros(num_envs, dtype=torch.int32)
+        self._stats = [EpisodeStats(size, self.codec.num_actions, self.device) for _ in range(self.num_agents // size)]
+        self._age = torch.zeros(self.num_agents, dtype=torch.int32)
         self._no_locks = torch.zeros(size, dtype=torch.int32)  # PyBoy does not tell
         self._steps = [0] * len(self._stats)
         # As GBxCuLEEnv: the env that PufferLib makes only to read its spaces must cost nothing.
-        super().__init__(self._start() if io == "torch" else buf)
+        super().__init__(self._start() if self.io == "torch" else buf)
 
     @property
     def num_envs(self) -> int:
@@ -152,7 +143,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         """
         if self._workers is None or self._workers.vec.flag != pufferlib.vector.SEND:
             raise ConfigError("actions before reset, or twice without recv: call reset first")
-        tensor = self.spec.check_actions(actions, self.split.batch_size)
+        tensor = checked_actions(actions, self.codec, self.device, self.io, self.split.batch_size)
         self._workers.vec.send(tensor.numpy().astype(np.int32))
 
     def recv(self) -> tuple[Any, Any, Any, Any, list[dict[str, float]], np.ndarray, Any]:
@@ -161,14 +152,26 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         workers.wait()
         ids = workers.vec.recv()[5]
         rows = slice(int(ids[0]), int(ids[-1]) + 1)
-        if self._given is not None:
-            for name, array in workers.buffers().items():
-                if name in STEP_BUFFERS:
-                    np.copyto(self._given[name], array)
+        self._fill_given()
         self.infos = self._count(rows)
         whole = self.split.batch_size == self.num_envs
         parts = [getattr(self, name) if whole else getattr(self, name)[rows] for name in (*STEP_BUFFERS, "masks")]
         return *parts[:4], self.infos, ids, parts[4]
+
+    def reset_envs(self, mask: Any) -> Any:
+        """As GBxCuLEEnv.reset_envs.
+
+        Raises: StateError with 'mp_async', whose envs are at different steps; ConfigError.
+        """
+        self._check_sync("begun anew one by one")
+        if self._workers is None:
+            raise ConfigError("reset_envs before reset: call reset first")
+        chosen = checked_mask(mask, self.num_envs, self.device)
+        self.call("reset_envs", chosen.numpy().reshape(self.split.num_workers, -1))
+        self._stats[0].returns.masked_fill_(chosen, 0)
+        self._age.masked_fill_(chosen, 0)
+        self._fill_given()
+        return self.observations
 
     def read_infos(self) -> dict[str, float]:
         """The infos since they were last read, whatever log_interval says; with 'mp_async' of the first batch."""
@@ -241,7 +244,9 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
             "stage": (np.int64, ()),
         }
         data = self.cartridge.data
-        self._workers = Workers(self.worker_class, data, self.split, self.seed, self.first_env, self._options, shared)
+        self._workers = Workers(
+            self.worker_class, data, self.split, self.seed, self.options.first_env, self._worker_options, shared
+        )
         buffers = self._workers.buffers()
         buffers["masks"][:] = True
         self._facts = {name: torch.from_numpy(array) for name, array in self._workers.shared.items()}
@@ -261,6 +266,13 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         assert self._workers is not None
         return self._workers
 
+    def _fill_given(self) -> None:
+        """Copies what the workers have written to the buffers of the caller, if there are any."""
+        if self._given is not None:
+            for name, array in self._run().buffers().items():
+                if name in STEP_BUFFERS:
+                    np.copyto(self._given[name], array)
+
     def _shared(self, name: str) -> Any:
         self._run()
         return self._facts[name] if self.io == "torch" else self._facts[name].numpy()
@@ -270,13 +282,13 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         batch = rows.start // self.split.batch_size
         stats, age = self._stats[batch], self._age[rows]
         self._steps[batch] += 1
-        if self._steps[batch] == 0 or self.info_mode == "none":
+        if self._steps[batch] == 0 or self.options.info_mode == "none":
             return []
         age.add_(1)
         numbers = [self._numbers[name][rows] for name in STEP_BUFFERS[1:]]
         stats.count(self._facts["taken_actions"][rows], numbers[0], age, *numbers[1:], self._no_locks)
         age.mul_(~self._facts["final_mask"][rows])
-        return [] if self._steps[batch] % self.log_interval else [self._read_infos(batch)]
+        return [] if self._steps[batch] % self.options.log_interval else [self._read_infos(batch)]
 
     def _read_infos(self, batch: int) -> dict[str, float]:
         size = self.split.batch_size
@@ -284,10 +296,13 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         info, shares, _ = self._stats[batch].read(distances, torch.zeros((), dtype=torch.bool))
         if self.goal is None:
             info = {name: value for name, value in info.items() if name not in QUANTILES}
-        if self.info_mode == "full":
+        if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
         return info
 
     def _check_sync(self, done: str) -> None:
         if len(self._stats) > 1:
             raise StateError("backend 'mp_async' has envs at different steps, which cannot be " + done)
+
+
+PyBoyPufferVec.__signature__ = signature(PyBoyPufferVec.__init__)  # pyright: ignore[reportAttributeAccessIssue]

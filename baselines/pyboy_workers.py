@@ -131,6 +131,11 @@ class PyBoyWorker(PyBoyPufferSingle):
         self._share()
         return result
 
+    def reset_envs(self, mask: Any) -> None:
+        """As GBxCuLEEnv.reset_envs, for this worker's envs."""
+        super().reset_envs(mask)
+        self._share()
+
     def notify(self) -> None:
         """Answers one request of the parent: (method, arguments) -> (True, result) or (False, exception)."""
         requests = self._slot.requests

@@ -22,6 +22,7 @@ from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
 
 CELL = 4  # pixels
+MAX_STEPS = 16
 MOVES = {"UP": (-1, 0), "DOWN": (1, 0), "LEFT": (0, -1), "RIGHT": (0, 1)}  # rows, columns
 
 
@@ -39,7 +40,7 @@ class ToyEnv:
         side: int = 5,
         stack_k: int = 1,
         action_codec: str = DEFAULT_CODEC,
-        max_steps: int = 16,
+        max_steps: int | None = None,
         step_cost: float = -0.01,
         alpha: float = 10.0,
         goal_bonus: float = 5.0,
@@ -48,9 +49,11 @@ class ToyEnv:
         seed: int = 0,
     ) -> None:
         """reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done; distance is in [0, 1].
+        max_steps: MAX_STEPS by default.
 
         Raises: ConfigError.
         """
+        max_steps = MAX_STEPS if max_steps is None else max_steps
         sizes = {"num_envs": num_envs, "stack_k": stack_k, "max_steps": max_steps, "log_interval": log_interval}
         for name, value, least in (*((name, value, 1) for name, value in sizes.items()), ("side", side, 2)):
             if value < least:

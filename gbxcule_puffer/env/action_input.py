@@ -40,6 +40,17 @@ def checked_actions(actions: Any, codec: ActionCodec, device: torch.device, io: 
     return tensor
 
 
+def checked_mask(mask: Any, num_envs: int, device: torch.device) -> torch.Tensor:
+    """A mask of envs, (num_envs,) bool, as a tensor on `device`.
+
+    Raises: ConfigError for another shape or type.
+    """
+    tensor = torch.as_tensor(mask, device=device)
+    if tensor.shape != (num_envs,) or tensor.dtype != torch.bool:
+        raise ConfigError(f"mask has shape {tuple(tensor.shape)} of {tensor.dtype}: give ({num_envs},) of bool")
+    return tensor
+
+
 def range_error(codec: ActionCodec) -> ActionError:
     return ActionError(f"an action is out of range: {codec.name} takes 0..{codec.num_actions - 1}")
 
@@ -66,8 +77,9 @@ class ActionInput:
     """
 
     def __init__(
-        self, codec: ActionCodec, allowed: Sequence[bool], sticky: float, num_envs: int, device: torch.device
+        self, codec: ActionCodec, blocked: Sequence[str], sticky: float, num_envs: int, device: torch.device
     ) -> None:
+        allowed = allowed_actions(codec, blocked)
         masks = [codec.to_buttons(action) * allowed[action] for action in range(codec.num_actions)]
         self.table = torch.tensor(masks, dtype=torch.uint8, device=device)
         self.largest, self.threshold = codec.num_actions - 1, int(sticky * RANGE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -15,22 +15,20 @@ import torch
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
-from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, range_error
+from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, checked_mask, range_error
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
-from gbxcule_puffer.env.curriculum.visits import parse_visit_key
-from gbxcule_puffer.env.episodes import EpisodeOptions, Episodes
+from gbxcule_puffer.env.episodes import Episodes
+from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.statistics import QUANTILES
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
+from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.observations import LAYOUTS, FrameStack, observation_shape
 from gbxcule_puffer.tasks.quest import load_quest
 from gbxcule_puffer.tasks.task import load_task
 
 StrPath = str | os.PathLike[str]
-INFO_MODES = ("full", "stats", "none")
 
 
 class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessIssue]
@@ -45,7 +43,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     safe to capture in a CUDA graph.
     """
 
-    pool_class: Any = SnapshotPool
+    options_class = EnvOptions
 
     def __init__(
         self,
@@ -53,119 +51,61 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         num_envs: int = 1,
         device: str = "cpu",
         *,
-        io: str = "numpy",
-        obs: str = "shades",
-        stack_k: int = 1,
-        action_codec: str = DEFAULT_CODEC,
-        frames_per_step: int = 24,
-        release_after_frames: int = 8,
-        start_state: StrPath | Sequence[StrPath] | None = None,
-        start_waits: int = 0,
-        sticky_actions: float = 0.0,
-        goal_dir: StrPath | None = None,
-        stages: StrPath | None = None,
-        chain: bool = False,
-        curriculum: str = "uniform",
-        archive_slots: int = 0,
-        archive_share: float = 0.5,
-        visit_bonus: float = 0.0,
-        visit_key: str = "picture",
-        quest: StrPath | None = None,
-        reward_scale: float = 1.0,
-        blocked_actions: Sequence[str] = (),
-        max_steps: int = 128,
-        step_cost: float = -0.01,
-        alpha: float = 10.0,
-        goal_bonus: float = 5.0,
-        tau: float | None = None,
-        k_consecutive: int | None = None,
-        log_interval: int = 64,
-        info_mode: str = "stats",
-        num_threads: int | None = None,
-        seed: int | None = 0,
-        first_env: int = 0,
         buf: Mapping[str, np.ndarray] | None = None,
+        **options: Any,
     ) -> None:
-        """Checks everything and names what is wrong; the emulator starts with the first `reset`.
+        """Checks everything and names what is wrong; with io="numpy" the emulator starts with the first `reset`.
 
-        start_state: one state file (ours or PyBoy's) or several, each episode draws one; the post-boot state if None.
-        start_waits: each episode starts after 0..start_waits steps without a button.
-        sticky_actions: probability that a step repeats the previous action.
-        stages: a stages.json, instead of start_state, goal_dir and max_steps; chain: a stage's goal leads to the next
-        stage in the same episode; curriculum: which start an episode takes, see starts.Starts.
-        archive_slots, archive_share: states that showed something new become starts, of this share of the episodes.
-        visit_bonus, visit_key: visit_bonus / sqrt(n) for the n-th visit of a cell, see exploration.VisitCounter.
-        quest: a file of conditions on RAM that are rewarded; reward_scale: factor of the whole reward.
-        blocked_actions: names of actions that press nothing; see also `action_mask`.
-        tau, k_consecutive: the goal's own when None.
-        first_env: env i draws its randomness as env first_env + i of a larger batch.
+        rom: a path or the image's bytes; device: 'cpu', 'cuda' or 'cuda:N'; buf: PufferLib's buffers to fill, the env's
+        own by default; options: see EnvOptions (docs/environment.md).
 
         Raises: ConfigError, RomError, StateError, GoalError or DeviceError.
         """
-        self.codec = get_codec(action_codec)
-        self.schedule = Schedule(frames_per_step, release_after_frames)
-        shape = observation_shape(obs, stack_k)
-        for name, value, least in (
-            ("num_envs", num_envs, 1),
-            ("max_steps", max_steps, 1),
-            ("log_interval", log_interval, 1),
-            ("start_waits", start_waits, 0),
-            ("archive_slots", archive_slots, 0),
-            ("first_env", first_env, 0),
-        ):
-            if value < least:
-                raise ConfigError(f"{name} {value} must be at least {least}")
-        for name, text, known in (("io", io, ("numpy", "torch")), ("info_mode", info_mode, INFO_MODES)):
-            if text not in known:
-                raise ConfigError(f"{name} {text!r} is unknown: give one of {', '.join(known)}")
-        if io == "torch" and buf is not None:
+        self.options = options_of(options, self.options_class)
+        self.num_agents = whole_number("num_envs", num_envs)
+        if self.options.io == "torch" and buf is not None:
             raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
-        for name, share in (("sticky_actions", sticky_actions), ("archive_share", archive_share)):
-            if not 0 <= share < 1:
-                raise ConfigError(f"{name} {share} must be a probability below 1")
-
         self.device = torch.device(resolve_device(device))
-        self.io, self.obs, self.stack_k, self.info_mode = io, obs, stack_k, info_mode
-        self.log_interval, self.num_threads, self.seed, self.first_env = log_interval, num_threads, seed or 0, first_env
         self.cartridge = load_cartridge(rom)
-        self.task = load_task(
-            self.cartridge, self.config, LAYOUTS[obs][:2], start_state=start_state, goal_dir=goal_dir, stages=stages,
-            max_steps=max_steps, tau=tau, k_consecutive=k_consecutive,
-        )  # fmt: skip
-        first = self.task[0]
-        self.goal, self.tau, self.k_consecutive = first.goal, first.tau, first.k_consecutive
-        limits = [stage.max_steps for stage in self.task]
-        self.max_steps = sum(limits) if chain else max(limits)
-        check_curriculum(curriculum, len(self.task))
-        self._options = EpisodeOptions(
-            allowed=allowed_actions(self.codec, blocked_actions),
-            sticky_actions=sticky_actions,
-            step_cost=step_cost,
-            alpha=alpha,
-            goal_bonus=goal_bonus,
-            chain=chain,
-            start_waits=start_waits,
-            curriculum=curriculum,
-            archive_slots=archive_slots,
-            archive_share=archive_share,
-            visit_bonus=visit_bonus,
-            visit_key=parse_visit_key(visit_key),
-            quest=load_quest(quest, self.cartridge.sha256) if quest else (),
-            reward_scale=reward_scale,
-        )
-        self.num_agents = num_envs
-        self.single_observation_space = gymnasium.spaces.Box(0, 255 if obs == "packed" else 3, shape, np.uint8)
-        self.single_action_space = gymnasium.spaces.Discrete(self.codec.num_actions)
+        self._load_task()
+        self.seed = self.options.seed or 0
         self.infos: list[dict[str, float]] = []
         self.emulator: Any = None  # and the rest of _start
         self._episodes: Any = None
         self._steps: int | None = None
-        if io == "torch":
+        shape = observation_shape(self.obs, self.stack_k)
+        self.single_observation_space = gymnasium.spaces.Box(0, 255 if self.obs == "packed" else 3, shape, np.uint8)
+        self.single_action_space = gymnasium.spaces.Discrete(self.codec.num_actions)
+        if self.io == "torch":
             super().__init__(self._start(None))
         else:
             # PufferLib's vector backends make one env more, only to read its spaces, and then fork: with the emulator
             # started late that one costs nothing and the workers inherit no threads and no CUDA context.
             super().__init__(buf)
+
+    def _load_task(self) -> None:
+        """Reads what is to be done, and checks it against the options."""
+        options = self.options
+        self.io, self.obs, self.stack_k = options.io, options.obs, options.stack_k
+        self.codec = get_codec(options.action_codec)
+        self.schedule = Schedule(options.frames_per_step, options.release_after_frames)
+        self.task = load_task(
+            self.cartridge,
+            self.config,
+            LAYOUTS[options.obs][:2],
+            start_state=options.start_state,
+            goal_dir=options.goal_dir,
+            stages=options.stages,
+            max_steps=options.max_steps,
+            tau=options.tau,
+            k_consecutive=options.k_consecutive,
+        )
+        check_curriculum(options.curriculum, len(self.task))
+        self.quest = load_quest(options.quest, self.cartridge.sha256) if options.quest else []
+        self.allowed = allowed_actions(self.codec, options.blocked_actions)
+        first, limits = self.task[0], [stage.max_steps for stage in self.task]
+        self.goal, self.tau, self.k_consecutive = first.goal, first.tau, first.k_consecutive
+        self.max_steps = sum(limits) if options.chain else max(limits)
 
     @property
     def num_envs(self) -> int:
@@ -199,7 +139,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     @property
     def action_mask(self) -> Any:
         """Which actions are not blocked, (num_actions,) bool, for a policy's logits."""
-        return self._give(torch.tensor(self._options.allowed, device=self.device))
+        return self._give(torch.tensor(self.allowed, device=self.device))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -239,23 +179,19 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self._episodes.step(self.check_actions(actions), self.seed)
         self._out.publish()
         self._steps += 1
-        due = self.info_mode != "none" and self._steps % self.log_interval == 0
+        due = self.options.info_mode != "none" and self._steps % self.options.log_interval == 0
         self.infos = [self.read_infos()] if due else []
         return self.observations, self.rewards, self.terminals, self.truncations, self.infos
 
     def reset_envs(self, mask: Any) -> Any:
-        """Begins an episode now in the envs of `mask` (num_envs,) bool; returns the observations of all.
+        """Begins an episode now in the envs of `mask` (num_envs,) bool; returns the observations of all. The others go
+        on; what they were in before counts for no statistics.
 
         Raises: ConfigError for another shape or type, or before a reset.
         """
         if self._steps is None:
             raise ConfigError("reset_envs before reset: call reset first")
-        tensor = torch.as_tensor(mask, device=self.device)
-        if tensor.shape != (self.num_envs,) or tensor.dtype != torch.bool:
-            raise ConfigError(
-                f"mask has shape {tuple(tensor.shape)} of {tensor.dtype}: give ({self.num_envs},) of bool"
-            )
-        self._episodes.begin_where(tensor, self.seed)
+        self._episodes.begin_where(checked_mask(mask, self.num_envs, self.device), self.seed)
         self._out.publish()
         return self.observations
 
@@ -270,7 +206,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             raise range_error(self.codec)
         if self.goal is None:
             info = {name: value for name, value in info.items() if name not in QUANTILES}
-        if self.info_mode == "full":
+        if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
         return info | episodes.curriculum.read() | episodes.incentives.read()
 
@@ -349,7 +285,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             screen="full" if self.obs == "full" else "half",
             frames_per_step=self.schedule.frames_per_step,
             release_after_frames=self.schedule.release_after_frames,
-            num_threads=self.num_threads,
+            num_threads=self.options.num_threads,
         )
 
     def _start(self, numpy_buffers: Mapping[str, np.ndarray] | None) -> dict[str, Any]:
@@ -362,9 +298,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self.emulator = self._make_emulator()
         self._out = StepBuffers(n, observation_shape(self.obs, self.stack_k), device, numpy_buffers)
         stack = FrameStack(self.emulator.screen, self.obs, self.stack_k, self._out.observations)
-        self._episodes = Episodes(
-            self.emulator, self.pool_class, self.task, self.codec, self._out, stack, self._options, self.first_env
-        )
+        self._episodes = Episodes(self.emulator, self.task, self.quest, self.codec, self._out, stack, self.options)
         return {
             "observations": stack.observations,
             "rewards": self._out.rewards,
@@ -373,3 +307,6 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             "masks": torch.ones(n, dtype=torch.bool, device=device),
             "actions": self._episodes.input.index,
         }
+
+
+GBxCuLEEnv.__signature__ = signature(GBxCuLEEnv.__init__)  # pyright: ignore[reportAttributeAccessIssue]

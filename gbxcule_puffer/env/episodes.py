@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from gbxcule_puffer.env.action_input import ActionInput
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.bonuses import Incentives
 from gbxcule_puffer.env.curriculum.curriculum import Curriculum
+from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.statistics import EpisodeStats
@@ -21,27 +21,6 @@ from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observations import FrameStack
 from gbxcule_puffer.tasks.quest import Condition
 from gbxcule_puffer.tasks.task import Stage
-
-
-@dataclass(frozen=True)
-class EpisodeOptions:
-    """The keyword arguments of GBxCuLEEnv that are about episodes, checked; allowed: for each action whether it is not
-    blocked; visit_key: addresses, None for pictures."""
-
-    allowed: Sequence[bool]
-    sticky_actions: float
-    step_cost: float
-    alpha: float
-    goal_bonus: float
-    chain: bool
-    start_waits: int
-    curriculum: str
-    archive_slots: int
-    archive_share: float
-    visit_bonus: float
-    visit_key: list[int] | None
-    quest: Sequence[Condition]
-    reward_scale: float
 
 
 class Episodes:
@@ -53,52 +32,25 @@ class Episodes:
     def __init__(
         self,
         emulator: Any,
-        pool_class: Any,
         task: Sequence[Stage],
+        quest: Sequence[Condition],
         codec: ActionCodec,
         out: StepBuffers,
         stack: FrameStack,
-        options: EpisodeOptions,
-        first_env: int,
+        options: EnvOptions,
     ) -> None:
         n, device = emulator.num_envs, out.rewards.device
         self.emulator, self.out, self.stack = emulator, out, stack
         self.final_observation = torch.zeros_like(stack.observations)
         self.final_mask = torch.zeros(n, dtype=torch.bool, device=device)
         self.number = torch.zeros(n, dtype=torch.int64, device=device)
-        self.random = CounterRandom(n, device, first_env)
-        self.input = ActionInput(codec, options.allowed, options.sticky_actions, n, device)
-        self.score = GoalScore(
-            task,
-            n,
-            device,
-            step_cost=options.step_cost,
-            alpha=options.alpha,
-            goal_bonus=options.goal_bonus,
-            chain=options.chain,
-        )
+        self.random = CounterRandom(n, device, options.first_env)
+        self.input = ActionInput(codec, options.blocked_actions, options.sticky_actions, n, device)
+        self.score = GoalScore(task, options, n, device)
         self.stats = EpisodeStats(n, codec.num_actions, device)
-        self.incentives = Incentives(
-            emulator,
-            device,
-            visit_bonus=options.visit_bonus,
-            visit_key=options.visit_key,
-            count_visits=options.archive_slots > 0,
-            quest=options.quest,
-            reward_scale=options.reward_scale,
-        )
-        self.curriculum = Curriculum(
-            pool_class,
-            emulator,
-            task,
-            self.score,
-            self.random,
-            start_waits=options.start_waits,
-            curriculum=options.curriculum,
-            visits=self.incentives.visits,
-            archive_slots=options.archive_slots,
-            archive_share=options.archive_share,
-        )
+        self.incentives = Incentives(emulator, device, quest, options)
+        visits = self.incentives.visits
+        self.curriculum = Curriculum(emulator, task, self.score, visits, self.random, options)
         pool = self.curriculum.pool
         # Else something of torch's is to be done between a step's end and the next episode's start.
         self._at_once = bool(pool.fields) and not self.incentives.active and not self.curriculum.learns
@@ -147,12 +99,14 @@ class Episodes:
         self.begin_where(torch.ones_like(self.final_mask), seed)
 
     def begin_where(self, mask: torch.Tensor, seed: int) -> None:
-        """Starts an episode in the envs of `mask` (num_envs,) bool; those they were in count for nothing."""
+        """Starts an episode in the envs of `mask` (num_envs,) bool; those they were in count for nothing, and the
+        others' final_observation and final_mask stay."""
+        ended, final = self.final_mask.clone(), self.final_observation
         self.final_mask.copy_(mask)
         self.stats.returns.masked_fill_(self.final_mask, 0)
         self._begin(seed)
-        self.final_mask.zero_()
-        self.final_observation.copy_(self.stack.observations)
+        torch.where(mask[:, None, None, None], self.stack.observations, final, out=final)
+        torch.gt(ended, mask, out=self.final_mask)
 
     def env_tensors(self) -> dict[str, torch.Tensor]:
         """What each env's next steps depend on, beside its machine."""

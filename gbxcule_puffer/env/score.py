@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.emulator.launch import words
+from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.tasks.goals import GoalDistance
 from gbxcule_puffer.tasks.task import Stage
 
@@ -26,21 +27,11 @@ class GoalScore:
     the end of the last step, before a new episode began.
     """
 
-    def __init__(
-        self,
-        task: Sequence[Stage],
-        num_envs: int,
-        device: torch.device,
-        *,
-        step_cost: float,
-        alpha: float,
-        goal_bonus: float,
-        chain: bool,
-    ) -> None:
+    def __init__(self, task: Sequence[Stage], options: EnvOptions, num_envs: int, device: torch.device) -> None:
         frames = [stage.goal.frames for stage in task if stage.goal is not None]
         self.distances = GoalDistance(frames, num_envs, device) if frames else None
         limits = [stage.max_steps for stage in task]
-        if chain:
+        if options.chain:
             limits = [sum(limits[i:]) for i in range(len(limits))]
 
         def zeros(dtype: torch.dtype) -> torch.Tensor:
@@ -56,10 +47,10 @@ class GoalScore:
             "limits": torch.tensor(limits, dtype=torch.int32, device=device),
             "has_goal": int(self.distances is not None),
             "last_stage": len(task) - 1,
-            "chain": int(chain),
-            "step_cost": step_cost,
-            "alpha": alpha,
-            "goal_bonus": goal_bonus,
+            "chain": int(options.chain),
+            "step_cost": options.step_cost,
+            "alpha": options.alpha,
+            "goal_bonus": options.goal_bonus,
         }
         if self.distances is not None:
             goal = self.distances

@@ -13,6 +13,7 @@ import torch
 from gymnasium.vector.utils import batch_space
 
 from gbxcule_puffer import env_creator
+from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.pictures import to_rgb, unpack
 
@@ -38,7 +39,7 @@ def make_vec(
     render_mode: str | None = None,
     **options: Any,
 ) -> GameBoyVectorEnv:
-    """`num_envs` Game Boys as one VectorEnv; `options` are GBxCuLEEnv's: rom, device, io, goal_dir, max_steps...
+    """`num_envs` Game Boys as one VectorEnv; `options` are GBxCuLEEnv's arguments: rom, device, and EnvOptions.
 
     env: a name that `env_creator` knows, gbxcule or a PyBoy baseline.
     autoreset_mode: SAME_STEP, or DISABLED: ended envs wait for `reset(options={"reset_mask": ...})`.
@@ -121,11 +122,11 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
             self._ended = self.env.terminals & False
             return self._returned(self.env.observations), {}
         self._check_mask(mask)
-        begin_episodes(self.env, mask)
+        observations = self.env.reset_envs(mask)
         self._ended = self._ended & ~mask
         # An ended env that is not in the mask goes on waiting, with its last observation.
         where = np.where if self.env.io == "numpy" else torch.where
-        return where(self._ended[:, None, None, None], self.env.final_observation, self.env.observations), {}
+        return where(self._ended[:, None, None, None], self.env.final_observation, observations), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         if self._ended is None:
@@ -172,24 +173,6 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
             raise ConfigError("reset_mask before the first reset: call reset without it first")
 
 
-def begin_episodes(env: Any, mask: np.ndarray | torch.Tensor) -> None:
-    """Begins an episode now in the envs of `mask` (num_envs,) bool; what the others show stays.
-
-    Raises: ConfigError for an env whose Game Boys live in other processes.
-    """
-    episodes = getattr(env, "_episodes", None)
-    if episodes is None:
-        raise ConfigError(f"{type(env).__name__} cannot reset single envs: use autoreset mode 'SameStep'")
-    where = torch.as_tensor(mask).to(env.device)
-    episodes.final_mask.copy_(where)
-    episodes.stats.returns.masked_fill_(where, 0)
-    episodes._begin(env.seed)
-    episodes.final_mask.zero_()
-    final = episodes.final_observation
-    torch.where(where[:, None, None, None], episodes.stack.observations, final, out=final)
-    env._out.publish()
-
-
 class GameBoyEnv(gymnasium.Env):
     """A PufferEnv of one Game Boy as a gymnasium.Env."""
 
@@ -228,6 +211,10 @@ def _steps_per_second(env: Any) -> float:
     """Of the console: 59.7 frames a second."""
     return round(59.7275 / env.schedule.frames_per_step, 2)
 
+
+# Editors and `inspect` show the environment's options too.
+make_vec.__signature__ = signature(make_vec)  # pyright: ignore[reportFunctionMemberAccess]
+make.__signature__ = signature(make)  # pyright: ignore[reportFunctionMemberAccess]
 
 if ENV_ID not in gymnasium.registry:
     gymnasium.register(

@@ -19,6 +19,7 @@ from gbxcule_puffer.files import new_file
 from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate
 from gbxcule_puffer.tasks.quest import Condition, QuestReward
+from gbxcule_puffer.tasks.task import MAX_STEPS
 
 StrPath = str | os.PathLike[str]
 GOAL_STEPS = 64  # without a button, at the goal
@@ -102,12 +103,13 @@ def calibrate(
     rom: StrPath | None = None,
     steps: int = 20_000,
     num_envs: int = 64,
-    max_steps: int = 128,
+    max_steps: int | None = None,
     truth: Sequence[Condition] = (),
     device: str = "cpu",
     seed: int = 0,
 ) -> Calibration:
-    """Measures the goal in `folder`: `steps` of random play from its start in episodes of `max_steps`.
+    """Measures the goal in `folder`: `steps` of random play from its start in episodes of `max_steps`,
+    the goal's own by default.
 
     Whether an env is at the goal is told by the conditions of `truth` on RAM, all of which must hold; without them by
     the picture: at the goal are the steps without a button after a solution, and whatever shows exactly its picture.
@@ -115,7 +117,7 @@ def calibrate(
     Raises: GoalError, RomError, StateError, ConfigError or DeviceError.
     """
     for name, value in (("steps", steps), ("num_envs", num_envs), ("max_steps", max_steps)):
-        if value < 1:
+        if value is not None and value < 1:
             raise ConfigError(f"{name} {value} must be at least 1")
     goal, start = find_task(folder)
     if not goal.meta.get("solve_actions"):
@@ -130,7 +132,7 @@ def calibrate(
     player = _Player(path, goal, load_state_file(start, cartridge), truth, num_envs, device, seed)
     at_goal, near = player.solutions()
     player.near_goal(near)
-    random = player.random_play(steps, max_steps)
+    random = player.random_play(steps, max_steps or goal.meta.get("max_steps", MAX_STEPS))
     here = np.concatenate([part.split()[0] for part in (at_goal, near, random)])
     elsewhere = np.concatenate([part.split()[1] for part in (at_goal, near, random)])
     tau = best_tau(here, elsewhere)

@@ -29,13 +29,15 @@ MAX_SIZE = 64 * 2**20  # bytes of a goal's pictures, thousands of them
 CHECKED_FIELDS = ("rom_sha256", "action_codec", "frames_per_step", "release_after_frames", "stack_k", "obs")
 REQUIRED_FIELDS = ("format", *CHECKED_FIELDS, "tau", "k_consecutive")
 SETTLE_STEPS = 8
+K_CONSECUTIVE = 4  # of a goal that does not say otherwise
 # A goal's tau is at most this: a character who turns on the spot (about 0.01) still counts, a step aside does not.
 LARGEST_TAU = 0.05
 
 
 @dataclass(frozen=True)
 class GoalTemplate:
-    """Pictures that count as the goal: `frames` [frame, row, column] uint8 shades 0..3, and `meta` as in META_FILE."""
+    """Pictures that count as the goal: `frames` [frame, row, column] uint8 shades 0..3, and `meta` as in META_FILE:
+    REQUIRED_FIELDS, and where the task has one `max_steps`, the steps after which an attempt has failed."""
 
     frames: np.ndarray
     meta: dict[str, Any]
@@ -68,6 +70,9 @@ class GoalTemplate:
         tau, k = meta["tau"], meta["k_consecutive"]
         if not (isinstance(tau, int | float) and 0 <= tau <= 1 and isinstance(k, int) and k >= 1):
             raise GOAL_FILE.bad(folder, f"tau {tau!r} must be 0..1 and k_consecutive {k!r} at least 1")
+        limit = meta.get("max_steps", 1)
+        if not isinstance(limit, int) or limit < 1:
+            raise GOAL_FILE.bad(folder, f"max_steps {limit!r} must be a whole number, at least 1")
         if not frames.size or frames.max() > 3:
             raise GOAL_FILE.bad(folder, f"{FRAMES_FILE} has no pictures, or others than of shades 0..3")
         return cls(frames, meta)
@@ -122,7 +127,7 @@ def record_goal(
     meta: Mapping[str, Any],
     *,
     more_ways: Sequence[Sequence[int]] = (),
-    k_consecutive: int = 4,
+    k_consecutive: int = K_CONSECUTIVE,
 ) -> tuple[Snapshot, GoalTemplate]:
     """Plays `start_buttons`, takes the start snapshot, plays `solve_buttons` and takes the goal's pictures; then the
     same from the start by each of `more_ways`, whose ends count as the goal too.

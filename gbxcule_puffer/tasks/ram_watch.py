@@ -28,6 +28,19 @@ def parse_address(text: str, source: str) -> int:
     return address
 
 
+def parse_visit_key(text: str) -> list[int] | None:
+    """None for 'picture', the addresses of 'ram:ADDRESS,ADDRESS...'.
+
+    Raises: ConfigError.
+    """
+    if text == "picture":
+        return None
+    kind, _, addresses = text.partition(":")
+    if kind != "ram":
+        raise ConfigError(f"visit_key {text!r} is unknown: give picture, or ram:ADDRESS,ADDRESS... in hexadecimal")
+    return [parse_address(address, f"visit_key {text!r}") for address in addresses.split(",")]
+
+
 class RamWatch:
     """`values` (num_envs, addresses) uint8 of some addresses; allocates only here.
 

@@ -16,7 +16,7 @@ from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, read_object
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule, get_codec
-from gbxcule_puffer.tasks.goals import record_goal
+from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, record_goal
 from gbxcule_puffer.tasks.observations import observation_shape
 from gbxcule_puffer.tasks.traces import Trace, picture_hash, read_actions
 
@@ -50,7 +50,8 @@ def make_task(
     action_codec: str = DEFAULT_CODEC,
     frames_per_step: int = 24,
     release_after_frames: int = 8,
-    k_consecutive: int = 4,
+    k_consecutive: int | None = None,
+    max_steps: int | None = None,
     device: str = "cpu",
 ) -> TaskFiles:
     """Plays `start_actions` from `start_state` (or post-boot), then the solution; writes out/start.state and out/goal.
@@ -59,12 +60,17 @@ def make_task(
     solutions are from, by their files, which must replay as they were recorded.
 
     Actions are named (of any codec: a name presses the same in each); `action_codec` is the one the goal is for.
+    k_consecutive, max_steps: what the goal asks for and how long an attempt may take, unless the env's options say
+    otherwise; K_CONSECUTIVE and no limit of its own by default.
 
     Raises: RomError, StateError, ActionError, ConfigError or GoalError, before anything is written.
     """
     from gbxcule_puffer.emulator import Emulator
     from gbxcule_puffer.emulator.saves.state_files import load_state_file
 
+    for name, value in (("k_consecutive", k_consecutive), ("max_steps", max_steps)):
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise ConfigError(f"{name} {value!r} must be a whole number, at least 1")
     get_codec(action_codec)
     observation_shape(obs, stack_k)
     Schedule(frames_per_step, release_after_frames)
@@ -92,6 +98,7 @@ def make_task(
         "release_after_frames": release_after_frames,
         "stack_k": stack_k,
         "obs": obs,
+        **({} if max_steps is None else {"max_steps": max_steps}),
         "solve_actions": list(solve_actions),
         "more_ways": [list(way) for way in more_ways],
         "rom_file": None if isinstance(rom, bytes) else os.path.abspath(rom),
@@ -99,7 +106,7 @@ def make_task(
     }
     others = [[names.to_buttons(action) for action in names.parse(way)] for way in more_ways]
     snapshot, goal = record_goal(
-        emulator, start_buttons, solve_buttons, meta, more_ways=others, k_consecutive=k_consecutive
+        emulator, start_buttons, solve_buttons, meta, more_ways=others, k_consecutive=k_consecutive or K_CONSECUTIVE
     )
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -138,7 +145,7 @@ def read_names(path: StrPath) -> list[str]:
 
 
 def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
-    """`make_task` with the ROM (beside or above the file) and the actions of a stage's JSON file.
+    """`make_task` with the ROM (beside or above the file), the actions and the max_steps of a stage's JSON file.
 
     Raises: ConfigError for an unreadable or incomplete file, and what `make_task` raises.
     """
@@ -149,4 +156,5 @@ def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
     except KeyError as error:
         raise STAGE_FILE.bad(stage, f"lacks {error}; it has to have rom, start_actions and solve_actions") from None
     beside, above = stage.parent / rom, stage.parent.parent / rom
+    config = {"max_steps": spec.get("max_steps"), **config}
     return make_task(beside if beside.exists() else above, solve, out, start_actions=start, **config)

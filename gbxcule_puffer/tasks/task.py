@@ -15,6 +15,7 @@ from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.stage_list import load_stages
 
 StrPath = str | os.PathLike[str]
+MAX_STEPS = 128  # of a task that does not say otherwise
 
 
 @dataclass
@@ -37,12 +38,12 @@ def load_task(
     start_state: StrPath | Sequence[StrPath] | None,
     goal_dir: StrPath | None,
     stages: StrPath | None,
-    max_steps: int,
+    max_steps: int | None,
     tau: float | None,
     k_consecutive: int | None,
 ) -> list[Stage]:
     """The stages of a stages file, or the one stage of `start_state` and `goal_dir`, checked against the environment's
-    `config` and picture `shape`. `tau` and `k_consecutive` replace the goals' own; a stages file has its own max_steps.
+    `config` and picture `shape`. `max_steps`, `tau` and `k_consecutive` replace the task's own where they are given.
 
     Raises: ConfigError, StateError or GoalError.
     """
@@ -52,7 +53,7 @@ def load_task(
         parts = [(s.name, [s.start_state], s.goal_dir, s.max_steps) for s in load_stages(stages, cartridge.sha256)]
     else:
         paths = [start_state] if isinstance(start_state, str | os.PathLike) else list(start_state or [])
-        parts = [("task", paths, goal_dir, max_steps)]
+        parts = [("task", paths, goal_dir, None)]
     task = []
     for name, paths, folder, limit in parts:
         snapshots = [load_state_file(path, cartridge) for path in paths]
@@ -62,5 +63,6 @@ def load_task(
         meta = goal.meta if goal is not None else {"tau": 0.0, "k_consecutive": 1}
         own_tau = float(meta["tau"] if tau is None else tau)
         own_k = int(meta["k_consecutive"] if k_consecutive is None else k_consecutive)
-        task.append(Stage(name, snapshots, goal, own_tau, own_k, limit))
+        own_limit = max_steps or limit or meta.get("max_steps", MAX_STEPS)
+        task.append(Stage(name, snapshots, goal, own_tau, own_k, own_limit))
     return task

@@ -6,14 +6,15 @@ import contextlib
 import io
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import torch
 import tyro
 
 from gbxcule_puffer.device import resolve_device
+from gbxcule_puffer.env.options import EnvOptions, flag_type
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers.distributed import World
 
@@ -21,64 +22,37 @@ Flags = TypeVar("Flags")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@dataclass
-class TaskFlags:
-    """The flags of every trainer: the task, where it runs, its evaluation and its files. `None` means: by device."""
+# Options of the environment that each trainer sets by itself.
+SET_BY_TRAINERS = ("io", "obs", "log_interval", "info_mode", "num_threads", "seed", "first_env")
+
+
+def option_flags(kind: type[EnvOptions]) -> type:
+    """The environment's options as a dataclass of flags for tyro, with the same names, defaults and help."""
+    flags: list[Any] = []
+    for each in fields(kind):
+        if each.name not in SET_BY_TRAINERS:
+            annotation: Any = Annotated[flag_type(each), tyro.conf.arg(help=each.metadata["help"])]
+            flags.append((each.name, annotation, field(default=each.default)))
+    return make_dataclass("OptionFlags", flags)
+
+
+if TYPE_CHECKING:
+    OptionFlags = EnvOptions  # what an editor shows
+else:
+    OptionFlags = option_flags(EnvOptions)
+
+
+@dataclass  # pyright: ignore[reportGeneralTypeIssues]  the options are frozen, the flags made of them are not
+class TaskFlags(OptionFlags):
+    """The flags of every trainer: the environment's options, where it runs, its evaluation and its files. `None` means:
+    by device, or the task's own."""
 
     env: str = "gbxcule"
     """environment: gbxcule, pyboy_puffer_single, pyboy_puffer_vec or toy"""
     rom: str | None = None
     """Game Boy image; needs --goal-dir (default: the stage's)"""
-    start_state: str | None = None
-    """snapshot that episodes start from (default: the stage's, or post-boot with --rom)"""
-    goal_dir: str | None = None
-    """folder of the goal (default: the stage's)"""
     stage: str = str(ROOT / "roms/homeward/stage1.json")
     """stage file that the start and the goal are made from when --goal-dir is not given"""
-    frames_per_step: int = 24
-    """emulated frames of one step"""
-    release_after_frames: int = 8
-    """frames after which a step releases its button"""
-    stack_k: int = 1
-    """pictures in an observation"""
-    action_codec: str = "pokemonred_puffer_v1"
-    """action set: pokemonred_puffer_v0 or pokemonred_puffer_v1 (with NOOP)"""
-    max_steps: int = 128
-    """steps after which an episode is truncated"""
-    start_waits: int = 0
-    """each episode starts after 0 to this many steps without a button, at random"""
-    sticky_actions: float = 0.0
-    """probability that a step repeats the last action"""
-    blocked_actions: tuple[str, ...] = ()
-    """names of actions that press nothing"""
-    step_cost: float = -0.01
-    """reward of every step"""
-    alpha: float = 10.0
-    """reward for coming closer to the goal's picture, per unit of distance"""
-    goal_bonus: float = 5.0
-    """reward for reaching the goal"""
-    tau: float | None = None
-    """distance below which the picture counts as the goal's (default: the goal's own)"""
-    k_consecutive: int = 4
-    """steps in a row that the goal's picture has to show for"""
-    stages: str | None = None
-    """list of stages with starts, goals and limits of their own, instead of --start-state, --goal-dir and --stage"""
-    chain: bool = False
-    """a stage's goal leads to the next stage in the same episode"""
-    curriculum: Literal["uniform", "first", "progress", "by_env"] = "uniform"
-    """which start or stage an episode takes (docs/exploration.md)"""
-    archive_slots: int = 0
-    """states that showed something new and become starts"""
-    archive_share: float = 0.5
-    """share of the episodes that begin at one of them"""
-    visit_bonus: float = 0.0
-    """reward for the n-th visit of a cell: this over the root of n"""
-    visit_key: str = "picture"
-    """what a cell is: picture, or ram:C0A0,C0A1 (RAM is for exploration only)"""
-    quest: str | None = None
-    """file of conditions on RAM that are rewarded"""
-    reward_scale: float = 1.0
-    """factor of the whole reward"""
     eval_episodes: int = 50
     """episodes of an evaluation"""
     eval_envs: int = 10

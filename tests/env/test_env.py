@@ -193,6 +193,11 @@ def test_chosen_envs_begin_anew(task: Task, io: str) -> None:
         *_, truncations, infos = env.step(convert(np.zeros(3, np.int64)))
     assert host(truncations).tolist() == [False, True, False]
     assert infos[0]["episodes"] == 1
+    last = host(env.final_observation)
+    env.reset_envs(convert(np.array([True, False, False])))
+    assert host(env.final_mask).tolist() == [False, True, False], "what the others show stays"
+    np.testing.assert_array_equal(host(env.final_observation)[1:], last[1:])
+    assert (last[1] != host(env.observations)[1]).any()
     for wrong in (np.ones(2, bool), np.ones(3, int)):
         with pytest.raises(ConfigError, match=r"give \(3,\) of bool"):
             env.reset_envs(convert(wrong))

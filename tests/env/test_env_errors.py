@@ -70,25 +70,6 @@ def test_a_goal_of_another_configuration(task: Task, options: dict[str, Any], me
         GBxCuLEEnv(**task.kwargs, **options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"io": "jax"}, "io 'jax'"),
-        ({"obs": "rgb"}, "obs 'rgb'"),
-        ({"stack_k": 0}, "stack_k 0"),
-        ({"num_envs": 0}, "num_envs 0"),
-        ({"max_steps": 0}, "max_steps 0"),
-        ({"info_mode": "all"}, "info_mode 'all'"),
-        ({"sticky_actions": 1.0}, "sticky_actions"),
-        ({"action_codec": "v7"}, "action_codec 'v7'"),
-        ({"io": "torch", "buf": {}}, "leave buf out"),
-    ],
-)
-def test_options_that_are_refused(task: Task, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        GBxCuLEEnv(task.kwargs["rom"], **options)
-
-
 def test_step_needs_a_reset(task: Task) -> None:
     for io, actions in (("numpy", np.zeros(1, int)), ("torch", torch.zeros(1, dtype=torch.int64))):
         with pytest.raises(ConfigError, match="call reset first"):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import configparser
 import contextlib
 import doctest
 import io
@@ -26,13 +25,13 @@ from unittest import mock
 import tyro
 
 from gbxcule_puffer import cli
+from gbxcule_puffer.integrations.pufferl.config import own_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("roms/*.md")])
 LANGUAGES = ("python", "sh", "console", "json", "text")
 PROGRAMS = ("puffer", "python", "torchrun", "make", "pip", "tensorboard")
 NAMES = {name: name for name in PROGRAMS} | {".venv-puffer/bin/puffer": "puffer"}
-INI = ROOT / "gbxcule_puffer/integrations/pufferl/gbxcule.ini"
 ELLIPSIS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -147,12 +146,11 @@ def check_arguments(command: Sequence[str]) -> None:
 
 def _check_ini_flags(arguments: Sequence[str]) -> None:
     """Flags such as --train.seed, which PufferLib would parse: our sections have their keys."""
-    ini = configparser.ConfigParser()
-    ini.read(INI)
+    ini = own_config()
     for flag in arguments:
         section, _, key = flag.removeprefix("--").partition(".")
         if flag.startswith("--") and key:
-            assert key.replace("-", "_") in ini[section], f"{flag} is no key of {INI.name}"
+            assert key.replace("-", "_") in ini[section], f"{flag} is no key of our .ini"
 
 
 def _until_parsed(program: Any) -> None:

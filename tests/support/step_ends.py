@@ -10,6 +10,7 @@ import torch
 
 from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.env.curriculum.starts import Starts
+from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import Epilog
@@ -46,8 +47,8 @@ class StepEnd:
         row = SHAPE[1] // 4 if obs == "packed" else SHAPE[1]
         own = None if k == 1 and obs != "packed" else zeros(n, k, SHAPE[0], row, dtype=torch.uint8)
         self.stack = FrameStack(self.screen, obs, k, own)
-        score = {"step_cost": STEP_COST, "alpha": ALPHA, "goal_bonus": BONUS, "chain": False, **options}
-        self.score = GoalScore(task, n, where, **score)
+        score = EnvOptions(step_cost=STEP_COST, alpha=ALPHA, goal_bonus=BONUS, **options)
+        self.score = GoalScore(task, score, n, where)
         distance, random = torch.linspace(0.1, 0.9, len(slots), device=where), CounterRandom(n, where)
         self.starts = Starts(slots, distance, per_start=1, spare=0, curriculum="uniform", random=random)
         self.rewards, self.number = zeros(n, dtype=torch.float32), zeros(n, dtype=torch.int64)

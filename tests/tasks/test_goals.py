@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from gbxcule_puffer.errors import GoalError
-from gbxcule_puffer.tasks.goals import CHECKED_FIELDS, FRAMES_FILE, META_FILE, GoalDistance, GoalTemplate
+from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.errors import ConfigError, GoalError
+from gbxcule_puffer.tasks.goals import CHECKED_FIELDS, FRAMES_FILE, K_CONSECUTIVE, META_FILE, GoalDistance, GoalTemplate
 from gbxcule_puffer.tasks.stages import make_stage, make_task
 
 STAGE = Path(__file__).parents[2] / "roms/homeward/stage1.json"
@@ -72,7 +74,7 @@ def test_check_of_the_picture_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["no meta", "no frames", "cut frames", "bad json", "field missing", "format", "shade", "tau"]
+    "damage", ["no meta", "no frames", "cut frames", "bad json", "field missing", "format", "shade", "tau", "max_steps"]
 )
 def test_damaged_goals_are_refused(tmp_path: Path, damage: str) -> None:
     goal = template()
@@ -90,8 +92,8 @@ def test_damaged_goals_are_refused(tmp_path: Path, damage: str) -> None:
         meta.write_text(json.dumps({name: value for name, value in goal.meta.items() if name != "tau"}))
     elif damage == "format":
         meta.write_text(json.dumps({**goal.meta, "format": 99}))
-    elif damage == "tau":
-        meta.write_text(json.dumps({**goal.meta, "tau": "small"}))
+    elif damage in ("tau", "max_steps"):
+        meta.write_text(json.dumps({**goal.meta, damage: "small"}))
     else:
         np.save(frames, goal.frames + np.uint8(4))
     with pytest.raises(GoalError) as error:
@@ -108,6 +110,31 @@ def test_the_stage_becomes_a_start_and_a_goal(tmp_path: Path) -> None:
     assert distances[0] > goal.meta["tau"] > 0
     assert files.start_state.is_file()
     assert {path.name for path in files.start_state.parent.iterdir()} == {"start.state", "goal"}
+
+
+@pytest.mark.parametrize("number, limit", [(1, 128), (2, 192)])
+def test_a_stage_s_limit_and_a_goal_s_k_reach_the_env(tmp_path: Path, number: int, limit: int) -> None:
+    """Unless they are given: neither is overridden by a default."""
+    files = make_stage(STAGE.with_name(f"stage{number}.json"), tmp_path)
+    kwargs: dict[str, Any] = {"rom": files.rom, "start_state": files.start_state, "goal_dir": files.goal_dir}
+    env = GBxCuLEEnv(**kwargs)
+    assert (env.max_steps, env.k_consecutive) == (limit, K_CONSECUTIVE)
+    goal = GoalTemplate.load(files.goal_dir)
+    GoalTemplate(goal.frames, {**goal.meta, "k_consecutive": 2, "max_steps": 77}).save(files.goal_dir)
+    env = GBxCuLEEnv(**kwargs)
+    assert (env.max_steps, env.k_consecutive) == (77, 2)
+    env = GBxCuLEEnv(**kwargs, max_steps=9, k_consecutive=3, tau=0.25)
+    assert (env.max_steps, env.k_consecutive, env.tau) == (9, 3, 0.25)
+
+
+def test_a_limit_that_is_none_is_refused(tmp_path: Path) -> None:
+    stage = json.loads(STAGE.read_text())
+    (tmp_path / "stage.json").write_text(
+        json.dumps({**stage, "rom": str(STAGE.parents[1] / stage["rom"]), "max_steps": 0})
+    )
+    with pytest.raises(ConfigError, match="max_steps 0 must be a whole number, at least 1"):
+        make_stage(tmp_path / "stage.json", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_goal_that_is_already_there_is_refused(tmp_path: Path) -> None:

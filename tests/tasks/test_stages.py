@@ -127,18 +127,13 @@ def test_writing_a_wrong_list_leaves_no_file(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"start_state": "x"}, "leave start_state and goal_dir out"),
-        ({"curriculum": "hard"}, "curriculum 'hard' is unknown"),
-        ({"archive_slots": -1}, "archive_slots -1"),
-        ({"archive_share": 1.0}, "archive_share"),
-        ({"first_env": -1}, "first_env -1"),
+        ({"goal_dir": "x"}, "leave start_state and goal_dir out"),
+        ({"stages": None, "curriculum": "progress"}, "needs several stages"),
     ],
 )
-def test_options_that_are_refused(stages: dict[str, Any], options: dict[str, Any], message: str) -> None:
+def test_options_that_do_not_go_together(stages: dict[str, Any], options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        GBxCuLEEnv(**stages, **options)
-    if "curriculum" in options:
-        with pytest.raises(ConfigError, match="needs several stages"):
-            GBxCuLEEnv(stages["rom"], curriculum="progress")
+        GBxCuLEEnv(**{**stages, **options})
 
 
 # -- playing several stages at once --
@@ -160,7 +155,7 @@ def test_each_env_has_the_goal_of_its_stage(stages: dict[str, Any]) -> None:
 
 def test_limits_are_those_of_the_stages(stages: dict[str, Any]) -> None:
     limits = [kwargs["max_steps"] for kwargs in parts(stages)]
-    env = GBxCuLEEnv(**stages, num_envs=3, curriculum="by_env", max_steps=5)
+    env = GBxCuLEEnv(**stages, num_envs=3, curriculum="by_env")
     env.reset()
     assert env.max_steps == max(limits)
     ends: list[int | None] = [None] * 3
@@ -171,6 +166,11 @@ def test_limits_are_those_of_the_stages(stages: dict[str, Any]) -> None:
     rows = env.slot_statistics()
     assert [row["stage"] for row in rows] == NAMES
     assert [row["episodes"] for row in rows] == [max(limits) // limit for limit in limits]
+
+
+def test_a_limit_that_is_given_holds_for_every_stage(stages: dict[str, Any]) -> None:
+    assert [stage.max_steps for stage in GBxCuLEEnv(**stages, max_steps=5).task] == [5, 5, 5]
+    assert GBxCuLEEnv(**stages, max_steps=5, chain=True).max_steps == 15
 
 
 def test_a_chain_leads_through_all_stages(stages: dict[str, Any]) -> None:

@@ -239,7 +239,8 @@ def test_it_learns_the_toy(recurrent: str, tmp_path: Path) -> None:
 
 def test_stages_and_incentives_reach_training_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stages = {"stages": str(STAGE.with_name("stages.json")), "curriculum": "progress", "visit_bonus": 0.1}
-    start(arguments(tmp_path / "run", stages, k_consecutive=4, total_env_steps=128, eval_episodes=2, eval_envs=2))
+    changes = {"k_consecutive": None, "max_steps": None, "total_env_steps": 128, "eval_episodes": 2, "eval_envs": 2}
+    start(arguments(tmp_path / "run", stages, **changes))
     last = merged(tmp_path / "run")
     assert last["env/visits/bonus"] > 0
     assert "env/stage/cross_village/weight" in last

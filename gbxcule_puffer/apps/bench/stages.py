@@ -11,13 +11,13 @@ import torch
 
 from baselines.pyboy_puffer_vec import PyBoyPufferVec
 from baselines.pyboy_workers import PyBoyWorker
+from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import Epilog
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.observations import FrameStack
 from gbxcule_puffer.tasks.task import Stage
 
-STEP_COST, ALPHA = -0.01, 10.0  # the environment's defaults
 FLAGS = ("terminals", "truncations", "ended")
 
 
@@ -51,7 +51,7 @@ class PartialStep:
             assert goal_dir is not None
             goal = GoalTemplate.load(goal_dir)
             task = [Stage("goal", [], goal, goal.meta["tau"], goal.meta["k_consecutive"], env.max_steps)]
-            score = GoalScore(task, n, device, step_cost=STEP_COST, alpha=ALPHA, goal_bonus=0.0, chain=False)
+            score = GoalScore(task, EnvOptions(), n, device)
             flags = {name: torch.zeros(n, dtype=torch.bool, device=device) for name in FLAGS}
             rewards = torch.zeros(n, device=device) if rewards is None else rewards
             self._epilog.use(**score.fields, **flags, rewards=rewards, locked=emulator.locked)

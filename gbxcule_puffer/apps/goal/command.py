@@ -60,7 +60,7 @@ def _add_calibrate(goal: argparse._SubParsersAction) -> None:
     calibrate.add_argument("--rom", help="Game Boy image (default: where the goal was made from)")
     calibrate.add_argument("--steps", type=int, default=20_000, help="steps of random play (default: 20000)")
     calibrate.add_argument("--num-envs", type=int, default=64, help="Game Boys in parallel (default: 64)")
-    calibrate.add_argument("--max-steps", type=int, default=128, help="steps of an episode (default: 128)")
+    calibrate.add_argument("--max-steps", type=int, help="steps of an episode (default: the goal's own, else 128)")
     calibrate.add_argument(
         "--truth", action="append", default=[], help="what holds in RAM at the goal, e.g. C0A3==5; again for more"
     )
@@ -78,7 +78,7 @@ def _add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--action-codec", choices=tuple(CODECS), default=DEFAULT_CODEC)
     parser.add_argument("--frames-per-step", type=int, default=24)
     parser.add_argument("--release-after-frames", type=int, default=8)
-    parser.add_argument("--k-consecutive", type=int, default=4, help="steps that the goal has to show for")
+    parser.add_argument("--k-consecutive", type=int, help="steps that the goal has to show for (default: 4)")
 
 
 def _task_options(args: argparse.Namespace) -> dict[str, Any]:

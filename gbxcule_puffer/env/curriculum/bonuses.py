@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
+from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.tasks.quest import Condition, QuestReward
+from gbxcule_puffer.tasks.ram_watch import parse_visit_key
 
 
 class Incentives:
@@ -18,21 +20,12 @@ class Incentives:
     Raises: ConfigError where RAM is asked of an emulator without memory on the device, as PyBoy's.
     """
 
-    def __init__(
-        self,
-        emulator: Any,
-        device: torch.device,
-        *,
-        visit_bonus: float,
-        visit_key: list[int] | None,
-        count_visits: bool,
-        quest: Sequence[Condition],
-        reward_scale: float,
-    ) -> None:
-        self.visit_bonus, self.reward_scale = visit_bonus, reward_scale
-        self.visits = VisitCounter(emulator, device, visit_key) if count_visits or visit_bonus else None
+    def __init__(self, emulator: Any, device: torch.device, quest: Sequence[Condition], options: EnvOptions) -> None:
+        self.visit_bonus, self.reward_scale = options.visit_bonus, options.reward_scale
+        wanted, cell = options.visit_bonus or options.archive_slots, parse_visit_key(options.visit_key)
+        self.visits = VisitCounter(emulator, device, cell) if wanted else None
         self.quest = QuestReward(emulator, list(quest)) if quest else None
-        self.active = self.visits is not None or self.quest is not None or reward_scale != 1
+        self.active = self.visits is not None or self.quest is not None or self.reward_scale != 1
         self._bonus = torch.zeros(emulator.num_envs, device=device)
 
     def pay(self, rewards: torch.Tensor) -> None:

@@ -12,9 +12,9 @@ from gbxcule_puffer.env.curriculum.archive import Archive
 from gbxcule_puffer.env.curriculum.progress import BayesProgressTracker
 from gbxcule_puffer.env.curriculum.starts import Starts
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
+from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
-from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.task import Stage
 
 
@@ -24,47 +24,38 @@ class Curriculum:
     Each start state is a slot, and again after each of 1..start_waits idle steps; then come the archive's slots.
     Allocates only here.
 
-    Raises: ConfigError where an archive is asked of a pool that cannot save, as PyBoy's.
+    Raises: ConfigError where an archive is asked of an emulator whose envs cannot be saved as they play, as PyBoy's.
     """
 
     def __init__(
         self,
-        pool_class: Any,
         emulator: Any,
         task: Sequence[Stage],
         score: GoalScore,
-        random: CounterRandom,
-        *,
-        start_waits: int,
-        curriculum: str,
         visits: VisitCounter | None,
-        archive_slots: int,
-        archive_share: float,
+        random: CounterRandom,
+        options: EnvOptions,
     ) -> None:
-        states, stages, distances = _play_starts(emulator, task, score, start_waits)
+        spare = options.archive_slots
+        states, stages, distances = _play_starts(emulator, task, score, options.start_waits)
         device = score.distance.device
         self.starts = Starts(
             stages,
             torch.stack(distances),
-            per_start=start_waits + 1,
-            spare=archive_slots,
-            curriculum=curriculum,
+            per_start=options.start_waits + 1,
+            spare=spare,
+            curriculum=options.curriculum,
             random=random,
         )
         self.names = [stage.name for stage in task]
         self.tracker = BayesProgressTracker(self.names, len(random.lane), device) if len(task) > 1 else None
-        tracker = self.tracker if curriculum == "progress" else None
+        tracker = self.tracker if options.curriculum == "progress" else None
         self._weights = self.starts.weights if tracker is None else tracker.weights
-        self.archive = None
-        if archive_slots:
-            if not hasattr(pool_class, "save"):
-                raise ConfigError("the PyBoy baselines cannot save live envs: leave archive_slots at 0")
+        self.pool, self.archive = emulator.pool(states, spare), None
+        if spare:
             assert visits is not None
-            self.pool = pool_class(emulator, states, archive_slots)
             by_chance = tracker is not None
-            self.archive = Archive(self.pool, self.starts, visits, archive_slots, archive_share, by_chance, random)
-        else:
-            self.pool = pool_class(emulator, states)
+            self.archive = Archive(self.pool, self.starts, visits, spare, options.archive_share, by_chance, random)
         self.learns = self.tracker is not None or self.archive is not None
 
     def count(self, score: GoalScore, ended: torch.Tensor, truncations: torch.Tensor) -> None:

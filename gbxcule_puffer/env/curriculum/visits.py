@@ -11,8 +11,7 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.emulator.launch import Launcher, words
-from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.ram_watch import RamWatch, parse_address
+from gbxcule_puffer.tasks.ram_watch import RamWatch
 
 # A cell of a picture: 9 x 10 blocks, one a metatile of 16x16 pixels of the Game Boy, each with one of LEVELS shades.
 BLOCK_ROWS, BLOCK_COLUMNS = 9, 10
@@ -93,19 +92,6 @@ def kernel_look_up(
     for row in range(1, table.shape[0]):
         least = wp.min(least, table[row, table_index(key[index], row, bits)])
     count[index] = least
-
-
-def parse_visit_key(text: str) -> list[int] | None:
-    """None for 'picture', the addresses of 'ram:ADDRESS,ADDRESS...'.
-
-    Raises: ConfigError.
-    """
-    if text == "picture":
-        return None
-    kind, _, addresses = text.partition(":")
-    if kind != "ram":
-        raise ConfigError(f"visit_key {text!r} is unknown: give picture, or ram:ADDRESS,ADDRESS... in hexadecimal")
-    return [parse_address(address, f"visit_key {text!r}") for address in addresses.split(",")]
 
 
 class VisitCounter:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import configparser
 import contextlib
 import io
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from dataclasses import Field, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +17,7 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.device import resolve_device
+from gbxcule_puffer.env.options import EnvOptions, type_of
 from gbxcule_puffer.errors import ConfigError
 
 CONFIG = Path(__file__).with_name("gbxcule.ini")
@@ -22,6 +26,8 @@ DEVICE_DEFAULTS = {
     "cpu": {"num_envs": 64, "total_timesteps": 400_000, "minibatch_size": 1024},
     "cuda": {"num_envs": 8192, "total_timesteps": 100_000_000, "minibatch_size": 32768},
 }
+# Options of the environment that PufferLib or `settle` sets.
+SET_BY_PUFFERL = ("io", "info_mode", "seed", "first_env")
 # Sizes that a sweep cannot draw by themselves: they depend on num_envs, which depends on the device.
 NOT_SWEPT = ("bptt_horizon", "minibatch_size")
 
@@ -31,12 +37,15 @@ def load(pufferl: Any, env_name: str, arguments: Sequence[str]) -> dict[str, Any
 
     Raises: ConfigError in one line for a flag that it refuses; SystemExit after --help.
     """
-    # PufferLib looks for .ini files in its own folder only: for our environments it finds this one instead.
-    pufferl.glob = SimpleNamespace(glob=lambda *_, **__: [str(CONFIG)])
     saved, message = sys.argv, io.StringIO()
     sys.argv = ["puffer", *arguments]
     try:
-        with contextlib.redirect_stderr(message):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(message):
+            path = Path(folder, CONFIG.name)
+            with path.open("w") as file:
+                own_config().write(file)
+            # PufferLib looks for .ini files in its own folder only: for our environments it finds this one instead.
+            pufferl.glob = SimpleNamespace(glob=lambda *_, **__: [str(path)])
             return pufferl.load_config(env_name)
     except SystemExit as end:
         if not end.code:
@@ -45,6 +54,37 @@ def load(pufferl: Any, env_name: str, arguments: Sequence[str]) -> dict[str, Any
         raise ConfigError(f"{' '.join(text.split())} (see puffer train {env_name} --help)") from None
     finally:
         sys.argv = saved
+
+
+def own_config(kind: type[EnvOptions] = EnvOptions) -> configparser.ConfigParser:
+    """Our .ini with all of the environment's options in its [env] section, so that each is a flag."""
+    parser = configparser.ConfigParser()
+    parser.read(CONFIG)
+    for option in fields(kind):
+        if option.name not in (*SET_BY_PUFFERL, *parser["env"]):
+            parser["env"][option.name] = ini_text(option)
+    return parser
+
+
+def ini_text(option: Field[Any]) -> str:
+    """An option's default as PufferLib's parser takes it: it gives a flag the type that this has, and takes a number
+    where this is "auto"."""
+    default = option.default
+    if default is None:
+        return "auto" if type_of(option)[0].flag in (int, float) else "''"
+    if isinstance(default, tuple):
+        return f"'{' '.join(default)}'"
+    return str(int(default)) if isinstance(default, bool) else str(default)
+
+
+def from_ini(option: Field[Any], value: Any) -> Any:
+    """An option's value from what PufferLib's parser makes of it."""
+    kind, optional = type_of(option)
+    if optional and value in ("", "auto"):
+        return None
+    if kind.flag is bool and value in (0, 1):
+        return bool(value)
+    return tuple(value.split()) if isinstance(option.default, tuple) and isinstance(value, str) else value
 
 
 def settle(args: dict[str, Any], mode: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.integrations.pufferl.config import from_ini
 from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, to_rgb
 from gbxcule_puffer.tasks.stages import make_stage
 
@@ -80,44 +82,28 @@ class PuffeRLEnv(GBxCuLEEnv):
 
 
 def make_env(
-    *,
-    rom: str = "",
-    start_state: str = "",
-    goal_dir: str = "",
-    stage: str = "",
-    device: str = "",
-    tau: float = 0.0,
-    k_consecutive: int = 4,
-    num_threads: int = 0,
-    buf: Any = None,
-    seed: int | None = None,
-    **options: Any,
+    *, rom: str = "", stage: str = "", device: str = "", buf: Any = None, seed: int | None = None, **options: Any
 ) -> PuffeRLEnv:
-    """A PuffeRLEnv of an .ini file's [env] section, where an empty string or 0 stands for "not given".
+    """A PuffeRLEnv of an .ini file's [env] section, where an empty string or "auto" stands for "not given".
 
     stage: file that rom, start and goal are made from when goal_dir is not given (default: HOMEWARD's first).
     device: cpu, cuda or cuda:N; the current GPU, which is this rank's, if there is one and none is given.
 
     Raises: ConfigError, and what the env and the stage raise.
     """
-    options |= {"device": device or ("cuda" if torch.cuda.is_available() else "cpu")}
-    options |= {
-        "k_consecutive": k_consecutive,
-        "tau": tau or None,
-        "num_threads": num_threads or None,
-        "buf": buf,
-        "seed": seed,
-    }
-    if rom and not goal_dir:
+    known = {option.name: option for option in fields(PuffeRLEnv.options_class)}
+    given = {name: from_ini(known[name], value) if name in known else value for name, value in options.items()}
+    given |= {"device": device or ("cuda" if torch.cuda.is_available() else "cpu"), "buf": buf, "seed": seed}
+    task = given.get("goal_dir") or given.get("stages")
+    if rom and not task:
         raise ConfigError("--env.rom needs --env.goal-dir: make a goal for it with `puffer goal make`")
-    if goal_dir:
-        if not rom:
-            raise ConfigError("--env.goal-dir needs --env.rom: give the goal's ROM")
-        return PuffeRLEnv(rom, start_state=start_state or None, goal_dir=goal_dir, **options)
+    if task and not rom:
+        raise ConfigError("--env.goal-dir and --env.stages need --env.rom: give the goal's ROM")
+    if task:
+        return PuffeRLEnv(rom, **given)
     if not stage and not STAGE.exists():
         raise ConfigError(f"stage {STAGE} is not here: give --env.stage, or --env.rom and --env.goal-dir")
-    known = {name: value for name, value in options.items() if name in STAGE_OPTIONS}
     with tempfile.TemporaryDirectory() as folder:  # the env reads the files as it is made
-        files = make_stage(stage or STAGE, folder, **known)
-        start = start_state or files.start_state
-        return PuffeRLEnv(files.rom, start_state=start, goal_dir=files.goal_dir, **options)
+        files = make_stage(stage or STAGE, folder, **{name: given[name] for name in STAGE_OPTIONS if name in given})
+        start = given.get("start_state") or files.start_state
+        return PuffeRLEnv(files.rom, **{**given, "start_state": start, "goal_dir": files.goal_dir})

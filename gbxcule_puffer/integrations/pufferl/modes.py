@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from gbxcule_puffer.errors import ConfigError, StateError
 
 MODES = ("train", "eval", "sweep", "autotune", "profile", "export")
@@ -67,6 +69,7 @@ def run_own(pufferl: Any, mode: str, env_name: str, arguments: Sequence[str]) ->
 
     args = load(pufferl, env_name, arguments)
     settle(args, mode)
+    torch.manual_seed(args["train"]["seed"])  # PuffeRL leaves the weights and the sampled actions to chance
     register(args["env"])
     pufferl.NoLogger = TensorBoardLogger
     if mode == "train":

@@ -1,0 +1,255 @@
+"""The environment's options, declared once: keywords, flags, PufferLib's ini and the table in the docs follow."""
+
+# ruff: noqa: RUF009  (`option` is a dataclasses.field)
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any, Literal, TypeVar
+
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule
+from gbxcule_puffer.tasks.observations import LAYOUTS
+from gbxcule_puffer.tasks.ram_watch import parse_visit_key
+
+StrPath = str | os.PathLike[str]
+Options = TypeVar("Options", bound="EnvOptions")
+PICTURE, TASK, EPISODES = "Pictures and actions", "The task", "How episodes begin and what is pressed"
+ANY_REWARD: dict[str, Any] = {"least": -1e9, "most": 1e9}  # sums and products of several stay finite in float32
+EXPLORATION, RUNNING = "Exploration, and rewards beside the goal's", "How it runs"
+
+
+def option(
+    default: Any,
+    help: str,
+    subject: str,
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+    below: float = math.inf,
+    one_of: Collection[str] = (),
+    check: Callable[[Any], object] | None = None,
+) -> Any:
+    """A field of EnvOptions: its default, what it does, the section of the docs it stands in, and which values are
+    allowed; check: raises a ConfigError for a value that the other limits let pass."""
+    limits = {"least": least, "most": most, "below": below, "one_of": tuple(one_of), "check": check}
+    return field(default=default, metadata={"help": help, "subject": subject, **limits})
+
+
+@dataclass(frozen=True)
+class EnvOptions:
+    """Every option of the environment but the ROM, the number of envs, the device and PufferLib's buffers.
+
+    A new option is one more field here, and the code that acts on it.
+
+    Raises: ConfigError for a value that is not allowed; the message names the option and what it may be.
+    """
+
+    # fmt: off
+    obs: str = option("shades", "what an observation shows: 72x80 shades, the same packed (four pixels a byte), or all "
+                      "144x160", PICTURE, one_of=LAYOUTS)
+    stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1)
+    action_codec: str = option(DEFAULT_CODEC, "action set: pokemonred_puffer_v0, or pokemonred_puffer_v1 with NOOP",
+                               PICTURE, one_of=CODECS)
+    frames_per_step: int = option(24, "emulated frames of one step", PICTURE, least=2, most=20_000)
+    release_after_frames: int = option(8, "frames after which a step releases its button", PICTURE, least=1)
+
+    start_state: StrPath | Sequence[StrPath] | None = option(
+        None, "state file that episodes start from, or several, of which each episode takes one (default: power-on)",
+        TASK)
+    goal_dir: StrPath | None = option(None, "folder of the goal (default: none, only time ends an episode)", TASK)
+    stages: StrPath | None = option(
+        None, "list of stages with starts, goals and limits of their own, instead of start_state and goal_dir", TASK)
+    chain: bool = option(False, "a stage's goal leads to the next stage in the same episode", TASK)
+    max_steps: int | None = option(
+        None, "steps after which an episode is truncated (default: the task's own, else 128)", TASK, least=1,
+        most=2**31 - 1)
+    tau: float | None = option(None, "distance below which the picture counts as the goal's (default: the goal's own)",
+                               TASK, least=0, most=1)
+    k_consecutive: int | None = option(
+        None, "steps in a row that the goal's picture has to show for (default: the goal's own)", TASK, least=1,
+        most=2**31 - 1)
+    step_cost: float = option(-0.01, "reward of every step", TASK, **ANY_REWARD)
+    alpha: float = option(10.0, "reward for coming closer to the goal's picture, per unit of distance", TASK,
+                           **ANY_REWARD)
+    goal_bonus: float = option(5.0, "reward for reaching the goal", TASK, **ANY_REWARD)
+
+    start_waits: int = option(0, "each episode starts after 0 to this many steps without a button, at random", EPISODES,
+                              least=0, most=10_000)
+    sticky_actions: float = option(0.0, "probability that a step repeats the last action", EPISODES, least=0, below=1)
+    blocked_actions: tuple[str, ...] = option((), "names of actions that press nothing", EPISODES)
+    curriculum: str = option("uniform", "which start or stage an episode takes (docs/exploration.md)", EPISODES,
+                             one_of=("uniform", "first", "progress", "by_env"))
+
+    archive_slots: int = option(0, "states that showed something new and become starts", EXPLORATION, least=0)
+    archive_share: float = option(0.5, "share of the episodes that begin at one of them", EXPLORATION, least=0, below=1)
+    visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this over the root of n", EXPLORATION,
+                                 **ANY_REWARD)
+    visit_key: str = option("picture", "what a cell is: picture, or ram:C0A0,C0A1 (RAM is for exploration only)",
+                            EXPLORATION, check=parse_visit_key)
+    quest: StrPath | None = option(None, "file of conditions on RAM that are rewarded", EXPLORATION)
+    reward_scale: float = option(1.0, "factor of the whole reward", EXPLORATION, **ANY_REWARD)
+
+    io: str = option("numpy", "PufferLib's NumPy buffers, or torch tensors on the device without a copy", RUNNING,
+                     one_of=("numpy", "torch"))
+    info_mode: str = option("stats", "infos: statistics with the share of each action, without, or no infos", RUNNING,
+                            one_of=("full", "stats", "none"))
+    log_interval: int = option(64, "steps between two infos", RUNNING, least=1)
+    num_threads: int | None = option(None, "CPU threads that emulate (default: as many as cores)", RUNNING, least=1)
+    seed: int | None = option(0, "seed of everything that is sampled (None: 0)", RUNNING)
+    first_env: int = option(0, "env i draws as env first_env + i of a larger batch", RUNNING, least=0, most=2**31 - 1)
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, checked(each, getattr(self, each.name)))
+        Schedule(self.frames_per_step, self.release_after_frames)
+
+
+@dataclass(frozen=True)
+class OptionType:
+    """A type of option: in words, as a command line has it, and how a value of it becomes plain Python (`take` raises
+    TypeError or ValueError for a value of another type)."""
+
+    words: str
+    flag: Any
+    take: Callable[[Any], Any]
+
+
+def _boolean(value: Any) -> bool:
+    if type(value).__name__ not in ("bool", "bool_"):  # NumPy's, too
+        raise TypeError
+    return bool(value)
+
+
+def _integer(value: Any) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError
+    return int(value)
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise TypeError
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _paths(value: Any) -> str | tuple[str, ...]:
+    return tuple(map(os.fspath, value)) if isinstance(value, list | tuple) else os.fspath(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(map(_text, value))
+
+
+# By the annotation of a field, without "| None".
+OPTION_TYPES = {
+    "bool": OptionType("True or False", bool, _boolean),
+    "int": OptionType("a whole number", int, _integer),
+    "float": OptionType("a finite number", float, _number),
+    "str": OptionType("text", str, _text),
+    "tuple[str, ...]": OptionType("names", tuple[str, ...], _names),
+    "StrPath": OptionType("a path", str, os.fspath),
+    "StrPath | Sequence[StrPath]": OptionType("a path or a list of paths", str, _paths),
+}
+
+
+def type_of(option: Field[Any]) -> tuple[OptionType, bool]:
+    """(the type of an option, whether it may be None)."""
+    annotation = str(option.type)
+    return OPTION_TYPES[annotation.removesuffix(" | None")], annotation.endswith(" | None")
+
+
+def flag_type(option: Field[Any]) -> Any:
+    """The type of an option as a command line has it: a Literal where only some texts are allowed."""
+    own_type, optional = type_of(option)
+    one_of = option.metadata["one_of"]
+    plain: Any = Literal[one_of] if one_of else own_type.flag
+    return plain | None if optional else plain
+
+
+def limits_of(option: Field[Any]) -> str:
+    """The values of its type that an option allows, in words; empty where it is all of them."""
+    limits = option.metadata
+    if limits["one_of"]:
+        return f"one of {', '.join(limits['one_of'])}"
+    if not math.isinf(limits["most"]):
+        return f"from {limits['least']:,} to {limits['most']:,}"
+    bounds = (("at least", limits["least"]), ("below", limits["below"]))
+    return " and ".join(f"{word} {bound:,}" for word, bound in bounds if not math.isinf(bound))
+
+
+def checked(option: Field[Any], value: Any) -> Any:
+    """`value` as plain Python of the option's type.
+
+    Raises: ConfigError where it is of another type or outside the limits.
+    """
+    own_type, optional = type_of(option)
+    if value is None and optional:
+        return None
+    limits = option.metadata
+    try:
+        value = own_type.take(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{option.name} {value!r} must be {limits_of(option) or own_type.words}") from None
+    if limits["one_of"] and value not in limits["one_of"]:
+        raise ConfigError(f"{option.name} {value!r} is unknown: give {limits_of(option)}")
+    if isinstance(value, int | float) and not (limits["least"] <= value <= limits["most"] and value < limits["below"]):
+        raise ConfigError(f"{option.name} {value} must be {limits_of(option)}")
+    if limits["check"] is not None:
+        limits["check"](value)
+    return value
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """An argument beside the options, such as num_envs, as plain Python.
+
+    Raises: ConfigError where it is no whole number, or below `least`.
+    """
+    try:
+        value = _integer(value)
+    except TypeError:
+        raise ConfigError(f"{name} {value!r} must be a whole number") from None
+    if value < least:
+        raise ConfigError(f"{name} {value} must be at least {least}")
+    return value
+
+
+def options_of(keywords: Mapping[str, Any], kind: type[Options]) -> Options:
+    """A call's keywords as options.
+
+    Raises: ConfigError for a keyword that is no option, naming the nearest one, and for a value that is not allowed.
+    """
+    known = [each.name for each in fields(kind)]
+    for name in keywords:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            remedy = f"did you mean {close[0]}?" if close else f"give one of {', '.join(known)}"
+            raise ConfigError(f"option {name!r} is unknown: {remedy}")
+    return kind(**keywords)
+
+
+def signature(function: Callable[..., Any], kind: type[EnvOptions] = EnvOptions) -> inspect.Signature:
+    """The signature of a function whose **keywords are options, with each of them spelled out, for `inspect` and
+    editors."""
+    own = inspect.signature(function)
+    listed = [each for each in own.parameters.values() if each.name != "self" and each.kind is not each.VAR_KEYWORD]
+    known = {each.name for each in listed}
+    spelled = [
+        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+        for each in fields(kind)
+        if each.name not in known
+    ]
+    return own.replace(parameters=[*listed, *spelled])
