@@ -9,7 +9,6 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,8 @@ from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[repo
 from torch.utils.tensorboard.writer import SummaryWriter
 
 from gbxcule_puffer.errors import StorageError
-from gbxcule_puffer.trainers.manifest import device_name, git_sha, versions, write_json
+from gbxcule_puffer.files import write_json
+from gbxcule_puffer.trainers.folder import MANIFEST, METRICS
 
 # The env's infos under CleanRL's names; every other one is env/NAME.
 TAGS = {
@@ -54,15 +54,14 @@ class RunLog:
     are those of a run that was never interrupted.
     """
 
-    def __init__(self, run_dir: Path, args: Any, *, processes: int = 1, resumed_at: int | None = None) -> None:
-        self.run_dir, self.config = run_dir, asdict(args)
+    def __init__(self, run_dir: Path, manifest: Mapping[str, Any], resumed_at: int | None = None) -> None:
+        """Raises: StorageError where the folder cannot be written."""
+        self.run_dir, self.manifest = run_dir, manifest
         self.last: dict[str, float] = {}
         self.shown_at = 0.0
-        facts = {"git_sha": git_sha(), "device": args.device, "device_name": device_name(args.device)}
-        facts["processes"] = processes
-        path = run_dir / "metrics.jsonl"
+        path = run_dir / METRICS
         try:
-            write_json(run_dir / "manifest.json", {**facts, "versions": versions(), "config": self.config})
+            write_json(run_dir / MANIFEST, manifest)
             if resumed_at is not None and path.exists():
                 _drop_records_after(path, resumed_at)
             self.writer = SummaryWriter(str(run_dir), purge_step=None if resumed_at is None else resumed_at + 1)
@@ -94,14 +93,15 @@ class RunLog:
         trace_id, path = uuid.uuid4().hex, self.run_dir / "failure.json"
         last = {name: value if math.isfinite(value) else str(value) for name, value in self.last.items()}
         report = {"trace_id": trace_id, "global_step": step, "not_finite": list(broken), "metrics": last}
-        write_json(path, {**report, "config": self.config, "versions": versions()})
+        write_json(path, {**self.manifest, **report})
         names = ", ".join(broken[:4]) + (f" and {len(broken) - 4} more" if len(broken) > 4 else "")
         print(f"{names} not finite at step {step}: see {path} ({trace_id})", file=sys.stderr)
         sys.exit(1)
 
-    def check_weights(self, step: int, model: torch.nn.Module) -> None:
+    def check_weights(self, step: int, networks: Sequence[torch.nn.Module]) -> None:
         """Ends the run as `record` does when a weight is not finite: call it before a checkpoint is overwritten."""
-        tensors = {name: tensor for name, tensor in model.state_dict().items() if tensor.is_floating_point()}
+        states = [network.state_dict() for network in networks]
+        tensors = {name: tensor for state in states for name, tensor in state.items() if tensor.is_floating_point()}
         finite = torch.stack([tensor.isfinite().all() for tensor in tensors.values()]).tolist()
         if not all(finite):
             self.fail(step, [f"weights {name}" for name, good in zip(tensors, finite, strict=True) if not good])

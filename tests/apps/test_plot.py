@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from gbxcule_puffer import cli
-from gbxcule_puffer.trainers.plot import PANELS, draw, experiments, read_run, smoothed, spread
+from gbxcule_puffer.apps.plot.plot import PANELS, draw, experiments, read_run, smoothed, spread
 
 
 def make_run(folder: Path, seed: int, lr: float = 1e-4, steps: int = 40) -> Path:
