@@ -10,11 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it keeps from spinning
+
+# isort: split
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers.checkpoints import load_weights
 from gbxcule_puffer.trainers.evaluation import Policy
 from gbxcule_puffer.trainers.flags import SMOKE, RunFlags

@@ -9,6 +9,7 @@ from typing import Any
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.default_task import find_task
+from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import TaskFlags
 
 DEFAULTS = TaskFlags()
@@ -20,9 +21,9 @@ INCENTIVE_FLAGS = ("archive_slots", "archive_share", "visit_bonus", "visit_key",
 STAGE_FLAGS = ("stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
 
 
-def task_files(args: Any, out: Path) -> dict[str, str | None]:
-    """The env's rom, start_state and goal_dir, or rom and stages: as given, else made in the folder `out`. Empty for
-    the toy env, whose task is its own.
+def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
+    """The env's rom, start_state and goal_dir, or rom and stages: as given, else made in the folder `out` by the first
+    process. Empty for the toy env, whose task is its own.
 
     Raises: ConfigError for an unknown env, and what `find_task` raises.
     """
@@ -30,7 +31,8 @@ def task_files(args: Any, out: Path) -> dict[str, str | None]:
         return {}
     env_creator(args.env)
     given = {name: getattr(args, name) for name in ("rom", "start_state", "goal_dir", "stage", "stages")}
-    return find_task(out, **given, **{name: getattr(args, name) for name in STAGE_FLAGS}, device=args.eval_device)
+    config = {name: getattr(args, name) for name in STAGE_FLAGS} | {"device": args.eval_device}
+    return world.tell(find_task(out, **given, **config) if world.rank == 0 else {})
 
 
 def make_env(

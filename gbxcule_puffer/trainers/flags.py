@@ -165,8 +165,8 @@ def parse_flags(
     message = io.StringIO()
     try:
         with contextlib.redirect_stderr(message):
-            default = flags(**defaults) if defaults else None
-            return tyro.cli(flags, prog=prog, description=description, args=argv, default=default)
+            given: dict[str, Any] = {"default": flags(**defaults)} if defaults else {}
+            return tyro.cli(flags, prog=prog, description=description, args=argv, **given)
     except SystemExit as end:
         if not end.code:
             raise

@@ -9,7 +9,8 @@ import socket
 from pathlib import Path
 
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StateError, StorageError
-from gbxcule_puffer.files import Kind, file_type, read_object, remove_parts
+from gbxcule_puffer.files import Kind, read_object, remove_parts
+from gbxcule_puffer.files.kinds import file_type
 
 CHECKPOINT, MANIFEST, METRICS, LOCK = "checkpoint.pt", "manifest.json", "metrics.jsonl", "run.lock"
 WRITTEN = ("*.pt", "*.json*", "events.out.*", LOCK, "stage", "stages", "media", "stage/**/*", "stages/**/*", "media/*")

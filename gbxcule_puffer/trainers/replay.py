@@ -148,11 +148,13 @@ class Replay:
         row, env = index // self.num_envs, index % self.num_envs
         window = self._window(row, self.n_step)
         return Draw(
-            self.observations(row, env),
-            self.actions[row, env].long(),
-            *(part[window, env] for part in (self.rewards, self.terminals, self.truncations)),
-            weights,
-            index,
+            obs=self.observations(row, env),
+            actions=self.actions[row, env].long(),
+            rewards=self.rewards[window, env],
+            terminals=self.terminals[window, env],
+            truncations=self.truncations[window, env],
+            weights=weights,
+            index=index,
         )
 
     def draw_sequences(self, batch: int, length: int) -> Sequences:

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.device import free_bytes, size_text
+from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.checkpoints import (
@@ -30,7 +31,6 @@ from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_
 from gbxcule_puffer.trainers.flags import ROOT, RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, RunFolder
 from gbxcule_puffer.trainers.media import record_media
-from gbxcule_puffer.trainers.memory import describe_memory
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
@@ -125,9 +125,16 @@ class Run(AbstractContextManager):
 
     def check_memory(self, parts: Mapping[str, int], remedy: str) -> None:
         """Says what will be allocated, in bytes by name. Raises: DeviceError with the `remedy` where it cannot fit."""
-        line = describe_memory(parts, torch.device(self.args.device), remedy)
+        device, total = torch.device(self.args.device), sum(parts.values())
+        free = free_bytes(device)
+        listed = ", ".join(f"{name} {size_text(size)}" for name, size in parts.items())
+        text = (
+            f"memory estimate on {device}: {listed}; {size_text(total)} in all beside the env, {size_text(free)} free"
+        )
+        if total > free:
+            raise DeviceError(f"{text}: {remedy}")
         if self.first:
-            print(line)
+            print(text)
 
     def open_envs(self, groups: int = 1) -> list[Any]:
         """`groups` envs with --num-envs Game Boys together, at the start of their first episodes.
@@ -139,7 +146,7 @@ class Run(AbstractContextManager):
             raise ConfigError(f"--num-envs {args.num_envs} is not a multiple of --env-groups {groups}")
         if self.first:
             print("preparing (the first start compiles the emulator, which takes up to a minute)", flush=True)
-        files = self.world.tell(task_files(args, self.run_dir) if self.first else {})
+        files = task_files(args, self.run_dir, self.world)
         for name, path in files.items():  # to be saved with the flags: a resumed run takes them as they are
             setattr(args, name, None if path == str(ROM) else path)
         size, options = args.num_envs // groups, {"info_mode": "full", "log_interval": NEVER}
@@ -238,7 +245,7 @@ class Run(AbstractContextManager):
         if self._records:
             metrics = losses | {name: part / self.steps_of_each for name, part in self.clock.seconds.items()}
             metrics["charts/SPS"] = (self.step - self._logged) / (time.time() - self._logged_at)
-            self._records.record(self.step, metrics | charts | merge_infos(list(itertools.chain(*infos))))
+            self._records.record(self.step, metrics | dict(charts) | merge_infos(list(itertools.chain(*infos))))
         self._logged, self._logged_at = self.step, time.time()
 
     def _manifest(self) -> dict[str, Any]:

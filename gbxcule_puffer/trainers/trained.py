@@ -9,8 +9,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.evaluation import Policy
 from gbxcule_puffer.trainers.flags import ROOT, flags_of
@@ -53,13 +56,19 @@ class Trained:
                 setattr(args, name, value)
         if args.env != "toy" and not (args.goal_dir or args.stages):
             raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
-        if args.rom and not given.get("rom") and not Path(args.rom).is_file():
-            raise StateError(f"checkpoint {self.path} was trained on ROM {args.rom}, which is not there: give --rom")
-        env = make_env(args, num_envs, device, task_files(args, self.path.parent), seed, incentives=False)
+        if args.env != "toy":
+            self._check_rom(args.rom or ROM)
+        env = make_env(args, num_envs, device, task_files(args, self.path.parent, World()), seed, incentives=False)
         for name, value in env.config.items():
             if (was := self.checkpoint["env_config"].get(name)) != value:
                 raise StateError(f"checkpoint {self.path} was trained with {name} {was}, not {value}: give the same")
         return env
+
+    def _check_rom(self, rom: str | os.PathLike[str]) -> None:
+        """Raises: RomError or StateError where it is not the ROM of the training."""
+        if load_cartridge(rom).sha256 != self.checkpoint["env_config"].get("rom_sha256"):
+            text = f"checkpoint {self.path} was trained on another ROM than {rom}"
+            raise StateError(f"{text}: give the one of its training")
 
 
 def _script(path: Path, name: str) -> ModuleType:

@@ -181,7 +181,7 @@ def test_a_checkpoint_of_something_else(task: Task, checkpoint: Path, tmp_path: 
         ({"model": {}}, "network is not this version's"),
         ({"args": {}}, "names no goal"),
         ({"args": {"env": "toy"}}, "not of a Game Boy"),
-        ({"env_config": {"rom_sha256": "0"}}, "trained with rom_sha256 0"),
+        ({"env_config": {"rom_sha256": "0"}}, "another ROM"),
     ):
         torch.save(torch.load(checkpoint, weights_only=True) | change, other)
         assert cli.main(["record", task.kwargs["rom"], "--out", str(tmp_path / "f.gif"), "--policy", str(other)]) == 2

@@ -13,9 +13,9 @@ import torch
 
 from cleanrl_style import ppo_lite
 from cleanrl_style.ppo_lite import Agent, Args, allocate_rollout, collect, gae, main, memory_parts, ppo_losses
+from gbxcule_puffer.device import free_bytes
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.evaluation import evaluate
-from gbxcule_puffer.trainers.memory import free_bytes
 from gbxcule_puffer.trainers.run import Stopwatch
 from tests.support.training_runs import last_value, read, records, same_checkpoints, words
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ import torch
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, to_rgb
-from gbxcule_puffer.tasks.stages import make_stage
+from gbxcule_puffer.tasks.default_task import find_task
 
-STAGE = Path(__file__).resolve().parents[3] / "roms/homeward/stage1.json"
 STAGE_OPTIONS = (
     *("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive"),
     "device",
@@ -108,16 +106,7 @@ def make_env(
         "buf": buf,
         "seed": seed,
     }
-    if rom and not goal_dir:
-        raise ConfigError("--env.rom needs --env.goal-dir: make a goal for it with `puffer goal make`")
-    if goal_dir:
-        if not rom:
-            raise ConfigError("--env.goal-dir needs --env.rom: give the goal's ROM")
-        return PuffeRLEnv(rom, start_state=start_state or None, goal_dir=goal_dir, **options)
-    if not stage and not STAGE.exists():
-        raise ConfigError(f"stage {STAGE} is not here: give --env.stage, or --env.rom and --env.goal-dir")
+    given = {"rom": rom, "start_state": start_state, "goal_dir": goal_dir, "stage": stage, "prefix": "--env."}
     known = {name: value for name, value in options.items() if name in STAGE_OPTIONS}
     with tempfile.TemporaryDirectory() as folder:  # the env reads the files as it is made
-        files = make_stage(stage or STAGE, folder, **known)
-        start = start_state or files.start_state
-        return PuffeRLEnv(files.rom, start_state=start, goal_dir=files.goal_dir, **options)
+        return PuffeRLEnv(**find_task(folder, **given, **known), **options)
