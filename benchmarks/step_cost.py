@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cleanrl_style.a2c_streaming import Args
 from gbxcule_puffer.provenance import git_sha
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.run import make_env, task_files
+from gbxcule_puffer.trainers.envs import make_env, task_files
 
 WARMUP, STEPS, REPEATS = 150, 50, 3
 

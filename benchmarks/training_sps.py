@@ -30,8 +30,9 @@ from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collec
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import device_name, git_sha, versions
 from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.graphs import Replayed
-from gbxcule_puffer.trainers.run import Stopwatch, make_env, task_files
+from gbxcule_puffer.trainers.run import Stopwatch
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {"overlap": False},

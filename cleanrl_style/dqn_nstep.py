@@ -3,55 +3,36 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import os
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
-# Before torch: its idle threads must not spin on the cores that the emulator uses; on a busy machine that costs 10x.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it keeps from spinning
 
+# isort: split
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.trainers import flags
-from gbxcule_puffer.trainers.checkpoints import load_weights, rng_state, save_checkpoint, set_rng_state, to_host
-from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_success, random_policy
-from gbxcule_puffer.trainers.media import record_media
-from gbxcule_puffer.trainers.memory import describe_memory
-from gbxcule_puffer.trainers.replay import Replay, Sequences, Transitions
-from gbxcule_puffer.trainers.returns import n_step_returns
-from gbxcule_puffer.trainers.run import Stopwatch, env_state, exit_code, open_run, report
-from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
+from gbxcule_puffer.trainers.checkpoints import load_weights
+from gbxcule_puffer.trainers.evaluation import Policy
+from gbxcule_puffer.trainers.flags import SMOKE, RunFlags
+from gbxcule_puffer.trainers.launch import launch
+from gbxcule_puffer.trainers.replay import Replay, Sequences
+from gbxcule_puffer.trainers.run import Run, Stopwatch
 
 EXP_NAME = Path(__file__).stem
-HIDDEN = 256
-# None in Args means: by device.
-CPU = {"num_envs": 32, "buffer_size": 100_000, "batch_size": 128, "learning_starts": 2_000, "eps_steps": 40_000}
-CPU |= {"total_env_steps": 1_000_000, "eval_every_steps": 16_384, "media_every": 131_072, "keep_replay": True}
-GPU = {"num_envs": 256, "buffer_size": 2_000_000, "batch_size": 512, "learning_starts": 50_000, "eps_steps": 500_000}
-GPU |= {"total_env_steps": 20_000_000, "eval_every_steps": 524_288, "media_every": 4_194_304, "keep_replay": False}
-SMOKE = {"num_envs": 4, "buffer_size": 512, "batch_size": 32, "learning_starts": 64, "total_env_steps": 512}
-SMOKE |= {"max_steps": 16, "log_interval": 16, "eval_every_steps": 256, "eval_envs": 2, "eval_episodes": 2}
-SMOKE |= {"checkpoint_every": 256, "media_every": 512}
 LOSSES = ("td_loss", "td_error", "value", "grad_norm")
-EVERY = ("eval_every_steps", "checkpoint_every", "media_every")
-# What a resumed run may change; everything else has to be as in the checkpoint.
-FREE_ON_RESUME = (*flags.FREE_ON_RESUME, *EVERY, "total_env_steps", "log_interval", "compile", "keep_replay")
+HIDDEN = 256
 
 
 @dataclass
-class Args(flags.TaskFlags):
-    num_envs: int | None = None
-    """Game Boys in parallel (default: 32 on the CPU, 256 on a GPU)"""
+class Args(RunFlags):
+    num_envs: int = 32
+    """Game Boys in parallel"""
     vec: Literal["batched", "serial"] = "batched"
     """serial: act and write the replay one environment at a time, for debugging"""
     recurrent: Literal["none", "gru", "lstm"] = "none"
@@ -66,12 +47,12 @@ class Args(flags.TaskFlags):
     """discount factor"""
     n_step: int = 5
     """rewards of a target"""
-    buffer_size: int | None = None
-    """transitions in the replay (default: 100,000 on the CPU, 2,000,000 on a GPU)"""
-    batch_size: int | None = None
-    """transitions of an update (default: 128 on the CPU, 512 on a GPU)"""
-    learning_starts: int | None = None
-    """transitions in the replay before the first update (default: 2,000 on the CPU, 50,000 on a GPU)"""
+    buffer_size: int = 100_000
+    """transitions in the replay"""
+    batch_size: int = 128
+    """transitions of an update"""
+    learning_starts: int = 2_000
+    """transitions in the replay before the first update"""
     train_every: int = 4
     """steps of all environments between updates"""
     target_every: int = 50
@@ -84,24 +65,44 @@ class Args(flags.TaskFlags):
     """share of random actions at first"""
     eps_end: float = 0.05
     """share of random actions in the end"""
-    eps_steps: int | None = None
-    """steps over all environments until then (default: 40,000 on the CPU, 500,000 on a GPU)"""
+    eps_steps: int = 40_000
+    """steps over all environments until then"""
     grad_clip: float = 10.0
     """maximum norm of the gradient"""
     compile: bool = False
     """torch.compile of acting and of the loss"""
-    keep_replay: bool | None = None
-    """checkpoints hold the replay too, so that --resume is exact; else it fills up anew (default: on the CPU)"""
-    total_env_steps: int | None = None
-    """steps over all environments, at most (default: 1e6 on the CPU, 2e7 on a GPU)"""
+    keep_replay: bool = True
+    """checkpoints hold the replay too, so that --resume is exact; else it fills up anew"""
     log_interval: int = 128
     """environment steps between two records of metrics"""
-    eval_every_steps: int | None = None
-    """steps between two evaluations (default: 16,384 on the CPU, 524,288 on a GPU)"""
-    checkpoint_every: int | None = None
-    """steps between two checkpoints (default: as --eval-every-steps)"""
-    media_every: int | None = None
-    """steps between two sheets of pictures and GIFs of an episode (default: 131,072 on the CPU, 4,194,304 on a GPU)"""
+
+    on_gpu: ClassVar = {
+        **dict(num_envs=256, buffer_size=2_000_000, batch_size=512, learning_starts=50_000, eps_steps=500_000),
+        **dict(total_env_steps=20_000_000, eval_every_steps=524_288, media_every=4_194_304, keep_replay=False),
+    }
+    in_smoke: ClassVar = {
+        **SMOKE,
+        **dict(num_envs=4, buffer_size=512, batch_size=32, learning_starts=64, total_env_steps=512, log_interval=16),
+        **dict(eval_every_steps=256, checkpoint_every=256, media_every=512),
+    }
+    counts: ClassVar = ("num_envs", "n_step", "buffer_size", "batch_size", "train_every", "target_every", "eps_steps")
+    counts += ("sequence_length", "log_interval")
+
+    def check(self) -> None:
+        super().check()
+        if self.recurrent != "none" and self.priority_alpha:
+            raise ConfigError("--priority-alpha weighs transitions, not sequences: leave --recurrent out, or give 0")
+        least = max(self.learning_starts, self.num_envs * (self.steps_drawn + 2 * self.stack_k))
+        if self.buffer_size < least:
+            raise ConfigError(f"--buffer-size {self.buffer_size} must be at least {least} with these flags")
+
+    @property
+    def steps_drawn(self) -> int:
+        """Consecutive steps that an update takes: a transition's, or a sequence's with burn-in and what lies ahead."""
+        return self.n_step + (1 if self.recurrent == "none" else self.burn_in + self.sequence_length)
+
+    def free_on_resume(self) -> set[str]:
+        return super().free_on_resume() | {"log_interval", "compile", "keep_replay"}
 
 
 def layer_init(layer: Any, std: float = 2**0.5) -> Any:
@@ -168,6 +169,53 @@ def act(
     return torch.where(explores, anything, values.argmax(1)), state
 
 
+def n_step_returns(
+    rewards: Tensor, terminals: Tensor, truncations: Tensor, n_step: int, gamma: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(returns, discounts, lengths) of the n-step windows in a stretch of consecutive steps.
+
+    The stretch is (num_steps, ...); window i begins at step i, and there are num_steps - n_step + 1 of them. Its target
+    is `returns + discounts * value(observation of step i + lengths)`. A terminal ends a window with discount 0. A
+    truncation ends it one step earlier, at an observation of the same episode, so that no final observation has to be
+    kept; a window that begins with the truncated step itself has length 0 and no target.
+    """
+    count = len(rewards) - n_step + 1
+    returns, discounts = torch.zeros_like(rewards[:count]), torch.ones_like(rewards[:count])
+    lengths = torch.zeros_like(rewards[:count], dtype=torch.int64)
+    running = torch.ones_like(terminals[:count])
+    for offset in range(n_step):
+        window = slice(offset, offset + count)
+        running = running & ~truncations[window]
+        returns = returns + discounts * rewards[window] * running
+        discounts = torch.where(running, discounts * gamma, discounts)
+        lengths = lengths + running
+        ended = running & terminals[window]
+        discounts = torch.where(ended, 0.0, discounts)
+        running = running & ~ended
+    return returns, discounts, lengths
+
+
+class Transitions(NamedTuple):
+    """A batch of n-step transitions, each field (batch, ...); a weight of 0 says that there is no target."""
+
+    obs: Tensor
+    actions: Tensor
+    returns: Tensor
+    discounts: Tensor
+    next_obs: Tensor
+    weights: Tensor
+    index: Tensor
+
+
+def draw_transitions(replay: Replay, batch: int, gamma: float, beta: float = 1.0) -> Transitions:
+    """`batch` n-step transitions, weighted by their importance where the replay has priorities."""
+    drawn = replay.draw(batch, beta)
+    windows = (drawn.rewards, drawn.terminals, drawn.truncations)
+    returns, discounts, lengths = (part[0] for part in n_step_returns(*windows, replay.n_step, gamma))
+    next_obs, weights = replay.observations_after(drawn.index, lengths), drawn.weights * (lengths > 0)
+    return Transitions(drawn.obs, drawn.actions, returns, discounts, next_obs, weights, drawn.index)
+
+
 def double_dqn_loss(
     values: Tensor, actions: Tensor, returns: Tensor, discounts: Tensor, following: Sequence[Tensor], weights: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -214,13 +262,13 @@ def sequence_loss(
 
 
 def learn(
-    model: QNetwork, target: QNetwork, optimizer: Any, replay: Replay, args: Any, loss_of: Any, clock: Stopwatch
+    model: QNetwork, target: QNetwork, optimizer: Any, replay: Replay, args: Args, loss_of: Any, clock: Stopwatch
 ) -> Tensor:
     """One update from a batch of the replay; returns LOSSES, on the device."""
     if args.recurrent == "none":
-        batch: Any = replay.draw(args.batch_size, args.priority_beta)
+        batch: Any = draw_transitions(replay, args.batch_size, args.gamma, args.priority_beta)
     else:
-        batch = replay.draw_sequences(max(1, args.batch_size // args.sequence_length), steps_drawn(args))
+        batch = replay.draw_sequences(max(1, args.batch_size // args.sequence_length), args.steps_drawn)
     clock.mark("time/draw")
     loss, errors, value = loss_of(model, target, batch)
     optimizer.zero_grad()
@@ -233,20 +281,15 @@ def learn(
     return torch.stack([loss.detach(), errors.abs().mean(), value, norm])
 
 
-def steps_drawn(args: Any) -> int:
-    """Consecutive steps that an update takes: a transition's, or a sequence's with the burn-in and what lies ahead."""
-    return args.n_step + (1 if args.recurrent == "none" else args.burn_in + args.sequence_length)
-
-
-def play(model: Any, env: Any, epsilon: float, seed: int) -> Policy:
-    """A copy of the model as a policy for `env`, with `epsilon` random actions from its own random stream."""
+def play(model: Any, epsilon: float, env: Any, greedy: bool, seed: int) -> Policy:
+    """A copy of the model as a policy for `env`: its best actions, or `epsilon` random ones among them."""
     model = copy.deepcopy(model).to(env.device)
     generator = torch.Generator(env.device).manual_seed(seed)
     states = [torch.zeros((env.num_envs, model.state_size), device=env.device)]
 
     def policy(obs: Tensor, starts: Tensor | None = None) -> Tensor:
         before = states.pop() * ~(env.final_mask if starts is None else starts)[:, None]
-        actions, after = act(model, obs, before, epsilon, generator=generator)
+        actions, after = act(model, obs, before, 0.0 if greedy else epsilon, generator=generator)
         states.append(after)
         return actions
 
@@ -258,142 +301,56 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
     flags, shape = checkpoint["args"], env.single_observation_space.shape
     model = QNetwork(shape, int(env.single_action_space.n), flags["recurrent"])
     load_weights(model, checkpoint["model"])
-    return play(model, env, 0.0 if greedy else flags["eps_end"], seed)
+    return play(model, flags["eps_end"], env, greedy, seed)
 
 
-def settle(args: Any, world: World) -> None:
-    """Fills in and checks the flags. Raises: ConfigError or DeviceError."""
-    if world.size > 1:
-        raise ConfigError("dqn_nstep runs in one process: start it without torchrun")
-    flags.settle_flags(args, {"cpu": CPU, "cuda": GPU}, world, SMOKE)
-    args.checkpoint_every = args.eval_every_steps if args.checkpoint_every is None else args.checkpoint_every
-    counts = ("num_envs", "n_step", "batch_size", "train_every", "target_every", "eps_steps", "sequence_length")
-    flags.check_at_least_one(args, (*counts, *EVERY, "buffer_size", "total_env_steps", "log_interval"))
-    if args.recurrent != "none" and args.priority_alpha:
-        raise ConfigError("--priority-alpha weighs transitions, not sequences: leave --recurrent out, or give 0")
-    least = max(args.learning_starts, args.num_envs * (steps_drawn(args) + 2 * args.stack_k))
-    if args.buffer_size < least:
-        raise ConfigError(f"--buffer-size {args.buffer_size} must be at least {least} with these flags")
-
-
-def train(args: Any) -> None:
-    """One run, from the flags to its report."""
-    per_log = max(1, args.log_interval // args.train_every)
-    options = {"info_mode": "full", "log_interval": per_log * args.train_every}
-    run = open_run(args, EXP_NAME, World(), FREE_ON_RESUME, **options)
-    env, device, shape = run.envs[0], run.envs[0].device, run.envs[0].single_observation_space.shape
+def train(args: Args, run: Run) -> None:
+    """One run, from its envs to its report."""
+    shape = (args.stack_k, 20, 20) if args.env == "toy" else (args.stack_k, 72, 80)
+    size = Replay.bytes_needed(args.buffer_size // args.num_envs, args.num_envs, shape, args.priority_alpha)
+    run.check_memory({"replay": size}, "lower --buffer-size")
+    (env,) = run.open_envs()
     torch.manual_seed(args.seed)
-    model = QNetwork(shape, int(env.single_action_space.n), args.recurrent).to(device)
+    model = QNetwork(env.single_observation_space.shape, int(env.single_action_space.n), args.recurrent).to(env.device)
     target = copy.deepcopy(model).requires_grad_(False)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
     sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
     loss_of: Any = transition_loss if args.recurrent == "none" else sequences
     forward, loss_of = (torch.compile(model), torch.compile(loss_of)) if args.compile else (model, loss_of)
-    sizes = {"n_step": args.n_step, "gamma": args.gamma, "alpha": args.priority_alpha}
-    replay = Replay(args.buffer_size // env.num_envs, env.num_envs, shape, device, **sizes)
-    env.reset()
+    sizes = {"n_step": args.n_step, "alpha": args.priority_alpha}
+    replay = Replay(args.buffer_size // env.num_envs, env.num_envs, shape, env.device, **sizes)
     obs = torch.zeros_like(env.observations)  # of the step before: the next one overwrites the env's
-    memory, sums = torch.zeros((env.num_envs, model.state_size), device=device), torch.zeros(len(LOSSES), device=device)
-    counters = dict.fromkeys(("global_step", "rounds", "updates", "logged", "logged_updates", "passed"), 0)
-    total, resumed_at = args.total_env_steps, None
-    if run.resumed:
-        counters, own = run.resumed["counters"], run.resumed["processes"][0]
-        resumed_at = counters["global_step"]
-        if resumed_at >= total:
-            raise ConfigError(f"checkpoint {args.resume} is at step {resumed_at}: give more --total-env-steps")
-        for name, part in {"model": model, "target": target, "optimizer": optimizer}.items():
-            load_weights(part, run.resumed[name])
-        env.load_state_dict(own["env"])
-        sums.copy_(own["sums"])
-        continues = own["env"].get("machines", True) is not None  # without, all envs begin new episodes
-        memory.copy_(own["memory"] * continues)
-        if own["replay"] is not None:
-            replay.load_state_dict(own["replay"], continues)
-        set_rng_state(own["rng"], device)
-    log = RunLog(run.run_dir, args, resumed_at=resumed_at)
+    memory = torch.zeros((env.num_envs, model.state_size), device=env.device)
+    run.counters["updates"] = 0
+    networks = {"model": model, "target": target, "optimizer": optimizer}
+    if not run.restore(LOSSES, networks, memory=memory, replay=replay if args.keep_replay else None):
+        memory.zero_()
+        replay.cut_episodes()
 
-    steps = args.train_every * env.num_envs
-    start = logged_at = time.time()
-    infos: list[dict[str, float]] = []
-    profile: dict[str, float] = {}
-    for rounds in itertools.count(counters["rounds"] + 1):
-        step, timed = rounds * steps, rounds % per_log == 0
-        clock = Stopwatch(device, timed)
-        epsilon = args.eps_start + (args.eps_end - args.eps_start) * min(1.0, (step - steps) / args.eps_steps)
+    per_log = max(1, args.log_interval // args.train_every)
+    for _ in run.updates(args.train_every, per_log, partial(play, model, args.eps_end)):
+        share = min(1.0, (run.step - run.steps) / args.eps_steps)
+        epsilon = args.eps_start + (args.eps_end - args.eps_start) * share
         for _ in range(args.train_every):
             obs.copy_(env.observations)
             actions, after = act(forward, obs, memory, epsilon, args.vec == "serial")
-            clock.mark("time/infer")
-            _, rewards, terminals, truncations, step_infos = env.step(actions)
-            infos += step_infos
-            clock.mark("time/env")
+            run.clock.mark("time/infer")
+            _, rewards, terminals, truncations, _ = env.step(actions)
+            run.clock.mark("time/env")
             replay.add(obs, actions, rewards, terminals, truncations, serial=args.vec == "serial")
             torch.mul(after, ~(terminals | truncations)[:, None], out=memory)
-            clock.mark("time/replay")
-        if replay.count * env.num_envs >= args.learning_starts and replay.has(steps_drawn(args)):
-            sums += learn(model, target, optimizer, replay, args, loss_of, clock)
-            counters["updates"] += 1
-            if counters["updates"] % args.target_every == 0:
+            run.clock.mark("time/replay")
+        if replay.count * env.num_envs >= args.learning_starts and replay.has(args.steps_drawn):
+            run.losses.add(learn(model, target, optimizer, replay, args, loss_of, run.clock))
+            run.counters["updates"] += 1
+            if run.counters["updates"] % args.target_every == 0:
                 target.load_state_dict(model.state_dict())
-        counters |= {"global_step": step, "rounds": rounds}
-        if timed:
-            means = (sums / max(1, counters["updates"] - counters["logged_updates"])).tolist()
-            metrics = {f"losses/{name}": mean for name, mean in zip(LOSSES, means, strict=True)} | clock.seconds
-            metrics["charts/SPS"] = (step - counters["logged"]) / (time.time() - logged_at)
-            metrics |= {"charts/epsilon": epsilon, "charts/updates": counters["updates"]}
-            log.record(step, metrics | merge_infos(infos))
-            profile = {name: profile.get(name, 0.0) + value for name, value in clock.seconds.items()}
-            counters |= {"logged": step, "logged_updates": counters["updates"]}
-            sums.zero_()
-            infos, logged_at = [], time.time()
-        log.progress(step, total, time.time() - start)
-
-        began, last, seed = time.time(), step >= total, args.seed + step
-        due = {name for name in EVERY if step // getattr(args, name) > (step - steps) // getattr(args, name)}
-        if last or "eval_every_steps" in due:
-            sampled, greedy = (play(model, run.eval_env, share, seed) for share in (args.eps_end, 0.0))
-            result = assess(sampled, greedy, run.eval_env, args.eval_episodes, seed)
-            log.record(step, result)
-            counters["passed"] = counters["passed"] + 1 if lowest_success(result) >= args.stop_at_success else 0
-            last = last or counters["passed"] == 2
-        if last or "media_every" in due:
-            policy = play(model, run.eval_env, args.eps_end, seed)
-            record_media(log, step, env.observations, policy, run.eval_env, seed)
-        if last or "checkpoint_every" in due:
-            log.check_weights(step, model)
-            own = {"env": env_state(env), "sums": sums, "memory": memory, "rng": rng_state(device)}
-            own["replay"] = replay.state_dict() if args.keep_replay else None
-            state = {"exp_name": EXP_NAME, "counters": counters, "env_config": env.config, "processes": [to_host(own)]}
-            state |= {"model": model.state_dict(), "target": target.state_dict(), "optimizer": optimizer.state_dict()}
-            save_checkpoint(run.run_dir / "checkpoint.pt", state, args, args.keep_checkpoints)
-        logged_at += time.time() - began  # SPS is the training's
-        if last:
-            break
-    seconds, policy = time.time() - start, random_policy(run.eval_env, args.seed)
-    log.progress(step, total, seconds, last=True)
-    random = evaluate(policy, run.eval_env, args.eval_episodes, args.seed)["success_rate"]
-    log.record(step, {"eval/random_success_rate": random})
-    log.close()
-    report(run.run_dir, step, result, random, seconds)
-    shares = sorted(((value / sum(profile.values()), name) for name, value in profile.items()), reverse=True)
-    print("a step's time  " + ", ".join(f"{name.removeprefix('time/')} {share:.0%}" for share, name in shares))
-
-
-def start(args: Any) -> None:
-    """Settles the flags and trains."""
-    settle(args, World.from_environment())
-    shape = (args.stack_k, 20, 20) if args.env == "toy" else (args.stack_k, 72, 80)
-    size = Replay.bytes_needed(args.buffer_size // args.num_envs, args.num_envs, shape, args.priority_alpha)
-    print(describe_memory({"replay": size}, torch.device(args.device), "lower --buffer-size"))
-    print("preparing (the first start compiles the emulator, which takes up to a minute)", flush=True)
-    torch.set_float32_matmul_precision("high")  # TF32 on a GPU
-    train(args)
+        run.log({"charts/epsilon": epsilon, "charts/updates": run.counters["updates"]})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one training; bad input is one line on stderr and exit code 2."""
-    args = flags.parse_flags(Args, EXP_NAME, __doc__, argv)
-    return exit_code(EXP_NAME, partial(start, args))
+    return launch(train, Args, EXP_NAME, __doc__, argv, processes=False)
 
 
 if __name__ == "__main__":

@@ -6,54 +6,38 @@ On several GPUs: torchrun --nproc_per_node=N cleanrl_style/ppo_lite.py ...
 from __future__ import annotations
 
 import copy
-import os
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-# Before torch: its idle threads must not spin on the cores that the emulator uses; on a busy machine that costs 10x.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it keeps from spinning
 
+# isort: split
 import torch
 from torch import Tensor, nn
 
-from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.trainers import flags
-from gbxcule_puffer.trainers.checkpoints import load_weights, rng_state, save_checkpoint, set_rng_state, to_host
+from gbxcule_puffer.trainers.checkpoints import load_weights
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_success, random_policy
-from gbxcule_puffer.trainers.media import record_media
-from gbxcule_puffer.trainers.memory import describe_memory
-from gbxcule_puffer.trainers.returns import gae
-from gbxcule_puffer.trainers.run import Stopwatch, env_state, exit_code, open_run, report
-from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
+from gbxcule_puffer.trainers.evaluation import Policy
+from gbxcule_puffer.trainers.flags import SMOKE, RunFlags
+from gbxcule_puffer.trainers.launch import launch
+from gbxcule_puffer.trainers.run import Run, Stopwatch
 
 EXP_NAME = Path(__file__).stem
-# None in Args means: by device.
-CPU = {"num_envs": 32, "total_env_steps": 1_000_000, "log_interval": 1}
-CPU |= {"eval_every_steps": 16_384, "media_every": 131_072}
-GPU = {"num_envs": 256, "total_env_steps": 20_000_000, "log_interval": 8}
-GPU |= {"eval_every_steps": 524_288, "media_every": 4_194_304}
-SMOKE = {"num_envs": 4, "num_steps": 8, "max_steps": 16, "total_env_steps": 128, "log_interval": 1}
-SMOKE |= {"eval_every_steps": 64, "eval_envs": 2, "eval_episodes": 2, "checkpoint_every": 64, "media_every": 128}
 LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac", "grad_norm")
-EVERY = ("eval_every_steps", "checkpoint_every", "media_every")
-# What a resumed run may change; everything else has to be as in the checkpoint.
-FREE_ON_RESUME = (*flags.FREE_ON_RESUME, *EVERY, "log_interval", "compile")
 
 
 @dataclass
-class Args(flags.TaskFlags):
+class Args(RunFlags):
     action_codec: str = "pokemonred_puffer_v0"
     """action set: pokemonred_puffer_v0 or pokemonred_puffer_v1 (with NOOP)"""
     stack_k: int = 4
     """pictures in an observation"""
-    num_envs: int | None = None
-    """Game Boys in parallel, of each process (default: 32 on the CPU, 256 on a GPU)"""
+    num_envs: int = 32
+    """Game Boys in parallel, of each process"""
     num_steps: int = 128
     """steps of each env in a rollout"""
     lr: float = 2.5e-4
@@ -82,16 +66,28 @@ class Args(flags.TaskFlags):
     """optimizer steps of a pass"""
     compile: bool = False
     """torch.compile of the model"""
-    total_env_steps: int | None = None
-    """steps over all environments and processes, at most (default: 1e6 on the CPU, 2e7 on a GPU)"""
-    log_interval: int | None = None
-    """rollouts between two records of metrics (default: 1 on the CPU, 8 on a GPU)"""
-    eval_every_steps: int | None = None
-    """steps between two evaluations (default: 16,384 on the CPU, 524,288 on a GPU)"""
-    checkpoint_every: int | None = None
-    """steps between two checkpoints (default: as --eval-every-steps)"""
-    media_every: int | None = None
-    """steps between two sheets of pictures and GIFs of an episode (default: 131,072 on the CPU, 4,194,304 on a GPU)"""
+    log_interval: int = 1
+    """rollouts between two records of metrics"""
+
+    on_gpu: ClassVar = dict(
+        num_envs=256, log_interval=8, total_env_steps=20_000_000, eval_every_steps=524_288, media_every=4_194_304
+    )
+    in_smoke: ClassVar = {
+        **SMOKE,
+        **dict(num_envs=4, num_steps=8, total_env_steps=128),
+        **dict(eval_every_steps=64, checkpoint_every=64, media_every=128),
+    }
+    counts: ClassVar = ("num_envs", "num_steps", "update_epochs", "num_minibatches", "log_interval")
+
+    def check(self) -> None:
+        super().check()
+        if (steps := self.num_steps * self.num_envs) < 2 * self.num_minibatches:
+            text = f"--num-minibatches {self.num_minibatches} leaves minibatches of under 2 of {steps} steps"
+            raise ConfigError(f"{text}: give fewer")
+
+    def free_on_resume(self) -> set[str]:
+        free = super().free_on_resume() | {"log_interval", "compile"}
+        return free - {"total_env_steps"} if self.anneal_lr else free
 
 
 def layer_init(layer: Any, std: float = 2**0.5) -> Any:
@@ -138,6 +134,30 @@ def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
 
 
+def gae(
+    rewards: Tensor,
+    values: Tensor,
+    next_values: Tensor,
+    terminals: Tensor,
+    truncations: Tensor,
+    gamma: float,
+    gae_lambda: float,
+) -> tuple[Tensor, Tensor]:
+    """(advantages, returns) by generalised advantage estimation, all (num_steps, num_envs).
+
+    `values` are of the observations the actions were chosen by, `next_values` of those the actions led to, before any
+    autoreset. Behind a terminal nothing is to come; behind a truncation the value says what would have been to come.
+    """
+    deltas = rewards + gamma * next_values * ~terminals - values
+    ended = terminals | truncations
+    advantages = torch.empty_like(deltas)
+    later = torch.zeros_like(deltas[0])
+    for step in reversed(range(len(deltas))):
+        later = deltas[step] + gamma * gae_lambda * later * ~ended[step]
+        advantages[step] = later
+    return advantages, advantages + values
+
+
 def ppo_losses(
     logits: Tensor, values: Tensor, batch: Mapping[str, Tensor], clip_coef: float, value_clip: float | None = None
 ) -> tuple[Tensor, ...]:
@@ -159,9 +179,8 @@ def ppo_losses(
 
 
 @torch.no_grad()
-def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], clock: Stopwatch) -> list[dict[str, float]]:
-    """Fills the rollout with num_steps steps of all envs; returns the env's infos."""
-    infos: list[dict[str, float]] = []
+def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], clock: Stopwatch) -> None:
+    """Fills the rollout with num_steps steps of all envs."""
     for step in range(len(rollout["obs"])):
         logits, value = model(env.observations)
         actions = sample(logits)
@@ -170,8 +189,7 @@ def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], clock: Stopwatc
         for name, part in chosen.items():  # before the step, which overwrites the observations
             rollout[name][step] = part
         clock.mark("time/infer")
-        _, rewards, terminals, truncations, step_infos = env.step(actions)
-        infos += step_infos
+        _, rewards, terminals, truncations, _ = env.step(actions)
         clock.mark("time/env")
         # Where the action led, also in envs that have begun a new episode meanwhile: what a truncation is worth.
         next_values = model(env.final_observation)[1]
@@ -179,7 +197,6 @@ def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], clock: Stopwatc
         for name, part in came.items():
             rollout[name][step] = part
         clock.mark("time/infer")
-    return infos
 
 
 def learn(model: nn.Module, optimizer: Any, rollout: Mapping[str, Tensor], args: Args, world: World) -> Tensor:
@@ -234,25 +251,11 @@ def memory_parts(args: Any) -> dict[str, int]:
     return {"rollout": steps * (pixels + 4 * 4 + 8 + 2 + 2 * 4), "minibatch": minibatch}
 
 
-def settle(args: Any, world: World) -> None:
-    """Fills in and checks the flags. Raises: ConfigError or DeviceError."""
-    flags.settle_flags(args, {"cpu": CPU, "cuda": GPU}, world, SMOKE)
-    if args.checkpoint_every is None:
-        args.checkpoint_every = args.eval_every_steps
-    counts = ("num_envs", "num_steps", "update_epochs", "num_minibatches", "total_env_steps", "log_interval")
-    flags.check_at_least_one(args, (*counts, *EVERY))
-    steps = args.num_steps * args.num_envs
-    if steps < 2 * args.num_minibatches:
-        raise ConfigError(f"--num-minibatches {args.num_minibatches} leaves minibatches of under 2 of {steps} steps")
-
-
-def train(args: Any, world: World) -> None:
-    """One run, from the flags to its report."""
-    free = FREE_ON_RESUME if args.anneal_lr else (*FREE_ON_RESUME, "total_env_steps")
-    interval = args.num_steps * args.log_interval
-    run = open_run(args, EXP_NAME, world, free, info_mode="full", log_interval=interval)
-    env, first = run.envs[0], world.rank == 0
-    device, shape = env.device, env.single_observation_space.shape
+def train(args: Args, run: Run) -> None:
+    """One run, from its envs to its report."""
+    run.check_memory(memory_parts(args), "lower --num-envs or --num-steps")
+    (env,) = run.open_envs()
+    shape, device, world = env.single_observation_space.shape, env.device, run.world
     torch.manual_seed(args.seed)
     model = Agent(shape, int(env.single_action_space.n))
     model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
@@ -261,93 +264,20 @@ def train(args: Any, world: World) -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     forward: Any = torch.compile(model) if args.compile else model
     rollout = allocate_rollout(args.num_steps, env.num_envs, shape, device)
-    counters = dict.fromkeys(("global_step", "logged", "passed"), 0)
-    env.reset(seed=env.seed)
-    if run.resumed:
-        counters = run.resumed["counters"]
-        load_weights(model, run.resumed["model"])
-        optimizer.load_state_dict(run.resumed["optimizer"])
-        own = run.resumed["processes"][world.rank]
-        env.load_state_dict(own["env"])
-        set_rng_state(own["rng"], device)
-    resumed_at = counters["global_step"] if run.resumed else None
-    log = RunLog(run.run_dir, args, processes=world.size, resumed_at=resumed_at) if first else None
+    run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 
-    steps = args.num_steps * env.num_envs * world.size
-    rollouts, begun = -(-args.total_env_steps // steps), counters["global_step"] // steps
-    if begun >= rollouts:
-        raise ConfigError(f"checkpoint {args.resume} has all its --total-env-steps {args.total_env_steps}: start anew")
-    start = logged_at = time.time()
-    for iteration in range(begun + 1, rollouts + 1):
-        step = iteration * steps
-        counters["global_step"] = step
-        clock = Stopwatch(device, iteration % args.log_interval == 0)
-        lr = args.lr * (1 - (iteration - 1) / rollouts) if args.anneal_lr else args.lr
+    for update in run.updates(args.num_steps, args.log_interval, partial(play, model)):
+        lr = args.lr * (1 - (update - 1) / run.total_updates) if args.anneal_lr else args.lr
         optimizer.param_groups[0]["lr"] = lr
-        infos = collect(forward, env, rollout, clock)
-        losses = learn(forward, optimizer, rollout, args, world)
-        clock.mark("time/learn")
-        if clock.on:
-            world.average(losses)
-            everyone = [info for infos in world.gather(infos) for info in infos]
-            if log:
-                metrics = {f"losses/{name}": mean for name, mean in zip(LOSSES, losses.tolist(), strict=True)}
-                metrics["charts/SPS"] = (step - counters["logged"]) / (time.time() - logged_at)
-                log.record(step, metrics | {"charts/learning_rate": lr} | merge_infos(everyone) | clock.seconds)
-            counters["logged"], logged_at = step, time.time()
-        if log:
-            log.progress(step, rollouts * steps, time.time() - start)
-
-        began, last, seed = time.time(), iteration == rollouts, args.seed + step
-        due = {name for name in EVERY if step // getattr(args, name) > (step - steps) // getattr(args, name)}
-        if last or "eval_every_steps" in due:
-            result = {}
-            if log:
-                sampled, greedy = (play(model, run.eval_env, greedy, seed) for greedy in (False, True))
-                result = assess(sampled, greedy, run.eval_env, args.eval_episodes, seed)
-                log.record(step, result)
-            result = world.tell(result)
-            counters["passed"] = counters["passed"] + 1 if lowest_success(result) >= args.stop_at_success else 0
-            last = last or counters["passed"] == 2
-        if log and (last or "media_every" in due):
-            record_media(log, step, env.observations, play(model, run.eval_env, False, seed), run.eval_env, seed)
-        if last or "checkpoint_every" in due:
-            processes = world.gather(to_host({"env": env_state(env), "rng": rng_state(device)}))
-            if log:
-                log.check_weights(step, model)
-                state = {"exp_name": EXP_NAME, "counters": counters, "env_config": env.config, "processes": processes}
-                state |= {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-                save_checkpoint(run.run_dir / "checkpoint.pt", state, args, args.keep_checkpoints)
-        logged_at += time.time() - began  # SPS is the training's
-        if last:
-            break
-    if log:
-        log.progress(step, rollouts * steps, time.time() - start, last=True)
-        seconds, policy = time.time() - start, random_policy(run.eval_env, args.seed)
-        random = evaluate(policy, run.eval_env, args.eval_episodes, args.seed)["success_rate"]
-        log.record(step, {"eval/random_success_rate": random})
-        log.close()
-        report(run.run_dir, step, result, random, seconds)
-
-
-def start(args: Args) -> None:
-    """Settles the flags, meets the other processes and trains."""
-    world = World.from_environment()
-    settle(args, world)
-    estimate = describe_memory(memory_parts(args), torch.device(args.device), "lower --num-envs or --num-steps")
-    if world.rank == 0:
-        print(estimate)
-        print("preparing (the first start compiles the emulator, which takes up to a minute)", flush=True)
-    torch.set_float32_matmul_precision("high")  # TF32 on a GPU
-    world.join(args.device)
-    train(args, world)
-    world.leave()
+        collect(forward, env, rollout, run.clock)
+        run.losses.add(learn(forward, optimizer, rollout, args, world))
+        run.clock.mark("time/learn")
+        run.log({"charts/learning_rate": lr})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one training; bad input is one line on stderr and exit code 2."""
-    args = flags.parse_flags(Args, EXP_NAME, __doc__, argv)
-    return exit_code(EXP_NAME, partial(start, args))
+    return launch(train, Args, EXP_NAME, __doc__, argv)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Devices by name, threads, and starting Warp without its messages."""
+"""Devices by name, their memory, threads, and starting Warp without its messages."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 from functools import cache
+from pathlib import Path
 
 import torch
 import warp as wp
@@ -49,6 +50,20 @@ def resolve_device(device: str) -> str:
     if index >= torch.cuda.device_count():
         raise DeviceError(f"device {device!r} does not exist; this machine has {torch.cuda.device_count()} GPU(s)")
     return f"cuda:{index}"
+
+
+def free_bytes(device: torch.device) -> int:
+    """Bytes that can still be allocated on `device`."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    # Free pages alone would leave out the page cache, which Linux gives up when asked.
+    facts = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    return int(facts["MemAvailable"].split()[0]) * 1024
+
+
+def size_text(size: int) -> str:
+    """Bytes with a unit, e.g. 1.5 GiB."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.1f} MiB"
 
 
 def default_threads() -> int:

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
-import zipfile
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from gbxcule_puffer.errors import StateError, StorageError
-from gbxcule_puffer.trainers.manifest import versions
+from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.files import Kind, new_file, read_object, read_tensors
+from gbxcule_puffer.provenance import versions
+from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, RUN, newest_run
+
+KIND = Kind("checkpoint", StateError, "give another")
+LIMIT = 2**40  # bytes: nothing in the file is compressed, so that the disk holds as much as it will take in memory
+PARTS = {"exp_name": str, "args": dict, "counters": dict, "env_config": dict, "processes": list}
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A run to go on with: its flags, the file they are from, and the state, if it got as far as a checkpoint."""
+
+    path: Path
+    flags: dict[str, Any]
+    state: dict[str, Any] | None
 
 
 def older(path: Path, age: int) -> Path:
@@ -21,19 +35,18 @@ def older(path: Path, age: int) -> Path:
     return path.with_name(f"{path.stem}.{age}{path.suffix}") if age else path
 
 
-def save_checkpoint(path: Path, state: Mapping[str, Any], args: Any, keep: int = 1) -> None:
-    """Writes `state`, the flags and the versions to `path`; `keep` checkpoints remain, the ones before it as `older`.
+def save_checkpoint(path: Path, state: Mapping[str, Any], keep: int = 1) -> None:
+    """Writes `state` and the versions to `path`; `keep` checkpoints remain, the ones before it as `older`.
 
     Whenever the process dies, a reader of `path` sees the checkpoint before or the new one, never a part.
 
     Raises: StorageError when the disk is full or cannot be written; what was there stays.
     """
-    part = path.with_suffix(".part")
-    try:
-        with part.open("wb") as file:
-            torch.save({**state, "args": asdict(args), "versions": versions()}, file)
-            file.flush()
-            os.fsync(file.fileno())
+    left = "; the one before it is whole" if path.exists() else ""
+    with new_file(path, f"make room and go on with --resume{left}") as file:
+        torch.save({**state, "versions": versions()}, file)
+        file.flush()
+        os.fsync(file.fileno())
         if path.exists():
             for age in range(keep - 1, 1, -1):
                 if older(path, age - 1).exists():
@@ -41,64 +54,67 @@ def save_checkpoint(path: Path, state: Mapping[str, Any], args: Any, keep: int =
             if keep > 1:
                 older(path, 1).unlink(missing_ok=True)
                 os.link(path, older(path, 1))
-        part.replace(path)
-        _sync_folder(path.parent)
-    except (OSError, RuntimeError) as error:  # torch.save wraps the operating system's error in a RuntimeError
-        part.unlink(missing_ok=True)
-        cause = error if isinstance(error, OSError) else error.__context__
-        reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(error).splitlines()[0]
-        left = "; the one before it is whole" if path.exists() else ""
-        message = f"checkpoint {path} cannot be written ({reason}): make room and go on with --resume{left}"
-        raise StorageError(message) from None
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
     """Reads one checkpoint file.
 
-    Raises: StateError for a missing or damaged file.
+    Raises: StateError for a missing or damaged file, or one that no trainer wrote.
     """
-    try:
-        # torch.load does not look at the archive's checksums: a flipped bit in a weight would go unnoticed.
-        with zipfile.ZipFile(path) as archive:
-            if bad := archive.testzip():
-                raise ValueError(f"checksum of {bad} does not match")
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        if not isinstance(state["args"], dict):
-            raise ValueError("no flags in it")
-    except Exception as error:  # neither zipfile nor torch.load has a common type for what a damaged file raises
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise StateError(f"checkpoint {path} cannot be read ({reason}): give another") from None
+    state = read_tensors(path, KIND, LIMIT)
+    for name, kind in PARTS.items():
+        if not isinstance(state, dict) or not isinstance(state.get(name), kind):
+            raise KIND.bad(path, f"is of no trainer ({name} is missing)")
+    counts = (state["counters"].get("global_step"), *state["counters"].values())
+    if not all(type(count) is int and 0 <= count < 2**62 for count in counts):
+        raise KIND.bad(path, "is damaged (a counter is no number of steps)")
     return state
 
 
-def load_checkpoint(path: str | Path, args: Any, free: Collection[str]) -> dict[str, Any]:
-    """Reads a checkpoint made with the same flags as `args`, except for those in `free`. A damaged one is passed over
-    for the one before it, with a line on stderr that says so.
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """Reads a checkpoint; a damaged one is passed over for the one before it, with a line on stderr that says so.
 
-    Raises: StateError when none can be read, or naming the flag that differs.
+    Raises: StateError when none can be read.
     """
-    path = Path(path)
     ages = (file.suffixes[-2][1:] for file in path.parent.glob(f"{path.stem}.*{path.suffix}"))
     candidates = [older(path, age) for age in sorted({0, *(int(age) for age in ages if age.isdigit())})]
-    state, failures = None, []
+    failures = []
     for candidate in candidates:
         try:
             state = read_checkpoint(candidate)
-            break
         except StateError as error:
             failures.append(str(error))
-    if state is None:
-        raise StateError(failures[0])
-    if failures:
-        reasons = "; ".join(failure.removesuffix(": give another") for failure in failures)
-        print(f"{reasons}: going on from the one before, {candidates[len(failures)]}", file=sys.stderr)
-    for field in fields(args):
-        # A flag that is newer than the checkpoint: its default is what the run was made with.
-        value, saved = getattr(args, field.name), state["args"].get(field.name, field.default)
-        if field.name not in free and saved != value:
-            flag = "--" + field.name.replace("_", "-")
-            raise StateError(f"checkpoint {path} was made with {flag} {saved}, not {value}: give the same")
-    return state
+            continue
+        if failures:
+            reasons = "; ".join(failure.removesuffix(f": {KIND.remedy}") for failure in failures)
+            print(f"{reasons}: going on from the one before, {candidate}", file=sys.stderr)
+        return state
+    raise StateError(failures[0])
+
+
+def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) -> Resumed:
+    """The run that --resume names: its folder or checkpoint, or, where it is empty, `run_dir` or else the newest run
+    of the trainer in `runs`.
+
+    Raises: ConfigError where there is none; StateError where it cannot be read or is another trainer's.
+    """
+    path = Path(resume or run_dir or newest_run(runs, exp_name))
+    state = None
+    if path.is_dir() and not list(path.glob(f"{Path(CHECKPOINT).stem}*.pt")):  # ended before its first checkpoint
+        path = path / MANIFEST
+        if not path.is_file():
+            raise ConfigError(f"--resume: {path.parent} has no run in it: give the folder of a run, or leave it out")
+        found = read_object(path, RUN)
+        name, flags = found.get("exp_name"), found.get("config")
+        if not isinstance(flags, dict):
+            raise RUN.bad(path, "has no flags in it")
+    else:
+        path = path / CHECKPOINT if path.is_dir() else path
+        state = load_checkpoint(path)
+        name, flags = state["exp_name"], state["args"]
+    if name != exp_name:
+        raise StateError(f"{path} is of the trainer {name!r:.40}, not of {exp_name}: go on with that one")
+    return Resumed(path, flags, state)
 
 
 def load_weights(part: Any, saved: Mapping[str, Any]) -> None:
@@ -108,7 +124,7 @@ def load_weights(part: Any, saved: Mapping[str, Any]) -> None:
     """
     try:
         part.load_state_dict(saved)
-    except (RuntimeError, ValueError):
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
         raise StateError(
             "the checkpoint's network is not this version's: train again, or use its own version"
         ) from None
@@ -134,12 +150,3 @@ def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:
     torch.set_rng_state(state["cpu"])
     if device.type == "cuda" and state["cuda"] is not None:
         torch.cuda.set_rng_state(state["cuda"], device)
-
-
-def _sync_folder(folder: Path) -> None:
-    """A renamed file survives a power cut only when its folder has reached the disk too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

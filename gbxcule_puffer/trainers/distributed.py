@@ -46,10 +46,10 @@ class World:
             raise ConfigError(f"RANK {rank} is not below WORLD_SIZE {size}: start the processes with torchrun")
         return cls(rank, local_rank, size)
 
-    def join(self, device: str) -> None:
-        """Meets the other processes."""
+    def join(self, device: str) -> bool:
+        """Meets the other processes, if there are any that it has not met yet."""
         if self.size == 1 or dist.is_initialized():
-            return
+            return False
         # Its functions keep the group of the moment of their import as a default argument, and torch.compile imports
         # it: imported after the group was made, it would keep the group's threads past `leave`, to the process's end,
         # where a thread that asks for the interpreter aborts the process.
@@ -59,6 +59,7 @@ class World:
             dist.init_process_group("nccl", device_id=torch.device(device))
         else:
             dist.init_process_group("gloo")
+        return True
 
     def leave(self) -> None:
         """Ends what `join` began."""

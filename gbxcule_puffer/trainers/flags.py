@@ -1,24 +1,30 @@
-"""A dataclass of flags as a command line, and the defaults that depend on the device."""
+"""The flags that all trainers share, a dataclass of flags as a command line, and what a resumed run may change."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import torch
 import tyro
 
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.env.options import EnvOptions, flag_type
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.trainers.distributed import World
 
 Flags = TypeVar("Flags")
+Args = TypeVar("Args", bound="RunFlags")
+SMOKE = {"max_steps": 16, "eval_envs": 2, "eval_episodes": 2}  # of the shared flags
+PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest")
+OF_ONE_START = ("run_dir", "resume", "smoke")
+LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float32, which ends at 3.4e38
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -44,15 +50,31 @@ else:
 
 @dataclass  # pyright: ignore[reportGeneralTypeIssues]  the options are frozen, the flags made of them are not
 class TaskFlags(OptionFlags):
-    """The flags of every trainer: the environment's options, where it runs, its evaluation and its files. `None` means:
-    by device, or the task's own."""
+    """The flags of every trainer that say what the environment is: its options, its kind and its game."""
 
     env: str = "gbxcule"
     """environment: gbxcule, pyboy_puffer_single, pyboy_puffer_vec or toy"""
     rom: str | None = None
     """Game Boy image; needs --goal-dir (default: the stage's)"""
-    stage: str = str(ROOT / "roms/homeward/stage1.json")
-    """stage file that the start and the goal are made from when --goal-dir is not given"""
+    stage: str | None = None
+    """stage file that the start and the goal are made from when --goal-dir is not given (default: HOMEWARD's first)"""
+
+
+@dataclass
+class RunFlags(TaskFlags):
+    """The flags of every trainer: also how long it runs, how it is evaluated, and where its files are.
+
+    Their defaults are those of a CPU; `on_gpu` has those of a GPU, `in_smoke` those of --smoke.
+    """
+
+    on_gpu: ClassVar[Mapping[str, Any]] = {}
+    in_smoke: ClassVar[Mapping[str, Any]] = {}
+    counts: ClassVar[Collection[str]] = ()  # of the trainer's own flags those that must be at least 1
+
+    total_env_steps: int = 1_000_000
+    """steps over all environments and processes, at most"""
+    eval_every_steps: int = 16_384
+    """steps between two evaluations"""
     eval_episodes: int = 50
     """episodes of an evaluation"""
     eval_envs: int = 10
@@ -61,71 +83,167 @@ class TaskFlags(OptionFlags):
     """where the evaluation plays: a CPU core runs one Game Boy faster than a GPU, to the same bits"""
     stop_at_success: float = 0.95
     """end when two evaluations in a row succeed at least this often, at every stage; above 1 never"""
+    checkpoint_every: int | None = None
+    """steps between two checkpoints (default: as --eval-every-steps)"""
     keep_checkpoints: int = 3
     """checkpoints to keep: checkpoint.pt, checkpoint.1.pt before it and so on"""
+    media_every: int = 131_072
+    """steps between two sheets of pictures and GIFs of an episode"""
     seed: int = 1
     """seed of the weights, the sampled actions and the environment"""
     device: str = "auto"
-    """cpu, cuda or cuda:N (default: a GPU if there is one)"""
+    """cpu, cuda or cuda:N (auto: a GPU if there is one)"""
     run_dir: str | None = None
     """folder of this run's files (default: runs/ENV__EXP__SEED__TIME)"""
     resume: str | None = None
-    """checkpoint.pt to continue from"""
+    """go on with a run and its flags: alone the one of --run-dir or else the newest, or its folder or checkpoint.pt"""
     smoke: bool = False
     """a tiny run of a few seconds that goes through everything once, for debugging"""
 
+    def check(self) -> None:
+        """Raises: ConfigError naming the flag whose value no run could have."""
+        every = ("total_env_steps", "eval_every_steps", "checkpoint_every", "media_every")
+        for name in (*every, "eval_episodes", "eval_envs", "keep_checkpoints", *self.counts):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ConfigError(f"--{name.replace('_', '-')} {value} must be at least 1")
+        for name, value in vars(self).items():
+            if isinstance(value, float) and not abs(value) <= LARGEST:
+                raise ConfigError(f"--{name.replace('_', '-')} {value} is no number that float32 can work with")
 
-# Of these, what a resumed run may change; the env's config and state are compared instead of the task's files.
-FREE_ON_RESUME = (
-    *("eval_episodes", "eval_envs", "eval_device", "stop_at_success", "keep_checkpoints", "device", "run_dir"),
-    *("resume", "smoke", "rom", "start_state", "goal_dir", "stage", "stages"),
-)
+    def free_on_resume(self) -> set[str]:
+        """Names of the flags that a resumed run may change. The task's files are among them, which may have been moved;
+        what is in them is compared by the env's config and state."""
+        return {
+            *("total_env_steps", "eval_every_steps", "eval_episodes", "eval_envs", "eval_device", "stop_at_success"),
+            *("checkpoint_every", "keep_checkpoints", "media_every", "device", "run_dir", "resume", "smoke"),
+            *("rom", "start_state", "goal_dir", "stage", "stages"),
+        }
 
 
-def parse_flags(flags: type[Flags], prog: str, description: str | None, argv: Sequence[str] | None = None) -> Flags:
-    """The command line as a dataclass; a mistake is one line on stderr and exit code 2."""
+def parse_flags(
+    flags: type[Flags],
+    prog: str,
+    description: str | None,
+    argv: Sequence[str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> Flags:
+    """The command line as a dataclass, with `defaults` in place of some of its own. --help ends the process.
+
+    Raises: ConfigError for a mistake in it.
+    """
+    argv = list(sys.argv[1:] if argv is None else argv)
+    for number, word in enumerate(argv):  # a flag whose value may be left out, which tyro does not know
+        if word == "--resume" and (number + 1 == len(argv) or argv[number + 1].startswith("--")):
+            argv[number] = "--resume="
     message = io.StringIO()
     try:
         with contextlib.redirect_stderr(message):
-            return tyro.cli(flags, prog=prog, description=description, args=argv)
+            given: dict[str, Any] = {"default": flags(**defaults)} if defaults else {}
+            return tyro.cli(flags, prog=prog, description=description, args=argv, **given)
     except SystemExit as end:
-        if end.code:
-            # tyro draws a box around its message, with a title in its first line and rules between its parts.
-            lines = [line.strip("\u2502 ") for line in message.getvalue().splitlines()[1:]]
-            text = " ".join(line for line in lines if line.strip("\u2500\u2570\u256f-"))
-            for appendix in (" Argument helptext:", " For full helptext"):
-                text = text.split(appendix)[0]
-            print(f"{prog}: {text} (see --help)", file=sys.stderr)
-        raise
+        if not end.code:
+            raise
+    # tyro draws a box around its message, with a title in its first line and rules between its parts.
+    lines = [line.strip("\u2502 ") for line in message.getvalue().splitlines()[1:]]
+    text = " ".join(line for line in lines if line.strip("\u2500\u2570\u256f-"))
+    for appendix in (" Argument helptext:", " For full helptext"):
+        text = text.split(appendix)[0]
+    raise ConfigError(f"{text} (see --help)")
 
 
-def settle_flags(
-    args: Any,
-    device_defaults: Mapping[str, Mapping[str, Any]],
-    world: World,
-    smoke: Mapping[str, Any],
-) -> None:
-    """Sets `args.device` to this process's own, fills in what is None from `device_defaults` ("cpu" and "cuda"); with
-    --smoke, sets the values of a tiny run, `smoke`.
+def as_words(flags: Mapping[str, Any]) -> list[str]:
+    """Flags as the words of a command line; None, which no flag can be set to, is left out."""
+    words = []
+    for name, value in flags.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        elif isinstance(value, tuple | list):
+            words += [f"--{flag}", *map(str, value)] if value else []
+        elif value is not None:
+            words.append(f"--{flag}={value}")
+    return words
 
-    Raises: ConfigError or DeviceError.
+
+def read_flags(flags: type[Args], prog: str, description: str | None, argv: Sequence[str] | None = None) -> Args:
+    """A new run's flags: those of the command line, else the defaults of its device, and with --smoke of a tiny run.
+
+    Raises: ConfigError.
     """
-    for name, value in smoke.items() if args.smoke else ():
-        setattr(args, name, value)
-    if args.device == "auto":  # PyBoy runs on the CPU only
-        args.device = "cuda" if torch.cuda.is_available() and not args.env.startswith("pyboy") else "cpu"
-    if args.device.startswith("cuda:") and world.size > 1:
-        raise ConfigError(f"--device {args.device} is one GPU for {world.size} processes: give --device cuda")
-    if args.device == "cuda" and world.size > 1:
-        args.device = f"cuda:{world.local_rank}"
-    args.device = resolve_device(args.device)
-    for name, value in device_defaults[args.device.split(":")[0]].items():
-        if getattr(args, name) is None:
-            setattr(args, name, value)
+    on_gpu = " ".join(as_words(flags.on_gpu)).replace("=", " ")
+    description = f"{description}\n\nDefaults on a GPU: {on_gpu}" if on_gpu else description
+    given = parse_flags(flags, prog, description, argv)
+    defaults = {**(flags.on_gpu if runs_on_gpu(given) else {}), **(flags.in_smoke if given.smoke else {})}
+    return parse_flags(flags, prog, description, argv, defaults)
 
 
-def check_at_least_one(args: Any, names: Collection[str]) -> None:
-    """Raises: ConfigError naming the flag of `names`, or of the counts in TaskFlags, that is below 1."""
-    for name in (*names, "eval_episodes", "eval_envs", "keep_checkpoints"):
-        if getattr(args, name) < 1:
-            raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be at least 1")
+def resumed_flags(
+    flags: type[Args], saved: Mapping[str, Any], source: Path, prog: str, argv: Sequence[str] | None = None
+) -> Args:
+    """The flags of a run that goes on: its own, as `flags_to_save` put them into the file `source`, and those of the
+    command line that may change.
+
+    Raises: StateError where no such run can have been saved; ConfigError for a flag that may not change.
+    """
+    before = flags_of(flags, saved, source, prog)
+    words = as_words({name: value for name, value in vars(before).items() if name not in OF_ONE_START})
+    now = parse_flags(flags, prog, None, [*words, *(sys.argv[1:] if argv is None else argv)])
+    for name in sorted(vars(before).keys() - before.free_on_resume()):
+        value, was = getattr(now, name), getattr(before, name)
+        if value != was and not (name in PATHS and value and was and os.path.abspath(value) == was):
+            flag = "--" + name.replace("_", "-")
+            raise ConfigError(f"{flag} {value} is not what the run was started with, {was}: leave it out to go on")
+    return now
+
+
+def flags_of(flags: type[Args], saved: Mapping[str, Any], source: Path, prog: str) -> Args:
+    """The flags that `flags_to_save` put into the file `source`; one that is newer than the file has its default.
+
+    Raises: StateError where no run can have saved them.
+    """
+    if foreign := sorted(saved.keys() - {field.name for field in fields(flags)}):
+        raise StateError(f"{source} has a flag {foreign[0]!r:.40} that {prog} does not know: use its own version")
+    try:
+        return parse_flags(flags, prog, None, as_words(_full_paths(saved, source)))
+    except ConfigError as error:
+        raise StateError(f"{source} has flags that are damaged ({error}): give another") from None
+
+
+def flags_to_save(args: RunFlags, folder: Path) -> dict[str, Any]:
+    """Flags for a file in `folder`: paths relative to it, and without those that are of one start only."""
+    found = {name: value for name, value in vars(args).items() if name not in OF_ONE_START}
+    return found | {name: os.path.relpath(found[name], folder) for name in PATHS if found.get(name)}
+
+
+def _full_paths(saved: Mapping[str, Any], source: Path) -> dict[str, Any]:
+    """The inverse of `flags_to_save`, but with full paths.
+
+    Raises: StateError for values that no flag has.
+    """
+    for name, value in saved.items():
+        parts = value if isinstance(value, tuple | list) and name not in PATHS else [value]
+        kinds = (str,) if name in PATHS else (str, int, float)
+        good = all(part is None or isinstance(part, kinds) for part in parts)
+        if not good or any(isinstance(part, str) and part.startswith("-") for part in parts):
+            raise StateError(f"{source} is damaged (flag {name!r:.40} is {value!r:.40}): give another")
+    found = {name: value for name, value in saved.items() if name not in OF_ONE_START}
+    base = source.parent.resolve()
+    return found | {name: os.path.normpath(base / found[name]) for name in PATHS if found.get(name)}
+
+
+def runs_on_gpu(args: RunFlags) -> bool:
+    """Whether --device means a GPU; PyBoy runs on the CPU only."""
+    if args.device == "auto":
+        return torch.cuda.is_available() and not args.env.startswith("pyboy")
+    return args.device != "cpu"
+
+
+def own_device(args: RunFlags, world: World) -> str:
+    """The full name of this process's device.
+
+    Raises: ConfigError where one GPU is given to several processes; DeviceError where it does not exist.
+    """
+    device = args.device if args.device != "auto" else "cuda" if runs_on_gpu(args) else "cpu"
+    if device.startswith("cuda:") and world.size > 1:
+        raise ConfigError(f"--device {device} is one GPU for {world.size} processes: give --device cuda")
+    return resolve_device(f"cuda:{world.local_rank}" if device == "cuda" and world.size > 1 else device)

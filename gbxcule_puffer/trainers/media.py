@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
 
-from gbxcule_puffer.errors import StorageError
+from gbxcule_puffer.files import write_bytes
 from gbxcule_puffer.pictures import LEVELS, mosaic
 from gbxcule_puffer.trainers.evaluation import Policy
+from gbxcule_puffer.trainers.runlog import REMEDY, RunLog
 
 SHEET = 64  # pictures, 8 x 8
 SCALE = 2  # a GIF's pixels a pixel of the screen
@@ -72,21 +72,15 @@ def gif(pictures: Sequence[np.ndarray]) -> bytes:
     return file.getvalue()
 
 
-def record_media(log: Any, step: int, obs: torch.Tensor, policy: Policy, env: Any, seed: int) -> None:
+def record_media(log: RunLog, step: int, obs: torch.Tensor, policy: Policy, env: Any, seed: int) -> None:
     """Writes the sheet of the training envs' `obs` and a GIF of an episode of `policy` in `env` into the run's media
     folder, named by the step, and both into TensorBoard.
 
     Raises: StorageError when the disk is full.
     """
-    folder: Path = log.run_dir / "media"
     grid, episode = sheet(obs), gif(film(policy, env, seed).pictures)
     file = io.BytesIO()
     Image.fromarray(grid).save(file, "PNG")
-    try:
-        folder.mkdir(exist_ok=True)
-        (folder / f"envs_{step:012d}.png").write_bytes(file.getvalue())
-        (folder / f"episode_{step:012d}.gif").write_bytes(episode)
-        log.encoded_image("media/envs", step, file.getvalue())
-        log.encoded_image("media/episode", step, episode)
-    except OSError as error:
-        raise StorageError(f"media folder {folder} cannot be written ({error.strerror}): make room") from None
+    for kind, suffix, data in (("envs", "png", file.getvalue()), ("episode", "gif", episode)):
+        write_bytes(log.run_dir / f"media/{kind}_{step:012d}.{suffix}", data, REMEDY)
+        log.encoded_image(f"media/{kind}", step, data)

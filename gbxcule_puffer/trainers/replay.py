@@ -2,8 +2,8 @@
 
 One row is one step of every env. Of an observation only its newest picture is kept, four pixels a byte, and stacks are
 put together when drawn: a step takes 1/16 of the memory of its observation at stack_k 4. What follows an action is the
-next row's picture, so that nothing is kept twice; how windows end at terminals and truncations is told in
-`returns.n_step_returns`. How many rows there are is known to the host, so drawing never waits for the device.
+next row's picture, so that nothing is kept twice. How many rows there are is known to the host, so drawing never waits
+for the device.
 """
 
 from __future__ import annotations
@@ -14,29 +14,28 @@ from typing import Any, NamedTuple
 import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.trainers.returns import n_step_returns
 
 PRIORITY_FLOOR = 1e-3  # every transition stays possible
 STORED = ("pictures", "actions", "rewards", "terminals", "truncations", "ages", "priorities")
 
 
-class Transitions(NamedTuple):
-    """A batch of n-step transitions; the target is returns + discounts * value(next_obs)."""
+class Draw(NamedTuple):
+    """Moments that were drawn, and the n_step steps from each on."""
 
     obs: torch.Tensor
     """(batch, stack_k, rows, columns) uint8"""
     actions: torch.Tensor
     """(batch,) int64"""
-    returns: torch.Tensor
-    """(batch,) float32"""
-    discounts: torch.Tensor
-    """(batch,) float32, 0 where the episode reached its end"""
-    next_obs: torch.Tensor
-    """(batch, stack_k, rows, columns) uint8"""
+    rewards: torch.Tensor
+    """(n_step, batch) float32"""
+    terminals: torch.Tensor
+    """(n_step, batch) bool"""
+    truncations: torch.Tensor
+    """(n_step, batch) bool"""
     weights: torch.Tensor
-    """(batch,) float32: importance, 0 where the first step was the truncated one, which has no target"""
+    """(batch,) float32: importance, of a draw by priority"""
     index: torch.Tensor
-    """(batch,) int64, for `update_priorities`"""
+    """(batch,) int64, for `observations_after` and `update_priorities`"""
 
 
 class Sequences(NamedTuple):
@@ -61,7 +60,7 @@ def unpack(packed: torch.Tensor) -> torch.Tensor:
 
 
 class Replay:
-    """The last `capacity` steps of `num_envs` envs; `n_step` and `gamma` are those of the transitions drawn."""
+    """The last `capacity` steps of `num_envs` envs, from which stretches of `n_step` steps are drawn."""
 
     def __init__(
         self,
@@ -71,7 +70,6 @@ class Replay:
         device: torch.device,
         *,
         n_step: int,
-        gamma: float,
         alpha: float = 0.0,
     ) -> None:
         """capacity: rows, of one step of each env; obs_shape: (stack_k, rows, columns); alpha: exponent of the
@@ -88,7 +86,7 @@ class Replay:
             )
         if columns % 4:
             raise ConfigError(f"pictures of {columns} columns cannot be packed: give a multiple of 4")
-        self.capacity, self.num_envs, self.n_step, self.gamma, self.alpha = capacity, num_envs, n_step, gamma, alpha
+        self.capacity, self.num_envs, self.n_step, self.alpha = capacity, num_envs, n_step, alpha
         self.device = device
         self.count = 0  # rows ever added; row i is at i % capacity
 
@@ -115,7 +113,7 @@ class Replay:
         return min(self.count, self.capacity)
 
     def has(self, length: int) -> bool:
-        """Whether `length` steps in a row can be drawn; a transition takes n_step + 1."""
+        """Whether `length` steps in a row can be drawn; `draw` takes n_step + 1."""
         return self._bounds(length)[1] > 0
 
     def add(
@@ -138,8 +136,8 @@ class Replay:
         if self.alpha:
             self._open_priorities(row)
 
-    def draw(self, batch: int, beta: float = 1.0) -> Transitions:
-        """`batch` transitions, with replacement; beta: exponent of the importance weights of a prioritised draw."""
+    def draw(self, batch: int, beta: float = 1.0) -> Draw:
+        """`batch` moments, with replacement; beta: exponent of the importance weights of a prioritised draw."""
         if self.alpha:
             index, weights = self._draw_by_priority(batch, beta)
         else:
@@ -149,21 +147,13 @@ class Replay:
             weights = torch.ones(batch, device=self.device)
         row, env = index // self.num_envs, index % self.num_envs
         window = self._window(row, self.n_step)
-        returns, discounts, lengths = n_step_returns(
-            self.rewards[window, env],
-            self.terminals[window, env],
-            self.truncations[window, env],
-            self.n_step,
-            self.gamma,
-        )
-        length = lengths[0]
-        return Transitions(
+        return Draw(
             obs=self.observations(row, env),
             actions=self.actions[row, env].long(),
-            returns=returns[0],
-            discounts=discounts[0],
-            next_obs=self.observations((row + length) % self.capacity, env),
-            weights=weights * (length > 0),
+            rewards=self.rewards[window, env],
+            terminals=self.terminals[window, env],
+            truncations=self.truncations[window, env],
+            weights=weights,
             index=index,
         )
 
@@ -189,8 +179,12 @@ class Replay:
         ]
         return unpack(torch.stack(planes, -3))
 
+    def observations_after(self, index: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        """Observations (batch, stack_k, rows, columns) uint8, up to n_step `steps` (batch,) after drawn moments."""
+        return self.observations((index // self.num_envs + steps) % self.capacity, index % self.num_envs)
+
     def update_priorities(self, index: torch.Tensor, errors: torch.Tensor, weights: torch.Tensor) -> None:
-        """Sets the priorities of drawn transitions to their errors'; those of weight 0 are not drawn again."""
+        """Sets the priorities of drawn moments to their errors'; those of weight 0 are not drawn again."""
         if self.alpha:
             priority = ((errors.abs() + PRIORITY_FLOOR) ** self.alpha) * (weights > 0)
             self.priorities.view(-1)[index] = priority
@@ -201,8 +195,8 @@ class Replay:
         rings = {name: getattr(self, name)[: self.rows].clone() for name in STORED}
         return {**rings, "age": self.age.clone(), "max_priority": self.max_priority.clone(), "count": self.count}
 
-    def load_state_dict(self, state: Mapping[str, Any], continues: bool = True) -> None:
-        """Goes on where `state_dict` was taken; without `continues` with new episodes: the last ones are then cut off.
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken.
 
         Raises: StateError when it was taken from a replay of another size.
         """
@@ -214,7 +208,10 @@ class Replay:
         self.age.copy_(state["age"])
         self.max_priority.copy_(state["max_priority"])
         self.count = state["count"]
-        if not continues and self.count:
+
+    def cut_episodes(self) -> None:
+        """What is added next begins new episodes: the last ones count as truncated."""
+        if self.count:
             newest = (self.count - 1) % self.capacity
             self.truncations[newest] = ~self.terminals[newest]
             self.age.zero_()

@@ -1,147 +1,69 @@
-"""How a run starts and ends: its folder, task and envs from the flags, exit codes, the report; and a stopwatch."""
+"""A training run: its folder, envs, evaluations, pictures, checkpoints, records and report."""
 
 from __future__ import annotations
 
-import shutil
+import itertools
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
-from gbxcule_puffer import env_creator
-from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StateError, StorageError
-from gbxcule_puffer.tasks.stage_list import is_stage_list, make_stages
-from gbxcule_puffer.tasks.stages import make_stage
-from gbxcule_puffer.trainers.checkpoints import load_checkpoint
+from gbxcule_puffer.device import free_bytes, size_text
+from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
+from gbxcule_puffer.provenance import cpu_name, git_sha, versions
+from gbxcule_puffer.tasks.default_task import ROM
+from gbxcule_puffer.trainers.checkpoints import (
+    Resumed,
+    load_weights,
+    rng_state,
+    save_checkpoint,
+    set_rng_state,
+    to_host,
+)
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.flags import ROOT, TaskFlags
+from gbxcule_puffer.trainers.envs import env_state, make_env, task_files
+from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_success, random_policy
+from gbxcule_puffer.trainers.flags import ROOT, RunFlags, flags_to_save
+from gbxcule_puffer.trainers.folder import CHECKPOINT, RunFolder
+from gbxcule_puffer.trainers.media import record_media
+from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
-DEFAULTS = TaskFlags()
 SEED_STEP = 10_000  # between the env seeds of groups and processes
-# Flags that are the env's keywords too: of every env; of those with a Game Boy; what only training is to see.
-ENV_FLAGS = ("stack_k", "action_codec", "max_steps", "step_cost", "alpha", "goal_bonus")
-GAME_FLAGS = ("frames_per_step", "release_after_frames", "tau", "k_consecutive")
-EPISODE_FLAGS = ("start_waits", "sticky_actions", "blocked_actions", "chain", "curriculum")
-INCENTIVE_FLAGS = ("archive_slots", "archive_share", "visit_bonus", "visit_key", "quest", "reward_scale")
-STAGE_FLAGS = ("stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
+NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
+RUNS = ROOT / "runs"
+PolicyMaker = Callable[[Any, bool, int], Policy]
 
 
-def _run_folder(args: Any, exp_name: str, world: World) -> Path:
-    """--run-dir, else the folder of --resume, else a new one under runs/ with CleanRL's name; not made here."""
-    if args.run_dir:
-        return Path(args.run_dir)
-    if args.resume:
-        return Path(args.resume).resolve().parent
-    return world.tell(ROOT / "runs" / f"{args.env}__{exp_name}__{args.seed}__{int(time.time())}")
+class Means:
+    """Means of a trainer's losses since they were last read; the sums are on the device."""
 
+    def __init__(self, names: Sequence[str], device: torch.device) -> None:
+        self.names, self.sums, self.count = names, torch.zeros(len(names), device=device), 0
 
-@dataclass
-class Run:
-    """What `open_run` made: the run's folder and envs, and the checkpoint that it goes on from."""
+    def add(self, losses: Tensor) -> None:
+        """Counts one value of each loss, (len(names),)."""
+        self.sums += losses
+        self.count += 1
 
-    run_dir: Path
-    envs: list[Any]
-    eval_env: Any  # None but in the first process
-    resumed: dict[str, Any] | None
+    def read(self, world: World) -> dict[str, float]:
+        """losses/NAME over all processes, 0 where there were none; begins anew."""
+        world.average(self.sums)
+        means = (self.sums / max(1, self.count)).tolist()
+        self.sums.zero_()
+        self.count = 0
+        return {f"losses/{name}": mean for name, mean in zip(self.names, means, strict=True)}
 
+    def state_dict(self) -> dict[str, Any]:
+        return {"sums": self.sums, "count": self.count}
 
-def open_run(args: Any, exp_name: str, world: World, free: Collection[str], groups: int = 1, **options: Any) -> Run:
-    """Opens the checkpoint of --resume (made with the same flags but `free`), the task and `groups` training envs of
-    --num-envs together, with `options` as more of their keywords; bad input leaves no folder behind.
-
-    Raises: GBxCuLEError of the kind that the input deserves.
-    """
-    if args.num_envs % groups:
-        raise ConfigError(f"--num-envs {args.num_envs} is not a multiple of --env-groups {groups}")
-    run_dir = _run_folder(args, exp_name, world)
-    # Read once, for all: no process may go on from another checkpoint, also where only the first one has the file.
-    resumed = world.tell(load_checkpoint(args.resume, args, free) if args.resume and world.rank == 0 else None)
-    if resumed and (others := len(resumed["processes"])) != world.size:
-        raise StateError(f"checkpoint {args.resume} is of {others} processes, not {world.size}: start as many")
-    fresh = world.rank == 0 and not run_dir.exists()
-    try:
-        files = task_files(args, run_dir, world)
-        seeds = [args.seed + SEED_STEP * (world.rank * groups + group) for group in range(groups)]
-        envs = [make_env(args, args.num_envs // groups, args.device, files, seed, **options) for seed in seeds]
-        eval_env = None
-        if world.rank == 0:
-            eval_env = make_env(args, args.eval_envs, args.eval_device, files, args.seed, incentives=False)
-        for name, value in envs[0].config.items():
-            if resumed and (saved := resumed["env_config"].get(name)) != value:
-                raise StateError(f"checkpoint {args.resume} has another {name} ({saved}, not {value}): give the same")
-        if world.rank == 0:
-            run_dir.mkdir(parents=True, exist_ok=True)
-    except (GBxCuLEError, torch.OutOfMemoryError):
-        if fresh:
-            shutil.rmtree(run_dir, ignore_errors=True)
-        raise
-    return Run(run_dir, envs, eval_env, resumed)
-
-
-def task_files(args: Any, run_dir: Path, world: World) -> dict[str, Any]:
-    """The env's rom, start_state and goal_dir, or rom and stages: as given, else made in the run's folder by the first
-    process. Empty for the toy env, whose task is its own.
-
-    Raises: ConfigError and what `make_stage` and `make_stages` raise.
-    """
-    if args.env == "toy":
-        return {}
-    env_creator(args.env)
-    stages = getattr(args, "stages", None)
-    if stages and (args.goal_dir or args.start_state):
-        raise ConfigError("--stages has starts and goals of its own: leave --start-state and --goal-dir out")
-    if args.rom and not (args.goal_dir or stages):
-        raise ConfigError("--rom needs --goal-dir: make a goal for it with `puffer goal make`")
-    rom = str(args.rom or ROOT / "roms/homeward.gb")
-    if args.goal_dir:
-        return {"rom": rom, "start_state": args.start_state, "goal_dir": args.goal_dir}
-    made: dict[str, Any] | None = None
-    if world.rank == 0:
-        config = {name: getattr(args, name) for name in STAGE_FLAGS} | {"device": args.eval_device}
-        if stages and is_stage_list(stages) and '"recipe"' in Path(stages).read_text():
-            recipe_rom, path = make_stages(stages, run_dir / "stages", **config)
-            made = {"rom": str(recipe_rom), "stages": str(path)}
-        elif stages:
-            made = {"rom": rom, "stages": stages}
-        else:
-            files = make_stage(args.stage, run_dir / "stage", **config)
-            start = args.start_state or str(files.start_state)
-            made = {"rom": str(files.rom), "start_state": start, "goal_dir": str(files.goal_dir)}
-    return world.tell(made) or {}
-
-
-def make_env(
-    args: Any, num_envs: int, device: str, files: dict[str, Any], seed: int, *, incentives: bool = True, **options: Any
-) -> Any:
-    """The env that the flags and the task's `files` describe, with torch tensors; `options` are more of its keywords.
-    Without `incentives`, for evaluation: only the task's rewards; stages drawn equally or, if chained, from the first.
-
-    Raises: ConfigError for a flag that the toy env does not have, and what the env raises for bad input.
-    """
-    names = (*ENV_FLAGS, *GAME_FLAGS, *EPISODE_FLAGS, *(INCENTIVE_FLAGS if incentives else ()))
-    if args.env == "toy":
-        for name in (*EPISODE_FLAGS, *INCENTIVE_FLAGS, "stages"):
-            if getattr(args, name, getattr(DEFAULTS, name)) != getattr(DEFAULTS, name):
-                raise ConfigError(f"--{name.replace('_', '-')} is not for --env toy: leave it out")
-        names = ENV_FLAGS
-    keywords = {name: getattr(args, name) for name in names if hasattr(args, name)} | files | options
-    if args.env != "toy":
-        keywords["io"] = "torch"
-        if not incentives:
-            keywords["curriculum"] = "first" if keywords.get("chain") else "uniform"
-    return env_creator(args.env)(num_envs=num_envs, device=device, seed=seed, **keywords)
-
-
-def env_state(env: Any) -> dict[str, Any]:
-    """An env's state for a checkpoint. On a GPU the thousands of machines would make it gigabytes: they are left out,
-    and a resumed run begins with new episodes."""
-    if env.device.type == "cpu" or not hasattr(env, "emulator"):
-        return env.state_dict()
-    return env.state_dict(machines=False)
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.sums.copy_(state["sums"])
+        self.count = int(state["count"])
 
 
 class Stopwatch:
@@ -165,29 +87,244 @@ class Stopwatch:
         return time.perf_counter()
 
 
-def report(run_dir: Path, step: int, result: Mapping[str, float], random_rate: float, seconds: float) -> None:
-    """A run's result in words, on stdout; `result` as of `evaluation.assess`."""
-    median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
-    rate, mean = result["eval/success_rate"], result["eval/return"]
-    print(f"success rate   {rate:.2f}   (median {median} steps, mean return {mean:.2f})")
-    print(f"random policy  {random_rate:.2f}")
-    print(f"trained        {step:,} steps in {seconds:.0f} s")
-    print(f"checkpoint     {run_dir / 'checkpoint.pt'}")
-    print(f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {run_dir}")
+class Run(AbstractContextManager):
+    """One run of one process; the first process has its folder, evaluates, records and saves for all.
+
+    A script calls `open_envs`, `restore` once its networks are made, and goes through `updates`, in each of which it
+    calls `log`.
+    """
+
+    def __init__(self, args: RunFlags, exp_name: str, world: World, resumed: Resumed | None = None) -> None:
+        """Raises: ConfigError or StorageError where the run's folder cannot be had."""
+        self.args, self.exp_name, self.world, self.resumed = args, exp_name, world, resumed
+        self.first = world.rank == 0
+        self.counters = {"global_step": 0, "passed": 0}
+        self.envs: list[Any] = []
+        self.eval_env: Any = None
+        self._records: RunLog | None = None
+        self._held: RunFolder | None = None
+        if args.run_dir:
+            self.run_dir = Path(args.run_dir)
+        elif resumed:
+            self.run_dir = resumed.path.parent
+        else:
+            self.run_dir = world.tell(RUNS / f"{args.env}__{exp_name}__{args.seed}__{int(time.time())}")
+        if self.first:
+            goes_on = resumed is not None and resumed.path.parent.resolve() == self.run_dir.resolve()
+            self._held = RunFolder(self.run_dir, goes_on)
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the envs and gives the folder back; before its first record nothing of a new run is kept."""
+        for env in (*self.envs, self.eval_env):
+            if env is not None:
+                env.close()
+        if self._records:
+            self._records.close()
+        if self._held:
+            self._held.leave(remove=self._records is None)
+
+    def check_memory(self, parts: Mapping[str, int], remedy: str) -> None:
+        """Says what will be allocated, in bytes by name. Raises: DeviceError with the `remedy` where it cannot fit."""
+        device, total = torch.device(self.args.device), sum(parts.values())
+        free = free_bytes(device)
+        listed = ", ".join(f"{name} {size_text(size)}" for name, size in parts.items())
+        text = (
+            f"memory estimate on {device}: {listed}; {size_text(total)} in all beside the env, {size_text(free)} free"
+        )
+        if total > free:
+            raise DeviceError(f"{text}: {remedy}")
+        if self.first:
+            print(text)
+
+    def open_envs(self, groups: int = 1) -> list[Any]:
+        """`groups` envs with --num-envs Game Boys together, at the start of their first episodes.
+
+        Raises: GBxCuLEError of the kind that the input deserves.
+        """
+        args: Any = self.args
+        if args.num_envs % groups:
+            raise ConfigError(f"--num-envs {args.num_envs} is not a multiple of --env-groups {groups}")
+        if self.first:
+            print("preparing (the first start compiles the emulator, which takes up to a minute)", flush=True)
+        files = task_files(args, self.run_dir, self.world)
+        for name, path in files.items():  # to be saved with the flags: a resumed run takes them as they are
+            setattr(args, name, None if path == str(ROM) else path)
+        size, options = args.num_envs // groups, {"info_mode": "full", "log_interval": NEVER}
+        for group in range(groups):
+            seed = args.seed + SEED_STEP * (self.world.rank * groups + group)
+            self.envs.append(make_env(args, size, args.device, files, seed, **options))
+        self.device = self.envs[0].device
+        if self.first:
+            self.eval_env = make_env(args, args.eval_envs, args.eval_device, files, args.seed, incentives=False)
+        for env in self.envs:
+            env.reset()
+        return self.envs
+
+    def restore(
+        self, losses: Sequence[str], shared: Mapping[str, nn.Module | torch.optim.Optimizer], **own: Any
+    ) -> bool:
+        """Puts everything back to where a resumed run's checkpoint was taken, and says what later ones hold.
+
+        losses: the names of what `self.losses` adds up; shared: networks and optimizer, alike in all processes; own:
+        tensors, and objects with a state_dict, of each process. A part that is None is not saved.
+
+        Returns False where new episodes begin instead, as checkpoints of a GPU hold no Game Boys.
+
+        Raises: StateError where the checkpoint is of another task, network or number of processes.
+        """
+        self.losses = Means(losses, self.device)
+        self._shared, self._own = shared, {"losses": self.losses, **own}
+        if self.resumed is None or self.resumed.state is None:
+            return True
+        state, path = self.resumed.state, self.resumed.path
+        if (others := len(state["processes"])) != self.world.size:
+            raise StateError(f"checkpoint {path} is of {others} processes, not {self.world.size}: start as many")
+        for name, value in self.envs[0].config.items():
+            if (was := state["env_config"].get(name)) != value:
+                raise StateError(f"checkpoint {path} has another {name} ({was}, not {value}): give the same")
+        self.counters |= state["counters"]
+        saved = state["processes"][self.world.rank]
+        try:
+            for name, part in shared.items():
+                load_weights(part, state[name])
+            for name, part in self._own.items():
+                if part is None or saved[name] is None:
+                    continue
+                part.copy_(saved[name]) if isinstance(part, Tensor) else part.load_state_dict(saved[name])
+            for env, env_saved in zip(self.envs, saved["envs"], strict=True):
+                env.load_state_dict(env_saved)
+            set_rng_state(saved["rng"], self.device)
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            if isinstance(error, StateError):
+                raise
+            raise StateError(f"checkpoint {path} is not of this run ({error!r:.80}): give another") from None
+        return all(part.get("machines", True) is not None for part in saved["envs"])
+
+    def updates(self, steps: int, log_every: int, play: PolicyMaker) -> Iterator[int]:
+        """Numbers from 1 of the updates that are left; each takes `steps` steps of every env.
+
+        After an update come the evaluation, the pictures and the checkpoint that are due. The run ends, with its
+        report, at --total-env-steps or when two evaluations in a row have reached --stop-at-success.
+
+        log_every: updates between two records; play(env, greedy, seed): the policy as it is now, for another env.
+
+        Raises: ConfigError where a resumed run has ended already.
+        """
+        args, self.log_every, self.steps_of_each = self.args, log_every, steps
+        self.steps = steps * sum(env.num_envs for env in self.envs) * self.world.size
+        self.total_updates = -(-args.total_env_steps // self.steps)
+        begun = self.counters["global_step"] // self.steps
+        self._refuse_ended(begun)
+        if self.first:
+            resumed_at = self.counters["global_step"] if self.resumed else None
+            self._records = RunLog(self.run_dir, self._manifest(), resumed_at)
+        self.seconds: dict[str, float] = {}
+        self._logged, self._logged_at = begun * self.steps, time.time()
+        start = time.time()
+        for update in itertools.count(begun + 1):
+            self.step = update * self.steps
+            self.clock = Stopwatch(self.device, update % log_every == 0)
+            yield update
+            self.counters["global_step"] = self.step
+            ended = self._finish(update == self.total_updates, play)
+            if self._records:
+                self._records.progress(self.step, self.total_updates * self.steps, time.time() - start, ended)
+            if ended:
+                break
+        if self._records:
+            self._report(self._records, time.time() - start)
+
+    def log(self, charts: Mapping[str, float]) -> None:
+        """In every `log_every`-th update: a record of the losses, the episodes, the times and the `charts`."""
+        if not self.clock.on:
+            return
+        losses = self.losses.read(self.world)
+        infos = self.world.gather([env.read_infos() for env in self.envs])
+        for name, seconds in self.clock.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        if self._records:
+            metrics = losses | {name: part / self.steps_of_each for name, part in self.clock.seconds.items()}
+            metrics["charts/SPS"] = (self.step - self._logged) / (time.time() - self._logged_at)
+            self._records.record(self.step, metrics | dict(charts) | merge_infos(list(itertools.chain(*infos))))
+        self._logged, self._logged_at = self.step, time.time()
+
+    def _manifest(self) -> dict[str, Any]:
+        """What the run is: its trainer, its flags and what it runs on."""
+        device = self.args.device
+        name = torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name()
+        facts = {"exp_name": self.exp_name, "git_sha": git_sha(), "device": device, "device_name": name}
+        facts |= {"processes": self.world.size, "versions": versions()}
+        return facts | {"config": flags_to_save(self.args, self.run_dir)}
+
+    def _refuse_ended(self, begun: int) -> None:
+        """Raises: ConfigError where the run that is resumed is through."""
+        if begun >= self.total_updates:
+            step = self.counters["global_step"]
+            raise ConfigError(f"run {self.run_dir} is at step {step}: give more --total-env-steps to go on")
+        if self.resumed and self.resumed.state and self.counters["passed"] >= 2:
+            if self.args.stop_at_success == self.resumed.flags.get("stop_at_success"):
+                reached = f"has reached --stop-at-success {self.args.stop_at_success} in two evaluations"
+                raise ConfigError(f"run {self.run_dir} {reached}: give a higher one to go on")
+            self.counters["passed"] = 0
+
+    def _finish(self, last: bool, play: PolicyMaker) -> bool:
+        """Evaluation, pictures and checkpoint where they are due after an update; whether the run ends with it."""
+        args, began, seed = self.args, time.time(), self.args.seed + self.step
+        if last or self._due(args.eval_every_steps):
+            self.result: dict[str, float] = {}
+            if self._records:
+                sampled, greedy = (play(self.eval_env, greedy, seed) for greedy in (False, True))
+                self.result = assess(sampled, greedy, self.eval_env, args.eval_episodes, seed)
+                self._records.record(self.step, self.result)
+            self.result = self.world.tell(self.result)
+            passed = lowest_success(self.result) >= args.stop_at_success
+            self.counters["passed"] = self.counters["passed"] + 1 if passed else 0
+            last = last or self.counters["passed"] == 2
+        if self._records and (last or self._due(args.media_every)):
+            policy = play(self.eval_env, False, seed)
+            record_media(self._records, self.step, self.envs[0].observations, policy, self.eval_env, seed)
+        if last or self._due(args.checkpoint_every or args.eval_every_steps):
+            self._save()
+        self._logged_at += time.time() - began  # SPS is the training's
+        return last
+
+    def _due(self, every: int) -> bool:
+        """Whether this update has come past a multiple of `every` steps."""
+        return self.step // every > (self.step - self.steps) // every
+
+    def _save(self) -> None:
+        """Writes a checkpoint; each process gives its part."""
+        own = {"envs": [env_state(env) for env in self.envs], "rng": rng_state(self.device)}
+        own |= {name: _state_of(part) for name, part in self._own.items()}
+        processes = self.world.gather(to_host(own))
+        if self._records:
+            networks = [part for part in self._shared.values() if isinstance(part, nn.Module)]
+            self._records.check_weights(self.step, networks)
+            state = {"exp_name": self.exp_name, "counters": self.counters, "env_config": self.envs[0].config}
+            state |= {"args": flags_to_save(self.args, self.run_dir), "processes": processes}
+            state |= {name: part.state_dict() for name, part in self._shared.items()}
+            save_checkpoint(self.run_dir / CHECKPOINT, state, self.args.keep_checkpoints)
+
+    def _report(self, records: RunLog, seconds: float) -> None:
+        """The last record, and the run's result in words."""
+        args = self.args
+        random = evaluate(random_policy(self.eval_env, args.seed), self.eval_env, args.eval_episodes, args.seed)
+        records.record(self.step, {"eval/random_success_rate": random["success_rate"]})
+        result, times = self.result, sorted(self.seconds.items(), key=lambda item: -item[1])
+        median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
+        whole = sum(self.seconds.values()) or 1.0
+        shares = ", ".join(f"{name.removeprefix('time/')} {part / whole:.0%}" for name, part in times)
+        print(
+            f"success rate   {result['eval/success_rate']:.2f}   "
+            f"(median {median} steps, mean return {result['eval/return']:.2f})\n"
+            f"random policy  {random['success_rate']:.2f}\n"
+            f"trained        {self.step:,} steps in {seconds:.0f} s\n"
+            f"a step's time  {shares}\n"
+            f"checkpoint     {self.run_dir / CHECKPOINT}\n"
+            f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {self.run_dir}"
+        )
 
 
-def exit_code(prog: str, train: Callable[[], None]) -> int:
-    """Runs one training: bad input is one line on stderr and 2, a full disk 1, Ctrl-C 130."""
-    try:
-        train()
-    except torch.OutOfMemoryError as error:
-        reason = str(error).splitlines()[0].split(". ")[0]
-        print(f"{prog}: GPU memory is too small ({reason}): give fewer --num-envs", file=sys.stderr)
-        return 2
-    except GBxCuLEError as error:
-        print(f"{prog}: {error}", file=sys.stderr)
-        return 1 if isinstance(error, StorageError) else 2
-    except KeyboardInterrupt:
-        print(f"\n{prog}: stopped; go on from the last checkpoint with --resume", file=sys.stderr)
-        return 130
-    return 0
+def _state_of(part: Any) -> Any:
+    """What a checkpoint holds of a part."""
+    return part if part is None or isinstance(part, Tensor) else part.state_dict()

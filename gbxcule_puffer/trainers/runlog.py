@@ -9,7 +9,6 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,11 @@ from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[repo
 from torch.utils.tensorboard.writer import SummaryWriter
 
 from gbxcule_puffer.errors import StorageError
-from gbxcule_puffer.trainers.manifest import device_name, git_sha, versions, write_json
+from gbxcule_puffer.files import open_append, read_bytes, write_bytes, write_json
+from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 
+REMEDY = "make room and go on with --resume"
+LIMIT = 2**30  # bytes of metrics.jsonl
 # The env's infos under CleanRL's names; every other one is env/NAME.
 TAGS = {
     "episode_return": "charts/episodic_return",
@@ -54,19 +56,18 @@ class RunLog:
     are those of a run that was never interrupted.
     """
 
-    def __init__(self, run_dir: Path, args: Any, *, processes: int = 1, resumed_at: int | None = None) -> None:
-        self.run_dir, self.config = run_dir, asdict(args)
+    def __init__(self, run_dir: Path, manifest: Mapping[str, Any], resumed_at: int | None = None) -> None:
+        """Raises: StorageError where the folder cannot be written."""
+        self.run_dir, self.manifest = run_dir, manifest
         self.last: dict[str, float] = {}
         self.shown_at = 0.0
-        facts = {"git_sha": git_sha(), "device": args.device, "device_name": device_name(args.device)}
-        facts["processes"] = processes
-        path = run_dir / "metrics.jsonl"
+        path = run_dir / METRICS
+        write_json(run_dir / MANIFEST, manifest, REMEDY)
+        if resumed_at is not None and path.exists():
+            _drop_records_after(path, resumed_at)
+        self.lines = open_append(path, REMEDY)
         try:
-            write_json(run_dir / "manifest.json", {**facts, "versions": versions(), "config": self.config})
-            if resumed_at is not None and path.exists():
-                _drop_records_after(path, resumed_at)
             self.writer = SummaryWriter(str(run_dir), purge_step=None if resumed_at is None else resumed_at + 1)
-            self.lines = path.open("a")
         except OSError as error:
             raise self._cannot_write(error) from None
 
@@ -94,14 +95,15 @@ class RunLog:
         trace_id, path = uuid.uuid4().hex, self.run_dir / "failure.json"
         last = {name: value if math.isfinite(value) else str(value) for name, value in self.last.items()}
         report = {"trace_id": trace_id, "global_step": step, "not_finite": list(broken), "metrics": last}
-        write_json(path, {**report, "config": self.config, "versions": versions()})
+        write_json(path, {**self.manifest, **report}, REMEDY)
         names = ", ".join(broken[:4]) + (f" and {len(broken) - 4} more" if len(broken) > 4 else "")
         print(f"{names} not finite at step {step}: see {path} ({trace_id})", file=sys.stderr)
         sys.exit(1)
 
-    def check_weights(self, step: int, model: torch.nn.Module) -> None:
+    def check_weights(self, step: int, networks: Sequence[torch.nn.Module]) -> None:
         """Ends the run as `record` does when a weight is not finite: call it before a checkpoint is overwritten."""
-        tensors = {name: tensor for name, tensor in model.state_dict().items() if tensor.is_floating_point()}
+        states = [network.state_dict() for network in networks]
+        tensors = {name: tensor for state in states for name, tensor in state.items() if tensor.is_floating_point()}
         finite = torch.stack([tensor.isfinite().all() for tensor in tensors.values()]).tolist()
         if not all(finite):
             self.fail(step, [f"weights {name}" for name, good in zip(tensors, finite, strict=True) if not good])
@@ -112,7 +114,10 @@ class RunLog:
             width, height = picture.size
         image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=encoded)
         summary = Summary(value=[Summary.Value(tag=tag, image=image)])
-        self.writer._get_file_writer().add_summary(summary, step)
+        try:
+            self.writer._get_file_writer().add_summary(summary, step)
+        except OSError as error:
+            raise self._cannot_write(error) from None
 
     def progress(self, step: int, total: int, seconds: float, last: bool = False) -> None:
         """One line on stderr: redrawn in place in a terminal, a new one every 10 seconds elsewhere."""
@@ -134,26 +139,26 @@ class RunLog:
         print(f"\r\x1b[K{text}" if live else text, end=end, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        self.writer.close()
-        self.lines.close()
+        """Ends the files. Raises: StorageError where the last of them does not fit on the disk."""
+        try:
+            self.lines.close()
+            self.writer.close()
+        except OSError as error:
+            raise self._cannot_write(error) from None
 
     def _cannot_write(self, error: OSError) -> StorageError:
         reason = error.strerror or error
-        return StorageError(
-            f"run folder {self.run_dir} cannot be written ({reason}): make room and go on with --resume"
-        )
+        return StorageError(f"run folder {self.run_dir} cannot be written ({reason}): {REMEDY}")
 
 
 def _drop_records_after(path: Path, step: int) -> None:
-    """Keeps the whole records of `path` up to `step`."""
-    kept = []
-    for line in path.read_text().splitlines():
+    """Keeps the records of `path` up to `step`; damaged lines go, also the one that a killed run was writing."""
+    lines, kept = read_bytes(path, RUN, LIMIT).splitlines(keepends=True), []
+    for line in lines:
         try:
-            if json.loads(line)["global_step"] > step:
-                break
-        except ValueError:  # cut off when the run was killed
-            break
-        kept.append(line + "\n")
-    part = path.with_suffix(".part")
-    part.write_text("".join(kept))
-    part.replace(path)
+            if json.loads(line)["global_step"] <= step and line.endswith(b"\n"):
+                kept.append(line)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            if line is not lines[-1]:
+                print(f"{path}: a line is damaged and left out: {line[:40]!r}", file=sys.stderr)
+    write_bytes(path, b"".join(kept), REMEDY)

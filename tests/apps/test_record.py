@@ -19,6 +19,7 @@ from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.pictures import mosaic, to_rgb
 from gbxcule_puffer.trainers.checkpoints import save_checkpoint
+from gbxcule_puffer.trainers.flags import flags_to_save
 from tests.support.envs import CODEC, Task, make_test_task, random_actions
 
 ENCODER = importlib.util.find_spec("imageio") and importlib.util.find_spec("imageio_ffmpeg")
@@ -38,7 +39,8 @@ def checkpoint(task: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("run") / "checkpoint.pt"
     args = a2c_streaming.Args(start_state=task.kwargs["start_state"], goal_dir=task.kwargs["goal_dir"], max_steps=30)
     state = {"exp_name": a2c_streaming.EXP_NAME, "env_config": env.config, "model": model.state_dict()}
-    save_checkpoint(path, state, args)
+    state |= {"args": flags_to_save(args, path.parent), "counters": {"global_step": 0}, "processes": []}
+    save_checkpoint(path, state)
     return path
 
 
@@ -155,7 +157,7 @@ def test_mp4_without_an_encoder(task: Task, tmp_path: Path, capsys: pytest.Captu
         (["--out", "film.gif", "--scale", "0"], "--scale 0 must be at least 1"),
         (["--out", "film.gif", "--num-envs", "0"], "--num-envs 0"),
         (["--out", "film.gif", "--fps", "0"], "--fps 0.0"),
-        (["--out", "film.gif", "--policy", "none.pt"], "checkpoint none.pt cannot be read"),
+        (["--out", "film.gif", "--policy", "none.pt"], "checkpoint none.pt: cannot be read"),
         (["--out", "film.gif", "--goal-dir", "none"], "goal none"),
         (["--out", "film.gif", "--start-state", "none"], "state none"),
         (["--out", "film.gif", "--device", "tpu"], "device 'tpu'"),
@@ -177,8 +179,8 @@ def test_a_checkpoint_of_something_else(task: Task, checkpoint: Path, tmp_path: 
     for change, message in (
         ({"exp_name": "unknown"}, "of trainer 'unknown'"),
         ({"model": {}}, "network is not this version's"),
-        ({"args": {}}, "has no flag"),
-        ({"env_config": {}}, "not of a Game Boy"),
+        ({"args": {}}, "names no goal"),
+        ({"args": {"env": "toy"}}, "not of a Game Boy"),
         ({"env_config": {"rom_sha256": "0"}}, "another ROM"),
     ):
         torch.save(torch.load(checkpoint, weights_only=True) | change, other)

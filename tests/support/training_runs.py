@@ -1,54 +1,77 @@
-"""What the trainers' tests share: small runs on the toy env, and reading their records."""
+"""Command lines of training runs that take a second, what a run leaves, and how two of them compare."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from cleanrl_style.a2c_streaming import Args
+from gbxcule_puffer.trainers.flags import as_words
 
 torch.set_num_threads(1)  # the nets are so small that threads which wait for each other cost ten times as much
 
-# A run of a second that logs, evaluates, takes pictures and saves several times.
+# A run that logs, evaluates, takes pictures and saves several times.
 SMALL: dict[str, Any] = {"num_envs": 8, "max_steps": 4, "k_consecutive": 1, "eval_episodes": 10, "log_interval": 8}
-SMALL.update(total_env_steps=512, eval_every_steps=256, stop_at_success=2.0, device="cpu")
+SMALL.update(total_env_steps=512, eval_every_steps=256, media_every=256, stop_at_success=2.0, device="cpu")
+# What differs between two equal runs: how long something took.
+TIMES = ("time/", "charts/SPS")
 
 
-def arguments(run_dir: Path, task: Mapping[str, Any], **changes: Any) -> Args:
-    options: dict[str, Any] = {**SMALL, **task, **changes}
-    return Args(run_dir=str(run_dir), **options)
+def words(flags: str) -> list[str]:
+    """A command line as its parts."""
+    return flags.split()
 
 
-def toy_arguments(run_dir: Path, **changes: Any) -> Args:
-    return arguments(run_dir, {"env": "toy"}, **{"max_steps": 16, **changes})
+def small_run(run_dir: Path, **flags: Any) -> list[str]:
+    """The command line of a short run of A2C, with `flags` in place of some of SMALL."""
+    return as_words({**SMALL, "run_dir": str(run_dir), **flags})
 
 
-def command_line(args: Args) -> list[str]:
-    """The flags of `args` that are not None."""
-    flags = []
-    for name, value in vars(args).items():
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            flags.append(f"--{flag}" if value else f"--no-{flag}")
-        elif value not in (None, ()):
-            flags += [f"--{flag}", str(value)]
-    return flags
+def toy_run(run_dir: Path, **flags: Any) -> list[str]:
+    """`small_run` on the toy."""
+    return small_run(run_dir, **{"env": "toy", "max_steps": 16, **flags})
 
 
-def records(run_dir: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
+def records(run_dir: Path, times: bool = False) -> list[dict[str, Any]]:
+    """metrics.jsonl, without `times` if not asked for."""
+    lines = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in line.items() if times or not k.startswith(TIMES)} for line in lines]
 
 
-def steady(run_dir: Path) -> list[dict[str, float]]:
-    """The records without what depends on the clock."""
-    clock = ("time/", "charts/SPS")
-    return [{name: value for name, value in r.items() if not name.startswith(clock)} for r in records(run_dir)]
-
-
-def merged(run_dir: Path) -> dict[str, float]:
+def merged(run_dir: Path) -> dict[str, Any]:
     """Each metric's last value."""
-    return {name: value for record in records(run_dir) for name, value in record.items()}
+    return {name: value for record in records(run_dir, times=True) for name, value in record.items()}
+
+
+def last_value(run_dir: Path, name: str) -> float:
+    """The newest record of a metric."""
+    return merged(run_dir)[name]
+
+
+def read(path: Path) -> dict[str, Any]:
+    return torch.load(path, weights_only=True)
+
+
+def assert_equal(one: object, other: object, path: str) -> None:
+    """Equal bit by bit, all the way down."""
+    if isinstance(one, dict):
+        assert isinstance(other, dict) and one.keys() == other.keys(), path
+        for name in one:
+            assert_equal(one[name], other[name], f"{path}.{name}")
+    elif isinstance(one, list | tuple):
+        assert isinstance(other, list | tuple) and len(one) == len(other), path
+        for number, (part, another) in enumerate(zip(one, other, strict=True)):
+            assert_equal(part, another, f"{path}[{number}]")
+    elif isinstance(one, torch.Tensor):
+        assert isinstance(other, torch.Tensor) and torch.equal(one, other), path
+    else:
+        assert one == other, path
+
+
+def same_checkpoints(first: Path, second: Path) -> None:
+    """Everything but the flags is equal: weights, optimizer, counters, env, random numbers, replay."""
+    one, other = read(first), read(second)
+    for name in one.keys() - {"args", "versions"}:
+        assert_equal(one[name], other[name], name)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collect, start, td_losses
+from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collect, main, td_losses
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.flags import as_words
 from gbxcule_puffer.trainers.graphs import Replayed
 from gbxcule_puffer.trainers.run import Stopwatch
 from tests.support.envs import Task, make_test_task
@@ -119,7 +120,7 @@ def test_it_learns_and_resumes(task: Task, cuda_device: str, tmp_path: Path, fla
         "log_interval": 64,
         **flags,
     }
-    start(Args(**options))
+    assert main(as_words(options)) == 0
     metrics = merged(tmp_path)
     assert {"charts/SPS", "time/env", "time/infer", "time/learn", "env/dist_p50", "env/action_hist/NOOP"} <= set(
         metrics
@@ -127,5 +128,5 @@ def test_it_learns_and_resumes(task: Task, cuda_device: str, tmp_path: Path, fla
     assert metrics["losses/entropy"] < 2.07, "the policy has moved from uniform, ln 8"
     checkpoint = tmp_path / "checkpoint.pt"
     assert read_checkpoint(checkpoint)["counters"]["global_step"] == 102_400
-    start(Args(**(options | {"total_env_steps": 120_000, "resume": str(checkpoint)})))
+    assert main(["--resume", str(tmp_path), "--total-env-steps", "120000"]) == 0
     assert read_checkpoint(checkpoint)["counters"]["global_step"] >= 120_000

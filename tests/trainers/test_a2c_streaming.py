@@ -17,14 +17,13 @@ from cleanrl_style.a2c_streaming import (
     entropy_weight,
     main,
     sample,
-    start,
     td_losses,
 )
 from gbxcule_puffer.tasks.stages import make_task
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.run import Stopwatch
 from tests.support.envs import STAGE
-from tests.support.training_runs import arguments, command_line, merged, steady, toy_arguments
+from tests.support.training_runs import merged, records, same_checkpoints, small_run, toy_run, words
 
 ROM = STAGE.parent.parent / json.loads(STAGE.read_text())["rom"]
 
@@ -144,7 +143,7 @@ def test_a_round_is_what_the_textbook_says(groups: int, recurrent: str) -> None:
 
 def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture) -> None:
     run_dir = tmp_path / "run"
-    start(arguments(run_dir, one_step_task))
+    assert main(small_run(run_dir, **one_step_task)) == 0
     written = {path.name for path in run_dir.iterdir()}
     assert {"metrics.jsonl", "manifest.json", "checkpoint.pt", "checkpoint.1.pt", "media"} < written
     assert {path.suffix for path in (run_dir / "media").iterdir()} == {".png", ".gif"}
@@ -169,50 +168,32 @@ def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], c
 
 
 def test_a_resumed_run_is_the_same_run(tmp_path: Path, one_step_task: dict[str, str]) -> None:
-    start(arguments(tmp_path / "whole", one_step_task))
-    start(arguments(tmp_path / "parts", one_step_task, total_env_steps=256))
-    start(arguments(tmp_path / "parts", one_step_task, resume=str(tmp_path / "parts/checkpoint.pt")))
-    states = [torch.load(tmp_path / name / "checkpoint.pt", weights_only=True) for name in ("whole", "parts")]
-    for part in ("model", "optimizer", "counters", "processes"):
-        assert_equal(states[0][part], states[1][part], part)
+    """--resume alone takes the flags from the run, but for those that it is given."""
+    assert main(small_run(tmp_path / "whole", **one_step_task)) == 0
+    assert main(small_run(tmp_path / "parts", **one_step_task, total_env_steps=256)) == 0
+    assert main(words(f"--resume --run-dir {tmp_path}/parts --total-env-steps 512")) == 0
+    same_checkpoints(tmp_path / "whole/checkpoint.pt", tmp_path / "parts/checkpoint.pt")
     ending = "eval/random_success_rate"  # what a run that is through records, also at the end of the first part
-    parts = [row for row in steady(tmp_path / "parts") if ending not in row or row["global_step"] == 512]
-    assert steady(tmp_path / "whole") == parts
-
-
-def assert_equal(one: object, other: object, path: str) -> None:
-    if isinstance(one, dict):
-        assert isinstance(other, dict) and one.keys() == other.keys(), path
-        for name in one:
-            assert_equal(one[name], other[name], f"{path}.{name}")
-    elif isinstance(one, list):
-        assert isinstance(other, list) and len(one) == len(other), path
-        for i, pair in enumerate(zip(one, other, strict=True)):
-            assert_equal(*pair, f"{path}[{i}]")
-    elif isinstance(one, torch.Tensor):
-        assert isinstance(other, torch.Tensor) and torch.equal(one, other), path
-    else:
-        assert one == other, path
+    parts = [row for row in records(tmp_path / "parts") if ending not in row or row["global_step"] == 512]
+    assert records(tmp_path / "whole") == parts
 
 
 def test_a_checkpoint_of_other_flags_is_refused(
     tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture
 ) -> None:
     run_dir = tmp_path / "run"
-    start(arguments(run_dir, one_step_task, total_env_steps=32))
+    assert main(small_run(run_dir, **one_step_task, total_env_steps=32)) == 0
     capsys.readouterr()
-    flags = ["--num-envs", "8", "--max-steps", "4", "--k-consecutive", "1", "--device", "cpu", "--gamma", "0.5"]
-    flags += ["--resume", str(run_dir / "checkpoint.pt"), "--rom", one_step_task["rom"]]
-    assert main([*flags, "--goal-dir", one_step_task["goal_dir"]]) == 2
+    assert main(["--resume", str(run_dir), "--gamma", "0.5"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "--gamma 0.99, not 0.5" in line
+    assert "--gamma 0.5 is not what the run was started with, 0.99" in line
 
 
 def test_numbers_that_are_not_finite_end_the_run(
     tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        start(arguments(tmp_path / "run", one_step_task, lr=1e30))
+        main(small_run(tmp_path / "run", **one_step_task, lr=1e30))
     assert end.value.code == 1
     failure = json.loads((tmp_path / "run/failure.json").read_text())
     assert failure["not_finite"]
@@ -224,7 +205,7 @@ def test_it_learns(tmp_path: Path, one_step_task: dict[str, str]) -> None:
     """One action of eight is right and an episode has two steps: chance solves under a third."""
     run_dir = tmp_path / "run"
     changes = {"num_envs": 32, "max_steps": 2, "lr": 1e-3, "total_env_steps": 8000, "eval_every_steps": 8000}
-    start(arguments(run_dir, one_step_task, **changes, eval_episodes=50))
+    assert main(small_run(run_dir, **one_step_task, **changes, eval_episodes=50)) == 0
     assert merged(run_dir)["eval/random_success_rate"] < 0.4
     assert merged(run_dir)["eval/success_rate"] > 0.9
 
@@ -232,7 +213,7 @@ def test_it_learns(tmp_path: Path, one_step_task: dict[str, str]) -> None:
 @pytest.mark.parametrize("recurrent", ["none", "gru"])
 def test_it_learns_the_toy(recurrent: str, tmp_path: Path) -> None:
     changes = {"num_envs": 32, "lr": 1e-3, "update_every": 2, "total_env_steps": 25_600, "eval_every_steps": 25_600}
-    start(toy_arguments(tmp_path, env_groups=2, recurrent=recurrent, eval_envs=50, eval_episodes=100, **changes))
+    assert main(toy_run(tmp_path, env_groups=2, recurrent=recurrent, eval_envs=50, eval_episodes=100, **changes)) == 0
     assert merged(tmp_path)["eval/random_success_rate"] < 0.4
     assert merged(tmp_path)["eval/success_rate"] > 0.9
 
@@ -240,7 +221,7 @@ def test_it_learns_the_toy(recurrent: str, tmp_path: Path) -> None:
 def test_stages_and_incentives_reach_training_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stages = {"stages": str(STAGE.with_name("stages.json")), "curriculum": "progress", "visit_bonus": 0.1}
     changes = {"k_consecutive": None, "max_steps": None, "total_env_steps": 128, "eval_episodes": 2, "eval_envs": 2}
-    start(arguments(tmp_path / "run", stages, **changes))
+    assert main(small_run(tmp_path / "run", **stages, **changes)) == 0
     last = merged(tmp_path / "run")
     assert last["env/visits/bonus"] > 0
     assert "env/stage/cross_village/weight" in last
@@ -259,7 +240,6 @@ def test_stages_and_incentives_reach_training_only(tmp_path: Path, capsys: pytes
     assert evaluate.main([str(tmp_path / "run/checkpoint.pt"), *flags]) == 0
     assert len(json.loads((tmp_path / "out.json").read_text())["actions"]) == 128 + 192 + 256
     assert "leave_house" not in capsys.readouterr().out
-    args = arguments(tmp_path / "toy", {"env": "toy", "visit_bonus": 0.1})
-    assert main(command_line(args)) == 2
+    assert main(toy_run(tmp_path / "toy", visit_bonus=0.1)) == 2
     assert "--visit-bonus is not for --env toy" in capsys.readouterr().err
     assert not (tmp_path / "toy").exists()

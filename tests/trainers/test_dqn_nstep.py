@@ -11,11 +11,19 @@ import pytest
 import torch
 
 from cleanrl_style import dqn_nstep
-from cleanrl_style.dqn_nstep import QNetwork, act, double_dqn_loss, main, sequence_loss, transition_loss
+from cleanrl_style.dqn_nstep import (
+    QNetwork,
+    act,
+    double_dqn_loss,
+    draw_transitions,
+    main,
+    sequence_loss,
+    transition_loss,
+)
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.evaluation import evaluate
 from gbxcule_puffer.trainers.replay import Replay, Sequences
-from tests.support.learners import last_value, read, records, same_checkpoints, words
+from tests.support.training_runs import last_value, read, records, same_checkpoints, words
 
 # Toy runs: a round is 32 steps.
 SIZE = words("--env toy --device cpu --num-envs 8 --train-every 4 --max-steps 16")
@@ -125,7 +133,7 @@ def test_the_burn_in_has_no_gradient_but_an_effect() -> None:
 def filled_replay(stack_k: int = 1, steps: int = 60) -> Replay:
     env = ToyEnv(num_envs=6, max_steps=7, stack_k=stack_k)
     obs, _ = env.reset(seed=1)
-    replay = Replay(50, 6, (stack_k, 20, 20), env.device, n_step=N_STEP, gamma=GAMMA)
+    replay = Replay(50, 6, (stack_k, 20, 20), env.device, n_step=N_STEP)
     for _ in range(steps):
         before, actions = obs.clone(), torch.randint(8, (6,))
         obs, *parts, _ = env.step(actions)
@@ -155,7 +163,7 @@ def test_sequences_give_the_loss_of_their_transitions() -> None:
 def test_a_batch_from_the_replay_is_learned_from() -> None:
     torch.manual_seed(1)
     model, target = QNetwork((2, 20, 20), 8, "none"), QNetwork((2, 20, 20), 8, "none")
-    batch = filled_replay(stack_k=2).draw(64)
+    batch = draw_transitions(filled_replay(stack_k=2), 64, GAMMA)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     losses = []
     for _ in range(20):
@@ -210,7 +218,7 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path, options: str) -> None:
 
 
 def test_without_its_replay_a_resumed_run_fills_it_anew(tmp_path: Path) -> None:
-    flags = [*SIZE, *SHORT, "--keep-replay", "False", "--run-dir", str(tmp_path)]
+    flags = [*SIZE, *SHORT, "--no-keep-replay", "--run-dir", str(tmp_path)]
     assert main([*flags, "--total-env-steps", "768"]) == 0
     state = read(tmp_path / "checkpoint.pt")
     assert state["processes"][0]["replay"] is None

@@ -18,7 +18,7 @@ from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.evaluation import assess, lowest_success, random_policy, wilson_interval
 from gbxcule_puffer.trainers.evaluation import evaluate as play_episodes
-from tests.support.training_runs import toy_arguments
+from tests.support.training_runs import toy_run
 
 SIZE = ToyEnv(1).single_observation_space.shape[-1]  # pixels
 
@@ -101,7 +101,7 @@ def test_wilson_interval(successes: int, trials: int, low: float, high: float) -
 @pytest.fixture(scope="module", params=["none", "gru"])
 def run_dir(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(f"run_{request.param}")
-    a2c_streaming.start(toy_arguments(folder, recurrent=request.param))
+    assert a2c_streaming.main(toy_run(folder, recurrent=request.param)) == 0
     return folder
 
 
@@ -118,9 +118,10 @@ def test_a_checkpoint_is_evaluated(run_dir: Path, tmp_path: Path, capsys: pytest
         out["episode.gif"],
     ]
     assert evaluate.main([str(run_dir / "checkpoint.pt"), *flags]) == 0
-    sampled, greedy = capsys.readouterr().out.splitlines()
+    sampled, greedy, filmed = capsys.readouterr().out.splitlines()
     assert sampled.startswith("sampled  success 0.")
     assert greedy.startswith("greedy")
+    assert filmed.startswith("filmed")
     result = json.loads(Path(out["out.json"]).read_text())
     assert result["sampled"]["episodes"] == 20
     assert result["sampled"]["success_low"] <= result["sampled"]["success_rate"] <= result["sampled"]["success_high"]
@@ -153,6 +154,22 @@ def test_the_trajectory_is_the_policy_s_own(run_dir: Path, tmp_path: Path) -> No
     assert json.loads(path.read_text())["actions"] == actions
 
 
+def test_what_succeeds_is_filmed(run_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A policy that nearly always does anything, and likeliest of all nothing: sampled it sometimes succeeds, greedy it
+    never does."""
+    state = read_checkpoint(run_dir / "checkpoint.pt")
+    state["model"] = {name: torch.zeros_like(tensor) for name, tensor in state["model"].items()}
+    state["model"]["policy.bias"][0] = 0.01
+    torch.save(state, tmp_path / "idle.pt")
+    for flags, policy, success in (([], "sampled", True), (["--policy", "greedy"], "greedy", False)):
+        paths = ["--trajectory", str(tmp_path / "out.json"), "--gif", str(tmp_path / "out.gif")]
+        assert evaluate.main([str(tmp_path / "idle.pt"), *paths, *flags]) == 0
+        filmed = json.loads((tmp_path / "out.json").read_text())
+        assert (filmed["policy"], filmed["success"]) == (policy, success)
+        ends = "reaches the goal" if success else "does not reach the goal"
+        assert f"filmed   {policy}: an episode that {ends}, {len(filmed['actions'])} steps" in capsys.readouterr().out
+
+
 def test_wrong_input_is_one_line(run_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = str(run_dir / "checkpoint.pt")
     state = read_checkpoint(good)
@@ -161,7 +178,7 @@ def test_wrong_input_is_one_line(run_dir: Path, tmp_path: Path, capsys: pytest.C
     old = {name: tensor for name, tensor in state["model"].items() if name != "trunk.1.weight"}
     torch.save({**state, "model": {**old, "trunk.0.weight": torch.zeros(16, 1, 8, 8)}}, tmp_path / "old.pt")
     for arguments, message in (
-        (["nowhere.pt"], "nowhere.pt cannot be read"),
+        (["nowhere.pt"], "nowhere.pt: cannot be read"),
         ([str(tmp_path / "old.pt")], "the checkpoint's network is not this version's"),
         ([good, "--episodes", "0"], "--episodes 0 must be at least 1"),
         ([good, "--device", "abacus"], "abacus"),

@@ -18,7 +18,7 @@ from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.replay import Replay
 from gbxcule_puffer.trainers.run import Stopwatch
-from tests.support.learners import last_value, read, words
+from tests.support.training_runs import last_value, read, words
 
 pytestmark = pytest.mark.gpu
 
@@ -79,7 +79,7 @@ def test_dqn_never_waits(cuda_device: str, recurrent: str, alpha: float) -> None
     args = dqn_nstep.Args(env="toy", **flags)
     model = dqn_nstep.QNetwork((1, 20, 20), 8, recurrent).to(env.device)
     target, optimizer = copy.deepcopy(model), torch.optim.Adam(model.parameters(), lr=1e-4)
-    replay = Replay(30, 32, (1, 20, 20), env.device, n_step=args.n_step, gamma=args.gamma, alpha=alpha)
+    replay = Replay(30, 32, (1, 20, 20), env.device, n_step=args.n_step, alpha=alpha)
     memory, obs = torch.zeros((32, model.state_size), device=env.device), env.observations.clone()
     clock = Stopwatch(env.device, False)
 
@@ -109,7 +109,7 @@ def test_dqn_never_waits(cuda_device: str, recurrent: str, alpha: float) -> None
 def test_the_replay_is_the_same_on_the_gpu(cuda_device: str) -> None:
     env, replays = toy(8, "cpu", stack_k=3), []
     for device in ("cpu", cuda_device):
-        replays.append(Replay(20, 8, (3, 20, 20), torch.device(device), n_step=3, gamma=0.9, alpha=0.5))
+        replays.append(Replay(20, 8, (3, 20, 20), torch.device(device), n_step=3, alpha=0.5))
     generator = torch.Generator().manual_seed(1)
     for _ in range(50):
         before, actions = env.observations.clone(), torch.randint(8, (8,), generator=generator)
@@ -139,10 +139,10 @@ def test_they_learn_the_toy(trainer: Any, compiled: str, tmp_path: Path) -> None
     assert trainer.main([*flags, compiled, "--run-dir", str(tmp_path)]) == 0
     assert last_value(tmp_path, "eval/success_rate") >= 0.95
     # On a GPU a resumed run begins with new episodes and, for DQN, with an empty replay.
-    more = [*words("--stop-at-success 2 --keep-checkpoints 1"), "--resume", str(tmp_path / "checkpoint.pt")]
+    more = [*words("--stop-at-success 2 --keep-checkpoints 1 --resume"), str(tmp_path)]
     begun = read(tmp_path / "checkpoint.pt")["counters"]["global_step"]
     if begun < 40960:
-        assert trainer.main([*flags, compiled, *more, "--run-dir", str(tmp_path)]) == 0
+        assert trainer.main(more) == 0
         assert last_value(tmp_path, "eval/success_rate") >= 0.8
 
 

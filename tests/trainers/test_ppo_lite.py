@@ -12,13 +12,12 @@ import pytest
 import torch
 
 from cleanrl_style import ppo_lite
-from cleanrl_style.ppo_lite import Agent, Args, allocate_rollout, collect, main, memory_parts, ppo_losses
+from cleanrl_style.ppo_lite import Agent, Args, allocate_rollout, collect, gae, main, memory_parts, ppo_losses
+from gbxcule_puffer.device import free_bytes
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.evaluation import evaluate
-from gbxcule_puffer.trainers.memory import free_bytes
-from gbxcule_puffer.trainers.returns import gae
 from gbxcule_puffer.trainers.run import Stopwatch
-from tests.support.learners import last_value, read, records, same_checkpoints, words
+from tests.support.training_runs import last_value, read, records, same_checkpoints, words
 
 SCRIPT = Path(ppo_lite.__file__)
 # Toy runs: 512 steps a rollout.
@@ -172,7 +171,7 @@ def test_two_processes_learn_together(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "manifest.json").read_text())["processes"] == 2
     steps = [record["global_step"] for record in records(tmp_path) if "losses/entropy" in record]
     assert steps == [1024, 2048, 3072], "a rollout is 512 steps of each process"
-    first, second = (process["env"]["tensors"]["walker"] for process in state["processes"])
+    first, second = (process["envs"][0]["tensors"]["walker"] for process in state["processes"])
     assert not torch.equal(first, second)
     # Alone it cannot go on from there, and one line says so.
     alone = [*SIZE, *SHORT, "--total-env-steps", "3072", "--resume", str(tmp_path / "checkpoint.pt")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
+from cleanrl_style.dqn_nstep import draw_transitions
 from gbxcule_puffer.env.step_end.step_end import Epilog
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.observations import FrameStack
@@ -45,7 +46,7 @@ def fill(replay: Replay, steps: int, serial: bool = False) -> History:
 
 
 def make_replay(capacity: int, stack_k: int = 1, n_step: int = 3, alpha: float = 0.0) -> Replay:
-    return Replay(capacity, ENVS, (stack_k, 12, 12), CPU, n_step=n_step, gamma=GAMMA, alpha=alpha)
+    return Replay(capacity, ENVS, (stack_k, 12, 12), CPU, n_step=n_step, alpha=alpha)
 
 
 def moment(replay: Replay, index: int) -> tuple[int, int]:
@@ -63,7 +64,7 @@ def test_transitions_are_those_of_the_history(capacity: int, stack_k: int, alpha
     replay = make_replay(capacity, stack_k, n_step, alpha)
     history = fill(replay, 90)
     torch.manual_seed(0)
-    batch = replay.draw(6000)
+    batch = draw_transitions(replay, 6000, GAMMA)
     seen, lengths, ended = set(), set(), set()
     for i in range(6000):
         step, env = moment(replay, int(batch.index[i]))
@@ -132,7 +133,7 @@ def test_draws_follow_the_priorities() -> None:
     weights[:10] = 0
     replay.update_priorities(index, errors, weights)
     expected = (errors + PRIORITY_FLOOR) ** 0.5 * (weights > 0)
-    batch = replay.draw(200_000, beta=0.4)
+    batch = draw_transitions(replay, 200_000, GAMMA, beta=0.4)
     counts = torch.bincount(batch.index, minlength=40 * ENVS)[index] / 200_000
     assert counts[:10].sum() == 0
     assert torch.allclose(counts, expected / expected.sum(), atol=4e-4)
@@ -168,10 +169,11 @@ def test_a_saved_replay_can_go_on_with_new_episodes(steps: int) -> None:
     """No window and no stack spans the episodes before and after."""
     first, second = make_replay(60, 3), make_replay(60, 3)
     before = fill(first, steps) if steps else None
-    second.load_state_dict(first.state_dict(), continues=False)
+    second.load_state_dict(first.state_dict())
+    second.cut_episodes()
     after = fill(second, 15)
     torch.manual_seed(1)
-    batch = second.draw(5000)
+    batch = draw_transitions(second, 5000, GAMMA)
     row, env = batch.index // ENVS, batch.index % ENVS
     for i in (row == steps).nonzero().flatten().tolist():
         assert torch.equal(batch.obs[i], after.obs[0, env[i]]), "a stack of its first picture"
@@ -219,9 +221,9 @@ def test_bad_sizes_are_named() -> None:
         ((1, 12, 10), 40, 3, "10 columns cannot be packed"),
     ):
         with pytest.raises(ConfigError, match=message):
-            Replay(capacity, ENVS, shape, CPU, n_step=n_step, gamma=GAMMA)
+            Replay(capacity, ENVS, shape, CPU, n_step=n_step)
     with pytest.raises(StateError, match="pictures"):
-        other = Replay(40, ENVS + 1, (1, 12, 12), CPU, n_step=3, gamma=GAMMA)
+        other = Replay(40, ENVS + 1, (1, 12, 12), CPU, n_step=3)
         replay = make_replay(40)
         fill(replay, 5)
         other.load_state_dict(replay.state_dict())

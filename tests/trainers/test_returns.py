@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from gbxcule_puffer.trainers.returns import gae, n_step_returns, td_target
+from cleanrl_style.a2c_streaming import td_target
+from cleanrl_style.dqn_nstep import n_step_returns
+from cleanrl_style.ppo_lite import gae
 
 STEPS, ENVS, GAMMA = 40, 6, 0.97
 

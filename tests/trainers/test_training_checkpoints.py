@@ -8,25 +8,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from cleanrl_style.a2c_streaming import main
-from gbxcule_puffer.errors import StateError, StorageError
+from gbxcule_puffer.errors import ConfigError, StateError, StorageError
 from gbxcule_puffer.trainers.checkpoints import load_checkpoint, older, read_checkpoint, save_checkpoint
+from gbxcule_puffer.trainers.flags import RunFlags, flags_of, flags_to_save, resumed_flags
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
-from tests.support.training_runs import command_line, records, toy_arguments
+from tests.support.training_runs import records, toy_run
 
-
-@dataclass
-class Flags:
-    lr: float = 0.1
-    device: str = "cpu"
+STATE = {"exp_name": "ppo_lite", "args": {}, "counters": {"global_step": 0}, "env_config": {}, "processes": []}
 
 
 def save(path: Path, number: int, keep: int = 3, size: int = 100) -> None:
-    save_checkpoint(path, {"number": number, "weights": torch.full((size,), float(number))}, Flags(), keep)
+    save_checkpoint(path, {**STATE, "number": number, "weights": torch.full((size,), float(number))}, keep)
 
 
 @contextmanager
@@ -65,7 +63,7 @@ def test_a_damaged_checkpoint_is_passed_over(damage: str, tmp_path: Path, capsys
     path.unlink()
     if damage != "missing":
         path.write_bytes(contents[damage])
-    assert load_checkpoint(path, Flags(), ())["number"] == 1
+    assert load_checkpoint(path)["number"] == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert str(path) in line
     assert f"going on from the one before, {older(path, 1)}" in line
@@ -73,32 +71,47 @@ def test_a_damaged_checkpoint_is_passed_over(damage: str, tmp_path: Path, capsys
 
 def test_without_a_whole_checkpoint_there_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.pt"
-    with pytest.raises(StateError, match=r"checkpoint\.pt cannot be read \(.*No such file"):
-        load_checkpoint(path, Flags(), ())
+    with pytest.raises(StateError, match=r"checkpoint\.pt: cannot be read \(.*No such file"):
+        load_checkpoint(path)
     for number in range(2):
         save(path, number)
     path.write_bytes(b"")
     older(path, 1).write_bytes(b"")
-    with pytest.raises(StateError, match="cannot be read"):
-        load_checkpoint(path, Flags(), ())
+    with pytest.raises(StateError, match="is damaged"):
+        load_checkpoint(path)
+
+
+@dataclass
+class Flags(RunFlags):
+    momentum: float = 0.9
 
 
 def test_other_flags_are_refused_unless_free(tmp_path: Path) -> None:
-    save(tmp_path / "checkpoint.pt", 1)
-    with pytest.raises(StateError, match=r"made with --lr 0\.1, not 0\.2"):
-        load_checkpoint(tmp_path / "checkpoint.pt", Flags(lr=0.2), ())
-    assert load_checkpoint(tmp_path / "checkpoint.pt", Flags(lr=0.2), ("lr",))["number"] == 1
+    saved = {"seed": 5, "eval_envs": 3}
+    resumed = resumed_flags(RunFlags, saved, tmp_path / "checkpoint.pt", "test", ["--eval-envs", "4"])
+    assert (resumed.seed, resumed.eval_envs) == (5, 4)
+    with pytest.raises(ConfigError, match="--seed 6 is not what the run was started with, 5: leave it out"):
+        resumed_flags(RunFlags, saved, tmp_path / "checkpoint.pt", "test", ["--seed", "6"])
 
 
 def test_a_flag_newer_than_the_checkpoint_had_its_default(tmp_path: Path) -> None:
-    @dataclass
-    class Newer(Flags):
-        momentum: float = 0.9
+    path = tmp_path / "checkpoint.pt"
+    assert resumed_flags(Flags, {"seed": 5}, path, "test", []).momentum == 0.9
+    with pytest.raises(ConfigError, match=r"--momentum 0\.5 is not what the run was started with, 0\.9"):
+        resumed_flags(Flags, {"seed": 5}, path, "test", ["--momentum", "0.5"])
 
-    save(tmp_path / "checkpoint.pt", 1)
-    assert load_checkpoint(tmp_path / "checkpoint.pt", Newer(), ())["number"] == 1
-    with pytest.raises(StateError, match=r"made with --momentum 0\.9, not 0\.5"):
-        load_checkpoint(tmp_path / "checkpoint.pt", Newer(momentum=0.5), ())
+
+@pytest.mark.parametrize("saved", [{"nosuch": 1}, {"seed": "x"}, {"rom": ["a"]}, {"seed": {}}, {"rom": "--help"}])
+def test_flags_that_no_run_can_have_are_refused(saved: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(StateError, match=r"checkpoint\.pt"):
+        resumed_flags(Flags, saved, tmp_path / "checkpoint.pt", "test", [])
+
+
+def test_saved_paths_are_relative_and_read_back_whole(tmp_path: Path) -> None:
+    args = Flags(goal_dir=str(tmp_path / "goals/one"), run_dir=str(tmp_path / "run"))
+    saved = flags_to_save(args, tmp_path / "run")
+    assert saved["goal_dir"] == "../goals/one" and "run_dir" not in saved
+    assert flags_of(Flags, saved, tmp_path / "run/checkpoint.pt", "test").goal_dir == args.goal_dir
 
 
 @pytest.mark.parametrize("limit", [1000, 30_000])
@@ -112,7 +125,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(limit: int, tmp_path: Path
 
 
 def test_a_trainer_on_a_full_disk_ends_with_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = command_line(toy_arguments(tmp_path / "run", checkpoint_every=128))
+    flags = toy_run(tmp_path / "run", checkpoint_every=128)
     with file_size_limit(100_000):
         assert main(flags) == 1
     line = capsys.readouterr().err.splitlines()[-1]
@@ -122,9 +135,8 @@ def test_a_trainer_on_a_full_disk_ends_with_one_line(tmp_path: Path, capsys: pyt
 
 def test_nan_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:
     """The learning rate breaks the weights between two records: the checkpoint in between must not hold them."""
-    args = toy_arguments(tmp_path / "run", lr=1e30, log_interval=64, checkpoint_every=64)
     with pytest.raises(SystemExit) as end:
-        main(command_line(args))
+        main(toy_run(tmp_path / "run", lr=1e30, log_interval=64, checkpoint_every=64))
     assert end.value.code == 1
     failure = json.loads((tmp_path / "run/failure.json").read_text())
     assert any(name.startswith("weights") for name in failure["not_finite"])
@@ -132,13 +144,13 @@ def test_nan_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:
 
 
 def test_a_resumed_log_drops_what_came_after_the_checkpoint(tmp_path: Path) -> None:
-    log = RunLog(tmp_path, Flags())
+    log = RunLog(tmp_path, {})
     for step in (10, 20, 30):
         log.record(step, {"charts/SPS": step})
     log.close()
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"global_step": 40, "char')  # killed while it wrote
-    log = RunLog(tmp_path, Flags(), resumed_at=20)
+    log = RunLog(tmp_path, {}, resumed_at=20)
     log.record(25, {"charts/SPS": 1.0})
     log.close()
     assert [record["global_step"] for record in records(tmp_path)] == [10, 20, 25]

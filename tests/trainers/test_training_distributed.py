@@ -13,7 +13,7 @@ import torch
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World
-from tests.support.training_runs import command_line, records, steady, toy_arguments
+from tests.support.training_runs import records, toy_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +22,6 @@ import sys
 from pathlib import Path
 import torch
 from cleanrl_style import a2c_streaming as a2c
-from gbxcule_puffer.trainers import flags
 from gbxcule_puffer.trainers.distributed import World
 
 world = World.from_environment()
@@ -41,9 +40,7 @@ models = []
 make = a2c.PixelActorCriticCNN
 a2c.PixelActorCriticCNN = lambda *args: models.append(make(*args)) or models[-1]
 for argv in sys.argv[1].split(";"):
-    args = flags.parse_flags(a2c.Args, "a2c", None, argv.split())
-    a2c.settle(args, world)
-    a2c.train(args, world)
+    assert a2c.main(argv.split()) == 0
 weights = torch.cat([p.detach().flatten() for p in models[-1].parameters()])
 both = world.gather(weights)
 assert all(torch.equal(both[0], other) for other in both)
@@ -64,20 +61,19 @@ def torchrun(tmp_path: Path, argument: str) -> None:
 
 def test_two_processes_learn_together_and_resume(tmp_path: Path) -> None:
     """A run in one go, and one in two parts: the same records; all of them by the first process."""
-    parts = toy_arguments(tmp_path / "parts", total_env_steps=512, checkpoint_every=128)
-    rest = toy_arguments(tmp_path / "parts", total_env_steps=1024, resume=str(tmp_path / "parts/checkpoint.pt"))
-    rest.checkpoint_every = 128
-    whole = toy_arguments(tmp_path / "whole", total_env_steps=1024, checkpoint_every=128)
-    torchrun(tmp_path, ";".join(" ".join(command_line(args)) for args in (whole, parts, rest)))
+    parts = toy_run(tmp_path / "parts", total_env_steps=512, checkpoint_every=128)
+    rest = ["--resume", str(tmp_path / "parts"), "--total-env-steps", "1024"]
+    whole = toy_run(tmp_path / "whole", total_env_steps=1024, checkpoint_every=128)
+    torchrun(tmp_path, ";".join(" ".join(flags) for flags in (whole, parts, rest)))
     first = records(tmp_path / "whole")[0]
     assert first["global_step"] == 2 * 8 * 8, "two processes of 8 envs, 8 steps"
     checkpoint = read_checkpoint(tmp_path / "whole/checkpoint.pt")
     assert checkpoint["counters"]["global_step"] == 1024
     assert len(checkpoint["processes"]) == 2
-    envs = [process["groups"][0]["env"]["tensors"]["walker"] for process in checkpoint["processes"]]
+    envs = [process["envs"][0]["tensors"]["walker"] for process in checkpoint["processes"]]
     assert not torch.equal(*envs), "each process has envs of its own"
-    again = [row for row in steady(tmp_path / "parts") if row["global_step"] > 512]
-    assert again == [row for row in steady(tmp_path / "whole") if row["global_step"] > 512]
+    again = [row for row in records(tmp_path / "parts") if row["global_step"] > 512]
+    assert again == [row for row in records(tmp_path / "whole") if row["global_step"] > 512]
 
 
 def test_the_environment_of_torchrun() -> None:

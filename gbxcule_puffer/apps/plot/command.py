@@ -15,8 +15,8 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def _run(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.apps.plot.plot import draw
     from gbxcule_puffer.errors import ConfigError
-    from gbxcule_puffer.trainers.plot import draw
 
     if args.smooth < 1:
         raise ConfigError(f"--smooth {args.smooth} must be at least 1")

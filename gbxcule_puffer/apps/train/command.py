@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import warnings
 
 HELP = {
@@ -26,9 +25,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def _run(args: argparse.Namespace) -> None:
-    # Both before torch: its idle threads must not spin on the emulator's cores, and it complains of a package
-    # that PufferLib has installed.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Before torch, which complains of a package that PufferLib has installed.
     warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
     from gbxcule_puffer.integrations.pufferl.modes import run
 

@@ -9,7 +9,7 @@ import warp as wp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import fetch, wait_loops
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu import loop_skips
+from gbxcule_puffer.emulator.gpu import loop_skips, packing
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
 from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers
@@ -36,13 +36,6 @@ PAGES_HIGH_ROM = wp.constant(0x00F0)
 PAGES_VRAM = wp.constant(0x0300)
 PAGES_CART_RAM = wp.constant(0x0C00)
 PAGES_WRAM = wp.constant(0x3000)
-
-
-@wp.func
-def pack_flags(f: int) -> int:
-    """The register F as a flag word."""
-    nonzero = wp.where((f & hw.FLAG_Z) == 0, FLAG_NZ, 0)
-    return nonzero | ((f & 0x60) << 14) | ((f & 0x10) << 19) | FLAG_ONE
 
 
 @wp.func
@@ -76,40 +69,13 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
 
 
 @wp.func
-def pack_registers(c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """A to L, flags and time from the interpreter's struct."""
-    r.lo = c.c | (c.b << 8) | (c.e << 16) | (c.d << 24)
-    r.hi = c.l | (c.h << 8) | (c.a << 16)
-    r.flags = pack_flags(c.f)
-    r.now = c.now
-    r.previous = c.previous
-
-
-@wp.func
 def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     """Registers from the interpreter's struct."""
-    pack_registers(c, r)
+    packing.pack_registers(c, r)
     r.sp = c.sp
     r.pc = c.pc
     map_memory(m, c, r)
     r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are the interpreter's
-
-
-@wp.func
-def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Registers into the interpreter's struct."""
-    c.c = r.lo & 0xFF
-    c.b = (r.lo >> 8) & 0xFF
-    c.e = (r.lo >> 16) & 0xFF
-    c.d = (r.lo >> 24) & 0xFF
-    c.l = r.hi & 0xFF
-    c.h = (r.hi >> 8) & 0xFF
-    c.a = (r.hi >> 16) & 0xFF
-    c.f = intrinsics.flags_byte(r.flags)
-    c.sp = r.sp
-    c.pc = r.pc
-    c.now = r.now
-    c.previous = r.previous
 
 
 @wp.func
@@ -150,7 +116,7 @@ def end_of_halt(c: wp.ref[Cpu]) -> int:
 @wp.func
 def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Leave the lane to the interpreter."""
-    to_cpu(c, r)
+    packing.to_cpu(c, r)
     c.executed = c.executed + r.turns
     is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
     lane.until = wp.where(is_halt, end_of_halt(c), 0)
@@ -190,7 +156,7 @@ def prepare(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
     """What the common path does not do of an instruction of a KIND."""
     if kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
-        r.flags = pack_flags(i.y & 0xFF)
+        r.flags = packing.pack_flags(i.y & 0xFF)
     elif kind == ds.KIND_IME:  # DI, RETI
         c.ime = wp.where((i.d3 & ds.RETURN) != 0, 1, 0)
         if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
@@ -306,7 +272,7 @@ def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[
     if skipped != 0:
         c.executed = c.executed - 1
         r.hi = (r.hi & 0xFFFF) | (c.a << 16)
-        r.flags = pack_flags(c.f)
+        r.flags = packing.pack_flags(c.f)
         r.now = c.now
         r.previous = c.previous
     return skipped
@@ -380,9 +346,9 @@ def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
     index = r.pc + wp.where(r.pc >= hw.ROM_BANK_SIZE, c.rom_high, c.rom_low)
     c.code = intrinsics.load_word(c.words, 4 * index)
     if c.code >= fetch.FIRST_MARK:
-        to_cpu(c, r)
+        packing.to_cpu(c, r)
         wait_loops.skip_marked(m, c, index)
-        pack_registers(c, r)
+        packing.pack_registers(c, r)
     return c.skipped - before
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pufferl.config import from_ini
 from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, to_rgb
-from gbxcule_puffer.tasks.stages import make_stage
+from gbxcule_puffer.tasks.default_task import find_task
 
-STAGE = Path(__file__).resolve().parents[3] / "roms/homeward/stage1.json"
 STAGE_OPTIONS = (
     *("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive"),
     "device",
@@ -94,16 +92,8 @@ def make_env(
     known = {option.name: option for option in fields(PuffeRLEnv.options_class)}
     given = {name: from_ini(known[name], value) if name in known else value for name, value in options.items()}
     given |= {"device": device or ("cuda" if torch.cuda.is_available() else "cpu"), "buf": buf, "seed": seed}
-    task = given.get("goal_dir") or given.get("stages")
-    if rom and not task:
-        raise ConfigError("--env.rom needs --env.goal-dir: make a goal for it with `puffer goal make`")
-    if task and not rom:
-        raise ConfigError("--env.goal-dir and --env.stages need --env.rom: give the goal's ROM")
-    if task:
-        return PuffeRLEnv(rom, **given)
-    if not stage and not STAGE.exists():
-        raise ConfigError(f"stage {STAGE} is not here: give --env.stage, or --env.rom and --env.goal-dir")
+    task = {name: given.pop(name, None) for name in ("start_state", "goal_dir", "stages")}
+    config = {name: given[name] for name in STAGE_OPTIONS if name in given}
     with tempfile.TemporaryDirectory() as folder:  # the env reads the files as it is made
-        files = make_stage(stage or STAGE, folder, **{name: given[name] for name in STAGE_OPTIONS if name in given})
-        start = given.get("start_state") or files.start_state
-        return PuffeRLEnv(files.rom, **{**given, "start_state": start, "goal_dir": files.goal_dir})
+        files = find_task(folder, rom=rom, stage=stage, prefix="--env.", **task, **config)
+        return PuffeRLEnv(**{**given, **files})

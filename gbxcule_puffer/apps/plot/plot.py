@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from gbxcule_puffer.errors import ConfigError, StorageError
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import new_file, parse_json, read_object, read_text
+from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
+from gbxcule_puffer.trainers.runlog import LIMIT
 
 PANELS = {
     "charts/episodic_return": "reward of an episode",
@@ -42,19 +45,16 @@ class RunCurves:
 def read_run(path: Path) -> RunCurves:
     """Reads a run's folder.
 
-    Raises: ConfigError when it holds no records.
+    Raises: StateError for files that no run wrote; ConfigError when it holds no records.
     """
-    try:
-        lines = (path / "metrics.jsonl").read_text().splitlines()
-        records = [json.loads(line) for line in lines]
-        steps = [record["global_step"] for record in records]
-    except OSError as error:
-        raise ConfigError(f"run {path} has no readable metrics.jsonl ({error.strerror}): give a run's folder") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"run {path}: metrics.jsonl is damaged ({error}): give another run") from None
-    try:
-        config = json.loads((path / "manifest.json").read_text())["config"]
-    except (OSError, ValueError, KeyError):
+    lines = read_text(path / METRICS, RUN, LIMIT).splitlines()
+    records = [parse_json(line, path / METRICS, RUN) for line in lines]
+    if not all(isinstance(record, dict) and type(record.get("global_step")) is int for record in records):
+        raise RUN.bad(path / METRICS, "is damaged (a record has no global_step)")
+    steps = [record["global_step"] for record in records]
+    manifest = path / MANIFEST
+    config = read_object(manifest, RUN).get("config") if manifest.exists() else None
+    if not isinstance(config, dict):
         config = {"run": path.name}
     curves = {}
     stages = {tag: None for record in records for tag in record if STAGE.fullmatch(tag)}
@@ -147,7 +147,5 @@ def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
         axis.spines[["top", "right"]].set_visible(False)
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(3, len(labels)), fontsize=9, frameon=False)
-    try:
-        figure.savefig(out, dpi=110)
-    except OSError as error:
-        raise StorageError(f"{out} cannot be written ({error.strerror}): give another --out") from None
+    with new_file(out, "give another --out") as file:
+        figure.savefig(file, format="png", dpi=110)

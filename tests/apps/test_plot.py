@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from gbxcule_puffer import cli
-from gbxcule_puffer.trainers.plot import PANELS, draw, experiments, read_run, smoothed, spread
+from gbxcule_puffer.apps.plot.plot import PANELS, draw, experiments, read_run, smoothed, spread
 
 
 def make_run(folder: Path, seed: int, lr: float = 1e-4, steps: int = 40) -> Path:
@@ -92,7 +92,7 @@ def test_wrong_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (damaged / "metrics.jsonl").write_text("{}\n")
     empty = make_run(tmp_path / "empty", 1, steps=0)
     for arguments, message in (
-        (["nowhere"], "nowhere has no readable metrics.jsonl"),
+        (["nowhere"], "nowhere/metrics.jsonl: cannot be read"),
         ([str(damaged)], "damaged"),
         ([str(empty)], "has no record of"),
         ([str(run), "--smooth", "0"], "--smooth 0"),

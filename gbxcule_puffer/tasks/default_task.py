@@ -1,0 +1,49 @@
+"""The task that options describe: ROM, start and goal as given, else made from a stage file, else HOMEWARD's first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.stage_list import has_recipes, is_stage_list, make_stages
+from gbxcule_puffer.tasks.stages import StrPath, make_stage
+
+ROMS = Path(__file__).resolve().parents[2] / "roms"
+ROM, STAGE = ROMS / "homeward.gb", ROMS / "homeward/stage1.json"
+
+
+def find_task(
+    out: StrPath,
+    *,
+    rom: StrPath | None = None,
+    start_state: StrPath | None = None,
+    goal_dir: StrPath | None = None,
+    stage: StrPath | None = None,
+    stages: StrPath | None = None,
+    prefix: str = "--",
+    **config: Any,
+) -> dict[str, str | None]:
+    """An env's rom, start_state and goal_dir, or its rom and stages.
+
+    What is not given is made from `stage`, or from the recipes of the list `stages`, into a folder in `out`.
+    config: as of `make_task`; prefix: how the caller's flags begin, for errors.
+
+    Raises: ConfigError, and what `make_stage` and `make_stages` raise.
+    """
+    if stages and (goal_dir or start_state):
+        raise ConfigError(
+            f"{prefix}stages has starts and goals of its own: leave {prefix}start-state and {prefix}goal-dir out"
+        )
+    if rom and not (goal_dir or stages):
+        raise ConfigError(f"{prefix}rom needs {prefix}goal-dir: make a goal for it with `puffer goal make`")
+    if not (rom or stage or ROM.is_file()):
+        raise ConfigError(f"{ROM} is not here: run in a clone of the repository, or give {prefix}rom")
+    if stages:
+        if is_stage_list(stages) and has_recipes(stages):
+            rom, stages = make_stages(stages, Path(out) / "stages", **config)
+        return {"rom": str(rom or ROM), "stages": str(stages)}
+    if not goal_dir:
+        made = make_stage(stage or STAGE, Path(out) / "stage", **config)
+        rom, start_state, goal_dir = made.rom, start_state or made.start_state, made.goal_dir
+    return {"rom": str(rom or ROM), "start_state": str(start_state) if start_state else None, "goal_dir": str(goal_dir)}

@@ -1,0 +1,82 @@
+"""From the command line to a script's training: flags, a run to go on with, processes, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StorageError
+from gbxcule_puffer.trainers.checkpoints import find_resumed
+from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.flags import Args, own_device, read_flags, resumed_flags
+from gbxcule_puffer.trainers.run import RUNS, Run
+
+
+def launch(
+    train: Callable[[Any, Run], None],
+    flags: type[Args],
+    prog: str,
+    description: str | None,
+    argv: Sequence[str] | None = None,
+    processes: bool = True,
+) -> int:
+    """Runs one training of the script `prog` with the flags of the command line; returns the exit code.
+
+    processes: whether several can learn together.
+    """
+    return exit_code(prog, partial(_start, train, flags, prog, description, argv, processes))
+
+
+def _start(
+    train: Callable[[Any, Run], None],
+    flags: type[Args],
+    prog: str,
+    description: str | None,
+    argv: Sequence[str] | None,
+    processes: bool,
+) -> None:
+    world = World.from_environment()
+    if world.size > 1 and not processes:
+        raise ConfigError(f"{prog} runs in one process: start it without torchrun")
+    args = read_flags(flags, prog, description, argv)
+    args.check()
+    args.device = own_device(args, world)
+    joined = world.join(args.device)
+    resumed = None
+    if args.resume is not None:
+        # Read once, for all: no process may go on from another checkpoint, also where only the first one has the file.
+        resumed = world.tell(find_resumed(args.resume, args.run_dir, RUNS, prog) if world.rank == 0 else None)
+        assert resumed is not None
+        device, args = args.device, resumed_flags(flags, resumed.flags, resumed.path, prog, argv)
+        args.check()
+        # Several processes run where they are started to run.
+        args.device = device if world.size > 1 else own_device(args, world)
+    torch.set_float32_matmul_precision("high")  # TF32 on a GPU
+    # Not the default stream, on which no graph can be recorded; on a CPU there are no streams.
+    stream = nullcontext() if args.device == "cpu" else torch.cuda.stream(torch.cuda.Stream(args.device))
+    with Run(args, prog, world, resumed) as run, stream:
+        train(args, run)
+    if joined:
+        world.leave()
+
+
+def exit_code(prog: str, work: Callable[[], None]) -> int:
+    """Runs `work`: bad input is one line on stderr and 2, a full disk 1, Ctrl-C 130."""
+    try:
+        work()
+    except torch.OutOfMemoryError as error:
+        reason = str(error).splitlines()[0].split(". ")[0]
+        print(f"{prog}: GPU memory is too small ({reason}): give fewer --num-envs", file=sys.stderr)
+        return 2
+    except GBxCuLEError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return 1 if isinstance(error, StorageError) else 2
+    except KeyboardInterrupt:
+        print(f"\n{prog}: stopped; go on from the last checkpoint with --resume", file=sys.stderr)
+        return 130
+    return 0

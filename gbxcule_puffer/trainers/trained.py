@@ -1,0 +1,89 @@
+"""A checkpoint as an agent: the script that trained it, its policy, and an env like that of its training."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.tasks.default_task import ROM
+from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.envs import make_env, task_files
+from gbxcule_puffer.trainers.evaluation import Policy
+from gbxcule_puffer.trainers.flags import ROOT, flags_of
+from gbxcule_puffer.trainers.folder import CHECKPOINT
+
+SCRIPTS = ROOT / "cleanrl_style"
+NO_TRAINERS = ("evaluate",)
+
+
+class Trained:
+    """The checkpoint at `path`, or the newest in that run's folder, opened for playing."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Raises: StateError where it cannot be read, or none of the scripts here has written it."""
+        self.path = Path(path, CHECKPOINT) if os.path.isdir(path) else Path(path)
+        checkpoint = read_checkpoint(self.path)
+        self.script = _script(self.path, checkpoint["exp_name"])
+        self.args: Any = flags_of(self.script.Args, checkpoint["args"], self.path, self.script.EXP_NAME)
+        self.checkpoint = {**checkpoint, "args": vars(self.args)}
+
+    def policy(self, env: Any, seed: int, greedy: bool) -> Policy:
+        """The policy in `env`: its likeliest actions, or as in training, with random numbers from `seed`.
+
+        Raises: StateError where the network is another version's.
+        """
+        return self.script.load_policy(self.checkpoint, env, seed, greedy)
+
+    def open_env(self, num_envs: int, device: str, seed: int, *, chain: bool = False, **given: Any) -> Any:
+        """An env of the bare task that was trained, without incentives; of what is `given` and not None instead: env,
+        rom, start_state, goal_dir, max_steps. chain: of several stages all in one episode.
+
+        Raises: GBxCuLEError of the kind that the input deserves; StateError for a task of another kind.
+        """
+        args = self.args
+        args.chain = args.chain or chain
+        if given.get("goal_dir"):
+            args.start_state = args.stages = None
+        for name, value in given.items():
+            if value is not None:
+                setattr(args, name, value)
+        if args.env != "toy" and not (args.goal_dir or args.stages):
+            raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
+        if args.env != "toy":
+            self._check_rom(args.rom or ROM)
+        env = make_env(args, num_envs, device, task_files(args, self.path.parent, World()), seed, incentives=False)
+        for name, value in env.config.items():
+            if (was := self.checkpoint["env_config"].get(name)) != value:
+                raise StateError(f"checkpoint {self.path} was trained with {name} {was}, not {value}: give the same")
+        return env
+
+    def _check_rom(self, rom: str | os.PathLike[str]) -> None:
+        """Raises: RomError or StateError where it is not the ROM of the training."""
+        if load_cartridge(rom).sha256 != self.checkpoint["env_config"].get("rom_sha256"):
+            text = f"checkpoint {self.path} was trained on another ROM than {rom}"
+            raise StateError(f"{text}: give the one of its training")
+
+
+def _script(path: Path, name: str) -> ModuleType:
+    """The script that wrote a checkpoint and knows its network.
+
+    Raises: StateError when it is none of those here.
+    """
+    names = sorted(file.stem for file in SCRIPTS.glob("*.py") if file.stem not in NO_TRAINERS)
+    if name not in names:
+        raise StateError(f"checkpoint {path} is of trainer {name!r:.40}: give one of {', '.join(names) or 'none here'}")
+    full = f"cleanrl_style.{name}"
+    if full in sys.modules:
+        return sys.modules[full]
+    spec = importlib.util.spec_from_file_location(full, SCRIPTS / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[full] = importlib.util.module_from_spec(spec)  # where dataclasses look their names up
+    spec.loader.exec_module(module)
+    return module
