@@ -1,4 +1,4 @@
-"""What a run will allocate, in words, and a refusal before it does where that cannot fit."""
+"""The memory that a run will allocate, in words, and a refusal before it does where that cannot fit."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ FLAGS = ("max_steps", "k_consecutive", "tau")
 
 @dataclass
 class Recording:
-    """What has been filmed: the file, its size in pixels, and how the episodes in it ended."""
+    """A film that was made: the file, its size in pixels, and how the episodes in it ended."""
 
     path: Path
     width: int

@@ -113,7 +113,7 @@ def write_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int,
 
 @wp.func
 def is_rtc_selected(m: wp.ref[Machine], c: wp.ref[Cpu]) -> bool:
-    """Whether A000-BFFF shows an RTC register."""
+    """True where A000-BFFF shows an RTC register."""
     return m.has_rtc == 1 and c.ram_bank >= 0x08 and c.ram_bank <= 0x0C
 
 
