@@ -48,13 +48,13 @@ class PyBoyMachine:
         return np.floor_divide(255 - red, 85, out=out)  # 255 153 85 0 are the shades 0 1 2 3
 
     def state(self) -> bytes:
-        """What PyBoy saves: a .state file; the machine is not disturbed."""
+        """The state as PyBoy saves it, a .state file; the machine is not disturbed."""
         out = io.BytesIO()
         self.pyboy.save_state(out)
         return out.getvalue()
 
     def load_state(self, data: bytes) -> None:
-        """What PyBoy loads; what the format lacks stays as it was (pyboy_emulator.py)."""
+        """Load a state as PyBoy does; what the format lacks stays as it was (pyboy_emulator.py)."""
         self.pyboy.load_state(io.BytesIO(data))
 
     def close(self) -> None:

@@ -182,8 +182,8 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         self._run().wait(every=True)
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
-        """What a method of PyBoyPufferSingle returns in each worker, e.g. call("registers") -> the first env's of each;
-        an argument is a sequence with one value for each worker."""
+        """The results of a method of PyBoyPufferSingle in each worker, e.g. call("registers") -> the first env's of
+        each; an argument is a sequence with one value for each worker."""
         return self._run().call(method, *arguments)
 
     def worker_pids(self) -> list[int]:

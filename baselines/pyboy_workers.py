@@ -33,7 +33,7 @@ ALIVE_SECONDS = 1.0  # how often the processes are looked at while waiting for t
 
 @dataclass(frozen=True)
 class Split:
-    """How `num_envs` are shared out: `num_workers` equal parts, `workers_per_batch` of which answer together."""
+    """The division of `num_envs` into `num_workers` equal parts, `workers_per_batch` of which answer together."""
 
     backend: str
     num_envs: int
@@ -93,7 +93,7 @@ class SharedArray:
 
 @dataclass(frozen=True)
 class Slot:
-    """What a worker is given beside its env's options."""
+    """The things that a worker is given beside its env's options."""
 
     index: int
     first_env: int
@@ -281,7 +281,7 @@ class Workers:
                 checked = time.monotonic()
 
     def call(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
-        """What a method returns in each worker; an argument is a sequence with one value for each.
+        """The results of a method in each worker; an argument is a sequence with one value for each.
 
         Raises: what the method raises; RuntimeError where a worker has died.
         """

@@ -85,7 +85,7 @@ def exit_code(prog: str, work: Callable[[], int | None], interrupted: str = "int
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an allocation failed: torch has an exception of its own for a GPU, and none for a CPU."""
+    """True where an allocation failed: torch has an exception of its own for a GPU, and none for a CPU."""
     return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
 
 

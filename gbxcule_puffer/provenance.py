@@ -1,4 +1,4 @@
-"""Where a measurement comes from: versions, git SHA, device names, memory."""
+"""The provenance of a measurement: versions, git SHA, device names, memory."""
 
 from __future__ import annotations
 

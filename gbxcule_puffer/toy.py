@@ -75,7 +75,7 @@ class ToyEnv:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What observations and checkpoints depend on."""
+        """The settings that observations and checkpoints depend on."""
         return {"action_codec": self.codec.name, "stack_k": self.stack_k, "obs": self.obs, "side": self.side}
 
     def reset(self, seed: int | None = None) -> tuple[torch.Tensor, list[dict[str, float]]]:

@@ -133,7 +133,7 @@ class Emulator:
 
     @property
     def skipped(self) -> torch.Tensor:
-        """How many instructions of the last step were skipped with their loops, shape (num_envs,), int32: the
+        """Instructions of the last step that were skipped with their loops, shape (num_envs,), int32: the
         emulator's own buffer. The kernels skip different loops."""
         return self._skipped
 
@@ -362,7 +362,7 @@ class Emulator:
         self._memory[env, torch.from_numpy(places).to(self.device)] = torch.from_numpy(values).to(self.device)
 
     def read_serial(self, env: int = 0) -> bytes:
-        """What the game wrote to the serial port, the last 1,024 bytes."""
+        """The last 1,024 bytes that the game wrote to the serial port."""
         count = self.registers(env)["serial_count"]
         ring = self._memory[env, hw.SERIAL_BUFFER : hw.SERIAL_BUFFER + hw.SERIAL_BUFFER_SIZE].cpu().numpy()
         start = max(0, count - hw.SERIAL_BUFFER_SIZE)

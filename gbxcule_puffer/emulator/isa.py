@@ -109,7 +109,7 @@ class Instruction:
 
     @property
     def is_cb(self) -> bool:
-        """Whether the opcode is prefixed by CB."""
+        """True where the opcode is prefixed by CB."""
         return self.opcode >= 0x100
 
     @property

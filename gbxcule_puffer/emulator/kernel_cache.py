@@ -1,4 +1,4 @@
-"""Where generated kernel source lives: a module named by its digest, written once, safe for processes at once.
+"""The home of generated kernel source: a module named by its digest, written once, safe for processes at once.
 
 Warp caches the compiled kernels itself, by the digest of the source. The source has to be a file, because Warp reads
 functions back with inspect.

@@ -148,7 +148,7 @@ class SnapshotPool:
         self._launch(kernel_save, mask, slots)
 
     def spare_tensors(self) -> dict[str, torch.Tensor]:
-        """What the spare slots hold, for a saved state: views, changed in place by `save`."""
+        """The content of the spare slots, for a saved state: views, changed in place by `save`."""
         spare = {"state": self._state[:, self.given :], "memory": self._memory[self.given :]}
         spare["screen"] = self._screen[self.given :]
         return {f"pool_{name}": part for name, part in spare.items()} if self.size > self.given else {}

@@ -50,7 +50,7 @@ class EmulatorLike(Protocol):
 
     @property
     def device(self) -> str:
-        """Where all tensors are: 'cpu' or 'cuda:N'."""
+        """The device of all tensors: 'cpu' or 'cuda:N'."""
         ...
 
     @property

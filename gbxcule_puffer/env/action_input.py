@@ -70,7 +70,7 @@ def allowed_actions(codec: ActionCodec, blocked: Sequence[str]) -> list[bool]:
 
 
 class ActionInput:
-    """What each env presses: `index` (num_envs,) int64, the action taken, and `buttons` (num_envs,) uint8.
+    """The action of each env: `index` (num_envs,) int64, the action taken, and `buttons` (num_envs,) uint8.
 
     A blocked action presses nothing. With probability `sticky` a step repeats the action before, but for an episode's
     first. Allocates only here.
@@ -106,5 +106,5 @@ class ActionInput:
         self.clock.add_(1)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state has to hold."""
+        """The tensors that a saved state holds."""
         return {"clock": self.clock, "last_index": self.last_index, "bad_actions": self.bad}

@@ -1,4 +1,4 @@
-"""What one step writes: device tensors, and how they reach PufferLib's NumPy buffers."""
+"""The results of a step: device tensors, and how they reach PufferLib's NumPy buffers."""
 
 from __future__ import annotations
 

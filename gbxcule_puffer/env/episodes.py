@@ -1,4 +1,4 @@
-"""What a step does on the device, from actions to rewards, ends and new episodes."""
+"""The step on the device, from actions to rewards, ends and new episodes."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Episodes:
         torch.gt(ended, mask, out=self.final_mask)
 
     def env_tensors(self) -> dict[str, torch.Tensor]:
-        """What each env's next steps depend on, beside its machine."""
+        """The tensors that each env's next steps depend on, beside its machine."""
         quest = self.incentives.quest
         parts = (self.input, self.score, self.stats, *(() if quest is None else (quest,)))
         own = {name: tensor for part in parts for name, tensor in part.tensors().items()}
@@ -117,7 +117,7 @@ class Episodes:
         return {"episode": self.number, "slots": slots, **own, "observations": self.stack.observations}
 
     def run_tensors(self) -> dict[str, torch.Tensor]:
-        """What all envs have found out together: how the stages go, the archive, visits."""
+        """The tensors that all envs have filled together: progress at the stages, the archive, visits."""
         visits = self.incentives.visits
         return {**self.curriculum.tensors(), **({} if visits is None else visits.tensors())}
 

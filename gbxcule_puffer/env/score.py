@@ -64,6 +64,6 @@ class GoalScore:
             self.distances.measure(screen, self.distance, self.stage)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state has to hold."""
+        """The tensors that a saved state holds."""
         names = ("stage", "age", "hold", "limit", "distance", "previous")
         return {name: getattr(self, name) for name in names}

@@ -63,5 +63,5 @@ class EpisodeStats:
         return info, [count / steps for count in numbers[len(SUMS) : split]], bool(numbers[-1])
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state has to hold."""
+        """The tensors that a saved state holds."""
         return {"returns": self.returns, "sums": self.sums, "histogram": self.histogram}

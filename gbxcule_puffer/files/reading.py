@@ -161,8 +161,8 @@ def read_array(path: StrPath, kind: Kind, dtype: Any, ndim: int, limit: int) -> 
 
 
 def read_tensors(path: StrPath, kind: Kind, limit: int) -> Any:
-    """What torch.save wrote into a file of at most `limit` bytes: tensors, numbers and text in lists and dicts. Nothing
-    in it is compressed, so that it takes no more memory than the file is large; nothing in it is executed.
+    """Read what torch.save wrote into a file of at most `limit` bytes: tensors, numbers and text in lists and dicts.
+    Nothing in it is compressed, so that it takes no more memory than the file is large; nothing in it is executed.
 
     Raises: kind.error.
     """
@@ -200,7 +200,7 @@ def _check_pickle(data: bytes) -> None:
 
 
 def inflate(data: bytes, size: int) -> bytes | None:
-    """What zlib compressed, if that is exactly `size` bytes, else None; never makes more than `size` + 1."""
+    """Inflate what zlib compressed, if that is exactly `size` bytes, else None; never makes more than `size` + 1."""
     stream = zlib.decompressobj()
     try:
         found = stream.decompress(data, size + 1)

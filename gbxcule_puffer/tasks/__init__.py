@@ -1,1 +1,1 @@
-"""What is to be done: actions, observations, goals, stages and quests."""
+"""Tasks: actions, observations, goals, stages and quests."""

@@ -51,7 +51,7 @@ class Samples:
         return longest
 
     def false_goals(self, tau: float, k: int) -> int:
-        """How often an env that is not at the goal stays below `tau` for `k` steps in a row."""
+        """The number of times that an env that is not at the goal stays below `tau` for `k` steps in a row."""
         found = 0
         for distances, at_goal in zip(self.distances, self.at_goal, strict=True):
             run = np.zeros(distances.shape[1], int)
@@ -63,7 +63,7 @@ class Samples:
 
 @dataclass
 class Calibration:
-    """What was measured at the goal, near it and in random play, and the tau and k_consecutive that it suggests."""
+    """Distances measured at the goal, near it and in random play, and the tau and k_consecutive that they suggest."""
 
     goal: Samples
     near: Samples

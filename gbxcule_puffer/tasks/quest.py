@@ -123,7 +123,7 @@ class QuestReward:
         self.done.logical_or_(self._flag)
 
     def test(self) -> torch.Tensor:
-        """Which conditions hold now, (num_envs, conditions) bool; valid until the next call."""
+        """True for the conditions that hold now, (num_envs, conditions) bool; valid until the next call."""
         values = self.watch.read().bitwise_and_(self._mask)
         torch.ge(values, self._low, out=self._true)
         torch.le(values, self._high, out=self._flag)
@@ -149,5 +149,5 @@ class QuestReward:
         return {f"quest/{c.name}": count / episodes for c, count in zip(self.conditions, held, strict=True)}
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state has to hold."""
+        """The tensors that a saved state holds."""
         return {"quest_done": self.done, "quest_totals": self.totals}

@@ -73,7 +73,7 @@ def write_stages(path: StrPath, rom_sha256: str, stages: Sequence[StageFiles]) -
 
 
 def is_stage_list(path: StrPath) -> bool:
-    """Whether a JSON file says that it is a list of stages; False for anything else, readable or not."""
+    """True where a JSON file says that it is a list of stages; False for anything else, readable or not."""
     try:
         spec = read_json(path, LIST_FILE)
     except ConfigError:
@@ -82,7 +82,7 @@ def is_stage_list(path: StrPath) -> bool:
 
 
 def has_recipes(path: StrPath) -> bool:
-    """Whether a list of stages has to be made first, by `make_stages`.
+    """True where a list of stages has to be made first, by `make_stages`.
 
     Raises: ConfigError for what is no list of stages.
     """

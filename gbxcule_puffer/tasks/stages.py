@@ -29,7 +29,7 @@ STAGE_FILE = Kind("stage", ConfigError, "give a stage file")
 
 @dataclass(frozen=True)
 class TaskFiles:
-    """What an environment needs to play a stage."""
+    """The files that an environment needs to play a stage."""
 
     rom: Path
     start_state: Path

@@ -1,4 +1,4 @@
-"""What an environment is to do: stages, each with start states, a goal and a time limit."""
+"""The task of an environment: stages, each with start states, a goal and a time limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_STEPS = 128  # of a task that does not say otherwise
 
 @dataclass
 class Stage:
-    """Where episodes begin (post-boot where empty), what ends them, and after how many steps."""
+    """The start states of episodes (post-boot where empty), the goal that ends them, and the time limit in steps."""
 
     name: str
     starts: list[Snapshot]

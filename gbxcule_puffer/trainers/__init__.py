@@ -1,1 +1,1 @@
-"""What the trainers in cleanrl_style share by import: flags, runs, checkpoints, records, processes, evaluations."""
+"""The code that the trainers in cleanrl_style share: flags, runs, checkpoints, records, processes, evaluations."""

@@ -31,7 +31,7 @@ class World:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> World:
-        """What torchrun says, or one process without it.
+        """The processes as torchrun says, or one process without it.
 
         Raises: ConfigError where its variables are not numbers or contradict each other.
         """

@@ -97,7 +97,7 @@ class NativeContender:
         return torch.cuda.memory_allocated(self.device) + wp.get_mempool_used_mem_current(self.device)
 
     def facts(self) -> dict[str, Any]:
-        """Where the envs are after the last step, and the rest of a record that only the contender knows."""
+        """The places of the envs after the last step, and what else of a record only the contender knows."""
         emulator = self._env.emulator
         if self.name == "gbxcule":
             facts = warp_facts(emulator)
@@ -187,7 +187,7 @@ def seconds(workload: Workload, num_envs: int) -> float:
 
 
 def receipt_counts(receipts: list[tuple[list[int], list[bytes]]]) -> dict[str, int]:
-    """How far apart the envs are: 1 of both means that they all did the same."""
+    """Numbers of different program counters and pictures: 1 of both means that all envs did the same."""
     pcs = {pc for part, _ in receipts for pc in part}
     return {"unique_pcs": len(pcs), "distinct_pictures": len({digest for _, part in receipts for digest in part})}
 

@@ -16,7 +16,7 @@ WARMUP_PARTS = 8  # how often the progress of a warm-up is told
 
 @dataclass
 class Turn:
-    """What is known of one contender so far; `done` of `total` steps."""
+    """The state of one contender's measurement: `done` of `total` steps."""
 
     contender: Contender
     total: int

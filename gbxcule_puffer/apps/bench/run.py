@@ -29,7 +29,7 @@ RECORDS = "records.json"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured: each workload at each size, `name` beside `versus` (if not None), in ascending sizes.
+    """A measurement: each workload at each size, in ascending order, `name` beside `versus` (if not None).
 
     versus_num_envs: envs of `versus`; ENVS_PER_CORE for each core if None. max_mem_delta: bytes that `name` may
     allocate after its warm-up; min_ratio: what it has to reach at the largest size of each workload. None: any.

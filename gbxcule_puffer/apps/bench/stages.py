@@ -89,7 +89,7 @@ class StageWorker(PyBoyWorker):
         return self.observations, self.rewards, self.terminals, self.truncations, []
 
     def receipt(self) -> tuple[list[int], list[bytes]]:
-        """Where each env is: its PC and a digest of its picture."""
+        """The PC of each env and a digest of its picture."""
         return pyboy_receipt(self)
 
 

@@ -1,4 +1,4 @@
-"""What is measured: a game, where it starts, which part of a step, which actions; the same for every contender."""
+"""A workload: a game, its start, the parts of a step that are timed, the actions; the same for every contender."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class PlaySession:
             self.message = f"saved {path}; a new trace begins here"
 
     def trace(self) -> Trace:
-        """What was played since `origin`."""
+        """The trace of what was played since `origin`."""
         return Trace(
             rom_sha256=self.emulator.rom_sha256,
             frames_per_step=self.emulator.frames_per_step,

@@ -31,8 +31,8 @@ sys.exit(sdl2.SDL_GetError().decode() if sdl2.SDL_Init(sdl2.SDL_INIT_VIDEO) else
 
 
 def why_no_window() -> str:
-    """Why no window can be opened here; empty where one can. A display that is named but does not answer would keep SDL
-    waiting for ever: it is tried in a process of its own."""
+    """The reason why no window can be opened here; empty where one can. A display that is named but does not answer
+    would keep SDL waiting for ever: it is tried in a process of its own."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
     named = {name: os.environ[name] for name in names if os.environ.get(name)}
     if sys.platform not in ("darwin", "win32") and not named:

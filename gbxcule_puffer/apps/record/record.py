@@ -20,7 +20,7 @@ from gbxcule_puffer.trainers.trained import Trained
 
 @dataclass
 class Recording:
-    """What has been filmed: the file, its size in pixels, and how the episodes in it ended."""
+    """A film that was made: the file, its size in pixels, and how the episodes in it ended."""
 
     path: Path
     width: int

@@ -57,7 +57,7 @@ class Oracle:
 
 
 def clock(snapshot: Snapshot) -> int:
-    """What the clock chip of a single env counts, in T-cycles."""
+    """The count of a single env's clock chip, in T-cycles."""
     fields = {name: snapshot.fields()[f"rtc_{name}"] for name in CLOCK_FIELDS}
     days = fields["day_high"] << 8 | fields["day_low"]
     minutes = (days * 24 + fields["hours"]) * 60 + fields["minutes"]

@@ -37,7 +37,7 @@ NOT_COMPARED = {
 
 @dataclass
 class Options:
-    """What to verify; `actions` is random:SEED or a file of action names."""
+    """The options of a comparison; `actions` is random:SEED or a file of action names."""
 
     rom: str
     start_state: str | None = None
@@ -53,7 +53,7 @@ class Options:
 
 @dataclass
 class Result:
-    """What a comparison found."""
+    """The result of a comparison."""
 
     options: Options
     cartridge: Cartridge
@@ -77,7 +77,7 @@ class Result:
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differed."""
+        """True where nothing differed."""
         return not self.differences
 
     def summary(self, bundle: Path | None = None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ c: wp.ref[Cpu]
 
 
 def nop():
-    """NOP"""
+    """NOP."""
     pass
 
 
@@ -178,13 +178,13 @@ def pop(DST, T0, T1):
 
 
 def di():
-    """DI"""
+    """DI."""
     c.ime = 0
     c.ei_delay = 0
 
 
 def ei():
-    """EI: takes effect after the next instruction"""
+    """EI: takes effect after the next instruction."""
     if c.ei_delay == 0:
         c.ei_delay = 2
     if c.settle_from <= c.now and c.dma_active == 0:  # else this batch's end is known exactly
@@ -192,10 +192,10 @@ def ei():
 
 
 def halt():
-    """HALT: PC stays on it until an interrupt is pending"""
+    """HALT: PC stays on it until an interrupt is pending."""
     interrupts.halt(c)
 
 
 def stop():
-    """STOP: skips 2 bytes, as PyBoy has it on a DMG"""
+    """STOP: skips 2 bytes, as PyBoy has it on a DMG."""
     pass

@@ -75,7 +75,7 @@ def ly_at(c: wp.ref[Cpu], t: int) -> int:
 
 @wp.func
 def time_of_ly(c: wp.ref[Cpu], ly: int) -> int:
-    """When LY becomes `ly`; the end of the frame for values that it does not reach."""
+    """The time at which LY becomes `ly`; the end of the frame for values that it does not reach."""
     t = c.lcd_zero + hw.FRAME_T_CYCLES
     if ly < hw.SCREEN_HEIGHT:
         t = c.lcd_zero + ly * hw.LINE_T_CYCLES - 4

@@ -20,7 +20,7 @@ TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.STACK | ds.JUMP | ds.RETURN)
 
 @wp.struct
 class Fast:
-    """What the loop keeps in registers: packed registers, the next descriptor, addresses of the env's memory."""
+    """The part of a lane that the loop keeps in registers: packed registers, the next descriptor, addresses."""
 
     lo: wp.int32
     hi: wp.int32
@@ -46,7 +46,7 @@ class Fast:
 
 @wp.struct
 class Lane:
-    """What the loop does not need in registers."""
+    """The part of a lane that the loop does not need in registers."""
 
     running: wp.int32  # 1 until the lane has finished the step; 2: asleep
     until: wp.int32  # asleep at HALT until about then, else 0
@@ -72,7 +72,7 @@ class Turn:
 
 @wp.struct
 class Place:
-    """What the turn's instruction works on and no visit changes."""
+    """The operands of the turn's instruction that no visit changes."""
 
     target: wp.int32  # of a jump
     d0: wp.int32

@@ -1,4 +1,4 @@
-"""Which env a lane of the GPU runs: those whose steps will take alike long share a warp, the longest first.
+"""The env that each lane of the GPU runs: envs whose steps will take equally long share a warp, the longest first.
 
 A warp runs until its slowest env has finished the step. How long that takes depends on where the game is (a menu here,
 a full screen of enemies there) and on the buttons: the mean of the steps that began alike, with the same buttons, stack
@@ -48,7 +48,7 @@ def kernel_learn(
     means: wp.array2d(dtype=wp.int32),
     stride: int,
 ):
-    """How long the steps of each kind took, of every env whose number divides by `stride`: sums and numbers; dim =
+    """Sums and numbers of how long the steps of each kind took, of every env whose number divides by `stride`; dim =
     num_envs."""
     env = wp.tid()
     if env % stride == 0 and kinds[env] >= 0:  # pyright: ignore[reportOperatorIssue]
@@ -81,7 +81,7 @@ def kernel_count(
 
 @wp.kernel(enable_backward=False)
 def kernel_add_up(counts: wp.array2d(dtype=wp.int32)):
-    """Where each bin begins; dim = BINS."""
+    """The place at which each bin begins; dim = BINS."""
     index = wp.tid()
     begin = int(0)
     for earlier in range(index):  # pyright: ignore[reportArgumentType]

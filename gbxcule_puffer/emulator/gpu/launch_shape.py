@@ -1,4 +1,4 @@
-"""How the CUDA kernel is launched: lanes of a warp that hold an env, which envs share a warp, threads of a block. Never
+"""The shape of a launch of the CUDA kernel: lanes of a warp in use, envs that share a warp, threads of a block. Never
 changes a result.
 
 Few lanes leave a warp less to wait for where the GPU has warps to spare, since diverged lanes wait for each other. What

@@ -41,7 +41,7 @@ def room(pages: int, address: int) -> int:
 
 @wp.func
 def place(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64, address: int) -> wp.uint64:
-    """Where a byte of plain memory is."""
+    """The address of a byte of plain memory."""
     result = r.row + wp.uint64(address)
     if address < hw.ROM_BANK_SIZE:
         result = rom + wp.uint64(c.rom_low + address)

@@ -35,7 +35,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
 
     @wp.func(inline=False)
     def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-        """What the data path leaves: the ends of batches, a rare instruction and code in RAM; 1 if the step goes on."""
+        """Do what the data path leaves: ends of batches, rare instructions, code in RAM; 1 if the step goes on."""
         running = int(1)
         count = int(0)
         while running == 1 and (

@@ -1,4 +1,4 @@
-"""What the data path meets rarely: an event, an instruction of the interpreter, an access that is not to plain memory.
+"""The rare cases of the data path: an event, an instruction of the interpreter, an access that is not to plain memory.
 
 A visit concerns one lane. What it does not know is left to the interpreter, so that both are exact by construction: the
 lane falls asleep until the interpreter is called for all such lanes together. gpu/datapath.py has the loop's rest.
@@ -40,19 +40,19 @@ PAGES_WRAM = wp.constant(0x3000)
 
 @wp.func
 def is_drawing(c: wp.ref[Cpu]) -> bool:
-    """Whether lines have to be drawn before VRAM changes."""
+    """True where lines have to be drawn before VRAM changes."""
     return c.render != 0 and c.next_line < hw.SCREEN_HEIGHT
 
 
 @wp.func
 def is_unlocked(c: wp.ref[Cpu]) -> bool:
-    """Whether VRAM is not locked before the next event."""
+    """True where VRAM is not locked before the next event."""
     return (c.lcdc & hw.LCDC_ENABLE) == 0 or c.ly >= hw.SCREEN_HEIGHT
 
 
 @wp.func
 def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Which banks are in place, and what memory is plain until the next event."""
+    """Work out which banks are in place, and what memory is plain until the next event."""
     r.rom_high = c.rom_high
     r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
     bank = (c.rom_high >> 14) + 1
@@ -101,7 +101,7 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 
 @wp.func
 def end_of_halt(c: wp.ref[Cpu]) -> int:
-    """When HALT ends, as far as can be told now: at VBlank, the timer's overflow, or the next event. No result depends
+    """The end of HALT as far as can be told now: VBlank, the timer's overflow, or the next event. No result depends
     on it."""
     until = int(hw.NEVER)
     if (c.interrupt_enable & hw.INT_VBLANK) != 0 and (c.lcdc & hw.LCDC_ENABLE) != 0:
@@ -127,7 +127,7 @@ def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
 
 @wp.func
 def place_in_time(c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
-    """How far a lane is in its step; at HALT, until when nothing happens."""
+    """The time up to which a lane is in its step; at HALT, until when nothing happens."""
     t = wp.where(lane.running == ASLEEP, wp.max(c.now, lane.until), r.now)
     return wp.where(lane.running == 0, hw.NEVER, t)
 
@@ -153,7 +153,7 @@ def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
 
 @wp.func
 def prepare(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
-    """What the common path does not do of an instruction of a KIND."""
+    """Do what the common path does not do of an instruction of a KIND."""
     if kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
         r.flags = packing.pack_flags(i.y & 0xFF)
@@ -189,14 +189,14 @@ def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value
 
 @wp.func
 def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
-    """Whether reads of LCD registers find and leave the LCD as it is."""
+    """True where reads of LCD registers find and leave the LCD as it is."""
     return c.stat_mode_hidden == 0 and c.dma_active == 0 and r.now < c.lcd_target - LATEST_READ_T
 
 
 @wp.func
 def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> int:
-    """What of `attention` is left after PUSH AF, and reads of LCDC, STAT, LY and LYC where the LCD is settled. Without
-    branches, for all lanes of the warp at once."""
+    """Handle PUSH AF, and reads of LCDC, STAT, LY and LYC where the LCD is settled; returns what of `attention` is
+    left. Without branches, for all lanes of the warp at once."""
     access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
     is_before = int(r.now < r.wake)
     is_read = is_before & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
@@ -211,7 +211,7 @@ def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> 
 
 @wp.func
 def is_lcd_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """Whether the instruction reads LCDC or STAT, and that without a visit."""
+    """True where the instruction reads LCDC or STAT, and that without a visit."""
     is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ and r.now < r.wake
     return is_read and (i.address == hw.LCDC or i.address == hw.STAT) and c.dma_active == 0
 
@@ -226,7 +226,7 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
 
 @wp.func
 def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
-    """Whether write_quiet_register may write a register now."""
+    """True where write_quiet_register may write a register now."""
     is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
     is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
     return address == hw.P1 or is_silent or (is_lcd and is_unlocked(c) and not is_drawing(c))
@@ -248,7 +248,7 @@ def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Tur
 
 @wp.func
 def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """Whether a register may be written in a visit, though that may end the batch: not where it switches the LCD or
+    """True where a register may be written in a visit, though that may end the batch: not where it switches the LCD or
     starts an OAM DMA, or where something else happens before the instruction is over."""
     is_switch = i.address == hw.LCDC and ((c.lcdc ^ i.x) & hw.LCDC_ENABLE) != 0
     return r.now + i.t_cycles < c.next_event and i.address != hw.DMA and not is_switch
@@ -316,7 +316,7 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn],
 
 @wp.func
 def can_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """Whether an EI that begins now ends the batch, and nothing else does before it is over."""
+    """True where an EI that begins now ends the batch, and nothing else does before it is over."""
     return c.dma_active == 0 and c.settle_from <= r.now and r.now + i.t_cycles < c.next_event
 
 
@@ -354,7 +354,7 @@ def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
 
 @wp.func
 def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """What is rare, for one lane."""
+    """Handle what is rare, for one lane."""
     is_loop = (i.d2 & ds.LOOP) != 0
     is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
     is_ei = is_rare and (i.d2 & ds.EI) != 0

@@ -11,7 +11,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 @wp.func
 def is_vram_locked(c: wp.ref[Cpu]) -> bool:
-    """Whether VRAM reads FF: in mode 3 and in the last 4 T-cycles of mode 2."""
+    """True where VRAM reads FF: in mode 3 and in the last 4 T-cycles of mode 2."""
     mode = c.stat & hw.STAT_MODE
     left = c.lcd_target - c.lcd_last
     return (c.lcdc & hw.LCDC_ENABLE) != 0 and (mode == 3 or (mode == 2 and left >= 0 and left <= 4))

@@ -105,7 +105,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Variant:
-    """Which of the doubtful values a file has: those a reader expects (True), or only those that were `written`."""
+    """The doubtful values that a file has: those a reader expects (True), or only those that were `written`."""
 
     as_read: bool
     rumble: bool

@@ -1,1 +1,1 @@
-"""Where episodes begin, and what exploration pays."""
+"""The curriculum: where episodes begin, and what exploration pays."""

@@ -198,6 +198,6 @@ class Archive:
         return {"archive/filled": float(filled), "archive/share": count / len(begun)}
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state has to hold: for the snapshots some 40 KiB a slot."""
+        """The tensors that a saved state holds: for the snapshots some 40 KiB a slot."""
         slots = {"archive_keys": self.keys, "archive_filled": self.filled, "archive_forgotten": self.forgotten}
         return slots | self.pool.spare_tensors()

@@ -51,6 +51,6 @@ class Incentives:
             self.quest.begin(mask)
 
     def read(self) -> dict[str, float]:
-        """What the infos show."""
+        """Statistics for the infos."""
         parts = [part.read() for part in (self.visits, self.quest) if part is not None]
         return {name: value for part in parts for name, value in part.items()}

@@ -1,4 +1,4 @@
-"""Which state each episode begins in: the starts of the stages, how well each goes, and the archive."""
+"""The choice of the state that each episode begins in: the stages' starts, how well each goes, and the archive."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Curriculum:
         return slots if self.archive is None else self.archive.draw(seed, episode, slots)
 
     def read(self) -> dict[str, float]:
-        """What the infos show; nothing for a single stage without an archive."""
+        """Statistics for the infos; nothing for a single stage without an archive."""
         info = {} if self.tracker is None else self.tracker.read()
         return info | ({} if self.archive is None else self.archive.read())
 
@@ -86,7 +86,7 @@ class Curriculum:
         ]
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state has to hold beside each env's slot."""
+        """The tensors that a saved state holds beside each env's slot."""
         parts = (self.starts, self.tracker, self.archive)
         return {name: tensor for part in parts if part is not None for name, tensor in part.tensors().items()}
 

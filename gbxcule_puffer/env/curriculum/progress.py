@@ -1,4 +1,4 @@
-"""How well each stage goes: a Beta posterior of its success rate, which decides how often episodes begin there."""
+"""The progress at each stage: a Beta posterior of its success rate, which decides how often episodes begin there."""
 
 # Kernels: Warp's integers are types of their own.
 # pyright: reportOperatorIssue=false, reportArgumentType=false
@@ -89,7 +89,7 @@ class BayesProgressTracker:
         return info
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state has to hold."""
+        """The tensors that a saved state holds."""
         return {
             "progress_counts": self.counts,
             "progress_interval": self.interval,

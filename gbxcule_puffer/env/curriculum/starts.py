@@ -1,4 +1,4 @@
-"""Where episodes begin: pool slots drawn by weight, what the slots hold, and how episodes from each of them went."""
+"""The starts of episodes: pool slots sampled by weight, what they hold, and how episodes from each of them went."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Starts:
         return pick(value, self._cumulative, self._drawn)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state has to hold."""
+        """The tensors that a saved state holds."""
         spare = {"slot_stage": self.stage[self.given :], "slot_distance": self.distance[self.given :]}
         return {"slot_counts": self.counts, **(spare if len(self.stage) > self.given else {})}
 

@@ -58,7 +58,7 @@ def kernel_hash_bytes(values: wp.array2d(dtype=wp.uint8), key: wp.array(dtype=wp
 
 @wp.func
 def table_index(key: wp.int64, row: int, bits: int) -> int:
-    """Where a row of the table counts a key: other bits of the mixed key in each row."""
+    """The column in which a row of the table counts a key: other bits of the mixed key in each row."""
     return int((mix(wp.uint64(key)) >> wp.uint64(row * 32)) & wp.uint64((1 << bits) - 1))
 
 
@@ -86,7 +86,7 @@ def kernel_visit(
 def kernel_look_up(
     key: wp.array(dtype=wp.int64), bits: int, table: wp.array2d(dtype=wp.int64), count: wp.array(dtype=wp.int64)
 ):
-    """How often each key was counted: the least over the rows."""
+    """The count of each key: the least over the rows."""
     index = wp.tid()
     least = table[0, table_index(key[index], 0, bits)]
     for row in range(1, table.shape[0]):
@@ -95,7 +95,7 @@ def kernel_look_up(
 
 
 class VisitCounter:
-    """How often all envs together have visited the cell each of them is in, over the whole run.
+    """Counts of how often all envs together have visited the cell that each of them is in, over the whole run.
 
     A cell is a downsampled picture (mean shades of 9 x 10 blocks in 8 levels) or, opt-in, the bytes at some addresses
     of RAM. Its 64-bit key is counted in TABLE_ROWS rows of 2**TABLE_BITS counters, each at another place, and the least
@@ -151,5 +151,5 @@ class VisitCounter:
         return {"visits/cells": known, "visits/first_share": first / max(1.0, steps), "visits/bonus": bonus}
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state has to hold."""
+        """The tensors that a saved state holds."""
         return {"visit_table": self.table, "visit_totals": self.totals}

@@ -104,7 +104,7 @@ def distance_to(e: Episode, stage: int, env: int, lane: int, lanes: int) -> floa
 
 @wp.func
 def score(e: Episode, env: int, lane: int, lanes: int):
-    """What the step is worth and whether it ends the episode; with `chain` an earlier stage's goal leads to the next.
+    """Work out the reward and the end of the episode; with `chain` an earlier stage's goal leads to the next.
 
     Products and sums are apart (env/step_end/kernels.py): a fused multiply-add would round differently on a GPU.
     """

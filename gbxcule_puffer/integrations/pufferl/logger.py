@@ -1,4 +1,4 @@
-"""What PuffeRL logs, in TensorBoard's files and metrics.jsonl beside its checkpoints."""
+"""PuffeRL's metrics in TensorBoard's files and metrics.jsonl, beside its checkpoints."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def restore(m: wp.ref[Machine], c: wp.ref[Cpu], rom_bank: int, ram_bank: int):
 
 @wp.func
 def is_rtc_selected(m: wp.ref[Machine], c: wp.ref[Cpu]) -> bool:
-    """Whether A000-BFFF shows an RTC register."""
+    """True where A000-BFFF shows an RTC register."""
     return m.has_rtc == 1 and c.ram_bank >= 0x08 and c.ram_bank <= 0x0C
 
 

@@ -1,4 +1,4 @@
-"""How long mode 3 of a line is: SCX and sprites prolong it. Pan Docs, "Mode 3 length"; figures as PyBoy has them."""
+"""The length of mode 3, which SCX and sprites prolong. Pan Docs, "Mode 3 length"; figures as PyBoy has them."""
 
 import warp as wp
 

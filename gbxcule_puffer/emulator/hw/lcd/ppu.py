@@ -261,7 +261,7 @@ def settle(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def is_quiet(c: wp.ref[Cpu]) -> bool:
-    """Whether only VBlank, the end of the frame and LYC can be noticed unasked."""
+    """True where only VBlank, the end of the frame and LYC can be noticed unasked."""
     special = c.lcd_first_frame != 0 or c.lcd_restart != 0 or (c.stat & STAT_EACH_LINE) != 0
     return (c.lcdc & hw.LCDC_ENABLE) != 0 and not special
 

@@ -24,7 +24,7 @@ def shade(palette: int, color: int) -> int:
 
 @wp.func
 def address_of_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> wp.uint64:
-    """Where a line that is kept lies on the screen."""
+    """The address of a line that is kept."""
     pixels = (line // m.pixel_step) * (hw.SCREEN_WIDTH // m.pixel_step)
     return intrinsics.address_of_picture(m.screen, c.env) + wp.uint64(pixels)
 
@@ -85,7 +85,7 @@ def store_group(m: wp.ref[Machine], screen: wp.uint64, x: int, palette: int, pla
 
 @wp.func
 def window_shows(c: wp.ref[Cpu], line: int) -> bool:
-    """Whether the window is on a line."""
+    """True where a line shows the window."""
     on = (c.lcdc & hw.LCDC_WINDOW_ENABLE) != 0 and c.wx < hw.SCREEN_WIDTH + 7
     return on and c.window_hit != 0 and line >= c.window_first
 
