@@ -97,9 +97,9 @@ def test_roms(
         (["--start-state", "nowhere.state"], "nowhere.state"),
         (["--resume", "nowhere.pt"], "nowhere.pt"),
         (["--rom", "other.gb"], "--goal-dir"),
-        (["--action-codec", "v9"], "give one of pokemonred_puffer_v0"),
+        (["--action-codec", "v9"], "pokemonred_puffer_v0"),
         (["--update-every", "0"], "--update-every"),
-        (["--num-envs", "0"], "num_envs"),
+        (["--num-envs", "0"], "--num-envs 0 must be at least 1"),
         (["--stack-k", "0"], "stack_k"),
         (["--release-after-frames", "30"], "release_after_frames 30"),
     ],
@@ -117,13 +117,13 @@ def test_goal_of_another_configuration(task: Path, tmp_path: Path, capsys: pytes
 
 def test_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "checkpoint.pt").write_bytes(b"PK\x03\x04 not a checkpoint")
-    assert "cannot be read" in refusal("train", ["--resume", str(tmp_path / "checkpoint.pt")], capsys)
+    assert "is damaged" in refusal("train", ["--resume", str(tmp_path / "checkpoint.pt")], capsys)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "command"),
+        ([], "COMMAND"),
         (["fly"], "fly"),
         (["goal"], "goal_command"),
         (["stage", "--stage", "nowhere.json", "--out", "x"], "nowhere.json"),

@@ -96,7 +96,7 @@ def test_wrong_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([str(damaged)], "damaged"),
         ([str(empty)], "has no record of"),
         ([str(run), "--smooth", "0"], "--smooth 0"),
-        ([str(run), "--out", str(tmp_path / "no/such.png")], "cannot be written"),
+        ([str(run), "--out", str(run / "metrics.jsonl/no.png")], "cannot be written"),
     ):
         assert cli.main(["plot", *arguments]) == 2
         (line,) = capsys.readouterr().err.splitlines()
