@@ -60,7 +60,7 @@ for part in $parts; do
   tests)  # files side by side where pytest-xdist is there: most of them keep only a part of the GPU busy
     side_by_side=$("$python" -c 'import xdist; print("-n 4 --dist loadfile")' 2>/dev/null)
     # shellcheck disable=SC2086
-    "$python" -m pytest -m gpu tests/gpu -rfEs --durations=10 $side_by_side --junitxml="$out/gpu_tests.xml" || status=1
+    "$python" -m pytest -m gpu tests -rfEs --durations=10 $side_by_side --junitxml="$out/gpu_tests.xml" || status=1
     ;;
   memcheck)  # a few random ROMs with every memory access checked
     compute-sanitizer --tool memcheck --error-exitcode 9 "$python" -m tests.fuzz --device cuda --seeds 0:2 --envs 33 \
@@ -88,7 +88,7 @@ for part in $parts; do
   two)  # the same on two GPUs, and their test
     "$python" -m torch.distributed.run --nproc_per_node=2 benchmarks/training_sps.py --device cuda --num-envs 16384 \
       --variants plain overlap --run-dir "$out/two" --out "$out/training_sps_two.json" || status=1
-    "$python" -m pytest -m gpu tests/gpu/test_learners_cuda.py -k two || status=1
+    "$python" -m pytest -m gpu tests/trainers/test_learners_cuda.py -k two || status=1
     ;;
   train) train a2c_streaming a2c ;;
   ppo) train ppo_lite ppo ;;
