@@ -28,7 +28,7 @@ test: setup  ## run the tests that need no GPU
 
 # Files of tests that compile no kernel.
 FAST := test_architecture.py test_docs.py test_toy.py emulator/test_isa.py tasks/test_actions.py \
-	trainers/test_plot.py trainers/test_returns.py
+	apps/test_plot.py trainers/test_returns.py
 test-fast: setup  ## run the tests that compile no kernel, in less than a minute
 	$(BIN)/python -m pytest $(addprefix tests/,$(FAST)) $(ARGS)
 
