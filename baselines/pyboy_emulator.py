@@ -217,7 +217,7 @@ class PyBoyPool:
             if snapshot.num_envs != 1:
                 raise StateError(f"a pool takes snapshots of one env, this one has {snapshot.num_envs}")
         self.emulator, self.snapshots = emulator, list(snapshots)
-        self.fields: dict[str, Any] = {}
+        self.members: dict[str, Any] = {}
 
     def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
         """Restore snapshot slots[i] into each env i with mask[i], picture included."""

@@ -98,7 +98,7 @@ class WarpEmulator(EmulatorLike, Protocol):
 
 
 class SnapshotPool:
-    """Single-env snapshots of an emulator's ROM, held on its device, then `spare` slots for live envs. `fields`: its
+    """Single-env snapshots of an emulator's ROM, held on its device, then `spare` slots for live envs. `members`: its
     tensors and the emulator's, for env/step_end/parts.py.
 
     Raises: StateError where a snapshot is of another ROM, has several envs or another resolution.
@@ -128,8 +128,8 @@ class SnapshotPool:
         machine, rows = emulator.machine, wp.from_torch(words(emulator.memory))
         pool = [wp.from_torch(part) for part in (self._state, words(self._memory), words(self._screen))]
         self._arrays = [machine.state, rows, wp.from_torch(words(emulator.screen)), *pool]
-        self.fields: dict[str, Any] = {"state": machine.state, "memory": rows}
-        self.fields |= dict(zip(("pool_state", "pool_memory", "pool_screen"), pool, strict=True))
+        self.members: dict[str, Any] = {"state": machine.state, "memory": rows}
+        self.members |= dict(zip(("pool_state", "pool_memory", "pool_screen"), pool, strict=True))
         self._lanes = 1 if emulator.device == "cpu" else LANES
 
     def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:

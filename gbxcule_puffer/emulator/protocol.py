@@ -17,7 +17,7 @@ class PoolLike(Protocol):
     pool.SnapshotPool, PyBoyEmulator a PyBoyPool."""
 
     @property
-    def fields(self) -> Mapping[str, Any]:
+    def members(self) -> Mapping[str, Any]:
         """Arrays with which a kernel can restore an env itself (env/step_end/parts.py); empty where none can."""
         ...
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import RANGE, STICKY, CounterRandom
 from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.tasks.actions import ActionCodec
@@ -70,41 +71,32 @@ def allowed_actions(codec: ActionCodec, blocked: Sequence[str]) -> list[bool]:
 
 
 class ActionInput:
-    """The action of each env: `index` (num_envs,) int64, the action taken, and `buttons` (num_envs,) uint8.
+    """The action of each env: fills `action`, the action taken, and `buttons` of the env's tensors.
 
     A blocked action presses nothing. With probability `sticky` a step repeats the action before, but for an episode's
     first. Allocates only here.
     """
 
     def __init__(
-        self, codec: ActionCodec, blocked: Sequence[str], sticky: float, num_envs: int, device: torch.device
+        self, codec: ActionCodec, blocked: Sequence[str], sticky: float, envs: EnvTensors, random: CounterRandom
     ) -> None:
         allowed = allowed_actions(codec, blocked)
         masks = [codec.to_buttons(action) * allowed[action] for action in range(codec.num_actions)]
-        self.table = torch.tensor(masks, dtype=torch.uint8, device=device)
+        self.table = torch.tensor(masks, dtype=torch.uint8, device=envs.action.device)
         self.largest, self.threshold = codec.num_actions - 1, int(sticky * RANGE)
-        self.index = torch.zeros(num_envs, dtype=torch.int64, device=device)
-        self.last_index, self.clock = torch.zeros_like(self.index), torch.zeros_like(self.index)
-        self.buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
-        self.bad = torch.zeros(num_envs, dtype=torch.bool, device=device)
-        self._flag = torch.zeros_like(self.bad)
+        self.envs, self.random = envs, random
+        self._flag = torch.zeros_like(envs.bad_action)
 
-    def take(self, actions: torch.Tensor, random: CounterRandom, seed: int, age: torch.Tensor) -> None:
-        """Takes checked `actions`; `age` (num_envs,) int32 counts the steps that the episode has had.
-
-        A value out of range is clamped and noted in `bad`.
-        """
-        self.index.copy_(actions).clamp_(0, self.largest)
-        torch.ne(self.index, actions, out=self._flag)
-        self.bad.logical_or_(self._flag)
+    def take(self, actions: torch.Tensor, seed: int) -> None:
+        """Takes checked `actions`. A value out of range is clamped and noted in `bad_action`."""
+        t = self.envs
+        t.action.copy_(actions).clamp_(0, self.largest)
+        torch.ne(t.action, actions, out=self._flag)
+        t.bad_action.logical_or_(self._flag)
         if self.threshold:
-            torch.lt(random.draw(seed, STICKY, self.clock), self.threshold, out=self._flag)
-            self._flag.logical_and_(age)  # an episode's first action is never the previous episode's
-            torch.where(self._flag, self.last_index, self.index, out=self.index)
-            self.last_index.copy_(self.index)
-        torch.index_select(self.table, 0, self.index, out=self.buttons)
-        self.clock.add_(1)
-
-    def tensors(self) -> dict[str, torch.Tensor]:
-        """The tensors that a saved state holds."""
-        return {"clock": self.clock, "last_index": self.last_index, "bad_actions": self.bad}
+            torch.lt(self.random.draw(seed, STICKY, t.clock), self.threshold, out=self._flag)
+            self._flag.logical_and_(t.age)  # an episode's first action is never the previous episode's
+            torch.where(self._flag, t.last_action, t.action, out=t.action)
+            t.last_action.copy_(t.action)
+        torch.index_select(self.table, 0, t.action, out=t.buttons)
+        t.clock.add_(1)

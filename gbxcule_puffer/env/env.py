@@ -119,22 +119,22 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     @property
     def final_mask(self) -> Any:
         """Where the last step ended an episode and its autoreset replaced the observation, (num_envs,) bool."""
-        return self._give(self._episodes.final_mask)
+        return self._give(self._episodes.envs.ended)
 
     @property
     def distance(self) -> Any:
         """Distance to the env's goal of the picture the last step led to, (num_envs,) float32."""
-        return self._give(self._episodes.score.distance)
+        return self._give(self._episodes.envs.distance)
 
     @property
     def taken_actions(self) -> Any:
         """The actions of the last step, after sticky ones took effect, (num_envs,) int64."""
-        return self._give(self._episodes.input.index)
+        return self._give(self._episodes.envs.action)
 
     @property
     def stage(self) -> Any:
         """The stage each env is at, (num_envs,) int64; names in `task`."""
-        return self._give(self._episodes.score.stage)
+        return self._give(self._episodes.envs.stage)
 
     @property
     def action_mask(self) -> Any:
@@ -201,7 +201,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         Raises: ActionError where an action of these steps was out of range.
         """
         episodes = self._episodes
-        info, shares, out_of_range = episodes.stats.read(episodes.score.distance, episodes.input.bad.any())
+        envs = episodes.envs
+        info, shares, out_of_range = episodes.stats.read(envs.distance, envs.bad_action.any())
         if out_of_range:
             raise range_error(self.codec)
         if self.goal is None:
@@ -305,7 +306,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             "terminals": self._out.terminals,
             "truncations": self._out.truncations,
             "masks": torch.ones(n, dtype=torch.bool, device=device),
-            "actions": self._episodes.input.index,
+            "actions": self._episodes.envs.action,
         }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.emulator.launch import words
+from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.tasks.goals import GoalDistance
 from gbxcule_puffer.tasks.task import Stage
@@ -21,27 +22,18 @@ class GoalScore:
     leads to the next stage in the same episode, whose time limit is the sum of those left at its start. A locked Game
     Boy is truncated.
 
-    All (num_envs,). stage int64: the stage each env is at; stage_before: that of the last step, and reached bool
-    whether that step reached its goal. distance float32: of the picture that the last step led to; previous: the one
-    that the next step's is compared with. age int32: steps of the episode so far; length int32 and was_locked bool: at
-    the end of the last step, before a new episode began.
+    `envs`: the env's (env/fields.py), of which it uses stage and distance.
     """
 
-    def __init__(self, task: Sequence[Stage], options: EnvOptions, num_envs: int, device: torch.device) -> None:
+    def __init__(self, task: Sequence[Stage], options: EnvOptions, envs: EnvTensors) -> None:
+        num_envs, device = len(envs.stage), envs.stage.device
+        self.envs = envs
         frames = [stage.goal.frames for stage in task if stage.goal is not None]
         self.distances = GoalDistance(frames, num_envs, device) if frames else None
         limits = [stage.max_steps for stage in task]
         if options.chain:
             limits = [sum(limits[i:]) for i in range(len(limits))]
-
-        def zeros(dtype: torch.dtype) -> torch.Tensor:
-            return torch.zeros(num_envs, dtype=dtype, device=device)
-
-        self.stage, self.stage_before = zeros(torch.int64), zeros(torch.int64)
-        self.age, self.length, self.hold, self.limit = (zeros(torch.int32) for _ in range(4))
-        self.distance, self.previous = zeros(torch.float32), zeros(torch.float32)
-        self.reached, self.was_locked = zeros(torch.bool), zeros(torch.bool)
-        self.fields: dict[str, Any] = {
+        self.members: dict[str, Any] = {
             "taus": torch.tensor([stage.tau for stage in task], dtype=torch.float32, device=device),
             "ks": torch.tensor([stage.k_consecutive for stage in task], dtype=torch.int32, device=device),
             "limits": torch.tensor(limits, dtype=torch.int32, device=device),
@@ -54,16 +46,9 @@ class GoalScore:
         }
         if self.distances is not None:
             goal = self.distances
-            self.fields |= {"goal_frames": words(goal.frames), "goal_first": goal.first, "scale": goal.scale}
-        names = ("stage", "stage_before", "age", "length", "hold", "limit")
-        self.fields |= {name: getattr(self, name) for name in (*names, "distance", "previous", "reached", "was_locked")}
+            self.members |= {"goal_frames": words(goal.frames), "goal_first": goal.first, "scale": goal.scale}
 
     def measure(self, screen: torch.Tensor) -> None:
         """Fills `distance` from the pictures; it stays 0 without a goal."""
         if self.distances is not None:
-            self.distances.measure(screen, self.distance, self.stage)
-
-    def tensors(self) -> dict[str, torch.Tensor]:
-        """The tensors that a saved state holds."""
-        names = ("stage", "age", "hold", "limit", "distance", "previous")
-        return {name: getattr(self, name) for name in names}
+            self.distances.measure(screen, self.envs.distance, self.envs.stage)

@@ -39,7 +39,7 @@ class FrameStack:
         if out is None:
             out = screen.unsqueeze(1) if in_place else screen.new_zeros((len(screen), *shape))
         self.observations = out
-        self.fields: dict[str, Any] = {
+        self.members: dict[str, Any] = {
             "screen": words(screen),
             "observations": words(out),
             "stack_k": stack_k,

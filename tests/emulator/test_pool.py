@@ -13,6 +13,7 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.env.curriculum.progress import FLOOR, UNIT, BayesProgressTracker
 from gbxcule_puffer.env.curriculum.starts import Starts, pick
+from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import RANGE, CounterRandom
 from gbxcule_puffer.errors import StateError
 from tests.support.envs import CODEC, STAGE, random_actions
@@ -74,7 +75,9 @@ def test_pick_follows_the_weights() -> None:
 def draws(curriculum: str, weights: list[int] | None = None, first_env: int = 0, n: int = 600) -> list[np.ndarray]:
     """Slots of 5 episodes of n envs with three starts in three stages, each with 2 waits."""
     random = CounterRandom(n, CPU, first_env)
-    starts = Starts([0, 0, 1, 1, 2, 2], torch.zeros(6), per_start=2, spare=0, curriculum=curriculum, random=random)
+    envs = EnvTensors(n, CPU)
+    stages, distance = [0, 0, 1, 1, 2, 2], torch.zeros(6)
+    starts = Starts(stages, distance, per_start=2, spare=0, curriculum=curriculum, random=random, envs=envs)
     given = starts.weights if weights is None else torch.tensor(weights)
     return [starts.draw(7, torch.full((n,), i), given).numpy().copy() for i in range(5)]
 

@@ -214,7 +214,7 @@ def test_start_waits_and_seeds(task: Task) -> None:
         env.reset(seed=seed)
         slots = []
         for _ in range(6):
-            slots.append(env._episodes.curriculum.starts.slots.tolist())
+            slots.append(env._episodes.envs.slots.tolist())
             env.step(np.zeros(num_envs, int))
         return slots
 

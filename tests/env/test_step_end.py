@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from gbxcule_puffer.env.step_end import kernels
-from tests.support.step_ends import SHAPE, StepEnd, check_against_numpy, make_task
+from tests.support.step_ends import SHAPE, MadeUpStep, check_against_numpy, make_task
 
 PARTS = ("observe", "score", "keep", "count", "restore", "begin")
 
 
-def test_a_stage_is_its_parts_in_order() -> None:
-    for stage, parts in kernels.STAGES.items():
-        lines = [line.strip() for line in kernels.source(stage).splitlines()]
+def test_a_sequence_is_its_parts_in_order() -> None:
+    for name, parts in kernels.SEQUENCES.items():
+        lines = [line.strip() for line in kernels.source(name).splitlines()]
         calls = [line for line in lines if line.startswith("parts.")]
         assert calls == [f"parts.{part}(e, env, lane, lanes)" for part in parts]
-        assert "EPILOG" not in lines
-    assert kernels.STAGES["full_step"] == PARTS
-    assert kernels.STAGES["end"] + kernels.STAGES["start"] == PARTS, "in pieces it is the same"
+        assert "PARTS" not in lines
+    assert kernels.SEQUENCES["full_step"] == PARTS
+    assert kernels.SEQUENCES["end"] + kernels.SEQUENCES["start"] == PARTS, "in pieces it is the same"
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ def test_the_end_of_a_step_is_as_in_numpy(obs: str, k: int, chain: bool) -> None
 def test_without_a_goal_only_time_ends_an_episode() -> None:
     task = make_task([np.zeros((1, *SHAPE), np.uint8)], [0.5], [1], [2])
     task[0].goal = None
-    end = StepEnd(task, [0], 3, "cpu")
-    end.score.limit.fill_(2)
+    end = MadeUpStep(task, [0], 3, "cpu")
+    end.envs.limit.fill_(2)
     lengths = []
     for _ in range(4):
-        end.epilog.run("full_step")
-        assert not end.terminals.any()
-        lengths.append(int(end.score.length[0]) if end.truncations.all() else 0)
+        end.step_end.run("full_step")
+        assert not end.envs.terminals.any()
+        lengths.append(int(end.envs.length[0]) if end.envs.truncations.all() else 0)
     assert lengths == [0, 2, 0, 2]

@@ -10,10 +10,11 @@ import torch
 
 from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.env.curriculum.starts import Starts
+from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
-from gbxcule_puffer.env.step_end.step_end import Epilog
+from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.tasks.observations import FrameStack
 from gbxcule_puffer.tasks.task import Stage
 
@@ -29,7 +30,7 @@ def make_task(frames: list[np.ndarray], taus: list[float], ks: list[int], limits
     return [Stage(str(number), [], goal, tau, k, limit) for number, (goal, tau, k, limit) in enumerate(parts)]
 
 
-class StepEnd:
+class MadeUpStep:
     """n envs with a random screen, and a pool of slots, each of one of the `slots`' stages."""
 
     def __init__(
@@ -47,31 +48,28 @@ class StepEnd:
         row = SHAPE[1] // 4 if obs == "packed" else SHAPE[1]
         own = None if k == 1 and obs != "packed" else zeros(n, k, SHAPE[0], row, dtype=torch.uint8)
         self.stack = FrameStack(self.screen, obs, k, own)
-        score = EnvOptions(step_cost=STEP_COST, alpha=ALPHA, goal_bonus=BONUS, **options)
-        self.score = GoalScore(task, score, n, where)
+        options = {"step_cost": STEP_COST, "alpha": ALPHA, "goal_bonus": BONUS, **options}
+        self.envs = EnvTensors(n, where)
+        self.score = GoalScore(task, EnvOptions(**options), self.envs)
         distance, random = torch.linspace(0.1, 0.9, len(slots), device=where), CounterRandom(n, where)
-        self.starts = Starts(slots, distance, per_start=1, spare=0, curriculum="uniform", random=random)
-        self.rewards, self.number = zeros(n, dtype=torch.float32), zeros(n, dtype=torch.int64)
-        self.terminals, self.truncations, self.ended = zeros(n), zeros(n), zeros(n)
+        starts = {"per_start": 1, "spare": 0, "curriculum": "uniform", "random": random, "envs": self.envs}
+        self.starts = Starts(slots, distance, **starts)
         self.final = torch.zeros_like(self.stack.observations)
         self.state, self.memory = zeros(STATE, n, dtype=torch.int32), zeros(n, 4 * MEMORY, dtype=torch.uint8)
         self.pool_state = torch.arange(STATE * len(slots), dtype=torch.int32, device=where).view(STATE, -1)
         self.pool_memory, self.pool_screen = noise(len(slots), 4 * MEMORY), noise(len(slots), *SHAPE)
-        self.epilog = Epilog(n, where)
-        for fields in (self.stack.fields, self.score.fields, self.starts.fields):
-            self.epilog.use(**fields)
-        for name in ("locked", "rewards", "terminals", "truncations", "ended", "number", "state", "pool_state"):
-            self.epilog.use(**{name: getattr(self, name)})
-        self.epilog.use(final_observation=words(self.final), memory=words(self.memory))
-        self.epilog.use(pool_memory=words(self.pool_memory), pool_screen=words(self.pool_screen))
+        self.step_end = StepEnd(n, where)
+        for members in (self.envs.members(), self.stack.members, self.score.members, self.starts.members):
+            self.step_end.use(**members)
+        self.step_end.use(locked=self.locked, state=self.state, pool_state=self.pool_state)
+        self.step_end.use(final_observation=words(self.final), memory=words(self.memory))
+        self.step_end.use(pool_memory=words(self.pool_memory), pool_screen=words(self.pool_screen))
 
     def host(self) -> dict[str, np.ndarray]:
         """Everything that a step changes."""
-        names = ("rewards", "terminals", "truncations", "ended", "number", "final", "state", "memory", "screen")
-        found = {name: getattr(self, name) for name in names} | {"observations": self.stack.observations}
-        found |= {name: getattr(self.starts, name) for name in ("slots", "from_start", "counts")}
-        fields = ("stage", "stage_before", "age", "length", "hold", "limit", "distance", "previous", "reached")
-        found |= {name: getattr(self.score, name) for name in (*fields, "was_locked")}
+        own = {name: getattr(self, name) for name in ("final", "state", "memory", "screen")}
+        found = {**self.envs.members(), **own, "observations": self.stack.observations, "counts": self.starts.counts}
+        del found["drawn"]
         return {name: tensor.cpu().numpy().copy() for name, tensor in found.items()}
 
 
@@ -90,7 +88,7 @@ def pack(screen: np.ndarray) -> np.ndarray:
 
 
 def expected(
-    end: StepEnd, task: list[Stage], before: dict[str, np.ndarray], screens: np.ndarray, locked: np.ndarray,
+    end: MadeUpStep, task: list[Stage], before: dict[str, np.ndarray], screens: np.ndarray, locked: np.ndarray,
     drawn: np.ndarray, obs: str, chain: bool,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """What `full_step` makes of the state `before` with new pictures, in NumPy, one thing after the other."""
@@ -119,7 +117,7 @@ def expected(
     now["from_start"] = before["slots"] < end.starts.given
     for slot, won, length in zip(before["slots"][ended], now["terminals"][ended], now["age"][ended], strict=True):
         now["counts"][:, slot] += np.array([1, won, length])
-    now["number"] = before["number"] + ended
+    now["episode"] = before["episode"] + ended
     now["screen"] = screens.copy()
     state, memory, screen = (part.cpu().numpy() for part in (end.pool_state, end.pool_memory, end.pool_screen))
     stages, starts = end.starts.stage.cpu().numpy(), end.starts.distance.cpu().numpy()
@@ -137,7 +135,7 @@ def check_against_numpy(device: str, obs: str, k: int, chain: bool, steps: int =
     rng, n, slots = np.random.default_rng(11), 37, [0, 1, 2, 1]
     goals = [rng.integers(0, 4, (count, *SHAPE), dtype=np.uint8) for count in (1, 3, 2)]
     task = make_task(goals, [0.2, 0.3, 0.25], [1, 2, 1], [9, 6, 12])
-    ends = [StepEnd(task, slots, n, device, obs, k, chain=chain) for _ in range(2)]
+    ends = [MadeUpStep(task, slots, n, device, obs, k, chain=chain) for _ in range(2)]
     seen = dict.fromkeys(("terminals", "truncations", "reached", "was_locked"), 0)
     for step in range(steps):
         before = ends[0].host()
@@ -147,12 +145,12 @@ def check_against_numpy(device: str, obs: str, k: int, chain: bool, steps: int =
             screens[env] = np.where(noise, screens[env], frames[rng.integers(len(frames))])
         locked = (rng.random(n) < 0.05).astype(np.int32)
         drawn = np.zeros(n, np.int32)
-        for end, stages in zip(ends, (["full_step"], ["end", "start"]), strict=True):
+        for end, sequences in zip(ends, (["full_step"], ["end", "start"]), strict=True):
             end.screen.copy_(torch.from_numpy(screens))
             end.locked.copy_(torch.from_numpy(locked))
-            drawn = end.starts.draw(5, end.number, end.starts.weights).cpu().numpy().copy()
-            for stage in stages:
-                end.epilog.run(stage)
+            drawn = end.starts.draw(5, end.envs.episode, end.starts.weights).cpu().numpy().copy()
+            for sequence in sequences:
+                end.step_end.run(sequence)
         wanted = expected(ends[0], task, before, screens, locked, drawn, obs, chain)
         for end in ends:
             for name, found in end.host().items():

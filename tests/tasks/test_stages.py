@@ -247,7 +247,7 @@ def test_the_archive_keeps_new_cells_and_begins_there(stages: dict[str, Any], tm
     for row in random_actions(60, 24, seed=4):
         observations, *_, infos = env.step(row)
         shown |= {picture.tobytes() for picture in env.final_observation}
-        slots = env._episodes.curriculum.starts.slots.numpy()
+        slots = env._episodes.envs.slots.numpy()
         fresh = env.final_mask & (slots >= 9)  # 3 stages with 2 waits
         begun_in_archive += int(fresh.sum())
         for index in np.flatnonzero(fresh):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from cleanrl_style.dqn_nstep import draw_transitions
-from gbxcule_puffer.env.step_end.step_end import Epilog
+from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.observations import FrameStack
 from gbxcule_puffer.toy import ToyEnv
@@ -199,9 +199,9 @@ def test_the_first_whole_window_can_be_drawn() -> None:
 
 def test_pictures_are_packed_as_the_env_packs_them() -> None:
     screen = torch.randint(4, (3, 72, 80), dtype=torch.uint8)
-    stack, epilog = FrameStack(screen, "packed", 1), Epilog(3, CPU)
-    epilog.use(**stack.fields)
-    epilog.run("obs_only")
+    stack, step_end = FrameStack(screen, "packed", 1), StepEnd(3, CPU)
+    step_end.use(**stack.members)
+    step_end.run("obs_only")
     assert torch.equal(pack(screen), stack.observations[:, 0])
     assert torch.equal(unpack(pack(screen)), screen)
 

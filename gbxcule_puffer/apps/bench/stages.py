@@ -11,14 +11,13 @@ import torch
 
 from baselines.pyboy_puffer_vec import PyBoyPufferVec
 from baselines.pyboy_workers import PyBoyWorker
+from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore
-from gbxcule_puffer.env.step_end.step_end import Epilog
+from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.observations import FrameStack
 from gbxcule_puffer.tasks.task import Stage
-
-FLAGS = ("terminals", "truncations", "ended")
 
 
 class PartialStep:
@@ -45,16 +44,15 @@ class PartialStep:
         self._table = torch.tensor(buttons, dtype=torch.uint8, device=device)
         self._index = torch.zeros(n, dtype=torch.int64, device=device)
         self._buttons = torch.zeros(n, dtype=torch.uint8, device=device)
-        self.stage, self._epilog = stage, Epilog(n, device)
-        self._epilog.use(**FrameStack(emulator.screen, env.obs, env.stack_k, observations).fields)
+        self.stage, self._step_end = stage, StepEnd(n, device)
+        self._step_end.use(**FrameStack(emulator.screen, env.obs, env.stack_k, observations).members)
         if stage == "reward_only":
             assert goal_dir is not None
             goal = GoalTemplate.load(goal_dir)
             task = [Stage("goal", [], goal, goal.meta["tau"], goal.meta["k_consecutive"], env.max_steps)]
-            score = GoalScore(task, EnvOptions(), n, device)
-            flags = {name: torch.zeros(n, dtype=torch.bool, device=device) for name in FLAGS}
-            rewards = torch.zeros(n, device=device) if rewards is None else rewards
-            self._epilog.use(**score.fields, **flags, rewards=rewards, locked=emulator.locked)
+            envs = EnvTensors(n, device, **({} if rewards is None else {"rewards": rewards}))
+            score = GoalScore(task, EnvOptions(), envs)
+            self._step_end.use(**score.members, **envs.members(), locked=emulator.locked)
 
     def step(self, actions: torch.Tensor) -> None:
         """actions (num_envs,), integers on the device."""
@@ -62,7 +60,7 @@ class PartialStep:
         torch.index_select(self._table, 0, self._index, out=self._buttons)
         self._advance(self._buttons)
         if self.stage != "emulate_only":
-            self._epilog.run(self.stage)
+            self._step_end.run(self.stage)
 
 
 class StageWorker(PyBoyWorker):

@@ -85,7 +85,7 @@ def main() -> int:
     wp.init()
     print(f"interpreter: {len(interpreter.source().splitlines())} generated lines")
     compiled: dict[str, wp.Module] = {"interpreter": interpreter.kernel().module, "datapath": run.kernel().module}
-    compiled |= {name: kernels.kernel(name).module for name, parts in kernels.STAGES.items() if parts}
+    compiled |= {name: kernels.kernel(name).module for name, parts in kernels.SEQUENCES.items() if parts}
     compiled |= {"picture": picture.kernel_draw.module, "pool": pool.kernel_restore.module}
     for name, module in compiled.items():
         cpu = compile_for_cpu(module)

@@ -13,6 +13,7 @@ import warp as wp
 from gbxcule_puffer.emulator.launch import Launcher
 from gbxcule_puffer.env.curriculum.starts import Starts, pick
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
+from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom
 
 CHUNK = wp.constant(64)  # slots that are added up first
@@ -144,9 +145,10 @@ class Archive:
         share: float,
         by_chance: bool,
         random: CounterRandom,
+        envs: EnvTensors,
     ) -> None:
         n, device = len(random.lane), visits.key.device
-        self.pool, self.starts, self.visits, self.random = pool, starts, visits, random
+        self.pool, self.starts, self.visits, self.random, self.envs = pool, starts, visits, random, envs
         self.size, self.threshold, self.by_chance = size, int(share * RANGE), int(by_chance)
         self.keys, self.occupant_visits, self.weights, self.cumulative = (
             torch.zeros(size, dtype=torch.int64, device=device) for _ in range(4)
@@ -160,10 +162,11 @@ class Archive:
         self._slots = torch.zeros(n, dtype=torch.int32, device=device)
         self._launch = Launcher(device)
 
-    def offer(self, ended: torch.Tensor, stage: torch.Tensor, distance: torch.Tensor) -> None:
-        """Saves the envs that are in a cell for the first time and play on: `ended` bool, the `stage` they are at and
-        their `distance` to its goal, all (num_envs,)."""
-        starts, launch, n = self.starts, self._launch, len(ended)
+    def offer(self) -> None:
+        """Saves the envs that are in a cell for the first time and play on, with the stage that they are at and their
+        distance to its goal."""
+        starts, launch, n = self.starts, self._launch, len(self._wanted)
+        ended, stage, distance = self.envs.ended, self.envs.stage, self.envs.previous
         torch.gt(self.visits.first, ended, out=self._wanted)
         self._winner.fill_(n)
         launch(kernel_claim, n, self.visits.key, self._wanted, self.size, self._winner)
@@ -193,7 +196,7 @@ class Archive:
 
     def read(self) -> dict[str, float]:
         """Filled slots, and the share of the envs whose episode began in one."""
-        begun = self.starts.from_start.logical_not()
+        begun = self.envs.from_start.logical_not()
         filled, count = torch.stack([self.filled.sum(), begun.sum()]).tolist()
         return {"archive/filled": float(filled), "archive/share": count / len(begun)}
 

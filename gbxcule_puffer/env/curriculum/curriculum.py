@@ -12,6 +12,7 @@ from gbxcule_puffer.env.curriculum.archive import Archive
 from gbxcule_puffer.env.curriculum.progress import BayesProgressTracker
 from gbxcule_puffer.env.curriculum.starts import Starts
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
+from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
@@ -32,13 +33,14 @@ class Curriculum:
         emulator: Any,
         task: Sequence[Stage],
         score: GoalScore,
+        envs: EnvTensors,
         visits: VisitCounter | None,
         random: CounterRandom,
         options: EnvOptions,
     ) -> None:
         spare = options.archive_slots
-        states, stages, distances = _play_starts(emulator, task, score, options.start_waits)
-        device = score.distance.device
+        states, stages, distances = _play_starts(emulator, task, score, envs, options.start_waits)
+        device = envs.distance.device
         self.starts = Starts(
             stages,
             torch.stack(distances),
@@ -46,7 +48,9 @@ class Curriculum:
             spare=spare,
             curriculum=options.curriculum,
             random=random,
+            envs=envs,
         )
+        self.envs = envs
         self.names = [stage.name for stage in task]
         self.tracker = BayesProgressTracker(self.names, len(random.lane), device) if len(task) > 1 else None
         tracker = self.tracker if options.curriculum == "progress" else None
@@ -55,19 +59,21 @@ class Curriculum:
         if spare:
             assert visits is not None
             by_chance = tracker is not None
-            self.archive = Archive(self.pool, self.starts, visits, spare, options.archive_share, by_chance, random)
+            share = options.archive_share
+            self.archive = Archive(self.pool, self.starts, visits, spare, share, by_chance, random, envs)
         self.learns = self.tracker is not None or self.archive is not None
 
-    def count(self, score: GoalScore, ended: torch.Tensor, truncations: torch.Tensor) -> None:
+    def count(self) -> None:
         """Learns from the step just scored: goals reached, episodes ended, states worth coming back to."""
         if self.tracker is not None:
-            self.tracker.count(score.stage_before, score.reached, truncations, self.starts.from_start)
+            t = self.envs
+            self.tracker.count(t.stage_before, t.reached, t.truncations, t.from_start)
         if self.archive is not None:
-            self.archive.offer(ended, score.stage, score.previous)
+            self.archive.offer()
 
-    def draw(self, seed: int, episode: torch.Tensor) -> torch.Tensor:
-        """The pool's slot (num_envs,) for each env's next episode; `episode` (num_envs,) int64 is its number. It stays
-        in starts.fields["drawn"]."""
+    def draw(self, seed: int) -> torch.Tensor:
+        """The pool's slot (num_envs,) for each env's next episode: `drawn` of the env's tensors."""
+        episode = self.envs.episode
         slots = self.starts.draw(seed, episode, self._weights)
         return slots if self.archive is None else self.archive.draw(seed, episode, slots)
 
@@ -97,7 +103,7 @@ class Curriculum:
 
 
 def _play_starts(
-    emulator: Any, task: Sequence[Stage], score: GoalScore, start_waits: int
+    emulator: Any, task: Sequence[Stage], score: GoalScore, envs: EnvTensors, start_waits: int
 ) -> tuple[list[Snapshot], list[int], list[torch.Tensor]]:
     """(snapshots, stages, distances) of every start after 0..start_waits idle steps."""
     snapshots, stages, distances = [], [], []
@@ -110,9 +116,9 @@ def _play_starts(
             for wait in range(start_waits + 1):
                 if wait:
                     emulator.step(idle)
-                score.stage.fill_(number)
+                envs.stage.fill_(number)
                 score.measure(emulator.screen)
                 snapshots.append(emulator.save(0))
                 stages.append(number)
-                distances.append(score.distance[0].clone())
+                distances.append(envs.distance[0].clone())
     return snapshots, stages, distances

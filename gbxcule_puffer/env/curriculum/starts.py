@@ -9,6 +9,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator.launch import Launcher
 from gbxcule_puffer.env.curriculum.progress import UNIT
+from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import SHIFT, START, CounterRandom
 from gbxcule_puffer.errors import ConfigError
 
@@ -41,10 +42,9 @@ class Starts:
     curriculum: 'uniform' draws all starts equally, 'first' those of the first stage only, 'progress' by the weights of
     a BayesProgressTracker; 'by_env' gives start i modulo their number to env i always. The waits are always drawn.
 
-    slots (num_envs,) int32: the slot each env's episode began at; from_start (num_envs,) bool: whether the one of the
-    last step was a given one; stage, distance (slots,): the stage of each slot and its picture's distance to that
-    stage's goal; counts (3, slots) int64: SLOT_COUNTS of the episodes that began there (env/step_end/parts.py);
-    weights (stages,) int64: those of a curriculum without a tracker. Allocates only here.
+    envs: the env's (env/fields.py), of which it fills `drawn`; stage, distance (slots,): the stage of each slot and
+    its picture's distance to that stage's goal; counts (3, slots) int64: SLOT_COUNTS of the episodes that began there
+    (env/step_end/parts.py); weights (stages,) int64: those of a curriculum without a tracker. Allocates only here.
     """
 
     def __init__(
@@ -56,8 +56,9 @@ class Starts:
         spare: int,
         curriculum: str,
         random: CounterRandom,
+        envs: EnvTensors,
     ) -> None:
-        device, n = distance.device, len(random.lane)
+        device = distance.device
         self.given, self.per_start, self.random = len(stage), per_start, random
         self.stage = torch.tensor(stage + [0] * spare, dtype=torch.int64, device=device)
         self.distance = torch.cat([distance, distance.new_zeros(spare)])
@@ -66,19 +67,14 @@ class Starts:
         if curriculum == "first":
             weights[1:] = [0] * (len(weights) - 1)
         self.weights = torch.tensor(weights, dtype=torch.int64, device=device)
-        self.slots = torch.zeros(n, dtype=torch.int32, device=device)
-        self.from_start = torch.ones(n, dtype=torch.bool, device=device)
         self._by_env = None
         if curriculum == "by_env":
             self._by_env = random.lane.remainder(self.given // per_start) * per_start
         self._cumulative = torch.zeros(self.given, dtype=torch.int64, device=device)
-        self._drawn = torch.zeros(n, dtype=torch.int32, device=device)
+        self._drawn = envs.drawn
         self._launch = Launcher(device)
-        self.fields: dict[str, Any] = {
+        self.members: dict[str, Any] = {
             "given": self.given,
-            "slots": self.slots,
-            "drawn": self._drawn,
-            "from_start": self.from_start,
             "slot_stage": self.stage,
             "slot_distance": self.distance,
             "slot_counts": self.counts,

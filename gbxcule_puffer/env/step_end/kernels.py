@@ -1,4 +1,4 @@
-"""The stages of a step as kernels: libcst puts the parts of a stage (env/step_end/parts.py) into one kernel's slot."""
+"""Kernels of the step's end: libcst puts the parts of a sequence (env/step_end/parts.py) into one kernel's slot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import kernel_cache
 
-STAGES: dict[str, tuple[str, ...]] = {
+SEQUENCES: dict[str, tuple[str, ...]] = {
     # What can be measured by itself, and the whole; `emulate_only` is the frames with nothing after them.
     "emulate_only": (),
     "obs_only": ("observe",),
@@ -23,12 +23,12 @@ STAGES: dict[str, tuple[str, ...]] = {
 }
 
 TEMPLATE = '''
-"""{stage}: {parts}."""
+"""{name}: {parts}."""
 
 import warp as wp
 
+from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.env.step_end import parts
-from gbxcule_puffer.env.step_end.parts import Episode
 
 # No fused multiply-add: it would round differently on a GPU.
 wp.set_module_options({{"enable_backward": False, "fuse_fp": False}})
@@ -37,12 +37,12 @@ wp.set_module_options({{"enable_backward": False, "fuse_fp": False}})
 @wp.kernel
 def kernel_parts(e: Episode, lanes: int):
     env, lane = wp.tid()
-    EPILOG
+    PARTS
 '''
 
 
 class _Injector(cst.CSTTransformer):
-    """Replaces the statement EPILOG by others."""
+    """Replaces the statement PARTS by others."""
 
     def __init__(self, statements: Sequence[cst.BaseStatement]) -> None:
         super().__init__()
@@ -53,20 +53,20 @@ class _Injector(cst.CSTTransformer):
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
         """The slot, or any other line."""
         (first, *_) = original_node.body
-        if isinstance(first, cst.Expr) and isinstance(first.value, cst.Name) and first.value.value == "EPILOG":
+        if isinstance(first, cst.Expr) and isinstance(first.value, cst.Name) and first.value.value == "PARTS":
             return cst.FlattenSentinel(self.statements)
         return updated_node
 
 
-def source(stage: str) -> str:
-    """The source of a stage's module; its kernel_parts has dim (num_envs, lanes)."""
-    parts = STAGES[stage]
-    tree = cst.parse_module(TEMPLATE.format(stage=stage, parts=", ".join(parts)).lstrip())
+def source(name: str) -> str:
+    """The source of a sequence's module; its kernel_parts has dim (num_envs, lanes)."""
+    parts = SEQUENCES[name]
+    tree = cst.parse_module(TEMPLATE.format(name=name, parts=", ".join(parts)).lstrip())
     calls = [cst.parse_statement(f"parts.{part}(e, env, lane, lanes)") for part in parts]
     return tree.visit(_Injector(calls)).code
 
 
 @memoize
-def kernel(stage: str) -> wp.Kernel:
-    """A stage's kernel, compiled where it is launched first."""
-    return kernel_cache.import_source(stage, source(stage)).kernel_parts
+def kernel(name: str) -> wp.Kernel:
+    """A sequence's kernel, compiled where it is launched first."""
+    return kernel_cache.import_source(name, source(name)).kernel_parts

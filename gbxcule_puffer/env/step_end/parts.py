@@ -10,65 +10,8 @@ import warp as wp
 
 from gbxcule_puffer.emulator.hw import intrinsics
 from gbxcule_puffer.emulator.pool import copy_slot
+from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.tasks.distance import goal_difference
-
-
-@wp.struct
-class Episode:
-    """The tensors of a step, each with a row or an entry for each env unless it says otherwise; pictures as words of
-    four bytes. Who owns them says what they are."""
-
-    # observations.FrameStack
-    screen: wp.array2d(dtype=wp.int32)
-    observations: wp.array2d(dtype=wp.int32)
-    stack_k: int
-    packed: int
-    in_place: int
-    # scoring.GoalScore
-    goal_frames: wp.array2d(dtype=wp.int32)  # a row for each picture of all goals
-    goal_first: wp.array(dtype=wp.int32)  # of each stage's goal, and the end
-    taus: wp.array(dtype=wp.float32)  # of each stage, as the next two
-    ks: wp.array(dtype=wp.int32)
-    limits: wp.array(dtype=wp.int32)
-    stage: wp.array(dtype=wp.int64)
-    stage_before: wp.array(dtype=wp.int64)
-    age: wp.array(dtype=wp.int32)
-    length: wp.array(dtype=wp.int32)
-    hold: wp.array(dtype=wp.int32)
-    limit: wp.array(dtype=wp.int32)
-    distance: wp.array(dtype=wp.float32)
-    previous: wp.array(dtype=wp.float32)
-    reached: wp.array(dtype=wp.bool)
-    was_locked: wp.array(dtype=wp.bool)
-    has_goal: int
-    last_stage: int
-    chain: int
-    scale: float
-    step_cost: float
-    alpha: float
-    goal_bonus: float
-    # the emulator, buffers.StepBuffers and episodes.Episodes
-    locked: wp.array(dtype=wp.int32)
-    rewards: wp.array(dtype=wp.float32)
-    terminals: wp.array(dtype=wp.bool)
-    truncations: wp.array(dtype=wp.bool)
-    ended: wp.array(dtype=wp.bool)
-    final_observation: wp.array2d(dtype=wp.int32)
-    number: wp.array(dtype=wp.int64)
-    # starts.Starts
-    given: int
-    slots: wp.array(dtype=wp.int32)
-    drawn: wp.array(dtype=wp.int32)
-    from_start: wp.array(dtype=wp.bool)
-    slot_stage: wp.array(dtype=wp.int64)  # of each slot, as the next two
-    slot_distance: wp.array(dtype=wp.float32)
-    slot_counts: wp.array2d(dtype=wp.int64)
-    # pool.SnapshotPool
-    state: wp.array2d(dtype=wp.int32)  # a column for each env
-    memory: wp.array2d(dtype=wp.int32)
-    pool_state: wp.array2d(dtype=wp.int32)
-    pool_memory: wp.array2d(dtype=wp.int32)
-    pool_screen: wp.array2d(dtype=wp.int32)
 
 
 @wp.func
@@ -195,7 +138,7 @@ def begin(e: Episode, env: int, lane: int, lanes: int):
             e.limit[env] = e.limits[int(stage)]
             e.age[env] = 0
             e.hold[env] = 0
-            e.number[env] = e.number[env] + wp.int64(1)
+            e.episode[env] = e.episode[env] + wp.int64(1)
         if e.in_place == 0:
             size = e.observations.shape[1] // e.stack_k
             for index in range(lane, size, lanes):

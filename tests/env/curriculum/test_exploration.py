@@ -307,5 +307,5 @@ def test_one_start_and_an_archive_share_the_episodes(task: Task) -> None:
     begun = []
     for row in random_actions(60, 24):
         env.step(row)
-        begun += env._episodes.curriculum.starts.from_start.tolist()[-24:]
+        begun += env._episodes.envs.from_start.tolist()[-24:]
     assert 0.35 < np.mean(begun[len(begun) // 2 :]) < 0.65

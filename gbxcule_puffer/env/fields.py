@@ -1,0 +1,125 @@
+"""The tensors of a step, declared once: the kernels' struct, allocation, zeroing and the saved state follow from this
+list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+import warp as wp
+
+
+@dataclass(frozen=True)
+class Field:
+    """A tensor (num_envs,). `saved`: the next steps depend on it, so that a saved state holds it; `in_kernel`: a member
+    of Episode; `initial`: the value before the first episode."""
+
+    name: str
+    dtype: torch.dtype
+    meaning: str
+    saved: bool = False
+    in_kernel: bool = True
+    initial: int = 0
+
+
+FIELDS = (
+    # The results of a step.
+    Field("rewards", torch.float32, "the step's reward"),
+    Field("terminals", torch.bool, "the episode ended at its goal"),
+    Field("truncations", torch.bool, "the episode ended for another reason"),
+    Field("ended", torch.bool, "the episode ended, and another one began"),
+    # The action.
+    Field("action", torch.int64, "the action taken, sticky ones included", in_kernel=False),
+    Field("last_action", torch.int64, "the action of the step before", saved=True, in_kernel=False),
+    Field("buttons", torch.uint8, "the buttons of the action", in_kernel=False),
+    Field("bad_action", torch.bool, "an action was out of range since the last read", saved=True, in_kernel=False),
+    Field("clock", torch.int64, "steps since the reset", saved=True, in_kernel=False),
+    # The episode.
+    Field("episode", torch.int64, "its number", saved=True),
+    Field("age", torch.int32, "its steps so far", saved=True),
+    Field("limit", torch.int32, "the steps after which it is truncated", saved=True),
+    Field("length", torch.int32, "age at the end of the last step, before another episode began"),
+    Field("was_locked", torch.bool, "the Game Boy was locked at the end of the last step"),
+    # The goal.
+    Field("stage", torch.int64, "the stage that it is at", saved=True),
+    Field("stage_before", torch.int64, "the stage that the last step was made at"),
+    Field("distance", torch.float32, "distance of the last step's picture to the goal", saved=True),
+    Field("previous", torch.float32, "the distance that the next step's is compared with", saved=True),
+    Field("hold", torch.int32, "steps in a row that the distance has been below tau", saved=True),
+    Field("reached", torch.bool, "the last step reached the goal of stage_before"),
+    # Where it began.
+    Field("slots", torch.int32, "the pool's slot that the episode began at", saved=True),
+    Field("drawn", torch.int32, "the slot that the next episode begins at"),
+    Field("from_start", torch.bool, "the last step's episode began at a given start, not in the archive", initial=1),
+)
+
+# Members of Episode that all envs share, or that have more than one entry for an env; pictures as words of four bytes.
+PICTURES = {
+    "screen": wp.array2d(dtype=wp.int32),
+    "observations": wp.array2d(dtype=wp.int32),
+    "final_observation": wp.array2d(dtype=wp.int32),
+    "stack_k": int,
+    "packed": int,
+    "in_place": int,
+}
+GOALS = {
+    "goal_frames": wp.array2d(dtype=wp.int32),  # a row for each picture of all goals
+    "goal_first": wp.array(dtype=wp.int32),  # of each stage's goal, and the end
+    "taus": wp.array(dtype=wp.float32),  # of each stage, as the next two
+    "ks": wp.array(dtype=wp.int32),
+    "limits": wp.array(dtype=wp.int32),
+    "has_goal": int,
+    "last_stage": int,
+    "chain": int,
+    "scale": float,
+    "step_cost": float,
+    "alpha": float,
+    "goal_bonus": float,
+}
+SLOTS = {
+    "given": int,
+    "slot_stage": wp.array(dtype=wp.int64),  # of each slot, as the next two
+    "slot_distance": wp.array(dtype=wp.float32),
+    "slot_counts": wp.array2d(dtype=wp.int64),
+}
+MACHINES = {
+    "locked": wp.array(dtype=wp.int32),
+    "state": wp.array2d(dtype=wp.int32),  # a column for each env
+    "memory": wp.array2d(dtype=wp.int32),
+    "pool_state": wp.array2d(dtype=wp.int32),
+    "pool_memory": wp.array2d(dtype=wp.int32),
+    "pool_screen": wp.array2d(dtype=wp.int32),
+}
+_MEMBERS = {field.name: wp.array(dtype=wp.dtype_from_torch(field.dtype)) for field in FIELDS if field.in_kernel}
+_MEMBERS |= PICTURES | GOALS | SLOTS | MACHINES
+
+Episode = wp.struct(type("Episode", (), {"__annotations__": _MEMBERS, "__module__": __name__}))
+"""What the kernels of a step's end work with (env/step_end/parts.py): FIELDS that are in_kernel, PICTURES
+(observations.FrameStack), GOALS (score.GoalScore), SLOTS (curriculum.starts.Starts), MACHINES (emulator.pool)."""
+
+
+class EnvTensors:
+    """FIELDS as attributes, `given` ones or allocated here."""
+
+    def __init__(self, num_envs: int, device: torch.device, **given: torch.Tensor) -> None:
+        for field in FIELDS:
+            own = torch.full((num_envs,), field.initial, dtype=field.dtype, device=device)
+            setattr(self, field.name, given.get(field.name, own))
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> torch.Tensor: ...
+
+    def clear(self) -> None:
+        """Sets all to their initial values."""
+        for field in FIELDS:
+            getattr(self, field.name).fill_(field.initial)
+
+    def saved(self) -> dict[str, torch.Tensor]:
+        """Those that a saved state holds."""
+        return {field.name: getattr(self, field.name) for field in FIELDS if field.saved}
+
+    def members(self) -> dict[str, torch.Tensor]:
+        """Those that are members of Episode."""
+        return {field.name: getattr(self, field.name) for field in FIELDS if field.in_kernel}
