@@ -53,11 +53,11 @@ bench: setup  ## measure environment steps per second (ARGS="--vs pyboy_puffer_v
 
 bench-cpu: setup  ## both suites beside PyBoy on the CPU
 	$(BIN)/python -m gbxcule_puffer bench --device cpu --vs pyboy_puffer_vec --suite micro --num-envs 16,64 --warmup 10 --steps 20 $(ARGS)
-	$(BIN)/python -m gbxcule_puffer bench --device cpu --vs pyboy_puffer_vec --suite games --num-envs 16,64 $(ARGS)
+	$(BIN)/python -m gbxcule_puffer bench --device cpu --vs pyboy_puffer_vec --num-envs 16,64 $(ARGS)
 
 bench-gpu: setup  ## both suites beside PyBoy, on a GPU
 	$(BIN)/python -m gbxcule_puffer bench --device cuda --vs pyboy_puffer_vec --suite micro $(ARGS)
-	$(BIN)/python -m gbxcule_puffer bench --device cuda --vs pyboy_puffer_vec --suite games --max-mem-delta 0 $(ARGS)
+	$(BIN)/python -m gbxcule_puffer bench --device cuda --vs pyboy_puffer_vec --max-mem-delta 0 $(ARGS)
 
 PUFFER := .venv-puffer
 puffer: $(PUFFER)/.stamp  ## PufferLib's own trainer in .venv-puffer: the env's contract, and a short training

@@ -4,7 +4,8 @@
 #
 #   benchmarks/gpu_session.sh OUT_FOLDER [PART ...]      (default: tests memcheck bench many train)
 #
-# Parts: tests, memcheck, autotune, bench (beside PyBoy), many (other numbers of envs), stages (parts of a step, resets),
+# Parts: tests, memcheck, autotune, bench (beside PyBoy), corpus (59 games beside PyBoy), micro (small programs, all of
+# a step, beside PyBoy: E4), many (other numbers of envs), stages (parts of a step, resets),
 # exploration (curriculum, visit counts, archive), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum,
 # from_the_first (without one), whole (all stages in one episode, by the agents of these two).
 #
@@ -68,6 +69,14 @@ for part in $parts; do
     tail -n 3 "$out/memcheck.txt"
     ;;
   bench) bench --vs pyboy_puffer_vec --num-envs "${SIZES:-16384}" --out "$out/bench" ;;
+  corpus)  # as docs/bench.md has it
+    "$python" -m gbxcule_puffer bench --suite corpus --stage obs_only --device "$device" --num-envs "${SIZES:-16384}" \
+      --warmup "${WARMUP:-24}" --steps "${STEPS:-8}" --repeat "${REPEAT:-3}" --out "$out/corpus" || status=1
+    ;;
+  micro)
+    measure --suite micro --stage full_step --vs pyboy_puffer_vec --num-envs "${MICRO:-1024,4096,16384,65536,131072}" \
+      --out "$out/micro"
+    ;;
   many) bench --num-envs "${MANY:-1024,4096,65536,131072}" --out "$out/many" ;;
   autotune) "$python" -m gbxcule_puffer bench --autotune --device "$device" --num-envs "${SIZES:-8192,16384,65536}" || status=1 ;;
   stages)

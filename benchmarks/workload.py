@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import zlib
 from pathlib import Path
 
 import numpy as np
 
+from gbxcule_puffer.apps.bench.suites import SHARED_VARIABLE, shared_folder
+
 ROOT = Path(__file__).resolve().parents[1]
-SHARED_VARIABLE = "GBXCULE_SHARED"
 
 # The eight reference games: name -> slug, which also seeds the reference actions.
 GAMES = {
@@ -27,13 +27,6 @@ GAMES = {
 # Action of pokemonred_puffer_v1 (NOOP A B START UP DOWN LEFT RIGHT) -> button mask of Emulator.step. Written out here,
 # so that the references do not depend on the package's codecs.
 V1_BUTTONS = np.array([0x00, 0x10, 0x20, 0x80, 0x04, 0x08, 0x02, 0x01], dtype=np.uint8)
-
-
-def shared_folder() -> Path | None:
-    """The folder of shared ROMs and references: $GBXCULE_SHARED, else ../shared or .shared; None if there is none."""
-    named = os.environ.get(SHARED_VARIABLE)
-    places = [Path(named)] if named else [ROOT.parent / "shared", ROOT / ".shared"]
-    return next((place for place in places if (place / "roms" / "manifest.json").is_file()), None)
 
 
 def find_rom(name: str) -> Path:

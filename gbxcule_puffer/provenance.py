@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +14,7 @@ from gbxcule_puffer import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("warp-lang", "torch", "numpy", "pyboy", "pufferlib-core", "pufferlib")
+DRIVER = Path("/proc/driver/nvidia/version")
 GIT_SHA_VARIABLE = "GBXCULE_GIT_SHA"
 
 
@@ -30,17 +32,27 @@ def git_sha() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of this package, Python, the packages that decide a result, and CUDA where torch has one."""
+    """Of this package, Python, the packages that decide a result, the operating system's kernel, and on a machine with
+    a GPU of torch's CUDA, of the CUDA that compiles our kernels, and of the driver."""
     found = {"gbxcule-puffer": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
+    found[platform.system().lower()] = platform.release()
     import torch
 
     if torch.version.cuda:
         found["cuda"] = torch.version.cuda
+    if torch.cuda.is_available():
+        import warp as wp
+
+        for name, version in (("nvrtc", wp.get_cuda_toolkit_version()), ("cuda driver", wp.get_cuda_driver_version())):
+            if version is not None:
+                found[name] = ".".join(map(str, version))
+        if DRIVER.is_file() and (match := re.search(r"  (\d+(?:\.\d+)+)  ", DRIVER.read_text())):
+            found["nvidia driver"] = match[1]
     return found
 
 

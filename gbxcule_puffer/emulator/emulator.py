@@ -116,6 +116,11 @@ class Emulator:
         return self.cartridge.title
 
     @property
+    def kernel_version(self) -> str:
+        """The kernel's name and a digest of all of its code, e.g. 'datapath 77df62cc'."""
+        return f"{self.kernel} {self._kernel().module.name.rpartition('_')[2]}"
+
+    @property
     def screen(self) -> torch.Tensor:
         """Pictures after the last step, shape (num_envs, 72, 80) or (num_envs, 144, 160), uint8 shades 0-3, 0 the
         lightest: the emulator's own buffer, changed in place by `step`."""

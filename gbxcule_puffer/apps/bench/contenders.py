@@ -200,6 +200,7 @@ def warp_facts(emulator: Any) -> dict[str, Any]:
     fields = emulator.machine.state.numpy()
     instructions = fields[INDEX["instructions"]]
     return {
+        "kernel": emulator.kernel_version,
         "unique_pcs": len(np.unique(fields[INDEX["pc"]])),
         "distinct_pictures": len(set(picture_digests(emulator.screen.cpu().numpy()))),
         "locked_envs": int(emulator.locked.sum()),

@@ -1,4 +1,4 @@
-"""Measuring contenders in turns: start, warm up, then one repeat of each after the other."""
+"""Measuring contenders in turns: start, warm up, then a repeat of each in turn: A B, B A, A B."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def compare(contenders: list[Contender], workload: Workload, watch: Watcher) -> 
             _warm_up(turn, workload, lambda: watch(turns))
         held = [turn.contender.bytes_in_use() for turn in turns]
         for repeat in range(workload.repeat):
-            for turn in turns:
+            for turn in turns if repeat % 2 == 0 else reversed(turns):  # a slow change of the machine favours neither
                 turn.doing = f"repeat {repeat + 1} of {workload.repeat}"
                 watch(turns)
                 _time(turn, workload, repeat)
@@ -49,7 +49,7 @@ def compare(contenders: list[Contender], workload: Workload, watch: Watcher) -> 
             records.append(make_record(turn.contender, workload, turn.seconds, turn.start_seconds, allocated))
             turn.doing = "done"
         if len(records) > 1:
-            add_ratio(records[0], records[1])
+            add_ratio(records[0], records[1], turns[0].seconds, turns[1].seconds)
         return records
     finally:
         for contender in contenders:

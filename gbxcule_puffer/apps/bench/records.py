@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from gbxcule_puffer.apps.bench.contenders import Contender
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator.cartridge import load_cartridge
@@ -13,6 +15,7 @@ from gbxcule_puffer.provenance import git_sha, versions
 from gbxcule_puffer.tasks.actions import get_codec
 
 DMG_FRAMES_PER_SECOND = 4_194_304 / 70_224
+RESAMPLES = 2_000
 Record = dict[str, Any]
 
 
@@ -63,8 +66,20 @@ def rates_of(contender: Contender, workload: Workload, seconds: Sequence[float])
     return [contender.num_envs * workload.steps / duration for duration in seconds]
 
 
-def add_ratio(first: Record, second: Record) -> None:
-    """Notes in `first` how many times as fast it is as `second`, measured in turns with it."""
+def add_ratio(first: Record, second: Record, seconds: Sequence[float], other_seconds: Sequence[float]) -> None:
+    """Notes in `first` how many times as fast it is as `second`, measured in turns with it, `seconds` for each repeat
+    of either, and the 95 % interval of that ratio."""
     first["versus"] = second["backend"]
     first["versus_num_envs"] = second["num_envs"]
     first["ratio"] = round(first["sps"] / second["sps"], 2)
+    scale = first["num_envs"] / second["num_envs"]
+    low, high = interval(1 / np.array(seconds) * scale, 1 / np.array(other_seconds))
+    first["ratio_low"], first["ratio_high"] = round(low, 3), round(high, 3)
+
+
+def interval(rates: np.ndarray, others: np.ndarray) -> tuple[float, float]:
+    """The 95 % interval of the ratio of two medians, by the bootstrap over pairs of repeats (repeats,)."""
+    picks = np.random.Generator(np.random.PCG64(0)).integers(0, len(rates), (RESAMPLES, len(rates)))
+    ratios = np.median(rates[picks], axis=1) / np.median(others[picks], axis=1)
+    low, high = np.quantile(ratios, (0.025, 0.975))
+    return float(low), float(high)

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from gbxcule_puffer.apps.bench.live import cells, contender_label, game
 from gbxcule_puffer.apps.bench.records import Record
+from gbxcule_puffer.apps.bench.summary import TITLES, tables
 from gbxcule_puffer.files import new_file, write_text
 
 HEADS = (
     *("rom", "stage", "contender", "envs", "env steps/s", "spread", "x realtime", "ms/step", "ratio", "PCs"),
     "pictures",
 )
+GAMES_IN_LEGEND = 30  # one below the other
 TEXT = """\
 Env steps per second over all envs, the median of the repeats; spread: half the range of the repeats. A step is
 {frames_per_step} frames, its button is released after {release_after_frames}. The contenders ran in turns, in one
@@ -32,6 +34,9 @@ def write_report(folder: Path, records: Sequence[Record], command: str) -> Path:
 def _lines(records: Sequence[Record], command: str) -> list[str]:
     first = records[0]
     lines = ["# Benchmark", "", f"    {command}", "", TEXT.format_map(first), ""]
+    for title, rows in tables(records, first["backend"]).items():
+        lines += [f"{title[0].upper()}{title[1:]}:", "", _row(TITLES), _row(["---"] + ["---:"] * (len(TITLES) - 1))]
+        lines += [*(_row(row) for row in rows), ""]
     lines += [_row(HEADS), _row(["---"] * 3 + ["---:"] * (len(HEADS) - 3))]
     lines += [_row(cells(record)) for record in records]
     lines += ["", "![Env steps per second by number of envs](scaling.png)", ""]
@@ -86,7 +91,8 @@ def plot(records: Sequence[Record], path: Path) -> None:
     axes.set_ylabel("env steps per second")
     axes.grid(True, which="both", alpha=0.25)
     axes.set_title(_title(records), fontsize=10)
-    figure.legend(loc="outside right upper", fontsize=9)
+    columns = 1 + len(games) // GAMES_IN_LEGEND
+    figure.legend(loc="outside right upper", fontsize=9 if columns == 1 else 5, ncols=columns)
     with new_file(path) as file:
         figure.savefig(file, format="png", dpi=120)
     pyplot.close(figure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import multiprocessing
 import sys
 import tempfile
@@ -11,15 +12,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 import torch
 
 from baselines.pyboy_workers import end_children
+from gbxcule_puffer.apps.bench.baseline import losses
 from gbxcule_puffer.apps.bench.contenders import ENVS_PER_CORE, Contender, make_contender
 from gbxcule_puffer.apps.bench.live import LiveTable
 from gbxcule_puffer.apps.bench.measure import compare
 from gbxcule_puffer.apps.bench.records import Record
 from gbxcule_puffer.apps.bench.report import write_report
+from gbxcule_puffer.apps.bench.summary import tables, text
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.errors import ConfigError, DeviceError
 from gbxcule_puffer.files import write_json
@@ -33,6 +37,8 @@ class Plan:
 
     versus_num_envs: envs of `versus`; ENVS_PER_CORE for each core if None. max_mem_delta: bytes that `name` may
     allocate after its warm-up; min_ratio: what it has to reach at the largest size of each workload. None: any.
+    baseline: earlier records, than which `name` may be slower by `max_loss`. json_out: where the records also go, a
+    file or '-' for stdout, which has nothing else then.
     """
 
     name: str
@@ -45,6 +51,14 @@ class Plan:
     versus_num_envs: int | None
     max_mem_delta: int | None
     min_ratio: float | None
+    baseline: Sequence[Record] = ()
+    max_loss: float = 0.0
+    json_out: str | None = None
+
+    @property
+    def messages(self) -> TextIO:
+        """Where tables and paths are printed."""
+        return sys.stderr if self.json_out == "-" else sys.stdout
 
 
 def run(plan: Plan, out: Path, command: str) -> int:
@@ -74,7 +88,13 @@ def run(plan: Plan, out: Path, command: str) -> int:
                 with contextlib.suppress(OSError):  # it was not made
                     out.rmdir()
     report = write_report(out, records, command)
-    print(f"\nrecords {out / RECORDS}\nreport  {report}\nplot    {out / 'scaling.png'}")
+    for title, rows in tables(records, plan.name).items():
+        print(f"\n{text(title, rows)}", file=plan.messages)
+    print(f"\nrecords {out / RECORDS}\nreport  {report}\nplot    {out / 'scaling.png'}", file=plan.messages)
+    if plan.json_out == "-":
+        print(json.dumps(records, indent=2))
+    elif plan.json_out is not None:
+        write_json(plan.json_out, records)
     return judge(plan, records)
 
 
@@ -90,7 +110,7 @@ def contenders_of(plan: Plan, workload: Workload, size: int) -> list[Contender]:
 
 def _measure(plan: Plan, out: Path, records: list[Record]) -> None:
     """Adds to `records`, and to the file, one comparison at a time."""
-    table = LiveTable(sys.stdout)
+    table = LiveTable(plan.messages)
     for workload in plan.workloads:
         for size in sorted(plan.sizes):
             try:
@@ -121,8 +141,10 @@ def judge(plan: Plan, records: Sequence[Record]) -> int:
         largest = record["num_envs"] == max(plan.sizes)
         if plan.min_ratio is not None and largest and record["ratio"] < plan.min_ratio:
             missed.append(f"{name}: {record['ratio']} times {record['versus']}, {plan.min_ratio:g} are asked for")
-    for text in missed:
-        print(f"missed: {text}", file=sys.stderr)
+    if plan.baseline:
+        missed += losses([record for record in records if record["backend"] == plan.name], plan.baseline, plan.max_loss)
+    for line in missed:
+        print(f"missed: {line}", file=sys.stderr)
     return int(bool(missed))
 
 

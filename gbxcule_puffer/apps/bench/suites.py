@@ -1,0 +1,73 @@
+"""The games of `puffer bench --suite`: our micro programs, the corpus of homebrew, or a user's own folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.errors import ConfigError, RomError
+
+ROOT = Path(__file__).resolve().parents[3]
+SHARED_VARIABLE = "GBXCULE_SHARED"
+MICRO = ("alu_loop", "mem_rwb", "joy_diverge_persist")
+SUFFIXES = (".gb", ".gbc")
+
+
+def shared_folder() -> Path | None:
+    """The folder of shared ROMs and references: $GBXCULE_SHARED, else ../shared or .shared; None if there is none."""
+    named = os.environ.get(SHARED_VARIABLE)
+    places = [Path(named)] if named else [ROOT.parent / "shared", ROOT / ".shared"]
+    return next((place for place in places if (place / "roms" / "manifest.json").is_file()), None)
+
+
+def own_rom(name: str) -> Path:
+    """One of the project's own ROMs, by its path below roms/ without the suffix.
+
+    Raises: ConfigError where it is not installed.
+    """
+    path = ROOT / "roms" / f"{name}.gb"
+    if not path.is_file():
+        raise ConfigError(f"{path.name} is not installed: run in a clone of the repository, or give --rom")
+    return path
+
+
+def roms_of_suite(suite: str) -> list[Path]:
+    """The ROMs of 'micro', 'corpus' (HOMEWARD, the reference games and the corpus), or a folder, where images that
+    cannot be run are named on stderr and left out.
+
+    Raises: ConfigError where the suite is unknown or has no game.
+    """
+    if suite == "micro":
+        return [own_rom(f"micro/{name}") for name in MICRO]
+    if suite == "corpus":
+        shared = shared_folder()
+        if shared is None:
+            raise ConfigError(
+                f"--suite corpus needs the folder of shared ROMs: set {SHARED_VARIABLE}, or give --suite FOLDER"
+            )
+        return [own_rom("homeward"), *images(shared / "roms" / "homebrew"), *images(shared / "roms" / "corpus")]
+    if not Path(suite).is_dir():
+        raise ConfigError(
+            f"--suite {suite} is neither 'micro', 'corpus' nor a folder: give a folder of Game Boy images"
+        )
+    found = [path for path in images(Path(suite)) if _is_playable(path)]
+    if not found:
+        raise ConfigError(f"--suite {suite} holds no .gb file that can be run: give a folder of Game Boy images")
+    return found
+
+
+def images(folder: Path) -> list[Path]:
+    """The Game Boy images of a folder, by name."""
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+
+
+def _is_playable(path: Path) -> bool:
+    """True where a ROM can be loaded; else the reason is told."""
+    try:
+        load_cartridge(path)
+    except RomError as error:
+        print(f"left out: {error}", file=sys.stderr)
+        return False
+    return True
