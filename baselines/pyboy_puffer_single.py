@@ -43,7 +43,7 @@ class PyBoyPufferSingle(GBxCuLEEnv):
 
     def _make_emulator(self) -> PyBoyEmulator:
         return PyBoyEmulator(
-            self.cartridge.data,
+            self.cartridge,
             self.num_agents,
             screen="full" if self.obs == "full" else "half",
             frames_per_step=self.schedule.frames_per_step,

@@ -11,3 +11,9 @@ class OneLineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def add_header(parser: argparse.ArgumentParser, default: str = "strict") -> None:
+    """Adds --header, which says which ROM headers pass (emulator.cartridge.load_cartridge, which checks it)."""
+    text = "pyboy also runs images of 16 KiB, and those shorter than their header says (default: strict)"
+    parser.add_argument("--header", default=default, metavar="{strict,pyboy}", help=text)

@@ -16,7 +16,7 @@ MAX_ROM_SIZE = 512 * hw.ROM_BANK_SIZE
 ROM_FILE = Kind("ROM", RomError, "give the path of a .gb file")
 
 HEADERS = ("strict", "pyboy")
-LENIENT = " (header='pyboy' runs it as PyBoy does)"
+LENIENT = " (header='pyboy', --header pyboy, runs it as PyBoy does)"
 
 # RAM size 0149h -> 8 KiB banks. Codes 0 and 1 get a whole bank as well, as in PyBoy.
 RAM_BANKS = {0: 1, 1: 1, 2: 1, 3: 4, 4: 16, 5: 8}

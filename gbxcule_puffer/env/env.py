@@ -66,7 +66,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         if self.options.io == "torch" and buf is not None:
             raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
         self.device = torch.device(resolve_device(device))
-        self.cartridge = load_cartridge(rom)
+        self.cartridge = load_cartridge(rom, self.options.header)
         self._load_task()
         self.seed = self.options.seed or 0
         self.infos: list[dict[str, float]] = []
@@ -280,7 +280,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
     def _make_emulator(self) -> Any:
         return Emulator(
-            self.cartridge.data,
+            self.cartridge,
             self.num_agents,
             str(self.device),
             screen="full" if self.obs == "full" else "half",

@@ -13,6 +13,7 @@ from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
+from gbxcule_puffer.emulator.cartridge import HEADERS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule
 from gbxcule_puffer.tasks.observations import LAYOUTS
@@ -101,6 +102,8 @@ class EnvOptions:
     info_mode: str = option("stats", "infos: statistics with the share of each action, without, or no infos", RUNNING,
                             one_of=("full", "stats", "none"))
     log_interval: int = option(64, "steps between two infos", RUNNING, least=1)
+    header: str = option("strict", "pyboy also runs ROMs of 16 KiB, and those shorter than their header says",
+                         RUNNING, one_of=HEADERS)
     num_threads: int | None = option(None, "CPU threads that emulate (default: as many as cores)", RUNNING, least=1)
     seed: int | None = option(0, "seed of everything that is sampled (None: 0)", RUNNING)
     first_env: int = option(0, "env i draws as env first_env + i of a larger batch", RUNNING, least=0, most=2**31 - 1)

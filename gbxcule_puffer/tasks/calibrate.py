@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, GoalError
@@ -125,11 +125,11 @@ def calibrate(
     path = rom if rom is not None else goal.meta.get("rom_file")
     if path is None or not Path(path).is_file():
         raise ConfigError(f"goal {folder}: its ROM {path} is not there: give --rom")
-    cartridge = load_cartridge(path)
+    cartridge = load_cartridge(path, goal.meta.get("header", "strict"))
     if cartridge.sha256 != goal.meta["rom_sha256"]:
         own, found = goal.meta["rom_sha256"], cartridge.sha256
         raise GoalError(f"goal {folder} is of ROM {own[:12]}..., {path} is {found[:12]}...: give --rom")
-    player = _Player(path, goal, load_state_file(start, cartridge), truth, num_envs, device, seed)
+    player = _Player(cartridge, goal, load_state_file(start, cartridge), truth, num_envs, device, seed)
     at_goal, near = player.solutions()
     player.near_goal(near)
     random = player.random_play(steps, max_steps or goal.meta.get("max_steps", MAX_STEPS))
@@ -158,7 +158,7 @@ class _Player:
 
     def __init__(
         self,
-        rom: StrPath,
+        rom: Cartridge,
         goal: GoalTemplate,
         start: Snapshot,
         truth: Sequence[Condition],

@@ -53,6 +53,7 @@ def make_task(
     k_consecutive: int | None = None,
     max_steps: int | None = None,
     device: str = "cpu",
+    header: str = "strict",
 ) -> TaskFiles:
     """Plays `start_actions` from `start_state` (or post-boot), then the solution; writes out/start.state and out/goal.
 
@@ -83,6 +84,7 @@ def make_task(
         screen="full" if obs == "full" else "half",
         frames_per_step=frames_per_step,
         release_after_frames=release_after_frames,
+        header=header,
     )
     emulator.reset()
     if isinstance(start_state, Snapshot):
@@ -98,6 +100,7 @@ def make_task(
         "release_after_frames": release_after_frames,
         "stack_k": stack_k,
         "obs": obs,
+        **({} if header == "strict" else {"header": header}),
         **({} if max_steps is None else {"max_steps": max_steps}),
         "solve_actions": list(solve_actions),
         "more_ways": [list(way) for way in more_ways],

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer import env_creator
+from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.default_task import find_task
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.flags import TaskFlags
+from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 
-DEFAULTS = TaskFlags()
-# Flags that are the env's keywords too: of every env; of those with a Game Boy; what only training is to see.
-ENV_FLAGS = ("stack_k", "action_codec", "max_steps", "step_cost", "alpha", "goal_bonus")
-GAME_FLAGS = ("frames_per_step", "release_after_frames", "tau", "k_consecutive")
-EPISODE_FLAGS = ("start_waits", "sticky_actions", "blocked_actions", "chain", "curriculum")
-INCENTIVE_FLAGS = ("archive_slots", "archive_share", "visit_bonus", "visit_key", "quest", "reward_scale")
+# Options that only training is to see.
+INCENTIVES = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == EXPLORATION}
 STAGE_FLAGS = ("stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
 
 
@@ -50,13 +49,14 @@ def make_env(
 
     Raises: ConfigError for a flag that the toy env does not have, and what the env raises for bad input.
     """
-    names = (*ENV_FLAGS, *GAME_FLAGS, *EPISODE_FLAGS, *(INCENTIVE_FLAGS if incentives else ()))
+    flags = [each for each in fields(EnvOptions) if each.name not in SET_BY_TRAINERS]
+    keywords = {each.name: getattr(args, each.name) for each in flags if incentives or each.name not in INCENTIVES}
     if args.env == "toy":
-        for name in (*EPISODE_FLAGS, *INCENTIVE_FLAGS, "stages"):
-            if getattr(args, name) != getattr(DEFAULTS, name):
-                raise ConfigError(f"--{name.replace('_', '-')} is not for --env toy: leave it out")
-        names = ENV_FLAGS
-    keywords = {name: getattr(args, name) for name in names} | dict(files) | options
+        own = inspect.signature(env_creator("toy")).parameters
+        for each in flags:
+            if each.name not in own and keywords.pop(each.name, each.default) != each.default:
+                raise ConfigError(f"--{each.name.replace('_', '-')} is not for --env toy: leave it out")
+    keywords |= dict(files) | options
     if args.env != "toy":
         keywords["io"] = "torch"
         if not incentives:

@@ -66,7 +66,7 @@ class Trained:
 
     def _check_rom(self, rom: str | os.PathLike[str]) -> None:
         """Raises: RomError or StateError where it is not the ROM of the training."""
-        if load_cartridge(rom).sha256 != self.checkpoint["env_config"].get("rom_sha256"):
+        if load_cartridge(rom, self.args.header).sha256 != self.checkpoint["env_config"].get("rom_sha256"):
             text = f"checkpoint {self.path} was trained on another ROM than {rom}"
             raise StateError(f"{text}: give the one of its training")
 

@@ -29,14 +29,17 @@ import baselines.pyboy_puffer_vec as vec, benchmarks.option_table as table
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.integrations import gym
 from gbxcule_puffer.integrations.pufferl import config
+from gbxcule_puffer.trainers.envs import make_env
 from gbxcule_puffer.trainers.flags import TaskFlags, parse_flags
 
 ini = config.own_config()
 signatures = {name: inspect.signature(env_creator(name)) for name in ("gbxcule", "pyboy_puffer_vec")}
 signatures |= {"make": inspect.signature(gym.make), "make_vec": inspect.signature(gym.make_vec)}
 env = env_creator("gbxcule")("roms/homeward.gb", luck=0.5)
+flags = parse_flags(TaskFlags, "prog", None, ["--luck", "0.75"])
+trained = make_env(flags, 2, "cpu", {"rom": "roms/homeward.gb"}, 0)
 found = {name: signature.parameters["luck"].default for name, signature in signatures.items()}
-found |= {"flag": parse_flags(TaskFlags, "prog", None, ["--luck", "0.75"]).luck, "ini": ini["env"]["luck"]}
+found |= {"flag": flags.luck, "trained": trained.options.luck, "ini": ini["env"]["luck"]}
 found |= {"value": env.options.luck, "row": next(row for row in table.table().splitlines() if "`luck`" in row)}
 print(json.dumps(found))
 """
@@ -57,7 +60,7 @@ def test_an_option_is_added_in_one_place(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found.pop("row") == "| `luck` | `0.25` | how lucky | a finite number, from 0 to 1 |"
-    assert (found.pop("flag"), found.pop("ini"), found.pop("value")) == (0.75, "0.25", 0.5)
+    assert (found.pop("flag"), found.pop("trained"), found.pop("ini"), found.pop("value")) == (0.75, 0.75, "0.25", 0.5)
     assert found == dict.fromkeys(("gbxcule", "pyboy_puffer_vec", "make", "make_vec"), 0.25)
 
 

@@ -31,7 +31,7 @@ def small_run(run_dir: Path, **flags: Any) -> list[str]:
 
 def toy_run(run_dir: Path, **flags: Any) -> list[str]:
     """`small_run` on the toy."""
-    return small_run(run_dir, **{"env": "toy", "max_steps": 16, **flags})
+    return small_run(run_dir, **{"env": "toy", "max_steps": 16, "k_consecutive": None, **flags})
 
 
 def records(run_dir: Path, times: bool = False) -> list[dict[str, Any]]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from gbxcule_puffer.apps.parser import add_header
+
 
 def add(commands: argparse._SubParsersAction) -> None:
     play = commands.add_parser("play", help="play a ROM by hand, one step a key; save states and traces")
     play.add_argument("rom", help="Game Boy image")
+    add_header(play)
     play.add_argument("--start-state", help="snapshot or PyBoy .state file to start from (default: post-boot)")
     play.add_argument("--out", default="play", help="folder for states and traces (default: play)")
     play.add_argument("--frames-per-step", type=int, default=24)
@@ -34,6 +37,7 @@ def _run(args: argparse.Namespace) -> None:
         args.rom,
         args.out,
         start_state=args.start_state,
+        header=args.header,
         frames_per_step=args.frames_per_step,
         release_after_frames=args.release_after_frames,
     )

@@ -40,13 +40,18 @@ class PlaySession:
         out: StrPath | None,
         *,
         start_state: StrPath | None = None,
+        header: str = "strict",
         frames_per_step: int = 24,
         release_after_frames: int = 8,
         goal: bool = False,
     ) -> None:
         self.rom, self.goal, self.out = Path(rom), goal, None if out is None else Path(out)
         self.emulator = Emulator(
-            rom, screen="full", frames_per_step=frames_per_step, release_after_frames=release_after_frames
+            rom,
+            screen="full",
+            frames_per_step=frames_per_step,
+            release_after_frames=release_after_frames,
+            header=header,
         )
         if start_state is not None:
             snapshot = load_state_file(start_state, self.emulator.cartridge)

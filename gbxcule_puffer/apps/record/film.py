@@ -31,7 +31,7 @@ class Camera:
         self.env = env
         schedule = env.schedule
         self.emulator = Emulator(
-            env.cartridge.data,
+            env.cartridge,
             env.num_envs,
             str(env.device),
             screen="full",

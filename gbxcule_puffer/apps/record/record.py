@@ -46,6 +46,7 @@ def record(
     greedy: bool = False,
     seed: int = 0,
     device: str = "cpu",
+    header: str = "strict",
 ) -> Recording:
     """Films `steps` steps of `num_envs` Game Boys into `out`, a .gif or .mp4 with a picture a step.
 
@@ -62,7 +63,7 @@ def record(
     if not 0 < fps <= 50:
         raise ConfigError(f"--fps {fps} must be above 0 and at most 50")
     path = check_path(out)
-    options: dict[str, Any] = {"start_state": start_state, "goal_dir": goal_dir}
+    options: dict[str, Any] = {"start_state": start_state, "goal_dir": goal_dir, "header": header}
     if policy == "random":
         options["max_steps"] = max_steps or steps
         env = GBxCuLEEnv(rom, num_envs, device, io="torch", info_mode="none", seed=seed, **options)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from gbxcule_puffer.apps.parser import add_header
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 
 OPTIONS = ("rom", "start_state", "steps", "frames_per_step", "release_after_frames", "actions", "action_codec")
-OPTIONS += ("device", "mem_region", "rom_sha256")
+OPTIONS += ("device", "mem_region", "rom_sha256", "header")
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -20,6 +21,7 @@ def add(commands: argparse._SubParsersAction) -> None:
         argument_default=argparse.SUPPRESS,
     )
     verify.add_argument("rom", help="Game Boy image")
+    add_header(verify, argparse.SUPPRESS)  # a bundle to replay has its own
     verify.add_argument("--start-state", help="snapshot or PyBoy .state file to start from (default: post-boot)")
     verify.add_argument("--steps", type=int, help="steps to compare (default: 500, or all of an action file)")
     verify.add_argument("--frames-per-step", type=int, help="default: 24; 1 compares every frame")

@@ -13,6 +13,7 @@ from baselines.pyboy_emulator import PyBoyEmulator
 from baselines.pyboy_machine import BOOT_FRAMES
 from gbxcule_puffer.apps.watchdog import limit, patience
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
 
@@ -22,7 +23,7 @@ CLOCK_FIELDS = ("t_cycles", "seconds", "minutes", "hours", "day_low", "day_high"
 class Oracle:
     """One PyBoy. Args: as of PyBoyEmulator."""
 
-    def __init__(self, rom: bytes, **options: Any) -> None:
+    def __init__(self, rom: Cartridge, **options: Any) -> None:
         self._began = time.monotonic()
         with limit(patience(BOOT_FRAMES)):
             self._emulator = PyBoyEmulator(rom, 1, **options)

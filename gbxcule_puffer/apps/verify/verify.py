@@ -49,6 +49,7 @@ class Options:
     device: str = "cpu"
     mem_region: str = "C000:E000"
     rom_sha256: str | None = None
+    header: str = "strict"
 
 
 @dataclass
@@ -88,6 +89,7 @@ class Result:
             "title": self.cartridge.title,
             "rom_sha256": self.cartridge.sha256,
             "device": self.options.device,
+            "header": self.options.header,
             "steps_compared": len(self.trace),
             "first_difference_step": None if self.equal else len(self.trace),
             "differences": self.differences,
@@ -115,9 +117,11 @@ def verify(
 
     Raises: RomError, StateError, ActionError, ConfigError or DeviceError, before anything runs.
     """
-    cartridge = load_cartridge(options.rom)
+    cartridge = load_cartridge(options.rom, options.header)
     if options.rom_sha256 not in (None, cartridge.sha256):
-        raise RomError(f"{options.rom}: its SHA-256 is {cartridge.sha256}, asked for was {options.rom_sha256}")
+        raise RomError(
+            f"{options.rom}: its SHA-256 is {cartridge.sha256}, asked for was {options.rom_sha256}: give that ROM"
+        )
     codec, region = get_codec(options.action_codec), parse_region(options.mem_region)
     actions = read_actions(options.actions, options.steps, codec)
     release = options.release_after_frames
@@ -127,7 +131,7 @@ def verify(
     start = None if options.start_state is None else load_state_file(options.start_state, cartridge)
     if start is not None and start.num_envs != 1:
         raise ConfigError(f"start state {options.start_state} holds {start.num_envs} envs; give one of a single env")
-    emulator = (make_emulator or Emulator)(cartridge.data, 1, options.device, screen="full", num_threads=1, **schedule)
+    emulator = (make_emulator or Emulator)(cartridge, 1, options.device, screen="full", num_threads=1, **schedule)
     result = Result(options, cartridge, codec, region, release)
     began = time.perf_counter()
     if start is not None:
@@ -136,7 +140,7 @@ def verify(
     if result.start.fields()["locked"]:
         result.ended = "an illegal opcode stops the machine for good before the first step, and PyBoy with it"
         return result
-    with Oracle(cartridge.data, screen="full", **schedule) as oracle:
+    with Oracle(cartridge, screen="full", **schedule) as oracle:
         if start is not None:
             oracle.load(start)
         _run(emulator, oracle, actions, result, progress)
