@@ -41,17 +41,17 @@ class Cartridge:
 
     @property
     def has_open_ram(self) -> bool:
-        """Whether the RAM can be read before anything enabled it."""
+        """True where the RAM can be read before anything enabled it."""
         return self.type in self.mapper.open_ram_types
 
     @property
     def has_rtc(self) -> bool:
-        """Whether there is a real-time clock."""
+        """True where there is a real-time clock."""
         return self.type in self.mapper.rtc_types
 
     @property
     def has_rumble(self) -> bool:
-        """Whether there is a motor."""
+        """True where there is a motor."""
         return self.type in self.mapper.rumble_types
 
     @property

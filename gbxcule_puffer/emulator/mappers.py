@@ -12,7 +12,7 @@ NONE, MBC1, MBC2, MBC3, MBC30, MBC5, MBC1_MULTICART = range(7)
 
 @dataclass(frozen=True)
 class Mapper:
-    """What files and kernels have to know about a mapper; types are those of the header, 0147h."""
+    """A mapper, as files and kernels see it; types are those of the header, 0147h."""
 
     name: str
     number: int

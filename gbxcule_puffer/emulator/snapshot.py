@@ -51,7 +51,7 @@ class Snapshot:
         return {name: int(self.state[index, env]) for name, index in INDEX.items()}
 
     def bus(self, cartridge: Cartridge, env: int = 0) -> np.ndarray:
-        """What the CPU's bus shows of one env, shape (65536,), uint8 (address_space.py)."""
+        """The address space of one env as its CPU's bus shows it, shape (65536,), uint8 (address_space.py)."""
         return address_space.bus(cartridge, self.fields(env), self.memory[env])
 
     def check_rom(self, cartridge: Cartridge) -> None:

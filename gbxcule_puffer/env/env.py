@@ -118,7 +118,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
     @property
     def final_mask(self) -> Any:
-        """Where the last step ended an episode and its autoreset replaced the observation, (num_envs,) bool."""
+        """Mask of the envs in which the last step ended an episode and its autoreset replaced the observation, (num_envs,) bool."""
         return self._give(self._episodes.envs.ended)
 
     @property
@@ -138,12 +138,12 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
     @property
     def action_mask(self) -> Any:
-        """Which actions are not blocked, (num_actions,) bool, for a policy's logits."""
+        """Mask of the actions that are not blocked, (num_actions,) bool, for a policy's logits."""
         return self._give(torch.tensor(self.allowed, device=self.device))
 
     @property
     def config(self) -> dict[str, Any]:
-        """What observations, goals and checkpoints depend on."""
+        """The options that observations, goals and checkpoints depend on."""
         return {
             "rom_sha256": self.cartridge.sha256,
             "action_codec": self.codec.name,

@@ -232,7 +232,7 @@ def _full_paths(saved: Mapping[str, Any], source: Path) -> dict[str, Any]:
 
 
 def runs_on_gpu(args: RunFlags) -> bool:
-    """Whether --device means a GPU; PyBoy runs on the CPU only."""
+    """True where --device means a GPU; PyBoy runs on the CPU only."""
     if args.device == "auto":
         return torch.cuda.is_available() and not args.env.startswith("pyboy")
     return args.device != "cpu"

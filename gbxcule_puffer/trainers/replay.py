@@ -113,7 +113,7 @@ class Replay:
         return min(self.count, self.capacity)
 
     def has(self, length: int) -> bool:
-        """Whether `length` steps in a row can be drawn; `draw` takes n_step + 1."""
+        """True where `length` steps in a row can be drawn; `draw` takes n_step + 1."""
         return self._bounds(length)[1] > 0
 
     def add(
@@ -210,7 +210,7 @@ class Replay:
         self.count = state["count"]
 
     def cut_episodes(self) -> None:
-        """What is added next begins new episodes: the last ones count as truncated."""
+        """Lets the next steps begin new episodes: the last ones count as truncated."""
         if self.count:
             newest = (self.count - 1) % self.capacity
             self.truncations[newest] = ~self.terminals[newest]

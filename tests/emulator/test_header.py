@@ -81,5 +81,5 @@ def test_parts_of_banks_are_refused(size: int) -> None:
 
 
 def test_another_word_is_refused() -> None:
-    with pytest.raises(ConfigError, match="header is .lax.; it must be 'strict' or 'pyboy'"):
+    with pytest.raises(ConfigError, match=r"header is .lax.; it must be 'strict' or 'pyboy'"):
         load_cartridge(image(0x00, 0x8000), header="lax")

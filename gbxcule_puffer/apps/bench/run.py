@@ -57,7 +57,7 @@ class Plan:
 
     @property
     def messages(self) -> TextIO:
-        """Where tables and paths are printed."""
+        """The stream that tables and paths are printed to."""
         return sys.stderr if self.json_out == "-" else sys.stdout
 
 

@@ -47,7 +47,7 @@ class PuffeRLEnv(GBxCuLEEnv):
 
     @property
     def agents_per_batch(self) -> int:
-        """What PufferLib's vector backends call num_agents; PuffeRL sizes an LSTM's state by it."""
+        """Num_agents, as PufferLib's vector backends call it; PuffeRL sizes an LSTM's state by it."""
         return self.num_agents
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
