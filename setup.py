@@ -38,7 +38,7 @@ setup(
         "puffer": ["pufferlib==3.0.0"],
         "record": ["imageio[ffmpeg]"],  # MP4
         "sb3": ["stable-baselines3"],
-        "dev": ["pytest", "ruff", "pyright"],
+        "dev": ["pytest", "pytest-xdist", "ruff", "pyright"],
     },
     entry_points={"console_scripts": ["puffer = gbxcule_puffer.cli:main"]},
 )

@@ -122,7 +122,8 @@ class PyBoyEmulator:
         """
         self.check(snapshot)
         if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
-            raise StateError(f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}")
+            text = f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}"
+            raise StateError(f"{text}: load one of as many, or of one env")
         envs = range(self.num_envs) if env is None else [env]
         screens = snapshot.screen_for(self._pictures.shape[1:])
         states = [pyboy_state.to_bytes(snapshot, self.cartridge, i) for i in range(snapshot.num_envs)]
@@ -215,7 +216,9 @@ class PyBoyPool:
         for snapshot in snapshots:
             emulator.check(snapshot)
             if snapshot.num_envs != 1:
-                raise StateError(f"a pool takes snapshots of one env, this one has {snapshot.num_envs}")
+                raise StateError(
+                    f"a pool takes snapshots of one env, this one has {snapshot.num_envs}: save each env by its number"
+                )
         self.emulator, self.snapshots = emulator, list(snapshots)
         self.members: dict[str, Any] = {}
 

@@ -79,7 +79,7 @@ def run(args: Args) -> None:
             raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be at least 1")
     for path in (args.json, args.trajectory, args.gif):
         if path and not check_target(path).parent.is_dir():
-            raise ConfigError(f"{path} cannot be written: {Path(path).parent} is no folder")
+            raise ConfigError(f"{path} cannot be written: {Path(path).parent} is no folder, make it first")
     trained = Trained(args.checkpoint)
     given = {name: getattr(args, name) for name in ("env", "rom", "start_state", "goal_dir")}
     make = partial(trained.open_env, device=resolve_device(args.device), seed=args.seed, chain=args.chain, **given)

@@ -48,7 +48,10 @@ def resolve_device(device: str) -> str:
     torch.cuda.init()  # so that its statistics can be asked for
     index = name.index if name.index is not None else torch.cuda.current_device()
     if index >= torch.cuda.device_count():
-        raise DeviceError(f"device {device!r} does not exist; this machine has {torch.cuda.device_count()} GPU(s)")
+        raise DeviceError(
+            f"device {device!r} does not exist: this machine has {torch.cuda.device_count()} GPU(s), "
+            "give cuda:0 and up, or cpu"
+        )
     return f"cuda:{index}"
 
 

@@ -97,7 +97,7 @@ def load_cartridge(rom: Rom, header: str = "strict") -> Cartridge:
     mapper = find_mapper(data, rom_banks, ram_banks)
     if mapper is None:
         supported = ", ".join(row.name for row in MAPPERS if row.is_variant is None)
-        raise RomError(f"{name}: cartridge type {data[0x147]:02X} is not supported (supported mappers: {supported})")
+        raise RomError(f"{name}: cartridge type {data[0x147]:02X} is not supported: use a game of {supported}")
     end = 0x142 if data[0x143] & 0x80 else 0x143
     title = data[0x134:end].split(b"\0")[0].decode("latin-1").strip()
     digest = hashlib.sha256(data).hexdigest()
@@ -110,13 +110,17 @@ def _check_size(name: str, data: bytes, header: str) -> None:
     if size < (MIN_ROM_SIZE if is_strict else hw.ROM_BANK_SIZE):
         hint = LENIENT if size == hw.ROM_BANK_SIZE else ""
         raise RomError(
-            f"{name}: {size} bytes is too short for a ROM (at least {MIN_ROM_SIZE}); the file is truncated{hint}"
+            f"{name}: {size} bytes is too short for a ROM (at least {MIN_ROM_SIZE}); the file is truncated: "
+            f"get a complete image{hint}"
         )
     if size > MAX_ROM_SIZE:
-        raise RomError(f"{name}: {size} bytes is larger than any cartridge (at most {MAX_ROM_SIZE})")
+        raise RomError(
+            f"{name}: {size} bytes is larger than any cartridge (at most {MAX_ROM_SIZE}): give a Game Boy ROM"
+        )
     if size % hw.ROM_BANK_SIZE:
         raise RomError(
-            f"{name}: {size} bytes is no multiple of the bank size {hw.ROM_BANK_SIZE}; the file is truncated or padded"
+            f"{name}: {size} bytes is no multiple of the bank size {hw.ROM_BANK_SIZE}; the file is "
+            "truncated or padded: get the image as it was released"
         )
     code = data[0x148]
     if is_strict and code <= 8 and size < MIN_ROM_SIZE << code:

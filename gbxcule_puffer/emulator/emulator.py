@@ -300,7 +300,8 @@ class Emulator:
         """
         self.check(snapshot)
         if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
-            raise StateError(f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}")
+            text = f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}"
+            raise StateError(f"{text}: load one of as many, or of one env")
         part = slice(None) if env is None else slice(env, env + 1)
         self._state[:, part] = torch.from_numpy(snapshot.state).to(self.device)
         self._memory[part] = torch.from_numpy(snapshot.memory).to(self.device)
@@ -311,7 +312,8 @@ class Emulator:
         snapshot.check_rom(self.cartridge)
         if snapshot.profile != self.accuracy:
             raise StateError(
-                f"the snapshot was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}"
+                f"the snapshot was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}: "
+                "use the same"
             )
 
     def pool(self, snapshots: Sequence[Snapshot], spare: int = 0) -> SnapshotPool:

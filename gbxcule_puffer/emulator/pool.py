@@ -106,11 +106,13 @@ class SnapshotPool:
 
     def __init__(self, emulator: WarpEmulator, snapshots: Sequence[Snapshot], spare: int = 0) -> None:
         if not snapshots:
-            raise StateError("a snapshot pool needs at least one snapshot")
+            raise StateError("a snapshot pool needs at least one snapshot: give what Emulator.save(env) returns")
         for snapshot in snapshots:
             emulator.check(snapshot)
             if snapshot.num_envs != 1:
-                raise StateError(f"a pool takes snapshots of one env, this one has {snapshot.num_envs}")
+                raise StateError(
+                    f"a pool takes snapshots of one env, this one has {snapshot.num_envs}: save each env by its number"
+                )
         self.emulator, self.given, self.size = emulator, len(snapshots), len(snapshots) + spare
         shape = tuple(emulator.screen.shape[1:])
 

@@ -97,7 +97,7 @@ class Snapshot:
         """
         data = read_bytes(path, SNAPSHOT_FILE, max_envs * MAX_ENV_SIZE)
         if not data.startswith(MAGIC):
-            raise StateError(f"{path}: not a gbxcule snapshot")
+            raise StateError(f"{path}: not a gbxcule snapshot: give a file of Snapshot.to_file or `puffer play`")
         line, _, payload = data[len(MAGIC) :].partition(b"\n")
         header = parse_json(line, path, SNAPSHOT_FILE)
         if not isinstance(header, dict):

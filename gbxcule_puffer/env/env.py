@@ -118,7 +118,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
     @property
     def final_mask(self) -> Any:
-        """Mask of the envs in which the last step ended an episode and its autoreset replaced the observation, (num_envs,) bool."""
+        """Mask of the envs whose episode the last step ended and whose observation is a new one's, (num_envs,) bool."""
         return self._give(self._episodes.envs.ended)
 
     @property

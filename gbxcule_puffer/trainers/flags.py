@@ -108,7 +108,9 @@ class RunFlags(TaskFlags):
                 raise ConfigError(f"--{name.replace('_', '-')} {value} must be at least 1")
         for name, value in vars(self).items():
             if isinstance(value, float) and not abs(value) <= LARGEST:
-                raise ConfigError(f"--{name.replace('_', '-')} {value} is no number that float32 can work with")
+                raise ConfigError(
+                    f"--{name.replace('_', '-')} {value} is no number that float32 can work with: give a smaller one"
+                )
 
     def free_on_resume(self) -> set[str]:
         """Names of the flags that a resumed run may change. The task's files are among them, which may have been moved;

@@ -143,7 +143,7 @@ class Run(AbstractContextManager):
         """
         args: Any = self.args
         if args.num_envs % groups:
-            raise ConfigError(f"--num-envs {args.num_envs} is not a multiple of --env-groups {groups}")
+            raise ConfigError(f"--num-envs {args.num_envs} must be a multiple of --env-groups {groups}")
         if self.first:
             print("preparing (the first start compiles the emulator, which takes up to a minute)", flush=True)
         files = task_files(args, self.run_dir, self.world)

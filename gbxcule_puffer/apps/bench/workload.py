@@ -45,7 +45,9 @@ class Workload:
         if self.actions == "noop" and "NOOP" not in codec.actions:
             raise ConfigError(f"--actions noop: {codec.name} has no NOOP; give --action-codec pokemonred_puffer_v1")
         if self.reset_every and self.stage != "full_step":
-            raise ConfigError(f"--reset-every {self.reset_every}: only --stage full_step has episodes to end")
+            raise ConfigError(
+                f"--reset-every {self.reset_every}: only --stage full_step has episodes to end: leave it out"
+            )
         if self.goal_dir is not None and not self.needs_goal:
             raise ConfigError(f"--goal-dir: --stage {self.stage} has no goal; leave it out or give --stage full_step")
 

@@ -126,7 +126,7 @@ class PlaySession:
             path = self._free("state", ".state")
             self.origin.to_file(path)
             self.written.append(path)
-            self.message = f"saved {path}; a new trace begins here"
+            self.message = f"saved {path.name}; a new trace begins here"
 
     def trace(self) -> Trace:
         """The trace of what was played since `origin`."""
@@ -146,7 +146,7 @@ class PlaySession:
             self.trace().save(path)
             self.written.append(path)
             self._saved = len(self.actions)
-            self.message = f"saved {path}: {len(self.actions)} actions"
+            self.message = f"saved {path.name}: {len(self.actions)} actions"
 
     def quit(self) -> None:
         """Ends the game; a trace that was not saved is."""

@@ -246,7 +246,10 @@ def read_actions(source: str, steps: int | None, codec: ActionCodec) -> list[int
         raise ConfigError(f"actions {source!r}: give random:SEED with a whole number, or a file of action names")
     actions = codec.parse(read_names(source))
     if steps is not None and steps > len(actions):
-        raise ConfigError(f"actions {source} has {len(actions)} actions, {steps} steps were asked for")
+        raise ConfigError(
+            f"actions {source} has {len(actions)} actions, {steps} steps were asked for: "
+            f"give --steps {len(actions)} at most"
+        )
     if not actions:
         raise ConfigError(f"actions {source} is empty: give action names such as {' '.join(codec.actions[:3])}")
     return actions[:steps]

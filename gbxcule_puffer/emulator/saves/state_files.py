@@ -56,7 +56,8 @@ def save_ram_banks(data: bytes, cartridge: Cartridge) -> np.ndarray:
     if cartridge.has_rtc and found - size in CLOCK_TRAILERS:
         found = size
     if found not in cartridge.ram_file_sizes:
-        raise StateError(f"the save RAM has {len(data)} bytes, {cartridge.title or 'this cartridge'} has {size}")
+        owner = cartridge.title or "this cartridge"
+        raise StateError(f"the save RAM has {len(data)} bytes, {owner} has {size}: give this game's")
     banks = np.zeros(size, np.uint8)
     banks[:found] = np.frombuffer(data, np.uint8)[:found]
     return banks
