@@ -1,23 +1,71 @@
 """Packaging of gbxcule-puffer; the exact versions that are tested together stand in constraints.txt."""
 
 import re
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
-VERSION = re.search(
-    r'__version__ = "(.+?)"', Path(__file__).with_name("gbxcule_puffer").joinpath("__init__.py").read_text()
-)
+HERE = Path(__file__).parent
+VERSION = re.search(r'__version__ = "(.+?)"', (HERE / "gbxcule_puffer/__init__.py").read_text())
 assert VERSION is not None
+# What stands beside the package in a clone and goes into it in a wheel (gbxcule_puffer/layout.py).
+INSIDE = {
+    "baselines": ["*.py"],
+    "cleanrl_style": ["*.py"],
+    "roms": ["*.gb", "manifest.json", "homeward/*.json", "micro/*.gb"],
+}
+IMPORTS = re.compile(r"^(\s*from )baselines\b", re.MULTILINE)
+EDITABLE = "editable_wheel" in sys.argv  # an editable installation imports from the clone
+
+
+class BuildPy(build_py):
+    """A wheel is complete, and takes one top-level name only: `baselines` is imported from inside the package."""
+
+    def run(self) -> None:
+        super().run()
+        if EDITABLE:
+            return
+        package = Path(self.build_lib, "gbxcule_puffer")
+        for folder, patterns in INSIDE.items():
+            for source in sorted(path for pattern in patterns for path in Path(folder).glob(pattern)):
+                self.mkpath(str((package / source).parent))
+                self.copy_file(str(source), str(package / source))
+        for path in package.rglob("*.py"):
+            text = path.read_text()
+            if IMPORTS.search(text):
+                path.unlink()  # where it is a hard link, the source stays as it is
+                path.write_text(IMPORTS.sub(r"\1gbxcule_puffer.baselines", text))
+
 
 setup(
     name="gbxcule-puffer",
     version=VERSION.group(1),
     description="Thousands of Game Boys stepped in lockstep by one Warp kernel, as a PufferLib environment",
-    license="MIT",
+    long_description=(HERE / "README.md").read_text(),
+    long_description_content_type="text/markdown",
+    author="The gbxcule-puffer authors",
+    license_expression="MIT",
+    license_files=["LICENSE"],
+    keywords="reinforcement-learning game-boy emulator gpu warp pufferlib gymnasium pytorch",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: GPU :: NVIDIA CUDA",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: System :: Emulators",
+        "Typing :: Typed",
+    ],
     python_requires=">=3.11",
-    packages=find_packages(include=["gbxcule_puffer*", "baselines*"]),
-    package_data={"gbxcule_puffer.integrations.pufferl": ["*.ini"]},
+    packages=find_packages(include=["gbxcule_puffer*", *(["baselines*"] if EDITABLE else [])]),
+    package_data={"gbxcule_puffer": ["py.typed"], "gbxcule_puffer.integrations.pufferl": ["*.ini"]},
+    cmdclass={"build_py": BuildPy},
     install_requires=[
         "warp-lang==1.19.0",  # exact: the kernels need wp.ref structs (since 1.15) and were measured with this one
         "torch>=2.11",  # tensors, the learner and zero-copy views of the emulator's buffers
@@ -38,7 +86,10 @@ setup(
         "puffer": ["pufferlib==3.0.0"],
         "record": ["imageio[ffmpeg]"],  # MP4
         "sb3": ["stable-baselines3"],
-        "dev": ["pytest", "pytest-xdist", "ruff", "pyright"],
+        "dev": ["pytest", "pytest-xdist", "ruff", "pyright", "build", "setuptools>=77"],
     },
-    entry_points={"console_scripts": ["puffer = gbxcule_puffer.cli:main"]},
+    entry_points={
+        # The second name is ours alone: where all of PufferLib is installed, `puffer` is of what was installed last.
+        "console_scripts": [f"{name} = gbxcule_puffer.cli:main" for name in ("puffer", "gbxcule-puffer")]
+    },
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 
+from gbxcule_puffer import __version__
 from gbxcule_puffer.apps.bench import command as bench
 from gbxcule_puffer.apps.goal import command as goal
 from gbxcule_puffer.apps.parser import OneLineParser
@@ -18,7 +20,7 @@ from gbxcule_puffer.apps.watchdog import supervised
 from gbxcule_puffer.errors import exit_code
 
 PROG = "puffer"
-DESCRIPTION = "Game Boys as reinforcement learning environments: play, make goals, check, measure, train, film."
+DESCRIPTION = "Game Boys as reinforcement learning environments: play, make goals, check, measure, train, film, train."
 COMMANDS = (play, goal, verify, bench, record, plot, train, size)  # as --help lists them
 
 
@@ -29,7 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
+    warnings.formatwarning = lambda message, *_, **__: f"{PROG}: {message}\n"
     parser = OneLineParser(prog=PROG, description=DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"gbxcule-puffer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=OneLineParser)
     for command in COMMANDS:
         command.add(commands)

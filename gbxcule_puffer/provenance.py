@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer import __version__
+from gbxcule_puffer.layout import CLONE
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("warp-lang", "torch", "numpy", "pyboy", "pufferlib-core", "pufferlib")
 DRIVER = Path("/proc/driver/nvidia/version")
 GIT_SHA_VARIABLE = "GBXCULE_GIT_SHA"
@@ -22,7 +22,9 @@ def git_sha() -> str:
     """The commit, `-dirty` where the tree differs from it; $GBXCULE_GIT_SHA stands in where there is no repository."""
     if given := os.environ.get(GIT_SHA_VARIABLE):
         return given
-    options: dict[str, Any] = {"cwd": ROOT, "text": True, "stderr": subprocess.DEVNULL}
+    if CLONE is None:  # of a wheel the version tells; a repository around it would be another project's
+        return "unknown"
+    options: dict[str, Any] = {"cwd": CLONE, "text": True, "stderr": subprocess.DEVNULL}
     try:
         sha = subprocess.check_output(["git", "rev-parse", "HEAD"], **options)
         status = subprocess.check_output(["git", "status", "--porcelain"], **options)

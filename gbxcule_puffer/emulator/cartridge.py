@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from dataclasses import dataclass
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.mappers import MAPPERS, Mapper, find_mapper
 from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.files import Kind, read_bytes
+from gbxcule_puffer.layout import find_rom
 
 MIN_ROM_SIZE = 2 * hw.ROM_BANK_SIZE
 MAX_ROM_SIZE = 512 * hw.ROM_BANK_SIZE
 ROM_FILE = Kind("ROM", RomError, "give the path of a .gb file")
+
+ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!": "rar"}
+COLOUR_ONLY = 0xC0  # of 0143
 
 HEADERS = ("strict", "pyboy")
 LENIENT = " (header='pyboy', --header pyboy, runs it as PyBoy does)"
@@ -65,7 +70,7 @@ Rom = Cartridge | bytes | str | os.PathLike[str]
 
 
 def load_cartridge(rom: Rom, header: str = "strict") -> Cartridge:
-    """Read and check a ROM image, given as bytes or as a path; a Cartridge is given back as it is.
+    """Read and check a ROM image, given as bytes or a path, or `homeward`, our own; a Cartridge is given back as it is.
 
     header: 'strict', or 'pyboy' for images of 16 KiB, which a cartridge shows at 0000 and at 4000, and for images
     shorter than their header says.
@@ -78,7 +83,10 @@ def load_cartridge(rom: Rom, header: str = "strict") -> Cartridge:
     if isinstance(rom, bytes | bytearray):
         name, data = "ROM", bytes(rom)
     else:
-        name, data = os.fspath(rom), read_bytes(rom, ROM_FILE, MAX_ROM_SIZE)
+        name = find_rom(rom)
+        data = read_bytes(name, ROM_FILE, MAX_ROM_SIZE)
+    if archive := next((kind for start, kind in ARCHIVES.items() if data.startswith(start)), None):
+        raise RomError(f"{name}: a {archive} archive, not a ROM: unpack it, and give the .gb file that is in it")
     _check_size(name, data, header)
     checksum = 0
     for byte in data[0x134:0x14D]:
@@ -98,6 +106,8 @@ def load_cartridge(rom: Rom, header: str = "strict") -> Cartridge:
     if mapper is None:
         supported = ", ".join(row.name for row in MAPPERS if row.is_variant is None)
         raise RomError(f"{name}: cartridge type {data[0x147]:02X} is not supported: use a game of {supported}")
+    if data[0x143] == COLOUR_ONLY:
+        warnings.warn(f"{name}: for the Game Boy Color only, and may just say so: this is a DMG", stacklevel=2)
     end = 0x142 if data[0x143] & 0x80 else 0x143
     title = data[0x134:end].split(b"\0")[0].decode("latin-1").strip()
     digest = hashlib.sha256(data).hexdigest()

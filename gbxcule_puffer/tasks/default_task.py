@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import ROMS, find_rom
 from gbxcule_puffer.tasks.stage_list import has_recipes, is_stage_list, make_stages
 from gbxcule_puffer.tasks.stages import StrPath, make_stage
 
-ROMS = Path(__file__).resolve().parents[2] / "roms"
 ROM, STAGE = ROMS / "homeward.gb", ROMS / "homeward/stage1.json"
 
 
@@ -31,6 +31,7 @@ def find_task(
 
     Raises: ConfigError, and what `make_stage` and `make_stages` raise.
     """
+    rom = find_rom(rom) if rom else None
     if stages and (goal_dir or start_state):
         raise ConfigError(
             f"{prefix}stages has starts and goals of its own: leave {prefix}start-state and {prefix}goal-dir out"
@@ -38,7 +39,7 @@ def find_task(
     if rom and not (goal_dir or stages):
         raise ConfigError(f"{prefix}rom needs {prefix}goal-dir: make a goal for it with `puffer goal make`")
     if not (rom or stage or ROM.is_file()):
-        raise ConfigError(f"{ROM} is not here: run in a clone of the repository, or give {prefix}rom")
+        raise ConfigError(f"{ROM} is missing from the installation: install gbxcule-puffer again, or give {prefix}rom")
     if stages:
         if is_stage_list(stages) and has_recipes(stages):
             rom, stages = make_stages(stages, Path(out) / "stages", **config)

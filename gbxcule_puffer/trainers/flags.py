@@ -25,7 +25,6 @@ SMOKE = {"max_steps": 16, "eval_envs": 2, "eval_episodes": 2}  # of the shared f
 PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest")
 OF_ONE_START = ("run_dir", "resume", "smoke")
 LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float32, which ends at 3.4e38
-ROOT = Path(__file__).resolve().parents[2]
 
 
 # Options of the environment that each trainer sets by itself.

@@ -28,14 +28,14 @@ from gbxcule_puffer.trainers.checkpoints import (
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import env_state, make_env, task_files
 from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_success, random_policy
-from gbxcule_puffer.trainers.flags import ROOT, RunFlags, flags_to_save
+from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, RunFolder
 from gbxcule_puffer.trainers.media import record_media
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
 NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
-RUNS = ROOT / "runs"
+RUNS = Path("runs")  # of the folder that a trainer is started in
 PolicyMaker = Callable[[Any, bool, int], Policy]
 
 

@@ -11,16 +11,14 @@ from typing import Any
 
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.layout import trainer_scripts
 from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.flags import ROOT, flags_of
+from gbxcule_puffer.trainers.flags import flags_of
 from gbxcule_puffer.trainers.folder import CHECKPOINT
-
-SCRIPTS = ROOT / "cleanrl_style"
-NO_TRAINERS = ("evaluate",)
 
 
 class Trained:
@@ -76,13 +74,18 @@ def _script(path: Path, name: str) -> ModuleType:
 
     Raises: StateError when it is none of those here.
     """
-    names = sorted(file.stem for file in SCRIPTS.glob("*.py") if file.stem not in NO_TRAINERS)
-    if name not in names:
-        raise StateError(f"checkpoint {path} is of trainer {name!r:.40}: give one of {', '.join(names) or 'none here'}")
-    full = f"cleanrl_style.{name}"
+    scripts = trainer_scripts()
+    if name not in scripts:
+        raise StateError(f"checkpoint {path} is of trainer {name!r:.40}: give one of {', '.join(scripts)}")
+    return load_script(scripts[name])
+
+
+def load_script(path: Path) -> ModuleType:
+    """One of the scripts of cleanrl_style as a module."""
+    full = f"cleanrl_style.{path.stem}"
     if full in sys.modules:
         return sys.modules[full]
-    spec = importlib.util.spec_from_file_location(full, SCRIPTS / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(full, path)
     assert spec is not None and spec.loader is not None
     module = sys.modules[full] = importlib.util.module_from_spec(spec)  # where dataclasses look their names up
     spec.loader.exec_module(module)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,30 @@ def test_parts_of_banks_are_refused(size: int) -> None:
 def test_another_word_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"header is .lax.; it must be 'strict' or 'pyboy'"):
         load_cartridge(image(0x00, 0x8000), header="lax")
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"), [(b"PK\x03\x04", "zip"), (b"\x1f\x8b\x08", "gzip"), (b"7z\xbc\xaf\x27\x1c", "7z")]
+)
+def test_an_archive_is_called_one(start: bytes, kind: str) -> None:
+    with pytest.raises(RomError, match=f"ROM: a {kind} archive, not a ROM: unpack it"):
+        load_cartridge(start.ljust(1000, b"\0"))
+
+
+def test_a_colour_only_game_gets_a_warning() -> None:
+    rom = bytearray(image(0x00, 0x8000))
+    rom[0x143] = 0xC0
+    rom[0x14D] = (-sum(rom[0x134:0x14D]) - 0x19) & 0xFF
+    with pytest.warns(UserWarning, match="ROM: for the Game Boy Color only"):
+        load_cartridge(bytes(rom))
+
+
+def test_our_own_game_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of that name comes first, and no other path leads into the installation."""
+    monkeypatch.chdir(tmp_path)
+    assert load_cartridge("homeward").title == "HOMEWARD"
+    for name in ("../roms/homeward", "homeward/../homeward", "Homeward"):
+        with pytest.raises(RomError):
+            load_cartridge(name)
+    (tmp_path / "homeward").write_bytes(image(0x00, 0x8000))
+    assert load_cartridge("homeward").title != "HOMEWARD"

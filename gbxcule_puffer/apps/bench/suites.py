@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError, RomError
+from gbxcule_puffer.layout import CLONE, ROMS
 
-ROOT = Path(__file__).resolve().parents[3]
 SHARED_VARIABLE = "GBXCULE_SHARED"
 MICRO = ("alu_loop", "mem_rwb", "joy_diverge_persist")
 SUFFIXES = (".gb", ".gbc")
@@ -18,7 +18,8 @@ SUFFIXES = (".gb", ".gbc")
 def shared_folder() -> Path | None:
     """The folder of shared ROMs and references: $GBXCULE_SHARED, else ../shared or .shared; None if there is none."""
     named = os.environ.get(SHARED_VARIABLE)
-    places = [Path(named)] if named else [ROOT.parent / "shared", ROOT / ".shared"]
+    beside = [CLONE.parent / "shared", CLONE / ".shared"] if CLONE else []
+    places = [Path(named)] if named else beside
     return next((place for place in places if (place / "roms" / "manifest.json").is_file()), None)
 
 
@@ -27,9 +28,9 @@ def own_rom(name: str) -> Path:
 
     Raises: ConfigError where it is not installed.
     """
-    path = ROOT / "roms" / f"{name}.gb"
+    path = ROMS / f"{name}.gb"
     if not path.is_file():
-        raise ConfigError(f"{path.name} is not installed: run in a clone of the repository, or give --rom")
+        raise ConfigError(f"{path} is missing from the installation: install gbxcule-puffer again, or give --rom")
     return path
 
 

@@ -1,32 +1,73 @@
-"""PufferLib's own modes: `puffer train | eval | sweep | autotune | profile | export ENV [its flags]`."""
+"""`puffer train a2c`, `puffer eval RUN` and `puffer copy a2c`: the single-file trainers. With an environment's name,
+PufferLib's own modes: `puffer train | eval | sweep | autotune | profile | export ENV [its flags]`."""
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from pathlib import Path
+
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import SCRIPTS, trainer_scripts
 
 HELP = {
-    "train": "train with PufferLib's own trainer, e.g. puffer train gbxcule",
-    "eval": "watch a trained policy in the terminal, or save a GIF",
+    "train": "train with a script of cleanrl_style (a2c, ppo, dqn), or with PufferLib's own trainer (gbxcule)",
+    "eval": "play episodes with a run's checkpoint, or watch a policy of PufferLib's trainer (gbxcule)",
     "sweep": "search hyperparameters with PufferLib",
     "autotune": "let PufferLib time its vector backends",
     "profile": "PufferLib's profiler",
     "export": "write a policy's weights to one binary file",
+}
+SUBJECT = {
+    "train": "a2c, ppo or dqn; or gbxcule, or an environment of PufferLib, for PufferLib's trainer",
+    "eval": "a run's folder or checkpoint.pt; or gbxcule, or an environment of PufferLib",
 }
 
 
 def add(commands: argparse._SubParsersAction) -> None:
     for mode, text in HELP.items():
         parser = commands.add_parser(mode, help=text)
-        parser.add_argument("env", help="gbxcule, or an environment of PufferLib")
-        rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its flags; ENV --help lists them")
+        parser.add_argument("env", metavar="WHAT", help=SUBJECT.get(mode, "gbxcule, or an environment of PufferLib"))
+        rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its flags; WHAT --help lists them")
         rest.required = False
         parser.set_defaults(run=_run, mode=mode)
+    copy = commands.add_parser("copy", help="write a trainer's single file into this folder, to be edited")
+    copy.add_argument("trainer", help="a2c, ppo or dqn; evaluate copies the script of `puffer eval`")
+    copy.add_argument("--out", help="file to write (default: the script's own name)")
+    copy.set_defaults(run=_copy)
 
 
-def _run(args: argparse.Namespace) -> None:
+def _run(args: argparse.Namespace) -> int | None:
     # Before torch, which complains of a package that PufferLib has installed.
     warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
+    script = trainer(args.env) if args.mode == "train" else None
+    if args.mode == "eval" and Path(args.env).exists():
+        script, args.arguments = SCRIPTS / "evaluate.py", [args.env, *args.arguments]
+    if script:
+        from gbxcule_puffer.trainers.trained import load_script
+
+        return load_script(script).main(args.arguments)
     from gbxcule_puffer.integrations.pufferl.modes import run
 
     run(args.mode, args.env, args.arguments)
+    return None
+
+
+def trainer(name: str) -> Path | None:
+    """The trainer's file of a full name, or of its first word as in a2c; None for another name."""
+    scripts = trainer_scripts()
+    return scripts.get(name) or {stem.split("_")[0]: path for stem, path in scripts.items()}.get(name)
+
+
+def _copy(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.files import write_bytes
+
+    source = SCRIPTS / "evaluate.py" if args.trainer == "evaluate" else trainer(args.trainer)
+    if source is None:
+        names = ", ".join([*trainer_scripts(), "evaluate"])
+        raise ConfigError(f"trainer {args.trainer!r:.40} is unknown: give one of {names}")
+    target = Path(args.out or source.name)
+    if target.exists():
+        raise ConfigError(f"{target} is there already: give another --out")
+    write_bytes(target, source.read_bytes())
+    print(f"{target}: edit it, then run it with python {target}")

@@ -19,7 +19,7 @@ MODES = ("train", "eval", "sweep", "autotune", "profile", "export")
 OWN = ("gbxcule",)
 # Where PufferLib imports the package of our .ini from, without a file of ours in its folder.
 MODULE = "pufferlib.environments.gbxcule_puffer"
-INSTALL = "`make puffer`, or `python tests/integrations/pufferl/install.py` in an environment of its own"
+INSTALL = "`pip install 'gbxcule-puffer[puffer]'` in an environment of its own (in a clone `make puffer`)"
 
 
 def load_pufferl() -> Any:

@@ -1,0 +1,24 @@
+"""Places of what comes with the package: beside it in a clone, inside of it where a wheel is installed."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+CLONE = None if (PACKAGE / "roms").is_dir() else PACKAGE.parent
+ROMS, SCRIPTS = (CLONE or PACKAGE) / "roms", (CLONE or PACKAGE) / "cleanrl_style"
+NO_TRAINERS = ("evaluate",)
+
+
+def find_rom(rom: str | os.PathLike[str]) -> str:
+    """The path of a ROM: as given, or where no such file is and one of our own has this name, of that: `homeward`."""
+    path = os.fspath(rom)
+    own = ROMS / f"{path}.gb"
+    return str(own) if re.fullmatch(r"(micro/)?\w+", path) and not os.path.exists(path) and own.is_file() else path
+
+
+def trainer_scripts() -> dict[str, Path]:
+    """The trainers' files by name: a2c_streaming and so on."""
+    return {path.stem: path for path in sorted(SCRIPTS.glob("*.py")) if path.stem not in NO_TRAINERS}

@@ -1,0 +1,83 @@
+"""A wheel is complete: built from the source archive, installed elsewhere, it trains, films and verifies by itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from gbxcule_puffer import __version__
+
+ROOT = Path(__file__).parents[1]
+# As a user would, in a folder of his own; one process, as importing torch takes longest.
+SESSION = """
+import sys
+import gbxcule_puffer
+from gbxcule_puffer import cli, env_creator
+assert gbxcule_puffer.__file__.startswith(sys.argv[1]), gbxcule_puffer.__file__
+for arguments in (
+    "copy ppo",
+    "train a2c --smoke --device cpu --run-dir runs/first",
+    "eval runs/first --episodes 2 --num-envs 2 --policy greedy",
+    "record homeward --policy runs/first/checkpoint.pt --out film.gif --steps 3",
+    "verify homeward --steps 2",
+):
+    assert cli.main(arguments.split()) == 0, arguments
+env_creator("pyboy_puffer_single")("homeward", num_envs=1).close()
+assert "baselines" not in sys.modules
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that `python -m build` makes by way of the source archive."""
+    if importlib.util.find_spec("build") is None:
+        pytest.skip("needs build: pip install build")
+    out = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
+    return next(out.glob("*.whl"))
+
+
+def test_wheel_has_everything(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        info = f"gbxcule_puffer-{__version__}.dist-info"
+        metadata, entries = (archive.read(f"{info}/{name}").decode() for name in ("METADATA", "entry_points.txt"))
+    assert {name.split("/")[0] for name in names} == {"gbxcule_puffer", info}
+    inside = {"py.typed", "roms/homeward.gb", "roms/homeward/stages.json", "integrations/pufferl/gbxcule.ini"}
+    inside |= {"cleanrl_style/ppo_lite.py", "baselines/pyboy_machine.py", "roms/micro/alu_loop.gb"}
+    assert {f"gbxcule_puffer/{name}" for name in inside} <= set(names)
+    ours = {path.relative_to(ROOT).as_posix() for path in (ROOT / "gbxcule_puffer").rglob("*.py")}
+    assert ours <= set(names)
+    assert "puffer = gbxcule_puffer.cli:main" in entries and "gbxcule-puffer = gbxcule_puffer.cli:main" in entries
+    assert "Description-Content-Type: text/markdown" in metadata and "# gbxcule-puffer" in metadata
+    assert "License-Expression: MIT" in metadata and "Provides-Extra: record" in metadata
+
+
+def test_wheel_is_used_outside_of_the_clone(wheel: Path, tmp_path: Path) -> None:
+    site, folder = tmp_path / "site", tmp_path / "folder"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    folder.mkdir()
+    result = subprocess.run(
+        [sys.executable, "-c", SESSION, str(site)],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert {path.name for path in folder.iterdir()} == {"ppo_lite.py", "runs", "film.gif"}
+    assert (folder / "ppo_lite.py").read_text() == (ROOT / "cleanrl_style/ppo_lite.py").read_text()
+    assert '"git_sha": "unknown"' in (folder / "runs/first/manifest.json").read_text()
+
+
+def test_version_of_the_citation() -> None:
+    assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
