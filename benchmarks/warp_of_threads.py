@@ -18,7 +18,8 @@ import torch
 import warp as wp
 
 from benchmarks.workload import find_rom, random_buttons, seed_of
-from gbxcule_puffer.emulator import Emulator, kernel_cache
+from gbxcule_puffer.emulator import Emulator, kernel_cache, kernels
+from gbxcule_puffer.emulator.cpu import interpreter
 from gbxcule_puffer.emulator.gpu import run
 
 WARMUP = 100  # steps, until the games have gone different ways
@@ -66,7 +67,7 @@ def total(which: int, amount: int) -> int:
 
 ROUND = "            if lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
 TURN = "                datapath.end_turn(r, i, place, table)\n"
-IMPORTS = "from gbxcule_puffer.emulator.gpu import datapath, slow_path\n"
+IMPORTS = "from gbxcule_puffer.emulator.gpu import datapath, slow_path, stop_counters\n"
 CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks import warp_of_threads\n",
     'module="unique"': 'module="warp_of_threads"',
@@ -105,7 +106,8 @@ class WarpOfThreads(Emulator):
         super().__init__(rom, lanes, kernel="datapath", num_threads=lanes, **options)
 
     def _kernel(self) -> wp.Kernel:
-        return module().kernel()
+        generated = interpreter.module(kernels.GROUP_SIZES["datapath"])
+        return module().make_kernel(generated.execute, generated.load, generated.store)
 
     def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:
         inputs, dim = super()._arguments(first_env, count, frames, release_after)

@@ -12,6 +12,7 @@ from gbxcule_puffer.apps.goal import command as goal
 from gbxcule_puffer.apps.parser import OneLineParser
 from gbxcule_puffer.apps.play import command as play
 from gbxcule_puffer.apps.plot import command as plot
+from gbxcule_puffer.apps.profile import command as profile
 from gbxcule_puffer.apps.record import command as record
 from gbxcule_puffer.apps.size import command as size
 from gbxcule_puffer.apps.train import command as train
@@ -20,8 +21,8 @@ from gbxcule_puffer.apps.watchdog import supervised
 from gbxcule_puffer.errors import exit_code
 
 PROG = "puffer"
-DESCRIPTION = "Game Boys as reinforcement learning environments: play, make goals, check, measure, train, film, train."
-COMMANDS = (play, goal, verify, bench, record, plot, train, size)  # as --help lists them
+DESCRIPTION = "Game Boys as reinforcement learning environments: play, make goals, check, measure, profile, film, train."
+COMMANDS = (play, goal, verify, bench, profile, record, plot, train, size)  # as --help lists them
 
 
 def main(argv: Sequence[str] | None = None) -> int:

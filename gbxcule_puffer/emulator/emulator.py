@@ -14,18 +14,16 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.device import default_threads, resolve_device, start_warp
-from gbxcule_puffer.emulator import address_space, isa
+from gbxcule_puffer.emulator import address_space, isa, kernels
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
-from gbxcule_puffer.emulator.cpu import interpreter, waits
+from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.gpu import descriptors, lane_order, launch_shape
-from gbxcule_puffer.emulator.gpu import run as gpu_run
 from gbxcule_puffer.emulator.hw.lcd import picture
 from gbxcule_puffer.emulator.pool import SnapshotPool
-from gbxcule_puffer.emulator.power_on import power_on
 from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
-from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot
+from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, power_on
 from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, describe, row_size
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 
@@ -197,7 +195,7 @@ class Emulator:
 
     def _kernel(self) -> wp.Kernel:
         """The step's kernel, compiled where it is launched first."""
-        return gpu_run.kernel() if self.kernel == "datapath" else interpreter.kernel(self.accuracy)
+        return kernels.kernel(self.kernel, self.accuracy)
 
     def _launch(self, frames: int, release_after: int) -> None:
         """Run `frames` frames of all envs with the buttons of self._buttons."""

@@ -155,9 +155,9 @@ HOT_FIELDS = [field for field in FIELDS if field.hot]
 # The last visit to a loop that polls RAM: where, with which registers, and when (cpu/wait_loops.py).
 POLL_FIELDS = ("poll_pc", "poll_af", "poll_low", "poll_hl", "poll_event", "poll_now")
 # What only lives during a step: not part of the state. overrun: a register was written, but PyBoy's batch went on, so
-# that the LCD may have changes pending, or a frame be over, within the batch.
+# that the LCD may have changes pending, or a frame be over, within the batch. changes: of memory (hw/counters.py).
 SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settle_from", "overrun", "code", "skipped",
-                  *POLL_FIELDS)  # fmt: skip
+                  "changes", *POLL_FIELDS)  # fmt: skip
 POINTERS = ("row", "rom", "words")
 """Addresses: of the env's memory row (minus 8000h), of the ROM, and of Machine.code."""
 
@@ -184,6 +184,8 @@ Machine = _struct(
         "screen": wp.array3d(dtype=wp.uint8),
         "skipped": wp.array(dtype=wp.int32),
         "order": wp.array(dtype=wp.int32),
+        "counts": wp.array2d(dtype=wp.int64),
+        "marks": wp.array2d(dtype=wp.int32),
         "mapper": wp.int32,
         "rom_banks": wp.int32,
         "ram_banks": wp.int32,
@@ -197,9 +199,9 @@ Machine = _struct(
 mark where a loop of `waits` begins: its number from 1 in bits 24-30), descriptors (of the ROM, for the data path),
 memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step), skipped
 (num_envs; instructions of the last step that were skipped with their loops, not part of the state), order (num_envs;
-the env of each lane, for the data path); sizes and kinds of the cartridge; has_plain_ram: A000-BFFF is memory without
-side effects where it shows bank 0; draw_later: the picture is drawn by a kernel of its own while the step waits at
-VBlank."""
+the env of each lane, for the data path), counts and marks (hw/counters.py; empty where nothing is counted); sizes and
+kinds of the cartridge; has_plain_ram: A000-BFFF is memory without side effects where it shows bank 0; draw_later: the
+picture is drawn by a kernel of its own while the step waits at VBlank."""
 
 
 def describe(machine: Any, cartridge: Cartridge) -> None:

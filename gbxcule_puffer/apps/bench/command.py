@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from gbxcule_puffer.apps.bench import ACTIONS, NAMES, STAGES
+from gbxcule_puffer.apps.parser import number, positive
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 
@@ -54,12 +55,12 @@ def add(commands: argparse._SubParsersAction) -> None:
         help=f"how much of a step: {', '.join(STAGES)} (default: full_step)",
     )
     bench.add_argument("--obs", choices=("shades", "packed", "full"), default="shades", help="kind of observation")
-    bench.add_argument("--stack-k", type=_positive, default=1, help="pictures in an observation")
+    bench.add_argument("--stack-k", type=positive, default=1, help="pictures in an observation")
     bench.add_argument("--actions", choices=ACTIONS, help="striped: env i holds action i mod n")
     bench.add_argument("--action-codec", choices=tuple(CODECS), default=DEFAULT_CODEC)
-    bench.add_argument("--frames-per-step", type=_positive, default=24)
+    bench.add_argument("--frames-per-step", type=positive, default=24)
     bench.add_argument(
-        "--release-after-frames", type=_positive, help="default: 8, or what --frames-per-step leaves room for"
+        "--release-after-frames", type=positive, help="default: 8, or what --frames-per-step leaves room for"
     )
     bench.add_argument(
         "--reset-every",
@@ -75,19 +76,19 @@ def add(commands: argparse._SubParsersAction) -> None:
     )
     bench.add_argument(
         "--steps",
-        type=_positive,
+        type=positive,
         help=f"steps of a repeat (default: {STEPS[1]}; {MANY_STEPS[1]} for --suite corpus and folders)",
     )
-    bench.add_argument("--repeat", type=_positive, default=3, help="repeats, whose median counts (default: 3)")
+    bench.add_argument("--repeat", type=positive, default=3, help="repeats, whose median counts (default: 3)")
     bench.add_argument("--seed", type=_count_or_0, default=0, help="seed of the random actions")
     bench.add_argument(
         "--device", default="auto", help="gbxcule's: cpu, cuda or cuda:N (default: a GPU if there is one)"
     )
-    bench.add_argument("--cores", type=_positive, help="PyBoy's processes, gbxcule's CPU threads (default: all cores)")
+    bench.add_argument("--cores", type=positive, help="PyBoy's processes, gbxcule's CPU threads (default: all cores)")
     bench.add_argument(
         "--vec-backend", choices=("serial", "mp_sync", "mp_async"), default="mp_async", help="of pyboy_puffer_vec"
     )
-    bench.add_argument("--vs-num-envs", type=_positive, help="envs of --vs (default: 8 for each core)")
+    bench.add_argument("--vs-num-envs", type=positive, help="envs of --vs (default: 8 for each core)")
     bench.add_argument(
         "--max-mem-delta", type=_count_or_0, metavar="BYTES", help="fail if more are allocated after warm-up"
     )
@@ -193,26 +194,12 @@ def _workloads(args: argparse.Namespace, usual_steps: tuple[int, int]) -> list:
     ]
 
 
-def _number(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if value < least:
-        raise argparse.ArgumentTypeError(f"{value} must be at least {least}")
-    return value
-
-
-def _positive(text: str) -> int:
-    return _number(text, 1)
-
-
 def _count_or_0(text: str) -> int:
-    return _number(text, 0)
+    return number(text, 0)
 
 
 def _counts(text: str) -> list[int]:
-    return [_number(part, 1) for part in text.split(",")]
+    return [number(part, 1) for part in text.split(",")]
 
 
 def _stages(text: str) -> list[str]:
@@ -234,7 +221,7 @@ def _share(text: str) -> float:
 
 
 def _counts_or_0(text: str) -> list[int]:
-    return [_number(part, 0) for part in text.split(",")]
+    return [number(part, 0) for part in text.split(",")]
 
 
 def _ratio(text: str) -> float:

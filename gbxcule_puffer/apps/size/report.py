@@ -14,11 +14,10 @@ from pathlib import Path
 
 import warp as wp
 
-from gbxcule_puffer.emulator import pool
+from gbxcule_puffer.emulator import kernels, pool
 from gbxcule_puffer.emulator.cpu import interpreter
-from gbxcule_puffer.emulator.gpu import run
 from gbxcule_puffer.emulator.hw.lcd import picture
-from gbxcule_puffer.env.step_end import kernels
+from gbxcule_puffer.env.step_end import kernels as step_end
 
 REGCOUNT, FRAME_SIZE = 0x2F, 0x11  # attribute numbers in .nv.info
 HAS_VALUE = 4  # attribute format: size and payload follow
@@ -84,8 +83,8 @@ def main() -> int:
     """Print the table."""
     wp.init()
     print(f"interpreter: {len(interpreter.source().splitlines())} generated lines")
-    compiled: dict[str, wp.Module] = {"interpreter": interpreter.kernel().module, "datapath": run.kernel().module}
-    compiled |= {name: kernels.kernel(name).module for name, parts in kernels.SEQUENCES.items() if parts}
+    compiled: dict[str, wp.Module] = {name: kernels.kernel(name).module for name in kernels.LOOPS}
+    compiled |= {name: step_end.kernel(name).module for name, parts in step_end.SEQUENCES.items() if parts}
     compiled |= {"picture": picture.kernel_draw.module, "pool": pool.kernel_restore.module}
     for name, module in compiled.items():
         cpu = compile_for_cpu(module)

@@ -1,5 +1,5 @@
 """`puffer train a2c`, `puffer eval RUN` and `puffer copy a2c`: the single-file trainers. With an environment's name,
-PufferLib's own modes: `puffer train | eval | sweep | autotune | profile | export ENV [its flags]`."""
+PufferLib's own modes: `puffer train | eval | sweep | autotune | export ENV [its flags]`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ HELP = {
     "eval": "play episodes with a run's checkpoint, or watch a policy of PufferLib's trainer (gbxcule)",
     "sweep": "search hyperparameters with PufferLib",
     "autotune": "let PufferLib time its vector backends",
-    "profile": "PufferLib's profiler",
     "export": "write a policy's weights to one binary file",
 }
 SUBJECT = {

@@ -7,13 +7,10 @@ The loops around `execute` are cpu/run.py, gpu/run.py and cpu/single_step.py.
 
 from __future__ import annotations
 
-import importlib
 from functools import cache as memoize
-from pathlib import Path
 from types import ModuleType
 
 import libcst as cst
-import warp as wp
 
 from gbxcule_puffer.emulator import isa, kernel_cache
 from gbxcule_puffer.emulator.cpu.splice import splice
@@ -29,9 +26,6 @@ from gbxcule_puffer.emulator.hw import interrupts, intrinsics
 from gbxcule_puffer.emulator.{bus_room} import {bus_file} as bus
 from gbxcule_puffer.emulator.state import Cpu, Machine
 '''
-EMULATOR = "gbxcule_puffer.emulator"
-DEVICE_CODE = ("hw", "cpu")  # the rooms below it that depend on the accuracy
-GENERATORS = ("interpreter", "single_step", "splice", "templates")  # what of those does not
 GROUP_SIZE = 32  # opcodes in a chain of comparisons
 
 
@@ -112,40 +106,3 @@ def source(group_size: int = GROUP_SIZE, flat: bool = False) -> str:
 def module(group_size: int = GROUP_SIZE, flat: bool = False) -> ModuleType:
     """The generated module, imported."""
     return kernel_cache.import_source("interpreter", source(group_size, flat))
-
-
-@memoize
-def kernel(accuracy: str = "pyboy") -> wp.Kernel:
-    """The kernel of one step (cpu/run.py), compiled where it is launched first.
-
-    accuracy "hardware" is made from a second set of the device code, in which the constant accuracy.HARDWARE is 1; the
-    default does not pay for it.
-    """
-    package, generated = EMULATOR, module()
-    if accuracy == "hardware":
-        package = kernel_cache.import_package("hardware", _hardware_sources())
-        generated = kernel_cache.import_source("interpreter_hardware", _moved(source(), package))
-    run = importlib.import_module(f"{package}.cpu.run")
-    return run.make_kernel(generated.execute, generated.load, generated.store)
-
-
-def _moved(text: str, package: str) -> str:
-    """Source whose imports of device code are those of another package."""
-    for room in DEVICE_CODE:
-        text = text.replace(f"{EMULATOR}.{room}", f"{package}.{room}")
-    return text
-
-
-def _hardware_sources() -> dict[str, str]:
-    """Module name, below the package, to text of the device code for accuracy "hardware"."""
-    folder = Path(__file__).parents[1]
-    paths = [path for room in DEVICE_CODE for path in sorted((folder / room).rglob("*.py"))]
-    texts = {
-        ".".join(path.relative_to(folder).with_suffix("").parts): path.read_text()
-        for path in paths
-        if path.stem not in GENERATORS
-    }
-    default, chosen = "\nHARDWARE = 0\n", "\nHARDWARE = 1\n"
-    assert default in texts["hw.accuracy"]
-    texts["hw.accuracy"] = texts["hw.accuracy"].replace(default, chosen)
-    return {name: _moved(text, kernel_cache.PACKAGE) for name, text in texts.items()}

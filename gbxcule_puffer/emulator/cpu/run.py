@@ -8,7 +8,7 @@ from __future__ import annotations
 import warp as wp
 
 from gbxcule_puffer.emulator.cpu import fetch
-from gbxcule_puffer.emulator.hw import interrupts, step
+from gbxcule_puffer.emulator.hw import counters, interrupts, step
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -23,11 +23,13 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         while running == 1:
             interrupts.begin_batch(m, c)
             while c.now < c.next_event:
+                counters.begin_instruction(m, c)
                 fetch.fetch(m, c)
                 begin = c.now  # after what fetch may skip
                 execute(m, c)
                 c.previous = begin
                 interrupts.finish_instruction(c)
+                counters.end_instruction(m, c)
             interrupts.end_batch(m, c)
             if c.frame_done != 0 or c.locked != 0:
                 running = step.end_frame(c)

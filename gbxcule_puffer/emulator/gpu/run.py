@@ -5,28 +5,18 @@ The loop is a closure over the generated `execute` (cpu/interpreter.py), so that
 
 from __future__ import annotations
 
-from functools import cache as memoize
-
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import fetch, interpreter
-from gbxcule_puffer.emulator.gpu import datapath, slow_path
-from gbxcule_puffer.emulator.hw import interrupts, intrinsics, step
+from gbxcule_puffer.emulator.cpu import fetch
+from gbxcule_puffer.emulator.gpu import datapath, slow_path, stop_counters
+from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, step
 from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-GROUP_SIZE = 4  # opcodes in a chain of comparisons of `execute`; short, since a GPU has to fetch the code
 RAM_INSTRUCTIONS = wp.constant(16)  # of code in RAM that a lane executes while the others wait
 SOON_T_CYCLES = wp.constant(24)  # before its next event a lane stays with the interpreter
 SLEEP_TURNS = wp.constant(4)  # for each lane of the warp: a lane sleeps as long at most until the interpreter is called
-
-
-@memoize
-def kernel() -> wp.Kernel:
-    """The kernel of one step, compiled where it is launched first."""
-    generated = interpreter.module(GROUP_SIZE)
-    return make_kernel(generated.execute, generated.load, generated.store)
 
 
 def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
@@ -36,6 +26,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
     @wp.func(inline=False)
     def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
         """Do what the data path leaves: ends of batches, rare instructions, code in RAM; 1 if the step goes on."""
+        counters.add(m, counters.CAUSES, counters.ROUNDS, 1)
         running = int(1)
         count = int(0)
         while running == 1 and (
@@ -90,6 +81,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 datapath.begin_turn(r, i, place, rom)
                 attention = datapath.attention(r, i)
                 if intrinsics.any_lane(attention) != 0:
+                    cause = stop_counters.cause(m, c, r, i, attention)
                     attention = slow_path.glance(c, r, i, attention)
                     if intrinsics.any_lane(attention) != 0:
                         if attention != 0:
@@ -100,6 +92,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                                 i.y = slow_path.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
                             else:
                                 slow_path.visit(m, c, r, i, lane)
+                            stop_counters.count(m, c, cause, int(lane.running == slow_path.ASLEEP))
                         intrinsics.converge()
                         if intrinsics.any_lane(lane.running & 1) == 0:  # nothing to wait for
                             break

@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import accuracy, joypad, memory, oam_dma, row, serial, sound, timer
+from gbxcule_puffer.emulator.hw import accuracy, counters, joypad, memory, oam_dma, row, serial, sound, timer
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -98,6 +98,8 @@ def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
 @wp.func
 def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """FF00-FF4B; each write ends the batch."""
+    if address != hw.P1 and (address < hw.NR10 or address >= hw.WAVE_RAM_END):
+        counters.changed(c, -1, value)
     if address >= hw.LCDC:
         if address == hw.DMA:
             ppu.advance(m, c, t)

@@ -9,7 +9,7 @@ that nothing can notice do not end a batch here; ppu.settle makes them up.
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import accuracy, bus, oam_dma, serial, timer
+from gbxcule_puffer.emulator.hw import accuracy, bus, counters, oam_dma, serial, timer
 from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -49,6 +49,7 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
         c.pc = 0
     else:
         number = highest(pending)
+        counters.add(m, counters.CAUSES, counters.DISPATCHED + number, 1)
         c.interrupt_flag = c.interrupt_flag & ~(1 << number)
         bus.write(m, c, (c.sp - 2) & 0xFFFF, c.pc & 0xFF, c.now, 0)
         c.sp = (c.sp - 2) & 0xFFFF
@@ -66,6 +67,7 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
 @wp.func(inline=False)
 def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
+    counters.add(m, counters.CAUSES, counters.BATCHES, 1)
     other = wp.min(c.timer_next, c.serial_end)
     lcd = c.lcd_target
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
@@ -95,6 +97,7 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         if c.ime != 0:
             dispatch(m, c, end)
     if c.halted == 1:
+        counters.add(m, counters.CAUSES, counters.HALT_T_CYCLES, c.batch_end - c.now)
         c.previous = c.now
         c.now = c.batch_end
         if lcd != c.lcd_target:

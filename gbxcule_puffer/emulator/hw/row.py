@@ -3,7 +3,8 @@ RAM banks from 1 on follow FFFF."""
 
 import warp as wp
 
-from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import counters, intrinsics
 from gbxcule_puffer.emulator.state import Cpu
 
 
@@ -16,6 +17,8 @@ def load(c: wp.ref[Cpu], address: int) -> int:
 @wp.func
 def store(c: wp.ref[Cpu], address: int, value: int):
     """Store the low byte of `value`."""
+    if counters.ON == 1 and address != hw.P1:
+        counters.changed(c, load(c, address), value)
     intrinsics.store_byte(c.row, address, value)
 
 

@@ -113,7 +113,7 @@ def settle(args: dict[str, Any], mode: str) -> None:
         sweep.pop("vec", None)
         sweep["train"] = {name: space for name, space in sweep["train"].items() if name not in NOT_SWEPT}
     # The env's own vectorisation gives tensors; PufferLib's backends share NumPy buffers between processes.
-    native = args["vec"]["backend"] == "PufferEnv" and mode in ("train", "sweep", "export", "profile")
+    native = args["vec"]["backend"] == "PufferEnv" and mode in ("train", "sweep", "export")
     env["io"] = "torch" if native else "numpy"
     if args["vec"]["backend"] == "PufferEnv":
         args["vec"] = {"backend": "PufferEnv", "num_envs": args["vec"]["num_envs"]}

@@ -1,4 +1,4 @@
-"""PufferLib's six modes on our environments, by its own functions; every other environment goes to its own command."""
+"""PufferLib's modes on our environments, by its own functions; every other environment goes to its own command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
 
-MODES = ("train", "eval", "sweep", "autotune", "profile", "export")
+MODES = ("train", "eval", "sweep", "autotune", "export")
 OWN = ("gbxcule",)
 # Where PufferLib imports the package of our .ini from, without a file of ours in its folder.
 MODULE = "pufferlib.environments.gbxcule_puffer"
@@ -87,17 +87,10 @@ def run_own(pufferl: Any, mode: str, env_name: str, arguments: Sequence[str]) ->
     elif mode == "export":
         vecenv, policy = make(pufferl, env_name, args)
         pufferl.export(args=args, env_name=env_name, vecenv=vecenv, policy=policy)
-    elif mode == "autotune":
-        # Its mean of no resets is a warning, which PufferLib makes an error; our envs reset themselves.
+    else:
+        # Autotune: its mean of no resets is a warning, which PufferLib makes an error; our envs reset themselves.
         warnings.filterwarnings("ignore", category=RuntimeWarning)
         pufferl.autotune(args=args, env_name=env_name)
-    else:
-        try:
-            pufferl.profile(args=args, env_name=env_name)
-        except TypeError as error:
-            raise ConfigError(
-                f"profile fails inside PufferLib 3.0.0 itself ({error}): see the times on the dashboard of train"
-            ) from None
 
 
 def register(env_options: dict[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""`puffer profile`: why a game is as fast as it is, in plain words."""

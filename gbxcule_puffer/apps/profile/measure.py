@@ -1,0 +1,96 @@
+"""Steps of a game by kernels that count (emulator/hw/counters.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import warp as wp
+
+from gbxcule_puffer.emulator import Emulator, kernels
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.hw import counters
+from gbxcule_puffer.emulator.saves.state_files import load_state_file
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.tasks.actions import ActionCodec
+
+
+class CountingEmulator(Emulator):
+    """An emulator whose slower kernel fills `counts`: int64, shape (counters.ROWS, ROM size + bytes of RAM).
+
+    Args: rom, num_envs, device, and options of Emulator.
+    Raises: as Emulator.
+    """
+
+    def _allocate(self) -> None:
+        super()._allocate()
+        size = len(self.cartridge.data) + hw.ROW_SIZE
+        self.counts = torch.zeros((counters.ROWS, size), dtype=torch.int64, device=self.device)
+        self._marks = torch.zeros((self.num_envs, counters.MARKS), dtype=torch.int32, device=self.device)
+        self.machine.counts, self.machine.marks = wp.from_torch(self.counts), wp.from_torch(self._marks)
+
+    def _kernel(self) -> wp.Kernel:
+        return kernels.kernel(self.kernel, self.accuracy, counted=True)
+
+    def step(self, buttons: torch.Tensor) -> None:
+        """As Emulator.step."""
+        self._marks.zero_()
+        super().step(buttons)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counts of one kernel over `steps` steps of `num_envs` envs. instructions: of each env and step, those that
+    were skipped with their loops left out, shape (steps, num_envs); rows: those of counters.py."""
+
+    cartridge: Cartridge
+    num_envs: int
+    steps: int
+    frames_per_step: int
+    instructions: np.ndarray
+    rows: np.ndarray
+
+    def a_step(self, count: float) -> float:
+        """A count as its mean over envs and steps."""
+        return float(count) / self.num_envs / self.steps
+
+
+def measure(
+    rom: Any,
+    kernel: str,
+    codec: ActionCodec,
+    *,
+    num_envs: int,
+    warmup: int,
+    steps: int,
+    start_state: str | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Counts:
+    """Count `steps` steps with random actions, after `warmup` steps that are not counted.
+
+    options: of Emulator.
+    Raises: as Emulator; StateError for a start state that does not fit.
+    """
+    emulator = CountingEmulator(rom, num_envs, kernel=kernel, num_threads=1, **options)
+    if start_state is not None:
+        snapshot = load_state_file(start_state, emulator.cartridge)
+        arrays = (snapshot.state[:, :1], snapshot.memory[:1], snapshot.screen[:1])  # of the first env in the file
+        emulator.load(Snapshot(snapshot.rom_sha256, *arrays, profile=snapshot.profile))
+    rows = np.random.Generator(np.random.PCG64(seed)).integers(0, codec.num_actions, (num_envs, warmup + steps))
+    table = torch.tensor([codec.to_buttons(action) for action in range(codec.num_actions)], dtype=torch.uint8)
+    found = []
+    for number, actions in enumerate(torch.from_numpy(rows.T.copy())):
+        if number == warmup:
+            emulator.counts.zero_()
+        emulator.step(table[actions].to(emulator.device))
+        if number >= warmup:
+            executed = emulator.machine.state.numpy()[INDEX["instructions"]] - emulator.skipped.cpu().numpy()
+            found.append(executed)
+    counts = emulator.counts.cpu().numpy()
+    emulator.close()
+    return Counts(emulator.cartridge, num_envs, steps, emulator.frames_per_step, np.array(found), counts)

@@ -1,0 +1,113 @@
+"""Counts of what a step did, for `puffer profile`: by place in the code, and by cause.
+
+Only kernels that are compiled with ON = 1 count (emulator/kernels.py); to the others all of this is empty.
+"""
+
+import warp as wp
+
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+ON = 0
+
+# Rows of Machine.counts. By place, an index of the ROM, or its size plus how far an address lies behind 8000:
+EXECUTED = 0
+SKIPPED = 1
+T_CYCLES = 2
+REPEATED = 3  # instructions of the rounds of a loop that changed nothing, at the jump that ends the loop
+STOPS = 4  # of the data path, but for those that `glance` settles
+INTERPRETED = 5  # stops that the data path left to the interpreter
+CAUSES = 6  # by cause, from here to the end of the row
+ROWS = 7
+
+# Columns of the row CAUSES
+HALT_T_CYCLES = 0
+BATCHES = 1
+ROUNDS = 2  # calls of the interpreter by the data path
+DISPATCHED = 3  # to 7: interrupts, by number
+STOP_CAUSE = 16  # and on: gpu/stop_counters.py
+
+# Columns of Machine.marks
+PLACE = 0
+PC = 1
+DONE = 2  # instructions executed, without those that were skipped
+SKIPPED_BEFORE = 3
+NOW = 4
+COUNTED = 5  # instructions up to here belong to rounds that are counted already
+FIRST_HEAD = 8
+HEAD_SIZE = 8
+HEADS = 64
+MARKS = FIRST_HEAD + HEAD_SIZE * HEADS
+
+
+@wp.func
+def place_of(m: wp.ref[Machine], c: wp.ref[Cpu], pc: int) -> int:
+    """The column of an address, with the banks of now."""
+    place = m.rom.shape[0] + pc - 0x8000
+    if pc < 0x4000:
+        place = c.rom_low + pc
+    elif pc < 0x8000:
+        place = wp.max(c.rom_high + pc, 0)
+    return place
+
+
+@wp.func
+def add(m: wp.ref[Machine], row: int, column: int, count: int):
+    """Count, if counters are on."""
+    if ON == 1:
+        wp.atomic_add(m.counts, row, column, wp.int64(count))
+
+
+@wp.func
+def changed(c: wp.ref[Cpu], before: int, value: int):
+    """Memory or a register of a device is written."""
+    if ON == 1:
+        if before != (value & 0xFF):
+            c.changes = c.changes + 1
+
+
+@wp.func
+def begin_instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Before the fetch, which may skip a loop."""
+    if ON == 1:
+        m.marks[c.env, PLACE] = place_of(m, c, c.pc)
+        m.marks[c.env, PC] = c.pc
+        m.marks[c.env, DONE] = c.executed - c.skipped
+        m.marks[c.env, SKIPPED_BEFORE] = c.skipped
+        m.marks[c.env, NOW] = c.now
+
+
+@wp.func
+def end_instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """After it."""
+    if ON == 1:
+        place = m.marks[c.env, PLACE]
+        add(m, EXECUTED, place, 1)
+        add(m, SKIPPED, place, c.skipped - m.marks[c.env, SKIPPED_BEFORE])
+        add(m, T_CYCLES, place, c.now - m.marks[c.env, NOW])
+        opcode = c.code & 0xFF
+        is_jump = opcode == 0x18 or (opcode & 0xE7) == 0x20 or opcode == 0xC3 or (opcode & 0xE7) == 0xC2
+        if is_jump and c.pc <= m.marks[c.env, PC]:
+            end_round(m, c, place)
+
+
+@wp.func
+def end_round(m: wp.ref[Machine], c: wp.ref[Cpu], place: int):
+    """A jump back: if registers, banks and memory are as they were when it was taken last, the round did nothing."""
+    head = FIRST_HEAD + HEAD_SIZE * ((place ^ (place >> 6)) & (HEADS - 1))
+    done = c.executed - c.skipped
+    af = (c.a << 24) | (c.f << 16) | (c.b << 8) | c.c
+    de = (c.d << 24) | (c.e << 16) | (c.h << 8) | c.l
+    marks = m.marks
+    is_same = marks[c.env, head] == place + 1 and marks[c.env, head + 1] == af and marks[c.env, head + 2] == de
+    is_same = is_same and marks[c.env, head + 3] == c.sp and marks[c.env, head + 4] == c.rom_high
+    if is_same and marks[c.env, head + 5] == c.changes:
+        first = wp.max(marks[c.env, head + 6], marks[c.env, COUNTED])
+        add(m, REPEATED, place, wp.max(done - first, 0))
+        marks[c.env, COUNTED] = done
+    marks[c.env, head] = place + 1
+    marks[c.env, head + 1] = af
+    marks[c.env, head + 2] = de
+    marks[c.env, head + 3] = c.sp
+    marks[c.env, head + 4] = c.rom_high
+    marks[c.env, head + 5] = c.changes
+    marks[c.env, head + 6] = done

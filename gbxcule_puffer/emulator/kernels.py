@@ -1,0 +1,61 @@
+"""The kernels of a step: the interpreter and the data path, and copies of them in which a constant has another value.
+
+A copy is made from a second set of the device code, so that the usual kernels do not pay for what they lack: accuracy
+"hardware" (hw/accuracy.py), and counters (hw/counters.py).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from functools import cache as memoize
+from pathlib import Path
+
+import warp as wp
+
+from gbxcule_puffer.emulator import kernel_cache
+from gbxcule_puffer.emulator.cpu import interpreter
+
+EMULATOR = "gbxcule_puffer.emulator"
+ROOMS = {"interpreter": ("hw", "cpu"), "datapath": ("hw", "cpu", "gpu")}  # the device code of each kernel
+LOOPS = {"interpreter": "cpu.run", "datapath": "gpu.run"}
+# What stands in these rooms and is no device code
+HOST_CODE = ("interpreter", "single_step", "splice", "templates", "lane_order", "launch_shape")
+# Opcodes in a chain of comparisons of `execute`: short for a GPU, which has to fetch the code
+GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}
+
+
+@memoize
+def kernel(name: str, accuracy: str = "pyboy", counted: bool = False) -> wp.Kernel:
+    """The kernel of one step, 'interpreter' or 'datapath', compiled where it is launched first."""
+    constants = {}
+    if accuracy == "hardware":
+        constants["hw.accuracy"] = ("\nHARDWARE = 0\n", "\nHARDWARE = 1\n")
+    if counted:
+        constants["hw.counters"] = ("\nON = 0\n", "\nON = 1\n")
+    package, generated = EMULATOR, interpreter.module(GROUP_SIZES[name])
+    if constants:
+        label = "_".join([accuracy, "counted"] if counted else [accuracy])
+        package = kernel_cache.import_package(label, _copies(ROOMS[name], constants))
+        source = _moved(interpreter.source(GROUP_SIZES[name]), package, ROOMS[name])
+        generated = kernel_cache.import_source(f"interpreter_{label}", source)
+    run = importlib.import_module(f"{package}.{LOOPS[name]}")
+    return run.make_kernel(generated.execute, generated.load, generated.store)
+
+
+def _moved(text: str, package: str, rooms: tuple[str, ...]) -> str:
+    """Source whose imports of device code are those of another package."""
+    for room in rooms:
+        text = text.replace(f"{EMULATOR}.{room}", f"{package}.{room}")
+    return text
+
+
+def _copies(rooms: tuple[str, ...], constants: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Module name, below the package, to text of the device code with other constants: module -> (line, its copy)."""
+    folder = Path(__file__).parent
+    paths = [path for room in rooms for path in sorted((folder / room).rglob("*.py")) if path.stem not in HOST_CODE]
+    texts = {".".join(path.relative_to(folder).with_suffix("").parts): path.read_text() for path in paths}
+    for name, (default, chosen) in constants.items():
+        assert default in texts[name]
+        texts[name] = texts[name].replace(default, chosen)
+    return {name: _moved(text, kernel_cache.PACKAGE, rooms) for name, text in texts.items()}
