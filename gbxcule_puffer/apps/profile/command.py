@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gbxcule_puffer.apps.parser import positive
+from gbxcule_puffer.apps.parser import add_header, positive
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 
 
@@ -25,6 +25,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     profile.add_argument("--frames-per-step", type=positive, default=24, help="default: 24")
     profile.add_argument("--action-codec", choices=tuple(CODECS), default=DEFAULT_CODEC)
     profile.add_argument("--symbols", metavar="FILE", help=".sym file of the ROM, to name places in the code")
+    add_header(profile)
     profile.add_argument("--cpu-only", action="store_true", help="leave out what stops the GPU's kernel")
     profile.set_defaults(run=_run)
 
@@ -43,6 +44,7 @@ def _run(args: argparse.Namespace) -> None:
             kernel,
             get_codec(args.action_codec),
             start_state=args.start_state,
+            header=args.header,
             num_envs=args.num_envs,
             warmup=args.warmup,
             steps=args.steps,

@@ -11,7 +11,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import Emulator, kernels
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.cartridge import Cartridge, Rom
 from gbxcule_puffer.emulator.hw import counters
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
@@ -25,6 +25,9 @@ class CountingEmulator(Emulator):
     Args: rom, num_envs, device, and options of Emulator.
     Raises: as Emulator.
     """
+
+    def __init__(self, rom: Rom, num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
+        super().__init__(rom, num_envs, device, num_threads=1, **options)  # on a CPU, Warp's additions are not atomic
 
     def _allocate(self) -> None:
         super()._allocate()
@@ -60,7 +63,7 @@ class Counts:
 
 
 def measure(
-    rom: Any,
+    rom: Rom,
     kernel: str,
     codec: ActionCodec,
     *,
@@ -76,7 +79,7 @@ def measure(
     options: of Emulator.
     Raises: as Emulator; StateError for a start state that does not fit.
     """
-    emulator = CountingEmulator(rom, num_envs, kernel=kernel, num_threads=1, **options)
+    emulator = CountingEmulator(rom, num_envs, kernel=kernel, **options)
     if start_state is not None:
         snapshot = load_state_file(start_state, emulator.cartridge)
         arrays = (snapshot.state[:, :1], snapshot.memory[:1], snapshot.screen[:1])  # of the first env in the file

@@ -31,7 +31,7 @@ MOST = 512
 
 @wp.func
 def access_cause(i: wp.ref[Turn]) -> int:
-    """Why an access is special."""
+    """The cause of a stop for a special access."""
     address = i.address
     cause = int(HIGH_RAM)
     if address < hw.VRAM:
@@ -51,7 +51,7 @@ def access_cause(i: wp.ref[Turn]) -> int:
 
 @wp.func
 def cause(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> int:
-    """Why a lane stops; 0 if it does not."""
+    """The cause of a lane's stop; 0 if it does not stop."""
     found = int(0)
     if counters.ON == 1 and attention != 0:
         m.marks[c.env, counters.PLACE] = counters.place_of(m, c, r.pc)
