@@ -21,7 +21,7 @@ from gbxcule_puffer.apps.watchdog import supervised
 from gbxcule_puffer.errors import exit_code
 
 PROG = "puffer"
-DESCRIPTION = "Game Boys as reinforcement learning environments: play, make goals, check, measure, profile, film, train."
+DESCRIPTION = "Game Boys as reinforcement learning environments: play, make goals, check, measure, train, film."
 COMMANDS = (play, goal, verify, bench, profile, record, plot, train, size)  # as --help lists them
 
 
