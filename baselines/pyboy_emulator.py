@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from baselines.pyboy_machine import PyBoyMachine
+from baselines.pyboy_mirror import PyBoyMirror
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
@@ -56,16 +57,22 @@ class PyBoyEmulator:
         self.screen = torch.zeros(shape, dtype=torch.uint8)
         """Pictures after the last step, shades 0..3; changed in place by `step`."""
         self.locked = torch.zeros(num_envs, dtype=torch.int32)
-        self.memory = None
         self._pictures = self.screen.numpy()
         self.machines = [
             PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames) for _ in range(num_envs)
         ]
+        self.mirror = PyBoyMirror(self)
         self._chip_is_late = [True] * num_envs
         self._released = [0] * num_envs  # buttons whose release PyBoy has not taken notice of yet
         self.draw()
         self._start = self.save(0)
+        self.mirror.rows[:] = self._start.memory
         self._rest_states: dict[tuple[int, ...], bytes] = {}
+
+    @property
+    def memory(self) -> torch.Tensor:
+        """Memory rows (hardware.py), shape (num_envs, row), uint8, up to date where `mirror` watches."""
+        return self.mirror.memory
 
     @property
     def rom_sha256(self) -> str:
@@ -89,6 +96,7 @@ class PyBoyEmulator:
         self._chip_is_late = [True] * self.num_envs
         if self.release_after_frames == self.frames_per_step:
             self._released = buttons.tolist()
+        self.mirror.update()
 
     def draw(self) -> None:
         """Reads the pictures into `screen`."""
@@ -132,6 +140,7 @@ class PyBoyEmulator:
             self._load(self.machines[index], states[slot], snapshot.fields(slot))
             self._chip_is_late[index], self._released[index] = True, 0
             self._pictures[index] = screens[slot]
+            self.mirror.rows[index] = snapshot.memory[slot]
 
     def check(self, snapshot: Snapshot) -> None:
         """Raises: StateError where a snapshot belongs to another ROM."""

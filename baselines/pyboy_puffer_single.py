@@ -35,6 +35,10 @@ class PyBoyPufferSingle(GBxCuLEEnv):
         """Selected banks, mapper registers, clock chip and RAM of one env's cartridge."""
         return self.emulator.cartridge_state(env)
 
+    def task_totals(self) -> list[dict[str, float]]:
+        """Sums of the statistics of each Task since the last read (TaskRunner.read_totals)."""
+        return self._episodes.tasks.read_totals()
+
     def close(self) -> None:
         """Stops the PyBoys."""
         if self.emulator is not None:

@@ -15,6 +15,7 @@ from baselines.pyboy_workers import PyBoyWorker, Split, Workers
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask
 from gbxcule_puffer.env.options import EnvOptions, StrPath, options_of, signature
 from gbxcule_puffer.env.statistics import QUANTILES, EpisodeStats
+from gbxcule_puffer.env.task_runner import means
 from gbxcule_puffer.errors import ConfigError, StateError
 
 OF_A_SLOT = ("seed", "first_env")  # options that each worker has its own of
@@ -32,8 +33,8 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
     them by default. worker_options: more keyword arguments of `worker_class`. io="torch": CPU tensors that share the
     memory which the workers write to.
 
-    Args: the others as of GBxCuLEEnv; device must be 'cpu', num_threads has no effect. Infos are those of episodes,
-    without those of a curriculum.
+    Args: the others as of GBxCuLEEnv; device must be 'cpu', num_threads has no effect. Infos are those of episodes
+    and, but with 'mp_async', of Tasks, without those of a curriculum.
     Raises: what GBxCuLEEnv raises.
     """
 
@@ -58,16 +59,16 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         self.split = Split.make(backend, spec.num_envs, num_workers, batch_size)
         if self.split.num_workers > 1 and (chosen.curriculum == "progress" or chosen.visit_bonus):
             raise ConfigError("curriculum='progress' and visit_bonus learn from all envs together: give num_workers=1")
-        for name in ("quest", "archive_slots"):
-            if value := getattr(chosen, name):
-                raise ConfigError(f"{name} {value}: PyBoy cannot do that in every step; leave it out")
+        if chosen.archive_slots:
+            raise ConfigError(f"archive_slots {chosen.archive_slots}: PyBoy cannot save live envs; leave it out")
         if buf is not None and chosen.io == "torch":
             raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
         if buf is not None and self.split.batch_size != num_envs:
             raise ConfigError("backend 'mp_async' answers for some envs at a time and cannot fill a given buf")
         self.device, self.io, self.config, self.seed = spec.device, chosen.io, spec.config, spec.seed
+        self._has_tasks = chosen.task is not None or bool(spec.quest)
         self.cartridge, self.codec, self.schedule = spec.cartridge, spec.codec, spec.schedule
-        self.task, self.goal, self.tau, self.k_consecutive = spec.task, spec.goal, spec.tau, spec.k_consecutive
+        self.stages, self.goal, self.tau, self.k_consecutive = spec.stages, spec.goal, spec.tau, spec.k_consecutive
         self.obs, self.stack_k, self.max_steps, self.action_mask = (
             spec.obs,
             spec.stack_k,
@@ -298,6 +299,8 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
             info = {name: value for name, value in info.items() if name not in QUANTILES}
         if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
+        if self._has_tasks and len(self._stats) == 1:
+            info |= means(*self.call("task_totals"))
         return info
 
     def _check_sync(self, done: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import multiprocessing
 import multiprocessing.resource_tracker
@@ -25,6 +26,7 @@ import pufferlib.vector
 from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.device import default_threads
 from gbxcule_puffer.errors import ConfigError, DeviceError
+from gbxcule_puffer.tasks.task import Task
 
 BACKENDS = ("serial", "mp_sync", "mp_async")
 POLL_SECONDS = 50e-6
@@ -111,6 +113,8 @@ class PyBoyWorker(PyBoyPufferSingle):
     def __init__(
         self, rom: Any, num_envs: int, *, slot: Slot, seed: int | None = None, buf: Any = None, **options: Any
     ) -> None:
+        if isinstance(options.get("task"), Task):  # one for each worker, also where they share a process
+            options["task"] = copy.deepcopy(options["task"])
         del seed  # PufferLib counts one seed up over the workers; here all take the same and know which envs are theirs
         self._slot = slot
         rows = slice(slot.index * num_envs, (slot.index + 1) * num_envs)

@@ -113,6 +113,22 @@ def write(
     return _ram_places(cartridge, fields, address, len(values), bank), values
 
 
+def ram_place(cartridge: Cartridge, address: int, length: int, bank: int | None = None) -> int:
+    """Where in the memory row `length` bytes of RAM from `address` begin, which are in one piece there. Cartridge RAM
+    is at no place of its own without a bank.
+
+    Raises: ConfigError where that is not RAM, the range leaves its area, or the bank does not exist.
+    """
+    in_cartridge = hw.CART_RAM <= address < hw.WRAM
+    if in_cartridge and bank is None:
+        banks = f"0 to {cartridge.ram_banks - 1}" if cartridge.ram_banks else "and this cartridge has none"
+        raise ConfigError(f"address {address:04X} is cartridge RAM, which has banks: give one ({banks})")
+    half = in_cartridge and not cartridge.mapper.has_plain_ram
+    if half and address % HALF_BYTES + length > HALF_BYTES:
+        raise ConfigError(f"{length} bytes from {address:04X}: {cartridge.mapper.name} has {HALF_BYTES}")
+    return int(_ram_places(cartridge, {}, address, length, bank)[0])
+
+
 def _ram_places(
     cartridge: Cartridge, fields: Mapping[str, int], address: int, length: int, bank: int | None
 ) -> np.ndarray:

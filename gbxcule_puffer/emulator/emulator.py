@@ -55,6 +55,8 @@ class Emulator:
     Raises: RomError, DeviceError, ConfigError.
     """
 
+    mirror = None  # `memory` is the machines' own
+
     def __init__(
         self,
         rom: Rom,

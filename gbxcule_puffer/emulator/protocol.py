@@ -34,6 +34,18 @@ class PoolLike(Protocol):
         ...
 
 
+class MirrorLike(Protocol):
+    """A copy of the machines' memory, of which only the places that are watched are up to date after a step."""
+
+    def watch(self, first: int, end: int) -> None:
+        """Keep these places of the memory rows up to date from now on."""
+        ...
+
+    def write_back(self, first: int, end: int) -> None:
+        """Store what stands at these places of the memory rows in the machines."""
+        ...
+
+
 @runtime_checkable
 class EmulatorLike(Protocol):
     """`num_envs` Game Boys with the same ROM: Emulator, or baselines.pyboy_emulator.PyBoyEmulator."""
@@ -80,8 +92,13 @@ class EmulatorLike(Protocol):
         ...
 
     @property
-    def memory(self) -> torch.Tensor | None:
-        """Memory rows on the device (hardware.py), shape (num_envs, row), uint8; None where there are none."""
+    def memory(self) -> torch.Tensor:
+        """Memory rows on the device (hardware.py), shape (num_envs, row), uint8; what `mirror` says if there is one."""
+        ...
+
+    @property
+    def mirror(self) -> MirrorLike | None:
+        """What keeps `memory` up to date where it is a copy; None where it is the machines' own."""
         ...
 
     def step(self, buttons: torch.Tensor) -> None:

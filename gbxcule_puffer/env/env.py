@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -25,8 +26,10 @@ from gbxcule_puffer.env.statistics import QUANTILES
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.observations import LAYOUTS, FrameStack, observation_shape
-from gbxcule_puffer.tasks.quest import load_quest
-from gbxcule_puffer.tasks.task import load_task
+from gbxcule_puffer.tasks.ram import Symbols
+from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
+from gbxcule_puffer.tasks.stage import open_stages
+from gbxcule_puffer.tasks.task import make_task
 
 StrPath = str | os.PathLike[str]
 
@@ -89,7 +92,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self.io, self.obs, self.stack_k = options.io, options.obs, options.stack_k
         self.codec = get_codec(options.action_codec)
         self.schedule = Schedule(options.frames_per_step, options.release_after_frames)
-        self.task = load_task(
+        self.stages = open_stages(
             self.cartridge,
             self.config,
             LAYOUTS[options.obs][:2],
@@ -100,10 +103,14 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             tau=options.tau,
             k_consecutive=options.k_consecutive,
         )
-        check_curriculum(options.curriculum, len(self.task))
-        self.quest = load_quest(options.quest, self.cartridge.sha256) if options.quest else []
+        check_curriculum(options.curriculum, len(self.stages))
+        self.symbols = None if options.symbols is None else Symbols.load(options.symbols)
+        self.quest = load_quest(options.quest, self.cartridge.sha256, self.symbols) if options.quest else []
+        self.task = None if options.task is None else make_task(options.task)
+        if self.task is not None and options.step_cost is None and not any(stage.goal for stage in self.stages):
+            self.options = replace(options, step_cost=0.0)  # the Task's reward is all there is
         self.allowed = allowed_actions(self.codec, options.blocked_actions)
-        first, limits = self.task[0], [stage.max_steps for stage in self.task]
+        first, limits = self.stages[0], [stage.max_steps for stage in self.stages]
         self.goal, self.tau, self.k_consecutive = first.goal, first.tau, first.k_consecutive
         self.max_steps = sum(limits) if options.chain else max(limits)
 
@@ -133,7 +140,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
     @property
     def stage(self) -> Any:
-        """The stage each env is at, (num_envs,) int64; names in `task`."""
+        """The stage each env is at, (num_envs,) int64; names in `stages`."""
         return self._give(self._episodes.envs.stage)
 
     @property
@@ -209,10 +216,12 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             info = {name: value for name, value in info.items() if name not in QUANTILES}
         if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
-        return info | episodes.curriculum.read() | episodes.incentives.read()
+        return info | episodes.curriculum.read() | episodes.tasks.read()
 
     def close(self) -> None:
         """Drops the emulator and its memory."""
+        if self._episodes is not None:
+            self._episodes.tasks.close()
         self.emulator = self._episodes = self._steps = None
 
     def check_actions(self, actions: Any, count: int | None = None) -> torch.Tensor:
@@ -230,7 +239,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         """All that the next steps depend on. Without `machines`, which are gigabytes for thousands of envs, only what
         was learned about stages, visits and the archive: loading it begins new episodes."""
         tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
-        copies = {name: tensor.clone() for name, tensor in tensors.items()}
+        totals = self._episodes.tasks.totals() if machines else {}
+        copies = {name: tensor.clone() for name, tensor in (tensors | totals).items()}
         state: dict[str, Any] = {"tensors": copies, "machines": None, "steps": self._steps, "seed": self.seed}
         state["config"] = self.config
         if machines:
@@ -267,6 +277,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             emulator: Any = self.emulator
             emulator.load(Snapshot(self.cartridge.sha256, **arrays))
             self._steps, self.seed = state["steps"], state["seed"]
+            self._episodes.tasks.load_totals(state["tensors"])
         for name, tensor in tensors.items():
             tensor.copy_(state["tensors"][name])
         if machines is None:
@@ -296,10 +307,13 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             # Workers share the cores, and OpenMP hangs in a process forked after the parent used its threads.
             torch.set_num_threads(1)
 
-        self.emulator = self._make_emulator()
+        emulator = self._make_emulator()
         self._out = StepBuffers(n, observation_shape(self.obs, self.stack_k), device, numpy_buffers)
-        stack = FrameStack(self.emulator.screen, self.obs, self.stack_k, self._out.observations)
-        self._episodes = Episodes(self.emulator, self.task, self.quest, self.codec, self._out, stack, self.options)
+        stack = FrameStack(emulator.screen, self.obs, self.stack_k, self._out.observations)
+        tasks = [*([Quest(self.quest)] if self.quest else []), *([] if self.task is None else [self.task])]
+        what = (self.stages, tasks, self.symbols, self.codec)
+        self._episodes = Episodes(emulator, *what, self._out, stack, self.options)
+        self.emulator = emulator
         return {
             "observations": stack.observations,
             "rewards": self._out.rewards,

@@ -10,18 +10,22 @@ import torch
 from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.env.action_input import ActionInput
 from gbxcule_puffer.env.buffers import StepBuffers
-from gbxcule_puffer.env.curriculum.bonuses import Incentives
+from gbxcule_puffer.env.curriculum.bonuses import VisitBonus
 from gbxcule_puffer.env.curriculum.curriculum import Curriculum
+from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.env.step_end.step_end import StepEnd
+from gbxcule_puffer.env.task_runner import TaskRunners
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observations import FrameStack
-from gbxcule_puffer.tasks.quest import Condition
-from gbxcule_puffer.tasks.task import Stage
+from gbxcule_puffer.tasks.ram import Ram, Symbols
+from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
+from gbxcule_puffer.tasks.stage import Stage
+from gbxcule_puffer.tasks.task import StepInfo, Task
 
 
 class Episodes:
@@ -34,8 +38,9 @@ class Episodes:
     def __init__(
         self,
         emulator: Any,
-        task: Sequence[Stage],
-        quest: Sequence[Condition],
+        stages: Sequence[Stage],
+        tasks: Sequence[Task],
+        symbols: Symbols | None,
         codec: ActionCodec,
         out: StepBuffers,
         stack: FrameStack,
@@ -47,14 +52,19 @@ class Episodes:
         self.envs = EnvTensors(n, device, rewards=out.rewards, terminals=out.terminals, truncations=out.truncations)
         self.random = CounterRandom(n, device, options.first_env)
         self.input = ActionInput(codec, options.blocked_actions, options.sticky_actions, self.envs, self.random)
-        self.score = GoalScore(task, options, self.envs)
+        self.score = GoalScore(stages, options, self.envs)
         self.stats = EpisodeStats(n, codec.num_actions, device)
-        self.incentives = Incentives(emulator, device, quest, options)
-        visits = self.incentives.visits
-        self.curriculum = Curriculum(emulator, task, self.score, self.envs, visits, self.random, options)
+        wanted = options.visit_bonus or options.archive_slots
+        self.visits = VisitCounter(emulator, device, parse_visit_key(options.visit_key)) if wanted else None
+        bonus = () if self.visits is None else (VisitBonus(self.visits, options.visit_bonus),)
+        t = self.envs
+        info = StepInfo(t.action, t.length, t.was_locked, t.terminals, t.truncations)
+        ram = Ram(emulator, symbols)
+        self.tasks = TaskRunners((*bonus, *tasks), ram, info, t.rewards, t.ended, options.reward_scale)
+        self.curriculum = Curriculum(emulator, stages, self.score, t, self.visits, self.random, options)
         pool = self.curriculum.pool
         # Else something of torch's is to be done between a step's end and the next episode's start.
-        self._at_once = bool(pool.members) and not self.incentives.active and not self.curriculum.learns
+        self._at_once = bool(pool.members) and not self.tasks.active and not self.curriculum.learns
         self.step_end = StepEnd(n, device)
         parts = (self.score, self.curriculum.starts, pool)
         for members in (self.envs.members(), stack.members, *(part.members for part in parts)):
@@ -70,8 +80,8 @@ class Episodes:
             self.step_end.run("full_step")
         else:
             self.step_end.run("end")
-            self.incentives.pay(self.envs.rewards)
-            self.incentives.count(self.envs.ended)
+            self.tasks.step(self.emulator.screen)
+            self.step_end.run("count")
             self.curriculum.count()
             self._begin(seed)
         t = self.envs
@@ -82,6 +92,7 @@ class Episodes:
         for tensor in {**self.env_tensors(), **self.run_tensors()}.values():
             tensor.zero_()
         self.envs.clear()
+        self.tasks.clear()
         self.curriculum.reset()
         self.begin_all(seed)
 
@@ -101,14 +112,12 @@ class Episodes:
 
     def env_tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that each env's next steps depend on, beside its machine."""
-        quest = self.incentives.quest
-        own = self.envs.saved() | self.stats.tensors() | ({} if quest is None else quest.tensors())
+        own = self.envs.saved() | self.stats.tensors() | self.tasks.tensors()
         return {**own, "observations": self.stack.observations}
 
     def run_tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that all envs have filled together: progress at the stages, the archive, visits."""
-        visits = self.incentives.visits
-        return {**self.curriculum.tensors(), **({} if visits is None else visits.tensors())}
+        return {**self.curriculum.tensors(), **({} if self.visits is None else self.visits.tensors())}
 
     def _begin(self, seed: int) -> None:
         """Starts an episode in every env that `ended`."""
@@ -118,4 +127,4 @@ class Episodes:
         else:  # PyBoy restores by itself
             pool.reset(self.envs.ended, slots)
             self.step_end.run("start_restored")
-        self.incentives.begin(self.envs.ended)
+        self.tasks.reset(self.envs.ended)

@@ -17,7 +17,8 @@ from gbxcule_puffer.emulator.cartridge import HEADERS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule
 from gbxcule_puffer.tasks.observations import LAYOUTS
-from gbxcule_puffer.tasks.ram_watch import parse_visit_key
+from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
+from gbxcule_puffer.tasks.task import TaskSpec, checked_task
 
 StrPath = str | os.PathLike[str]
 Options = TypeVar("Options", bound="EnvOptions")
@@ -76,7 +77,13 @@ class EnvOptions:
     k_consecutive: int | None = option(
         None, "steps in a row that the goal's picture has to show for (default: the goal's own)", TASK, least=1,
         most=2**31 - 1)
-    step_cost: float = option(-0.01, "reward of every step", TASK, **ANY_REWARD)
+    task: TaskSpec | None = option(
+        None, "reward from RAM: package.module:Class or file.py:Class, in Python also a Task or its class "
+        "(docs/your-reward.md)", TASK)
+    symbols: StrPath | None = option(None, "symbol file (.sym) of the ROM, whose names a task and a quest may use",
+                                     TASK)
+    step_cost: float | None = option(
+        None, "reward of every step (default: -0.01, or 0 with a task and no goal)", TASK, **ANY_REWARD)
     alpha: float = option(10.0, "reward for coming closer to the goal's picture, per unit of distance", TASK,
                            **ANY_REWARD)
     goal_bonus: float = option(5.0, "reward for reaching the goal", TASK, **ANY_REWARD)
@@ -164,6 +171,7 @@ OPTION_TYPES = {
     "float": OptionType("a finite number", float, _number),
     "str": OptionType("text", str, _text),
     "tuple[str, ...]": OptionType("names", tuple[str, ...], _names),
+    "TaskSpec": OptionType("a Task, its class, or text such as package.module:Class", str, checked_task),
     "StrPath": OptionType("a path", str, os.fspath),
     "StrPath | Sequence[StrPath]": OptionType("a path or a list of paths", str, _paths),
 }

@@ -11,7 +11,9 @@ from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.tasks.goals import GoalDistance
-from gbxcule_puffer.tasks.task import Stage
+from gbxcule_puffer.tasks.stage import Stage
+
+STEP_COST = -0.01  # where the options do not say otherwise
 
 
 class GoalScore:
@@ -40,7 +42,7 @@ class GoalScore:
             "has_goal": int(self.distances is not None),
             "last_stage": len(task) - 1,
             "chain": int(options.chain),
-            "step_cost": options.step_cost,
+            "step_cost": STEP_COST if options.step_cost is None else options.step_cost,
             "alpha": options.alpha,
             "goal_bonus": options.goal_bonus,
         }

@@ -18,8 +18,9 @@ from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import new_file
 from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate
-from gbxcule_puffer.tasks.quest import Condition, QuestReward
-from gbxcule_puffer.tasks.task import MAX_STEPS
+from gbxcule_puffer.tasks.ram import Ram
+from gbxcule_puffer.tasks.ram.quest import Condition, Quest
+from gbxcule_puffer.tasks.stage import MAX_STEPS
 
 StrPath = str | os.PathLike[str]
 GOAL_STEPS = 64  # without a button, at the goal
@@ -183,7 +184,9 @@ class _Player:
         self.table = torch.tensor(buttons, dtype=torch.uint8)
         self.names = {name: codec.to_buttons(i) for i, name in enumerate(codec.actions)} | {"NOOP": 0}
         self.distance = GoalDistance(goal.frames, num_envs, self.emulator.device)
-        self.truth = QuestReward(self.emulator, list(truth)) if truth else None
+        self.truth = Quest(truth) if truth else None
+        if self.truth is not None:
+            self.truth.setup(Ram(self.emulator))
         self.out = torch.empty(num_envs, device=self.emulator.device)
         self.generator = torch.Generator().manual_seed(seed)
 

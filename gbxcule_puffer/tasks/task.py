@@ -1,68 +1,148 @@
-"""The task of an environment: stages, each with start states, a goal and a time limit."""
+"""A Task: reward, ends and statistics of an episode from the memory and the picture of all envs at once."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
 
-from gbxcule_puffer.emulator.cartridge import Cartridge
-from gbxcule_puffer.emulator.saves.state_files import load_state_file
-from gbxcule_puffer.emulator.snapshot import Snapshot
+import torch
+
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.goals import GoalTemplate
-from gbxcule_puffer.tasks.stage_list import load_stages
-
-StrPath = str | os.PathLike[str]
-MAX_STEPS = 128  # of a task that does not say otherwise
+from gbxcule_puffer.tasks.ram.view import Ram
 
 
-@dataclass
-class Stage:
-    """The start states of episodes (post-boot where empty), the goal that ends them, and the time limit in steps."""
+@dataclass(frozen=True)
+class StepInfo:
+    """Facts of the step just made, each (num_envs,), changed in place by the next one.
 
-    name: str
-    starts: list[Snapshot]
-    goal: GoalTemplate | None
-    tau: float
-    k_consecutive: int
-    max_steps: int
-
-
-def load_task(
-    cartridge: Cartridge,
-    config: Mapping[str, Any],
-    shape: tuple[int, int],
-    *,
-    start_state: StrPath | Sequence[StrPath] | None,
-    goal_dir: StrPath | None,
-    stages: StrPath | None,
-    max_steps: int | None,
-    tau: float | None,
-    k_consecutive: int | None,
-) -> list[Stage]:
-    """The stages of a stages file, or the one stage of `start_state` and `goal_dir`, checked against the environment's
-    `config` and picture `shape`. `max_steps`, `tau` and `k_consecutive` replace the task's own where they are given.
-
-    Raises: ConfigError, StateError or GoalError.
+    actions int64: what was pressed; length int32: the episode's steps with this one; locked bool: an illegal opcode has
+    locked the Game Boy; terminal, truncation bool: whether the picture goal, max_steps or a lock ends the episode.
     """
-    if stages is not None:
-        if start_state is not None or goal_dir is not None:
-            raise ConfigError("stages has start states and goals of its own: leave start_state and goal_dir out")
-        parts = [(s.name, [s.start_state], s.goal_dir, s.max_steps) for s in load_stages(stages, cartridge.sha256)]
-    else:
-        paths = [start_state] if isinstance(start_state, str | os.PathLike) else list(start_state or [])
-        parts = [("task", paths, goal_dir, None)]
-    task = []
-    for name, paths, folder, limit in parts:
-        snapshots = [load_state_file(path, cartridge) for path in paths]
-        goal = None if folder is None else GoalTemplate.load(folder)
-        if goal is not None:
-            goal.check(config, shape)
-        meta = goal.meta if goal is not None else {"tau": 0.0, "k_consecutive": 1}
-        own_tau = float(meta["tau"] if tau is None else tau)
-        own_k = int(meta["k_consecutive"] if k_consecutive is None else k_consecutive)
-        own_limit = max_steps or limit or meta.get("max_steps", MAX_STEPS)
-        task.append(Stage(name, snapshots, goal, own_tau, own_k, own_limit))
-    return task
+
+    actions: torch.Tensor
+    length: torch.Tensor
+    locked: torch.Tensor
+    terminal: torch.Tensor
+    truncation: torch.Tensor
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """The answer of `Task.step`, each (num_envs,).
+
+    reward: numbers, added to the env's; terminal, truncation bool: the episode ends, as a success or otherwise;
+    statistics: numbers by name, whose mean over the episodes' last steps is in the infos.
+    """
+
+    reward: torch.Tensor
+    terminal: torch.Tensor | None = None
+    truncation: torch.Tensor | None = None
+    statistics: Mapping[str, torch.Tensor] = field(default_factory=dict)
+
+
+class Task:
+    """Base class of what is rewarded. An env makes one and calls it in every step, after the frames and before an
+    episode that has ended is replaced by the next.
+
+    Attributes that are tensors are the Task's memory: they are saved with the env's state, and they keep their place:
+    one that `step` assigns anew is copied into the old one, one that `reset` assigns only in the rows of `which`. So a
+    Task can be recorded in a CUDA graph as it is written, as long as it does not ask for values on the host.
+    """
+
+    prefix: ClassVar[str] = "task"  # of its statistics in the infos
+    checks_reward: ClassVar[bool] = True  # look for NaN
+    _runner: Any = None  # of the env that it plays in
+
+    def setup(self, ram: Ram) -> None:
+        """Called once, before the first episode. `ram` has num_envs and device."""
+
+    def reset(self, ram: Ram, which: torch.Tensor) -> None:
+        """Episodes begin in the envs of `which` (num_envs,) bool; `ram` shows their starts."""
+
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult | torch.Tensor:
+        """The result of a step, or its reward alone. picture: (num_envs, 72, 80), or 144 x 160, shades 0-3, uint8."""
+        raise NotImplementedError
+
+    def read(self) -> dict[str, float]:
+        """More infos, asked for once every log_interval steps; may wait for the device."""
+        return {}
+
+
+TaskSpec = str | type[Task] | Task
+
+
+def checked_task(value: Any) -> TaskSpec:
+    """The value of the option `task`: a Task, a class of Tasks, or where one is.
+
+    Raises: TypeError for anything else.
+    """
+    if isinstance(value, str | Task) or (isinstance(value, type) and issubclass(value, Task)):
+        return value
+    raise TypeError
+
+
+def make_task(spec: TaskSpec) -> Task:
+    """The Task itself, of a class, or of a class's name: 'package.module:Class' or 'folder/file.py:Class'.
+
+    Raises: ConfigError where there is none, or where it cannot be made without arguments.
+    """
+    if isinstance(spec, Task):
+        return spec
+    kind = _find_class(spec) if isinstance(spec, str) else spec
+    try:
+        return kind()
+    except TypeError as error:
+        raise ConfigError(f"task {kind.__name__} cannot be made without arguments ({error}): give one made") from None
+
+
+def _find_class(spec: str) -> type[Task]:
+    """The class that 'module:Class' or 'file.py:Class' names."""
+    where, colon, name = spec.rpartition(":")
+    if not (colon and where and name):
+        raise ConfigError(f"task {spec!r:.80} must be package.module:Class or file.py:Class")
+    module = _import_file(Path(where), spec) if where.endswith(".py") else _import_module(where, spec)
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and issubclass(found, Task)):
+        known = [each for each, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, Task)]
+        listed = ", ".join(each for each in known if each != "Task")
+        fault = "has no such class" if found is None else f"has another kind of {name}"
+        raise ConfigError(f"task {spec!r:.80}: {where} {fault}: give one of its Tasks ({listed or 'it has none'})")
+    return found
+
+
+def _import_module(name: str, spec: str) -> Any:
+    """A module by name, also of the current folder."""
+    try:
+        if importlib.util.find_spec(name.partition(".")[0]) is None:
+            sys.path.append(os.getcwd())
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise ConfigError(f"task {spec!r:.80}: there is no module {error.name!r:.60}: give its file's path") from None
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"task {spec!r:.80}: {name!r:.60} is no name of a module ({error})") from None
+
+
+def _import_file(path: Path, spec: str) -> Any:
+    """A module by its file; the same file is the same module."""
+    full = path.resolve()
+    name = f"gbxcule_task_{full.stem}_{abs(hash(str(full)))}"
+    if name in sys.modules:
+        return sys.modules[name]
+    found = importlib.util.spec_from_file_location(name, full)
+    if not full.is_file() or found is None or found.loader is None:
+        raise ConfigError(f"task {spec!r:.80}: there is no file {path}")
+    module = sys.modules[name] = importlib.util.module_from_spec(found)
+    try:
+        found.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

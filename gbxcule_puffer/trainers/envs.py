@@ -56,6 +56,7 @@ def make_env(
         for each in flags:
             if each.name not in own and keywords.pop(each.name, each.default) != each.default:
                 raise ConfigError(f"--{each.name.replace('_', '-')} is not for --env toy: leave it out")
+        keywords = {name: value for name, value in keywords.items() if value is not None}
     keywords |= dict(files) | options
     if args.env != "toy":
         keywords["io"] = "torch"

@@ -35,7 +35,7 @@ def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, fl
     total = torch.zeros(n, dtype=torch.float64, device=env.device)
     lengths: list[int] = []
     returns: list[float] = []
-    names = [stage.name for stage in getattr(env, "task", ())] or [""]
+    names = [stage.name for stage in getattr(env, "stages", ())] or [""]
     first = env.stage.clone() if len(names) > 1 else torch.zeros_like(played)  # the stage that an episode began at
     tally = torch.zeros((2, len(names)), dtype=torch.int64)
     while len(returns) < quota * n:

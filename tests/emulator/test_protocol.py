@@ -65,7 +65,7 @@ def test_every_name_of_the_protocol_is_there(kind: type[Emulator] | type[PyBoyEm
     facts = (emulator.num_envs, emulator.device, emulator.frames_per_step, emulator.release_after_frames)
     assert facts == (1, "cpu", 4, 2)
     assert (emulator.cartridge.title, emulator.pixel_step) == ("JOY-DIVERGE-PER", 2)
-    assert (emulator.memory is None) == (kind is PyBoyEmulator)
+    assert (emulator.mirror is None) == (kind is Emulator)
 
 
 def test_pools_refuse_what_they_cannot_hold() -> None:

@@ -69,6 +69,7 @@ def test_build_is_reproducible(tmp_path):
     command.append(f"PYTHON={sys.executable}")
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     assert (tmp_path / "homeward.gb").read_bytes() == ROM.read_bytes()
+    assert (tmp_path / "homeward.sym").read_text() == ROM.with_suffix(".sym").read_text()
 
 
 def test_header():

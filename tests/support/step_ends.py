@@ -16,7 +16,7 @@ from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.tasks.observations import FrameStack
-from gbxcule_puffer.tasks.task import Stage
+from gbxcule_puffer.tasks.stage import Stage
 
 SHAPE = (8, 16)
 STEP_COST, ALPHA, BONUS = -0.01, 3.7, 5.0
@@ -145,7 +145,7 @@ def check_against_numpy(device: str, obs: str, k: int, chain: bool, steps: int =
             screens[env] = np.where(noise, screens[env], frames[rng.integers(len(frames))])
         locked = (rng.random(n) < 0.05).astype(np.int32)
         drawn = np.zeros(n, np.int32)
-        for end, sequences in zip(ends, (["full_step"], ["end", "start"]), strict=True):
+        for end, sequences in zip(ends, (["full_step"], ["end", "count", "start"]), strict=True):
             end.screen.copy_(torch.from_numpy(screens))
             end.locked.copy_(torch.from_numpy(locked))
             drawn = end.starts.draw(5, end.envs.episode, end.starts.weights).cpu().numpy().copy()

@@ -169,7 +169,7 @@ def test_limits_are_those_of_the_stages(stages: dict[str, Any]) -> None:
 
 
 def test_a_limit_that_is_given_holds_for_every_stage(stages: dict[str, Any]) -> None:
-    assert [stage.max_steps for stage in GBxCuLEEnv(**stages, max_steps=5).task] == [5, 5, 5]
+    assert [stage.max_steps for stage in GBxCuLEEnv(**stages, max_steps=5).stages] == [5, 5, 5]
     assert GBxCuLEEnv(**stages, max_steps=5, chain=True).max_steps == 15
 
 

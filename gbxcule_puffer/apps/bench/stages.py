@@ -17,7 +17,7 @@ from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.observations import FrameStack
-from gbxcule_puffer.tasks.task import Stage
+from gbxcule_puffer.tasks.stage import Stage
 
 
 class PartialStep:

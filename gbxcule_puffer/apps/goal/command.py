@@ -144,7 +144,7 @@ def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str
 def _run_calibrate(args: argparse.Namespace) -> None:
     from gbxcule_puffer.tasks.calibrate import calibrate, draw_histogram, find_task
     from gbxcule_puffer.tasks.goals import GoalTemplate
-    from gbxcule_puffer.tasks.quest import parse_condition
+    from gbxcule_puffer.tasks.ram.quest import parse_condition
 
     truth = [parse_condition(text, "--truth") for text in args.truth]
     names = ("rom", "steps", "num_envs", "max_steps", "device", "seed")

@@ -16,7 +16,7 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
-from gbxcule_puffer.tasks.task import Stage
+from gbxcule_puffer.tasks.stage import Stage
 
 
 class Curriculum:

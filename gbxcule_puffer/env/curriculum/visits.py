@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import warp as wp
 
 from gbxcule_puffer.emulator.launch import Launcher, words
-from gbxcule_puffer.tasks.ram_watch import RamWatch
+from gbxcule_puffer.tasks.ram import Ram, RamWatch
+from gbxcule_puffer.tasks.ram.view import Where
 
 # A cell of a picture: 9 x 10 blocks, one a metatile of 16x16 pixels of the Game Boy, each with one of LEVELS shades.
 BLOCK_ROWS, BLOCK_COLUMNS = 9, 10
@@ -106,14 +108,14 @@ class VisitCounter:
     key, visits, before (num_envs,) int64: each env's cell, its visits with this step's, and without; bonus (num_envs,)
     float32 = 1 / sqrt(visits); first (num_envs,) bool: before is 0. Allocates only here.
 
-    Raises: ConfigError where the emulator has no memory to watch.
+    Raises: ConfigError for addresses that are not RAM.
     """
 
-    def __init__(self, emulator: Any, device: torch.device, addresses: list[int] | None = None) -> None:
+    def __init__(self, emulator: Any, device: torch.device, addresses: Sequence[Where] | None = None) -> None:
         screen: torch.Tensor = emulator.screen
         n = len(screen)
         self.screen = screen
-        self.watch = None if addresses is None else RamWatch(emulator, addresses)
+        self.watch = None if addresses is None else RamWatch(Ram(emulator), addresses)
         self.table = torch.zeros((TABLE_ROWS, 1 << TABLE_BITS), dtype=torch.int64, device=device)
         self.key, self.visits, self.before = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
         self.bonus = torch.zeros(n, device=device)

@@ -17,7 +17,8 @@ SEQUENCES: dict[str, tuple[str, ...]] = {
     "reward_only": ("score",),
     "full_step": ("observe", "score", "keep", "count", "restore", "begin"),
     # The whole in pieces, where something is to be done between them (episodes.Episodes).
-    "end": ("observe", "score", "keep", "count"),
+    "end": ("observe", "score", "keep"),
+    "count": ("count",),
     "start": ("restore", "begin"),
     "start_restored": ("begin",),
 }

@@ -11,7 +11,8 @@ import torch
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.tasks.goals import GoalDistance
-from gbxcule_puffer.tasks.quest import QuestReward, parse_condition
+from gbxcule_puffer.tasks.ram import Ram
+from gbxcule_puffer.tasks.ram.quest import Quest, parse_condition
 from tests.support.envs import STAGE
 
 ROM = STAGE.parent.parent / "homeward.gb"
@@ -65,12 +66,13 @@ def test_quests_do_not_depend_on_the_device(cuda_device: str) -> None:
     pairs = []
     for device in ("cpu", cuda_device):
         emulator = Emulator(ROM, 64, device)
-        pairs.append((emulator, QuestReward(emulator, conditions), torch.zeros(64, device=device)))
+        pairs.append((emulator, Ram(emulator), Quest(conditions), torch.zeros(64, device=device)))
+        pairs[-1][2].setup(pairs[-1][1])
     for _ in range(20):
         buttons = torch.from_numpy(random.choice(np.array([0x80, 1, 2, 4, 8], np.uint8), 64))
-        for emulator, quest, rewards in pairs:
+        for emulator, ram, quest, rewards in pairs:
             emulator.step(buttons.to(emulator.device))
-            quest.pay(rewards)
+            rewards.add_(quest.step(ram, emulator.screen, None).reward)
             assert quest.done.shape == (64, 3)
-        assert torch.equal(pairs[0][2], pairs[1][2].cpu())
-        assert torch.equal(pairs[0][1].done, pairs[1][1].done.cpu())
+        assert torch.equal(pairs[0][3], pairs[1][3].cpu())
+        assert torch.equal(pairs[0][2].done, pairs[1][2].done.cpu())

@@ -1,0 +1,79 @@
+"""Memory rows of PyBoys, kept up to date where somebody looks at them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.state import row_size
+
+if TYPE_CHECKING:
+    from baselines.pyboy_emulator import PyBoyEmulator
+
+# Ranges of the memory row that PyBoy shows without side effects: with a bank, or as the CPU sees them.
+BANKED = ((hw.VRAM, hw.CART_RAM), (hw.CART_RAM, hw.WRAM))
+PLAIN = ((hw.WRAM, hw.ECHO), (hw.HRAM, hw.IE))
+
+
+class PyBoyMirror:
+    """A MirrorLike: `memory` (num_envs, row) uint8 has the rows that Emulator.memory has; `rows` is the same as an
+    array. A load brings all of a row, a step what is watched."""
+
+    def __init__(self, emulator: PyBoyEmulator) -> None:
+        self.emulator = emulator
+        shape = (emulator.num_envs, row_size(emulator.cartridge.ram_banks))
+        self.memory = torch.zeros(shape, dtype=torch.uint8)
+        self.rows = self.memory.numpy()
+        self._watched: set[tuple[int, int]] = set()
+
+    def watch(self, first: int, end: int) -> None:
+        """Keeps these places up to date from now on; they lie in one area of memory and one bank."""
+        if (first, end) not in self._watched:
+            self._watched.add((first, end))
+            for env in range(len(self.rows)):
+                self._read(env, first, end)
+
+    def update(self) -> None:
+        """Reads what is watched."""
+        for env in range(len(self.rows)):
+            for first, end in self._watched:
+                self._read(env, first, end)
+
+    def write_back(self, first: int, end: int) -> None:
+        """Stores what stands at these places in the PyBoys, where it differs."""
+        bank, address = _place(first)
+        for env, machine in enumerate(self.emulator.machines):
+            wanted = self.rows[env, first:end].copy()
+            self._read(env, first, end)
+            memory: Any = machine.pyboy.memory
+            for index in np.flatnonzero(wanted != self.rows[env, first:end]).tolist():
+                # VRAM through the bus, since PyBoy keeps decoded tiles.
+                is_banked = bank is not None and address >= hw.CART_RAM
+                memory[(bank, address + index) if is_banked else address + index] = int(wanted[index])
+            self.rows[env, first:end] = wanted
+
+    def _read(self, env: int, first: int, end: int) -> None:
+        """Takes the bytes of one env as they are now."""
+        bank, address = _place(first)
+        last, memory = address + end - first - 1, self.emulator.machines[env].pyboy.memory
+        if bank is not None:
+            # PyBoy refuses ranges that end where the bank does.
+            if end - first > 1:
+                self.rows[env, first : end - 1] = memory[bank, address:last]
+            self.rows[env, end - 1] = memory[bank, last]
+        elif any(begin <= address < stop for begin, stop in PLAIN):
+            self.rows[env, first:end] = memory[address : last + 1]
+        else:  # OAM, which a look through the bus may change while a DMA is under way
+            self.rows[env, first:end] = self.emulator.save(env).memory[0, first:end]
+
+
+def _place(first: int) -> tuple[int | None, int]:
+    """(bank, address) of a place in the memory row; the bank is None where the CPU's bus shows it."""
+    if first >= hw.ROW_SIZE:
+        bank, offset = divmod(first - hw.ROW_SIZE, hw.RAM_BANK_SIZE)
+        return bank + 1, hw.CART_RAM + offset
+    address = first + hw.ROW_BASE
+    return (0 if any(begin <= address < stop for begin, stop in BANKED) else None), address

@@ -1,0 +1,263 @@
+"""The Tasks of an env: called after the frames and before any reset, and what they give is checked and added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError
+from gbxcule_puffer.tasks.ram.view import Ram
+from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
+
+EPISODES = "episodes"  # among the totals: episodes that ended
+
+
+class TaskRunner:
+    """One Task of an env, with its memory and the sums of its statistics.
+
+    Raises: ConfigError, from every call, for what the Task does wrong; the message names the Task and the field.
+    """
+
+    def __init__(self, task: Task, ram: Ram) -> None:
+        if task._runner is not None:
+            raise ConfigError(f"task {type(task).__name__} plays in another env already: give its class, or a new one")
+        self.task, self.ram, self.name = task, ram, type(task).__name__
+        self.n, self.device = ram.num_envs, ram.device
+        task._runner = self
+        self._names: tuple[str, ...] | None = None  # of the statistics, once a step has given them
+        self.bad = torch.zeros((), dtype=torch.bool, device=self.device)  # a reward was not finite
+        with self._named():
+            task.setup(ram)
+        self._initial = {name: tensor.clone() for name, tensor in self.memory().items()}
+
+    def clear(self) -> None:
+        """Puts the Task back to where `setup` left it."""
+        for name, tensor in self.memory().items():
+            tensor.copy_(self._initial[name]) if name in self._initial else tensor.zero_()
+        self._expect(self._names)
+
+    def reset(self, which: torch.Tensor) -> None:
+        """Has the Task begin the episodes of `which`."""
+        before = self.memory()
+        with self._named():
+            self.task.reset(self.ram, which)
+        for name, new in self.memory().items():
+            old = before.get(name)
+            if old is None:
+                setattr(self.task, name, new.clone())
+            elif old is not new:
+                self._check_kept(name, old, new)
+                rows = which.view(-1, *[1] * (new.dim() - 1)) if new.dim() and len(new) == self.n else None
+                old.copy_(new if rows is None else torch.where(rows, new, old))
+                setattr(self.task, name, old)
+
+    def step(self, picture: torch.Tensor, info: StepInfo) -> StepResult:
+        """The Task's result, checked; a reward that is not finite is told at once on a CPU, else by `read`."""
+        before = self.memory()
+        with self._named():
+            result = self.task.step(self.ram, picture, info)
+        if isinstance(result, torch.Tensor):
+            result = StepResult(result)
+        elif not isinstance(result, StepResult):
+            raise self._error(f"step gave a {type(result).__name__}: give a StepResult, or the reward as a tensor")
+        self._check_result(result)
+        for name, new in self.memory().items():
+            old = before.get(name)
+            if old is None:
+                raise self._error(f"attribute {name!r} is new in step: make it in setup or reset")
+            if old is not new:
+                self._check_kept(name, old, new)
+                old.copy_(new)
+                setattr(self.task, name, old)
+        return result
+
+    def count(self, statistics: Mapping[str, torch.Tensor], ended: torch.Tensor) -> None:
+        """Adds the statistics of the episodes that ended to the totals."""
+        if self._names is None:
+            self._expect(tuple(statistics))
+        elif tuple(statistics) != self._names:
+            before = list(self._names)
+            raise self._error(f"statistics are {list(statistics)}, in the first step {before}: give the same")
+        if self._names:
+            for row, values in zip(self._values, (*statistics.values(), ended), strict=True):
+                row.copy_(values)
+            self._values.masked_fill_(torch.logical_not(ended, out=self._others), 0)
+            self._totals.add_(torch.sum(self._values, dim=1, out=self._sums))
+
+    def read_totals(self) -> dict[str, float]:
+        """Sums of the statistics over the episodes that ended since the last read, under their names in the infos, and
+        under EPISODES how many there were; empty where the Task has none."""
+        if self.bad.item():
+            raise self._error("reward is NaN or infinite in some env: check what it divides by")
+        if not self._names:
+            return {}
+        *sums, episodes = self._totals.tolist()
+        self._totals.zero_()
+        names = [f"{self.task.prefix}/{name}" for name in self._names]
+        return dict(zip(names, sums, strict=True)) | {EPISODES: episodes}
+
+    def totals(self) -> dict[str, torch.Tensor]:
+        """Sums of the statistics by name, for a saved state; none before the first step."""
+        names = (*self._names, EPISODES) if self._names is not None else ()
+        return {f"{self.task.prefix}/{name}": self._totals[i] for i, name in enumerate(names)}
+
+    def load_totals(self, saved: Mapping[str, torch.Tensor]) -> None:
+        """Takes what `totals` returned; the names of the statistics are not known before a step."""
+        start = f"{self.task.prefix}/"
+        names = [name.removeprefix(start) for name in saved if name.startswith(start)]
+        if names:
+            self._expect(tuple(names[:-1]))
+            self._totals.copy_(torch.stack([saved[start + name] for name in names]))
+
+    def _expect(self, names: tuple[str, ...] | None) -> None:
+        """Makes room for the totals of these statistics, which are 0 then."""
+        self._names = names
+        if names is not None:
+            size = len(names) + 1
+            self._totals = torch.zeros(size, dtype=torch.float64, device=self.device)
+            self._values = torch.zeros((size, self.n), dtype=torch.float64, device=self.device)
+            self._sums = torch.zeros_like(self._totals)
+            self._others = torch.zeros(self.n, dtype=torch.bool, device=self.device)
+
+    def memory(self) -> dict[str, torch.Tensor]:
+        """The Task's attributes that are tensors."""
+        return {name: value for name, value in vars(self.task).items() if isinstance(value, torch.Tensor)}
+
+    def _check_result(self, result: StepResult) -> None:
+        """Raises: ConfigError for a field of another shape, type or device."""
+        self._check("reward", result.reward, None)
+        for name in ("terminal", "truncation"):
+            if (value := getattr(result, name)) is not None:
+                self._check(name, value, torch.bool)
+        for name, value in result.statistics.items():
+            self._check(f"statistics[{name!r}]", value, None)
+        if not self.task.checks_reward:
+            return
+        if self.device.type == "cpu":
+            finite = torch.isfinite(result.reward)
+            if not finite.all():
+                env = int((~finite).nonzero()[0])
+                raise self._error(f"reward is {float(result.reward[env])} in env {env}: check what it divides by")
+        else:
+            self.bad.logical_or_(torch.isfinite(result.reward).all().logical_not_())
+
+    def _check(self, field: str, value: Any, dtype: torch.dtype | None) -> None:
+        if not isinstance(value, torch.Tensor):
+            raise self._error(f"{field} is a {type(value).__name__}: give a tensor of shape ({self.n},)")
+        wanted = "numbers" if dtype is None else str(dtype)
+        wrong_type = value.dtype.is_complex if dtype is None else value.dtype != dtype
+        if value.shape != (self.n,) or wrong_type:
+            raise self._error(f"{field} has shape {tuple(value.shape)} of {value.dtype}: give ({self.n},) of {wanted}")
+        if value.device != self.device:
+            raise self._error(f"{field} is on {value.device}, the env on {self.device}: make it there (ram.device)")
+
+    def _check_kept(self, name: str, old: torch.Tensor, new: torch.Tensor) -> None:
+        """Raises: ConfigError where an attribute cannot keep its place."""
+        if (old.shape, old.dtype, old.device) != (new.shape, new.dtype, new.device):
+            kinds = [f"{tuple(t.shape)} of {t.dtype} on {t.device}" for t in (old, new)]
+            raise self._error(f"attribute {name!r} changes from {kinds[0]} to {kinds[1]}: keep it of one kind")
+
+    def _error(self, text: str) -> ConfigError:
+        return ConfigError(f"task {self.name}: {text}")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors of ours from inside the Task name it; its own exceptions are its own."""
+        try:
+            yield
+        except GBxCuLEError as error:
+            raise type(error)(f"task {self.name}: {error}") from None
+
+
+class TaskRunners:
+    """All Tasks of an env, in the order in which their rewards are added; then the whole is multiplied by `scale`.
+
+    `active` if there is anything to do. `rewards`, `ended` and the ends in `info` are the step's, changed in place.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        ram: Ram,
+        info: StepInfo,
+        rewards: torch.Tensor,
+        ended: torch.Tensor,
+        scale: float,
+    ) -> None:
+        self.runners = [TaskRunner(task, ram) for task in tasks]
+        self.info, self.rewards, self.ended, self.scale = info, rewards, ended, scale
+        self.active = bool(tasks) or scale != 1
+
+    def step(self, picture: torch.Tensor) -> None:
+        """Completes the rewards and ends of the step just made."""
+        results = []
+        for runner in self.runners:
+            result = runner.step(picture, self.info)
+            self.rewards.add_(result.reward)
+            if result.terminal is not None:
+                self.info.terminal.logical_or_(result.terminal)
+            if result.truncation is not None:
+                self.info.truncation.logical_or_(result.truncation)
+            results.append(result)
+        if any(result.terminal is not None or result.truncation is not None for result in results):
+            torch.gt(self.info.truncation, self.info.terminal, out=self.info.truncation)  # a success is no truncation
+            torch.logical_or(self.info.terminal, self.info.truncation, out=self.ended)
+        for runner, result in zip(self.runners, results, strict=True):
+            runner.count(result.statistics, self.ended)
+        if self.scale != 1:
+            self.rewards.mul_(self.scale)
+
+    def reset(self, which: torch.Tensor) -> None:
+        """Begins the episodes of `which`."""
+        for runner in self.runners:
+            runner.reset(which)
+
+    def read(self) -> dict[str, float]:
+        """Statistics for the infos."""
+        own = [runner.task.read() for runner in self.runners]
+        return {name: value for part in (*own, means(self.read_totals())) for name, value in part.items()}
+
+    def read_totals(self) -> list[dict[str, float]]:
+        """TaskRunner.read_totals of each Task."""
+        return [runner.read_totals() for runner in self.runners]
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        for runner in self.runners:
+            runner.clear()
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The tensors that the Tasks' next steps depend on."""
+        found: dict[str, torch.Tensor] = {}
+        for runner in self.runners:
+            found |= {f"{runner.task.prefix}.{name}": tensor for name, tensor in runner.memory().items()}
+        return found
+
+    def close(self) -> None:
+        """Sets the Tasks free for another env."""
+        for runner in self.runners:
+            runner.task._runner = None
+
+    def totals(self) -> dict[str, torch.Tensor]:
+        """The sums of all statistics, for a saved state."""
+        return {name: total for runner in self.runners for name, total in runner.totals().items()}
+
+    def load_totals(self, saved: Mapping[str, torch.Tensor]) -> None:
+        """Takes what `totals` returned."""
+        for runner in self.runners:
+            runner.load_totals(saved)
+
+
+def means(*parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The totals of several parts of an env's Game Boys, each with the same Tasks, as means over the episodes; empty
+    where none has ended."""
+    found: dict[str, float] = {}
+    for of_one_task in zip(*parts, strict=True):
+        episodes = sum(totals.get(EPISODES, 0) for totals in of_one_task)
+        names = dict.fromkeys(name for totals in of_one_task for name in totals if name != EPISODES)
+        if episodes:
+            found |= {name: sum(totals.get(name, 0) for totals in of_one_task) / episodes for name in names}
+    return found

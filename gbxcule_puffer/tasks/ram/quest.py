@@ -1,0 +1,251 @@
+"""A quest: a file of conditions and numbers in the game's RAM that are rewarded. RAM, opt-in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import torch
+
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import Kind, read_object
+from gbxcule_puffer.tasks.ram.addresses import parse_address
+from gbxcule_puffer.tasks.ram.symbols import Symbols
+from gbxcule_puffer.tasks.ram.view import ORDERS, Ram, RamWatch, bit_count
+from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
+
+StrPath = str | os.PathLike[str]
+FORMAT, VERSION = "gbxcule-quest", 1
+QUEST_FILE = Kind("quest", ConfigError, "write it as docs/exploration.md shows")
+MOST = 2**56 - 1  # the largest number: 7 bytes
+# test: (lowest value that passes, highest, whether the result is turned round), from the value compared with
+TESTS = {
+    "==": lambda v: (v, v, False),
+    "!=": lambda v: (v, v, True),
+    ">=": lambda v: (v, MOST, False),
+    "<=": lambda v: (0, v, False),
+}
+READS = ("number", "bits", "bcd")
+ONCE = ("episode", "ever")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A number in RAM, and what is paid for it.
+
+    The number is the sum over `places` of `size` bytes each, of which `mask` keeps some bits: as a 'number' of that
+    `order`, the 'bits' that are set, or decimal digits ('bcd').
+
+    With a `test`, `reward` is paid when `number test value` comes true, once an 'episode' or once 'ever' in an env, and
+    with `end` the episode ends as a success. Without, `reward` is paid for each unit by which the number rises above
+    the highest of the episode.
+    """
+
+    name: str
+    places: tuple[int | tuple[int, int], ...]
+    test: str | None = None
+    value: int = 0
+    mask: int = 255
+    reward: float = 0.0
+    size: int = 1
+    order: str = "little"
+    read: str = "number"
+    once: str = "episode"
+    end: bool = False
+
+
+def load_quest(path: StrPath, rom_sha256: str, symbols: Symbols | None = None) -> list[Condition]:
+    """The conditions of a quest file for this ROM (docs/exploration.md).
+
+    Raises: ConfigError for a missing, damaged or foreign file, an old version, another ROM or a wrong condition.
+    """
+    where = f"quest {path}"
+    spec = read_object(path, QUEST_FILE, FORMAT, VERSION)
+    if spec.get("rom_sha256") != rom_sha256:
+        raise ConfigError(
+            f"{where}: is for ROM {str(spec.get('rom_sha256'))[:12]}..., this is {rom_sha256[:12]}...: give its quest"
+        )
+    rows = spec.get("conditions")
+    if not isinstance(rows, list) or not rows:
+        raise ConfigError(f"{where}: has no conditions: give at least one")
+    conditions = [_condition(row, f"{where}: condition {i}", symbols) for i, row in enumerate(rows)]
+    if len({condition.name for condition in conditions}) < len(conditions):
+        raise ConfigError(f"{where}: two conditions have the same name: rename one")
+    return conditions
+
+
+def parse_condition(text: str, source: str) -> Condition:
+    """A condition written as ADDRESS TEST VALUE, e.g. 'C0A3==5' or 'C0A3&04!=0'; address and mask in hexadecimal.
+
+    Raises: ConfigError, which begins with `source`.
+    """
+    for test in TESTS:
+        left, found, value = text.partition(test)
+        if found:
+            address, _, mask = left.partition("&")
+            try:
+                numbers = {"value": int(value), "mask": int(mask or "FF", 16)}
+            except ValueError:
+                break
+            return _condition({"name": text, "address": address.strip(), "test": test, **numbers}, source)
+    raise ConfigError(f"{source}: {text!r} is no condition: give one such as C0A3==5 or C0A3&04!=0")
+
+
+def _condition(row: Any, where: str, symbols: Symbols | None = None) -> Condition:
+    """One row of the table, checked."""
+    try:
+        rest = dict(row)
+        address, name = rest.pop("address"), rest.pop("name")
+        listed = address if isinstance(address, list) and address else [address]
+        places = tuple(parse_address(each, where, symbols) for each in listed)
+        if ("test" in rest) != ("value" in rest):
+            raise KeyError("value" if "test" in rest else "test")
+        condition = Condition(name, places, **rest)
+    except ConfigError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        known = ", ".join(field.name for field in fields(Condition) if field.name != "places")
+        raise ConfigError(f"{where} lacks or has a field too many ({error}): it has address, {known}") from None
+    _check(condition, where)
+    return condition
+
+
+def _check(c: Condition, where: str) -> None:
+    """Raises: ConfigError for a value that a field does not take."""
+
+    def whole(value: Any, least: int, most: int) -> bool:
+        return type(value) is int and least <= value <= most
+
+    largest = 255 if c.size == 1 and c.read == "number" and len(c.places) == 1 else MOST
+    rules = {
+        "name must be text": isinstance(c.name, str),
+        f"test must be one of {', '.join(TESTS)}": c.test is None or (isinstance(c.test, str) and c.test in TESTS),
+        "size must be a number from 1 to 512, above 7 only with read 'bits'": whole(
+            c.size, 1, 512 if c.read == "bits" else 7
+        ),
+        f"value must be one of the numbers 0..{largest}": whole(c.value, 0, largest),
+        "mask must be one of the numbers 0..255": whole(c.mask, 0, 255),
+        "reward must be a finite number": type(c.reward) in (int, float) and abs(c.reward) < float("inf"),
+        f"order must be one of {', '.join(ORDERS)}": c.order in ORDERS,
+        f"read must be one of {', '.join(READS)}": c.read in READS,
+        f"once must be one of {', '.join(ONCE)}": c.once in ONCE,
+        "end must be true or false, and needs a test": type(c.end) is bool and (c.test is not None or not c.end),
+    }
+    for rule, holds in rules.items():
+        if not holds:
+            raise ConfigError(f"{where}: {rule}")
+
+
+class Quest(Task):
+    """Pays the conditions of a quest. What holds at the start of an episode already is not paid.
+
+    done (num_envs, conditions) bool: what is true or was in this episode, of those once ever in any; best (num_envs,
+    conditions) int64: the highest number in this episode. Allocates only in `setup`.
+    """
+
+    prefix: ClassVar[str] = "quest"
+    checks_reward: ClassVar[bool] = False
+
+    def __init__(self, conditions: Sequence[Condition]) -> None:
+        self.conditions = list(conditions)
+
+    def setup(self, ram: Ram) -> None:
+        shape = (ram.num_envs, len(self.conditions))
+        self._numbers = _Numbers(ram, self.conditions)
+
+        def zeros(dtype: torch.dtype, shape: tuple[int, ...] = shape) -> torch.Tensor:
+            return torch.zeros(shape, dtype=dtype, device=ram.device)
+
+        self.done, self.best = zeros(torch.bool), zeros(torch.int64)
+        true, flag, number = zeros(torch.bool), zeros(torch.bool), zeros(torch.int64)
+        self._work = (true, flag, number, zeros(torch.float32, shape[:1]), zeros(torch.bool, shape[:1]))
+        ends = [i for i, c in enumerate(self.conditions) if c.end]
+        terminal = self._work[4] if ends else None
+        self._ends = ends
+        names = [(c.name, (self.best if c.test is None else self.done)[:, i]) for i, c in enumerate(self.conditions)]
+        self._result = StepResult(self._work[3], terminal, statistics=dict(names))
+
+    def test(self) -> torch.Tensor:
+        """True for the conditions that hold now, (num_envs, conditions) bool; valid until the next call."""
+        true, flag, *_ = self._work
+        return self._numbers.test(self._numbers.read(), true, flag)
+
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
+        true, flag, number, reward, terminal = self._work
+        values = self._numbers.read()
+        torch.gt(self._numbers.test(values, true, flag), self.done, out=flag)
+        torch.sub(values, self.best, out=number).clamp_(min=0)
+        reward.zero_()
+        for i, condition in enumerate(self.conditions):
+            reward.add_((number if condition.test is None else flag)[:, i], alpha=condition.reward)
+        self.done.logical_or_(flag)
+        torch.maximum(self.best, values, out=self.best)
+        if self._ends:
+            terminal.zero_()
+            for i in self._ends:
+                terminal.logical_or_(flag[:, i])
+        return self._result
+
+    def reset(self, ram: Ram, which: torch.Tensor) -> None:
+        true, flag, *_ = self._work
+        values, rows = self._numbers.read(), which[:, None]
+        self._numbers.test(values, true, flag)
+        torch.logical_and(self.done, self._numbers.ever, out=flag)
+        torch.where(rows, true.logical_or_(flag), self.done, out=self.done)
+        torch.where(rows, values, self.best, out=self.best)
+
+
+class _Numbers:
+    """The numbers of all conditions, by one read of their bytes, and whether they pass their tests."""
+
+    def __init__(self, ram: Ram, conditions: Sequence[Condition]) -> None:
+        where: list[Any] = []
+        columns: list[tuple[int, int, int, int]] = []  # condition, mask, kind of read, weight of each byte
+        for i, c in enumerate(conditions):
+            for place in c.places:
+                for byte in range(c.size):
+                    bank, address = place if isinstance(place, tuple) else (None, place)
+                    where.append(address + byte if bank is None else (bank, address + byte))
+                    power = byte if c.order == "little" else c.size - 1 - byte
+                    weight = {"number": 256**power, "bits": 1, "bcd": 100**power}[c.read]
+                    columns.append((i, c.mask, READS.index(c.read), weight))
+        device, n = ram.device, ram.num_envs
+        self._watch = RamWatch(ram, where)
+        owner, masks, kinds, weights = zip(*columns, strict=True)
+
+        def row(values: Sequence[Any], dtype: torch.dtype) -> torch.Tensor:
+            return torch.tensor(values, dtype=dtype, device=device)
+
+        self._owner, self._mask, self._weight = (
+            row(owner, torch.int64),
+            row(masks, torch.uint8),
+            row(weights, torch.int64),
+        )
+        self._kinds = [row([kind == k for kind in kinds], torch.bool) if k in kinds else None for k in range(3)]
+        self._bytes = torch.zeros((n, len(columns)), dtype=torch.int64, device=device)
+        self._sums = torch.zeros((n, len(conditions)), dtype=torch.int64, device=device)
+        bounds = [TESTS[c.test](c.value) if c.test else (1, 0, False) for c in conditions]
+        self._low, self._high = (row([bound[k] for bound in bounds], torch.int64) for k in (0, 1))
+        self._turned = row([turned for _, _, turned in bounds], torch.bool)
+        self.ever = row([c.once == "ever" for c in conditions], torch.bool)
+
+    def read(self) -> torch.Tensor:
+        """The numbers as they are now, (num_envs, conditions) int64; valid until the next read."""
+        values = self._watch.read().bitwise_and_(self._mask)
+        self._bytes.copy_(values)
+        _, bits, bcd = self._kinds
+        if bits is not None:
+            self._bytes.copy_(torch.where(bits, bit_count(values).to(torch.int64), self._bytes))
+        if bcd is not None:
+            digits = self._bytes - 6 * (self._bytes >> 4)
+            self._bytes.copy_(torch.where(bcd, digits, self._bytes))
+        return self._sums.zero_().index_add_(1, self._owner, self._bytes.mul_(self._weight))
+
+    def test(self, values: torch.Tensor, out: torch.Tensor, flag: torch.Tensor) -> torch.Tensor:
+        """Whether each number passes its test, (num_envs, conditions) bool, into `out`; `flag` is overwritten."""
+        torch.ge(values, self._low, out=out)
+        torch.le(values, self._high, out=flag)
+        out.logical_and_(flag)
+        return out.logical_xor_(self._turned)

@@ -1,0 +1,224 @@
+"""The memory of all envs, by address, bank or symbol: what a Task reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.emulator import address_space
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.protocol import EmulatorLike
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.ram.symbols import Symbols
+
+Where = int | str | tuple[int, int]
+ORDERS = ("little", "big")
+
+
+def bit_count(values: torch.Tensor) -> torch.Tensor:
+    """Bits that are set in each byte of `values`, uint8 of any shape."""
+    pairs = values - ((values >> 1) & 0x55)
+    nibbles = (pairs & 0x33) + ((pairs >> 2) & 0x33)
+    return (nibbles + (nibbles >> 4)) & 0x0F
+
+
+class Ram:
+    """The memory of `num_envs` Game Boys, as tensors on their `device`, a row for each env.
+
+    Everywhere `where` is an address (0xD347), a symbol ("wMoney", "wParty+4"), or a bank with an address of cartridge
+    RAM or ROM ((1, 0xA000)). What is read is a tensor of its own, which stays as it is when the game goes on; bytes are
+    int32, so that differences do not wrap. Nothing waits for the device, and everything can be recorded in a CUDA
+    graph once it has run.
+
+    Raises: ConfigError, wherever a place is given, for one that is not memory, and for an unknown symbol.
+    """
+
+    def __init__(self, emulator: EmulatorLike, symbols: Symbols | None = None) -> None:
+        self.cartridge, self.symbols, self._mirror = emulator.cartridge, symbols, emulator.mirror
+        self.num_envs, self.device = emulator.num_envs, torch.device(emulator.device)
+        self.memory = emulator.memory
+        self._places: dict[tuple[int | None, int, int], int] = {}
+        self._gathers: dict[tuple[Any, ...], torch.Tensor] = {}
+        self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=self.device)
+
+    def __getitem__(self, key: Where | slice | list[Any] | tuple[int, slice]) -> torch.Tensor:
+        """ram[where]: a byte, (num_envs,); ram[first:end] and ram[bank, first:end]: bytes, (num_envs, end - first);
+        ram[[where, where, ...]]: bytes from anywhere, (num_envs, len); all int32."""
+        if isinstance(key, list):
+            return self._gather(tuple(key)).to(torch.int32)
+        bank, inner = key if isinstance(key, tuple) else (None, key)
+        if isinstance(inner, slice):
+            if inner.step is not None or inner.start is None or inner.stop is None:
+                raise ConfigError("a range of memory is ram[first:end], without a step")
+            own_bank, first = self.locate(inner.start)
+            _, end = self.locate(inner.stop)
+            if end <= first:
+                raise ConfigError(f"a range of memory from {first:04X} to {end:04X} has no bytes: give a later end")
+            return self._read(own_bank if bank is None else bank, first, end - first).to(torch.int32)
+        return self._read(*self.locate(key), 1)[:, 0].to(torch.int32)
+
+    def view(self, where: Where, length: int = 1) -> torch.Tensor:
+        """The memory itself, (num_envs, length) uint8: no copy; it changes as the game goes on."""
+        return self._read(*self.locate(where), length)
+
+    def number(self, where: Where, size: int, order: str = "little") -> torch.Tensor:
+        """`size` bytes as one number, (num_envs,), int32 for up to 3 bytes, else int64.
+
+        order: 'little' has the lowest byte first, as the CPU has it; 'big' the highest.
+        """
+        if order not in ORDERS:
+            raise ConfigError(f"order {order!r} must be one of {', '.join(ORDERS)}")
+        if not 1 <= size <= 7:
+            raise ConfigError(f"size {size} of a number must be from 1 to 7 bytes")
+        values = self.view(where, size).to(torch.int32 if size <= 3 else torch.int64)
+        columns = values.unbind(1) if order == "big" else values.unbind(1)[::-1]
+        total = columns[0]
+        for column in columns[1:]:
+            total = (total << 8) | column
+        return total
+
+    def u16(self, where: Where, order: str = "little") -> torch.Tensor:
+        """Two bytes as one number, (num_envs,) int32; order: as of `number`."""
+        return self.number(where, 2, order)
+
+    def bcd(self, where: Where, size: int, order: str = "big") -> torch.Tensor:
+        """`size` bytes of two decimal digits each, (num_envs,) int32 for up to 4 bytes, else int64; order: as of
+        `number`, by default the highest digits first."""
+        if order not in ORDERS or not 1 <= size <= 8:
+            raise ConfigError(f"order {order!r} must be one of {', '.join(ORDERS)}, size {size} from 1 to 8")
+        values = self.view(where, size).to(torch.int32 if size <= 4 else torch.int64)
+        digits = (values >> 4) * 10 + (values & 0x0F)
+        columns = digits.unbind(1) if order == "big" else digits.unbind(1)[::-1]
+        total = columns[0]
+        for column in columns[1:]:
+            total = total * 100 + column
+        return total
+
+    def bits(self, where: Where, length: int = 1) -> torch.Tensor:
+        """The bits of `length` bytes, lowest first, (num_envs, 8 * length) bool."""
+        return (self.view(where, length).unsqueeze(2) & self._bits).ne(0).flatten(1)
+
+    def popcount(self, where: Where, length: int = 1) -> torch.Tensor:
+        """The number of bits that are set in `length` bytes, (num_envs,) int32."""
+        return bit_count(self.view(where, length)).sum(1, dtype=torch.int32)
+
+    def poke(self, where: Where, value: int | Sequence[int] | torch.Tensor, mask: torch.Tensor | None = None) -> None:
+        """Stores bytes from `where` on, in the envs of `mask` (num_envs,) bool, or in all.
+
+        value: a byte, or several as a sequence, for all envs alike; or a tensor of integers, (num_envs,) or (num_envs,
+        length), of which the lowest 8 bits count.
+        """
+        values = self._values(where, value)
+        if mask is not None and (mask.shape != (self.num_envs,) or mask.dtype != torch.bool):
+            shape = tuple(mask.shape)
+            raise ConfigError(f"mask of poke has shape {shape} of {mask.dtype}: give ({self.num_envs},) bool")
+        bank, address = self.locate(where)
+        if 0 <= address < hw.VRAM:
+            raise ConfigError(f"address {address:04X} is ROM, which cannot be written: give one of RAM")
+        first = self._place(bank, address, values.shape[1])
+        part = self.memory[:, first : first + values.shape[1]]
+        if self._is_half(address):
+            values = values | 0xF0
+        part.copy_(values if mask is None else torch.where(mask[:, None], values, part))
+        if self._mirror is not None:
+            self._mirror.write_back(first, first + values.shape[1])
+
+    def locate(self, where: Any) -> tuple[int | None, int]:
+        """(bank, address) of a place; the bank is None where none matters."""
+        if isinstance(where, tuple) and len(where) == 2:
+            bank, address = where[0], self.locate(where[1])[1]
+            if not isinstance(bank, int | np.integer):
+                raise ConfigError(f"bank {bank!r:.40} must be a whole number")
+            return int(bank), address
+        if isinstance(where, str):
+            if self.symbols is None:
+                raise ConfigError(f"symbol {where!r:.60} needs a symbol file: give symbols='GAME.sym'")
+            found = self.symbols.find(where)
+            has_banks = found.address < hw.VRAM or hw.CART_RAM <= found.address < hw.WRAM
+            return (found.bank if has_banks else None), found.address
+        if not isinstance(where, int | np.integer):
+            raise ConfigError(f"{where!r:.40} is no place in memory: give an address, a symbol or (bank, address)")
+        return None, int(where)
+
+    def places(self, several: Sequence[Where]) -> torch.Tensor:
+        """Columns of `memory` where single bytes of RAM stand, (num_envs, len(several)) int64, for torch.gather:
+        index_select copies all of the memory on a CPU."""
+        found = [self.locate(where) for where in several]
+        if any(address < hw.VRAM or self._is_half(address) for _, address in found):
+            raise ConfigError("a list of addresses is of RAM of whole bytes: read the others one by one")
+        places = [self._place(*where, 1) for where in found]
+        return torch.tensor(places, dtype=torch.int64, device=self.device).expand(self.num_envs, -1)
+
+    def _values(self, where: Where, value: Any) -> torch.Tensor:
+        """What `poke` stores, (num_envs, length) uint8."""
+        if isinstance(value, torch.Tensor):
+            values = value.unsqueeze(1) if value.dim() == 1 else value
+            integers = not (value.is_floating_point() or value.is_complex())
+            if values.dim() != 2 or len(values) != self.num_envs or not integers:
+                raise ConfigError(
+                    f"poke of {where!r:.40} has a tensor of shape {tuple(value.shape)} of {value.dtype}: give "
+                    f"({self.num_envs},) or ({self.num_envs}, length) integers"
+                )
+            return values.to(torch.uint8)
+        numbers = [value] if isinstance(value, int | np.integer) else list(value)
+        if not numbers or not all(isinstance(n, int | np.integer) and 0 <= n <= 255 for n in numbers):
+            raise ConfigError(f"poke of {where!r:.40} has {value!r:.40}: give bytes from 0 to 255")
+        key = ("poke", *numbers)
+        if key not in self._gathers:  # a list cannot become a tensor while a CUDA graph is recorded
+            self._gathers[key] = torch.tensor([numbers], dtype=torch.uint8, device=self.device)
+        return self._gathers[key].expand(self.num_envs, -1)
+
+    def _read(self, bank: int | None, address: int, length: int) -> torch.Tensor:
+        """Bytes of all envs, (num_envs, length) uint8."""
+        if 0 <= address < hw.VRAM and bank is not None:
+            return self._rom(bank, address, length)
+        if 0 <= address < hw.VRAM:
+            raise ConfigError(f"address {address:04X} is ROM, which has banks: give one, as in (1, 0x{address:04X})")
+        first = self._place(bank, address, length)
+        part = self.memory[:, first : first + length]
+        return part | 0xF0 if self._is_half(address) else part
+
+    def _place(self, bank: int | None, address: int, length: int) -> int:
+        """Where in the memory rows the bytes begin."""
+        key = (bank, address, length)
+        if key not in self._places:
+            first = address_space.ram_place(self.cartridge, address, length, bank)
+            if self._mirror is not None:
+                self._mirror.watch(first, first + length)
+            self._places[key] = first
+        return self._places[key]
+
+    def _is_half(self, address: int) -> bool:
+        """True in RAM of half bytes, whose upper halves read as ones."""
+        return hw.CART_RAM <= address < hw.WRAM and not self.cartridge.mapper.has_plain_ram
+
+    def _gather(self, key: tuple[Any, ...]) -> torch.Tensor:
+        """Single bytes by one read, (num_envs, len(key)) uint8."""
+        if key not in self._gathers:
+            if not key:
+                raise ConfigError("an empty list of addresses: give at least one")
+            self._gathers[key] = self.places(key)
+        return self.memory.gather(1, self._gathers[key])
+
+    def _rom(self, bank: int, address: int, length: int) -> torch.Tensor:
+        """Bytes of a bank of ROM, the same for all envs."""
+        key = ("rom", bank, address, length)
+        if key not in self._gathers:
+            data = address_space.read(self.cartridge, {}, np.empty(0, np.uint8), address, length, bank)
+            self._gathers[key] = torch.from_numpy(data).to(self.device)[None]
+        return self._gathers[key].expand(self.num_envs, -1)
+
+
+class RamWatch:
+    """`values` (num_envs, len(several)) uint8 of some bytes of RAM; allocates only here."""
+
+    def __init__(self, ram: Ram, several: Sequence[Where]) -> None:
+        self.memory, self._places = ram.memory, ram.places(several)
+        self.values = torch.zeros((ram.num_envs, len(several)), dtype=torch.uint8, device=ram.device)
+
+    def read(self) -> torch.Tensor:
+        """Takes the bytes as they are now."""
+        return torch.gather(self.memory, 1, self._places, out=self.values)

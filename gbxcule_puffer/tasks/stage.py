@@ -1,0 +1,68 @@
+"""The stages of an environment, opened: each has start states, a goal and a time limit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.saves.state_files import load_state_file
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.stage_list import load_stages
+
+StrPath = str | os.PathLike[str]
+MAX_STEPS = 128  # of a task that does not say otherwise
+
+
+@dataclass
+class Stage:
+    """The start states of episodes (post-boot where empty), the goal that ends them, and the time limit in steps."""
+
+    name: str
+    starts: list[Snapshot]
+    goal: GoalTemplate | None
+    tau: float
+    k_consecutive: int
+    max_steps: int
+
+
+def open_stages(
+    cartridge: Cartridge,
+    config: Mapping[str, Any],
+    shape: tuple[int, int],
+    *,
+    start_state: StrPath | Sequence[StrPath] | None,
+    goal_dir: StrPath | None,
+    stages: StrPath | None,
+    max_steps: int | None,
+    tau: float | None,
+    k_consecutive: int | None,
+) -> list[Stage]:
+    """The stages of a stages file, or the one stage of `start_state` and `goal_dir`, checked against the environment's
+    `config` and picture `shape`. `max_steps`, `tau` and `k_consecutive` replace the task's own where they are given.
+
+    Raises: ConfigError, StateError or GoalError.
+    """
+    if stages is not None:
+        if start_state is not None or goal_dir is not None:
+            raise ConfigError("stages has start states and goals of its own: leave start_state and goal_dir out")
+        parts = [(s.name, [s.start_state], s.goal_dir, s.max_steps) for s in load_stages(stages, cartridge.sha256)]
+    else:
+        paths = [start_state] if isinstance(start_state, str | os.PathLike) else list(start_state or [])
+        parts = [("task", paths, goal_dir, None)]
+    task = []
+    for name, paths, folder, limit in parts:
+        snapshots = [load_state_file(path, cartridge) for path in paths]
+        goal = None if folder is None else GoalTemplate.load(folder)
+        if goal is not None:
+            goal.check(config, shape)
+        meta = goal.meta if goal is not None else {"tau": 0.0, "k_consecutive": 1}
+        own_tau = float(meta["tau"] if tau is None else tau)
+        own_k = int(meta["k_consecutive"] if k_consecutive is None else k_consecutive)
+        own_limit = max_steps or limit or meta.get("max_steps", MAX_STEPS)
+        task.append(Stage(name, snapshots, goal, own_tau, own_k, own_limit))
+    return task

@@ -1,0 +1,1 @@
+"""Tests of what a task sees of the memory."""
