@@ -50,6 +50,8 @@ class Args:
     """snapshot that episodes start from (default: the checkpoint's)"""
     goal_dir: str | None = None
     """folder of the goal (default: the checkpoint's, or the run's stage)"""
+    task: str | None = None
+    """package.module:Class or file.py:Class, of a checkpoint that was trained with one"""
     chain: bool = False
     """of several stages play all in one episode, from the first (default: as trained)"""
     json: str | None = None
@@ -81,7 +83,7 @@ def run(args: Args) -> None:
         if path and not check_target(path).parent.is_dir():
             raise ConfigError(f"{path} cannot be written: {Path(path).parent} is no folder, make it first")
     trained = Trained(args.checkpoint)
-    given = {name: getattr(args, name) for name in ("env", "rom", "start_state", "goal_dir")}
+    given = {name: getattr(args, name) for name in ("env", "rom", "start_state", "goal_dir", "task")}
     make = partial(trained.open_env, device=resolve_device(args.device), seed=args.seed, chain=args.chain, **given)
     env, results = make(args.num_envs), {}
     for name in ("sampled", "greedy") if args.policy == "both" else (args.policy,):

@@ -21,12 +21,15 @@ def find_task(
     goal_dir: StrPath | None = None,
     stage: StrPath | None = None,
     stages: StrPath | None = None,
+    task: Any = None,
+    quest: StrPath | None = None,
     prefix: str = "--",
     **config: Any,
 ) -> dict[str, str | None]:
     """An env's rom, start_state and goal_dir, or its rom and stages.
 
-    What is not given is made from `stage`, or from the recipes of the list `stages`, into a folder in `out`.
+    What is not given is made from `stage`, or from the recipes of the list `stages`, into a folder in `out`. A `task`,
+    or a `quest` for a `rom`, needs no goal.
     config: as of `make_task`; prefix: how the caller's flags begin, for errors.
 
     Raises: ConfigError, and what `make_stage` and `make_stages` raise.
@@ -36,14 +39,18 @@ def find_task(
         raise ConfigError(
             f"{prefix}stages has starts and goals of its own: leave {prefix}start-state and {prefix}goal-dir out"
         )
-    if rom and not (goal_dir or stages):
-        raise ConfigError(f"{prefix}rom needs {prefix}goal-dir: make a goal for it with `puffer goal make`")
+    if rom and not (goal_dir or stages or task or quest):
+        raise ConfigError(
+            f"{prefix}rom needs {prefix}goal-dir, {prefix}task or {prefix}quest: make a goal with `puffer goal make`"
+        )
     if not (rom or stage or ROM.is_file()):
         raise ConfigError(f"{ROM} is missing from the installation: install gbxcule-puffer again, or give {prefix}rom")
     if stages:
         if is_stage_list(stages) and has_recipes(stages):
             rom, stages = make_stages(stages, Path(out) / "stages", **config)
         return {"rom": str(rom or ROM), "stages": str(stages)}
+    if not goal_dir and not stage and (task or (rom and quest)):
+        return {"rom": str(rom or ROM), "start_state": str(start_state) if start_state else None}
     if not goal_dir:
         made = make_stage(stage or STAGE, Path(out) / "stage", **config)
         rom, start_state, goal_dir = made.rom, start_state or made.start_state, made.goal_dir

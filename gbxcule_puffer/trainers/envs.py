@@ -29,7 +29,8 @@ def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
     if args.env == "toy":
         return {}
     env_creator(args.env)
-    given = {name: getattr(args, name) for name in ("rom", "start_state", "goal_dir", "stage", "stages")}
+    names = ("rom", "start_state", "goal_dir", "stage", "stages", "task", "quest")
+    given = {name: getattr(args, name) for name in names}
     config = {name: getattr(args, name) for name in STAGE_FLAGS} | {"device": args.eval_device}
     return world.tell(find_task(out, **given, **config) if world.rank == 0 else {})
 
@@ -50,7 +51,10 @@ def make_env(
     Raises: ConfigError for a flag that the toy env does not have, and what the env raises for bad input.
     """
     flags = [each for each in fields(EnvOptions) if each.name not in SET_BY_TRAINERS]
-    keywords = {each.name: getattr(args, each.name) for each in flags if incentives or each.name not in INCENTIVES}
+    left_out = set() if incentives else set(INCENTIVES)
+    if not (files.get("goal_dir") or files.get("stages")):
+        left_out.discard("quest")  # it is the task
+    keywords = {each.name: getattr(args, each.name) for each in flags if each.name not in left_out}
     if args.env == "toy":
         own = inspect.signature(env_creator("toy")).parameters
         for each in flags:

@@ -22,7 +22,8 @@ from gbxcule_puffer.trainers.distributed import World
 Flags = TypeVar("Flags")
 Args = TypeVar("Args", bound="RunFlags")
 SMOKE = {"max_steps": 16, "eval_envs": 2, "eval_episodes": 2}  # of the shared flags
-PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest")
+PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest", "symbols")
+CODE = "task"  # names code, which no file may have run: a resumed run and a checkpoint need it given again
 OF_ONE_START = ("run_dir", "resume", "smoke")
 LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float32, which ends at 3.4e38
 
@@ -54,7 +55,7 @@ class TaskFlags(OptionFlags):
     env: str = "gbxcule"
     """environment: gbxcule, pyboy_puffer_single, pyboy_puffer_vec or toy"""
     rom: str | None = None
-    """Game Boy image; needs --goal-dir (default: the stage's)"""
+    """Game Boy image; needs --goal-dir, --task or --quest (default: the stage's)"""
     stage: str | None = None
     """stage file that the start and the goal are made from when --goal-dir is not given (default: HOMEWARD's first)"""
 
@@ -117,7 +118,7 @@ class RunFlags(TaskFlags):
         return {
             *("total_env_steps", "eval_every_steps", "eval_episodes", "eval_envs", "eval_device", "stop_at_success"),
             *("checkpoint_every", "keep_checkpoints", "media_every", "device", "run_dir", "resume", "smoke"),
-            *("rom", "start_state", "goal_dir", "stage", "stages"),
+            *("rom", "start_state", "goal_dir", "stage", "stages", "symbols", CODE),
         }
 
 
@@ -182,13 +183,15 @@ def resumed_flags(
     flags: type[Args], saved: Mapping[str, Any], source: Path, prog: str, argv: Sequence[str] | None = None
 ) -> Args:
     """The flags of a run that goes on: its own, as `flags_to_save` put them into the file `source`, and those of the
-    command line that may change.
+    command line that may change. --task has to be given again.
 
     Raises: StateError where no such run can have been saved; ConfigError for a flag that may not change.
     """
     before = flags_of(flags, saved, source, prog)
     words = as_words({name: value for name, value in vars(before).items() if name not in OF_ONE_START})
     now = parse_flags(flags, prog, None, [*words, *(sys.argv[1:] if argv is None else argv)])
+    if saved.get(CODE) and not now.task:
+        raise ConfigError(f"the run has --{CODE} {saved[CODE]!r:.80}, which is code: give it again to run it")
     for name in sorted(vars(before).keys() - before.free_on_resume()):
         value, was = getattr(now, name), getattr(before, name)
         if value != was and not (name in PATHS and value and was and os.path.abspath(value) == was):
@@ -198,14 +201,15 @@ def resumed_flags(
 
 
 def flags_of(flags: type[Args], saved: Mapping[str, Any], source: Path, prog: str) -> Args:
-    """The flags that `flags_to_save` put into the file `source`; one that is newer than the file has its default.
+    """The flags that `flags_to_save` put into the file `source`; one that is newer than the file has its default,
+    and so has --task.
 
     Raises: StateError where no run can have saved them.
     """
     if foreign := sorted(saved.keys() - {field.name for field in fields(flags)}):
         raise StateError(f"{source} has a flag {foreign[0]!r:.40} that {prog} does not know: use its own version")
     try:
-        return parse_flags(flags, prog, None, as_words(_full_paths(saved, source)))
+        return parse_flags(flags, prog, None, as_words(_full_paths(saved, source) | {CODE: None}))
     except ConfigError as error:
         raise StateError(f"{source} has flags that are damaged ({error}): give another") from None
 

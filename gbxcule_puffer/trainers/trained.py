@@ -17,7 +17,7 @@ from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.flags import flags_of
+from gbxcule_puffer.trainers.flags import CODE, flags_of
 from gbxcule_puffer.trainers.folder import CHECKPOINT
 
 
@@ -30,6 +30,7 @@ class Trained:
         checkpoint = read_checkpoint(self.path)
         self.script = _script(self.path, checkpoint["exp_name"])
         self.args: Any = flags_of(self.script.Args, checkpoint["args"], self.path, self.script.EXP_NAME)
+        self.task = checkpoint["args"].get(CODE)
         self.checkpoint = {**checkpoint, "args": vars(self.args)}
 
     def policy(self, env: Any, seed: int, greedy: bool) -> Policy:
@@ -41,7 +42,7 @@ class Trained:
 
     def open_env(self, num_envs: int, device: str, seed: int, *, chain: bool = False, **given: Any) -> Any:
         """An env of the bare task that was trained, without incentives; of what is `given` and not None instead: env,
-        rom, start_state, goal_dir, max_steps. chain: of several stages all in one episode.
+        rom, start_state, goal_dir, max_steps, task. chain: of several stages all in one episode.
 
         Raises: GBxCuLEError of the kind that the input deserves; StateError for a task of another kind.
         """
@@ -52,7 +53,11 @@ class Trained:
         for name, value in given.items():
             if value is not None:
                 setattr(args, name, value)
-        if args.env != "toy" and not (args.goal_dir or args.stages):
+        if self.task and not args.task:
+            raise StateError(
+                f"checkpoint {self.path} was trained with --task {self.task!r:.80}, which is code: give it with --task"
+            )
+        if args.env != "toy" and not (args.goal_dir or args.stages or args.task or args.quest):
             raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
         if args.env != "toy":
             self._check_rom(args.rom or ROM)

@@ -60,7 +60,7 @@ def test_every_env_plays_as_many_whole_episodes(num_envs: int, episodes: int, ra
 class StagedEnv(CountingEnv):
     """Env 0's episodes are of the stages easy and hard in turn, the others' of hard, and named where they begin."""
 
-    task = (SimpleNamespace(name="easy"), SimpleNamespace(name="hard"))
+    stages = (SimpleNamespace(name="easy"), SimpleNamespace(name="hard"))
 
     @property
     def stage(self) -> torch.Tensor:

@@ -7,7 +7,7 @@ import argparse
 from gbxcule_puffer.apps.parser import add_header
 
 OPTIONS = ("policy", "start_state", "goal_dir", "num_envs", "steps", "max_steps", "columns", "scale", "fps")
-OPTIONS += ("greedy", "seed", "device", "header")
+OPTIONS += ("greedy", "seed", "device", "header", "task", "symbols")
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -18,6 +18,8 @@ def add(commands: argparse._SubParsersAction) -> None:
     record.add_argument("--policy", default="random", help="random, or a trainer's checkpoint.pt (default: random)")
     record.add_argument("--start-state", help="snapshot or PyBoy .state file that episodes start from")
     record.add_argument("--goal-dir", help="goal folder; reaching its picture ends an episode")
+    record.add_argument("--task", help="package.module:Class or file.py:Class, which ends episodes")
+    record.add_argument("--symbols", help="symbol file of the ROM, for --task (default: the training's)")
     record.add_argument("--num-envs", type=int, default=1, help="Game Boys, side by side (default: 1)")
     record.add_argument("--steps", type=int, default=120, help="steps to film (default: 120)")
     record.add_argument("--max-steps", type=int, help="steps of an episode (default: the training's, or all)")

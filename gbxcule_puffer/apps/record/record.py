@@ -47,11 +47,14 @@ def record(
     seed: int = 0,
     device: str = "cpu",
     header: str = "strict",
+    task: str | None = None,
+    symbols: str | None = None,
 ) -> Recording:
     """Films `steps` steps of `num_envs` Game Boys into `out`, a .gif or .mp4 with a picture a step.
 
     policy: `random`, or a trainer's checkpoint.pt. The env is then as in its training; without start_state and goal_dir
     it plays the task that lies in the checkpoint's folder.
+    task: what ends episodes, if it is not a picture; a checkpoint that was trained with one needs it.
     max_steps: steps of an episode (default: the training's, or all of the film with random buttons).
     fps: steps shown in a second; the console itself makes 2.5 of 24 frames each.
 
@@ -64,6 +67,7 @@ def record(
         raise ConfigError(f"--fps {fps} must be above 0 and at most 50")
     path = check_path(out)
     options: dict[str, Any] = {"start_state": start_state, "goal_dir": goal_dir, "header": header}
+    options |= {"task": task, "symbols": symbols}
     if policy == "random":
         options["max_steps"] = max_steps or steps
         env = GBxCuLEEnv(rom, num_envs, device, io="torch", info_mode="none", seed=seed, **options)

@@ -1,0 +1,94 @@
+"""Training on a Task or a quest without a goal's picture; code is never taken from a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cleanrl_style import a2c_streaming, evaluate, ppo_lite
+from gbxcule_puffer import cli
+from gbxcule_puffer.emulator.cartridge import load_cartridge
+from tests.support.envs import STAGE, make_test_task
+
+ROMS = STAGE.parent.parent
+ROM, ERRAND = str(ROMS / "homeward.gb"), f"{ROMS / 'homeward/errand.py'}:Errand"
+NAMES = f"--symbols={ROMS / 'homeward.sym'}"
+SHORT = ["--smoke", "--device=cpu", "--num-envs=4"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of A2C on the errand from power-on, in run/, and a start beside the bed."""
+    out = tmp_path_factory.mktemp("own")
+    make_test_task(out / "task")
+    words = [f"--rom={ROM}", f"--task={ERRAND}", NAMES, f"--run-dir={out / 'run'}", *SHORT]
+    assert a2c_streaming.main(words) == 0
+    return out
+
+
+def records(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_task_needs_no_goal(folder: Path) -> None:
+    found = {name for record in records(folder / "run") for name in record}
+    assert {"env/task/flags", "env/task/cells", "eval/return"} <= found
+    assert not (folder / "run/stage").exists()
+
+
+def test_a_checkpoint_never_runs_its_task(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    checkpoint = str(folder / "run/checkpoint.pt")
+    film = ["record", ROM, "--policy", checkpoint, "--out", str(tmp_path / "a.gif"), "--steps", "2"]
+    resume = [f"--resume={folder / 'run'}", "--total-env-steps=1024"]
+    for refused in (lambda: evaluate.main([checkpoint]), lambda: cli.main(film), lambda: a2c_streaming.main(resume)):
+        assert refused() == 2
+        message = capsys.readouterr().err
+        assert "is code" in message
+        assert message.count("\n") == 1
+    assert evaluate.main([checkpoint, f"--task={ERRAND}", "--episodes=2", "--num-envs=2", "--policy=sampled"]) == 0
+    assert cli.main([*film, "--task", ERRAND]) == 0
+    assert a2c_streaming.main([*resume, f"--task={ERRAND}"]) == 0
+
+
+def test_a_saved_task_is_not_imported(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'touched')!r}, 'w')\n")
+    saved = torch.load(folder / "run/checkpoint.pt", weights_only=True)
+    saved["args"]["task"] = f"{tmp_path / 'evil.py'}:Evil"
+    torch.save(saved, tmp_path / "checkpoint.pt")
+    assert evaluate.main([str(tmp_path / "checkpoint.pt")]) == 2
+    assert a2c_streaming.main([f"--resume={tmp_path / 'checkpoint.pt'}"]) == 2
+    assert "evil.py" in capsys.readouterr().err
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_quest_needs_no_goal_either(folder: Path, tmp_path: Path) -> None:
+    conditions = [{"name": "east", "address": "player_x", "test": ">=", "value": 3, "reward": 1.0, "end": True}]
+    spec = {"format": "gbxcule-quest", "version": 1, "rom_sha256": load_cartridge(ROM).sha256, "conditions": conditions}
+    (tmp_path / "quest.json").write_text(json.dumps(spec))
+    words = [f"--rom={ROM}", NAMES, f"--quest={tmp_path / 'quest.json'}", f"--run-dir={tmp_path / 'run'}", *SHORT]
+    words += [f"--start-state={folder / 'task/start.state'}", "--max-steps=64", "--eval-episodes=16"]
+    assert ppo_lite.main(words) == 0
+    last = {name: value for record in records(tmp_path / "run") for name, value in record.items()}
+    assert last["eval/random_success_rate"] > 0, "the quest ends episodes of the evaluation, too"
+    assert "env/quest/east" in last
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([f"--rom={ROM}"], "--rom needs --goal-dir, --task or --quest"),
+        ([f"--rom={ROM}", "--task=nothing:Here"], "there is no module 'nothing'"),
+        ([f"--rom={ROM}", f"--task={ERRAND}"], "task Errand: symbol 'quest_flags' needs a symbol file"),
+        ([f"--rom={ROM}", f"--task={ERRAND}", "--symbols=no.sym"], "symbols no.sym: cannot be read"),
+    ],
+)
+def test_what_is_refused(words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert a2c_streaming.main([*words, *SHORT, f"--run-dir={tmp_path / 'run'}"]) == 2
+    message = capsys.readouterr().err
+    assert told in message
+    assert message.count("\n") == 1
+    assert not (tmp_path / "run").exists()
