@@ -24,6 +24,7 @@ PLOT = ROOT / "docs" / "images" / "scaling.png"
 TEXT = ROOT / "benchmarks" / "performance_text.md"
 OURS = "gbxcule"
 BEGIN, END = "<!-- speed, by python -m benchmarks.performance -->\n", "<!-- end of speed -->\n"
+FIGURES, FIGURES_END = "<!-- figures, by python -m benchmarks.performance -->\n", "<!-- end of figures -->\n"
 README_SIZES = (16_384, 131_072)
 CPU_ENVS = 64
 README_TEXT = """\
@@ -38,6 +39,13 @@ With training included, streaming A2C reaches {training} steps per second on HOM
 On one CPU core, with all that `env.step` does, {cpu_envs} environments beside PyBoy on one core:
 
 {cpu}
+"""
+README_FIGURES = """\
+| HOMEWARD, one step is 24 frames and a picture | steps per second |
+| --- | ---: |
+| {size} Game Boys on one {device} | {rate} ({ratio} times PyBoy on all {cores} cores of the host) |
+| {train_size} Game Boys, and the agent that learns on them | {fastest} |
+| {cpu_envs} Game Boys on one CPU core | {cpu_rate} ({cpu_ratio} times PyBoy) |
 """
 Record = dict[str, Any]
 
@@ -150,17 +158,38 @@ def readme(records: list[Record]) -> str:
         rate, ratio = record["sps"], record["ratio"]
         cpu_rows.append([rom, rounded(rate), rounded(rate / ratio), f"{ratio:.1f}"])
     training = {r["variant"]: r["sps"] for r in reversed(read(GPU / "training_sps.json")) if r["rom"] == "homeward"}
+    device = ours[0]["device_name"]
+    cores = next(record["cores"] for record in records if record["backend"] != OURS)
+    fastest = rounded(training["overlap+compile+graph+bf16"])
     text = README_TEXT.format(
-        device=ours[0]["device_name"],
-        cores=next(record["cores"] for record in records if record["backend"] != OURS),
+        device=device,
+        cores=cores,
         gpu=markdown(["game", *(f"{size:,} envs" for size in README_SIZES), "PyBoy", "ratio"], rows),
         training=rounded(training["overlap"]),
-        fastest=rounded(training["overlap+compile+graph+bf16"]),
+        fastest=fastest,
         cpu_envs=CPU_ENVS,
         cpu=markdown(["game", "gbxcule-puffer", "PyBoy", "ratio"], cpu_rows),
     )
-    before, rest = README.read_text().split(BEGIN)
-    return before + BEGIN + text + END + rest.split(END)[1]
+    homeward, on_cpu = rows[0], cpu_rows[0]
+    figures = README_FIGURES.format(
+        size=f"{README_SIZES[-1]:,}",
+        device=device,
+        rate=homeward[len(README_SIZES)],
+        ratio=homeward[-1].split()[-1],
+        cores=cores,
+        train_size=f"{README_SIZES[0]:,}",
+        fastest=fastest,
+        cpu_envs=CPU_ENVS,
+        cpu_rate=on_cpu[1],
+        cpu_ratio=on_cpu[-1],
+    )
+    return between(between(README.read_text(), BEGIN, text, END), FIGURES, figures, FIGURES_END)
+
+
+def between(page: str, begin: str, text: str, end: str) -> str:
+    """A page with other text between two marks."""
+    before, rest = page.split(begin)
+    return before + begin + text + end + rest.split(end)[1]
 
 
 def main() -> None:

@@ -33,6 +33,9 @@ from gbxcule_puffer.tasks.task import make_task
 
 StrPath = str | os.PathLike[str]
 
+if not hasattr(pufferlib, "APIUsageError"):  # pufferlib-core raises it in vector.make, and only PufferLib defines it
+    setattr(pufferlib, "APIUsageError", type("APIUsageError", (RuntimeError,), {}))  # noqa: B010
+
 
 class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessIssue]
     """`num_envs` Game Boys as one PufferEnv: reach the pictures of `goal_dir` from `start_state` by buttons alone.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import torch
 import tyro
@@ -133,7 +135,8 @@ def parse_flags(
 
     Raises: ConfigError for a mistake in it.
     """
-    argv = list(sys.argv[1:] if argv is None else argv)
+    argv = _whole_numbers(flags, sys.argv[1:] if argv is None else argv)
+    _tell_defaults_once(flags)
     for number, word in enumerate(argv):  # a flag whose value may be left out, which tyro does not know
         if word == "--resume" and (number + 1 == len(argv) or argv[number + 1].startswith("--")):
             argv[number] = "--resume="
@@ -151,6 +154,33 @@ def parse_flags(
     for appendix in (" Argument helptext:", " For full helptext"):
         text = text.split(appendix)[0]
     raise ConfigError(f"{text} (see --help)")
+
+
+def _whole_numbers(flags: type, words: Sequence[str]) -> list[str]:
+    """The words of a command line; `1e6` is written out, where an int is parsed from it."""
+    counts = {f"--{name.replace('_', '-')}" for name, hint in get_type_hints(flags).items() if _takes_int(hint)}
+    found: list[str] = []
+    for number, word in enumerate(words):
+        flag, equals, text = word.rpartition("=") if word.startswith("--") else (words[number - 1], "", word)
+        if (number or equals) and flag in counts:
+            match = re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", text)
+            if match and float(text).is_integer():
+                word = f"{flag}={int(float(text))}" if equals else str(int(float(text)))
+        found.append(word)
+    return found
+
+
+def _takes_int(hint: Any) -> bool:
+    return hint is int or int in get_args(hint)
+
+
+def _tell_defaults_once(flags: type) -> None:
+    """In --help, a flag whose default is None has the default that its text tells, and no second one."""
+    hints = get_type_hints(flags, include_extras=True)
+    for kind in flags.__mro__:
+        for name in inspect.get_annotations(kind):
+            if getattr(flags, name, ...) is None:
+                kind.__annotations__[name] = Annotated[hints[name], tyro.conf.arg(help_behavior_hint="")]
 
 
 def as_words(flags: Mapping[str, Any]) -> list[str]:

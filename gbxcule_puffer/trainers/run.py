@@ -314,11 +314,13 @@ class Run(AbstractContextManager):
         median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
         whole = sum(self.seconds.values()) or 1.0
         shares = ", ".join(f"{name.removeprefix('time/')} {part / whole:.0%}" for name, part in times)
+        twice = f"two evaluations in a row reached --stop-at-success {args.stop_at_success}"
+        why = f"until {twice}" if self.counters["passed"] >= 2 else "all of --total-env-steps"
         print(
             f"success rate   {result['eval/success_rate']:.2f}   "
             f"(median {median} steps, mean return {result['eval/return']:.2f})\n"
             f"random policy  {random['success_rate']:.2f}\n"
-            f"trained        {self.step:,} steps in {seconds:.0f} s\n"
+            f"trained        {self.step:,} steps in {seconds:.0f} s, {why}\n"
             f"a step's time  {shares}\n"
             f"checkpoint     {self.run_dir / CHECKPOINT}\n"
             f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {self.run_dir}"

@@ -60,7 +60,7 @@ class RunLog:
         """Raises: StorageError where the folder cannot be written."""
         self.run_dir, self.manifest = run_dir, manifest
         self.last: dict[str, float] = {}
-        self.shown_at = 0.0
+        self.shown_at, self.begun = 0.0, resumed_at or 0
         path = run_dir / METRICS
         write_json(run_dir / MANIFEST, manifest, REMEDY)
         if resumed_at is not None and path.exists():
@@ -126,7 +126,10 @@ class RunLog:
             return
         self.shown_at = now
         bar = f"[{'#' * (20 * step // total):20.20}] " if live else ""
-        text = f"{bar}{step:,} of {total:,} steps, {int(seconds) // 60}:{int(seconds) % 60:02d}"
+        done = step - self.begun
+        left = seconds * (total - step) / done if done > 0 else 0.0
+        text = f"{bar}{step:,} of {total:,} steps, {_minutes(seconds)} elapsed"
+        text += "" if last or not done else f", {_minutes(left)} left"
         for label, tag, form in (
             ("SPS", "charts/SPS", ",.0f"),
             ("return", "charts/episodic_return", ".2f"),
@@ -149,6 +152,10 @@ class RunLog:
     def _cannot_write(self, error: OSError) -> StorageError:
         reason = error.strerror or error
         return StorageError(f"run folder {self.run_dir} cannot be written ({reason}): {REMEDY}")
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 def _drop_records_after(path: Path, step: int) -> None:

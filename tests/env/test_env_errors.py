@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pufferlib.vector
 import pytest
 import torch
 
@@ -86,3 +87,9 @@ def test_a_start_state_of_another_rom(task: Task) -> None:
 def test_unknown_environments_are_named() -> None:
     with pytest.raises(ConfigError, match="'pong' is unknown: give one of gbxcule"):
         env_creator("pong")
+
+
+def test_vector_make_tells_how_to_have_several_envs() -> None:
+    """pufferlib-core raises an exception that only all of PufferLib defines."""
+    with pytest.raises(RuntimeError, match="use Serial or Multiprocessing instead"):
+        pufferlib.vector.make(env_creator("gbxcule"), num_envs=2, env_kwargs={"rom": "homeward"})

@@ -1,0 +1,42 @@
+"""The trainers' command line as a person types and reads it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cleanrl_style import a2c_streaming, ppo_lite
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.trainers.flags import parse_flags
+from gbxcule_puffer.trainers.runlog import RunLog
+
+
+def test_counts_in_powers_of_ten() -> None:
+    args = parse_flags(
+        a2c_streaming.Args, "a2c", None, ["--total-env-steps", "1e6", "--num-envs=1.6e1", "--lr", "1e-3"]
+    )
+    assert (args.total_env_steps, args.num_envs, args.lr) == (1_000_000, 16, 0.001)
+    assert parse_flags(a2c_streaming.Args, "a2c", None, ["--run-dir", "1e5"]).run_dir == "1e5"
+    with pytest.raises(ConfigError, match=r"--num-envs.*1\.5e0"):
+        parse_flags(a2c_streaming.Args, "a2c", None, ["--num-envs", "1.5e0"])
+
+
+@pytest.mark.parametrize("script", [a2c_streaming, ppo_lite])
+def test_help_tells_a_default_once(script: object, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_flags(script.Args, "trainer", None, ["--help"])  # pyright: ignore[reportAttributeAccessIssue]
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "(default: runs/ENV__EXP__SEED__TIME)" in text and "(default: 0.99)" in text
+    assert not re.search(r"\(default: [^)]*\) \(default:|\(default: None\)", text)
+
+
+def test_progress_tells_elapsed_and_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = RunLog(tmp_path, {}, resumed_at=100)
+    log.progress(200, 500, 95.0)
+    log.progress(500, 500, 400.0, last=True)
+    log.close()
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "200 of 500 steps, 1:35 elapsed, 4:45 left"
+    assert last == "500 of 500 steps, 6:40 elapsed"
