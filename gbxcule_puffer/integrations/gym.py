@@ -129,6 +129,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         return where(self._ended[:, None, None, None], self.env.final_observation, observations), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """One step of all envs; (num_envs,) actions."""
         if self._ended is None:
             raise ConfigError("step before reset: call reset first")
         if self.autoreset_mode is AutoresetMode.DISABLED and bool(self._ended.any()):
@@ -158,6 +159,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         return tuple(to_rgb(picture, RENDER_SCALE) for picture in _pictures(self.env))
 
     def close_extras(self, **_: Any) -> None:
+        """End the env's own processes and free its buffers."""
         self.env.close()
 
     def _returned(self, part: Any) -> Any:
@@ -184,11 +186,13 @@ class GameBoyEnv(gymnasium.Env):
         self.observation_space, self.action_space = env.single_observation_space, env.single_action_space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        """Start an episode; the observation has no axis for envs."""
         super().reset(seed=seed)
         observations, _ = self.env.reset(seed=_env_seed(self, seed))
         return observations[0].copy(), {}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """One step; an ended episode needs a reset."""
         _, rewards, terminations, truncations, infos = self.env.step(np.array([action]))
         info = {"stats": infos[0]} if infos else {}
         ends = bool(terminations[0]), bool(truncations[0])
@@ -199,6 +203,7 @@ class GameBoyEnv(gymnasium.Env):
         return None if self.render_mode is None else to_rgb(_pictures(self.env)[0], RENDER_SCALE)
 
     def close(self) -> None:
+        """End the env and free its buffers."""
         self.env.close()
 
 

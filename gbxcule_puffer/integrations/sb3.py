@@ -29,15 +29,18 @@ class StableVecEnv(VecEnv):
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
 
     def reset(self) -> np.ndarray:
+        """Start all episodes anew."""
         seed = self._seeds[0]
         self._reset_seeds()
         self._returns[:], self._lengths[:] = 0, 0
         return self.envs.reset(seed=seed)[0]
 
     def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions, (num_envs,), for `step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """One step with the actions kept; ended envs have begun their next episode."""
         observations, rewards, terminations, truncations, info = self.envs.step(self._actions)
         self._returns += rewards
         self._lengths += 1
@@ -55,19 +58,25 @@ class StableVecEnv(VecEnv):
         return observations, rewards, ended, infos
 
     def close(self) -> None:
+        """End the env."""
         self.envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute of the env, once for each index."""
         return [getattr(self.envs, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Refuse: all envs share one object."""
         raise NotImplementedError("all envs are one: set the attribute on .envs")
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """Refuse: all envs share one object."""
         raise NotImplementedError("all envs are one: call the method of .envs")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """False for each index: a single env has no wrappers of its own."""
         return [False] * len(list(self._get_indices(indices)))
 
     def get_images(self) -> Sequence[np.ndarray | None]:
+        """The pictures of all envs."""
         return self.envs.render() or [None] * self.num_envs
