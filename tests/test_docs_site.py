@@ -42,6 +42,7 @@ def test_the_notebook_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.M
         source = "".join(cell["source"])
         body = ast.parse(source).body
         last = body.pop() if isinstance(body[-1], ast.Expr) else None
+        assert last is None or isinstance(last, ast.Expr)
         exec(compile(ast.Module(body, []), "quickstart.ipynb", "exec"), names)
         value = eval(compile(ast.Expression(last.value), "quickstart.ipynb", "eval"), names) if last else None
         for output in cell["outputs"]:
