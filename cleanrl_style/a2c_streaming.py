@@ -39,10 +39,12 @@ class Args(RunFlags):
     """parts that the Game Boys are split into: one part's run while the others' losses are computed"""
     overlap: bool = True
     """on a GPU, run each group on a CUDA stream of its own; --no-overlap gives the same results, one after the other"""
-    lr: float = 1e-4
+    lr: float = 2.5e-4
     """learning rate"""
     gamma: float = 0.99
     """discount factor"""
+    norm_adv: bool = True
+    """normalise the advantages of each step over the Game Boys of a group"""
     value_coef: float = 0.5
     """weight of the value loss"""
     entropy_coef: float = 0.02
@@ -73,7 +75,7 @@ class Args(RunFlags):
     """steps between two sheets of pictures and GIFs of an episode"""
 
     on_gpu: ClassVar = dict(
-        num_envs=8192, total_env_steps=100_000_000, eval_every_steps=4_000_000, media_every=20_000_000
+        num_envs=8192, total_env_steps=100_000_000, eval_every_steps=2_000_000, media_every=20_000_000, log_interval=16
     )
     in_smoke: ClassVar = {
         **SMOKE,
@@ -84,6 +86,8 @@ class Args(RunFlags):
 
     def check(self) -> None:
         super().check()
+        if self.norm_adv and self.num_envs < 2 * self.env_groups:
+            raise ConfigError(f"--num-envs {self.num_envs} has nothing to normalise over: give --no-norm-adv")
         if self.cuda_graph and (self.device == "cpu" or self.env.startswith("pyboy")):
             raise ConfigError("--cuda-graph needs an env on a GPU: give --device cuda and --env gbxcule")
 
@@ -138,10 +142,14 @@ def td_target(rewards: Tensor, next_values: Tensor, terminals: Tensor, gamma: fl
     return rewards + gamma * next_values * ~terminals
 
 
-def td_losses(logits: Tensor, value: Tensor, actions: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(policy loss, value loss, entropy) of one step; the advantage is the TD(0) error."""
+def td_losses(
+    logits: Tensor, value: Tensor, actions: Tensor, target: Tensor, norm_adv: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(policy loss, value loss, entropy) of one step; the advantage is the TD(0) error, on request normalised."""
     logprobs = logits.log_softmax(1)
     advantage = target - value.detach()
+    if norm_adv:
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     policy_loss = -(advantage * logprobs.gather(1, actions[:, None]).squeeze(1)).mean()
     return policy_loss, 0.5 * (target - value).square().mean(), -(logprobs.exp() * logprobs).sum(1).mean()
 
@@ -264,6 +272,7 @@ def train(args: Args, run: Run) -> None:
 
     # The one spot where a round is compiled and recorded.
     forward, losses = (torch.compile(model), torch.compile(td_losses)) if args.compile else (model, td_losses)
+    losses = partial(losses, norm_adv=args.norm_adv)
     coef = torch.zeros((), device=device)
     work = partial(collect, groups, forward, losses, args, coef, run.losses.sums)
     recorded = Replayed(partial(work, Stopwatch(device, False))) if args.cuda_graph else None

@@ -65,16 +65,22 @@ def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, fl
 
 
 def assess(sampled: Policy, greedy: Policy, env: Any, episodes: int, seed: int) -> dict[str, float]:
-    """eval/...: `episodes` of the sampled policy, and the greedy one's success over an episode of each env."""
+    """eval/...: `episodes` of the sampled policy; eval/greedy_...: success, return and median steps of the greedy one
+    over an episode of each env."""
     result = evaluate(sampled, env, episodes, seed)
-    result["greedy_success"] = evaluate(greedy, env, env.num_envs, seed)["success_rate"]
+    likeliest = evaluate(greedy, env, env.num_envs, seed)
+    for name, short in (("success_rate", "success"), ("return", "return"), ("median_steps", "median_steps")):
+        if name in likeliest:
+            result[f"greedy_{short}"] = likeliest[name]
     return {f"eval/{name}": value for name, value in result.items()}
 
 
-def lowest_success(result: Mapping[str, float]) -> float:
-    """Of an assessment the success rate, where episodes began at several stages that of the stage with the lowest."""
-    stages = [rate for name, rate in result.items() if name.startswith("eval/stage/")]
-    return min(stages, default=result["eval/success_rate"])
+def lowest_success(result: Mapping[str, float], greedy: bool = False) -> float:
+    """Of an assessment the success rate, where episodes began at several stages that of the stage with the lowest; with
+    `greedy` the greedy policy's, if that is lower."""
+    rates = [rate for name, rate in result.items() if name.startswith("eval/stage/")]
+    rates = rates or [result["eval/success_rate"]]
+    return min([*rates, result["eval/greedy_success"]] if greedy else rates)
 
 
 def random_policy(env: Any, seed: int) -> Policy:

@@ -85,6 +85,8 @@ class RunFlags(TaskFlags):
     """where the evaluation plays: a CPU core runs one Game Boy faster than a GPU, to the same bits"""
     stop_at_success: float = 0.95
     """end when two evaluations in a row succeed at least this often, at every stage; above 1 never"""
+    stop_greedy: bool = True
+    """the greedy policy has to succeed as often, too, before the run ends"""
     checkpoint_every: int | None = None
     """steps between two checkpoints (default: as --eval-every-steps)"""
     keep_checkpoints: int = 3
@@ -118,7 +120,15 @@ class RunFlags(TaskFlags):
         """Names of the flags that a resumed run may change. The task's files are among them, which may have been moved;
         what is in them is compared by the env's config and state."""
         return {
-            *("total_env_steps", "eval_every_steps", "eval_episodes", "eval_envs", "eval_device", "stop_at_success"),
+            *(
+                "total_env_steps",
+                "eval_every_steps",
+                "eval_episodes",
+                "eval_envs",
+                "eval_device",
+                "stop_at_success",
+                "stop_greedy",
+            ),
             *("checkpoint_every", "keep_checkpoints", "media_every", "device", "run_dir", "resume", "smoke"),
             *("rom", "start_state", "goal_dir", "stage", "stages", "symbols", CODE),
         }

@@ -34,6 +34,7 @@ from gbxcule_puffer.trainers.media import record_media
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
+TIMED = 8  # of so many records one has the times of a step's parts: to take them, a GPU's host has to wait
 NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
 RUNS = Path("runs")  # of the folder that a trainer is started in
 PolicyMaker = Callable[[Any, bool, int], Policy]
@@ -99,6 +100,7 @@ class Run(AbstractContextManager):
         self.args, self.exp_name, self.world, self.resumed = args, exp_name, world, resumed
         self.first = world.rank == 0
         self.counters = {"global_step": 0, "passed": 0}
+        self._optimizer_steps = 0  # since the last record
         self.envs: list[Any] = []
         self.eval_env: Any = None
         self._records: RunLog | None = None
@@ -174,6 +176,9 @@ class Run(AbstractContextManager):
         """
         self.losses = Means(losses, self.device)
         self._shared, self._own = shared, {"losses": self.losses, **own}
+        for part in shared.values():
+            if isinstance(part, torch.optim.Optimizer):
+                part.register_step_post_hook(self._count_optimizer_step)
         if self.resumed is None or self.resumed.state is None:
             return True
         state, path = self.resumed.state, self.resumed.path
@@ -223,7 +228,9 @@ class Run(AbstractContextManager):
         start = time.time()
         for update in itertools.count(begun + 1):
             self.step = update * self.steps
-            self.clock = Stopwatch(self.device, update % log_every == 0)
+            record, rest = divmod(update, log_every)
+            self.due = rest == 0
+            self.clock = Stopwatch(self.device, self.due and record % TIMED == 1)
             yield update
             self.counters["global_step"] = self.step
             ended = self._finish(update == self.total_updates, play)
@@ -235,8 +242,9 @@ class Run(AbstractContextManager):
             self._report(self._records, time.time() - start)
 
     def log(self, charts: Mapping[str, float]) -> None:
-        """In every `log_every`-th update: a record of the losses, the episodes, the times and the `charts`."""
-        if not self.clock.on:
+        """In every `log_every`-th update: a record of the losses, the episodes and the `charts`, now and then with the
+        times of a step's parts."""
+        if not self.due:
             return
         losses = self.losses.read(self.world)
         infos = self.world.gather([env.read_infos() for env in self.envs])
@@ -244,9 +252,14 @@ class Run(AbstractContextManager):
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         if self._records:
             metrics = losses | {name: part / self.steps_of_each for name, part in self.clock.seconds.items()}
-            metrics["charts/SPS"] = (self.step - self._logged) / (time.time() - self._logged_at)
+            seconds = time.time() - self._logged_at
+            metrics["charts/SPS"] = (self.step - self._logged) / seconds
+            metrics["charts/updates_per_s"] = self._optimizer_steps / seconds
             self._records.record(self.step, metrics | dict(charts) | merge_infos(list(itertools.chain(*infos))))
-        self._logged, self._logged_at = self.step, time.time()
+        self._logged, self._logged_at, self._optimizer_steps = self.step, time.time(), 0
+
+    def _count_optimizer_step(self, *_: object) -> None:
+        self._optimizer_steps += 1
 
     def _manifest(self) -> dict[str, Any]:
         """What the run is: its trainer, its flags and what it runs on."""
@@ -277,7 +290,7 @@ class Run(AbstractContextManager):
                 self.result = assess(sampled, greedy, self.eval_env, args.eval_episodes, seed)
                 self._records.record(self.step, self.result)
             self.result = self.world.tell(self.result)
-            passed = lowest_success(self.result) >= args.stop_at_success
+            passed = lowest_success(self.result, args.stop_greedy) >= args.stop_at_success
             self.counters["passed"] = self.counters["passed"] + 1 if passed else 0
             last = last or self.counters["passed"] == 2
         if self._records and (last or self._due(args.media_every)):
@@ -319,6 +332,7 @@ class Run(AbstractContextManager):
         print(
             f"success rate   {result['eval/success_rate']:.2f}   "
             f"(median {median} steps, mean return {result['eval/return']:.2f})\n"
+            f"greedy         {result['eval/greedy_success']:.2f}\n"
             f"random policy  {random['success_rate']:.2f}\n"
             f"trained        {self.step:,} steps in {seconds:.0f} s, {why}\n"
             f"a step's time  {shares}\n"

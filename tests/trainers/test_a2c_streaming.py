@@ -47,6 +47,17 @@ def test_losses_by_hand() -> None:
     assert entropy.item() == pytest.approx((0.693147 + 0.562335) / 2, abs=1e-5)
 
 
+def test_normalised_advantages_know_no_scale() -> None:
+    torch.manual_seed(1)
+    logits, value, actions, target = torch.randn(6, 3), torch.randn(6), torch.tensor([0, 1, 2, 0, 1, 2]), torch.randn(6)
+    plain = td_losses(logits, value, actions, target, norm_adv=True)[0]
+    larger = td_losses(logits, value, actions, value + 100 * (target - value) + 7, norm_adv=True)[0]
+    assert larger.item() == pytest.approx(plain.item(), rel=1e-4)
+    advantage = (target - value - (target - value).mean()) / (target - value).std()
+    logprobs = logits.log_softmax(1)[torch.arange(6), actions]
+    assert plain.item() == pytest.approx(-(advantage * logprobs).mean().item(), rel=1e-4)
+
+
 def test_the_advantage_carries_no_gradient() -> None:
     logits, value = torch.zeros((1, 2), requires_grad=True), torch.zeros(1, requires_grad=True)
     policy, _, _ = td_losses(logits, value, torch.tensor([0]), torch.ones(1))

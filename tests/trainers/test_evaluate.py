@@ -82,6 +82,25 @@ def test_each_stage_has_its_rate() -> None:
     assert lowest_success(assess(policy, policy, env, 16, 1)) == pytest.approx(3 / 4)
 
 
+def test_a_greedy_policy_that_is_stuck_keeps_a_run_from_ending() -> None:
+    env = ToyEnv(20)
+    rows, still = env.side * 4, torch.zeros(20, dtype=torch.int64)
+
+    def solve(obs: torch.Tensor, starts: Any = None) -> torch.Tensor:
+        """Up or down to the middle row, then left or right."""
+        cell = (obs[:, -1] == 3).flatten(1).int().argmax(1)
+        row, column = cell // rows // 4 - 2, cell % rows // 4 - 2
+        names = torch.where(row > 0, 4, torch.where(row < 0, 5, torch.where(column > 0, 6, 7)))
+        return names  # UP, DOWN, LEFT, RIGHT
+
+    result = assess(solve, lambda obs, starts=None: still, env, 20, 1)
+    assert result["eval/success_rate"] == 1 and result["eval/greedy_success"] == 0
+    assert result["eval/greedy_return"] == pytest.approx(-0.16, abs=1e-4) and "eval/greedy_median_steps" not in result
+    assert lowest_success(result) == 1 and lowest_success(result, greedy=True) == 0
+    both = assess(solve, solve, env, 20, 1)
+    assert lowest_success(both, greedy=True) == 1 and both["eval/greedy_median_steps"] == both["eval/median_steps"]
+
+
 def test_one_env_and_many_measure_the_same_rate() -> None:
     rates = []
     for num_envs in (1, 40):

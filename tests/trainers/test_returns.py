@@ -9,6 +9,7 @@ import torch
 from cleanrl_style.a2c_streaming import td_target
 from cleanrl_style.dqn_nstep import n_step_returns
 from cleanrl_style.ppo_lite import gae
+from cleanrl_style.pqn import q_lambda_returns
 
 STEPS, ENVS, GAMMA = 40, 6, 0.97
 
@@ -116,3 +117,34 @@ def test_frozen_numbers() -> None:
     wanted = ([1.495, 0.5, 0.0, 2.0], [0.9801, 0.99, 1.0, 0.0], [2, 1, 0, 1])
     for numbers, expected in zip(found, wanted, strict=True):
         assert numbers.flatten().tolist() == pytest.approx(expected)
+
+
+def slow_q_lambda(parts: dict[str, np.ndarray], q_lambda: float, start: int, env: int) -> float:
+    """The definition: the mean of the n-step returns, each with the weight (1 - lambda) lambda^(n-1). The longest,
+    which ends with the episode or the rollout, has what is left."""
+    values, total, mean, weight = parts["behind"][:, env], 0.0, 0.0, 1.0
+    if parts["truncations"][start, env]:
+        return values[start]
+    for step in range(start, STEPS):
+        distance = step - start
+        if parts["truncations"][step, env]:  # of the step before, the value of this observation was the last
+            return mean + weight * (total + GAMMA**distance * values[step])
+        total += GAMMA**distance * parts["rewards"][step, env]
+        if parts["terminals"][step, env]:
+            return mean + weight * total
+        bootstrapped = total + GAMMA ** (distance + 1) * values[step + 1]
+        if step == STEPS - 1:
+            return mean + weight * bootstrapped
+        mean += weight * (1 - q_lambda) * bootstrapped
+        weight *= q_lambda
+    raise AssertionError
+
+
+@pytest.mark.parametrize("q_lambda", [0.0, 0.65, 1.0])
+def test_q_lambda_is_the_slow_loop(q_lambda: float) -> None:
+    parts = rollout(4)
+    parts["behind"] = np.random.default_rng(5).normal(size=(STEPS + 1, ENVS))
+    arrays = tensors(parts, "rewards", "behind", "terminals", "truncations")
+    returns = q_lambda_returns(*arrays, gamma=GAMMA, q_lambda=q_lambda)
+    slow = [[slow_q_lambda(parts, q_lambda, start, env) for env in range(ENVS)] for start in range(STEPS)]
+    np.testing.assert_allclose(returns.numpy(), slow, rtol=1e-9)

@@ -11,14 +11,14 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import SCRIPTS, trainer_scripts
 
 HELP = {
-    "train": "train with a script of cleanrl_style (a2c, ppo, dqn), or with PufferLib's own trainer (gbxcule)",
+    "train": "train with a script of cleanrl_style (a2c, ppo, dqn, pqn), or with PufferLib's own trainer (gbxcule)",
     "eval": "play episodes with a run's checkpoint, or watch a policy of PufferLib's trainer (gbxcule)",
     "sweep": "search hyperparameters with PufferLib",
     "autotune": "let PufferLib time its vector backends",
     "export": "write a policy's weights to one binary file",
 }
 SUBJECT = {
-    "train": "a2c, ppo or dqn; or gbxcule, or an environment of PufferLib, for PufferLib's trainer",
+    "train": "a2c, ppo, dqn or pqn; or gbxcule, or an environment of PufferLib, for PufferLib's trainer",
     "eval": "a run's folder or checkpoint.pt; or gbxcule, or an environment of PufferLib",
 }
 
@@ -31,7 +31,7 @@ def add(commands: argparse._SubParsersAction) -> None:
         rest.required = False
         parser.set_defaults(run=_run, mode=mode)
     copy = commands.add_parser("copy", help="write a trainer's single file into this folder, to be edited")
-    copy.add_argument("trainer", help="a2c, ppo or dqn; evaluate copies the script of `puffer eval`")
+    copy.add_argument("trainer", help="a2c, ppo, dqn or pqn; evaluate copies the script of `puffer eval`")
     copy.add_argument("--out", help="file to write (default: the script's own name)")
     copy.set_defaults(run=_copy)
 

@@ -1,0 +1,196 @@
+"""PQN: one forward a step, what a truncation leaves out, the toy learned, exact resumption, two processes, errors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cleanrl_style import pqn
+from cleanrl_style.pqn import Args, QNetwork, allocate_rollout, collect, explore, learn, main, memory_parts
+from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.evaluation import evaluate
+from gbxcule_puffer.trainers.run import Stopwatch
+from tests.support.training_runs import last_value, read, records, same_checkpoints, words
+
+SCRIPT = Path(pqn.__file__)
+# Toy runs: 512 steps a rollout.
+SIZE = words("--env toy --device cpu --num-envs 32 --num-steps 16 --max-steps 16 --eps-steps 4000")
+SHORT = words("--total-env-steps 3072 --eval-every-steps 1024 --checkpoint-every 512 --keep-checkpoints 4")
+SHORT += words("--eval-episodes 4 --eval-envs 4 --stop-at-success 2")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+class Counted:
+    """A network that counts its calls."""
+
+    def __init__(self, model: QNetwork) -> None:
+        self.model, self.calls = model, 0
+
+    def __call__(self, obs: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return self.model(obs)
+
+
+def filled(steps: int = 20, envs: int = 6) -> tuple[QNetwork, Any, dict[str, torch.Tensor], int]:
+    """(network, env, a rollout that holds truncations, calls of the network)."""
+    env = ToyEnv(num_envs=envs, max_steps=4)
+    env.reset(seed=1)
+    torch.manual_seed(1)
+    model = QNetwork((1, 20, 20), 8)
+    rollout = allocate_rollout(steps, envs, (1, 20, 20), torch.device("cpu"))
+    counted = Counted(model)
+    collect(counted, env, rollout, torch.tensor(0.5), Stopwatch(env.device, False))
+    assert rollout["truncations"].any() and rollout["actions"].unique().numel() == 8
+    return model, env, rollout, counted.calls
+
+
+def test_a_rollout_keeps_what_the_env_overwrites() -> None:
+    """Observations are those acted on, values those of their best actions, the last of what lies behind."""
+    model, env, rollout, calls = filled()
+    assert calls == 21, "one forward a step, and one behind the last"
+    twin = ToyEnv(num_envs=6, max_steps=4)
+    twin.reset(seed=1)
+    for step in range(20):
+        assert torch.equal(rollout["obs"][step], twin.observations)
+        with torch.no_grad():
+            assert torch.equal(rollout["values"][step], model(twin.observations).amax(1))
+        _, rewards, terminals, truncations, _ = twin.step(rollout["actions"][step])
+        for name, part in {"rewards": rewards, "terminals": terminals, "truncations": truncations}.items():
+            assert torch.equal(rollout[name][step], part)
+    with torch.no_grad():
+        assert torch.equal(rollout["values"][20], model(env.observations).amax(1))
+
+
+def test_a_truncated_step_teaches_nothing_about_its_action() -> None:
+    """Its reward, of whatever size, changes no weight; that of any other step does."""
+    weights = []
+    for where, reward in (("truncations", 0.0), ("truncations", 1e3), ("others", 1e3)):
+        model, _, rollout, _ = filled()
+        mask = rollout["truncations"] if where == "truncations" else ~rollout["truncations"]
+        rollout["rewards"][mask] = reward if where == "others" else rollout["rewards"][mask] + reward
+        optimizer = torch.optim.RAdam(model.parameters(), lr=1e-2)
+        torch.manual_seed(2)
+        learn(model, optimizer, rollout, Args(env="toy"), World())
+        weights.append(torch.cat([part.flatten() for part in model.parameters()]).detach())
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_exploration_is_as_frequent_as_asked() -> None:
+    values = torch.randn(20_000, 8)
+    assert torch.equal(explore(values, 0.0), values.argmax(1))
+    best = (explore(values, torch.tensor(0.5)) == values.argmax(1)).float().mean().item()
+    assert best == pytest.approx(0.5 + 0.5 / 8, abs=0.02)
+
+
+def test_features_are_normalised() -> None:
+    """Pictures of another contrast are the same to the network, but for what normalising adds to divide safely."""
+    network = QNetwork((1, 20, 20), 8)
+    for layer in (network.trunk[1], network.trunk[4]):
+        torch.nn.init.zeros_(layer.bias)  # pyright: ignore[reportArgumentType]
+    obs = torch.zeros((2, 1, 20, 20), dtype=torch.uint8)
+    obs[0, 0, 4:12, 8:16], obs[1, 0, 4:12, 8:16] = 1, 3
+    one, other = network(obs)
+    assert one.std() > 0 and torch.allclose(one, other, atol=2e-3 * one.abs().max().item())
+
+
+@pytest.mark.parametrize(("codec", "stack_k"), [("pokemonred_puffer_v0", 4), ("pokemonred_puffer_v1", 1)])
+def test_it_learns_the_toy(tmp_path: Path, codec: str, stack_k: int, capsys: pytest.CaptureFixture) -> None:
+    flags = [*SIZE, "--action-codec", codec, "--stack-k", str(stack_k), "--run-dir", str(tmp_path / "run")]
+    flags += words("--lr 1e-3 --gamma 0.9 --eps-steps 8000 --total-env-steps 20480 --eval-every-steps 4096")
+    flags += words("--eval-episodes 20 --media-every 100000")
+    assert main(flags) == 0
+    rate = last_value(tmp_path / "run", "eval/success_rate")
+    assert rate >= 0.95 > 0.6 > last_value(tmp_path / "run", "eval/random_success_rate")
+    assert last_value(tmp_path / "run", "eval/greedy_success") >= 0.9
+    out = capsys.readouterr().out
+    assert "memory estimate on cpu: rollout" in out and "success rate" in out
+    env = ToyEnv(num_envs=10, stack_k=stack_k, action_codec=codec)
+    policy = pqn.load_policy(read(tmp_path / "run/checkpoint.pt"), env, seed=5, greedy=True)
+    assert evaluate(policy, env, 20, 5)["success_rate"] > 0.9
+
+
+def test_a_run_leaves_its_metrics(tmp_path: Path) -> None:
+    assert main([*SIZE, *SHORT, "--anneal-lr", "--run-dir", str(tmp_path)]) == 0
+    merged = {name for record in records(tmp_path) for name in record}
+    tags = "losses/td_loss losses/td_error losses/value losses/grad_norm charts/learning_rate charts/epsilon"
+    tags += " charts/episodic_return env/done_rate env/action_hist/UP eval/success_rate eval/greedy_success"
+    assert set(tags.split()) <= merged
+    logged = [record for record in records(tmp_path) if "charts/epsilon" in record]
+    assert [record["charts/epsilon"] for record in logged] == pytest.approx(
+        [1 - 0.95 * 512 * i / 4000 for i in range(6)]
+    )
+    assert [record["charts/learning_rate"] for record in logged] == pytest.approx(
+        [5e-4 * (1 - i / 6) for i in range(6)]
+    )
+
+
+def test_a_resumed_run_is_the_same_run(tmp_path: Path) -> None:
+    """From a checkpoint in the middle of a run, as after kill -9, everything repeats bit for bit."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert main([*SIZE, *SHORT, "--run-dir", str(whole)]) == 0
+    parts.mkdir()
+    (parts / "checkpoint.pt").write_bytes((whole / "checkpoint.3.pt").read_bytes())
+    begun = read(parts / "checkpoint.pt")["counters"]["global_step"]
+    assert begun == 1536
+    assert main([*SIZE, *SHORT, "--run-dir", str(parts), "--resume", str(parts / "checkpoint.pt")]) == 0
+    same_checkpoints(whole / "checkpoint.pt", parts / "checkpoint.pt")
+    assert [record for record in records(whole) if record["global_step"] > begun] == records(parts)
+
+
+def test_two_processes_learn_together(tmp_path: Path) -> None:
+    """gloo on the CPU: steps counted over both, each with episodes of its own."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(SCRIPT)]
+    command += [*SIZE, *SHORT, "--run-dir", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=SCRIPT.parents[1])
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("success rate") == 1, "one process reports"
+    state = read(tmp_path / "checkpoint.pt")
+    assert state["counters"]["global_step"] == 3072
+    assert json.loads((tmp_path / "manifest.json").read_text())["processes"] == 2
+    first, second = (process["envs"][0]["tensors"]["walker"] for process in state["processes"])
+    assert not torch.equal(first, second)
+
+
+def test_the_memory_estimate_is_what_is_allocated() -> None:
+    args = Args(env="toy", num_envs=16, num_steps=32, stack_k=2)
+    rollout = allocate_rollout(32, 16, (2, 20, 20), torch.device("cpu"))
+    allocated = sum(part.nbytes for part in rollout.values())
+    assert memory_parts(args)["rollout"] == allocated + 4 * 32 * 16, "and the returns"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--num-steps 0", "--num-steps 0 must be at least 1"),
+        ("--num-envs 1 --num-steps 2 --num-minibatches 4", "--num-minibatches 4 is more than 2 steps"),
+        ("--eps-steps 0", "--eps-steps 0 must be at least 1"),
+        ("--cuda-graph", "--cuda-graph needs an env on a GPU"),
+        ("--q-lambda 1.5", "--q-lambda 1.5 must be from 0 to 1"),
+        ("--nosuch", "nosuch"),
+    ],
+)
+def test_bad_input_is_one_line(flags: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    run_dir = tmp_path / "run"
+    assert main([*SIZE, *SHORT, "--run-dir", str(run_dir), *flags.split()]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert message in line
+    assert not run_dir.exists()
+
+
+def test_smoke_goes_through_everything(tmp_path: Path) -> None:
+    assert main(["--env", "toy", "--smoke", "--device", "cpu", "--run-dir", str(tmp_path)]) == 0
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"checkpoint.pt", "metrics.jsonl", "manifest.json", "media"} <= written
+    assert read(tmp_path / "checkpoint.pt")["counters"]["global_step"] == 128
