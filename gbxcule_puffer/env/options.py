@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from gbxcule_puffer.emulator.cartridge import HEADERS
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.tasks.observations import LAYOUTS
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.task import TaskSpec, checked_task
@@ -57,8 +57,9 @@ class EnvOptions:
     obs: str = option("shades", "what an observation shows: 72x80 shades, the same packed (four pixels a byte), or all "
                       "144x160", PICTURE, one_of=LAYOUTS)
     stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1)
-    action_codec: str = option(DEFAULT_CODEC, "action set: pokemonred_puffer_v0, or pokemonred_puffer_v1 with NOOP",
-                               PICTURE, one_of=CODECS)
+    action_codec: str = option(
+        DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), or a list such as "
+        "NOOP,A,B,SELECT,UP+B", PICTURE, check=get_codec)
     frames_per_step: int = option(24, "emulated frames of one step", PICTURE, least=2, most=20_000)
     release_after_frames: int = option(8, "frames after which a step releases its button", PICTURE, least=1)
 

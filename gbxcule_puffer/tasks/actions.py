@@ -21,11 +21,14 @@ BUTTONS: dict[str, tuple[int, int, int | None]] = {
     "START": (0, 8, 8),
 }
 RELEASE = 8
+OWN_VERSION = -1  # of codecs that are written as a list of actions
+MOST_ACTIONS = 256  # all combinations of the eight buttons
 
 
 @dataclass(frozen=True)
 class ActionCodec:
-    """A named, versioned order of actions; `version` is the id that kernels and artifacts carry."""
+    """A named, versioned order of actions; `version` is the id that kernels and artifacts carry. An action is a
+    button, NOOP, or several buttons at once, such as UP+B."""
 
     name: str
     version: int
@@ -36,8 +39,14 @@ class ActionCodec:
         return len(self.actions)
 
     def to_pyboy_press(self, action: int) -> int | None:
-        """The pyboy.utils.WindowEvent that presses `action`; None for NOOP."""
-        return BUTTONS[self._name(action)][2]
+        """The pyboy.utils.WindowEvent that presses `action`; None for NOOP.
+
+        Raises: ActionError for an action of several buttons.
+        """
+        name = self._name(action)
+        if name not in BUTTONS:
+            raise ActionError(f"action {name} presses several buttons: take to_joypad_mask")
+        return BUTTONS[name][2]
 
     def to_pyboy_release(self, action: int) -> int | None:
         """The pyboy.utils.WindowEvent that releases `action`; None for NOOP."""
@@ -46,8 +55,8 @@ class ActionCodec:
 
     def to_joypad_mask(self, action: int) -> tuple[int, int]:
         """(dpad_mask, button_mask), bits 0-3 RIGHT LEFT UP DOWN and A B SELECT START, 1 = pressed."""
-        dpad, button, _ = BUTTONS[self._name(action)]
-        return dpad, button
+        parts = [BUTTONS[part] for part in self._name(action).split("+")]
+        return sum(dpad for dpad, _, _ in parts), sum(button for _, button, _ in parts)
 
     def to_buttons(self, action: int) -> int:
         """Both masks in the one byte that `Emulator.step` takes: bits 0-3 the D-pad, bits 4-7 the buttons."""
@@ -83,13 +92,28 @@ DEFAULT_CODEC = "pokemonred_puffer_v1"
 
 
 def get_codec(name: str) -> ActionCodec:
-    """The codec called `name`.
+    """The codec called `name`, or the one that `name` lists: actions with commas between them, each of them NOOP, a
+    button, or several with `+` between them, such as 'NOOP,A,B,SELECT,UP+B'.
 
-    Raises: ConfigError for an unknown name; the message lists the known ones.
+    Raises: ConfigError for another text; the message lists the known names.
     """
-    if name not in CODECS:
-        raise ConfigError(f"action_codec {name!r} is unknown: give one of {', '.join(CODECS)}")
-    return CODECS[name]
+    if name in CODECS:
+        return CODECS[name]
+    actions = tuple("+".join(sorted(action.strip().upper().split("+"))) for action in name.split(","))
+    known = f"give one of {', '.join(CODECS)}, or a list such as NOOP,A,B,SELECT,UP+B"
+    if len(actions) < 2:
+        raise ConfigError(f"action_codec {name!r:.80} is unknown: {known}")
+    for action in actions:
+        buttons = action.split("+")
+        if (
+            not set(buttons) <= set(BUTTONS)
+            or len(set(buttons)) < len(buttons)
+            or (len(buttons) > 1 and "NOOP" in buttons)
+        ):
+            raise ConfigError(f"action_codec {name!r:.80} has {action!r:.40}: its buttons are {', '.join(BUTTONS)}")
+    if len(set(actions)) < len(actions) or len(actions) > MOST_ACTIONS:
+        raise ConfigError(f"action_codec {name!r:.80} has an action twice: leave one out")
+    return ActionCodec(",".join(actions), OWN_VERSION, actions)
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,21 @@ def test_pokes_reach_the_next_step(start: dict[str, Any]) -> None:
         env.close()
 
 
+def test_combinations_press_the_same_in_pyboy(start: dict[str, Any]) -> None:
+    envs = [
+        kind(**start, num_envs=2, action_codec="NOOP,SELECT,RIGHT+A,DOWN,UP+LEFT+B")
+        for kind in (GBxCuLEEnv, PyBoyPufferSingle)
+    ]
+    for env in envs:
+        assert env.single_action_space.n == 5
+        env.reset()
+    for row in np.random.default_rng(1).integers(0, 5, (12, 2)):
+        pictures = [env.step(row)[0] for env in envs]
+        np.testing.assert_array_equal(*pictures)
+        assert (envs[0].emulator.read_memory(1, 0xC000, 64) == envs[1].emulator.read_memory(1, 0xC000, 64)).all()
+    envs[1].close()
+
+
 def given(**values: Any) -> type[Task]:
     """A Task whose steps give these fields."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from gbxcule_puffer.errors import ActionError, ConfigError
@@ -58,3 +60,28 @@ def test_errors() -> None:
     for frames, release in ((24, 0), (24, 24), (0, 0)):
         with pytest.raises(ConfigError, match="release_after_frames"):
             Schedule(frames, release)
+
+
+def test_a_list_is_a_codec_of_its_own() -> None:
+    from pyboy.utils import WindowEvent
+
+    codec = get_codec("noop, A, SELECT,UP+B ,START+SELECT+A+B")
+    assert codec.actions == ("NOOP", "A", "SELECT", "B+UP", "A+B+SELECT+START")
+    assert codec.name == "NOOP,A,SELECT,B+UP,A+B+SELECT+START"
+    assert get_codec(codec.name) == codec, "its name is its list"
+    assert [codec.to_buttons(action) for action in range(5)] == [0, 0x10, 0x40, 0x24, 0xF0]
+    assert codec.to_pyboy_press(2) == WindowEvent.PRESS_BUTTON_SELECT
+    with pytest.raises(ActionError, match="presses several buttons"):
+        codec.to_pyboy_press(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("A", "is unknown"), ("", "is unknown"), ("A,TURBO", "has 'TURBO'"), ("A,B,", "has ''"), ("A,A", "twice"),
+        ("UP+A,A+UP", "twice"), ("A,NOOP+B", "has 'B+NOOP'"), ("A,B+B", "has 'B+B'"), ("A,+", "has '+'"),
+    ],
+)  # fmt: skip
+def test_lists_that_are_refused(name: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        get_codec(name)
