@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
@@ -193,6 +194,10 @@ class TaskRunners:
 
     def step(self, picture: torch.Tensor) -> None:
         """Completes the rewards and ends of the step just made."""
+        with one_thread(self.ended.device):
+            self._step(picture)
+
+    def _step(self, picture: torch.Tensor) -> None:
         results = []
         for runner in self.runners:
             result = runner.step(picture, self.info)
@@ -212,8 +217,9 @@ class TaskRunners:
 
     def reset(self, which: torch.Tensor) -> None:
         """Begins the episodes of `which`."""
-        for runner in self.runners:
-            runner.reset(which)
+        with one_thread(self.ended.device):
+            for runner in self.runners:
+                runner.reset(which)
 
     def read(self) -> dict[str, float]:
         """Statistics for the infos."""

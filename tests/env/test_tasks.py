@@ -163,6 +163,31 @@ def test_pokes_reach_the_next_step(start: dict[str, Any]) -> None:
         env.close()
 
 
+def test_torch_works_on_one_thread_in_a_task(start: dict[str, Any]) -> None:
+    """Its threads would spin between a Task's many small operations, and take the emulator's cores."""
+
+    class Threads(Task):
+        def reset(self, ram: Ram, which: torch.Tensor) -> None:
+            self.begun = torch.full((ram.num_envs,), torch.get_num_threads())
+
+        def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> torch.Tensor:
+            if info.length[0] == 2:
+                raise KeyError
+            return self.begun + torch.get_num_threads()
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        env = GBxCuLEEnv(**start, num_envs=2, task=Threads)
+        env.reset()
+        assert env.step(np.zeros(2, int))[1].tolist() == [2, 2]
+        with pytest.raises(KeyError):
+            env.step(np.zeros(2, int))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_combinations_press_the_same_in_pyboy(start: dict[str, Any]) -> None:
     envs = [
         kind(**start, num_envs=2, action_codec="NOOP,SELECT,RIGHT+A,DOWN,UP+LEFT+B")
