@@ -7,7 +7,7 @@ ARGS ?=
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-fast test-gpu docs lint type roms fuzz bench bench-cpu bench-gpu puffer size clean
+.PHONY: help setup train test test-fast test-gpu docs lint type roms fuzz fuzz-files bench bench-cpu bench-gpu puffer size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test-gpu: setup  ## run the tests that need an NVIDIA GPU
 
 fuzz: setup  ## compare random ROMs with PyBoy, some minutes (ARGS="--seeds 0:500 --out DIR")
 	$(BIN)/python -m tests.fuzz --seeds 0:1500 --frames 60 $(ARGS)
+
+fuzz-files: setup  ## read damaged files of every format (ARGS="--mutants 10000 --out DIR")
+	$(BIN)/python -m tests.hostile $(ARGS)
 
 docs: $(VENV)/.docs  ## build the documentation site, build/site/index.html (ARGS=serve to read it while you write)
 	$(BIN)/mkdocs $(or $(ARGS),build --quiet)

@@ -143,8 +143,8 @@ class PyBoyEmulator:
             self.mirror.rows[index] = snapshot.memory[slot]
 
     def check(self, snapshot: Snapshot) -> None:
-        """Raises: StateError where a snapshot belongs to another ROM."""
-        snapshot.check_rom(self.cartridge)
+        """Raises: StateError where a snapshot is damaged, or belongs to another ROM."""
+        snapshot.check(self.cartridge)
 
     def pool(self, snapshots: Sequence[Snapshot], spare: int = 0) -> PyBoyPool:
         """Snapshots of one env each as slots.

@@ -8,7 +8,7 @@ import numpy as np
 
 from baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.errors import DeviceError
+from gbxcule_puffer.errors import ConfigError, DeviceError
 
 
 class PyBoyPufferSingle(GBxCuLEEnv):
@@ -46,6 +46,8 @@ class PyBoyPufferSingle(GBxCuLEEnv):
         super().close()
 
     def _make_emulator(self) -> PyBoyEmulator:
+        if budget := self.options.instruction_budget:
+            raise ConfigError(f"instruction_budget {budget}: PyBoy counts no instructions; leave it out")
         return PyBoyEmulator(
             self.cartridge,
             self.num_agents,

@@ -10,7 +10,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import ROW_PADDING, memory_needed
 from gbxcule_puffer.emulator.gpu import lane_order
-from gbxcule_puffer.emulator.state import FIELDS, NUM_FIELDS, row_size
+from gbxcule_puffer.emulator.state import FIELDS, NUM_FIELDS, Field, allowed_banks, row_size
 from gbxcule_puffer.files import write_text
 
 INTRO = """# The state of an env
@@ -32,8 +32,11 @@ envs that does not fit into the memory of its device before it allocates anythin
 In the memory row, E000-FDFF holds the captured serial output; the bus shows C000-DDFF there. Times are T-cycles from
 the start of the step, so that they fit into 32 bits. `hot` fields live in registers and local memory during a step.
 
-| field | meaning | hot | time |
-| --- | --- | --- | --- |
+A state from outside, a file or a checkpoint, is loaded only if each field has one of the values that it may have
+between two steps.
+
+| field | meaning | between steps | hot | time |
+| --- | --- | --- | --- | --- |
 """
 
 
@@ -48,10 +51,20 @@ def page() -> str:
         homeward=memory_needed(load_cartridge(ROOT / "roms" / "homeward.gb"), 16_384),
     )  # fmt: skip
     rows = (
-        f"| `{field.name}` | {field.meaning} | {'yes' if field.hot else ''} | {'yes' if field.is_time else ''} |"
+        f"| `{field.name}` | {field.meaning} | {values(field)} | {'yes' if field.hot else ''} "
+        f"| {'yes' if field.is_time else ''} |"
         for field in FIELDS
     )
     return intro + "\n".join(rows) + "\n"
+
+
+def values(field: Field) -> str:
+    """The values that a field may have between two steps, in words."""
+    if field.name in allowed_banks(load_cartridge(ROOT / "roms" / "homeward.gb")):
+        return "the cartridge's banks"
+    if field.low == field.high:
+        return f"{field.low}"
+    return f"{field.low} to {field.high}" + (", NEVER" if field.may_be_never else "")
 
 
 def main() -> None:

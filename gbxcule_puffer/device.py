@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import torch
 import warp as wp
 
-from gbxcule_puffer.errors import DeviceError
+from gbxcule_puffer.errors import ConfigError, DeviceError, is_out_of_memory
 from gbxcule_puffer.provenance import usable_cores
 
 
@@ -58,12 +60,65 @@ def resolve_device(device: str) -> str:
 
 
 def free_bytes(device: torch.device) -> int:
-    """Bytes that can still be allocated on `device`."""
+    """Bytes that can still be allocated on `device`: of the machine's memory, or of what this process's control group
+    (its container) may have."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     # Free pages alone would leave out the page cache, which Linux gives up when asked.
     facts = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-    return int(facts["MemAvailable"].split()[0]) * 1024
+    return min(int(facts["MemAvailable"].split()[0]) * 1024, free_in_groups(Path("/proc/self/cgroup"), CGROUPS))
+
+
+@contextlib.contextmanager
+def room_for(needed: int, device: str, name: str, remedy: str) -> Iterator[None]:
+    """For a block that allocates `needed` bytes on `device`.
+
+    Raises: DeviceError, before it or where an allocation in it fails, that says what `name` needs and the `remedy`.
+    """
+    free = free_bytes(torch.device(device))
+    text = f"{name} needs {size_text(needed)} of memory on {device}"
+    if needed > free:
+        raise DeviceError(f"{text}, of which {size_text(free)} is free: {remedy}")
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise DeviceError(f"{text}, and an allocation failed: {remedy}") from None
+
+
+CGROUPS = Path("/sys/fs/cgroup")
+UNLIMITED = 2**63
+# Of control groups, version 2 and version 1: limit, bytes in use, and what of the latter's statistics can be given up.
+GROUP_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+
+
+def free_in_groups(membership: Path, root: Path) -> int:
+    """Bytes that its control groups leave a process, of either version: the least of its own group and those above it.
+    `membership`: the process's /proc/.../cgroup; `root`: where control groups are mounted."""
+    found = [UNLIMITED]
+    with contextlib.suppress(OSError):
+        for line in membership.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers == "" or "memory" in controllers.split(","):
+                top = root / ("memory" if controllers else "")
+                # A container may show its own group as the root, under a path that stands only outside of it.
+                groups = [top, *(top / part for part in itertools.accumulate(Path(path).parts[1:], os.path.join))]
+                found += [_free_in_group(group) for group in groups]
+    return min(found)
+
+
+def _free_in_group(group: Path) -> int:
+    """Bytes that one control group leaves; UNLIMITED where it has no limit or is not to be seen."""
+    for limit, used, reclaimable in GROUP_FILES:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            most = int((group / limit).read_text())  # "max" is no number
+            statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            return max(0, most - int((group / used).read_text()) + int(statistics[reclaimable]))
+    return UNLIMITED
 
 
 def size_text(size: int) -> str:
@@ -71,7 +126,7 @@ def size_text(size: int) -> str:
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.1f} MiB"
 
 
-@contextmanager
+@contextlib.contextmanager
 def one_thread(device: torch.device) -> Iterator[None]:
     """Has torch work on one thread inside, on a CPU.
 
@@ -87,6 +142,28 @@ def one_thread(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+class OneUser:
+    """Lets one thread in at a time, of the process that made it, until it is closed; `with` it around what has threads
+    or device memory."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.closed = name, False
+        self._process, self._lock = os.getpid(), threading.Lock()
+
+    def __enter__(self) -> None:
+        """Raises: ConfigError where it is closed, another thread is in, or the process is a fork, which has none of the
+        threads."""
+        if self.closed:
+            raise ConfigError(f"{self.name} is closed: make another one")
+        if self._process != os.getpid():
+            raise ConfigError(f"{self.name} cannot run in a fork of the process that made it: make one in there")
+        if not self._lock.acquire(blocking=False):
+            raise ConfigError(f"{self.name} runs in another thread at this moment: give each thread its own")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 def default_threads() -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
@@ -13,7 +11,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from gbxcule_puffer.device import default_threads, resolve_device, start_warp
+from gbxcule_puffer.device import OneUser, default_threads, resolve_device, room_for, start_warp
 from gbxcule_puffer.emulator import address_space, isa, kernels
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
@@ -24,12 +22,11 @@ from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
 from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, power_on
-from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, describe, row_size
-from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
+from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, describe, first_fault, part_of, row_size
+from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 
 PIXEL_STEPS = {"half": 2, "full": 1}
 ROW_PADDING = 128  # bytes: without them the same address of all envs would fall into one set of a cache
-
 ROM_PADDING = 16  # bytes: the data path reads words before it looks whether they cross the end
 
 
@@ -52,6 +49,7 @@ class Emulator:
     threads, all usable cores by default; kernel: 'interpreter' or 'datapath', the faster one for the device by default;
     neither num_threads nor kernel changes any result. accuracy: 'pyboy', or 'hardware': a DMG where public test ROMs
     show that PyBoy is not one (docs/accuracy.md), by the slower kernel. header: as of load_cartridge.
+    instruction_budget: instructions of a step after which an env is locked at the end of the frame, 0 for any number.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -70,11 +68,14 @@ class Emulator:
         kernel: str | None = None,
         accuracy: str = "pyboy",
         header: str = "strict",
+        instruction_budget: int = 0,
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs is {num_envs}; it must be at least 1")
         if screen not in PIXEL_STEPS:
             raise ConfigError(f"screen is {screen!r}; it must be 'half' or 'full'")
+        if not 0 <= instruction_budget < 2**31:
+            raise ConfigError(f"instruction_budget is {instruction_budget}; it must be 0 (any number), or below 2**31")
         if not 1 <= release_after_frames <= frames_per_step <= 20_000:
             raise ConfigError(
                 f"frames_per_step {frames_per_step} and release_after_frames {release_after_frames} must satisfy "
@@ -87,14 +88,15 @@ class Emulator:
         self.pixel_step = PIXEL_STEPS[screen]
         if accuracy not in PROFILES:
             raise ConfigError(f"accuracy is {accuracy!r}; it must be 'pyboy' or 'hardware'")
-        self.accuracy = accuracy
+        self.accuracy, self.instruction_budget = accuracy, instruction_budget
         self.kernel = kernel or ("interpreter" if self.device == "cpu" or accuracy == "hardware" else "datapath")
         if self.kernel not in ("interpreter", "datapath"):
             raise ConfigError(f"kernel is {kernel!r}; it must be 'interpreter' or 'datapath'")
         if accuracy == "hardware" and self.kernel != "interpreter":
             raise ConfigError("accuracy 'hardware' has kernel 'interpreter' only: leave kernel out")
-        self._check_memory()
-        self._allocate()
+        needed = memory_needed(self.cartridge, num_envs, self.pixel_step, self.kernel == "datapath")
+        with room_for(needed, self.device, f"num_envs {num_envs:,}", "use fewer envs"):
+            self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
         name = "cpu" if self.device == "cpu" else torch.cuda.get_device_name(self.device)
         self.launch_shape = launch_shape.best(num_envs, name)
@@ -103,6 +105,7 @@ class Emulator:
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
         self._commands: dict[tuple[int, int], list[wp.Launch]] = {}
         self._start: Snapshot | None = None
+        self._user = OneUser("this Emulator")
         self.reset()
 
     @property
@@ -142,19 +145,6 @@ class Emulator:
         emulator's own buffer. The kernels skip different loops."""
         return self._skipped
 
-    def _check_memory(self) -> None:
-        """Raises: DeviceError where the envs do not fit into the memory that is free."""
-        needed = memory_needed(self.cartridge, self.num_envs, self.pixel_step, self.kernel == "datapath")
-        if self.device == "cpu":
-            free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        else:
-            free = torch.cuda.mem_get_info(self.device)[0]
-        if needed > free:
-            raise DeviceError(
-                f"num_envs {self.num_envs:,} needs {needed / 2**30:.1f} GiB of memory on {self.device}, which has "
-                f"{free / 2**30:.1f} GiB: use fewer envs"
-            )
-
     def _allocate(self) -> None:
         """The arrays of state.Machine; those of the ROM are shared by all envs."""
         cartridge, device = self.cartridge, self.device
@@ -185,7 +175,7 @@ class Emulator:
         machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
         machine.screen, machine.skipped = wp.from_torch(self._screen), wp.from_torch(self._skipped)
         describe(machine, cartridge)
-        machine.pixel_step = self.pixel_step
+        machine.pixel_step, machine.instruction_budget = self.pixel_step, self.instruction_budget
         machine.draw_later = int(self.device != "cpu" and self.kernel == "datapath")
         self.machine = machine
 
@@ -201,6 +191,10 @@ class Emulator:
 
     def _launch(self, frames: int, release_after: int) -> None:
         """Run `frames` frames of all envs with the buttons of self._buttons."""
+        with self._user:
+            self._run(frames, release_after)
+
+    def _run(self, frames: int, release_after: int) -> None:
         key = (frames, release_after)
         if self.device != "cpu":
             kernel, (inputs, dim) = self._kernel(), self._arguments(0, self.num_envs, frames, release_after)
@@ -265,7 +259,12 @@ class Emulator:
 
         buttons: shape (num_envs,), uint8, on the emulator's device; bits 0-3 RIGHT LEFT UP DOWN, 4-7 A B SELECT START.
         On CUDA asynchronous, on torch's current stream.
+
+        Raises: ActionError for another shape or type.
         """
+        if buttons.shape != self._buttons.shape or buttons.dtype != torch.uint8:
+            found = f"{buttons.dtype} of shape {tuple(buttons.shape)}"
+            raise ActionError(f"buttons are {found}: give torch.uint8 of shape ({self.num_envs},)")
         self._buttons.copy_(buttons)
         self._launch(self.frames_per_step, self.release_after_frames)
 
@@ -287,9 +286,12 @@ class Emulator:
         quads = half.view(self.num_envs, 72, 20, 4)
         return (quads[..., 0] << 6) | (quads[..., 1] << 4) | (quads[..., 2] << 2) | quads[..., 3]
 
+    def _part(self, env: int | None) -> slice:
+        return part_of(env, self.num_envs)
+
     def save(self, env: int | None = None) -> Snapshot:
         """The state of all envs, or of one."""
-        part = slice(None) if env is None else slice(env, env + 1)
+        part = self._part(env)
         arrays = (self._state[:, part], self._memory[part], self._screen[part])
         return Snapshot(self.rom_sha256, *(array.cpu().numpy().copy() for array in arrays), profile=self.accuracy)
 
@@ -302,14 +304,14 @@ class Emulator:
         if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
             text = f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}"
             raise StateError(f"{text}: load one of as many, or of one env")
-        part = slice(None) if env is None else slice(env, env + 1)
+        part = self._part(env)
         self._state[:, part] = torch.from_numpy(snapshot.state).to(self.device)
         self._memory[part] = torch.from_numpy(snapshot.memory).to(self.device)
         self._screen[part] = torch.from_numpy(snapshot.screen_for(tuple(self._screen.shape[1:]))).to(self.device)
 
     def check(self, snapshot: Snapshot) -> None:
-        """Raises: StateError where a snapshot belongs to another ROM or to the other accuracy."""
-        snapshot.check_rom(self.cartridge)
+        """Raises: StateError where a snapshot is damaged, or belongs to another ROM or to the other accuracy."""
+        snapshot.check(self.cartridge)
         if snapshot.profile != self.accuracy:
             raise StateError(
                 f"the snapshot was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}: "
@@ -325,13 +327,22 @@ class Emulator:
 
     def registers(self, env: int = 0) -> dict[str, int]:
         """All scalar state fields of one env by name (state.py)."""
-        column = self._state[:, env].cpu().numpy()
+        column = self._state[:, self._part(env)].cpu().numpy()[:, 0]
         return {name: int(column[index]) for name, index in INDEX.items()}
 
     def set_registers(self, env: int = 0, **values: int) -> None:
-        """Set scalar state fields of one env by name."""
+        """Set scalar state fields of one env by name.
+
+        Raises: ConfigError for a name or a value that there is none of (docs/state.md); nothing is changed then.
+        """
+        snapshot = self.save(env)
         for name, value in values.items():
-            self._state[INDEX[name], env] = value
+            if name not in INDEX or not -(2**31) <= value < 2**31:
+                raise ConfigError(f"{name} {value}: there is no such field or value (docs/state.md)")
+            snapshot.state[INDEX[name]] = value
+        if fault := first_fault(snapshot.state, self.cartridge):
+            raise ConfigError(f"{fault}, which no Game Boy has there (docs/state.md)")
+        self._state[:, self._part(env)] = torch.from_numpy(snapshot.state).to(self.device)
 
     def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
         """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; without side
@@ -339,19 +350,19 @@ class Emulator:
 
         Raises: ConfigError where there is no such address or bank.
         """
-        row = self._memory[env].cpu().numpy()
+        row = self._memory[self._part(env)].cpu().numpy()[0]
         return address_space.read(self.cartridge, self.registers(env), row, address, length, bank)
 
     def save_ram(self, env: int = 0) -> bytes:
         """All banks of one env's cartridge RAM: the content of a .sav or .ram file."""
-        return cartridge_ram(self._memory[env].cpu().numpy()).tobytes()
+        return cartridge_ram(self._memory[self._part(env)].cpu().numpy()[0]).tobytes()
 
     def load_ram(self, data: bytes, env: int | None = None) -> None:
         """Put the content of a .sav or .ram file into the cartridge of one env, or of all, while the game runs.
 
         Raises: StateError where it does not fit the cartridge; nothing is changed then.
         """
-        self._write_banks(save_ram_banks(data, self.cartridge), slice(None) if env is None else slice(env, env + 1))
+        self._write_banks(save_ram_banks(data, self.cartridge), self._part(env))
 
     def _write_banks(self, banks: np.ndarray, part: slice) -> None:
         """Store all banks of cartridge RAM in some envs."""
@@ -378,21 +389,10 @@ class Emulator:
     def close(self) -> None:
         """Stop the threads."""
         self._commands.clear()
+        self._user.closed = True
         if self._executor is not None:
             self._executor.shutdown()
 
     def state_hash(self) -> np.ndarray:
         """A hash of registers, memory and picture of each env, shape (num_envs,), uint64."""
-        state, memory, screen = self._state.cpu().numpy(), self._memory.cpu().numpy(), self._screen.cpu().numpy()
-        return np.array(
-            [
-                _digest(np.ascontiguousarray(state[:, env]).tobytes() + memory[env].tobytes() + screen[env].tobytes())
-                for env in range(self.num_envs)
-            ],
-            dtype=np.uint64,
-        )
-
-
-def _digest(data: bytes) -> int:
-    """64 bits of BLAKE2b."""
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+        return self.save().hashes()

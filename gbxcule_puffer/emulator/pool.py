@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,7 +30,9 @@ def copy_slot(
     lane: int,
     lanes: int,
 ):
-    """A pool's slot into an env: state, memory and picture."""
+    """A pool's slot into an env: state, memory and picture. There is no such slot: the env stays as it is."""
+    if slot < 0 or slot >= pool_state.shape[1]:
+        return
     for index in range(lane, state.shape[0], lanes):
         state[index, env] = pool_state[index, slot]
     for index in range(lane, memory.shape[1], lanes):
@@ -73,6 +75,8 @@ def kernel_save(
     env, lane = wp.tid()  # pyright: ignore
     if mask[env]:
         slot = slots[env]
+        if slot < 0 or slot >= pool_state.shape[1]:
+            return
         for index in range(lane, state.shape[0], lanes):
             pool_state[index, slot] = state[index, env]
         for index in range(lane, memory.shape[1], lanes):
@@ -137,15 +141,17 @@ class SnapshotPool:
     def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
         """Restore slot slots[i] into each env i with mask[i], picture included.
 
-        mask (num_envs,) bool, slots (num_envs,) int32, both on the device; slots must be in 0..size-1. No host
-        synchronisation; on CUDA on torch's current stream.
+        mask (num_envs,) bool, slots (num_envs,) int32, both on the device; slots must be in 0..size-1, an env with
+        another one stays as it is. No host synchronisation; on CUDA on torch's current stream.
+
+        Raises: StateError for another shape or type, on a CPU also for a slot that there is not.
         """
         self._launch(kernel_restore, mask, slots)
 
     def save(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
         """Save each env i with mask[i] into slot slots[i], picture included; arguments as of `reset`.
 
-        The slots of the envs in the mask must differ from each other.
+        The slots of the envs in the mask must differ from each other. Raises: as `reset`.
         """
         self._launch(kernel_save, mask, slots)
 
@@ -155,7 +161,23 @@ class SnapshotPool:
         spare["screen"] = self._screen[self.given :]
         return {f"pool_{name}": part for name, part in spare.items()} if self.size > self.given else {}
 
+    def check_spare(self, tensors: Mapping[str, torch.Tensor], filled: torch.Tensor) -> None:
+        """Raises: StateError where `tensors`, as of spare_tensors, are not those of envs in the slots that are `filled`
+        (spare,) bool."""
+        state, memory, screen = (tensors[f"pool_{name}"].cpu() for name in ("state", "memory", "screen"))
+        used = filled.cpu()
+        if used.any():
+            cartridge = self.emulator.cartridge
+            parts = (state[:, used].numpy(), memory[used].numpy(), screen[used].numpy())
+            Snapshot(cartridge.sha256, parts[0], parts[1], parts[2]).check(cartridge, "the archive")
+
     def _launch(self, kernel: Any, mask: torch.Tensor, slots: torch.Tensor) -> None:
+        shape = (self.emulator.num_envs,)
+        if mask.shape != shape or slots.shape != shape or mask.dtype != torch.bool or slots.dtype != torch.int32:
+            found = f"{mask.dtype} of {tuple(mask.shape)} and {slots.dtype} of {tuple(slots.shape)}"
+            raise StateError(f"mask and slots are {found}: give torch.bool and torch.int32 of {shape}")
+        if self.emulator.device == "cpu" and ((slots < 0) | (slots >= self.size)).logical_and_(mask).any():
+            raise StateError(f"slots are {slots[mask].tolist()[:8]}: give 0 to {self.size - 1}")
         inputs = [*self._arrays, wp.from_torch(mask), wp.from_torch(slots), self._lanes]
         dim = (self.emulator.num_envs, self._lanes)
         wp.launch(kernel, dim=dim, inputs=inputs, device=self.emulator.device, stream=self.emulator.stream())

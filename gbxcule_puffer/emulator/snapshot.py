@@ -15,7 +15,7 @@ import numpy as np
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import RAM_BANKS, Cartridge
-from gbxcule_puffer.emulator.state import FIELDS, INDEX, NUM_FIELDS, row_size
+from gbxcule_puffer.emulator.state import FIELDS, INDEX, NUM_FIELDS, first_fault, row_size
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.files import Kind, inflate, parse_json, read_bytes, write_bytes
 
@@ -50,9 +50,38 @@ class Snapshot:
         """All scalar fields of one env by name (state.py)."""
         return {name: int(self.state[index, env]) for name, index in INDEX.items()}
 
+    def hashes(self) -> np.ndarray:
+        """A hash of registers, memory and picture of each env, shape (num_envs,), uint64: 64 bits of BLAKE2b."""
+        columns = np.ascontiguousarray(self.state.T)
+        digests = (
+            hashlib.blake2b(b"".join(part.tobytes() for part in parts), digest_size=8).digest()
+            for parts in zip(columns, self.memory, self.screen, strict=True)
+        )
+        return np.array([int.from_bytes(digest, "big") for digest in digests], np.uint64)
+
     def bus(self, cartridge: Cartridge, env: int = 0) -> np.ndarray:
         """The address space of one env as its CPU's bus shows it, shape (65536,), uint8 (address_space.py)."""
         return address_space.bus(cartridge, self.fields(env), self.memory[env])
+
+    def check(self, cartridge: Cartridge, name: str = "the snapshot") -> None:
+        """Check what kernels take for granted: the ROM, shapes and types, each field's range (state.py), shades 0 to 3.
+
+        Raises: StateError that calls the snapshot `name`.
+        """
+        self.check_rom(cartridge)
+        envs = self.num_envs if self.state.ndim == 2 else 0
+        shapes = ((NUM_FIELDS, envs), (envs, row_size(cartridge.ram_banks)), (envs, *self.screen.shape[1:]))
+        arrays = {"state": self.state, "memory": self.memory, "screen": self.screen}
+        fault = "it has no env" if envs < 1 else ""
+        for (part, array), dtype, shape in zip(arrays.items(), DTYPES, shapes, strict=True):
+            if array.dtype != dtype or array.shape != shape:
+                fault = fault or f"its {part} is {array.dtype} of {array.shape}, not {np.dtype(dtype)} of {shape}"
+        if not fault and self.screen.shape[1:] not in SCREENS:
+            fault = f"its pictures are {self.screen.shape[1:]}"
+        if not fault and self.screen.max() > 3:
+            fault = f"a shade is {self.screen.max()}, and at most 3"
+        if fault := fault or first_fault(self.state, cartridge):
+            raise StateError(f"{name} is damaged, or of another program ({fault}): save it again")
 
     def check_rom(self, cartridge: Cartridge) -> None:
         """Raises: StateError where the snapshot belongs to another ROM."""

@@ -1,4 +1,4 @@
-"""The machine's state, declared once: the Machine and Cpu structs, allocation and snapshots derive from this list.
+"""The machine's state, declared once: structs, allocation, snapshots and what a file may hold derive from this list.
 
 Scalars are int32 rows of one array `state` (NUM_FIELDS, num_envs), so that a warp loads a row in one transaction. A
 step copies the `hot` ones into a Cpu struct and back; the others are read in place. Times are T-cycles since the
@@ -10,141 +10,168 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.errors import ConfigError
+
+# Values of a field between two steps, by the names that the fields below use. Kernels make addresses and the ends of
+# loops of them, so that a state from outside is loaded only if it keeps to them (snapshot.py).
+RANGES = {
+    "bit": (0, 1),
+    "byte": (0, 0xFF),
+    "word": (0, 0xFFFF),
+    "zero": (0, 0),  # of use during a step only
+    "count": (0, 0x7FFF_FFFF),
+    "any": (-0x8000_0000, 0x7FFF_FFFF),
+    "past": (-0x10_0000, 0),  # the slowest timer takes a quarter of that to overflow
+    "near": (-0x10_0000, 0x10_0000),
+    "bank": (-hw.ROM_BANK_SIZE, 0x7FFF_FFFF),  # of this cartridge: see allowed_banks
+}
+OR_NEVER = "?"  # ends the range of a time that may also be NEVER
 
 
 @dataclass(frozen=True)
 class Field:
-    """One scalar of the state: `hot` fields live in the Cpu struct during a step, `is_time` ones are rebased."""
+    """One scalar of the state: `hot` fields live in the Cpu struct during a step, `is_time` ones are rebased. Between
+    two steps it has a value from `low` to `high`, or NEVER where `may_be_never`."""
 
     name: str
     meaning: str
+    low: int
+    high: int
     hot: bool = True
     is_time: bool = False
+    may_be_never: bool = False
 
 
 def _fields(text: str, *, hot: bool = True, is_time: bool = False) -> list[Field]:
-    """Fields from lines `name: meaning`."""
-    pairs = (line.split(":", 1) for line in text.strip().splitlines())
-    return [Field(name.strip(), meaning.strip(), hot, is_time) for name, meaning in pairs]
+    """Fields from lines `name range: meaning`; a range is one of RANGES, or `low..high`."""
+    fields = []
+    for line in text.strip().splitlines():
+        words, meaning = line.split(":", 1)
+        name, values = words.split()
+        kind = values.removesuffix(OR_NEVER)
+        low, high = RANGES[kind] if kind in RANGES else (int(bound, 0) for bound in kind.split(".."))
+        fields.append(Field(name, meaning.strip(), low, high, hot, is_time, values != kind))
+    return fields
 
 
 CPU_FIELDS = _fields("""
-a: register A
-f: flags, Z N H C in bits 7-4
-b: register B
-c: register C
-d: register D
-e: register E
-h: register H
-l: register L
-sp: stack pointer
-pc: program counter (on HALT while halted)
-ime: interrupt master enable
-ei_delay: instructions until EI takes effect, 0 if none is pending
-halted: 1 in HALT, 2 if the next byte will be read twice (hardware's halt bug)
-halted_after_ei: 1 if HALT followed EI directly, so that an interrupt returns to the HALT
-locked: 1 after an illegal opcode
-interrupt_flag: IF, 5 bits
-interrupt_enable: IE, 8 bits
+a byte: register A
+f 0..0xF0: flags, Z N H C in bits 7-4
+b byte: register B
+c byte: register C
+d byte: register D
+e byte: register E
+h byte: register H
+l byte: register L
+sp word: stack pointer
+pc word: program counter (on HALT while halted)
+ime bit: interrupt master enable
+ei_delay 0..2: instructions until EI takes effect, 0 if none is pending
+halted 0..2: 1 in HALT, 2 if the next byte will be read twice (hardware's halt bug)
+halted_after_ei bit: 1 if HALT followed EI directly, so that an interrupt returns to the HALT
+locked bit: 1 after an illegal opcode, or beyond the instruction budget
+interrupt_flag 0..0x1F: IF, 5 bits
+interrupt_enable byte: IE, 8 bits
 """)
 LCD_FIELDS = _fields("""
-lcdc: LCDC
-stat: STAT with mode and coincidence bits, bit 7 set
-ly: LY
-lyc: LYC
-scy: SCY
-scx: SCX
-wy: WY
-wx: WX
-bgp: BGP
-obp0: OBP0
-obp1: OBP1
-lcd_next_mode: mode that the next mode change enters
-lcd_transition: 0 mode change, 1 LY increases, 2 mode 2 starts 4 T-cycles after LY increased
-lcd_first_frame: 1 during the first frame after switching on
-lcd_restart: 1 from switching on until the LCD restarts
-stat_mode_hidden: 1 if the next STAT read returns mode 0 (LYC was changed while the LCD was off)
-lyc_written_off: 1 if LYC was written while the LCD was off
-stat_line: level of the STAT interrupt line
-mode3_extra: T-cycles by which mode 3 of this line differs from 172
-window_hit: 1 once LY was equal to WY in this frame
-window_first: line at which that was so
-window_line: the window's own line counter, -1 before its first line
-frame_done: 1 from the end of a frame until the step takes notice
+lcdc byte: LCDC
+stat byte: STAT with mode and coincidence bits, bit 7 set
+ly 0..153: LY
+lyc byte: LYC
+scy byte: SCY
+scx byte: SCX
+wy byte: WY
+wx byte: WX
+bgp byte: BGP
+obp0 byte: OBP0
+obp1 byte: OBP1
+lcd_next_mode 0..3: mode that the next mode change enters
+lcd_transition 0..2: 0 mode change, 1 LY increases, 2 mode 2 starts 4 T-cycles after LY increased
+lcd_first_frame bit: 1 during the first frame after switching on
+lcd_restart bit: 1 from switching on until the LCD restarts
+stat_mode_hidden bit: 1 if the next STAT read returns mode 0 (LYC was changed while the LCD was off)
+lyc_written_off bit: 1 if LYC was written while the LCD was off
+stat_line bit: level of the STAT interrupt line
+mode3_extra -4..120: T-cycles by which mode 3 of this line differs from 172
+window_hit bit: 1 once LY was equal to WY in this frame
+window_first 0..143: line at which that was so
+window_line any: the window's own line counter, -1 before its first line
+frame_done bit: 1 from the end of a frame until the step takes notice
 """)
 TIMER_FIELDS = _fields("""
-tima: TIMA
-tma: TMA
-tac: TAC, 3 bits
-tima_reload: 0 idle, 1 TIMA overflowed and reads 00, 2 TMA is being loaded
-tima_reload_count: T-cycles left in that state, at timer_last
+tima byte: TIMA
+tma byte: TMA
+tac 0..7: TAC, 3 bits
+tima_reload 0..2: 0 idle, 1 TIMA overflowed and reads 00, 2 TMA is being loaded
+tima_reload_count 0..4: T-cycles left in that state, at timer_last
 """)
 OTHER_FIELDS = _fields("""
-serial_control: SC
-serial_count: bytes written to SB so far
-dma_active: 1 while an OAM DMA is under way
-dma_source: last value written to DMA
-dma_index: bytes copied
-p1: P1 as worked out at its last write
-buttons: buttons held, as in Emulator.step; during a step in bits 8-15 those that it pressed
-rom_low: index in the ROM of address 0000
-rom_high: index in the ROM of address 4000, minus 4000h
-ram_enabled: 1 if cartridge RAM is readable
-ram_bank: selected cartridge RAM bank, or RTC register 08-0C
-ram_offset: place of that bank in the memory row, -1 if no such bank exists
-bank1: MBC1's 5-bit and MBC5's 9-bit bank register
-bank2: MBC1's 2-bit bank register
-banking_mode: MBC1's banking mode
+serial_control byte: SC
+serial_count any: bytes written to SB so far
+dma_active bit: 1 while an OAM DMA is under way
+dma_source byte: last value written to DMA
+dma_index 0..160: bytes copied
+p1 byte: P1 as worked out at its last write
+buttons word: buttons held, as in Emulator.step; during a step in bits 8-15 those that it pressed
+rom_low bank: index in the ROM of address 0000
+rom_high bank: index in the ROM of address 4000, minus 4000h
+ram_enabled bit: 1 if cartridge RAM is readable
+ram_bank 0..255: selected cartridge RAM bank, or RTC register 08-0C
+ram_offset bank: place of that bank in the memory row, -1 if no such bank exists
+bank1 0..0x1FF: MBC1's 5-bit and MBC5's 9-bit bank register
+bank2 0..3: MBC1's 2-bit bank register
+banking_mode bit: MBC1's banking mode
 """)
 STEP_FIELDS = _fields("""
-frames_left: frames until the step is over
-release_at: frames left when the buttons are released
-render: 1 in the frame that is drawn
-next_line: first line of that frame that is not drawn yet
-drawing: 1 while the step waits at VBlank for the picture to be drawn
-executed: instructions executed in this step
-now: time in the step while it waits
+frames_left 0..20000: frames until the step is over
+release_at 0..20000: frames left when the buttons are released
+render zero: 1 in the frame that is drawn
+next_line 0..144: first line of that frame that is not drawn yet
+drawing zero: 1 while the step waits at VBlank for the picture to be drawn
+executed zero: instructions executed in this step
+now zero: time in the step while it waits
 """)
 TIME_FIELDS = _fields(
     """
-lcd_zero: when the LCD's frame clock was 0
-lcd_target: when the LCD's next change is due
-lcd_last: when the LCD was last brought up to date
-timer_last: when the timer was last brought up to date
-timer_next: when TIMA overflows or is reloaded, NEVER if the timer is off
-div_zero: when the 16-bit divider was 0
-serial_end: when the serial transfer ends, NEVER if none is under way
-dma_start: reference time of the OAM DMA
+lcd_zero past: when the LCD's frame clock was 0
+lcd_target near: when the LCD's next change is due
+lcd_last past: when the LCD was last brought up to date
+timer_last past: when the timer was last brought up to date
+timer_next near?: when TIMA overflows or is reloaded, NEVER if the timer is off
+div_zero -0x10000..0: when the 16-bit divider was 0
+serial_end near?: when the serial transfer ends, NEVER if none is under way
+dma_start -0x10000..0x10000: reference time of the OAM DMA
 """,
     is_time=True,
 )
 RTC_FIELDS = _fields(
     """
-rtc_t_cycles: T-cycles into the current second
-rtc_seconds: seconds
-rtc_minutes: minutes
-rtc_hours: hours
-rtc_day_low: day counter bits 7-0
-rtc_day_high: day counter bit 8
-rtc_halt: 1 if the clock is stopped
-rtc_day_carry: day counter overflowed
-rtc_latched: 1 after 01 was written to the latch
-rtc_latch_seconds: latched seconds
-rtc_latch_minutes: latched minutes
-rtc_latch_hours: latched hours
-rtc_latch_day_low: latched day bits 7-0
-rtc_latch_day_high: latched day bit 8
-cycles_low: T-cycles since power-on, bits 29-0
-cycles_high: T-cycles since power-on, from bit 30
-instructions: instructions executed in the last step
+rtc_t_cycles 0..4194303: T-cycles into the current second
+rtc_seconds 0..0x3F: seconds
+rtc_minutes 0..0x3F: minutes
+rtc_hours 0..0x1F: hours
+rtc_day_low byte: day counter bits 7-0
+rtc_day_high bit: day counter bit 8
+rtc_halt bit: 1 if the clock is stopped
+rtc_day_carry bit: day counter overflowed
+rtc_latched bit: 1 after 01 was written to the latch
+rtc_latch_seconds 0..0x3F: latched seconds
+rtc_latch_minutes 0..0x3F: latched minutes
+rtc_latch_hours 0..0x1F: latched hours
+rtc_latch_day_low byte: latched day bits 7-0
+rtc_latch_day_high bit: latched day bit 8
+cycles_low 0..0x3FFFFFFF: T-cycles since power-on, bits 29-0
+cycles_high count: T-cycles since power-on, from bit 30
+instructions count: instructions executed in the last step
 """,
     hot=False,
 )
-RTC_TIME_FIELDS = _fields("rtc_last: when the RTC was last brought up to date", hot=False, is_time=True)
+RTC_TIME_FIELDS = _fields("rtc_last -0x800000..0: when the RTC was last brought up to date", hot=False, is_time=True)
 
 FIELDS: list[Field] = [
     *CPU_FIELDS, *LCD_FIELDS, *TIMER_FIELDS, *OTHER_FIELDS, *STEP_FIELDS, *TIME_FIELDS, *RTC_FIELDS, *RTC_TIME_FIELDS,
@@ -152,6 +179,8 @@ FIELDS: list[Field] = [
 INDEX: dict[str, int] = {field.name: index for index, field in enumerate(FIELDS)}
 NUM_FIELDS = len(FIELDS)
 HOT_FIELDS = [field for field in FIELDS if field.hot]
+_LOW, _HIGH = (np.array([getattr(field, end) for field in FIELDS], np.int32)[:, None] for end in ("low", "high"))
+_MAY_BE_NEVER = np.array([field.may_be_never for field in FIELDS])[:, None]
 # The last visit to a loop that polls RAM: where, with which registers, and when (cpu/wait_loops.py).
 POLL_FIELDS = ("poll_pc", "poll_af", "poll_low", "poll_hl", "poll_event", "poll_now")
 # What only lives during a step: not part of the state. overrun: a register was written, but PyBoy's batch went on, so
@@ -193,6 +222,7 @@ Machine = _struct(
         "has_plain_ram": wp.int32,
         "pixel_step": wp.int32,
         "draw_later": wp.int32,
+        "instruction_budget": wp.int32,
     },
 )
 """Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index, and a
@@ -201,7 +231,8 @@ memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_
 (num_envs; instructions of the last step that were skipped with their loops, not part of the state), order (num_envs;
 the env of each lane, for the data path), counts and marks (hw/counters.py; empty where nothing is counted); sizes and
 kinds of the cartridge; has_plain_ram: A000-BFFF is memory without side effects where it shows bank 0; draw_later: the
-picture is drawn by a kernel of its own while the step waits at VBlank."""
+picture is drawn by a kernel of its own while the step waits at VBlank; instruction_budget: instructions of a step after
+which an env is locked, 0 for any number."""
 
 
 def describe(machine: Any, cartridge: Cartridge) -> None:
@@ -214,3 +245,35 @@ def describe(machine: Any, cartridge: Cartridge) -> None:
 def row_size(ram_banks: int) -> int:
     """Bytes of an env's memory row: bank 0 of the cartridge RAM lies at A000, the others follow FFFF."""
     return hw.ROW_SIZE + max(0, ram_banks - 1) * hw.RAM_BANK_SIZE
+
+
+def part_of(env: int | None, num_envs: int) -> slice:
+    """One env of several, or all.
+
+    Raises: ConfigError where there is no such env.
+    """
+    if env is None:
+        return slice(None)
+    if not 0 <= env < num_envs:
+        raise ConfigError(f"env {env} does not exist: give 0 to {num_envs - 1}")
+    return slice(env, env + 1)
+
+
+def allowed_banks(cartridge: Cartridge) -> dict[str, list[int]]:
+    """All values of the fields that say where the cartridge's memory is seen."""
+    rom = [bank * hw.ROM_BANK_SIZE for bank in range(-1, cartridge.rom_banks)]
+    ram = [hw.ROW_SIZE + bank * hw.RAM_BANK_SIZE for bank in range(cartridge.ram_banks - 1)]
+    low = rom[1:] if cartridge.mapper.maps_low_bank else [0]
+    return {"rom_low": low, "rom_high": rom[:-1], "ram_offset": [-1, hw.CART_RAM - hw.ROW_BASE, *ram]}
+
+
+def first_fault(state: np.ndarray, cartridge: Cartridge) -> str:
+    """The first value of `state` (fields, envs) that no step of this cartridge leaves, in words; empty if there is
+    none."""
+    wrong = ((state < _LOW) | (state > _HIGH)) & ~(_MAY_BE_NEVER & (state == hw.NEVER))
+    for name, values in allowed_banks(cartridge).items():
+        wrong[INDEX[name]] = ~np.isin(state[INDEX[name]], values)
+    if not wrong.any():
+        return ""
+    index, env = np.argwhere(wrong)[0]
+    return f"{FIELDS[index].name} of env {env} is {state[index, env]}"

@@ -257,33 +257,28 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
         Raises: StateError when it was taken with another number of envs or another configuration.
         """
-        if not {"tensors", "machines", "steps", "seed", "config"} <= set(state):
+        names = {"tensors", "machines", "steps", "seed", "config"}
+        if not isinstance(state, Mapping) or not names <= set(state) or not isinstance(state["config"], Mapping):
             raise StateError("this is no saved env state, or one of an older version: give what state_dict returned")
         for name, value in self.config.items():
             if state["config"].get(name) != value:
                 raise StateError(
                     f"saved env state has {name} {state['config'].get(name)!r}, not {value!r}: use the same"
                 )
-        machines = state["machines"]
         if self.emulator is None:
             self.reset()
-        tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
-        for name, tensor in tensors.items():
-            saved = state["tensors"].get(name)
-            if saved is None or saved.shape != tensor.shape:
-                raise StateError(
-                    f"saved env state does not fit in {name}: use the num_envs and options it was saved with"
-                )
+        snapshot = self._saved_machines(state)
+        tensors = self._episodes.run_tensors() | ({} if snapshot is None else self._episodes.env_tensors())
+        self._episodes.check_saved(tensors, state["tensors"])
         self.reset()
-        if machines is not None:
-            arrays = {name: part.numpy() for name, part in machines.items()}
-            emulator: Any = self.emulator
-            emulator.load(Snapshot(self.cartridge.sha256, **arrays))
+        if snapshot is not None:
+            emulator: Any = self.emulator  # made by now
+            emulator.load(snapshot)
             self._steps, self.seed = state["steps"], state["seed"]
             self._episodes.tasks.load_totals(state["tensors"])
         for name, tensor in tensors.items():
             tensor.copy_(state["tensors"][name])
-        if machines is None:
+        if snapshot is None:
             self._episodes.begin_all(self.seed)
         self._out.publish()
 
@@ -291,6 +286,26 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
     def _give(self, tensor: torch.Tensor) -> Any:
         return tensor if self.io == "torch" else tensor.cpu().numpy()
+
+    def _saved_machines(self, state: Mapping[str, Any]) -> Snapshot | None:
+        """The machines of a saved state, if it has any.
+
+        Raises: StateError where they, or the numbers beside them, are not those of this env.
+        """
+        machines, numbers = state["machines"], (state["steps"], state["seed"])
+        if machines is None:
+            return None
+        if not all(type(number) is int and -(2**63) <= number < 2**63 for number in numbers) or numbers[0] < 0:
+            raise StateError("saved env state is damaged (steps or seed): give what state_dict returned")
+        try:
+            arrays = (machines[name].detach().cpu().numpy() for name in ("state", "memory", "screen"))
+            snapshot = Snapshot(self.cartridge.sha256, *arrays)
+        except (AttributeError, KeyError, TypeError, RuntimeError):
+            raise StateError("saved env state is damaged (machines): give what state_dict returned") from None
+        self.emulator.check(snapshot)
+        if snapshot.num_envs != self.num_envs:
+            raise StateError(f"saved env state has {snapshot.num_envs} envs, not {self.num_envs}: use its num_envs")
+        return snapshot
 
     def _make_emulator(self) -> Any:
         return Emulator(
@@ -301,6 +316,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             frames_per_step=self.schedule.frames_per_step,
             release_after_frames=self.schedule.release_after_frames,
             num_threads=self.options.num_threads,
+            instruction_budget=self.options.instruction_budget,
         )
 
     def _start(self, numpy_buffers: Mapping[str, np.ndarray] | None) -> dict[str, Any]:

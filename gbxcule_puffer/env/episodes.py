@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
+from gbxcule_puffer.env.saved_state import check_tensors
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.env.step_end.step_end import StepEnd
@@ -118,6 +119,15 @@ class Episodes:
     def run_tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that all envs have filled together: progress at the stages, the archive, visits."""
         return {**self.curriculum.tensors(), **({} if self.visits is None else self.visits.tensors())}
+
+    def check_saved(self, tensors: Mapping[str, torch.Tensor], saved: Any) -> None:
+        """Raises: StateError where `saved` is not what may be copied into `tensors`, of env_tensors and run_tensors."""
+        starts, archive = self.curriculum.starts, self.curriculum.archive
+        values = 256 if self.stack.members["packed"] else 4
+        numbers = {"stages": len(self.curriculum.names), "slots": len(starts.stage), "values": values}
+        check_tensors(tensors, saved, {**numbers, "actions": len(self.stats.histogram)})
+        if archive is not None:
+            archive.pool.check_spare(saved, saved["archive_filled"])
 
     def _begin(self, seed: int) -> None:
         """Starts an episode in every env that `ended`."""

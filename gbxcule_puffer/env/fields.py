@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import torch
 import warp as wp
 
+MOST_DISTANCE = 1.001  # 1, rounded as float32 may be
+
 
 @dataclass(frozen=True)
 class Field:
     """A tensor (num_envs,). `saved`: the next steps depend on it, so that a saved state holds it; `in_kernel`: a member
-    of Episode; `initial`: the value before the first episode."""
+    of Episode; `initial`: the value before the first episode; `low`, `high`: the values that a saved state may have (a
+    text is a number of the env's, which the value stays below)."""
 
     name: str
     dtype: torch.dtype
@@ -21,6 +24,8 @@ class Field:
     saved: bool = False
     in_kernel: bool = True
     initial: int = 0
+    low: float = 0
+    high: float | str = 2**31 - 1
 
 
 FIELDS = (
@@ -31,25 +36,27 @@ FIELDS = (
     Field("ended", torch.bool, "the episode ended, and another one began"),
     # The action.
     Field("action", torch.int64, "the action taken, sticky ones included", in_kernel=False),
-    Field("last_action", torch.int64, "the action of the step before", saved=True, in_kernel=False),
+    Field("last_action", torch.int64, "the action of the step before", saved=True, in_kernel=False, high="actions"),
     Field("buttons", torch.uint8, "the buttons of the action", in_kernel=False),
     Field("bad_action", torch.bool, "an action was out of range since the last read", saved=True, in_kernel=False),
-    Field("clock", torch.int64, "steps since the reset", saved=True, in_kernel=False),
+    Field("clock", torch.int64, "steps since the reset", saved=True, in_kernel=False, high=2**62),
     # The episode.
-    Field("episode", torch.int64, "its number", saved=True),
+    Field("episode", torch.int64, "its number", saved=True, high=2**62),
     Field("age", torch.int32, "its steps so far", saved=True),
     Field("limit", torch.int32, "the steps after which it is truncated", saved=True),
     Field("length", torch.int32, "age at the end of the last step, before another episode began"),
     Field("was_locked", torch.bool, "the Game Boy was locked at the end of the last step"),
     # The goal.
-    Field("stage", torch.int64, "the stage that it is at", saved=True),
+    Field("stage", torch.int64, "the stage that it is at", saved=True, high="stages"),
     Field("stage_before", torch.int64, "the stage that the last step was made at"),
-    Field("distance", torch.float32, "distance of the last step's picture to the goal", saved=True),
-    Field("previous", torch.float32, "the distance that the next step's is compared with", saved=True),
+    Field("distance", torch.float32, "distance of the last step's picture to the goal", saved=True, high=MOST_DISTANCE),
+    Field(
+        "previous", torch.float32, "the distance that the next step's is compared with", saved=True, high=MOST_DISTANCE
+    ),
     Field("hold", torch.int32, "steps in a row that the distance has been below tau", saved=True),
     Field("reached", torch.bool, "the last step reached the goal of stage_before"),
     # Where it began.
-    Field("slots", torch.int32, "the pool's slot that the episode began at", saved=True),
+    Field("slots", torch.int32, "the pool's slot that the episode began at", saved=True, high="slots"),
     Field("drawn", torch.int32, "the slot that the next episode begins at"),
     Field("from_start", torch.bool, "the last step's episode began at a given start, not in the archive", initial=1),
 )

@@ -112,6 +112,8 @@ class EnvOptions:
     log_interval: int = option(64, "steps between two infos", RUNNING, least=1)
     header: str = option("strict", "pyboy also runs ROMs of 16 KiB, and those shorter than their header says",
                          RUNNING, one_of=HEADERS)
+    instruction_budget: int = option(0, "instructions of a step after which the Game Boy is locked, at the end of the "
+                                     "frame (0: any number)", RUNNING, least=0, most=2**31 - 1)
     num_threads: int | None = option(None, "CPU threads that emulate (default: as many as cores)", RUNNING, least=1)
     seed: int | None = option(0, "seed of everything that is sampled (None: 0)", RUNNING)
     first_env: int = option(0, "env i draws as env first_env + i of a larger batch", RUNNING, least=0, most=2**31 - 1)

@@ -9,6 +9,7 @@ import os
 import pickle
 import pickletools
 import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -183,7 +184,9 @@ def read_tensors(path: StrPath, kind: Kind, limit: int) -> Any:
                     if entry.filename.endswith(".pkl"):
                         _check_pickle(archive.read(entry))
             file.seek(0)
-            return torch.load(file, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch comments on odd files; here they are read or refused
+                return torch.load(file, map_location="cpu", weights_only=True)
         except OSError:
             raise
         except Exception as error:  # neither zipfile nor torch.load has a common type for what a damaged file raises

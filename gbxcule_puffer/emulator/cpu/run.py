@@ -32,7 +32,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 counters.end_instruction(m, c)
             interrupts.end_batch(m, c)
             if c.frame_done != 0 or c.locked != 0:
-                running = step.end_frame(c)
+                running = step.end_frame(m, c)
 
     @wp.kernel(enable_backward=False, module="unique")
     def kernel_step(

@@ -108,7 +108,7 @@ def skip_ly_poll(m: wp.ref[Machine], c: wp.ref[Cpu], tail: int):
         reads = (until - 1 - (c.now + READ_T)) // POLL_T_CYCLES + 1
         count = wp.min(reads, (c.next_event - 1 - c.now) // POLL_T_CYCLES)
         if goes_on and count > 0:
-            c.a = ly_at(c, c.now + READ_T + (count - 1) * POLL_T_CYCLES)
+            c.a = ly_at(c, c.now + READ_T + (count - 1) * POLL_T_CYCLES) & 0xFF
             arithmetic.alu_cp(c, target)
             c.now = c.now + count * POLL_T_CYCLES
             c.previous = c.now - 12

@@ -28,8 +28,8 @@ def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, re
 
 
 @wp.func
-def end_frame(c: wp.ref[Cpu]) -> int:
-    """A frame is over: 1 if the step goes on."""
+def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+    """A frame is over: 1 if the step goes on. Here both kernels have counted the same instructions."""
     c.frame_done = 0
     c.frames_left = c.frames_left - 1
     if c.frames_left == c.release_at:
@@ -37,6 +37,8 @@ def end_frame(c: wp.ref[Cpu]) -> int:
     c.next_line = 0
     if c.frames_left == 1:
         c.render = 1
+    if m.instruction_budget != 0 and c.executed > m.instruction_budget:
+        c.locked = 1
     running = 1
     if c.frames_left == 0 or c.locked != 0:
         running = 0
@@ -49,7 +51,7 @@ def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     interrupts.end_batch(m, c)
     running = int(1)
     if c.frame_done != 0 or c.locked != 0:
-        running = end_frame(c)
+        running = end_frame(m, c)
     if c.drawing != 0:
         running = 0
     if running == 1:

@@ -80,7 +80,9 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
     state = np.zeros((NUM_FIELDS, 1), np.int32)
     for field, value in fields.items():
         state[INDEX[field], 0] = value
-    return Snapshot(cartridge.sha256, state, row[None], _screen(values)[None])
+    snapshot = Snapshot(cartridge.sha256, state, row[None], _screen(values)[None])
+    snapshot.check(cartridge, name)
+    return snapshot
 
 
 def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:

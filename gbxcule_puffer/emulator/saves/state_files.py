@@ -33,6 +33,7 @@ def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
             f"state {path}: was saved with another ROM, {snapshot.rom_sha256[:12]}..., not with "
             f"{cartridge.sha256[:12]}... ({cartridge.title}); make it again with `puffer stage`"
         )
+    snapshot.check(cartridge, f"state {path}")
     return snapshot
 
 

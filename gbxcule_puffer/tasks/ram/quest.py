@@ -29,6 +29,7 @@ TESTS = {
 }
 READS = ("number", "bits", "bcd")
 ONCE = ("episode", "ever")
+MOST_REWARD = 1_000_000  # of one condition: sums and products of several stay finite in float32
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def _check(c: Condition, where: str) -> None:
         ),
         f"value must be one of the numbers 0..{largest}": whole(c.value, 0, largest),
         "mask must be one of the numbers 0..255": whole(c.mask, 0, 255),
-        "reward must be a finite number": type(c.reward) in (int, float) and abs(c.reward) < float("inf"),
+        f"reward must be from -{MOST_REWARD:,} to {MOST_REWARD:,}": type(c.reward) in (int, float)
+        and abs(c.reward) <= MOST_REWARD,
         f"order must be one of {', '.join(ORDERS)}": c.order in ORDERS,
         f"read must be one of {', '.join(READS)}": c.read in READS,
         f"once must be one of {', '.join(ONCE)}": c.once in ONCE,

@@ -109,7 +109,7 @@ def test_a_bank_of_the_cartridge(ram: Ram) -> None:
         ({"address": "C000", "read": "float"}, "read must be one of number, bits, bcd"),
         ({"address": "C000", "once": "never"}, "once must be one of episode, ever"),
         ({"address": "C000", "end": True}, "end must be true or false, and needs a test"),
-        ({"address": "C000", "reward": "much"}, "reward must be a finite number"),
+        ({"address": "C000", "reward": "much"}, "reward must be from -1,000,000 to 1,000,000"),
         ({"address": "C000", "name": 3}, "name must be text"),
         ({"address": "C000", "places": []}, "a field too many"),
         ([], "a field too many"),

@@ -220,7 +220,7 @@ def skip_lines(c: wp.ref[Cpu]):
     else:
         line = wp.min(line, hw.SCREEN_HEIGHT)
         begin = c.lcd_zero + line * hw.LINE_T_CYCLES
-        if c.lcd_target < begin:
+        if c.lcd_target < begin and line > c.ly:  # a state from a file may have its LY and its times at odds
             begun = wp.where(c.lcd_transition == START_MODE2, c.ly, c.ly + 1)  # first line whose mode 2 comes
             if c.window_hit == 0 and c.wy >= begun and c.wy < line:
                 c.window_hit = 1

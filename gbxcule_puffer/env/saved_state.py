@@ -1,0 +1,67 @@
+"""The shape, type and range of every tensor of a saved state, checked, since kernels make indices of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.env.fields import FIELDS, MOST_DISTANCE
+from gbxcule_puffer.errors import StateError
+
+MOST_COUNT = 2**40
+MOST_SUM = 1e30
+# Of the tensors that are no FIELDS: the lowest and the highest value; a text is a number of the env's, which the value
+# stays below.
+RANGES: dict[str, tuple[float, float | str]] = {
+    "returns": (-MOST_SUM, MOST_SUM),
+    "sums": (-MOST_SUM, MOST_SUM),
+    "histogram": (0, MOST_COUNT),
+    "observations": (0, "values"),
+    "slot_counts": (0, MOST_COUNT),
+    "slot_stage": (0, "stages"),
+    "slot_distance": (0, MOST_DISTANCE),
+    "progress_counts": (0, MOST_COUNT),
+    "progress_interval": (0, MOST_COUNT),
+    "progress_weights": (1, 2**17),
+    "archive_keys": (-(2**63), 2**63 - 1),
+    "archive_filled": (0, 1),
+    "archive_forgotten": (0, MOST_COUNT),
+    "visit_table": (0, MOST_COUNT),
+    "visit_totals": (0, MOST_COUNT),
+    **{field.name: (field.low, field.high) for field in FIELDS if field.saved},
+}
+OF_A_TASK = (-MOST_SUM, MOST_SUM)  # its memory, "prefix.name", and the sums of its statistics, "prefix/name"
+BY_SNAPSHOT = ("pool_state", "pool_memory", "pool_screen")  # SnapshotPool.check_spare looks at these
+
+
+def check_tensors(tensors: Mapping[str, torch.Tensor], saved: Any, numbers: Mapping[str, int]) -> None:
+    """Check that `saved` has what can be copied into `tensors`; `numbers` are those that RANGES and FIELDS name.
+
+    Raises: StateError that names the tensor.
+    """
+    if not isinstance(saved, Mapping):
+        raise StateError("saved env state has no tensors: give what state_dict returned")
+    sums = {name: torch.zeros((), dtype=torch.float64) for name in saved if "/" in str(name)}
+    for name, tensor in (*tensors.items(), *sums.items()):
+        found = saved.get(name)
+        if not isinstance(found, torch.Tensor) or found.shape != tensor.shape or found.dtype != tensor.dtype:
+            raise StateError(f"saved env state does not fit in {name}: use the num_envs and options it was saved with")
+        if name in BY_SNAPSHOT or not found.numel():
+            continue
+        low, high = RANGES.get(name, OF_A_TASK)
+        most = numbers[high] - 1 if isinstance(high, str) else high
+        least, largest = (bound.item() for bound in found.detach().aminmax())
+        if not low <= least <= largest <= most:  # also false for NaN
+            fault = f"{name} is {least} to {largest}, not {low} to {most}"
+            raise StateError(f"saved env state is damaged ({fault}): give what state_dict returned")
+    if "archive_forgotten" in tensors and _forgets_too_much(saved["slot_counts"], saved["archive_forgotten"]):
+        raise StateError(
+            "saved env state is damaged (archive_forgotten is more than slot_counts): give what state_dict returned"
+        )
+
+
+def _forgets_too_much(counts: torch.Tensor, forgotten: torch.Tensor) -> bool:
+    """True where more episodes or successes are forgotten than were counted, of the archive's slots, the last ones."""
+    return bool((forgotten > counts[: len(forgotten), -forgotten.shape[1] :]).any())
