@@ -26,7 +26,7 @@ from gbxcule_puffer.env.statistics import QUANTILES
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.observations import LAYOUTS, FrameStack, observation_shape
-from gbxcule_puffer.tasks.ram import Symbols
+from gbxcule_puffer.tasks.ram import Ram, Symbols
 from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
 from gbxcule_puffer.tasks.stage import open_stages
 from gbxcule_puffer.tasks.task import make_task
@@ -145,6 +145,16 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     def stage(self) -> Any:
         """The stage each env is at, (num_envs,) int64; names in `stages`."""
         return self._give(self._episodes.envs.stage)
+
+    @property
+    def ram(self) -> Ram:
+        """The memory of all envs as they are now, by address or symbol.
+
+        Raises: ConfigError before a reset.
+        """
+        if self._episodes is None:
+            raise ConfigError("ram before reset: call reset first")
+        return self._episodes.ram
 
     @property
     def action_mask(self) -> Any:

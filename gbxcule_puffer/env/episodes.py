@@ -60,8 +60,8 @@ class Episodes:
         bonus = () if self.visits is None else (VisitBonus(self.visits, options.visit_bonus),)
         t = self.envs
         info = StepInfo(t.action, t.length, t.was_locked, t.terminals, t.truncations)
-        ram = Ram(emulator, symbols)
-        self.tasks = TaskRunners((*bonus, *tasks), ram, info, t.rewards, t.ended, options.reward_scale)
+        self.ram = Ram(emulator, symbols)
+        self.tasks = TaskRunners((*bonus, *tasks), self.ram, info, t.rewards, t.ended, options.reward_scale)
         self.curriculum = Curriculum(emulator, stages, self.score, t, self.visits, self.random, options)
         pool = self.curriculum.pool
         # Else something of torch's is to be done between a step's end and the next episode's start.

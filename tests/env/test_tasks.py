@@ -203,6 +203,19 @@ def test_combinations_press_the_same_in_pyboy(start: dict[str, Any]) -> None:
     envs[1].close()
 
 
+def test_the_memory_can_be_read_without_a_task(start: dict[str, Any]) -> None:
+    for kind in (GBxCuLEEnv, PyBoyPufferSingle):
+        env = kind(**start, num_envs=2)
+        with pytest.raises(ConfigError, match="ram before reset"):
+            _ = env.ram
+        env.reset()
+        for row in random_actions(4, 2, seed=6):
+            env.step(row)
+            places = [env.emulator.read_memory(i, 0xC0A1, 2).tolist() for i in range(2)]
+            assert env.ram[["player_x", "player_y"]].tolist() == places
+        env.close()
+
+
 def given(**values: Any) -> type[Task]:
     """A Task whose steps give these fields."""
 

@@ -134,5 +134,5 @@ def test_without_pufferl_the_modes_say_how_to_get_it(mode: str, capsys: pytest.C
     assert cli.main([mode, "gbxcule", "--help"]) == 2
     error = capsys.readouterr().err
     assert "make puffer" in error
-    assert "tests/integrations/pufferl/install.py" in error
+    assert "pip install 'gbxcule-puffer[puffer]'" in error
     assert len(error.splitlines()) == 1
