@@ -7,8 +7,7 @@ from gbxcule_puffer.emulator.cpu import wait_loops
 from gbxcule_puffer.emulator.hw import accuracy, bus, intrinsics, row
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-FIRST_MARK = wp.constant(1 << 24)  # of Machine.code: a loop that only waits begins here
-LDH_A_STAT_OR_LY = wp.constant(0x40F0)  # F0 41 and F0 44, the bits in which they differ left out
+FIRST_MARK = wp.constant(1 << 24)  # of Machine.code: a loop begins here that only waits, or perhaps does
 
 
 @wp.func
@@ -36,16 +35,12 @@ def fetch_at_pc(m: wp.ref[Machine], c: wp.ref[Cpu]):
         c.code = intrinsics.load_word(c.words, 4 * (c.rom_low + c.pc))
         if c.code >= FIRST_MARK:
             wait_loops.skip_marked(m, c, c.rom_low + c.pc)
-        elif (c.code & 0xFAFF) == LDH_A_STAT_OR_LY and c.pc < 0x3FF8:
-            wait_loops.skip_poll(m, c, c.rom_low + c.pc)
     elif c.rom_high + c.pc < 0:
         c.code = 0  # bank 0 at 4000: PyBoy reads what lies before the image, in practice 0
     elif c.pc < hw.VRAM - 2:
         c.code = intrinsics.load_word(c.words, 4 * (c.rom_high + c.pc))
         if c.code >= FIRST_MARK:
             wait_loops.skip_marked(m, c, c.rom_high + c.pc)
-        elif (c.code & 0xFAFF) == LDH_A_STAT_OR_LY and c.pc < 0x7FF8:
-            wait_loops.skip_poll(m, c, c.rom_high + c.pc)
     else:
         fetch_from_bus(m, c)
 

@@ -1,7 +1,8 @@
 """Loops whose rounds are skipped at once, leaving registers, flags and time as the plain loop would.
 
-A skip stops before the loop's last round and before the next event, so that nothing can tell. Loops in RAM, and loops
-that read LY or STAT, are known by their code when it is fetched; the others are marked in Machine.code (cpu/waits.py).
+A skip stops before the loop's last round and before the next event, so that nothing can tell. Loops in RAM are known by
+their code when it is fetched; the others are marked in Machine.code (cpu/waits.py), those that read LY or STAT by their
+first instruction.
 """
 
 import warp as wp
@@ -16,6 +17,7 @@ INSTRUCTIONS_SHIFT = wp.constant(waits.INSTRUCTIONS_SHIFT)
 JUMP_SHIFT = wp.constant(waits.JUMP_SHIFT)
 KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
 POLL = wp.constant(waits.POLL)
+LCD_POLL = wp.constant(waits.LCD_POLL)
 DELAY_B = wp.constant(waits.DELAY_B)
 DELAY_WIDE = wp.constant(waits.DELAY_WIDE)
 DEC_A = wp.constant(0x3D)
@@ -152,14 +154,14 @@ def skip_stat_poll(m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int, tail: int, l
             c.skipped = c.skipped + instructions * count
 
 
-@wp.func(inline=False)
+@wp.func
 def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
     """A loop that polls LY or STAT, if there is one at place `index` of the ROM."""
     tail = intrinsics.load_word(c.words, 4 * (index + 3))
-    if c.code == (LDH_A_LY | (CP_N << 16)):
+    if (c.code & 0xFFFFFF) == (LDH_A_LY | (CP_N << 16)):
         skip_ly_poll(m, c, tail)
     elif (c.code & 0xFFFF) == LDH_A_STAT:
-        skip_stat_poll(m, c, c.code >> 16, tail, intrinsics.load_word(c.words, 4 * (index + 6)) & 0xFF)
+        skip_stat_poll(m, c, (c.code >> 16) & 0xFF, tail, intrinsics.load_word(c.words, 4 * (index + 6)) & 0xFF)
 
 
 @wp.func
@@ -254,7 +256,11 @@ def skip_wide_delay(c: wp.ref[Cpu], entry: int, pair: int, most: int):
 @wp.func(inline=False)
 def skip_marked(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
     """The loop that only waits and begins at PC, place `index` of the ROM."""
-    entry = m.waits[(c.code >> 24) - 1]
+    number = c.code >> 24
+    if number == LCD_POLL:
+        skip_poll(m, c, index)
+        return
+    entry = m.waits[number - 1]
     kind = (entry >> KIND_SHIFT) & 0xF
     # An absolute jump leads to the bank as it was seen when the loop was found.
     is_in_place = (c.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)

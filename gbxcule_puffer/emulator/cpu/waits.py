@@ -1,8 +1,8 @@
 """Loops of a ROM that only wait, found in its code: delays that count a register down, and polls of RAM.
 
 cpu/wait_loops.py skips their rounds in both kernels. A delay is `dec r / jr nz`, with any number of `nop` and of jumps
-to the next instruction before it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from WRAM or HRAM, works on
-A and flags and jumps back: only an interrupt can end it.
+to the next instruction before it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from WRAM, HRAM, or a
+register that does not change with time, works on A and flags and jumps back: only an event can end it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from gbxcule_puffer.emulator import isa
 LONGEST = 20  # bytes before the jump's end
 MOST_INSTRUCTIONS = 16
 MOST_ENTRIES = 126  # different loops: Machine.code has 7 bits for each place
+LCD_POLL = 127  # the mark of `ldh a,[LY]` and `ldh a,[STAT]`, with which loops may begin that poll them
+LCD_POLL_ROOM = 8  # bytes that such a loop has at most
 JUMPS_RELATIVE, JUMPS_ABSOLUTE = (0x18, 0x20, 0x28, 0x30, 0x38), (0xC3, 0xC2, 0xCA, 0xD2, 0xDA)
 JR, JR_NZ, JP_NZ = 0x18, 0x20, 0xC2
 # A poll's body. No operand at [hl]: that is often STAT, and what a register shows changes with time.
@@ -25,6 +27,11 @@ _LOADS = (0xF0, 0xFA, *range(0x78, 0x7E), 0x7F, 0x3E)
 _ARITHMETIC = (*(op for op in range(0x80, 0xC0) if op & 7 != 6), 0xC6, 0xCE, 0xD6, 0xDE, 0xE6, 0xEE, 0xF6, 0xFE, 0x2F)
 _BIT_TESTS = (0x100 | op for op in range(0x40, 0x80) if op & 7 != 6)
 POLL_BODY = frozenset((0x00, *_LOADS, *_ARITHMETIC, *_BIT_TESTS))
+# Memory, P1, sound, and where a DMG has no register: [first, end)
+CONSTANT = (
+    *((hw.WRAM, hw.ECHO), (hw.P1, hw.SB), (0xFF03, hw.DIV), (0xFF08, hw.IF), (hw.NR10, hw.WAVE_RAM_END)),
+    *((hw.WX + 1, hw.HRAM), (hw.HRAM, hw.IE)),
+)
 COUNTERS = (0x05, 0x0D, 0x15, 0x1D, 0x25, 0x2D, 0x3D)  # dec b c d e h l a
 WIDE_COUNTERS = (0x0B, 0x1B, 0x2B)  # dec bc de hl
 # Kinds of loops: a poll, or what counts down
@@ -48,12 +55,16 @@ def find_waits(rom: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
     """Sets bits 24-30 of the words in `code` (len(rom),) int32 where a loop begins, to its number in the table that is
-    returned, counted from 1. Loops beyond MOST_ENTRIES different ones are left out."""
+    returned, counted from 1, or to LCD_POLL. Loops beyond MOST_ENTRIES different ones are left out."""
+    lcd_reads = np.isin(code & 0xFFFF, [0xF0 | (address & 0xFF) << 8 for address in (hw.LY, hw.STAT)])
+    has_room = np.arange(len(code)) % hw.ROM_BANK_SIZE < hw.ROM_BANK_SIZE - LCD_POLL_ROOM
+    code[lcd_reads & has_room] |= LCD_POLL << 24
     places, entries = find_waits(rom)
     kinds, counts = np.unique(entries, return_counts=True)
     table = kinds[np.argsort(-counts, kind="stable")][:MOST_ENTRIES]
     for number, entry in enumerate(table, 1):
-        code[places[entries == entry]] |= number << 24
+        found = places[entries == entry]
+        code[found] = (code[found] & 0xFFFFFF) | number << 24
     return table if len(table) else np.zeros(1, np.int32)
 
 
@@ -84,7 +95,7 @@ def _entry(code: bytes, begin: int, end: int) -> int | None:
         address = code[at + 1] | code[at + 2] << 8
         if opcode == 0xF0:
             address = 0xFF00 | code[at + 1]
-        if opcode in (0xF0, 0xFA) and not (hw.WRAM <= address < hw.ECHO or hw.HRAM <= address < hw.IE):
+        if opcode in (0xF0, 0xFA) and not any(first <= address < end for first, end in CONSTANT):
             return None
         body.append(0 if is_pause else opcode)
         at += instruction.length

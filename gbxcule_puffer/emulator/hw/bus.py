@@ -3,7 +3,18 @@
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import accuracy, counters, joypad, memory, oam_dma, row, serial, sound, timer
+from gbxcule_puffer.emulator.hw import (
+    accuracy,
+    counters,
+    intrinsics,
+    joypad,
+    memory,
+    oam_dma,
+    row,
+    serial,
+    sound,
+    timer,
+)
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -70,11 +81,22 @@ def read_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahea
 
 
 @wp.func(inline=False)
-def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+def read_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
     """The byte at `address` at time `t`."""
     if address >= hw.OAM:
         return read_high(m, c, address, t, lookahead)
     return memory.read(m, c, address, t, lookahead)
+
+
+@wp.func(inline=False)
+def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """The byte at `address` at time `t`. What is frequent and only memory stands here, so that a call saves no
+    registers for the rest."""
+    if address < hw.VRAM:
+        return intrinsics.load_byte(c.rom, wp.where(address < hw.ROM_BANK_SIZE, c.rom_low, c.rom_high) + address)
+    if (address >= hw.WRAM and address < hw.ECHO) or (address >= hw.HRAM and address < hw.IE and c.dma_active == 0):
+        return row.load(c, address)
+    return read_any(m, c, address, t, lookahead)
 
 
 @wp.func
@@ -148,7 +170,7 @@ def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
 
 
 @wp.func(inline=False)
-def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+def write_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
     """Write `value` to `address` at time `t`."""
     if address >= hw.OAM:
         write_high(m, c, address, value, t, lookahead)
@@ -169,3 +191,12 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, 
             ppu.settle(m, c)
             ppu.draw_pending(m, c)
         row.store(c, address, value)
+
+
+@wp.func(inline=False)
+def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """Write `value` to `address` at time `t`; as `read`."""
+    if (address >= hw.WRAM and address < hw.ECHO) or (address >= hw.HRAM and address < hw.IE and c.dma_active == 0):
+        row.store(c, address, value)
+    else:
+        write_any(m, c, address, value, t, lookahead)

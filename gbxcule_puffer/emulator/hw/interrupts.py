@@ -118,11 +118,10 @@ def halt(c: wp.ref[Cpu]):
     c.next_event = c.now
 
 
-@wp.func
-def finish_instruction(c: wp.ref[Cpu]):
+@wp.func(inline=False)
+def finish_rare(c: wp.ref[Cpu]):
     """After an instruction: leaving HRAM during an OAM DMA ends the batch (see begin_batch); EI's delay counts down. An
     interrupt that is pending when EI takes effect ends the batch, else it goes on."""
-    c.executed = c.executed + 1
     if c.dma_active != 0 and c.pc < hw.HRAM and c.settle_from < c.now:  # not in a batch whose end is known exactly
         c.next_event = c.now
     if c.ei_delay != 0:
@@ -140,3 +139,11 @@ def finish_instruction(c: wp.ref[Cpu]):
             if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
                 c.next_event = c.now
                 c.settle_from = c.now
+
+
+@wp.func
+def finish_instruction(c: wp.ref[Cpu]):
+    """After an instruction."""
+    c.executed = c.executed + 1
+    if (c.dma_active | c.ei_delay) != 0:
+        finish_rare(c)

@@ -33,6 +33,8 @@ LOOPS = {
     "poll while bit 2 of FF80": "F0 80 CB 57 20 FA",
     "poll by and, jp": "FA 01 C0 E6 05 CA {at}",
     "poll against B": "06 06 FA 00 C0 A8 E6 07 20 F8",
+    "poll of no register": "F0 56 E6 02 20 FA",
+    "poll of a sound register": "F0 30 B7 28 FB",
 }
 
 
@@ -83,6 +85,17 @@ def test_waiting_for_ever_and_for_interrupts() -> None:
     rom = bytes(rom_of(bytes.fromhex("18 FE")))
     assert not compare(rom, np.zeros((6, 1), np.uint8), 1, 3).difference
     assert skipped(rom, "interpreter") > 10_000 and skipped(rom, "datapath") > 10_000
+
+
+def test_waiting_for_a_button() -> None:
+    """P1 keeps its value until it is written, here by the interrupts."""
+    rom = rom_of(bytes.fromhex("F0 00 E6 01 20 FA"))  # until A is held
+    rom[0x200 : 0x200 + 14] = bytes.fromhex("F5 3E 10 E0 00 FA 00 C0 3C EA 00 C0 F1 D9")
+    buttons = np.array([0, 0x10, 0, 0x20, 0x10, 0x10, 0, 0], np.uint8)[:, None]
+    result = compare(bytes(rom), buttons, 1, 3)
+    assert not result.difference, "\n".join(result.difference)
+    for kernel in ("interpreter", "datapath"):
+        assert skipped(bytes(rom), kernel) > 500
 
 
 @pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
