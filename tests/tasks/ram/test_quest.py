@@ -10,7 +10,7 @@ import torch
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram import Ram, Symbols
-from gbxcule_puffer.tasks.ram.quest import Quest, _condition
+from gbxcule_puffer.tasks.ram.quest import Quest, _condition, load_quest
 from gbxcule_puffer.tasks.ram.symbols import Location
 from tests.support.envs import STAGE
 
@@ -86,6 +86,12 @@ def test_an_end(ram: Ram) -> None:
         ends.append(terminal.tolist())
     assert ends == [[False, False], [True, False], [False, False]]
     assert start(ram, {"address": "C201"}).step(ram, NOBODY, NOBODY).terminal is None
+
+
+def test_the_quest_that_ships_is_of_the_rom_that_ships(ram: Ram) -> None:
+    symbols = Symbols.load(STAGE.parent.parent / "homeward.sym")
+    (condition,) = load_quest(STAGE.parent / "leave_house.quest.json", ram.cartridge.sha256, symbols)
+    assert (condition.places, condition.end) == ((0xC0A0,), True)
 
 
 def test_a_bank_of_the_cartridge(ram: Ram) -> None:

@@ -1,0 +1,57 @@
+"""Tasks on a GPU: the same bits as on the CPU, also from a CUDA graph; NaN is told when the infos are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.errors import ConfigError
+from tests.env.test_tasks import LIMIT, ROM, SYMBOLS, Walk, given
+from tests.support.envs import make_test_task, random_actions
+
+
+@pytest.mark.gpu
+def test_a_task_gives_the_same_on_a_gpu_and_in_a_graph(cuda_device: str, tmp_path: Path) -> None:
+    start = make_test_task(tmp_path).kwargs["start_state"]
+    keywords = {"start_state": start, "symbols": str(SYMBOLS), "task": Walk, "max_steps": LIMIT, "info_mode": "none"}
+    cpu, eager, captured = (
+        GBxCuLEEnv(str(ROM), 16, device, io="torch", **keywords) for device in ("cpu", cuda_device, cuda_device)
+    )
+    rows = torch.from_numpy(random_actions(40, 16, seed=5)).long()
+    current = torch.zeros(16, dtype=torch.int64, device=cuda_device)
+    for env in (cpu, eager, captured):
+        env.reset(seed=1)
+        for _ in range(3):
+            env.step(torch.zeros(16, dtype=torch.int64, device=env.device))
+    state, graph = captured.state_dict(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
+        captured.step(current)
+    captured.load_state_dict(state)
+    ends = 0
+    for row in rows:
+        current.copy_(row)
+        graph.replay()
+        cpu.step(row)
+        eager.step(current)
+        for name in ("rewards", "terminals", "truncations", "observations"):
+            wanted = getattr(cpu, name)
+            assert torch.equal(getattr(eager, name).cpu(), wanted), name
+            assert torch.equal(getattr(captured, name).cpu(), wanted), name
+        ends += int(cpu.truncations.sum() + cpu.terminals.sum())
+    assert ends > 16
+    infos = [env.read_infos() for env in (cpu, eager, captured)]
+    assert {name for name in infos[0] if name.startswith("task/")} == {"task/column", "task/length"}
+    assert infos[0]["task/length"] == infos[1]["task/length"] == infos[2]["task/length"]
+
+
+@pytest.mark.gpu
+def test_nan_is_told_when_the_infos_are_read(cuda_device: str) -> None:
+    task = given(reward=torch.tensor([0.0, float("nan")], device=cuda_device))
+    env = GBxCuLEEnv(str(ROM), 2, cuda_device, io="torch", task=task, log_interval=3)
+    env.reset()
+    with pytest.raises(ConfigError, match="task Given: reward is NaN or infinite"):
+        for _ in range(3):
+            env.step(torch.zeros(2, dtype=torch.int64, device=cuda_device))
