@@ -7,7 +7,7 @@ ARGS ?=
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-fast test-gpu docs lint type roms fuzz fuzz-files bench bench-cpu bench-gpu puffer size clean
+.PHONY: help setup train test test-fast test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ fuzz: setup  ## compare random ROMs with PyBoy, some minutes (ARGS="--seeds 0:50
 
 fuzz-files: setup  ## read damaged files of every format (ARGS="--mutants 10000 --out DIR")
 	$(BIN)/python -m tests.hostile $(ARGS)
+
+fuzz-memory: setup  ## random ROMs and states between guard pages, minutes (ARGS="--roms 2000")
+	$(BIN)/python -m tests.hostile.roms $(ARGS)
+	$(BIN)/python -m tests.hostile.states $(ARGS)
 
 docs: $(VENV)/.docs  ## build the documentation site, build/site/index.html (ARGS=serve to read it while you write)
 	$(BIN)/mkdocs $(or $(ARGS),build --quiet)
