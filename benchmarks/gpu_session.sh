@@ -9,7 +9,7 @@
 # exploration (curriculum, visit counts, archive), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum,
 # from_the_first (without one), whole (all stages in one episode, by the agents of these two).
 #
-# Variables: CHECKED is the number of ROMs for memcheck, ROMS and SIZES pick what is measured, WARMUP STEPS REPEAT how long, SEEDS the runs of a trainer; DEVICE is
+# Variables: CHECKED is the number of ROMs of memcheck; ROMS and SIZES pick what is measured, WARMUP STEPS REPEAT how long, SEEDS the runs of a trainer; DEVICE is
 # cuda or, to try a part, cpu; PYTHON names the interpreter;
 # GBXCULE_SHARED the folder of shared ROMs (default: ../shared, then .shared); GBXCULE_GIT_SHA the commit, where the copy
 # on the GPU machine has no repository. Records are written one by one: what a time limit cuts off is only the rest.
@@ -64,8 +64,8 @@ for part in $parts; do
     "$python" -m pytest -m gpu tests -rfEs --durations=10 $side_by_side --junitxml="$out/gpu_tests.xml" || status=1
     ;;
   memcheck)  # some random ROMs (CHECKED=50) with every memory access checked
-    compute-sanitizer --tool memcheck --error-exitcode 9 "$python" -m tests.fuzz --device cuda --seeds "0:${CHECKED:-2}" --envs 33 \
-      --frames 8 >"$out/memcheck.txt" 2>&1 || status=1
+    compute-sanitizer --tool memcheck --error-exitcode 9 "$python" -m tests.fuzz --device cuda --seeds "0:${CHECKED:-2}" \
+      --envs 33 --frames 8 >"$out/memcheck.txt" 2>&1 || status=1
     tail -n 3 "$out/memcheck.txt"
     ;;
   bench) bench --vs pyboy_puffer_vec --num-envs "${SIZES:-16384}" --out "$out/bench" ;;

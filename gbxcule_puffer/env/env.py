@@ -77,7 +77,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self.seed = self.options.seed or 0
         self.infos: list[dict[str, float]] = []
         self.emulator: Any = None  # and the rest of _start
-        self._episodes: Any = None
+        self._started: Episodes | None = None
         self._steps: int | None = None
         shape = observation_shape(self.obs, self.stack_k)
         self.single_observation_space = gymnasium.spaces.Box(0, 255 if self.obs == "packed" else 3, shape, np.uint8)
@@ -233,9 +233,9 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
     def close(self) -> None:
         """Drops the emulator and its memory."""
-        if self._episodes is not None:
+        if self._started is not None:
             self._episodes.tasks.close()
-        self.emulator = self._episodes = self._steps = None
+        self.emulator = self._started = self._steps = None
 
     def check_actions(self, actions: Any, count: int | None = None) -> torch.Tensor:
         """`actions` (count or num_envs,) as a tensor on the device; values are looked at on a CPU only.
@@ -294,6 +294,13 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
     # ----------------------------------------------------------------------------------------------------------------
 
+    @property
+    def _episodes(self) -> Any:
+        """Raises: ConfigError before the first reset of an env with io="numpy", and after close."""
+        if self._started is None:
+            raise ConfigError("the env does not run: call reset first, or make another env where it was closed")
+        return self._started
+
     def _give(self, tensor: torch.Tensor) -> Any:
         return tensor if self.io == "torch" else tensor.cpu().numpy()
 
@@ -341,7 +348,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         stack = FrameStack(emulator.screen, self.obs, self.stack_k, self._out.observations)
         tasks = [*([Quest(self.quest)] if self.quest else []), *([] if self.task is None else [self.task])]
         what = (self.stages, tasks, self.symbols, self.codec)
-        self._episodes = Episodes(emulator, *what, self._out, stack, self.options)
+        self._started = Episodes(emulator, *what, self._out, stack, self.options)
         self.emulator = emulator
         return {
             "observations": stack.observations,

@@ -93,3 +93,14 @@ def test_vector_make_tells_how_to_have_several_envs() -> None:
     """pufferlib-core raises an exception that only all of PufferLib defines."""
     with pytest.raises(RuntimeError, match="use Serial or Multiprocessing instead"):
         pufferlib.vector.make(env_creator("gbxcule"), num_envs=2, env_kwargs={"rom": "homeward"})
+
+
+@pytest.mark.parametrize("io", ["numpy", "torch"])
+def test_an_env_that_does_not_run_says_so(task: Task, io: str) -> None:
+    env = GBxCuLEEnv(task.kwargs["rom"], 2, io=io)
+    env.reset()
+    env.close()
+    env.close()
+    for use in (env.read_infos, env.state_dict, env.slot_statistics, lambda: env.distance, lambda: env.final_mask):
+        with pytest.raises(ConfigError, match="the env does not run: call reset first"):
+            use()
