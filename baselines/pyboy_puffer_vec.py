@@ -14,7 +14,7 @@ from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from baselines.pyboy_workers import PyBoyWorker, Split, Workers
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask
 from gbxcule_puffer.env.options import EnvOptions, StrPath, options_of, signature
-from gbxcule_puffer.env.statistics import QUANTILES, EpisodeStats
+from gbxcule_puffer.env.statistics import OF_DISTANCES, EpisodeStats
 from gbxcule_puffer.env.task_runner import means
 from gbxcule_puffer.errors import ConfigError, StateError
 
@@ -250,6 +250,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         )
         buffers = self._workers.buffers()
         buffers["masks"][:] = True
+        self._taus = torch.tensor([stage.tau for stage in self.stages])
         self._facts = {name: torch.from_numpy(array) for name, array in self._workers.shared.items()}
         self._numbers = {name: torch.from_numpy(buffers[name]) for name in STEP_BUFFERS[1:]}
         if self.io == "torch":
@@ -293,10 +294,11 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
 
     def _read_infos(self, batch: int) -> dict[str, float]:
         size = self.split.batch_size
-        distances = self._facts["distance"][batch * size : (batch + 1) * size]
-        info, shares, _ = self._stats[batch].read(distances, torch.zeros((), dtype=torch.bool))
+        rows = slice(batch * size, (batch + 1) * size)
+        distances, taus = self._facts["distance"][rows], self._taus[self._facts["stage"][rows]]
+        info, shares, _ = self._stats[batch].read(distances, taus, torch.zeros((), dtype=torch.bool))
         if self.goal is None:
-            info = {name: value for name, value in info.items() if name not in QUANTILES}
+            info = {name: value for name, value in info.items() if name not in OF_DISTANCES}
         if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
         if self._has_tasks and len(self._stats) == 1:

@@ -7,6 +7,7 @@ return, and on request one episode's actions and distances as JSON and its pictu
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class Args:
     chain: bool = False
     """of several stages play all in one episode, from the first (default: as trained)"""
     json: str | None = None
-    """file for the result as JSON"""
+    """file for the result as JSON; - prints it on stdout, and everything else on stderr"""
     trajectory: str | None = None
     """file for one episode as JSON: actions, rewards, and the distance to the goal after each step"""
     gif: str | None = None
@@ -79,7 +80,8 @@ def run(args: Args) -> None:
     for name in ("episodes", "num_envs"):
         if getattr(args, name) < 1:
             raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be at least 1")
-    for path in (args.json, args.trajectory, args.gif):
+    to_stdout = args.json == "-"
+    for path in (None if to_stdout else args.json, args.trajectory, args.gif):
         if path and not check_target(path).parent.is_dir():
             raise ConfigError(f"{path} cannot be written: {Path(path).parent} is no folder, make it first")
     trained = Trained(args.checkpoint)
@@ -89,9 +91,12 @@ def run(args: Args) -> None:
     for name in ("sampled", "greedy") if args.policy == "both" else (args.policy,):
         policy = trained.policy(env, args.seed, name == "greedy")
         results[name] = evaluate(policy, env, args.episodes, args.seed)
-        print(shown(name, results[name]), flush=True)
-    if args.json:
-        write_json(Path(args.json), {"checkpoint": label(trained), "seed": args.seed, **results})
+        print(shown(name, results[name]), file=sys.stderr if to_stdout else sys.stdout, flush=True)
+    result = {"checkpoint": label(trained), "seed": args.seed, **results}
+    if to_stdout:
+        print(json.dumps(result))
+    elif args.json:
+        write_json(Path(args.json), result)
     if args.trajectory or args.gif:
         best = max(results, key=lambda name: results[name]["success_rate"])  # the first of equals, which is sampled
         write_episode(args, trained, make(1), best, args.episodes if results[best]["success_rate"] else 1)
@@ -111,7 +116,8 @@ def write_episode(args: Args, trained: Trained, env: Any, name: str, tries: int)
         if episode.success:
             break
     end = "reaches the goal" if episode.success else "does not reach the goal"
-    print(f"filmed   {name}: an episode that {end}, {len(episode.actions)} steps")
+    text = f"filmed   {name}: an episode that {end}, {len(episode.actions)} steps"
+    print(text, file=sys.stderr if args.json == "-" else sys.stdout)
     if args.trajectory:
         actions = [env.codec.actions[action] for action in episode.actions]
         content = {"checkpoint": label(trained), "policy": name, "seed": seed, **env.config}

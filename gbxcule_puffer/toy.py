@@ -183,7 +183,7 @@ class ToyEnv:
     # -- the host's side ---------------------------------------------------------------------------------------------
 
     def read_infos(self) -> dict[str, float]:
-        info, shares, out_of_range = self._stats.read(self._distance, self._bad_actions.any())
+        info, shares, out_of_range = self._stats.read(self._distance, self._tau, self._bad_actions.any())
         if out_of_range:
             raise ActionError(f"an action is out of range: {self.codec.name} takes 0..{self.codec.num_actions - 1}")
         if self.info_mode == "full":
@@ -219,6 +219,7 @@ class ToyEnv:
         self._distance, self._previous = zeros(n, dtype=torch.float32), zeros(n, dtype=torch.float32)
         self._flag, self._bad_actions, self._locked = (zeros(n, dtype=torch.bool) for _ in range(3))
         self._random = CounterRandom(n, device)
+        self._tau = torch.full((n,), 1e-6, device=device)  # the goal is distance 0
         self._stats = EpisodeStats(n, self.codec.num_actions, device)
 
     def _state_tensors(self) -> dict[str, torch.Tensor]:

@@ -22,7 +22,7 @@ from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
 from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
-from gbxcule_puffer.env.statistics import QUANTILES
+from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.observations import LAYOUTS, FrameStack, observation_shape
@@ -222,11 +222,12 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         """
         episodes = self._episodes
         envs = episodes.envs
-        info, shares, out_of_range = episodes.stats.read(envs.distance, envs.bad_action.any())
+        taus = episodes.score.members["taus"][envs.stage]
+        info, shares, out_of_range = episodes.stats.read(envs.distance, taus, envs.bad_action.any())
         if out_of_range:
             raise range_error(self.codec)
         if self.goal is None:
-            info = {name: value for name, value in info.items() if name not in QUANTILES}
+            info = {name: value for name, value in info.items() if name not in OF_DISTANCES}
         if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
         return info | episodes.curriculum.read() | episodes.tasks.read()

@@ -7,6 +7,7 @@ import torch
 # Columns summed over envs and steps; the first four describe episodes that ended.
 SUMS = ("episodes", "episode_return", "episode_length", "success", "truncated", "locked")
 QUANTILES = {"dist_p10": 0.1, "dist_p50": 0.5, "dist_p90": 0.9}
+OF_DISTANCES = (*QUANTILES, "dist_below_tau")
 
 
 class EpisodeStats:
@@ -44,13 +45,17 @@ class EpisodeStats:
         torch.sum(self._columns, dim=1, out=self._step_sums)
         self.sums.add_(self._step_sums)
 
-    def read(self, distances: torch.Tensor, flag: torch.Tensor) -> tuple[dict[str, float], list[float], bool]:
-        """(means and rates since the last read, share of each action, `flag`) by one host read; then starts anew."""
+    def read(
+        self, distances: torch.Tensor, taus: torch.Tensor, flag: torch.Tensor
+    ) -> tuple[dict[str, float], list[float], bool]:
+        """(means and rates since the last read, share of each action, `flag`) by one host read; then starts anew.
+        `distances` and the `taus` that they are compared with are of the moment, (num_envs,)."""
         quantiles = torch.quantile(distances, self._probabilities)
-        numbers = torch.cat([self.sums, self.histogram, quantiles, flag[None]]).tolist()
+        below = (distances < taus).float().mean()
+        numbers = torch.cat([self.sums, self.histogram, quantiles, below[None], flag[None]]).tolist()
         self.sums.zero_()
         self.histogram.zero_()
-        split = len(numbers) - 1 - len(QUANTILES)
+        split = len(numbers) - 1 - len(OF_DISTANCES)
         totals = dict(zip(SUMS, numbers, strict=False))
         steps = max(1.0, sum(numbers[len(SUMS) : split]))
         episodes = totals["episodes"]
@@ -59,7 +64,7 @@ class EpisodeStats:
             info |= {name: totals[name] / episodes for name in ("episode_return", "episode_length", "success")}
         info |= {"done_rate": totals["success"] / steps, "trunc_rate": totals["truncated"] / steps}
         info |= {"reset_rate": episodes / steps}
-        info |= dict(zip(QUANTILES, numbers[split:], strict=False))
+        info |= dict(zip(OF_DISTANCES, numbers[split:], strict=False))
         return info, [count / steps for count in numbers[len(SUMS) : split]], bool(numbers[-1])
 
     def tensors(self) -> dict[str, torch.Tensor]:

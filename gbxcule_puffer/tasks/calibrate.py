@@ -84,6 +84,17 @@ class Calibration:
             "random_steps": sum(block.size for block in self.random.distances),
         }
 
+    def by_chance(self) -> float:
+        """Share of the random episodes that reach the goal, or are taken for it: with the proposed tau and k."""
+        k, met, episodes = self.k_consecutive, 0, 0
+        for distances in self.random.distances:
+            run, reached = np.zeros(distances.shape[1], int), np.zeros(distances.shape[1], bool)
+            for row in distances < self.tau:
+                run = (run + 1) * row
+                reached |= run >= k
+            met, episodes = met + int(reached.sum()), episodes + len(reached)
+        return met / episodes
+
 
 def find_task(folder: StrPath) -> tuple[GoalTemplate, Path]:
     """The goal and the start state in a folder of `puffer goal make`.

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from gbxcule_puffer.device import free_bytes, size_text
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
+from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance, never_near
 from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.checkpoints import (
     Resumed,
@@ -35,6 +36,7 @@ from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
 TIMED = 8  # of so many records one has the times of a step's parts: to take them, a GPU's host has to wait
+NO_HURRY = 1_000_000  # steps after which a run in which nobody came near the goal says so
 NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
 RUNS = Path("runs")  # of the folder that a trainer is started in
 PolicyMaker = Callable[[Any, bool, int], Policy]
@@ -101,6 +103,8 @@ class Run(AbstractContextManager):
         self.first = world.rank == 0
         self.counters = {"global_step": 0, "passed": 0}
         self._optimizer_steps = 0  # since the last record
+        self._nearest: float | None = None  # the least env/dist_p10 so far
+        self._came_near = False
         self.envs: list[Any] = []
         self.eval_env: Any = None
         self._records: RunLog | None = None
@@ -160,6 +164,9 @@ class Run(AbstractContextManager):
             self.eval_env = make_env(args, args.eval_envs, args.eval_device, files, args.seed, incentives=False)
         for env in self.envs:
             env.reset()
+        for stage in getattr(self.envs[0], "stages", ()) if self.first else ():
+            if stage.goal is not None and "calibration" in stage.goal.meta:
+                _advise(hardly_apart(stage.goal.meta["calibration"].get("start_distance", 1.0), stage.name))
         return self.envs
 
     def restore(
@@ -225,6 +232,7 @@ class Run(AbstractContextManager):
             self._records = RunLog(self.run_dir, self._manifest(), resumed_at)
         self.seconds: dict[str, float] = {}
         self._logged, self._logged_at = begun * self.steps, time.time()
+        self._begun = self._logged
         start = time.time()
         for update in itertools.count(begun + 1):
             self.step = update * self.steps
@@ -255,8 +263,21 @@ class Run(AbstractContextManager):
             seconds = time.time() - self._logged_at
             metrics["charts/SPS"] = (self.step - self._logged) / seconds
             metrics["charts/updates_per_s"] = self._optimizer_steps / seconds
-            self._records.record(self.step, metrics | dict(charts) | merge_infos(list(itertools.chain(*infos))))
+            merged = merge_infos(list(itertools.chain(*infos)))
+            self._records.record(self.step, metrics | dict(charts) | merged)
+            self._look_for_hope(merged)
         self._logged, self._logged_at, self._optimizer_steps = self.step, time.time(), 0
+
+    def _look_for_hope(self, infos: Mapping[str, float]) -> None:
+        """Advice, once, where nobody has come near the goal in the first million steps."""
+        before = self._logged - self._begun
+        if self._came_near or before >= NO_HURRY:
+            return
+        if (tenth := infos.get("env/dist_p10")) is not None:
+            self._nearest = min(tenth, self._nearest or 1.0)
+        self._came_near = infos.get("charts/success_rate", 0) > 0 or infos.get("env/dist_below_tau", 0) > 0
+        if not self._came_near and (played := self.step - self._begun) >= NO_HURRY:
+            _advise(never_near(played, self._nearest))
 
     def _count_optimizer_step(self, *_: object) -> None:
         self._optimizer_steps += 1
@@ -323,6 +344,7 @@ class Run(AbstractContextManager):
         args = self.args
         random = evaluate(random_policy(self.eval_env, args.seed), self.eval_env, args.eval_episodes, args.seed)
         records.record(self.step, {"eval/random_success_rate": random["success_rate"]})
+        _advise(met_by_chance(random["success_rate"]))
         result, times = self.result, sorted(self.seconds.items(), key=lambda item: -item[1])
         median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
         whole = sum(self.seconds.values()) or 1.0
@@ -339,6 +361,12 @@ class Run(AbstractContextManager):
             f"checkpoint     {self.run_dir / CHECKPOINT}\n"
             f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {self.run_dir}"
         )
+
+
+def _advise(text: str | None) -> None:
+    """The advice as a line on stderr, if there is any."""
+    if text is not None:
+        print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
 def _state_of(part: Any) -> Any:

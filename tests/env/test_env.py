@@ -258,6 +258,7 @@ def test_statistics_equal_the_host_s_count(task: Task) -> None:
     assert info["episode_return"] == pytest.approx(np.mean(ended), abs=1e-4)
     assert info["trunc_rate"] + info["done_rate"] == pytest.approx(info["reset_rate"])
     assert 0 <= info["dist_p10"] <= info["dist_p50"] <= info["dist_p90"] <= 1
+    assert info["dist_below_tau"] == pytest.approx(np.mean(np.asarray(env.distance) < env.tau))
     shares = [info[f"action_hist/{name}"] for name in CODEC.actions]
     assert shares == pytest.approx((np.bincount(actions.ravel(), minlength=NUM_ACTIONS) / actions.size).tolist())
 

@@ -145,6 +145,12 @@ def test_a_checkpoint_is_evaluated(run_dir: Path, tmp_path: Path, capsys: pytest
     assert result["sampled"]["episodes"] == 20
     assert result["sampled"]["success_low"] <= result["sampled"]["success_rate"] <= result["sampled"]["success_high"]
 
+    flags = ["--episodes", "20", "--json", "-", "--trajectory", out["episode.json"]]
+    assert evaluate.main([str(run_dir / "checkpoint.pt"), *flags]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == result, "nothing else is on stdout"
+    assert printed.err.splitlines() == [sampled, greedy, filmed]
+
     episode = json.loads(Path(out["episode.json"]).read_text())
     steps = len(episode["actions"])
     assert 1 <= steps <= 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,7 @@ def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str
 
 
 def _run_calibrate(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance
     from gbxcule_puffer.tasks.calibrate import calibrate, draw_histogram, find_task
     from gbxcule_puffer.tasks.goals import GoalTemplate
     from gbxcule_puffer.tasks.ram.quest import parse_condition
@@ -162,6 +164,10 @@ def _run_calibrate(args: argparse.Namespace) -> None:
         missed, false, goals = f"{rates['false_negative']:.2%}", f"{rates['false_positive']:.4%}", rates["false_goals"]
         print(f"{label:9} tau {tau:.5f}, k_consecutive {k}: {missed} of the steps at the goal are not recognised;")
         print(f"          of {rates['random_steps']:,} random steps {false} are, falsely, and {goals} runs of {k}")
+    apart = goal.meta.get("calibration", {}).get("start_distance", 1.0)
+    for advice in (hardly_apart(apart), met_by_chance(result.by_chance())):
+        if advice is not None:
+            print(f"warning: {advice}", file=sys.stderr)
     if args.apply:
         calibration = {**goal.meta.get("calibration", {}), "measured": record["proposed"]}
         meta = {**goal.meta, "tau": result.tau, "k_consecutive": result.k_consecutive, "calibration": calibration}

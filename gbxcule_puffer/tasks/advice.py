@@ -1,0 +1,35 @@
+"""Advice on goals that cannot be learned, or that teach nothing: what was found, and what to do."""
+
+from __future__ import annotations
+
+HARDLY_APART = 0.03  # distance: at the usual alpha the whole way to the goal pays less than 30 steps cost
+BY_CHANCE = 0.5  # share of random episodes that reach the goal
+
+
+def hardly_apart(start_distance: float, name: str = "goal") -> str | None:
+    """Advice where the picture of the start is nearly the goal's, else None. `start_distance` is in [0, 1]."""
+    if start_distance >= HARDLY_APART:
+        return None
+    return (
+        f"{name}: start and goal are hardly apart (distance {start_distance:.4f}), so that coming closer pays next to "
+        "nothing: raise --alpha, add --visit-bonus 0.1, or reward what RAM tells with --quest or --task"
+    )
+
+
+def met_by_chance(success: float) -> str | None:
+    """Advice where random play reaches the goal in at least half of its episodes, else None."""
+    if success < BY_CHANCE:
+        return None
+    return (
+        f"random play reaches the goal in {success:.0%} of its episodes, so that success says little: end the way "
+        "farther from the start, lower --max-steps, or raise --k-consecutive if the goal is mistaken"
+    )
+
+
+def never_near(steps: int, nearest_tenth: float | None) -> str:
+    """Advice where no Game Boy came near the goal; `nearest_tenth`: the least 10th percentile of distances so far."""
+    how_near = "" if nearest_tenth is None else f"; the nearest tenth of the Game Boys was {nearest_tenth:.3f} away"
+    return (
+        f"no episode came near the goal in {steps:,} steps{how_near}: begin nearer (several stages with --stages and "
+        "--curriculum progress), explore more (--visit-bonus 0.1, --archive-slots 256), or raise --max-steps"
+    )
