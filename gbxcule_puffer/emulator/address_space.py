@@ -114,7 +114,7 @@ def write(
 
 
 def ram_place(cartridge: Cartridge, address: int, length: int, bank: int | None = None) -> int:
-    """Where in the memory row `length` bytes of RAM from `address` begin, which are in one piece there. Cartridge RAM
+    """Place in the memory row of `length` bytes of RAM from `address`, which are in one piece there. Cartridge RAM
     is at no place of its own without a bank.
 
     Raises: ConfigError where that is not RAM, the range leaves its area, or the bank does not exist.

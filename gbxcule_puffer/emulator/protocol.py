@@ -98,7 +98,7 @@ class EmulatorLike(Protocol):
 
     @property
     def mirror(self) -> MirrorLike | None:
-        """What keeps `memory` up to date where it is a copy; None where it is the machines' own."""
+        """An updater of `memory` where that is a copy; None where it is the machines' own."""
         ...
 
     def step(self, buttons: torch.Tensor) -> None:

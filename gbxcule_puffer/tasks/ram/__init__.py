@@ -1,4 +1,4 @@
-"""What a task sees of a game's memory: bytes and numbers by address or symbol, for all envs at once. Opt-in."""
+"""A game's memory as a task sees it: bytes and numbers by address or symbol, for all envs at once. Opt-in."""
 
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.ram.view import Ram, RamWatch, bit_count
