@@ -11,7 +11,7 @@ import torch
 from benchmarks.workload import ROOT
 from gbxcule_puffer.apps.profile.loops import find_loops
 from gbxcule_puffer.apps.profile.measure import CountingEmulator, measure
-from gbxcule_puffer.apps.profile.names import Symbols, cause_text
+from gbxcule_puffer.apps.profile.names import Places, cause_text
 from gbxcule_puffer.apps.profile.report import report
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator
@@ -69,7 +69,7 @@ def test_a_loop_that_counts_and_one_that_works(tmp_path: Path) -> None:
     delay, *_ = find_loops(counts)
     assert (delay.begin, delay.end, delay.what_it_does) == (0x152, 0x156, "only counts: a delay")
     assert delay.repeated == delay.executed > 0
-    text = report("delay.gb", counts, None, Symbols(None))
+    text = report("delay.gb", counts, None, Places())
     assert "in a loop at 00:0152 that is not skipped: it only counts: a delay" in text
 
 
@@ -79,12 +79,12 @@ def test_causes_and_places_in_words(tmp_path: Path) -> None:
     assert cause_text(stop_counters.PREPARED + 5) == "POP AF"
     path = tmp_path / "game.sym"
     path.write_text("; made by rgblink\n00:0150 main\n01:4000 draw\n")
-    symbols = Symbols(path)
+    symbols = Places(path)
     assert symbols.text(0, 0x0150) == "00:0150 main" and symbols.text(1, 0x4003) == "01:4003 draw+3"
     assert symbols.text(2, 0x4000) == "02:4000"
     path.write_text("nothing\n")
-    with pytest.raises(ConfigError, match="has no line like"):
-        Symbols(path)
+    with pytest.raises(ConfigError, match="is no symbol"):
+        Places(path)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,11 +32,11 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     from gbxcule_puffer.apps.profile.measure import measure
-    from gbxcule_puffer.apps.profile.names import Symbols
+    from gbxcule_puffer.apps.profile.names import Places
     from gbxcule_puffer.apps.profile.report import report
     from gbxcule_puffer.tasks.actions import get_codec
 
-    symbols = Symbols(None if args.symbols is None else Path(args.symbols))
+    names = Places(None if args.symbols is None else Path(args.symbols))
     kernels = ("interpreter",) if args.cpu_only else ("interpreter", "datapath")
     counts = [
         measure(
@@ -53,4 +53,4 @@ def _run(args: argparse.Namespace) -> None:
         )
         for kernel in kernels
     ]
-    print(report(Path(args.rom).name, counts[0], counts[1] if len(counts) > 1 else None, symbols))
+    print(report(Path(args.rom).name, counts[0], counts[1] if len(counts) > 1 else None, names))

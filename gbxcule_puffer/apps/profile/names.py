@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import bisect
-import re
 from pathlib import Path
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.gpu import stop_counters as stops
-from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, read_text
+from gbxcule_puffer.tasks.ram.symbols import Symbols
 
-SYMBOL_FILE = Kind("symbols", ConfigError, "give a .sym file, as rgblink -n writes it")
-SYMBOL_LINE = re.compile(r"([0-9a-fA-F]{2,4}):([0-9a-fA-F]{4})\s+(\S+)")
 REGISTERS = (
     *("P1", "SB", "SC", "DIV", "TIMA", "TMA", "TAC", "IF"),
     *("LCDC", "STAT", "SCY", "SCX", "LY", "LYC", "DMA", "BGP", "OBP0", "OBP1", "WY", "WX", "IE"),
@@ -60,20 +56,15 @@ def cause_text(cause: int) -> str:
     return f"{name} is {'written' if is_write else 'read'}"
 
 
-class Symbols:
-    """The names of places, from a .sym file: lines `BANK:ADDRESS NAME`, all three in hex but the name.
+class Places:
+    """Names of places in the code. path: a .sym file, if there is one.
 
-    Raises: ConfigError where the file has no such line.
+    Raises: ConfigError where the file cannot be read or has no symbols.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self._names: dict[tuple[int, int], str] = {}
-        if path is not None:
-            for line in read_text(path, SYMBOL_FILE).splitlines():
-                if found := SYMBOL_LINE.match(line):
-                    self._names.setdefault((int(found[1], 16), int(found[2], 16)), found[3])
-            if not self._names:
-                raise SYMBOL_FILE.bad(path, "has no line like '01:4000 main'")
+    def __init__(self, path: Path | None = None) -> None:
+        symbols = {} if path is None else Symbols.load(path)
+        self._names = {(place.bank, place.address): name for name, place in symbols.items()}
         self._sorted = sorted(self._names)
 
     def text(self, bank: int, address: int) -> str:

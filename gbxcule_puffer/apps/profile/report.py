@@ -8,7 +8,7 @@ import numpy as np
 
 from gbxcule_puffer.apps.profile.loops import Loop, address_of, find_loops
 from gbxcule_puffer.apps.profile.measure import Counts
-from gbxcule_puffer.apps.profile.names import Symbols, cause_text
+from gbxcule_puffer.apps.profile.names import Places, cause_text
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.gpu import stop_counters as stops
 from gbxcule_puffer.emulator.hw import counters
@@ -22,13 +22,13 @@ RST_38, OPCODE_RST_38 = 0x38, 0xFF  # where games end up that jump to nowhere
 TYPICAL = {"executed": 37_000, "stops": 46, "interpreted": 4.4, "events": 130}
 
 
-def report(name: str, interpreted: Counts, datapath: Counts | None, symbols: Symbols) -> str:
+def report(name: str, interpreted: Counts, datapath: Counts | None, names: Places) -> str:
     """The whole text; datapath: where it was counted, too."""
     loops = find_loops(interpreted)
-    lines = [*_head(name, interpreted), "", *_executed(interpreted, loops, symbols), "", *_clock(interpreted, symbols)]
+    lines = [*_head(name, interpreted), "", *_executed(interpreted, loops, names), "", *_clock(interpreted, names)]
     if datapath is not None:
-        lines += ["", *_stops(datapath, symbols)]
-    return "\n".join([*lines, "", *_verdict(interpreted, datapath, loops, symbols)])
+        lines += ["", *_stops(datapath, names)]
+    return "\n".join([*lines, "", *_verdict(interpreted, datapath, loops, names)])
 
 
 def _head(name: str, counts: Counts) -> Iterator[str]:
@@ -39,7 +39,7 @@ def _head(name: str, counts: Counts) -> Iterator[str]:
     )
 
 
-def _executed(counts: Counts, loops: list[Loop], symbols: Symbols) -> Iterator[str]:
+def _executed(counts: Counts, loops: list[Loop], names: Places) -> Iterator[str]:
     """Loops by their share of the instructions."""
     total = max(1, int(counts.rows[counters.EXECUTED].sum()))
     waiting = [loop for loop in loops if loop.repeated > LEAST_SHARE * total]
@@ -47,24 +47,24 @@ def _executed(counts: Counts, loops: list[Loop], symbols: Symbols) -> Iterator[s
     waits = sum(loop.repeated for loop in loops) / total
     yield f"What is executed: {100 * waits:.0f} % only waits, in loops that are not skipped"
     for loop in waiting[:MOST_LISTED]:
-        yield from _loop(loop, loop.repeated / total, symbols)
+        yield from _loop(loop, loop.repeated / total, names)
     large = [loop for loop in working[:MOST_LISTED] if loop.executed > LEAST_SHARE * total]
     yield f"  and {100 * (1 - waits):.0f} % works" + ("; its loops:" if large else "")
     for loop in large:
         share, size = 100 * loop.executed / total, len(loop.lines)
-        yield f"  {share:5.1f} %  {_place(loop.begin, symbols)}, {size} instructions long"
+        yield f"  {share:5.1f} %  {_place(loop.begin, names)}, {size} instructions long"
 
 
-def _loop(loop: Loop, share: float, symbols: Symbols) -> Iterator[str]:
+def _loop(loop: Loop, share: float, names: Places) -> Iterator[str]:
     """A loop that waits, with its code."""
-    yield f"  {100 * share:5.1f} %  {_place(loop.begin, symbols)} {loop.what_it_does}"
+    yield f"  {100 * share:5.1f} %  {_place(loop.begin, names)} {loop.what_it_does}"
     for place, text in loop.lines[:MOST_LINES]:
         yield f"             {address_of(place)[1]:04X}  {text}"
     if len(loop.lines) > MOST_LINES:
         yield f"             ... {len(loop.lines) - MOST_LINES} more"
 
 
-def _clock(counts: Counts, symbols: Symbols) -> Iterator[str]:
+def _clock(counts: Counts, names: Places) -> Iterator[str]:
     """HALT, skipped loops, interrupts, events."""
     causes = counts.rows[counters.CAUSES]
     frames = counts.frames_per_step
@@ -73,7 +73,7 @@ def _clock(counts: Counts, symbols: Symbols) -> Iterator[str]:
     yield "What costs next to nothing"
     yield f"  {100 * halted:5.1f} %  of the Game Boy's time is spent in HALT"
     places = [place for place in np.argsort(-skipped)[:3].tolist() if skipped[place]]
-    where = ", ".join(_place(place, symbols, counts) for place in places)
+    where = ", ".join(_place(place, names, counts) for place in places)
     text = f" (most at {where})" if where else ""
     yield f"  {counts.a_step(skipped.sum()):,.0f} more instructions a step are skipped, in loops that wait{text}"
     yield ""
@@ -83,7 +83,7 @@ def _clock(counts: Counts, symbols: Symbols) -> Iterator[str]:
     yield f"  events, for which all devices are looked at: {batches:,.0f} (usually {TYPICAL['events']:,})"
 
 
-def _stops(counts: Counts, symbols: Symbols) -> Iterator[str]:
+def _stops(counts: Counts, names: Places) -> Iterator[str]:
     """What the data path stops for."""
     executed = max(1.0, float(counts.instructions.sum()))
     causes = counts.rows[counters.CAUSES]
@@ -106,12 +106,12 @@ def _stops(counts: Counts, symbols: Symbols) -> Iterator[str]:
             yield f"  {1000 * count / executed:7.1f}  {1000 * asleep / executed:11.1f}  {text}"
     row = counts.rows[counters.STOPS]
     places = [place for place in np.argsort(-row)[:MOST_LISTED].tolist() if row[place] > LEAST_SHARE * total]
-    where = (f"{_place(place, symbols, counts)} ({100 * row[place] / total:.0f} %)" for place in places)
+    where = (f"{_place(place, names, counts)} ({100 * row[place] / total:.0f} %)" for place in places)
     if places:
         yield f"  most at {', '.join(where)}"
 
 
-def _verdict(counts: Counts, datapath: Counts | None, loops: list[Loop], symbols: Symbols) -> Iterator[str]:
+def _verdict(counts: Counts, datapath: Counts | None, loops: list[Loop], names: Places) -> Iterator[str]:
     """What makes the game slow, the largest reason first."""
     total = max(1, int(counts.rows[counters.EXECUTED].sum()))
     reasons: list[str] = []
@@ -121,7 +121,7 @@ def _verdict(counts: Counts, datapath: Counts | None, loops: list[Loop], symbols
         loop = loops[0]
         share = 100 * loop.repeated / total
         reasons.append(
-            f"{share:.0f} % of the time is spent in a loop at {_place(loop.begin, symbols)} that is not skipped: it "
+            f"{share:.0f} % of the time is spent in a loop at {_place(loop.begin, names)} that is not skipped: it "
             f"{loop.what_it_does}."
         )
     executed = counts.instructions
@@ -150,8 +150,8 @@ def _interrupts(counts: Counts) -> str:
     return ", ".join(found) or "none"
 
 
-def _place(place: int, symbols: Symbols, counts: Counts | None = None) -> str:
+def _place(place: int, names: Places, counts: Counts | None = None) -> str:
     """A place of the ROM, or of RAM, as text."""
     if counts is not None and place >= len(counts.cartridge.data):
         return f"{place - len(counts.cartridge.data) + hw.ROW_BASE:04X} in RAM"
-    return symbols.text(*address_of(place))
+    return names.text(*address_of(place))
