@@ -64,7 +64,11 @@ setup(
     ],
     python_requires=">=3.11",
     packages=find_packages(include=["gbxcule_puffer*", *(["baselines*"] if EDITABLE else [])]),
-    package_data={"gbxcule_puffer": ["py.typed"], "gbxcule_puffer.integrations.pufferl": ["*.ini"]},
+    package_data={
+        "gbxcule_puffer": ["py.typed"],
+        "gbxcule_puffer.integrations.pufferl": ["*.ini"],
+        "gbxcule_puffer.trainers.wall": ["*.html", "*.js", "*.css"],
+    },
     cmdclass={"build_py": BuildPy},
     install_requires=[
         "warp-lang==1.19.0",  # exact: the kernels need wp.ref structs (since 1.15) and were measured with this one
@@ -76,6 +80,7 @@ setup(
         "gymnasium",
         "tyro",  # the trainers' flags
         "tensorboard",
+        "websockets>=14",  # the wall: puffer watch, --watch
         "matplotlib",  # the plots of `puffer bench` and `puffer plot`
         "pillow",  # pictures and GIFs
         "psutil",  # memory and processes of a benchmark

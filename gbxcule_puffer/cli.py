@@ -17,12 +17,13 @@ from gbxcule_puffer.apps.record import command as record
 from gbxcule_puffer.apps.size import command as size
 from gbxcule_puffer.apps.train import command as train
 from gbxcule_puffer.apps.verify import command as verify
+from gbxcule_puffer.apps.watch import command as watch
 from gbxcule_puffer.apps.watchdog import supervised
 from gbxcule_puffer.errors import exit_code
 
 PROG = "puffer"
 DESCRIPTION = "Game Boys as reinforcement learning environments: play, make goals, check, measure, train, film."
-COMMANDS = (play, goal, verify, bench, profile, record, plot, train, size)  # as --help lists them
+COMMANDS = (play, goal, verify, bench, profile, record, watch, plot, train, size)  # as --help lists them
 
 
 def main(argv: Sequence[str] | None = None) -> int:

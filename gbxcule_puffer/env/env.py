@@ -142,6 +142,11 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         return self._give(self._episodes.envs.action)
 
     @property
+    def episode_returns(self) -> Any:
+        """Sums of the rewards of the episodes that are running, (num_envs,) float32; needs info_mode stats or full."""
+        return self._give(self._episodes.stats.returns)
+
+    @property
     def stage(self) -> Any:
         """The stage each env is at, (num_envs,) int64; names in `stages`."""
         return self._give(self._episodes.envs.stage)

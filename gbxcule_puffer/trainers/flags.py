@@ -26,7 +26,7 @@ Args = TypeVar("Args", bound="RunFlags")
 SMOKE = {"max_steps": 16, "eval_envs": 2, "eval_episodes": 2}  # of the shared flags
 PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest", "symbols")
 CODE = "task"  # names code, which no file may have run: a resumed run and a checkpoint need it given again
-OF_ONE_START = ("run_dir", "resume", "smoke")
+OF_ONE_START = ("run_dir", "resume", "smoke", "watch", "watch_address")
 LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float32, which ends at 3.4e38
 
 
@@ -101,6 +101,10 @@ class RunFlags(TaskFlags):
     """folder of this run's files (default: runs/ENV__EXP__SEED__TIME)"""
     resume: str | None = None
     """go on with a run and its flags: alone the one of --run-dir or else the newest, or its folder or checkpoint.pt"""
+    watch: bool = False
+    """serve a web page that shows the Game Boys while they learn"""
+    watch_address: str = "127.0.0.1:8484"
+    """address of that page; one that other machines reach needs the token that is printed with it"""
     smoke: bool = False
     """a tiny run of a few seconds that goes through everything once, for debugging"""
 
@@ -130,6 +134,7 @@ class RunFlags(TaskFlags):
                 "stop_greedy",
             ),
             *("checkpoint_every", "keep_checkpoints", "media_every", "device", "run_dir", "resume", "smoke"),
+            *("watch", "watch_address"),
             *("rom", "start_state", "goal_dir", "stage", "stages", "symbols", CODE),
         }
 

@@ -33,6 +33,7 @@ from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, RunFolder
 from gbxcule_puffer.trainers.media import record_media
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
+from gbxcule_puffer.trainers.wall import Wall
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
 TIMED = 8  # of so many records one has the times of a step's parts: to take them, a GPU's host has to wait
@@ -107,6 +108,7 @@ class Run(AbstractContextManager):
         self._came_near = False
         self.envs: list[Any] = []
         self.eval_env: Any = None
+        self.wall: Wall | None = None
         self._records: RunLog | None = None
         self._held: RunFolder | None = None
         if args.run_dir:
@@ -121,6 +123,8 @@ class Run(AbstractContextManager):
 
     def __exit__(self, *_: object) -> None:
         """Ends the envs and gives the folder back; before its first record nothing of a new run is kept."""
+        if self.wall:
+            self.wall.close()
         for env in (*self.envs, self.eval_env):
             if env is not None:
                 env.close()
@@ -167,6 +171,10 @@ class Run(AbstractContextManager):
         for stage in getattr(self.envs[0], "stages", ()) if self.first else ():
             if stage.goal is not None and "calibration" in stage.goal.meta:
                 _advise(hardly_apart(stage.goal.meta["calibration"].get("start_distance", 1.0), stage.name))
+        if self.first and args.watch:
+            self.wall = Wall(self.envs[0], self.run_dir.name, self._status, args.watch_address)
+            self.wall.follow()
+            print(f"watch          {self.wall.url}", flush=True)
         return self.envs
 
     def restore(
@@ -240,6 +248,8 @@ class Run(AbstractContextManager):
             self.due = rest == 0
             self.clock = Stopwatch(self.device, self.due and record % TIMED == 1)
             yield update
+            if self.wall:
+                self.wall.look()  # in a CUDA graph no step of the env is seen
             self.counters["global_step"] = self.step
             ended = self._finish(update == self.total_updates, play)
             if self._records:
@@ -281,6 +291,10 @@ class Run(AbstractContextManager):
 
     def _count_optimizer_step(self, *_: object) -> None:
         self._optimizer_steps += 1
+
+    def _status(self) -> dict[str, float]:
+        """The newest figures of the run, for those who watch."""
+        return {"step": self.counters["global_step"], **(self._records.last if self._records else {})}
 
     def _manifest(self) -> dict[str, Any]:
         """What the run is: its trainer, its flags and what it runs on."""

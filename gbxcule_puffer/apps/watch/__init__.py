@@ -1,0 +1,1 @@
+"""`puffer watch`: a run's agent at play, as a web page."""

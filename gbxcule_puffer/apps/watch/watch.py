@@ -1,0 +1,96 @@
+"""A run's agent at play: whole pictures on the wall, at the viewers' speed, with every new checkpoint of the run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.apps.record.film import Camera
+from gbxcule_puffer.device import resolve_device
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError
+from gbxcule_puffer.trainers.trained import Trained
+from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS, Wall
+
+
+def watch(
+    run: str | os.PathLike[str],
+    *,
+    num_envs: int = 12,
+    address: str = DEFAULT_ADDRESS,
+    greedy: bool = False,
+    seed: int = 0,
+    device: str = "cpu",
+    ready: Callable[[Wall], bool] = lambda _: True,
+) -> None:
+    """Plays the newest checkpoint of a run until Ctrl-C and shows it on a web page.
+
+    ready: called before each step; False ends it.
+
+    Raises: GBxCuLEError of the kind that the input deserves.
+    """
+    if num_envs < 1:
+        raise ConfigError(f"--num-envs {num_envs} must be at least 1")
+    player = Player(run, num_envs, resolve_device(device), seed, greedy)
+    env = player.env
+    with Wall(env, player.name, player.status, address, player.picture, controls=True) as wall:
+        print(f"watch   {wall.url}   (Ctrl-C ends it)", flush=True)
+        while ready(wall):
+            wall.look(player.step())
+            wall.wait()
+    env.close()
+
+
+class Player:
+    """The agent of a run's newest checkpoint, and the env that it plays in."""
+
+    def __init__(self, run: str | os.PathLike[str], num_envs: int, device: str, seed: int, greedy: bool) -> None:
+        self.run, self.seed, self.greedy = run, seed, greedy
+        self.name = Path(run).resolve().name
+        trained = Trained(run)
+        self.env: Any = trained.open_env(num_envs, device, seed)
+        self._take(trained)
+        self.observations, _ = self.env.reset(seed=seed)
+        self.starts = torch.ones(num_envs, dtype=torch.bool, device=self.env.device)
+        self.camera = Camera(self.env) if hasattr(self.env, "emulator") else None
+        self.picture = (144, 160) if self.camera else None
+        self.episodes = self.solved = 0
+
+    def _take(self, trained: Trained) -> None:
+        self.policy = trained.policy(self.env, self.seed, self.greedy)
+        self.trained_steps = trained.checkpoint["counters"]["global_step"]
+        self.file, self.changed = trained.path, _changed(trained.path)
+
+    def status(self) -> dict[str, float]:
+        """The figures beside the pictures."""
+        figures = {"step": self.trained_steps}
+        return figures | ({"charts/success_rate": self.solved / self.episodes} if self.episodes else {})
+
+    @torch.no_grad()
+    def step(self) -> torch.Tensor | None:
+        """One step of all envs, by the newest checkpoint; the whole pictures that it led to."""
+        if _changed(self.file) != self.changed:
+            try:
+                self._take(Trained(self.run))
+            except GBxCuLEError as error:  # as while a file is replaced: the agent before plays on
+                print(f"puffer: {error}", file=sys.stderr)
+                self.changed = _changed(self.file)
+        actions = self.policy(self.observations, self.starts)
+        pictures = torch.from_numpy(self.camera.shoot(actions)).to(self.env.device) if self.camera else None
+        self.observations, _, terminals, truncations, _ = self.env.step(actions)
+        self.starts = terminals | truncations
+        self.episodes += int(self.starts.sum())
+        self.solved += int(terminals.sum())
+        return pictures
+
+
+def _changed(path: os.PathLike[str]) -> int:
+    """The time of a file's last change; 0 where it is gone."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0

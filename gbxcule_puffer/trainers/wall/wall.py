@@ -1,0 +1,159 @@
+"""What the wall shows: a sample of an env's Game Boys, gathered on the device and handed to the server's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import struct
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gbxcule_puffer.trainers.replay import pack
+from gbxcule_puffer.trainers.wall.server import Server
+
+DEFAULT_ADDRESS = "127.0.0.1:8484"
+SHOWN = 64  # Game Boys at most
+PICTURES_A_SECOND = 12
+MAX_SPEED = 240.0  # steps a second
+# RAM that is always where its address says: work RAM and high RAM.
+RAM = ((0xC000, 0xDFFF), (0xFF80, 0xFFFE))
+MEMORY_BEGIN = 0x8000  # of a row of Emulator.memory
+MAX_WATCHES = 16
+
+
+class Wall(AbstractContextManager):
+    """An env's Game Boys in a browser, while they are trained or played.
+
+    The one who steps the env calls `look` after each step. With no viewer that is one comparison. With one, a few times
+    a second the device packs pictures of 2 bits a pixel and copies them, and the server's thread waits for the copy.
+
+    env: with torch io; status: called for the figures beside the pictures, names to numbers; controls: whether viewers
+    may pause and set the speed, which `wait` follows.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        title: str,
+        status: Callable[[], Mapping[str, Any]],
+        address: str = DEFAULT_ADDRESS,
+        picture: tuple[int, int] | None = None,
+        controls: bool = False,
+    ) -> None:
+        """Raises: ConfigError where the address cannot be listened on."""
+        self.env, self._status = env, status
+        count = min(SHOWN, env.num_envs)
+        self._sample = torch.arange(count, device=env.device) * env.num_envs // count
+        self._memory: Tensor | None = getattr(getattr(env, "emulator", None), "memory", None)
+        self.paused, self.speed = False, 10.0
+        self._single = threading.Event()  # a viewer asks for one step
+        self._focus, self._watches = 0, tuple[int, ...]()
+        self._busy, self._next = False, 0.0
+        rows, columns = picture or tuple(env.single_observation_space.shape[-2:])
+        codec = getattr(env, "codec", None)
+        hello = {
+            **{"title": title, "rows": rows, "columns": columns, "num_envs": env.num_envs, "controls": controls},
+            **{"envs": self._sample.tolist(), "actions": list(codec.actions) if codec else []},
+            **{"ram": self._memory is not None, "speed": self.speed},
+        }
+        self._server = Server(address, hello, self._receive)
+        self.url = self._server.url
+
+    def follow(self) -> None:
+        """Looks after every step of the env by itself."""
+        step = self.env.step
+
+        def watched_step(actions: Any) -> Any:
+            result = step(actions)
+            self.look()
+            return result
+
+        self.env.step = watched_step
+
+    @torch.no_grad()
+    def look(self, pictures: Tensor | None = None) -> None:
+        """Shows the env as it is now, or `pictures` (num_envs, rows, columns) uint8 shades of it, if somebody looks."""
+        if not self._server.viewers or self._busy or time.monotonic() < self._next:
+            return
+        env = self.env
+        on_gpu = env.device.type == "cuda"
+        if on_gpu and torch.cuda.is_current_stream_capturing():
+            return
+        self._next, self._busy = time.monotonic() + 1 / PICTURES_A_SECOND, True
+        screens = env.observations[:, -1] if pictures is None else pictures
+        numbers = torch.stack([self._numbers(name) for name in ("taken_actions", "rewards", "episode_returns")])
+        focus, watches = self._focus, self._watches
+        parts = [numbers.view(torch.uint8).flatten()]
+        if self._memory is not None and watches:
+            where = torch.tensor(watches, device=env.device) - MEMORY_BEGIN
+            parts.append(self._memory[int(self._sample[focus]) if not on_gpu else self._sample[focus], where])
+        payload = torch.cat([*parts, pack(screens[self._sample]).flatten()])
+        header = {"focus": focus, "watches": watches, **_finite(self._status()), "paused": self.paused}
+        if not on_gpu:
+            self._server.call(self._send, header, payload)
+            return
+        host = torch.empty(payload.shape, dtype=torch.uint8, pin_memory=True)
+        host.copy_(payload, non_blocking=True)
+        copied = torch.cuda.Event()
+        copied.record()
+        self._server.call(lambda: asyncio.ensure_future(self._send_copied(header, host, copied)))
+
+    def _numbers(self, name: str) -> Tensor:
+        """One number of each Game Boy shown, float32; 0 where the env does not have it."""
+        values = getattr(self.env, name, None)
+        if values is None:
+            return torch.zeros(len(self._sample), device=self.env.device)
+        return torch.as_tensor(values, device=self.env.device)[self._sample].float()
+
+    def wait(self) -> None:
+        """Waits for as long as viewers want between two steps: the speed's time, or until they go on."""
+        end = time.monotonic() + 1 / self.speed
+        while (self.paused and not self._single.is_set()) or time.monotonic() < end:
+            if self._single.wait(0.01):
+                break
+        self._single.clear()
+
+    def close(self) -> None:
+        """Ends the server."""
+        self._server.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _send_copied(self, header: dict[str, Any], host: Tensor, copied: Any) -> None:
+        while not copied.query():
+            await asyncio.sleep(0.001)
+        self._send(header, host)
+
+    def _send(self, header: dict[str, Any], payload: Tensor) -> None:
+        """In the server's thread: the header's length, the header as JSON, the numbers and the pictures."""
+        text = json.dumps(header).encode()
+        self._server.publish(struct.pack("<I", len(text)) + text + payload.numpy().tobytes())
+        self._busy = False
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        """What a viewer asks for; values out of range are left out."""
+        focus, watches, speed = (message.get(name) for name in ("focus", "watches", "speed"))
+        if type(focus) is int and 0 <= focus < len(self._sample):
+            self._focus = focus
+        if isinstance(watches, list):
+            good = [a for a in watches if type(a) is int and any(low <= a <= high for low, high in RAM)]
+            self._watches = tuple(good[:MAX_WATCHES])
+        if isinstance(speed, int | float) and math.isfinite(speed) and speed > 0:
+            self.speed = min(float(speed), MAX_SPEED)
+        if isinstance(message.get("paused"), bool):
+            self.paused = message["paused"]
+        if message.get("step") is True:
+            self._single.set()
+
+
+def _finite(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers that JSON has; None for the others."""
+    return {name: value if math.isfinite(value) else None for name, value in status.items()}

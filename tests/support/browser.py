@@ -1,0 +1,89 @@
+"""A headless Chromium, driven by its debugging protocol."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.sync.client import connect
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+class Browser(AbstractContextManager):
+    """One page of a headless Chromium; the test is skipped where none is installed."""
+
+    def __init__(self, width: int = 1280, height: int = 900) -> None:
+        program = next((path for name in NAMES if (path := shutil.which(name))), None)
+        if program is None:
+            pytest.skip("no Chromium: install the package chromium")
+        self._folder = tempfile.TemporaryDirectory()
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--no-first-run"]
+        flags += [f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}", "about:blank"]
+        self._process = subprocess.Popen(
+            [program, *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": "/tmp"}
+        )
+        active = Path(self._folder.name, "DevToolsActivePort")
+        wait_for(lambda: active.exists() and len(active.read_text().split()) == 2, 30)
+        port, path = active.read_text().split()
+        self._stack = ExitStack()
+        url = f"ws://127.0.0.1:{port}{path}"
+        self._socket = self._stack.enter_context(connect(url, max_size=None, compression=None))
+        self._numbers = itertools.count(1)
+        self._session: str | None = None
+        page = next(each for each in self._send("Target.getTargets")["targetInfos"] if each["type"] == "page")
+        attached = self._send("Target.attachToTarget", targetId=page["targetId"], flatten=True)
+        self._session = attached["sessionId"]
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        self._send("Emulation.setDeviceMetricsOverride", **size)
+
+    def _send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        number = next(self._numbers)
+        message = {"id": number, "method": method, "params": parameters}
+        self._socket.send(json.dumps(message | ({"sessionId": self._session} if self._session else {})))
+        while True:
+            answer = json.loads(self._socket.recv(timeout=30))
+            if answer.get("id") == number:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def open(self, url: str) -> None:
+        self._send("Page.navigate", url=url)
+
+    def run(self, script: str) -> Any:
+        """The value of a JavaScript expression in the page."""
+        result = self._send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
+
+    def wait_until(self, script: str, seconds: float = 20) -> None:
+        """Waits for a JavaScript expression to be true."""
+        wait_for(lambda: self.run(script), seconds)
+
+    def screenshot(self, path: Path) -> None:
+        """The page as it looks, as a PNG."""
+        path.write_bytes(base64.b64decode(self._send("Page.captureScreenshot", format="png")["data"]))
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        self._process.terminate()
+        self._process.wait(10)
+        self._folder.cleanup()
+
+
+def wait_for(condition: Any, seconds: float) -> None:
+    """Raises: AssertionError where a condition does not become true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not become true in time"
+        time.sleep(0.05)

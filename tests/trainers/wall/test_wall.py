@@ -1,0 +1,238 @@
+"""The wall: viewers see what the env shows, strangers see nothing, and nobody holds the training up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from cleanrl_style import a2c_streaming
+from gbxcule_puffer import env_creator
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.trainers.replay import unpack
+from gbxcule_puffer.trainers.wall import Wall
+from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, parse_address
+from tests.support.browser import Browser, wait_for
+
+ENVS = 80  # more than are shown
+
+
+@pytest.fixture
+def wall() -> Iterator[Wall]:
+    env = env_creator("toy")(num_envs=ENVS, device="cpu", seed=1)
+    env.reset(seed=1)
+    with Wall(env, "toy", lambda: {"step": 7, "losses/value": float("nan")}, "127.0.0.1:0", controls=True) as wall:
+        yield wall
+    env.close()
+
+
+def viewer(wall: Wall, origin: str | None = None) -> ClientConnection:
+    """A viewer's connection, as the page makes it."""
+    own: Any = origin or wall.url.rstrip("/")
+    return connect(wall.url.replace("http", "ws") + "wall", origin=own, max_size=None)
+
+
+def show(wall: Wall) -> None:
+    """One step and its picture; pictures are not limited to so many a second."""
+    wait_for(lambda: not wall._busy, 5)
+    wall._next = 0.0
+    wall.env.step(torch.zeros(ENVS, dtype=torch.int64))
+    wall.look()
+
+
+def read(message: Any) -> tuple[dict[str, Any], bytes]:
+    """(header, payload) of a picture."""
+    (length,) = struct.unpack_from("<I", message)
+    return json.loads(message[4 : 4 + length]), message[4 + length :]
+
+
+def status_of(url: str, **headers: str) -> int:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=5) as response:
+            return response.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_a_viewer_sees_the_env(wall: Wall) -> None:
+    with viewer(wall) as connection:
+        hello = json.loads(connection.recv(timeout=5))
+        rows, columns, envs = hello["rows"], hello["columns"], hello["envs"]
+        assert hello["num_envs"] == ENVS and len(envs) == 64 and envs[0] == 0 and envs[-1] < ENVS
+        show(wall)
+        header, payload = read(connection.recv(timeout=5))
+    assert header["step"] == 7 and header["losses/value"] is None
+    numbers = np.frombuffer(payload[: 3 * 4 * 64], dtype=np.float32).reshape(3, 64)
+    assert (numbers[1] == wall.env.rewards[envs].numpy()).all()
+    packed = torch.tensor(list(payload[3 * 4 * 64 :]), dtype=torch.uint8).reshape(64, rows, columns // 4)
+    assert torch.equal(unpack(packed), wall.env.observations[envs, -1])
+
+
+def test_nothing_is_gathered_while_nobody_looks(wall: Wall, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wall, "_numbers", lambda _: pytest.fail("somebody looked"))
+    wall.look()
+    with viewer(wall) as connection:
+        connection.recv(timeout=5)
+    wait_for(lambda: wall._server.viewers == 0, 5)
+    wall.look()
+
+
+def test_strangers_get_nothing(wall: Wall) -> None:
+    url = wall.url
+    assert status_of(url) == 200 and status_of(url + "page.js") == 200
+    for path in ("../page.py", "..%2f..%2fetc/passwd", "server.py", "page.html", "wall/../page.js?x"):
+        assert status_of(url + path) == 404, path
+    assert status_of(url, Host="example.org") == 403  # a name of a stranger's that leads here
+    for origin in ("http://example.org", "null", url.replace("127.0.0.1", "localhost")):
+        with pytest.raises(InvalidStatus, match="403"):
+            viewer(wall, origin)
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(url.replace("http", "ws") + "wall")  # no page at all
+
+
+def test_another_address_needs_the_token() -> None:
+    env = env_creator("toy")(num_envs=2, device="cpu")
+    env.reset()
+    with Wall(env, "toy", dict, "0.0.0.0:0") as wall:
+        page, _, token = wall.url.replace("0.0.0.0", "127.0.0.1").partition("?token=")
+        assert len(token) > 16
+        assert [status_of(page), status_of(f"{page}?token=x"), status_of(f"{page}?token={token}")] == [403, 403, 200]
+        place = page.replace("http", "ws") + "wall"
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(place, origin=page.rstrip("/"))  # pyright: ignore[reportArgumentType]
+        with connect(f"{place}?token={token}", origin=page.rstrip("/")) as connection:  # pyright: ignore[reportArgumentType]
+            assert json.loads(connection.recv(timeout=5))["num_envs"] == 2
+
+
+def test_a_hundred_viewers_and_one_that_never_reads(wall: Wall) -> None:
+    """So many are let in; the one that does not read holds nobody up."""
+    port = wall._server.port
+    request = (
+        f"GET /wall HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
+    )
+    request += "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    sleeping = [socket.create_connection(("127.0.0.1", port)) for _ in range(99)]
+    for each in sleeping[: MAX_VIEWERS - 1]:
+        each.sendall(request.encode())
+    wait_for(lambda: wall._server.viewers == MAX_VIEWERS - 1, 10)
+    with viewer(wall) as reading:
+        for each in sleeping[MAX_VIEWERS - 1 :]:
+            each.sendall(request.encode())
+        assert all(b" 503 " in each.recv(100) for each in sleeping[MAX_VIEWERS - 1 :])
+        reading.recv(timeout=5)
+        for _ in range(100):  # 9 MB, more than a socket's buffers hold
+            show(wall)
+            assert isinstance(reading.recv(timeout=5), bytes)
+    for each in sleeping:
+        each.close()
+
+
+def test_what_a_viewer_may_ask_for(wall: Wall) -> None:
+    with viewer(wall) as connection:
+        asked = {"focus": 3, "watches": [0xC000, 0x100, True, "x", 0xFFFF, 0xFF80], "speed": 1e9, "paused": True}
+        connection.send(json.dumps(asked))
+        wait_for(lambda: wall.paused, 5)
+        assert (wall._focus, wall._watches, wall.speed) == (3, (0xC000, 0xFF80), 240.0)
+        for bad in ({"focus": 64}, {"focus": -1}, {"speed": 0}, {"speed": float("nan")}, {"paused": 1}, {"step": "x"}):
+            connection.send(json.dumps(bad))
+        connection.send(json.dumps({"paused": False}))
+        wait_for(lambda: not wall.paused, 5)
+        assert (wall._focus, wall.speed) == (3, 240.0)
+    for bad in ("[]", "{", "[" * 3000, '"' + "x" * 5000 + '"'):
+        with viewer(wall) as connection, pytest.raises(ConnectionClosed):
+            connection.recv(timeout=5)
+            connection.send(bad)
+            connection.recv(timeout=5)
+    with viewer(wall) as connection:
+        assert connection.recv(timeout=5)
+
+
+def test_wrong_addresses_are_one_line(wall: Wall) -> None:
+    assert parse_address("localhost:0") == ("127.0.0.1", 0) and parse_address("[::1]:80") == ("::1", 80)
+    for address in ("8484", "example.org:80", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:80/x", ""):
+        with pytest.raises(ConfigError, match=r"is not HOST:PORT: give an IP address"):
+            parse_address(address)
+    with pytest.raises(ConfigError, match=r"cannot be had \(.*give another port"):
+        Wall(wall.env, "again", dict, f"127.0.0.1:{wall._server.port}")
+
+
+def test_a_watched_training_is_the_same(tmp_path: Path) -> None:
+    """Bit for bit, while a viewer looks."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    seen: list[Any] = []
+
+    def view() -> None:
+        with contextlib.suppress(ConnectionClosed):
+            wait_for(lambda: is_listened_on(address), 60)
+            with connect(f"ws://{address}/wall", origin=f"http://{address}") as connection:  # pyright: ignore[reportArgumentType]
+                while True:
+                    seen.append(connection.recv(timeout=20))
+
+    thread = threading.Thread(target=view)
+    losses = []
+    for name, flags in (("alone", ""), ("watched", f"--watch --watch-address {address}")):
+        if flags:
+            thread.start()
+        arguments = f"--env toy --smoke --device cpu --run-dir {tmp_path / name} {flags}".split()
+        assert a2c_streaming.main(arguments) == 0
+        records = [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        losses.append([{k: v for k, v in r.items() if k.startswith(("losses/", "eval/"))} for r in records])
+    thread.join()
+    assert losses[0] == losses[1] and losses[0]
+    assert isinstance(seen[1], bytes)
+    assert "watch" not in json.loads((tmp_path / "watched/manifest.json").read_text())["config"]
+
+
+def is_listened_on(address: str) -> bool:
+    host, port = address.split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+CLICK = """
+(() => {
+  const wall = document.getElementById("wall"), box = wall.getBoundingClientRect(), [across, down] = tiles();
+  const at = {clientX: box.left + 1.5 / across * box.width, clientY: box.top + 0.5 / down * box.height};
+  wall.dispatchEvent(new MouseEvent("click", at));
+  return [box.width, box.height];
+})()
+"""
+
+
+def test_the_page_in_a_browser(wall: Wall) -> None:
+    """A click chooses a Game Boy, its picture and numbers are the env's, and Pause stops the env."""
+    with Browser() as browser:
+        browser.open(wall.url)
+        browser.wait_until("typeof hello !== 'undefined' && hello !== null")
+        show(wall)
+        browser.wait_until("last !== null")
+        width, height = browser.run(CLICK)
+        assert width > 400 and height > 200
+        wait_for(lambda: wall._focus == 1, 5)
+        env = browser.run("hello.envs[1]")
+        assert browser.run("document.getElementById('name').textContent") == f"Game Boy {env}"
+        show(wall)
+        browser.wait_until("returns.length === 1")
+        assert browser.run("last.numbers[last.count + 1]") == float(wall.env.rewards[env])
+        assert browser.run("returns[0]") == browser.run("last.numbers[2 * last.count + 1]")
+        size = browser.run("hello.rows * hello.columns")
+        shades = browser.run(f"Array.from(last.pictures.slice({size}, {2 * size}))")
+        assert shades == wall.env.observations[env, -1].flatten().tolist()
+        browser.run("document.getElementById('pause').click()")
+        wait_for(lambda: wall.paused, 5)
+        assert browser.run("document.getElementById('pause').textContent") == "Go on"
