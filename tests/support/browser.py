@@ -27,7 +27,7 @@ class Browser(AbstractContextManager):
         program = next((path for name in NAMES if (path := shutil.which(name))), None)
         if program is None:
             pytest.skip("no Chromium: install the package chromium")
-        self._folder = tempfile.TemporaryDirectory()
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # its children end later
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--no-first-run"]
         flags += [f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}", "about:blank"]
         self._process = subprocess.Popen(
