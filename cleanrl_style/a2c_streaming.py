@@ -74,9 +74,10 @@ class Args(RunFlags):
     media_every: int = 100_000
     """steps between two sheets of pictures and GIFs of an episode"""
 
-    on_gpu: ClassVar = dict(
-        num_envs=8192, total_env_steps=100_000_000, eval_every_steps=2_000_000, media_every=20_000_000, log_interval=16
-    )
+    on_gpu: ClassVar = {
+        **dict(num_envs=8192, update_every=1, total_env_steps=100_000_000, log_interval=16),
+        **dict(eval_every_steps=2_000_000, media_every=20_000_000),
+    }
     in_smoke: ClassVar = {
         **SMOKE,
         **dict(num_envs=8, total_env_steps=512, log_interval=16),
