@@ -1,4 +1,4 @@
-"""PPO and DQN on a GPU: no host synchronisation in their loops, the same replay as on the CPU, runs from end to end."""
+"""PPO, PQN and DQN on a GPU: no host synchronisation in their loops, the same replay as on the CPU, whole runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from cleanrl_style import dqn_nstep, ppo_lite
+from cleanrl_style import dqn_nstep, ppo_lite, pqn
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.replay import Replay
@@ -67,6 +67,34 @@ def test_ppo_never_waits(cuda_device: str) -> None:
         for _ in range(3):
             losses = iterate()
     assert losses.isfinite().all()
+
+
+def test_pqn_never_waits(cuda_device: str) -> None:
+    env = toy(32, cuda_device)
+    args = pqn.Args(env="toy", num_envs=32, num_steps=16)
+    model = pqn.QNetwork((1, 20, 20), 8).to(env.device)
+    optimizer = torch.optim.RAdam(model.parameters(), lr=1e-4)
+    rollout = pqn.allocate_rollout(16, 32, (1, 20, 20), env.device)
+    clock, epsilon = Stopwatch(env.device, False), torch.full((), 0.3, device=env.device)
+
+    def iterate() -> torch.Tensor:
+        pqn.collect(model, env, rollout, epsilon, clock)
+        return pqn.learn(model, optimizer, rollout, args, World())
+
+    iterate()
+    with no_synchronisation():
+        for _ in range(3):
+            losses = iterate()
+    assert losses.isfinite().all()
+
+
+@pytest.mark.usefixtures("cuda_device")
+@pytest.mark.parametrize("flags", ["", "--cuda-graph", "--cuda-graph --compile"])
+def test_pqn_learns_the_toy(flags: str, tmp_path: Path) -> None:
+    size = words("--env toy --device cuda --num-envs 64 --num-steps 16 --num-minibatches 8 --max-steps 16 --lr 1e-3")
+    size += words("--gamma 0.9 --eps-steps 8000 --total-env-steps 40960 --eval-every-steps 8192 --eval-episodes 20")
+    assert pqn.main([*size, *words(flags), "--run-dir", str(tmp_path)]) == 0
+    assert last_value(tmp_path, "eval/success_rate") >= 0.95
 
 
 @pytest.mark.parametrize("recurrent", ["none", "gru", "lstm"])
