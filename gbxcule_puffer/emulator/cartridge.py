@@ -105,7 +105,9 @@ def load_cartridge(rom: Rom, header: str = "strict") -> Cartridge:
     mapper = find_mapper(data, rom_banks, ram_banks)
     if mapper is None:
         supported = ", ".join(row.name for row in MAPPERS if row.is_variant is None)
-        raise RomError(f"{name}: cartridge type {data[0x147]:02X} is not supported: use a game of {supported}")
+        raise RomError(
+            f"{name}: cartridge type {data[0x147]:02X} is not supported: use a game of another type ({supported})"
+        )
     if data[0x143] == COLOUR_ONLY:
         warnings.warn(f"{name}: for the Game Boy Color only, and may just say so: this is a DMG", stacklevel=2)
     end = 0x142 if data[0x143] & 0x80 else 0x143

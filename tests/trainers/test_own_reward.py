@@ -54,10 +54,13 @@ def test_a_checkpoint_never_runs_its_task(folder: Path, capsys: pytest.CaptureFi
     assert a2c_streaming.main([*resume, f"--task={ERRAND}"]) == 0
 
 
-def test_a_saved_task_is_not_imported(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_saved_task_is_not_imported(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'touched')!r}, 'w')\n")
     saved = torch.load(folder / "run/checkpoint.pt", weights_only=True)
-    saved["args"]["task"] = f"{tmp_path / 'evil.py'}:Evil"
+    saved["args"]["task"] = "evil.py:Evil"
     torch.save(saved, tmp_path / "checkpoint.pt")
     assert evaluate.main([str(tmp_path / "checkpoint.pt")]) == 2
     assert a2c_streaming.main([f"--resume={tmp_path / 'checkpoint.pt'}"]) == 2

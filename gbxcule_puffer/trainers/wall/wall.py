@@ -1,4 +1,4 @@
-"""What the wall shows: a sample of an env's Game Boys, gathered on the device and handed to the server's thread."""
+"""Pictures for the wall: a sample of an env's Game Boys, gathered on the device and handed to the server's thread."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from benchmarks.workload import ROOT, find_rom, random_buttons
 from gbxcule_puffer.emulator import Emulator
 from tests.fuzz.generator import make_rom
 
+pytestmark = pytest.mark.alone
 LANES = 4
 MICRO = sorted((ROOT / "roms/micro").glob("*.gb"))
 
