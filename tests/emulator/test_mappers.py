@@ -32,7 +32,8 @@ def test_each_type_has_its_mapper() -> None:
         if kind in names:
             assert load_cartridge(bytes(image(kind))).mapper.name == names[kind]
         else:
-            with pytest.raises(RomError, match=rf"type {kind:02X} is not supported: .* \(none, MBC1, MBC2, MBC3, MBC5\)"):
+            message = rf"type {kind:02X} is not supported: .* \(none, MBC1, MBC2, MBC3, MBC5\)"
+            with pytest.raises(RomError, match=message):
                 load_cartridge(bytes(image(kind)))
 
 
