@@ -1,7 +1,7 @@
 """`make fuzz-files`: damaged files of every format; prints what became of them, exit code 1 where any was not refused
 in one line or accepted.
 
-    python -m tests.hostile --mutants 10000 --out /tmp/hostile
+    python -m tests.hostile --mutants 10000 --out mutants
 """
 
 from __future__ import annotations
