@@ -29,6 +29,7 @@ class TaskRunner:
         self.n, self.device = ram.num_envs, ram.device
         task._runner = self
         self._names: tuple[str, ...] | None = None  # of the statistics, once a step has given them
+        self._totals = torch.zeros(0, dtype=torch.float64, device=self.device)
         self.bad = torch.zeros((), dtype=torch.bool, device=self.device)  # a reward was not finite
         with self._named():
             task.setup(ram)
@@ -114,10 +115,12 @@ class TaskRunner:
             self._totals.copy_(torch.stack([saved[start + name] for name in names]))
 
     def _expect(self, names: tuple[str, ...] | None) -> None:
-        """Makes room for the totals of these statistics, which are 0 then."""
+        """Makes room for the totals of these statistics, which are 0 then. Room there is keeps its place in memory,
+        since a CUDA graph may hold it."""
         self._names = names
-        if names is not None:
-            size = len(names) + 1
+        if names is not None and (size := len(names) + 1) == len(self._totals):
+            self._totals.zero_()
+        elif names is not None:
             self._totals = torch.zeros(size, dtype=torch.float64, device=self.device)
             self._values = torch.zeros((size, self.n), dtype=torch.float64, device=self.device)
             self._sums = torch.zeros_like(self._totals)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +33,9 @@ from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, RunFolder
 from gbxcule_puffer.trainers.media import record_media
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
-from gbxcule_puffer.trainers.wall import Wall
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.trainers.wall import Wall
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
 TIMED = 8  # of so many records one has the times of a step's parts: to take them, a GPU's host has to wait
@@ -172,6 +174,8 @@ class Run(AbstractContextManager):
             if stage.goal is not None and "calibration" in stage.goal.meta:
                 _advise(hardly_apart(stage.goal.meta["calibration"].get("start_distance", 1.0), stage.name))
         if self.first and args.watch:
+            from gbxcule_puffer.trainers.wall import Wall  # its web server is loaded only where it is asked for
+
             self.wall = Wall(self.envs[0], self.run_dir.name, self._status, args.watch_address)
             self.wall.follow()
             print(f"watch          {self.wall.url}", flush=True)

@@ -132,6 +132,18 @@ def test_a_saved_env_goes_on_with_its_task(start: dict[str, Any]) -> None:
         goes_on.close()
 
 
+def test_the_sums_of_a_task_keep_their_place(start: dict[str, Any]) -> None:
+    """A recorded CUDA graph goes on adding to the tensors that it was recorded with."""
+    env = GBxCuLEEnv(**start, num_envs=2, max_steps=LIMIT, task=Walk)
+    env.reset()
+    env.step(np.zeros(2, int))
+    places = {name: total.data_ptr() for name, total in env._episodes.tasks.totals().items()}
+    assert places
+    env.load_state_dict(env.state_dict())
+    env.reset()
+    assert {name: total.data_ptr() for name, total in env._episodes.tasks.totals().items()} == places
+
+
 def test_a_reset_begins_the_memory_anew(start: dict[str, Any]) -> None:
     class Steps(Task):
         def setup(self, ram: Ram) -> None:
