@@ -27,6 +27,7 @@ from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.observations import LAYOUTS, FrameStack, observation_shape
 from gbxcule_puffer.tasks.ram import Ram, Symbols
+from gbxcule_puffer.tasks.ram.place import find_place
 from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
 from gbxcule_puffer.tasks.stage import open_stages
 from gbxcule_puffer.tasks.task import make_task
@@ -110,6 +111,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self.symbols = None if options.symbols is None else Symbols.load(options.symbols)
         self.quest = load_quest(options.quest, self.cartridge.sha256, self.symbols) if options.quest else []
         self.task = None if options.task is None else make_task(options.task)
+        self.place = find_place(options.place, self.task, self.cartridge.sha256, self.symbols)
         if self.task is not None and options.step_cost is None and not any(stage.goal for stage in self.stages):
             self.options = replace(options, step_cost=0.0)  # the Task's reward is all there is
         self.allowed = allowed_actions(self.codec, options.blocked_actions)

@@ -83,6 +83,9 @@ class EnvOptions:
         "(docs/your-reward.md)", TASK)
     symbols: StrPath | None = option(None, "symbol file (.sym) of the ROM, whose names a task and a quest may use",
                                      TASK)
+    place: str | None = option(
+        None, "RAM of the map's number, the row and the column of the player, for the map of those who watch: "
+        "D35E,D361,D362 or symbols (default: the task's)", TASK)
     step_cost: float | None = option(
         None, "reward of every step (default: -0.01, or 0 with a task and no goal)", TASK, **ANY_REWARD)
     alpha: float = option(10.0, "reward for coming closer to the goal's picture, per unit of distance", TASK,

@@ -57,6 +57,8 @@ class Task:
 
     prefix: ClassVar[str] = "task"  # of its statistics in the infos
     checks_reward: ClassVar[bool] = True  # look for NaN
+    # Bytes for `Ram` that tell where the player is, (map,) row, column: the map of those who watch.
+    place: ClassVar[tuple[Any, ...] | None] = None
     _runner: Any = None  # of the env that it plays in
 
     def setup(self, ram: Ram) -> None:

@@ -134,7 +134,7 @@ class RunFlags(TaskFlags):
                 "stop_greedy",
             ),
             *("checkpoint_every", "keep_checkpoints", "media_every", "device", "run_dir", "resume", "smoke"),
-            *("watch", "watch_address"),
+            *("watch", "watch_address", "place"),
             *("rom", "start_state", "goal_dir", "stage", "stages", "symbols", CODE),
         }
 

@@ -16,6 +16,8 @@ class Errand(Task):
     """Pays for each of the quest's three flags, and for each cell that the hero comes to for the first time in an
     episode with that many flags. The episode ends when the parcel is delivered. Needs `symbols`."""
 
+    place = ("player_map", "player_y", "player_x")
+
     def setup(self, ram: Ram) -> None:
         # The number of the episode in which a cell was seen last: nothing has to be cleared for a new one.
         self.seen = torch.zeros((ram.num_envs, FLAGS * MAPS * ROWS * COLUMNS), dtype=torch.int32, device=ram.device)
@@ -29,7 +31,7 @@ class Errand(Task):
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
         flags = ram.popcount("quest_flags")
-        place = ram[["player_map", "player_y", "player_x"]].long()
+        place = ram[list(self.place)].long()
         cell = ((flags * MAPS + place[:, 0]) * ROWS + place[:, 1]) * COLUMNS + place[:, 2]
         is_new = self.seen.gather(1, cell[:, None]).squeeze(1) != self.episode
         self.seen.scatter_(1, cell[:, None], self.episode[:, None])

@@ -25,17 +25,21 @@ def watch(
     greedy: bool = False,
     seed: int = 0,
     device: str = "cpu",
+    task: str | None = None,
+    symbols: str | None = None,
+    place: str | None = None,
     ready: Callable[[Wall], bool] = lambda _: True,
 ) -> None:
     """Plays the newest checkpoint of a run until Ctrl-C and shows it on a web page.
 
-    ready: called before each step; False ends it.
+    task: what was trained, where that is code; place: RAM for the page's map; ready: called before each step; False
+    ends it.
 
     Raises: GBxCuLEError of the kind that the input deserves.
     """
     if num_envs < 1:
         raise ConfigError(f"--num-envs {num_envs} must be at least 1")
-    player = Player(run, num_envs, resolve_device(device), seed, greedy)
+    player = Player(run, num_envs, resolve_device(device), seed, greedy, task=task, symbols=symbols, place=place)
     env = player.env
     with Wall(env, player.name, player.status, address, player.picture, controls=True) as wall:
         print(f"watch   {wall.url}   (Ctrl-C ends it)", flush=True)
@@ -48,11 +52,14 @@ def watch(
 class Player:
     """The agent of a run's newest checkpoint, and the env that it plays in."""
 
-    def __init__(self, run: str | os.PathLike[str], num_envs: int, device: str, seed: int, greedy: bool) -> None:
+    def __init__(
+        self, run: str | os.PathLike[str], num_envs: int, device: str, seed: int, greedy: bool, **given: Any
+    ) -> None:
+        """given: as of `Trained.open_env`."""
         self.run, self.seed, self.greedy = run, seed, greedy
         self.name = Path(run).resolve().name
         trained = Trained(run)
-        self.env: Any = trained.open_env(num_envs, device, seed)
+        self.env: Any = trained.open_env(num_envs, device, seed, **given)
         self._take(trained)
         self.observations, _ = self.env.reset(seed=seed)
         self.starts = torch.ones(num_envs, dtype=torch.bool, device=self.env.device)

@@ -1,6 +1,7 @@
 "use strict";
 // The wall in the browser. A message of bytes is: length of the header (uint32), the header as JSON, three float32 a Game Boy
-// (actions, rewards, returns), the watched bytes of RAM, and the pictures, four pixels a byte, the leftmost in bits 7 and 6.
+// (actions, rewards, returns), the watched bytes of RAM, the pictures, four pixels a byte, the leftmost in bits 7 and 6, and
+// `cells` bytes of the map (map.js).
 const $ = (id) => document.getElementById(id);
 const SHADES = [[0xe8, 0xf0, 0xd0], [0xa4, 0xb8, 0x84], [0x58, 0x70, 0x4c], [0x18, 0x22, 0x14]];
 const LIT = [0xb9, 0xd6, 0x5c];
@@ -41,6 +42,8 @@ function greet(message) {
   $("screen").height = hello.rows;
   $("step").hidden = $("rate").hidden = !hello.controls;
   $("ram").hidden = !hello.ram;
+  $("map").hidden = !hello.map;
+  forgetMap();
   $("pad").replaceChildren(...hello.actions.map((name) => Object.assign(document.createElement("span"), {textContent: name})));
   $("speed").value = Math.log(hello.speed) / Math.log(240) * 100;
   showSpeed();
@@ -55,11 +58,12 @@ function show(data) {
   const numbers = new Float32Array(data.slice(begin, begin + 12 * count));
   const ram = new Uint8Array(data, begin + 12 * count, hello.ram ? watched : 0);
   const size = hello.rows * hello.columns;
-  const packed = new Uint8Array(data, begin + 12 * count + ram.length);
+  const packed = new Uint8Array(data, begin + 12 * count + ram.length, size * count / 4);
   const pictures = new Uint8Array(size * count);
   for (let i = 0; i < packed.length; i++) for (let k = 0; k < 4; k++) pictures[4 * i + k] = packed[i] >> (6 - 2 * k) & 3;
   if (hello.controls) setPaused(header.paused);
   last = {header, numbers, ram, pictures, count};
+  if (hello.map) readMap(data.slice(begin + 12 * count + ram.length + packed.length), count);
   returns.push(numbers[2 * count + chosen]);
   if (returns.length > 320) returns.shift();
   draw();
@@ -79,6 +83,7 @@ function draw() {
   $("reward").textContent = text(numbers[count + chosen], 3);
   $("return").textContent = text(numbers[2 * count + chosen], 3);
   drawReturns();
+  if (hello.map) drawMap(chosen);
   const rows = header.focus === chosen ? header.watches.map((address, i) => [address.toString(16).toUpperCase(), ram[i]]) : [];
   $("watches").replaceChildren(...rows.map(([address, value]) => {
     const row = document.createElement("tr");

@@ -28,7 +28,7 @@ from websockets.http11 import Request, Response
 
 from gbxcule_puffer.errors import ConfigError
 
-FILES = {"/": "page.html", "/page.js": "page.js", "/page.css": "page.css"}
+FILES = {"/": "page.html", "/page.js": "page.js", "/map.js": "map.js", "/page.css": "page.css"}
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 SOCKET = "/wall"
 MAX_VIEWERS = 16

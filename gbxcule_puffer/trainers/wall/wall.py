@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from gbxcule_puffer.trainers.replay import pack
+from gbxcule_puffer.trainers.wall.footprints import Footprints
 from gbxcule_puffer.trainers.wall.server import Server
 
 DEFAULT_ADDRESS = "127.0.0.1:8484"
@@ -55,13 +56,16 @@ class Wall(AbstractContextManager):
         self.paused, self.speed = False, 10.0
         self._single = threading.Event()  # a viewer asks for one step
         self._focus, self._watches = 0, tuple[int, ...]()
+        place = getattr(env, "place", None)
+        self._places = None if place is None else env.ram.places(place)
+        self._footprints = None if place is None else Footprints(self._sample.cpu().numpy())
         self._busy, self._next = False, 0.0
         rows, columns = picture or tuple(env.single_observation_space.shape[-2:])
         codec = getattr(env, "codec", None)
         hello = {
             **{"title": title, "rows": rows, "columns": columns, "num_envs": env.num_envs, "controls": controls},
             **{"envs": self._sample.tolist(), "actions": list(codec.actions) if codec else []},
-            **{"ram": self._memory is not None, "speed": self.speed},
+            **{"ram": self._memory is not None, "speed": self.speed, "map": self._places is not None},
         }
         self._server = Server(address, hello, self._receive)
         self.url = self._server.url
@@ -94,7 +98,10 @@ class Wall(AbstractContextManager):
         if self._memory is not None and watches:
             where = torch.tensor(watches, device=env.device) - MEMORY_BEGIN
             parts.append(self._memory[int(self._sample[focus]) if not on_gpu else self._sample[focus], where])
-        payload = torch.cat([*parts, pack(screens[self._sample]).flatten()])
+        parts.append(pack(screens[self._sample]).flatten())
+        if self._memory is not None and self._places is not None:
+            parts.append(self._memory.gather(1, self._places).flatten())
+        payload = torch.cat(parts)
         header = {"focus": focus, "watches": watches, **_finite(self._status()), "paused": self.paused}
         if not on_gpu:
             self._server.call(self._send, header, payload)
@@ -133,9 +140,15 @@ class Wall(AbstractContextManager):
         self._send(header, host)
 
     def _send(self, header: dict[str, Any], payload: Tensor) -> None:
-        """In the server's thread: the header's length, the header as JSON, the numbers and the pictures."""
+        """In the server's thread: the header's length, the header as JSON, the numbers, the pictures and the map."""
+        data, cells = payload.numpy(), b""
+        if self._places is not None and self._footprints is not None:
+            size = self._places.numel()
+            places, data = data[-size:].reshape(self._places.shape), data[:-size]
+            cells = self._footprints.take(places)
+            header["cells"] = len(cells)
         text = json.dumps(header).encode()
-        self._server.publish(struct.pack("<I", len(text)) + text + payload.numpy().tobytes())
+        self._server.publish(struct.pack("<I", len(text)) + text + data.tobytes() + cells)
         self._busy = False
 
     def _receive(self, message: dict[str, Any]) -> None:

@@ -1,0 +1,46 @@
+"""The place of a game's player: RAM of the map's number, the row and the column. It is for people who watch."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.tasks.ram.addresses import parse_address
+from gbxcule_puffer.tasks.ram.symbols import Symbols
+
+Place = tuple[int | str | tuple[int, int], ...]
+
+
+def find_place(given: str | None, task: Any, rom_sha256: str, symbols: Symbols | None) -> Place | None:
+    """Two or three bytes as `Ram` takes them, (map,) row, column: those `given`, else the task's, else of our own ROM.
+
+    Raises: ConfigError for a text that is no list of RAM.
+    """
+    if given is not None:
+        return parse_place(given, symbols)
+    if task is not None and type(task).place is not None:
+        return tuple(type(task).place)
+    own = _own_places().get(rom_sha256)
+    return None if own is None else parse_place(own)
+
+
+def parse_place(text: str, symbols: Symbols | None = None) -> Place:
+    """The bytes of a text such as 'D35E,D361,D362', in hexadecimal or by their symbols.
+
+    Raises: ConfigError.
+    """
+    words = text.split(",")
+    if len(words) not in (2, 3):
+        raise ConfigError(f"place {text!r:.80} has {len(words)} parts: give MAP,ROW,COLUMN or ROW,COLUMN")
+    return tuple(parse_address(word.strip(), f"place {text!r:.80}", symbols) for word in words)
+
+
+@cache
+def _own_places() -> dict[str, str]:
+    """Places of our own ROMs by the SHA-256 of their images."""
+    manifest = ROMS / "manifest.json"
+    rows = json.loads(manifest.read_text()) if manifest.is_file() else []
+    return {row["sha256"]: row["place"] for row in rows if "place" in row}

@@ -1,0 +1,45 @@
+"""The place of the player: by the option, the task, or the manifest of our own ROMs; other texts are one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.tasks.ram import Symbols
+from gbxcule_puffer.tasks.ram.place import find_place
+from gbxcule_puffer.tasks.task import Task
+
+
+class Walk(Task):
+    place = ("player_map", "player_y", "player_x")
+
+
+class Other(Task):
+    pass
+
+
+def test_the_first_that_names_one() -> None:
+    sha256, symbols = load_cartridge(ROMS / "homeward.gb").sha256, Symbols.load(ROMS / "homeward.sym")
+    own = (0xC0A0, 0xC0A2, 0xC0A1)
+    assert find_place("C000, 1:A001,FF80", Walk(), sha256, None) == (0xC000, (1, 0xA001), 0xFF80)
+    assert find_place("player_y,player_x", None, sha256, symbols) == own[1:]
+    assert find_place(None, Walk(), sha256, symbols) == Walk.place
+    assert find_place(None, Other(), sha256, None) == find_place(None, None, sha256, None) == own
+    assert find_place(None, Other(), "0" * 64, None) is None
+    assert tuple(symbols.find(name).address for name in ("player_map", "player_y", "player_x")) == own
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("C000", "place 'C000' has 1 parts: give MAP,ROW,COLUMN or ROW,COLUMN"),
+        ("C000,C001,C002,C003", "has 4 parts"),
+        ("C000,here", "'here' is no hexadecimal address"),
+        ("C000,0100", "0100 is not VRAM, WRAM, OAM or HRAM"),
+    ],
+)
+def test_other_texts(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        find_place(text, None, "", None)
