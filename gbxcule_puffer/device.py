@@ -14,23 +14,31 @@ from pathlib import Path
 import torch
 import warp as wp
 
-from gbxcule_puffer.errors import ConfigError, DeviceError, is_out_of_memory
+from gbxcule_puffer import kernel_objects
+from gbxcule_puffer.errors import ConfigError, DeviceError, StorageError, is_out_of_memory
 from gbxcule_puffer.provenance import usable_cores
 
 
 @cache
 def start_warp() -> None:
     """`wp.init` in silence: on a machine without a GPU its native part writes to stderr, where our own errors are one
-    line, and no option turns that off."""
+    line, and no option turns that off. From then on compiled kernels are checked before they are loaded.
+
+    Raises: StorageError where the folder of the kernel cache cannot be made.
+    """
     wp.config.log_level = wp.LOG_WARNING
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(null, 2)
         wp.init()
+    except OSError as error:
+        place, reason = error.filename or wp.config.kernel_cache_dir, error.strerror or error
+        raise StorageError(f"kernel cache {place} cannot be made ({reason}): {kernel_objects.REMEDY}") from None
     finally:
         os.dup2(saved, 2)
         os.close(saved)
         os.close(null)
+    kernel_objects.check_before_loading()
 
 
 def resolve_device(device: str) -> str:

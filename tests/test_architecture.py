@@ -16,7 +16,7 @@ MAX_LINES = 400
 MAX_FILES = 14  # beside each other in a room, with __init__.py
 # The rooms from the ground up: a file imports from its own room, those before it, and the files beside all rooms.
 ROOMS = [
-    {"errors", "device", "files", "layout", "provenance", "pictures"},
+    {"errors", "device", "files", "kernel_objects", "layout", "provenance", "pictures"},
     {"emulator"},
     {"tasks"},
     {"env", "toy"},

@@ -1,22 +1,25 @@
 """The home of generated kernel source: a module named by its digest, written once, safe for processes at once.
 
-Warp caches the compiled kernels itself, by the digest of the source. The source has to be a file, because Warp reads
-functions back with inspect.
+Warp caches the compiled kernels itself, by the digest of the source (kernel_objects.py checks them). The source has to
+be a file, because Warp reads functions back with inspect. Bytecode is not cached, since nothing could check it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import sys
 from collections.abc import Mapping
+from importlib.machinery import FileFinder, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 import warp as wp
 
 from gbxcule_puffer.device import start_warp
 from gbxcule_puffer.files import write_text
+from gbxcule_puffer.kernel_objects import REMEDY
 
 PACKAGE = "PACKAGE_NAME"
 
@@ -48,17 +51,38 @@ def import_package(name: str, sources: Mapping[str, str]) -> str:
 
 def _write(path: Path, source: str) -> None:
     """A file with `source`; another process sees the whole file or none."""
-    if not path.exists() or path.read_text() != source:
-        write_text(path, source)
+    with contextlib.suppress(OSError):
+        if path.is_file() and path.read_bytes() == source.encode():
+            return
+    write_text(path, source, REMEDY)
 
 
 def _import(full_name: str, path: Path) -> ModuleType:
     """The module or package at `path`."""
     if full_name in sys.modules:
         return sys.modules[full_name]
-    spec = importlib.util.spec_from_file_location(full_name, path)
-    assert spec is not None and spec.loader is not None
+    if _finder not in sys.path_hooks:
+        sys.path_hooks.insert(0, _finder)  # for what a package's modules import of each other
+    folder = [str(path.parent)] if path.stem == "__init__" else None
+    loader = _FromSource(full_name, str(path))
+    spec = importlib.util.spec_from_file_location(full_name, path, loader=loader, submodule_search_locations=folder)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[full_name] = module
-    spec.loader.exec_module(module)
+    loader.exec_module(module)
     return module
+
+
+class _FromSource(SourceFileLoader):
+    """Compiles the source each time."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+def _finder(folder: str) -> FileFinder:
+    """Imports from the folder of generated modules; an entry of sys.path_hooks."""
+    if not Path(folder).is_relative_to(directory()):
+        raise ImportError(f"{folder} has no generated modules")
+    return FileFinder(folder, (_FromSource, [".py"]))

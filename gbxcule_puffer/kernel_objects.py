@@ -1,0 +1,127 @@
+"""Compiled kernels on the disk: checked by digest before Warp loads them, and compiled anew where one is not as it was.
+
+Warp's cache has a folder for each module of kernels; its objects (.o, .cubin, .ptx) and what Warp notes about them
+(.meta) are loaded into the process as they are. SHA256SUMS beside them has their digests, for `sha256sum -c` too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import sys
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import warp as wp
+
+from gbxcule_puffer.errors import StateError, StorageError, printable
+from gbxcule_puffer.files import Kind, read_bytes, read_text, write_text
+
+SUMS = "SHA256SUMS"
+LOADED = (".o", ".cubin", ".ptx", ".meta")  # suffixes of the files that are loaded
+LIMIT = 2**28  # bytes of one of them
+ROOM = 2**24  # bytes that a module takes at most: the compiler ends the process where the disk is full
+KIND = Kind("compiled kernel", StateError, "it is compiled anew")
+REMEDY = "set WARP_CACHE_PATH to a folder that can be written"
+
+
+def check_before_loading() -> None:
+    """Have every module of Warp's be checked when it is loaded, in this process; call it once.
+
+    Then `wp.Module.load`, with that every first launch, raises StorageError where a kernel has to be compiled and the
+    cache cannot be written.
+    """
+    load, loaded = wp.Module.load, weakref.WeakValueDictionary()
+
+    @functools.wraps(load)
+    def checked(module: Any, device: Any, block_dim: int | None = None, binary_path: Any = None, **rest: Any) -> Any:
+        name = module.get_module_identifier(block_dim)
+        key = (name, str(device))
+        if binary_path is not None or key in loaded:
+            return load(module, device, block_dim, binary_path, **rest)
+        folder = Path(str(wp.config.kernel_cache_dir)) / name
+        with _writing(folder.parent), _locked(folder):
+            if not as_written(folder):
+                _remove(folder)
+                _check_room(folder.parent)
+            found = load(module, device, block_dim, **rest)
+            if found is not None:
+                _note(folder)
+                loaded[key] = found
+        return found
+
+    setattr(wp.Module, "load", checked)  # noqa: B010  a type checker sees another function in a plain assignment
+
+
+def as_written(folder: Path) -> bool:
+    """True where SHA256SUMS has the digests of all of a folder's objects, as they are now."""
+    try:
+        lines = [line.split("  ") for line in read_text(folder / SUMS, KIND).splitlines()]
+        return lines == [[_digest(path), path.name] for path in _objects(folder)]
+    except (OSError, StateError):
+        return False
+
+
+def _objects(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in LOADED)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(read_bytes(path, KIND, LIMIT)).hexdigest()
+
+
+def _note(folder: Path) -> None:
+    """Writes SHA256SUMS, unless it is as it should be."""
+    text = "".join(f"{_digest(path)}  {path.name}\n" for path in _objects(folder))
+    with contextlib.suppress(StateError):
+        if read_text(folder / SUMS, KIND) == text:
+            return
+    write_text(folder / SUMS, text, REMEDY)
+
+
+def _remove(folder: Path) -> None:
+    """Removes what stands where a module's folder belongs, and what killed processes left of it."""
+    if (folder / SUMS).exists():
+        print(printable(f"{folder} is damaged: its kernels are compiled anew"), file=sys.stderr)
+    for path in [folder, *folder.parent.glob(f"{folder.name}_p*")]:  # Warp compiles in folders named by process
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _check_room(cache: Path) -> None:
+    if shutil.disk_usage(cache).free < ROOM:
+        raise StorageError(f"kernel cache {cache} has less than {ROOM // 2**20} MiB left: {REMEDY}, or make room")
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process at a time looks at a module's folder; the others wait for what it compiles. Without a lock where none
+    can be made: nothing is compiled there either."""
+    try:
+        descriptor = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    except OSError:
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _writing(cache: Path) -> Iterator[None]:
+    """StorageError for what the operating system refuses."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise StorageError(f"kernel cache {cache} cannot be written ({reason}): {REMEDY}") from None
