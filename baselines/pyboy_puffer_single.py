@@ -51,7 +51,7 @@ class PyBoyPufferSingle(GBxCuLEEnv):
         return PyBoyEmulator(
             self.cartridge,
             self.num_agents,
-            screen="full" if self.obs == "full" else "half",
+            screen=self.layout.kind.screen,
             frames_per_step=self.schedule.frames_per_step,
             release_after_frames=self.schedule.release_after_frames,
         )

@@ -75,7 +75,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
             spec.max_steps,
             spec.action_mask,
         )
-        self.single_observation_space = spec.single_observation_space
+        self.layout, self.single_observation_space = spec.layout, spec.single_observation_space
         self.single_action_space = spec.single_action_space
         self.num_agents, self.agents_per_batch = spec.num_envs, self.split.batch_size
         self.infos: list[dict[str, float]] = []
@@ -95,6 +95,11 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
     @property
     def num_envs(self) -> int:
         return self.num_agents
+
+    @property
+    def emulated(self) -> Any:
+        """As of GBxCuLEEnv."""
+        return self.layout.emulated
 
     @property
     def final_observation(self) -> Any:

@@ -80,8 +80,3 @@ def half_blocks(colours: np.ndarray) -> list[str]:
             parts.append(UPPER_HALF)
         lines.append("".join(parts) + "\x1b[0m")
     return lines
-
-
-def unpack(packed: np.ndarray) -> np.ndarray:
-    """Shades (..., 4 * columns) of packed pictures (..., columns): four pixels a byte, the leftmost in bits 7-6."""
-    return ((packed[..., None] >> np.array([6, 4, 2, 0], np.uint8)) & 3).reshape(*packed.shape[:-1], -1)

@@ -13,13 +13,13 @@ from itertools import pairwise
 from typing import Any
 
 import gymnasium
-import numpy as np
 import torch
 
 from gbxcule_puffer.env.randomness import START, CounterRandom
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
+from gbxcule_puffer.tasks.observations import ObservationLayout, PictureKind
 
 CELL = 4  # pixels
 MAX_STEPS = 16
@@ -66,12 +66,12 @@ class ToyEnv:
         self.max_steps, self.log_interval, self.info_mode, self.seed = max_steps, log_interval, info_mode, seed
         self.step_cost, self.alpha, self.goal_bonus = step_cost, alpha, goal_bonus
         self.goal = side // 2 * side + side // 2  # cell
-        shape = (stack_k, CELL * side, CELL * side)
-        self.single_observation_space = gymnasium.spaces.Box(0, 3, shape, np.uint8)
+        self.layout = ObservationLayout(PictureKind("half", CELL * side, CELL * side, 3), stack_k)
+        self.single_observation_space = self.layout.box
         self.single_action_space = gymnasium.spaces.Discrete(self.codec.num_actions)
         self.infos: list[dict[str, float]] = []
         self._steps: int | None = None
-        self._allocate(num_envs, shape)
+        self._allocate(num_envs, self.layout.picture_shape)
 
     @property
     def config(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ class StepBuffers:
     def __init__(
         self,
         num_envs: int,
-        observation_shape: tuple[int, int, int],
+        observation_shape: tuple[int, ...],
         device: torch.device,
         numpy_buffers: Mapping[str, np.ndarray] | None,
     ) -> None:

@@ -23,10 +23,12 @@ from gbxcule_puffer.env.curriculum.starts import check_curriculum
 from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.statistics import OF_DISTANCES
+from gbxcule_puffer.env.task_runner import vectors_of
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
-from gbxcule_puffer.tasks.observations import LAYOUTS, FrameStack, observation_shape
+from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, picture_kind
 from gbxcule_puffer.tasks.ram import Ram, Symbols
+from gbxcule_puffer.tasks.ram.observers import make_observers
 from gbxcule_puffer.tasks.ram.place import find_place
 from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
 from gbxcule_puffer.tasks.stage import open_stages
@@ -80,8 +82,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self.emulator: Any = None  # and the rest of _start
         self._started: Episodes | None = None
         self._steps: int | None = None
-        shape = observation_shape(self.obs, self.stack_k)
-        self.single_observation_space = gymnasium.spaces.Box(0, 255 if self.obs == "packed" else 3, shape, np.uint8)
+        self.single_observation_space = self.layout.box
         self.single_action_space = gymnasium.spaces.Discrete(self.codec.num_actions)
         if self.io == "torch":
             super().__init__(self._start(None))
@@ -96,10 +97,17 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self.io, self.obs, self.stack_k = options.io, options.obs, options.stack_k
         self.codec = get_codec(options.action_codec)
         self.schedule = Schedule(options.frames_per_step, options.release_after_frames)
+        self.symbols = None if options.symbols is None else Symbols.load(options.symbols)
+        self.quest = load_quest(options.quest, self.cartridge.sha256, self.symbols) if options.quest else []
+        self.task = None if options.task is None else make_task(options.task)
+        self.place = find_place(options.place, self.task, self.cartridge.sha256, self.symbols)
+        self.observers = make_observers(options, self.symbols, self.place, self.codec.num_actions)
+        vectors = vectors_of([*self.observers, *([] if self.task is None else [self.task])])
+        self.layout = ObservationLayout(picture_kind(options.obs), options.stack_k, vectors)
         self.stages = open_stages(
             self.cartridge,
             self.config,
-            LAYOUTS[options.obs][:2],
+            self.layout.kind.screen_shape,
             start_state=options.start_state,
             goal_dir=options.goal_dir,
             stages=options.stages,
@@ -108,10 +116,6 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             k_consecutive=options.k_consecutive,
         )
         check_curriculum(options.curriculum, len(self.stages))
-        self.symbols = None if options.symbols is None else Symbols.load(options.symbols)
-        self.quest = load_quest(options.quest, self.cartridge.sha256, self.symbols) if options.quest else []
-        self.task = None if options.task is None else make_task(options.task)
-        self.place = find_place(options.place, self.task, self.cartridge.sha256, self.symbols)
         if self.task is not None and options.step_cost is None and not any(stage.goal for stage in self.stages):
             self.options = replace(options, step_cost=0.0)  # the Task's reward is all there is
         self.allowed = allowed_actions(self.codec, options.blocked_actions)
@@ -178,7 +182,13 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             "release_after_frames": self.schedule.release_after_frames,
             "stack_k": self.stack_k,
             "obs": self.obs,
+            **({"vectors": self.layout.vectors} if self.layout.vectors else {}),
         }
+
+    @property
+    def emulated(self) -> Any:
+        """False, or where an observation has more than pictures the types for pufferlib.pytorch.nativize_dtype."""
+        return self.layout.emulated
 
     def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
         """Starts an episode in every env; the same seed gives the same episodes."""
@@ -337,7 +347,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             self.cartridge,
             self.num_agents,
             str(self.device),
-            screen="full" if self.obs == "full" else "half",
+            screen=self.layout.kind.screen,
             frames_per_step=self.schedule.frames_per_step,
             release_after_frames=self.schedule.release_after_frames,
             num_threads=self.options.num_threads,
@@ -352,9 +362,10 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             torch.set_num_threads(1)
 
         emulator = self._make_emulator()
-        self._out = StepBuffers(n, observation_shape(self.obs, self.stack_k), device, numpy_buffers)
-        stack = FrameStack(emulator.screen, self.obs, self.stack_k, self._out.observations)
-        tasks = [*([Quest(self.quest)] if self.quest else []), *([] if self.task is None else [self.task])]
+        self._out = StepBuffers(n, self.layout.shape, device, numpy_buffers)
+        stack = FrameStack(emulator.screen, self.layout, self._out.observations)
+        quest = [Quest(self.quest)] if self.quest else []
+        tasks = [*quest, *([] if self.task is None else [self.task]), *self.observers]
         what = (self.stages, tasks, self.symbols, self.codec)
         self._started = Episodes(emulator, *what, self._out, stack, self.options)
         self.emulator = emulator

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.env.action_input import ActionInput
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.bonuses import VisitBonus
@@ -50,6 +49,7 @@ class Episodes:
         n, device = emulator.num_envs, out.rewards.device
         self.emulator, self.out, self.stack = emulator, out, stack
         self.final_observation = torch.zeros_like(stack.observations)
+        self._vectors, self._final_vectors = map(stack.layout.split, (stack.observations, self.final_observation))
         self.envs = EnvTensors(n, device, rewards=out.rewards, terminals=out.terminals, truncations=out.truncations)
         self.random = CounterRandom(n, device, options.first_env)
         self.input = ActionInput(codec, options.blocked_actions, options.sticky_actions, self.envs, self.random)
@@ -70,7 +70,7 @@ class Episodes:
         parts = (self.score, self.curriculum.starts, pool)
         for members in (self.envs.members(), stack.members, *(part.members for part in parts)):
             self.step_end.use(**members)
-        self.step_end.use(locked=emulator.locked, final_observation=words(self.final_observation))
+        self.step_end.use(locked=emulator.locked, final_observation=stack.layout.words(self.final_observation))
 
     def step(self, actions: torch.Tensor, seed: int) -> None:
         """One action in every env. No allocation, no branch on device data, no host synchronisation."""
@@ -82,6 +82,7 @@ class Episodes:
         else:
             self.step_end.run("end")
             self.tasks.step(self.emulator.screen)
+            self.tasks.observe(self.emulator.screen, self._final_vectors)
             self.step_end.run("count")
             self.curriculum.count()
             self._begin(seed)
@@ -108,7 +109,7 @@ class Episodes:
         self.envs.ended.copy_(mask)
         self.stats.returns.masked_fill_(mask, 0)
         self._begin(seed)
-        torch.where(mask[:, None, None, None], self.stack.observations, final, out=final)
+        torch.where(mask.view(-1, *[1] * (final.dim() - 1)), self.stack.observations, final, out=final)
         torch.gt(before, mask, out=self.envs.ended)
 
     def env_tensors(self) -> dict[str, torch.Tensor]:
@@ -123,7 +124,7 @@ class Episodes:
     def check_saved(self, tensors: Mapping[str, torch.Tensor], saved: Any) -> None:
         """Raises: StateError where `saved` is not what may be copied into `tensors`, of env_tensors and run_tensors."""
         starts, archive = self.curriculum.starts, self.curriculum.archive
-        values = 256 if self.stack.members["packed"] else 4
+        values = int(self.stack.layout.box.high.max()) + 1
         numbers = {"stages": len(self.curriculum.names), "slots": len(starts.stage), "values": values}
         check_tensors(tensors, saved, {**numbers, "actions": len(self.stats.histogram)})
         if archive is not None:
@@ -138,3 +139,4 @@ class Episodes:
             pool.reset(self.envs.ended, slots)
             self.step_end.run("start_restored")
         self.tasks.reset(self.envs.ended)
+        self.tasks.observe(self.emulator.screen, self._vectors)

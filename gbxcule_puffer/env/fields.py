@@ -68,6 +68,7 @@ PICTURES = {
     "final_observation": wp.array2d(dtype=wp.int32),
     "stack_k": int,
     "packed": int,
+    "averaged": int,
     "in_place": int,
 }
 GOALS = {

@@ -16,13 +16,14 @@ from typing import Any, Literal, TypeVar
 from gbxcule_puffer.emulator.cartridge import HEADERS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
-from gbxcule_puffer.tasks.observations import LAYOUTS
+from gbxcule_puffer.tasks.observations import PICTURES
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
+from gbxcule_puffer.tasks.ram.observers import MOST_RADIUS
 from gbxcule_puffer.tasks.task import TaskSpec, checked_task
 
 StrPath = str | os.PathLike[str]
 Options = TypeVar("Options", bound="EnvOptions")
-PICTURE, TASK, EPISODES = "Pictures and actions", "The task", "How episodes begin and what is pressed"
+PICTURE, TASK, EPISODES = "Observations and actions", "The task", "How episodes begin and what is pressed"
 ANY_REWARD: dict[str, Any] = {"least": -1e9, "most": 1e9}  # sums and products of several stay finite in float32
 EXPLORATION, RUNNING = "Exploration, and rewards beside the goal's", "How it runs"
 
@@ -54,9 +55,15 @@ class EnvOptions:
     """
 
     # fmt: off
-    obs: str = option("shades", "what an observation shows: 72x80 shades, the same packed (four pixels a byte), or all "
-                      "144x160", PICTURE, one_of=LAYOUTS)
+    obs: str = option("shades", "picture of an observation: 72x80 shades, the same packed (four pixels a byte), 72x80 "
+                      "averaged (sums of four shades), or the full 144x160", PICTURE, one_of=PICTURES)
     stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1)
+    ram_obs: str | None = option(
+        None, "bytes of RAM that are observed too, by symbol or hexadecimal address, with lengths: wMoney:3,D347",
+        PICTURE)
+    visited_obs: int = option(0, "cells on each side of the player, of which is observed where the episode has been (see "
+                              "place)", PICTURE, least=0, most=MOST_RADIUS)
+    action_obs: int = option(0, "last actions that are observed too", PICTURE, least=0, most=64)
     action_codec: str = option(
         DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), or a list such as "
         "NOOP,A,B,SELECT,UP+B", PICTURE, check=get_codec)
@@ -84,7 +91,7 @@ class EnvOptions:
     symbols: StrPath | None = option(None, "symbol file (.sym) of the ROM, whose names a task and a quest may use",
                                      TASK)
     place: str | None = option(
-        None, "RAM of the map's number, the row and the column of the player, for the map of those who watch: "
+        None, "RAM of the map's number, the row and the column of the player, for visited_obs and for those who watch: "
         "D35E,D361,D362 or symbols (default: the task's)", TASK)
     step_cost: float | None = option(
         None, "reward of every step (default: -0.01, or 0 with a task and no goal)", TASK, **ANY_REWARD)

@@ -10,6 +10,7 @@ import torch
 
 from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
+from gbxcule_puffer.tasks.observations import PICTURE
 from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 
@@ -75,6 +76,18 @@ class TaskRunner:
                 old.copy_(new)
                 setattr(self.task, name, old)
         return result
+
+    def observe(self, picture: torch.Tensor, out: Mapping[str, torch.Tensor]) -> None:
+        """Puts what the Task observes into the tensors of `out` that have these names."""
+        wanted = self.task.observations
+        with self._named():
+            found = self.task.observe(self.ram, picture)
+        if not isinstance(found, Mapping) or set(found) != set(wanted):
+            given = list(found) if isinstance(found, Mapping) else f"a {type(found).__name__}"
+            raise self._error(f"observe gave {given}: give what `observations` names, {list(wanted)}")
+        for name, value in found.items():
+            self._check(f"observation {name!r}", value, None, wanted[name])
+            out[name].copy_(value)
 
     def count(self, statistics: Mapping[str, torch.Tensor], ended: torch.Tensor) -> None:
         """Adds the statistics of the episodes that ended to the totals."""
@@ -148,13 +161,15 @@ class TaskRunner:
         else:
             self.bad.logical_or_(torch.isfinite(result.reward).all().logical_not_())
 
-    def _check(self, field: str, value: Any, dtype: torch.dtype | None) -> None:
+    def _check(self, field: str, value: Any, dtype: torch.dtype | None, inner: Sequence[int] = ()) -> None:
+        shape = (self.n, *inner)
         if not isinstance(value, torch.Tensor):
-            raise self._error(f"{field} is a {type(value).__name__}: give a tensor of shape ({self.n},)")
+            raise self._error(f"{field} is a {type(value).__name__}: give a tensor of shape {_text(shape)}")
         wanted = "numbers" if dtype is None else str(dtype)
         wrong_type = value.dtype.is_complex if dtype is None else value.dtype != dtype
-        if value.shape != (self.n,) or wrong_type:
-            raise self._error(f"{field} has shape {tuple(value.shape)} of {value.dtype}: give ({self.n},) of {wanted}")
+        if value.shape != shape or wrong_type:
+            found = f"{_text(value.shape)} of {value.dtype}"
+            raise self._error(f"{field} has shape {found}: give {_text(shape)} of {wanted}")
         if value.device != self.device:
             raise self._error(f"{field} is on {value.device}, the env on {self.device}: make it there (ram.device)")
 
@@ -192,6 +207,7 @@ class TaskRunners:
         scale: float,
     ) -> None:
         self.runners = [TaskRunner(task, ram) for task in tasks]
+        self._observing = [runner for runner in self.runners if runner.task.observations]
         self.info, self.rewards, self.ended, self.scale = info, rewards, ended, scale
         self.active = bool(tasks) or scale != 1
 
@@ -217,6 +233,13 @@ class TaskRunners:
             runner.count(result.statistics, self.ended)
         if self.scale != 1:
             self.rewards.mul_(self.scale)
+
+    def observe(self, picture: torch.Tensor, out: Mapping[str, torch.Tensor]) -> None:
+        """What the Tasks observe now, into the tensors of `out` that have these names."""
+        if self._observing:
+            with one_thread(self.ended.device):
+                for runner in self._observing:
+                    runner.observe(picture, out)
 
     def reset(self, which: torch.Tensor) -> None:
         """Begins the episodes of `which`."""
@@ -258,6 +281,30 @@ class TaskRunners:
         """Takes what `totals` returned."""
         for runner in self.runners:
             runner.load_totals(saved)
+
+
+def vectors_of(tasks: Sequence[Task]) -> dict[str, tuple[int, ...]]:
+    """What the Tasks observe together: shapes by name.
+
+    Raises: ConfigError for a name that two of them have, or that the pictures have, and for what is no shape.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for task in tasks:
+        fault = f"task {type(task).__name__}: observations"
+        if not isinstance(task.observations, Mapping):
+            raise ConfigError(f"{fault} are a {type(task.observations).__name__}: give shapes by name")
+        for name, shape in task.observations.items():
+            if not isinstance(name, str) or not name or name in (PICTURE, *found):
+                raise ConfigError(f"{fault} have the name {name!r:.40}, which is taken or no text: give another")
+            if not isinstance(shape, tuple) or not all(type(size) is int and size >= 1 for size in shape):
+                raise ConfigError(f"{fault} have {name!r:.40} of shape {shape!r:.40}: give sizes, such as (3,)")
+            found[name] = shape
+    return found
+
+
+def _text(shape: Sequence[int]) -> str:
+    """A shape as (4,) or (4, 2)."""
+    return str(tuple(shape))
 
 
 def means(*parts: Sequence[Mapping[str, float]]) -> dict[str, float]:

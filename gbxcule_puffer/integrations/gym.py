@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ActionError, ConfigError
-from gbxcule_puffer.pictures import to_rgb, unpack
+from gbxcule_puffer.pictures import to_rgb
 
 try:
     from gymnasium.vector import AutoresetMode
@@ -82,8 +82,7 @@ def _check_render_mode(mode: str | None) -> str | None:
 
 def _pictures(env: Any) -> np.ndarray:
     """What the last step led to, before any reset: shades (num_envs, rows, columns) uint8."""
-    newest = torch.as_tensor(env.final_observation)[:, -1].cpu().numpy()
-    return unpack(newest) if env.obs == "packed" else newest
+    return env.layout.shades(torch.as_tensor(env.final_observation)).cpu().numpy()
 
 
 class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
@@ -104,7 +103,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
             "render_modes": ["rgb_array"],
             "render_fps": _steps_per_second(env),
         }
-        self.single_observation_space = env.single_observation_space
+        self.single_observation_space = env.layout.space
         self.single_action_space = env.single_action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -120,13 +119,14 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         if mask is None:
             self.env.reset(seed=_env_seed(self, seed))
             self._ended = self.env.terminals & False
-            return self._returned(self.env.observations), {}
+            return self._parts(self._returned(self.env.observations)), {}
         self._check_mask(mask)
         observations = self.env.reset_envs(mask)
         self._ended = self._ended & ~mask
         # An ended env that is not in the mask goes on waiting, with its last observation.
         where = np.where if self.env.io == "numpy" else torch.where
-        return where(self._ended[:, None, None, None], self.env.final_observation, observations), {}
+        waits = self._ended.reshape(-1, *[1] * (len(observations.shape) - 1))
+        return self._parts(where(waits, self.env.final_observation, observations)), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """One step of all envs; (num_envs,) actions."""
@@ -142,15 +142,15 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         if self.autoreset_mode is AutoresetMode.DISABLED:
             observations, self._ended = self.env.final_observation, terminations | truncations
         elif self.env.io == "torch":
-            info |= {"final_obs": self._returned(self.env.final_observation), "_final_obs": ended}
+            info |= {"final_obs": self._parts(self._returned(self.env.final_observation)), "_final_obs": ended}
         elif ended.any():
             final = np.full(self.num_envs, None, object)
             last = self.env.final_observation
             for index in np.flatnonzero(ended):
-                final[index] = last[index].copy()
+                final[index] = _single(self.env, last[index : index + 1].copy())
             info |= {"final_obs": final, "_final_obs": ended}
-        parts = (observations, rewards, terminations, truncations)
-        return *map(self._returned, parts), info  # pyright: ignore[reportReturnType]
+        ends = map(self._returned, (rewards, terminations, truncations))
+        return self._parts(self._returned(observations)), *ends, info  # pyright: ignore[reportReturnType]
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """One RGB picture an env, (144, 160, 3) uint8 (twice that with obs="full"), of where the last step led."""
@@ -161,6 +161,11 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
     def close_extras(self, **_: Any) -> None:
         """End the env's own processes and free its buffers."""
         self.env.close()
+
+    def _parts(self, observations: Any) -> Any:
+        """Observations as the space has them: a dict of views where there is more than pictures."""
+        layout = self.env.layout
+        return layout.split(observations) if layout.vectors else observations
 
     def _returned(self, part: Any) -> Any:
         if not self.copy:
@@ -183,20 +188,20 @@ class GameBoyEnv(gymnasium.Env):
             raise ConfigError(f"io {env.io!r} is not for a single env: leave it out, or use make_vec")
         self.env, self.render_mode = env, _check_render_mode(render_mode)
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": _steps_per_second(env)}
-        self.observation_space, self.action_space = env.single_observation_space, env.single_action_space
+        self.observation_space, self.action_space = env.layout.space, env.single_action_space
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         """Start an episode; the observation has no axis for envs."""
         super().reset(seed=seed)
         observations, _ = self.env.reset(seed=_env_seed(self, seed))
-        return observations[0].copy(), {}
+        return _single(self.env, observations.copy()), {}
 
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step; an ended episode needs a reset."""
         _, rewards, terminations, truncations, infos = self.env.step(np.array([action]))
         info = {"stats": infos[0]} if infos else {}
         ends = bool(terminations[0]), bool(truncations[0])
-        return self.env.final_observation[0].copy(), float(rewards[0]), *ends, info
+        return _single(self.env, self.env.final_observation.copy()), float(rewards[0]), *ends, info
 
     def render(self) -> np.ndarray | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """An RGB picture (144, 160, 3) uint8 (twice that with obs="full") of where the last step led."""
@@ -205,6 +210,14 @@ class GameBoyEnv(gymnasium.Env):
     def close(self) -> None:
         """End the env and free its buffers."""
         self.env.close()
+
+
+def _single(env: Any, observations: np.ndarray) -> Any:
+    """The first of some observations as the space has it."""
+    layout = env.layout
+    if not layout.vectors:
+        return observations[0]
+    return {name: part[0] for name, part in layout.split(observations).items()}
 
 
 def _env_seed(env: Any, seed: int | None) -> int:

@@ -18,6 +18,7 @@ from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import new_file
 from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate
+from gbxcule_puffer.tasks.observations import picture_kind
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.ram.quest import Condition, Quest
 from gbxcule_puffer.tasks.stage import MAX_STEPS
@@ -186,7 +187,7 @@ class _Player:
             rom,
             num_envs,
             device,
-            screen="full" if meta["obs"] == "full" else "half",
+            screen=picture_kind(meta["obs"]).screen,
             frames_per_step=meta["frames_per_step"],
             release_after_frames=meta["release_after_frames"],
         )

@@ -17,7 +17,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, read_object
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, record_goal
-from gbxcule_puffer.tasks.observations import observation_shape
+from gbxcule_puffer.tasks.observations import ObservationLayout, picture_kind
 from gbxcule_puffer.tasks.traces import Trace, picture_hash, read_actions
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def make_task(
         if value is not None and (not isinstance(value, int) or value < 1):
             raise ConfigError(f"{name} {value!r} must be a whole number, at least 1")
     get_codec(action_codec)
-    observation_shape(obs, stack_k)
+    layout = ObservationLayout(picture_kind(obs), stack_k)
     Schedule(frames_per_step, release_after_frames)
     names = CODECS[DEFAULT_CODEC]
     start_buttons = [names.to_buttons(action) for action in names.parse(start_actions)]
@@ -81,7 +81,7 @@ def make_task(
     emulator = Emulator(
         rom,
         device=device,
-        screen="full" if obs == "full" else "half",
+        screen=layout.kind.screen,
         frames_per_step=frames_per_step,
         release_after_frames=release_after_frames,
         header=header,

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import torch
@@ -55,6 +56,9 @@ class Task:
     Task can be recorded in a CUDA graph as it is written, as long as it does not ask for values on the host.
     """
 
+    observations: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    """What `observe` gives, shapes by name: part of each env's observation, behind the pictures."""
+
     prefix: ClassVar[str] = "task"  # of its statistics in the infos
     checks_reward: ClassVar[bool] = True  # look for NaN
     # Bytes for `Ram` that tell where the player is, (map,) row, column: the map of those who watch.
@@ -70,6 +74,11 @@ class Task:
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult | torch.Tensor:
         """The result of a step, or its reward alone. picture: (num_envs, 72, 80), or 144 x 160, shades 0-3, uint8."""
         raise NotImplementedError
+
+    def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
+        """Numbers for the policy, (num_envs, *shape) by the names in `observations`, of the state as it is now: called
+        after `step`, and again after `reset`, whose episodes show their starts then."""
+        return {}
 
     def read(self) -> dict[str, float]:
         """More infos, asked for once every log_interval steps; may wait for the device."""

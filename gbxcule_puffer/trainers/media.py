@@ -13,6 +13,7 @@ from PIL import Image
 
 from gbxcule_puffer.files import write_bytes
 from gbxcule_puffer.pictures import LEVELS, mosaic
+from gbxcule_puffer.tasks.observations import ObservationLayout
 from gbxcule_puffer.trainers.evaluation import Policy
 from gbxcule_puffer.trainers.runlog import REMEDY, RunLog
 
@@ -21,14 +22,9 @@ SCALE = 2  # a GIF's pixels a pixel of the screen
 MILLISECONDS = 100  # a GIF's picture stays for this long
 
 
-def newest_pictures(obs: torch.Tensor) -> np.ndarray:
-    """The newest picture of each observation (n, stack_k, rows, columns) uint8 shades, on the host."""
-    return obs[:, -1].cpu().numpy()
-
-
-def sheet(obs: torch.Tensor) -> np.ndarray:
-    """The first SHEET envs side by side, grey (rows, columns) uint8."""
-    return LEVELS[mosaic(newest_pictures(obs[:SHEET]), columns=8)]
+def sheet(layout: ObservationLayout, obs: torch.Tensor) -> np.ndarray:
+    """The newest pictures of the first SHEET of the observations side by side, grey (rows, columns) uint8."""
+    return LEVELS[mosaic(layout.shades(obs[:SHEET]).cpu().numpy(), columns=8)]
 
 
 @dataclass
@@ -47,12 +43,16 @@ def film(policy: Policy, env: Any, seed: int) -> Episode:
     """Plays one episode and keeps what env 0 saw and did."""
     obs, _ = env.reset(seed=seed)
     starts = torch.ones(len(obs), dtype=torch.bool, device=env.device)
-    episode = Episode([newest_pictures(obs[:1])[0].copy()], [], [], [])
+
+    def picture(observations: torch.Tensor) -> np.ndarray:
+        return env.layout.shades(observations[:1])[0].cpu().numpy().copy()
+
+    episode = Episode([picture(obs)], [], [], [])
     for _ in range(env.max_steps + 1):
         actions = policy(obs, starts)
         obs, rewards, terminals, truncations, _ = env.step(actions)
         starts = terminals | truncations
-        episode.pictures.append(newest_pictures(env.final_observation[:1])[0].copy())
+        episode.pictures.append(picture(env.final_observation))
         episode.actions.append(int(actions[0]))
         episode.rewards.append(float(rewards[0]))
         if hasattr(env, "distance"):
@@ -78,7 +78,7 @@ def record_media(log: RunLog, step: int, obs: torch.Tensor, policy: Policy, env:
 
     Raises: StorageError when the disk is full.
     """
-    grid, episode = sheet(obs), gif(film(policy, env, seed).pictures)
+    grid, episode = sheet(env.layout, obs), gif(film(policy, env, seed).pictures)
     file = io.BytesIO()
     Image.fromarray(grid).save(file, "PNG")
     for kind, suffix, data in (("envs", "png", file.getvalue()), ("episode", "gif", episode)):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.tasks.observations import unpack
 
 PRIORITY_FLOOR = 1e-3  # every transition stays possible
 STORED = ("pictures", "actions", "rewards", "terminals", "truncations", "ages", "priorities")
@@ -49,14 +50,9 @@ class Sequences(NamedTuple):
 
 
 def pack(pictures: torch.Tensor) -> torch.Tensor:
-    """Shades 0..3 (..., columns) uint8 -> four pixels a byte (..., columns / 4), leftmost in bits 7-6."""
+    """Shades 0..3 (..., columns) uint8 -> four pixels a byte (..., columns / 4), as `unpack` takes them."""
     first, second, third, fourth = pictures.unflatten(-1, (-1, 4)).unbind(-1)
     return (first << 6) | (second << 4) | (third << 2) | fourth
-
-
-def unpack(packed: torch.Tensor) -> torch.Tensor:
-    """The inverse of `pack`."""
-    return torch.stack([packed >> 6, (packed >> 4) & 3, (packed >> 2) & 3, packed & 3], -1).flatten(-2)
 
 
 class Replay:

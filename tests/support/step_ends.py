@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import StepEnd
-from gbxcule_puffer.tasks.observations import FrameStack
+from gbxcule_puffer.tasks.observations import PICTURES, FrameStack, ObservationLayout
 from gbxcule_puffer.tasks.stage import Stage
 
 SHAPE = (8, 16)
@@ -45,9 +46,9 @@ class MadeUpStep:
             return torch.from_numpy(rng.integers(0, 4, shape, dtype=np.uint8)).to(where)
 
         self.screen, self.locked = noise(n, *SHAPE), zeros(n, dtype=torch.int32)
-        row = SHAPE[1] // 4 if obs == "packed" else SHAPE[1]
-        own = None if k == 1 and obs != "packed" else zeros(n, k, SHAPE[0], row, dtype=torch.uint8)
-        self.stack = FrameStack(self.screen, obs, k, own)
+        pixels = 4 if obs == "packed" else 1
+        kind = replace(PICTURES[obs], rows=SHAPE[0], row_bytes=SHAPE[1] // pixels)
+        self.stack = FrameStack(self.screen, ObservationLayout(kind, k))
         options = {"step_cost": STEP_COST, "alpha": ALPHA, "goal_bonus": BONUS, **options}
         self.envs = EnvTensors(n, where)
         self.score = GoalScore(task, EnvOptions(**options), self.envs)

@@ -10,9 +10,9 @@ import torch
 from cleanrl_style.dqn_nstep import draw_transitions
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.observations import FrameStack
+from gbxcule_puffer.tasks.observations import PICTURES, FrameStack, ObservationLayout, unpack
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.trainers.replay import PRIORITY_FLOOR, Replay, pack, unpack
+from gbxcule_puffer.trainers.replay import PRIORITY_FLOOR, Replay, pack
 
 CPU = torch.device("cpu")
 ENVS, GAMMA = 5, 0.9
@@ -199,7 +199,7 @@ def test_the_first_whole_window_can_be_drawn() -> None:
 
 def test_pictures_are_packed_as_the_env_packs_them() -> None:
     screen = torch.randint(4, (3, 72, 80), dtype=torch.uint8)
-    stack, step_end = FrameStack(screen, "packed", 1), StepEnd(3, CPU)
+    stack, step_end = FrameStack(screen, ObservationLayout(PICTURES["packed"], 1)), StepEnd(3, CPU)
     step_end.use(**stack.members)
     step_end.run("obs_only")
     assert torch.equal(pack(screen), stack.observations[:, 0])

@@ -45,7 +45,7 @@ class PartialStep:
         self._index = torch.zeros(n, dtype=torch.int64, device=device)
         self._buttons = torch.zeros(n, dtype=torch.uint8, device=device)
         self.stage, self._step_end = stage, StepEnd(n, device)
-        self._step_end.use(**FrameStack(emulator.screen, env.obs, env.stack_k, observations).members)
+        self._step_end.use(**FrameStack(emulator.screen, env.layout, observations).members)
         if stage == "reward_only":
             assert goal_dir is not None
             goal = GoalTemplate.load(goal_dir)

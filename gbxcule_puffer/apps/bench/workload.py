@@ -12,7 +12,7 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.goals import FORMAT, GoalTemplate
-from gbxcule_puffer.tasks.observations import LAYOUTS
+from gbxcule_puffer.tasks.observations import PICTURES
 
 LEAD_IN_STEPS = 1  # before each repeat, not timed: wakes sleeping workers and an idle device
 NEVER = 2**30  # max_steps of a run without resets
@@ -91,7 +91,7 @@ class Workload:
         computed as to any other and no episode ends by it."""
         if not self.needs_goal or self.goal_dir is not None:
             return self
-        rows, columns = LAYOUTS[self.obs][:2]
+        rows, columns = PICTURES[self.obs].screen_shape
         board = 3 * (np.indices((1, rows, columns)).sum(axis=0) % 2).astype(np.uint8)
         meta = {
             "format": FORMAT,

@@ -1,7 +1,7 @@
 """Policies for PufferLib's trainer: a CNN on the screen's shades, and the same CNN in front of an LSTM.
 
 They follow PufferLib's contract (encode_observations, decode_actions, forward, forward_eval) and take every kind of
-observation: shades, packed or full, stacked or not.
+observation: shades, packed, averaged or full, stacked or not, with vectors or without.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import pufferlib.models
 import torch
 from torch import nn
 
-from gbxcule_puffer.tasks.observations import LAYOUTS
-
 
 def layer_init(layer: Any, std: float = 2**0.5) -> Any:
     """Orthogonal weights and no bias."""
@@ -23,43 +21,39 @@ def layer_init(layer: Any, std: float = 2**0.5) -> Any:
 
 
 class PixelCNN(nn.Module):
-    """Two strided convolutions on shades / 3, a hidden layer, and a policy and a value head."""
+    """Two strided convolutions on the pictures, a hidden layer for what they see and the vectors that are observed
+    beside them, and a policy and a value head."""
 
     is_continuous = False  # what PufferLib's LSTM wrapper asks
-    shifts: torch.Tensor
 
     def __init__(self, env: Any, hidden_size: int = 256) -> None:
         super().__init__()
         self.hidden_size = hidden_size
-        stack_k, rows, row_bytes = env.single_observation_space.shape
-        self.packed = (rows, row_bytes) == LAYOUTS["packed"][::2]
-        # Where a byte's four pixels are; a buffer, so that it moves to the GPU with the weights.
-        self.register_buffer("shifts", torch.tensor([6, 4, 2, 0], dtype=torch.uint8), persistent=False)
+        self.layout = env.layout
+        shape = self.layout.picture_shape
         trunk = [
             nn.PixelUnshuffle(4),  # 4x4 blocks as channels: with it 2x2 is 8x8 with stride 4, and faster
-            layer_init(nn.Conv2d(16 * stack_k, 16, 2)),
+            layer_init(nn.Conv2d(16 * shape[0], 16, 2)),
             nn.ReLU(),
             layer_init(nn.Conv2d(16, 32, 4, stride=2)),
             nn.ReLU(),
             nn.Flatten(),
         ]
-        columns = 4 * row_bytes if self.packed else row_bytes
-        features = nn.Sequential(*trunk)(torch.zeros(1, stack_k, rows, columns)).shape[1]
-        self.trunk = nn.Sequential(*trunk, layer_init(nn.Linear(features, hidden_size)), nn.ReLU())
+        self.trunk = nn.Sequential(*trunk)
+        features = self.trunk(torch.zeros(1, *shape)).shape[1] + self.layout.vector_size
+        self.hidden = nn.Sequential(layer_init(nn.Linear(features, hidden_size)), nn.ReLU())
         self.policy = layer_init(nn.Linear(hidden_size, int(env.single_action_space.n)), 0.01)
         self.value = layer_init(nn.Linear(hidden_size, 1), 1.0)
 
     def forward(self, observations: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits (batch, num_actions) and values (batch, 1) of uint8 observations (batch, stack_k, rows, row bytes)."""
+        """Logits (batch, num_actions) and values (batch, 1) of uint8 observations (batch, *shape)."""
         return self.decode_actions(self.encode_observations(observations, state))
 
     forward_eval = forward
 
     def encode_observations(self, observations: torch.Tensor, state: Any = None) -> torch.Tensor:
         """Hidden features (batch, hidden_size)."""
-        if self.packed:
-            observations = ((observations.unsqueeze(-1) >> self.shifts) & 3).flatten(-2)
-        return self.trunk(observations.float() / 3)
+        return self.hidden(self.layout.join(self.trunk(self.layout.pictures(observations)), observations))
 
     def decode_actions(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return self.policy(hidden), self.value(hidden)

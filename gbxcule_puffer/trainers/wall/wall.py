@@ -60,7 +60,7 @@ class Wall(AbstractContextManager):
         self._places = None if place is None else env.ram.places(place)
         self._footprints = None if place is None else Footprints(self._sample.cpu().numpy())
         self._busy, self._next = False, 0.0
-        rows, columns = picture or tuple(env.single_observation_space.shape[-2:])
+        rows, columns = picture or env.layout.picture_shape[1:]
         codec = getattr(env, "codec", None)
         hello = {
             **{"title": title, "rows": rows, "columns": columns, "num_envs": env.num_envs, "controls": controls},
@@ -91,7 +91,7 @@ class Wall(AbstractContextManager):
         if on_gpu and torch.cuda.is_current_stream_capturing():
             return
         self._next, self._busy = time.monotonic() + 1 / PICTURES_A_SECOND, True
-        screens = env.observations[:, -1] if pictures is None else pictures
+        screens = env.layout.shades(env.observations) if pictures is None else pictures
         numbers = torch.stack([self._numbers(name) for name in ("taken_actions", "rewards", "episode_returns")])
         focus, watches = self._focus, self._watches
         parts = [numbers.view(torch.uint8).flatten()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pufferl.env import make_env
 from gbxcule_puffer.integrations.pufferl.policies import PixelCNN, PixelLSTM
+from gbxcule_puffer.tasks.observations import PICTURES, ObservationLayout
 from tests.support.envs import make_test_task, random_actions
 
 
@@ -77,13 +79,21 @@ def test_render(task) -> None:
     np.testing.assert_array_equal(picture[::4, ::4, 1], levels)
 
 
-@pytest.mark.parametrize("obs, stack_k", [("shades", 1), ("packed", 2), ("full", 1)])
-def test_policies_take_every_observation(obs: str, stack_k: int) -> None:
-    rows = {"shades": (72, 80), "packed": (72, 20), "full": (144, 160)}[obs]
-    space = types.SimpleNamespace(shape=(stack_k, *rows))
-    env = types.SimpleNamespace(single_observation_space=space, single_action_space=types.SimpleNamespace(n=8))
+def made_up_env(obs: str, stack_k: int, vectors: dict[str, tuple[int, ...]] | None = None) -> Any:
+    layout = ObservationLayout(PICTURES[obs], stack_k, vectors)
+    spaces = {"single_observation_space": layout.box, "single_action_space": types.SimpleNamespace(n=8)}
+    return types.SimpleNamespace(layout=layout, **spaces)
+
+
+@pytest.mark.parametrize("vectors", [{}, {"ram": (3,), "visited": (9, 9)}])
+@pytest.mark.parametrize("obs, stack_k", [("shades", 1), ("packed", 2), ("averaged", 1), ("full", 1)])
+def test_policies_take_every_observation(obs: str, stack_k: int, vectors: dict[str, tuple[int, ...]]) -> None:
+    env = made_up_env(obs, stack_k, vectors)
+    space = env.layout.box
     cnn = PixelCNN(env, hidden_size=32)
     pictures = torch.randint(0, 256 if obs == "packed" else 4, (6, *space.shape), dtype=torch.uint8)
+    for name in vectors:
+        env.layout.split(pictures)[name].uniform_()
     logits, values = cnn(pictures)
     assert (tuple(logits.shape), tuple(values.shape)) == ((6, 8), (6, 1))
     assert logits.abs().max() < 0.2, "the first policy tries every button"
@@ -96,11 +106,7 @@ def test_policies_take_every_observation(obs: str, stack_k: int) -> None:
 
 
 def test_packed_observations_are_the_same_picture() -> None:
-    def env(columns: int):
-        space = types.SimpleNamespace(shape=(1, 72, columns))
-        return types.SimpleNamespace(single_observation_space=space, single_action_space=types.SimpleNamespace(n=8))
-
-    shades, packed = PixelCNN(env(80)), PixelCNN(env(20))
+    shades, packed = PixelCNN(made_up_env("shades", 1)), PixelCNN(made_up_env("packed", 1))
     packed.load_state_dict(shades.state_dict())
     pictures = torch.randint(0, 4, (3, 1, 72, 80), dtype=torch.uint8)
     quads = pictures.unflatten(3, (20, 4)).int()

@@ -1,0 +1,157 @@
+"""Tasks that only observe: bytes of RAM, places visited, the last actions. Options of the environment make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.ram.addresses import parse_address
+from gbxcule_puffer.tasks.ram.place import Place
+from gbxcule_puffer.tasks.ram.symbols import Symbols
+from gbxcule_puffer.tasks.ram.view import Ram
+from gbxcule_puffer.tasks.task import StepInfo, Task
+
+MOST_BYTES = 1024  # of an entry of ram_obs
+SIDE = 64  # of the square of cells that VisitedPlaces tells apart, a power of two
+MOST_RADIUS = SIDE // 2 - 1
+RAM, VISITED, ACTIONS = "ram", "visited", "actions"
+
+
+def parse_ram_obs(text: str, symbols: Symbols | None = None) -> list[tuple[int | tuple[int, int], int]]:
+    """(place, length) of each entry of a text such as 'wMoney:3,D347,1:A000:8'.
+
+    Raises: ConfigError.
+    """
+    found = []
+    for entry in text.split(","):
+        where, colon, length = entry.strip().rpartition(":")
+        if not (colon and length.isdecimal()):
+            where, length = entry.strip(), "1"
+        if not 1 <= int(length[:9]) <= MOST_BYTES:
+            raise ConfigError(f"ram_obs {entry!r:.60} has {length:.9} bytes: give from 1 to {MOST_BYTES}")
+        found.append((parse_address(where, f"ram_obs {text!r:.60}", symbols), int(length)))
+    return found
+
+
+class _Observer(Task):
+    """A Task without a reward."""
+
+    checks_reward: ClassVar[bool] = False
+
+    def setup(self, ram: Ram) -> None:
+        self.no_reward = torch.zeros(ram.num_envs, device=ram.device)
+
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> torch.Tensor:
+        return self.no_reward
+
+
+class RamBytes(_Observer):
+    """`ram` (bytes,): bytes of RAM, in the order given, as shares of 255."""
+
+    prefix: ClassVar[str] = "ram_obs"
+
+    def __init__(self, entries: Sequence[tuple[int | tuple[int, int], int]]) -> None:
+        self.places = [_later(place, byte) for place, length in entries for byte in range(length)]
+        self.observations = {RAM: (len(self.places),)}
+
+    def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
+        return {RAM: ram[self.places] / 255}
+
+
+class VisitedPlaces(_Observer):
+    """`visited` (2 * radius + 1, the same): 1 where the episode has been on the map around the player, else 0.
+
+    Of two places of a map whose coordinates are the same modulo SIDE, and now and then of two on different maps, the
+    one visited last is known.
+    """
+
+    prefix: ClassVar[str] = "visited_obs"
+
+    def __init__(self, place: Place, radius: int) -> None:
+        self.bytes, self.radius = list(place), radius
+        self.observations = {VISITED: (2 * radius + 1,) * 2}
+
+    def setup(self, ram: Ram) -> None:
+        super().setup(ram)
+        device = ram.device
+        self.seen = torch.full((ram.num_envs, SIDE * SIDE), -1, device=device)  # the key of each slot's last place
+        self.episode = torch.zeros(ram.num_envs, dtype=torch.int64, device=device)
+        reach = torch.arange(-self.radius, self.radius + 1, device=device)
+        self.offsets = torch.cartesian_prod(reach, reach)  # (cells, 2): rows, columns
+
+    def reset(self, ram: Ram, which: torch.Tensor) -> None:
+        self.episode = self.episode + which
+        self._visit(ram)
+
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> torch.Tensor:
+        self._visit(ram)
+        return self.no_reward
+
+    def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
+        slots, keys, inside = self._find(ram, self.offsets)
+        been = (self.seen.gather(1, slots) == keys) & inside
+        return {VISITED: been.view(-1, *self.observations[VISITED]).float()}
+
+    def _visit(self, ram: Ram) -> None:
+        slots, keys, _ = self._find(ram, self.offsets.new_zeros((1, 2)))
+        self.seen.scatter_(1, slots, keys)
+
+    def _find(self, ram: Ram, offsets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(slots, keys, whether they are on the map) of the places that are `offsets` away, (num_envs, places)."""
+        *area, row, column = ram[self.bytes].long().unbind(1)
+        area = area[0][:, None] if area else 0
+        rows, columns = row[:, None] + offsets[:, 0], column[:, None] + offsets[:, 1]
+        inside = (rows >= 0) & (rows < 256) & (columns >= 0) & (columns < 256)
+        slots = ((rows % SIDE * SIDE + columns % SIDE) ^ (area * 2531)) % (SIDE * SIDE)
+        return slots, (self.episode[:, None] << 24) + (area << 16) + (rows << 8) + columns, inside
+
+
+class LastActions(_Observer):
+    """`actions` (count, num_actions): the last actions, the newest last, 1 for what was taken; 0 before the start."""
+
+    prefix: ClassVar[str] = "action_obs"
+
+    def __init__(self, count: int, num_actions: int) -> None:
+        self.observations = {ACTIONS: (count, num_actions)}
+
+    def setup(self, ram: Ram) -> None:
+        super().setup(ram)
+        self.recent = torch.zeros((ram.num_envs, *self.observations[ACTIONS]), device=ram.device)
+        self.numbers = torch.arange(self.recent.shape[2], device=ram.device)
+
+    def reset(self, ram: Ram, which: torch.Tensor) -> None:
+        self.recent = torch.zeros_like(self.recent)
+
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> torch.Tensor:
+        newest = (info.actions[:, None] == self.numbers)[:, None]
+        self.recent = torch.cat([self.recent[:, 1:], newest], 1)
+        return self.no_reward
+
+    def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
+        return {ACTIONS: self.recent}
+
+
+def make_observers(options: Any, symbols: Symbols | None, place: Place | None, num_actions: int) -> list[Task]:
+    """The Tasks that the options ram_obs, visited_obs and action_obs ask for; place: where the player is.
+
+    Raises: ConfigError for an address or a symbol that is none, and for a place that is wanted and not known.
+    """
+    found: list[Task] = []
+    if options.ram_obs is not None:
+        found.append(RamBytes(parse_ram_obs(options.ram_obs, symbols)))
+    if options.visited_obs:
+        if place is None:
+            raise ConfigError(
+                f"visited_obs {options.visited_obs} needs place: give MAP,ROW,COLUMN or ROW,COLUMN in RAM"
+            )
+        found.append(VisitedPlaces(place, options.visited_obs))
+    if options.action_obs:
+        found.append(LastActions(options.action_obs, num_actions))
+    return found
+
+
+def _later(place: int | tuple[int, int], byte: int) -> int | tuple[int, int]:
+    return (place[0], place[1] + byte) if isinstance(place, tuple) else place + byte
