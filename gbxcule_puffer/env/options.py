@@ -61,8 +61,8 @@ class EnvOptions:
     ram_obs: str | None = option(
         None, "bytes of RAM that are observed too, by symbol or hexadecimal address, with lengths: wMoney:3,D347",
         PICTURE)
-    visited_obs: int = option(0, "cells on each side of the player, of which is observed where the episode has been (see "
-                              "place)", PICTURE, least=0, most=MOST_RADIUS)
+    visited_obs: int = option(0, "cells on each side of the player of which is observed whether the episode has been "
+                              "there (needs place)", PICTURE, least=0, most=MOST_RADIUS)
     action_obs: int = option(0, "last actions that are observed too", PICTURE, least=0, most=64)
     action_codec: str = option(
         DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), or a list such as "

@@ -235,7 +235,7 @@ class TaskRunners:
             self.rewards.mul_(self.scale)
 
     def observe(self, picture: torch.Tensor, out: Mapping[str, torch.Tensor]) -> None:
-        """What the Tasks observe now, into the tensors of `out` that have these names."""
+        """Puts what the Tasks observe now into the tensors of `out` that have these names."""
         if self._observing:
             with one_thread(self.ended.device):
                 for runner in self._observing:
@@ -284,7 +284,7 @@ class TaskRunners:
 
 
 def vectors_of(tasks: Sequence[Task]) -> dict[str, tuple[int, ...]]:
-    """What the Tasks observe together: shapes by name.
+    """Shapes by name of all that the Tasks observe.
 
     Raises: ConfigError for a name that two of them have, or that the pictures have, and for what is no shape.
     """

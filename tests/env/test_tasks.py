@@ -26,13 +26,13 @@ class Walk(Task):
     """Reward: columns and rows walked; ends in the village; tells the column."""
 
     def reset(self, ram: Ram, which: torch.Tensor) -> None:
-        self.place = ram[["player_x", "player_y"]]
+        self.at = ram[["player_x", "player_y"]]
         self.steps = torch.zeros(ram.num_envs, device=ram.device)
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
         place = ram[["player_x", "player_y"]]
-        moved = (place - self.place).abs().sum(1)
-        self.place = place
+        moved = (place - self.at).abs().sum(1)
+        self.at = place
         self.steps = self.steps + 1
         column = place[:, 0]
         return StepResult(moved / 8 + column, terminal=ram["player_map"] == 1, truncation=column == 2,
