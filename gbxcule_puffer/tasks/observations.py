@@ -53,7 +53,7 @@ def picture_kind(obs: str) -> PictureKind:
 
 
 class ObservationLayout:
-    """What an observation consists of: `stack_k` pictures, the newest last, and `vectors`, float32 by name and shape.
+    """The parts of an observation: `stack_k` pictures, the newest last, and `vectors`, float32 by name and shape.
 
     Without vectors an observation is the pictures alone, (stack_k, rows, row bytes) uint8. With vectors it is a row of
     bytes, as PufferLib's emulation of Dict spaces has it: those of the structured `dtype`, with the pictures first.

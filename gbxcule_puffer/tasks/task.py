@@ -57,7 +57,7 @@ class Task:
     """
 
     observations: Mapping[str, tuple[int, ...]] = MappingProxyType({})
-    """What `observe` gives, shapes by name: part of each env's observation, behind the pictures."""
+    """Shapes by name of what `observe` gives: part of each env's observation, behind the pictures."""
 
     prefix: ClassVar[str] = "task"  # of its statistics in the infos
     checks_reward: ClassVar[bool] = True  # look for NaN
