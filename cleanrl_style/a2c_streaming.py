@@ -1,5 +1,7 @@
 """Streaming A2C: one TD(0) loss a step, from pixels, without a rollout buffer. Run it with --help to see the flags.
 
+With --td-lambda the targets reach over all steps of a round, whose losses are then computed at its end.
+
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/a2c_streaming.py ...
 """
 
@@ -43,8 +45,12 @@ class Args(RunFlags):
     """learning rate"""
     gamma: float = 0.99
     """discount factor"""
+    td_lambda: float = 0.0
+    """lambda of the targets: 0 is TD(0), a loss a step; 1 all rewards to the end of a round of --update-every steps"""
     norm_adv: bool = True
-    """normalise the advantages of each step over the Game Boys of a group"""
+    """normalise the advantages of each loss"""
+    adv_floor: float = 0.1
+    """least deviation that advantages are divided by: where nobody is rewarded yet, they are noise and stay small"""
     value_coef: float = 0.5
     """weight of the value loss"""
     entropy_coef: float = 0.02
@@ -75,8 +81,8 @@ class Args(RunFlags):
     """steps between two sheets of pictures and GIFs of an episode"""
 
     on_gpu: ClassVar = {
-        **dict(num_envs=8192, update_every=1, total_env_steps=100_000_000, log_interval=16),
-        **dict(eval_every_steps=2_000_000, media_every=20_000_000),
+        **dict(num_envs=2048, update_every=1, total_env_steps=100_000_000, log_interval=16),
+        **dict(eval_every_steps=500_000, media_every=20_000_000),
     }
     in_smoke: ClassVar = {
         **SMOKE,
@@ -89,6 +95,12 @@ class Args(RunFlags):
         super().check()
         if self.norm_adv and self.num_envs < 2 * self.env_groups:
             raise ConfigError(f"--num-envs {self.num_envs} has nothing to normalise over: give --no-norm-adv")
+        if self.adv_floor <= 0:
+            raise ConfigError(f"--adv-floor {self.adv_floor} must be more than 0")
+        if not 0 <= self.td_lambda <= 1:
+            raise ConfigError(f"--td-lambda {self.td_lambda} must be from 0 to 1")
+        if self.td_lambda and self.update_every == 1:
+            raise ConfigError("--td-lambda looks over the steps of a round: give --update-every 16")
         if self.cuda_graph and (self.device == "cpu" or self.env.startswith("pyboy")):
             raise ConfigError("--cuda-graph needs an env on a GPU: give --device cuda and --env gbxcule")
 
@@ -138,19 +150,30 @@ def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
 
 
-def td_target(rewards: Tensor, next_values: Tensor, terminals: Tensor, gamma: float) -> Tensor:
-    """TD(0) target of a step, (batch,); `next_values` are of where the action led, before any autoreset."""
-    return rewards + gamma * next_values * ~terminals
+def td_targets(
+    rewards: Tensor, next_values: Tensor, terminals: Tensor, ended: Tensor, gamma: float, td_lambda: float
+) -> Tensor:
+    """TD(lambda) targets of successive steps, all (steps, batch); of a single step it is the TD(0) target.
+
+    `next_values` are of where the actions led, before any autoreset. Behind a terminal nothing is to come; behind a
+    truncation, which `ended` has too, the value says what would have been to come.
+    """
+    targets, later = torch.empty_like(rewards), next_values[-1]
+    for step in reversed(range(len(rewards))):
+        ahead = torch.where(ended[step], next_values[step], torch.lerp(next_values[step], later, td_lambda))
+        targets[step] = later = rewards[step] + gamma * ahead * ~terminals[step]
+    return targets
 
 
 def td_losses(
-    logits: Tensor, value: Tensor, actions: Tensor, target: Tensor, norm_adv: bool = False
+    logits: Tensor, value: Tensor, actions: Tensor, target: Tensor, adv_floor: float | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(policy loss, value loss, entropy) of one step; the advantage is the TD(0) error, on request normalised."""
+    """(policy loss, value loss, entropy) of steps, (batch,); the advantage is the TD error, normalised if `adv_floor`,
+    the least deviation to divide by, is given."""
     logprobs = logits.log_softmax(1)
     advantage = target - value.detach()
-    if norm_adv:
-        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    if adv_floor is not None:
+        advantage = (advantage - advantage.mean()) / advantage.std().clamp(min=adv_floor)
     policy_loss = -(advantage * logprobs.gather(1, actions[:, None]).squeeze(1)).mean()
     return policy_loss, 0.5 * (target - value).square().mean(), -(logprobs.exp() * logprobs).sum(1).mean()
 
@@ -171,11 +194,12 @@ class Group:
         with torch.cuda.stream(self.stream) if self.stream else nullcontext():
             _, self.rewards, self.terminals, _, _ = self.env.step(actions)
 
-    def end_step(self) -> tuple[Tensor, Tensor, Tensor]:
-        """(rewards, terminals, final observation) of the step begun last, copied: the next step overwrites them."""
+    def end_step(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(rewards, terminals, ends, final observation) of the step begun last, copied: the next overwrites them."""
         if self.stream is not None:
             torch.cuda.current_stream(self.device).wait_stream(self.stream)
-        return self.rewards.clone(), self.terminals.clone(), self.env.final_observation.clone()
+        env = self.env
+        return self.rewards.clone(), self.terminals.clone(), env.final_mask.clone(), env.final_observation.clone()
 
 
 def collect(groups: Sequence[Group], model: Any, losses: Any, args: Args, coef: Any, sums: Any, clock: Any) -> None:
@@ -185,8 +209,9 @@ def collect(groups: Sequence[Group], model: Any, losses: Any, args: Args, coef: 
     model's work is in one order with the same weights: streams do not change a result. `coef` is the entropy's weight
     and `sums` the sums of LOSSES, both on the device, where they keep their place.
     """
-    share = 1 / (args.update_every * len(groups))
+    num_losses = len(groups) * (1 if args.td_lambda else args.update_every)
     acted: list[Any] = []  # (logits, value, actions, memory after them) of each group
+    pending: list[list[Any]] = [[] for _ in groups]  # steps that have no loss yet
     through_time = torch.zeros((), device=sums.device)  # losses whose gradient the GRU carries back
     for step in range(args.update_every + 1):
         before, acted, outcomes = acted, [], []
@@ -206,19 +231,25 @@ def collect(groups: Sequence[Group], model: Any, losses: Any, args: Args, coef: 
             clock.mark("time/infer")
             group.begin_step(actions)
             clock.mark("time/env")
-        for (logits, value, actions, after), outcome in zip(before, outcomes, strict=True):
-            rewards, terminals, final_observation = outcome
+        for number, (rewards, terminals, ended, final_observation) in enumerate(outcomes):
+            logits, value, actions, after = before[number]
             # Where the action led, also in envs that have begun a new episode meanwhile: a truncated episode is
             # bootstrapped from it, a terminal one from zero.
             with torch.no_grad():
-                target = td_target(rewards, model(final_observation, after.detach())[1], terminals, args.gamma)
-            policy_loss, value_loss, entropy = losses(logits, value, actions, target)
-            loss = (policy_loss + args.value_coef * value_loss - coef * entropy) * share
+                next_value = model(final_observation, after.detach())[1]
+            pending[number].append((logits, value, actions, rewards, next_value, terminals, ended))
+            if args.td_lambda and step < args.update_every:
+                continue
+            steps = [torch.stack(parts) for parts in zip(*pending[number], strict=True)]
+            pending[number].clear()
+            targets = td_targets(*steps[3:], gamma=args.gamma, td_lambda=args.td_lambda)
+            policy_loss, value_loss, entropy = losses(*(part.flatten(0, 1) for part in (*steps[:3], targets)))
+            loss = (policy_loss + args.value_coef * value_loss - coef * entropy) / num_losses
             if args.recurrent == "none":
                 loss.backward()
             else:
                 through_time = through_time + loss
-            sums[:4] += torch.stack([policy_loss, value_loss, entropy, value.mean()]).detach() * share
+            sums[:4] += torch.stack([policy_loss, value_loss, entropy, value.mean()]).detach() / num_losses
         clock.mark("time/learn")
     if args.recurrent != "none":
         through_time.backward()
@@ -273,7 +304,7 @@ def train(args: Args, run: Run) -> None:
 
     # The one spot where a round is compiled and recorded.
     forward, losses = (torch.compile(model), torch.compile(td_losses)) if args.compile else (model, td_losses)
-    losses = partial(losses, norm_adv=args.norm_adv)
+    losses = partial(losses, adv_floor=args.adv_floor if args.norm_adv else None)
     coef = torch.zeros((), device=device)
     work = partial(collect, groups, forward, losses, args, coef, run.losses.sums)
     recorded = Replayed(partial(work, Stopwatch(device, False))) if args.cuda_graph else None

@@ -32,23 +32,19 @@ LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac", "grad
 
 @dataclass
 class Args(RunFlags):
-    action_codec: str = "pokemonred_puffer_v0"
-    """action set: pokemonred_puffer_v0 or pokemonred_puffer_v1 (with NOOP)"""
-    stack_k: int = 4
-    """pictures in an observation"""
     num_envs: int = 32
     """Game Boys in parallel, of each process"""
     num_steps: int = 128
     """steps of each env in a rollout"""
-    lr: float = 2.5e-4
+    lr: float = 5e-4
     """learning rate"""
-    anneal_lr: bool = True
+    anneal_lr: bool = False
     """lower the learning rate to 0 over total_env_steps"""
     gamma: float = 0.99
     """discount factor"""
     gae_lambda: float = 0.95
     """lambda of the generalised advantage estimation"""
-    clip_coef: float = 0.1
+    clip_coef: float = 0.2
     """how far the probability ratio of an update counts"""
     value_clip: float | None = None
     """how far a value may move in an update (default: as far as it likes)"""
@@ -62,19 +58,20 @@ class Args(RunFlags):
     """maximum norm of the gradient"""
     update_epochs: int = 2
     """passes over a rollout"""
-    num_minibatches: int = 4
+    num_minibatches: int = 16
     """optimizer steps of a pass"""
     compile: bool = False
     """torch.compile of the model"""
     log_interval: int = 1
     """rollouts between two records of metrics"""
 
-    on_gpu: ClassVar = dict(
-        num_envs=256, log_interval=8, total_env_steps=20_000_000, eval_every_steps=524_288, media_every=4_194_304
-    )
+    on_gpu: ClassVar = {
+        **dict(num_envs=4096, num_steps=32, num_minibatches=32),
+        **dict(total_env_steps=100_000_000, eval_every_steps=524_288, media_every=20_000_000),
+    }
     in_smoke: ClassVar = {
         **SMOKE,
-        **dict(num_envs=4, num_steps=8, total_env_steps=128),
+        **dict(num_envs=4, num_steps=8, num_minibatches=4, total_env_steps=128),
         **dict(eval_every_steps=64, checkpoint_every=64, media_every=128),
     }
     counts: ClassVar = ("num_envs", "num_steps", "update_epochs", "num_minibatches", "log_interval")

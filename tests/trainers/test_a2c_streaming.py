@@ -50,12 +50,22 @@ def test_losses_by_hand() -> None:
 def test_normalised_advantages_know_no_scale() -> None:
     torch.manual_seed(1)
     logits, value, actions, target = torch.randn(6, 3), torch.randn(6), torch.tensor([0, 1, 2, 0, 1, 2]), torch.randn(6)
-    plain = td_losses(logits, value, actions, target, norm_adv=True)[0]
-    larger = td_losses(logits, value, actions, value + 100 * (target - value) + 7, norm_adv=True)[0]
+    plain = td_losses(logits, value, actions, target, adv_floor=0.01)[0]
+    larger = td_losses(logits, value, actions, value + 100 * (target - value) + 7, adv_floor=0.01)[0]
     assert larger.item() == pytest.approx(plain.item(), rel=1e-4)
     advantage = (target - value - (target - value).mean()) / (target - value).std()
     logprobs = logits.log_softmax(1)[torch.arange(6), actions]
     assert plain.item() == pytest.approx(-(advantage * logprobs).mean().item(), rel=1e-4)
+
+
+def test_advantages_that_are_noise_stay_small() -> None:
+    logits, value, actions = torch.zeros(6, 3), torch.zeros(6), torch.tensor([0, 1, 2, 0, 1, 2])
+    logits[:, 0] = 1.0
+    target = 1e-4 * torch.tensor([3.0, -1.0, -1.0, 2.0, -1.0, -2.0])
+    plain = td_losses(logits, value, actions, target)[0]
+    floored = td_losses(logits, value, actions, target, adv_floor=0.1)[0]
+    assert floored.item() == pytest.approx(10 * plain.item(), rel=1e-3)
+    assert abs(floored.item()) < 0.01
 
 
 def test_the_advantage_carries_no_gradient() -> None:
@@ -148,6 +158,40 @@ def test_a_round_is_what_the_textbook_says(groups: int, recurrent: str) -> None:
         gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
         ended = sum(int(info["episodes"]) for env in envs for info in [env.read_infos()])
         assert ended > 32, "episodes have ended on the way"
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
+    assert gradients[0].abs().max() > 0.01
+
+
+def test_lambda_targets_are_learned_from_at_the_end_of_a_round() -> None:
+    """With lambda the loss is over all steps of a round; its gradient is that of the losses with the targets given."""
+    gradients = []
+    for whole in (True, False):
+        torch.manual_seed(1)
+        args = Args(env="toy", update_every=4, td_lambda=0.9)
+        env = ToyEnv(32, max_steps=3, seed=0)
+        model = PixelActorCriticCNN(env.single_observation_space.shape, 8)
+        env.reset()
+        if whole:
+            sums, coef, clock = torch.zeros(5), torch.tensor(0.03), Stopwatch(torch.device("cpu"), False)
+            collect([Group(env, 0, overlap=True)], model, td_losses, args, coef, sums, clock)
+        else:
+            no_state, kept = torch.zeros((32, 0)), []
+            for _ in range(4):
+                logits, value, _ = model(env.observations.clone(), no_state)
+                actions = sample(logits.detach())
+                _, rewards, terminals, truncations, _ = env.step(actions)
+                following = model(env.final_observation, no_state)[1].detach()
+                kept.append(
+                    (logits, value, actions, rewards.clone(), following, terminals.clone(), truncations.clone())
+                )
+            later, losses = kept[-1][4], []
+            for logits, value, actions, rewards, following, terminals, truncations in reversed(kept):
+                ahead = torch.where(truncations, following, 0.1 * following + 0.9 * later)
+                later = torch.where(terminals, rewards, rewards + args.gamma * ahead)
+                policy_loss, value_loss, entropy = td_losses(logits, value, actions, later)
+                losses.append(policy_loss + args.value_coef * value_loss - 0.03 * entropy)
+            (sum(losses, torch.zeros(())) / 4).backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
     assert gradients[0].abs().max() > 0.01
 

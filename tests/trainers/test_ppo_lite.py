@@ -21,7 +21,7 @@ from tests.support.training_runs import last_value, read, records, same_checkpoi
 
 SCRIPT = Path(ppo_lite.__file__)
 # Toy runs: 512 steps a rollout.
-SIZE = words("--env toy --device cpu --num-envs 16 --num-steps 32 --max-steps 16")
+SIZE = words("--env toy --device cpu --num-envs 16 --num-steps 32 --max-steps 16 --num-minibatches 4 --anneal-lr")
 SHORT = words("--total-env-steps 3072 --eval-every-steps 1024 --checkpoint-every 512 --keep-checkpoints 4")
 SHORT += words("--eval-episodes 4 --eval-envs 4 --stop-at-success 2")
 
@@ -141,7 +141,7 @@ def test_a_run_leaves_its_metrics(tmp_path: Path) -> None:
     tags += " env/dist_p50 env/action_hist/UP eval/success_rate eval/random_success_rate"
     assert set(tags.split()) <= merged
     rates = [record["charts/learning_rate"] for record in records(tmp_path) if "charts/learning_rate" in record]
-    assert rates == pytest.approx([2.5e-4 * (1 - i / 6) for i in range(6)])
+    assert rates == pytest.approx([5e-4 * (1 - i / 6) for i in range(6)])
     kept = {path.name for path in tmp_path.glob("checkpoint*")}
     assert kept == {"checkpoint.pt", "checkpoint.1.pt", "checkpoint.2.pt", "checkpoint.3.pt"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cleanrl_style.a2c_streaming import td_target
+from cleanrl_style.a2c_streaming import td_targets
 from cleanrl_style.dqn_nstep import n_step_returns
 from cleanrl_style.ppo_lite import gae
 from cleanrl_style.pqn import q_lambda_returns
@@ -84,9 +84,24 @@ def test_a_terminal_is_worth_nothing_and_a_truncation_its_value() -> None:
     rewards, values = torch.zeros(1, 3), torch.zeros(1, 3)
     terminals, truncations = torch.tensor([[True, False, False]]), torch.tensor([[False, True, False]])
     next_values = torch.full((1, 3), 10.0)
-    assert td_target(rewards, next_values, terminals, 0.9).tolist() == [[0.0, 9.0, 9.0]]
+    assert td_targets(rewards, next_values, terminals, terminals | truncations, 0.9, 0.5).tolist() == [[0.0, 9.0, 9.0]]
     advantages, _ = gae(rewards, values, next_values, terminals, truncations, 0.9, 0.95)
     assert advantages.tolist() == [[0.0, 9.0, 9.0]]
+
+
+@pytest.mark.parametrize("td_lambda", [0.0, 0.7, 1.0])
+def test_td_targets_are_values_and_gae_advantages(td_lambda: float) -> None:
+    """Where the value behind a step is that of the next step's observation, as within an episode."""
+    rewards, terminals, truncations, next_values = tensors(
+        rollout(3), "rewards", "terminals", "truncations", "next_values"
+    )
+    values = torch.cat([torch.zeros_like(next_values[:1]), next_values[:-1]])
+    ended = terminals | truncations
+    targets = td_targets(rewards, next_values, terminals, ended, GAMMA, td_lambda)
+    advantages, _ = gae(rewards, values, next_values, terminals, truncations, GAMMA, td_lambda)
+    torch.testing.assert_close(targets, values + advantages)
+    if td_lambda == 0:
+        assert torch.equal(targets, rewards + GAMMA * next_values * ~terminals)
 
 
 def test_nothing_crosses_the_end_of_an_episode() -> None:
