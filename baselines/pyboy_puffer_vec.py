@@ -112,6 +112,11 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         return self._shared("final_mask")
 
     @property
+    def failures(self) -> Any:
+        """As of GBxCuLEEnv, of all envs."""
+        return self._shared("failures")
+
+    @property
     def stage(self) -> Any:
         """As of GBxCuLEEnv, of all envs."""
         return self._shared("stage")
@@ -245,6 +250,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         shared = {
             "final_observation": (np.uint8, shape),
             "final_mask": (np.bool_, ()),
+            "failures": (np.bool_, ()),
             "taken_actions": (np.int64, ()),
             "distance": (np.float32, ()),
             "stage": (np.int64, ()),
@@ -292,8 +298,9 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         if self._steps[batch] == 0 or self.options.info_mode == "none":
             return []
         age.add_(1)
-        numbers = [self._numbers[name][rows] for name in STEP_BUFFERS[1:]]
-        stats.count(self._facts["taken_actions"][rows], numbers[0], age, *numbers[1:], self._no_locks)
+        rewards, terminals, truncations = (self._numbers[name][rows] for name in STEP_BUFFERS[1:])
+        actions, failures = self._facts["taken_actions"][rows], self._facts["failures"][rows]
+        stats.count(actions, rewards, age, terminals, failures, truncations, self._no_locks)
         age.mul_(~self._facts["final_mask"][rows])
         return [] if self._steps[batch] % self.options.log_interval else [self._read_infos(batch)]
 

@@ -158,7 +158,8 @@ class ToyEnv:
         torch.ge(self._age, self.max_steps, out=self.truncations)
         torch.gt(self.truncations, self.terminals, out=self.truncations)  # and not terminal
         torch.logical_or(self.terminals, self.truncations, out=self.final_mask)
-        self._stats.count(self._index, self.rewards, self._age, self.terminals, self.truncations, self._locked)
+        ends = (self.terminals, self.failures, self.truncations)
+        self._stats.count(self._index, self.rewards, self._age, *ends, self._locked)
         self.final_observation.copy_(self.observations)
         self._begin_episodes()
 
@@ -214,6 +215,7 @@ class ToyEnv:
         self.final_observation = torch.zeros_like(self.observations)
         self.rewards = zeros(n, dtype=torch.float32)
         self.terminals, self.truncations = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool)
+        self.failures = zeros(n, dtype=torch.bool)  # none: there is no way to lose
         self.final_mask, self.masks = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool).fill_(True)
         self._walker, self._cell, self._index, self._episode, self._age = (zeros(n) for _ in range(5))
         self._distance, self._previous = zeros(n, dtype=torch.float32), zeros(n, dtype=torch.float32)

@@ -138,6 +138,12 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         return self._give(self._episodes.envs.ended)
 
     @property
+    def failures(self) -> Any:
+        """Mask of the envs whose episode a Task ended for good in the last step, as no success; `terminals` has them,
+        too, (num_envs,) bool."""
+        return self._give(self._episodes.envs.failures)
+
+    @property
     def distance(self) -> Any:
         """Distance to the env's goal of the picture the last step led to, (num_envs,) float32."""
         return self._give(self._episodes.envs.distance)

@@ -61,7 +61,7 @@ class Episodes:
         t = self.envs
         info = StepInfo(t.action, t.length, t.was_locked, t.terminals, t.truncations)
         self.ram = Ram(emulator, symbols)
-        self.tasks = TaskRunners((*bonus, *tasks), self.ram, info, t.rewards, t.ended, options.reward_scale)
+        self.tasks = TaskRunners((*bonus, *tasks), self.ram, info, t, self.random, options.reward_scale)
         self.curriculum = Curriculum(emulator, stages, self.score, t, self.visits, self.random, options)
         pool = self.curriculum.pool
         # Else something of torch's is to be done between a step's end and the next episode's start.
@@ -87,7 +87,7 @@ class Episodes:
             self.curriculum.count()
             self._begin(seed)
         t = self.envs
-        self.stats.count(t.action, t.rewards, t.length, t.terminals, t.truncations, t.was_locked)
+        self.stats.count(t.action, t.rewards, t.length, t.terminals, t.failures, t.truncations, t.was_locked)
 
     def reset(self, seed: int) -> None:
         """Forgets everything and starts an episode in every env."""
@@ -138,5 +138,5 @@ class Episodes:
         else:  # PyBoy restores by itself
             pool.reset(self.envs.ended, slots)
             self.step_end.run("start_restored")
-        self.tasks.reset(self.envs.ended)
+        self.tasks.reset(self.envs.ended, seed)
         self.tasks.observe(self.emulator.screen, self._vectors)

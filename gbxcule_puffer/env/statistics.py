@@ -28,17 +28,19 @@ class EpisodeStats:
         rewards: torch.Tensor,
         lengths: torch.Tensor,
         terminals: torch.Tensor,
+        failures: torch.Tensor,
         truncations: torch.Tensor,
         locked: torch.Tensor,
     ) -> None:
-        """Adds one step of all envs; `lengths` are the episodes' steps so far, this one included."""
+        """Adds one step of all envs; `lengths` are the episodes' steps so far, this one included.
+        Terminals that are no failures are successes."""
         self.histogram.scatter_add_(0, actions, self._ones)
         self.returns.add_(rewards)
         finished, returns, steps, success, truncated, lock = self._columns.unbind(0)
         torch.logical_or(terminals, truncations, out=finished)
         torch.mul(self.returns, finished, out=returns)
         torch.mul(lengths, finished, out=steps)
-        success.copy_(terminals)
+        torch.gt(terminals, failures, out=success)
         truncated.copy_(truncations)
         lock.copy_(locked)
         self.returns.sub_(returns)  # the next episode starts at 0

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.device import one_thread
+from gbxcule_puffer.env.fields import EnvTensors
+from gbxcule_puffer.env.randomness import RANGE, TASK, CounterRandom
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.tasks.observations import PICTURE
 from gbxcule_puffer.tasks.ram.view import Ram
@@ -23,11 +25,12 @@ class TaskRunner:
     Raises: ConfigError, from every call, for what the Task does wrong; the message names the Task and the field.
     """
 
-    def __init__(self, task: Task, ram: Ram) -> None:
+    def __init__(self, task: Task, ram: Ram, random: CounterRandom) -> None:
         if task._runner is not None:
             raise ConfigError(f"task {type(task).__name__} plays in another env already: give its class, or a new one")
         self.task, self.ram, self.name = task, ram, type(task).__name__
         self.n, self.device = ram.num_envs, ram.device
+        self.random, self.seed = random, 0  # the seed is that of the env's last reset
         task._runner = self
         self._names: tuple[str, ...] | None = None  # of the statistics, once a step has given them
         self._totals = torch.zeros(0, dtype=torch.float64, device=self.device)
@@ -56,6 +59,13 @@ class TaskRunner:
                 rows = which.view(-1, *[1] * (new.dim() - 1)) if new.dim() and len(new) == self.n else None
                 old.copy_(new if rows is None else torch.where(rows, new, old))
                 setattr(self.task, name, old)
+
+    def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:
+        """Task.sample."""
+        if not 1 <= below <= RANGE or counter.shape != (self.n,) or counter.dtype != torch.int64:
+            given = f"below {below}, counter {tuple(counter.shape)} of {counter.dtype}"
+            raise self._error(f"sample has {given}: give 1 to {RANGE:,}, and ({self.n},) of torch.int64")
+        return self.random.draw(self.seed, TASK, counter) % below
 
     def step(self, picture: torch.Tensor, info: StepInfo) -> StepResult:
         """The Task's result, checked; a reward that is not finite is told at once on a CPU, else by `read`."""
@@ -146,7 +156,7 @@ class TaskRunner:
     def _check_result(self, result: StepResult) -> None:
         """Raises: ConfigError for a field of another shape, type or device."""
         self._check("reward", result.reward, None)
-        for name in ("terminal", "truncation"):
+        for name in ("terminal", "truncation", "failure"):
             if (value := getattr(result, name)) is not None:
                 self._check(name, value, torch.bool)
         for name, value in result.statistics.items():
@@ -194,7 +204,8 @@ class TaskRunner:
 class TaskRunners:
     """All Tasks of an env, in the order in which their rewards are added; then the whole is multiplied by `scale`.
 
-    `active` if there is anything to do. `rewards`, `ended` and the ends in `info` are the step's, changed in place.
+    `active` if there is anything to do. `t` has the step's rewards and ends, which are changed in place, and so has
+    `info`.
     """
 
     def __init__(
@@ -202,13 +213,13 @@ class TaskRunners:
         tasks: Sequence[Task],
         ram: Ram,
         info: StepInfo,
-        rewards: torch.Tensor,
-        ended: torch.Tensor,
+        t: EnvTensors,
+        random: CounterRandom,
         scale: float,
     ) -> None:
-        self.runners = [TaskRunner(task, ram) for task in tasks]
+        self.runners = [TaskRunner(task, ram, random) for task in tasks]
         self._observing = [runner for runner in self.runners if runner.task.observations]
-        self.info, self.rewards, self.ended, self.scale = info, rewards, ended, scale
+        self.info, self.rewards, self.ended, self.failures, self.scale = info, t.rewards, t.ended, t.failures, scale
         self.active = bool(tasks) or scale != 1
 
     def step(self, picture: torch.Tensor) -> None:
@@ -218,6 +229,7 @@ class TaskRunners:
 
     def _step(self, picture: torch.Tensor) -> None:
         results = []
+        self.failures.zero_()
         for runner in self.runners:
             result = runner.step(picture, self.info)
             self.rewards.add_(result.reward)
@@ -225,9 +237,13 @@ class TaskRunners:
                 self.info.terminal.logical_or_(result.terminal)
             if result.truncation is not None:
                 self.info.truncation.logical_or_(result.truncation)
+            if result.failure is not None:
+                self.failures.logical_or_(result.failure)
             results.append(result)
-        if any(result.terminal is not None or result.truncation is not None for result in results):
-            torch.gt(self.info.truncation, self.info.terminal, out=self.info.truncation)  # a success is no truncation
+        if any(end is not None for result in results for end in (result.terminal, result.truncation, result.failure)):
+            torch.gt(self.failures, self.info.terminal, out=self.failures)  # a success is neither
+            self.info.terminal.logical_or_(self.failures)
+            torch.gt(self.info.truncation, self.info.terminal, out=self.info.truncation)
             torch.logical_or(self.info.terminal, self.info.truncation, out=self.ended)
         for runner, result in zip(self.runners, results, strict=True):
             runner.count(result.statistics, self.ended)
@@ -241,10 +257,11 @@ class TaskRunners:
                 for runner in self._observing:
                     runner.observe(picture, out)
 
-    def reset(self, which: torch.Tensor) -> None:
-        """Begins the episodes of `which`."""
+    def reset(self, which: torch.Tensor, seed: int) -> None:
+        """Begins the episodes of `which`; the Tasks sample with the env's `seed`."""
         with one_thread(self.ended.device):
             for runner in self.runners:
+                runner.seed = seed
                 runner.reset(which)
 
     def read(self) -> dict[str, float]:

@@ -51,7 +51,7 @@ class StableVecEnv(VecEnv):
             infos[index] = {
                 "terminal_observation": info["final_obs"][index],
                 "TimeLimit.truncated": bool(truncations[index]),
-                "is_success": bool(terminations[index]),
+                "is_success": bool(terminations[index] & ~self.envs.env.failures[index]),
                 "episode": {**episode, "t": round(time.time() - self._begin, 6)},
             }
         self._returns[ended], self._lengths[ended] = 0, 0

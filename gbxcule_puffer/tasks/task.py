@@ -37,7 +37,8 @@ class StepInfo:
 class StepResult:
     """The answer of `Task.step`, each (num_envs,).
 
-    reward: numbers, added to the env's; terminal, truncation bool: the episode ends, as a success or otherwise;
+    reward: numbers, added to the env's; terminal bool: the episode ends as a success; failure bool: it ends for good,
+    as a lost game does (`terminals` has it, success has not); truncation bool: it is cut, and might have gone on;
     statistics: numbers by name, whose mean over the episodes' last steps is in the infos.
     """
 
@@ -45,6 +46,7 @@ class StepResult:
     terminal: torch.Tensor | None = None
     truncation: torch.Tensor | None = None
     statistics: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    failure: torch.Tensor | None = None
 
 
 class Task:
@@ -79,6 +81,11 @@ class Task:
         """Numbers for the policy, (num_envs, *shape) by the names in `observations`, of the state as it is now: called
         after `step`, and again after `reset`, whose episodes show their starts then."""
         return {}
+
+    def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:
+        """Random whole numbers from 0 to below - 1, (num_envs,) int64, with `below` at most 2 ** 24: the same for the
+        same seed of the env, number of the Game Boy and `counter` (num_envs,) int64. For `reset` and `step`."""
+        return self._runner.sample(below, counter)
 
     def read(self) -> dict[str, float]:
         """More infos, asked for once every log_interval steps; may wait for the device."""

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer import env_creator
+from gbxcule_puffer import env_creator, is_suite
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.default_task import find_task
@@ -22,15 +22,20 @@ STAGE_FLAGS = ("stack_k", "action_codec", "frames_per_step", "release_after_fram
 
 def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
     """The env's rom, start_state and goal_dir, or rom and stages: as given, else made in the folder `out` by the first
-    process. Empty for the toy env, whose task is its own.
+    process. Empty for the toy env and the suite, whose tasks are their own.
 
-    Raises: ConfigError for an unknown env, and what `find_task` raises.
+    Raises: ConfigError for an unknown env, or a file that a game of the suite has itself, and what `find_task` raises.
     """
     if args.env == "toy":
         return {}
     env_creator(args.env)
     names = ("rom", "start_state", "goal_dir", "stage", "stages", "task", "quest")
     given = {name: getattr(args, name) for name in names}
+    if is_suite(args.env):
+        for name in (name for name, path in given.items() if path is not None):
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag} is not for --env {args.env}, which has its own: leave it out")
+        return {}
     config = {name: getattr(args, name) for name in STAGE_FLAGS} | {"device": args.eval_device}
     return world.tell(find_task(out, **given, **config) if world.rank == 0 else {})
 

@@ -42,13 +42,13 @@ def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, fl
         obs, rewards, terminals, truncations, _ = env.step(policy(obs, starts))
         length += 1
         total += rewards
-        starts = terminals | truncations
+        starts, won = terminals | truncations, terminals & ~env.failures
         counted = starts & (played < quota)
         played += starts
         if counted.any():
-            lengths += length[counted & terminals].tolist()
+            lengths += length[counted & won].tolist()
             returns += total[counted].tolist()
-            for row, ended in zip(tally, (counted, counted & terminals), strict=True):
+            for row, ended in zip(tally, (counted, counted & won), strict=True):
                 row += torch.bincount(first[ended], minlength=len(names)).cpu()
         if len(names) > 1:
             first = torch.where(starts, env.stage, first)

@@ -56,7 +56,8 @@ class TaskFlags(OptionFlags):
     """The flags of every trainer that say what the environment is: its options, its kind and its game."""
 
     env: str = "gbxcule"
-    """environment: gbxcule, pyboy_puffer_single, pyboy_puffer_vec or toy"""
+    """environment: gbxcule, a game of the suite such as gbxcule_orchard (docs/suite.md), pyboy_puffer_single,
+    pyboy_puffer_vec or toy"""
     rom: str | None = None
     """Game Boy image; needs --goal-dir, --task or --quest (default: the stage's)"""
     stage: str | None = None

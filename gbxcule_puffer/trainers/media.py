@@ -58,7 +58,7 @@ def film(policy: Policy, env: Any, seed: int) -> Episode:
         if hasattr(env, "distance"):
             episode.distances.append(float(env.distance[0]))
         if starts[0]:
-            episode.success = bool(terminals[0])
+            episode.success = bool(terminals[0] & ~env.failures[0])
             break
     return episode
 

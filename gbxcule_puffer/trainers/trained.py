@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gbxcule_puffer import is_suite
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.layout import trainer_scripts
@@ -57,9 +58,10 @@ class Trained:
             raise StateError(
                 f"checkpoint {self.path} was trained with --task {self.task!r:.80}, which is code: give it with --task"
             )
-        if args.env != "toy" and not (args.goal_dir or args.stages or args.task or args.quest):
+        own_task = args.env == "toy" or is_suite(args.env)
+        if not own_task and not (args.goal_dir or args.stages or args.task or args.quest):
             raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
-        if args.env != "toy":
+        if not own_task:
             self._check_rom(args.rom or ROM)
         env = make_env(args, num_envs, device, task_files(args, self.path.parent, World()), seed, incentives=False)
         for name, value in env.config.items():

@@ -36,7 +36,8 @@ def read_art(folder):
             sprites += sprite_tiles(piece)
         else:
             names[piece.name.upper().replace("-", "_")] = keys[piece.key] = len(tiles)
-            tiles += [encode_tile(piece.quarter(x, y)) for y in range(0, piece.height, 8) for x in range(0, piece.width, 8)]
+            places = [(x, y) for y in range(0, piece.height, 8) for x in range(0, piece.width, 8)]
+            tiles += [encode_tile(piece.quarter(*place)) for place in places]
     letters = next(iter(read_pieces(HERE.parent / "homeward/art/font.txt")))
     digits = next(iter(read_pieces(HERE / "art/digits.txt")))
     for characters, piece in ((CHARACTERS, letters), ("0123456789", digits)):

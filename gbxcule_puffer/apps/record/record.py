@@ -96,5 +96,5 @@ def film(env: Any, policy: Policy, steps: int, seed: int, columns: int | None) -
         pictures.append(mosaic(camera.shoot(actions), columns))
         observations, _, terminals, truncations, _ = env.step(actions)
         starts = terminals | truncations
-        episodes, solved = episodes + int(starts.sum()), solved + int(terminals.sum())
+        episodes, solved = episodes + int(starts.sum()), solved + int((terminals & ~env.failures).sum())
     return pictures, episodes, solved

@@ -91,7 +91,7 @@ class Player:
         self.observations, _, terminals, truncations, _ = self.env.step(actions)
         self.starts = terminals | truncations
         self.episodes += int(self.starts.sum())
-        self.solved += int(terminals.sum())
+        self.solved += int((terminals & ~self.env.failures).sum())
         return pictures
 
 

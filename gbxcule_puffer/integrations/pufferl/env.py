@@ -55,7 +55,7 @@ class PuffeRLEnv(GBxCuLEEnv):
         self.terminals[:] = False  # without a goal nothing else clears it
         result = super().step(actions)
         if self.num_agents == 1 and self.io == "numpy" and (self.terminals[0] or self.truncations[0]):
-            self.successes.append(bool(self.terminals[0]))
+            self.successes.append(bool(self.terminals[0] & ~self.failures[0]))
         self.terminals |= self.truncations
         return result
 

@@ -1,0 +1,70 @@
+"""The suite's games as environments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gbxcule_puffer import SUITE, env_creator
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.integrations.suite import orchard
+from gbxcule_puffer.integrations.suite.levels import Leveled, Levels
+from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.trainers.evaluation import Policy
+
+
+@dataclass(frozen=True)
+class Game:
+    """A game: its Task, the player that solves it, given the env, its time limit in steps, and the mean returns of
+    random actions and of the player on the test levels, between which scores are normalised."""
+
+    name: str
+    task: type[Leveled]
+    player: Callable[[Any], Policy]
+    max_steps: int
+    random: float
+    scripted: float
+
+    def normalised(self, mean_return: float) -> float:
+        """A mean return as a score: 0 is random play, 1 the scripted player's."""
+        return (mean_return - self.random) / (self.scripted - self.random)
+
+
+GAMES = {
+    game.name: game
+    for game in (Game("orchard", orchard.Orchard, orchard.player, max_steps=256, random=-2.6, scripted=32.0),)
+}
+
+
+def find_game(name: str) -> tuple[Game, Levels]:
+    """The game and the levels of an environment's name, such as gbxcule_orchard-64.
+
+    Raises: ConfigError.
+    """
+    full, _, levels = name.partition("-")
+    game = GAMES.get(full.removeprefix("gbxcule_"))
+    if game is None:
+        raise ConfigError(f"environment {name!r:.60} is no game of the suite: give one of {', '.join(SUITE)}")
+    return game, Levels.parse(levels)
+
+
+def creator(name: str) -> Callable[..., Any]:
+    """What makes the environment of that name.
+
+    Raises: ConfigError.
+    """
+    return functools.partial(make_env, *find_game(name))
+
+
+def make_env(game: Game, levels: Levels, num_envs: int = 1, device: str = "cpu", *, on: str = "gbxcule",
+             **options: Any) -> Any:  # fmt: skip
+    """The game on `num_envs` Game Boys. on: gbxcule, or one of the PyBoy baselines; options: as of GBxCuLEEnv, but for
+    the ROM. Each episode begins at power-on, with a level in RAM, and shows the game after its first step.
+
+    Raises: ConfigError, and what the env raises.
+    """
+    defaults = {"symbols": str(ROMS / f"{game.name}.sym"), "max_steps": game.max_steps, "task": game.task(levels)}
+    given = {name: value for name, value in options.items() if value is not None or name not in defaults}
+    return env_creator(on)(str(ROMS / f"{game.name}.gb"), num_envs, device, **(defaults | given))

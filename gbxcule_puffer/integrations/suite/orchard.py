@@ -1,0 +1,58 @@
+"""ORCHARD: reaction. Catch the apples, leave the hailstones alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.integrations.suite.levels import Leveled
+from gbxcule_puffer.tasks.ram import Ram
+from gbxcule_puffer.tasks.task import StepInfo, StepResult
+from gbxcule_puffer.trainers.evaluation import Policy
+
+LOST, WON = 2, 3  # game_state
+APPLE, HAIL, ITEMS = 1, 2, 4
+# Of roms/orchard/orchard.asm: pixels of an item's y between which it falls into a basket that is this near, speeds in
+# 1/256 pixels a frame by four apples each, and what a step moves the basket.
+CATCH_TOP, CATCH_END, CATCH_X, STEP_X = 84, 104, 11, 16
+SPEEDS = (0x80, 0xA0, 0xC0, 0xE0, 0x100, 0x120, 0x140, 0x160)
+
+
+class Orchard(Leveled):
+    """1 for an apple, -1 for a life; ends with the harvest of 32 apples, or without a life."""
+
+    def reset(self, ram: Ram, which: torch.Tensor) -> None:
+        super().reset(ram, which)
+        self.score, self.lives = ram["score"], ram["lives"]
+
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
+        state, score, lives = ram[["game_state", "score", "lives"]].unbind(1)
+        lost = (self.lives - lives).clamp(min=0)  # the lives are dealt when the game begins
+        reward = (score - self.score - lost).float()
+        self.score, self.lives = score, lives
+        return StepResult(reward, terminal=state == WON, failure=state == LOST, statistics={"score": score})
+
+
+def player(env: Any) -> Policy:
+    """Goes under the lowest apple, and out of the way of hailstones."""
+    codec, ram, step = env.codec, env.ram, env.schedule.frames_per_step
+    moves = torch.tensor([0, -STEP_X, STEP_X], device=ram.device)
+    actions = torch.tensor([codec.actions.index(name) for name in ("NOOP", "LEFT", "RIGHT")], device=ram.device)
+    speeds = torch.tensor(SPEEDS, device=ram.device)
+
+    def play(obs: torch.Tensor, starts: torch.Tensor | None = None) -> torch.Tensor:
+        first = ram.locate("items")[1]
+        kind, x, y, _ = ram[first : first + 4 * ITEMS].view(-1, ITEMS, 4).unbind(2)
+        basket = ram["basket_x"][:, None]
+        fall = (step * speeds[(ram["score"] >> 2).long().clamp(max=7)] >> 8)[:, None]
+        after = (basket + moves).clamp(8, 136)  # (num_envs, moves)
+        lowest = torch.where(kind == APPLE, y, 0).argmax(1, keepdim=True)
+        target = torch.where((kind == APPLE).any(1, keepdim=True), x.gather(1, lowest), basket)
+        cost = (after - target).abs().float()
+        hits = (kind == HAIL) & (y < CATCH_END) & (y + fall >= CATCH_TOP)  # in this step
+        near = (after[:, :, None] - x[:, None]).abs() <= CATCH_X + 4
+        cost = cost + 1000.0 * (near & hits[:, None]).any(2)
+        return actions[cost.argmin(1)]
+
+    return play
