@@ -46,22 +46,13 @@ ENVIRONMENTS: dict[str, Callable[[], Callable[..., Any]]] = {
 }
 
 
-# The suite's games, each with its ROM, its Task and its levels (docs/suite.md): gbxcule_GAME has the levels to train
-# on, gbxcule_GAME-N only the first N of them, gbxcule_GAME-test others.
-SUITE = ("gbxcule_orchard",)
-
-
-def is_suite(name: str) -> bool:
-    """True for the name of an environment of the suite, with any levels."""
-    return name.partition("-")[0] in SUITE
-
-
 def env_creator(name: str = "gbxcule") -> Callable[..., Any]:
     """The class behind an environment's name, or what makes it, for `pufferlib.vector.make(env_creator(name), ...)`.
 
     Raises: ConfigError for an unknown name; the message lists the known ones.
     """
     from gbxcule_puffer.errors import ConfigError
+    from gbxcule_puffer.layout import SUITE, is_suite
 
     if is_suite(name):
         from gbxcule_puffer.integrations.suite import creator

@@ -10,6 +10,9 @@ PACKAGE = Path(__file__).resolve().parent
 CLONE = None if (PACKAGE / "roms").is_dir() else PACKAGE.parent
 ROMS, SCRIPTS = (CLONE or PACKAGE) / "roms", (CLONE or PACKAGE) / "cleanrl_style"
 NO_TRAINERS = ("evaluate",)
+# The suite's games, each with its ROM, its Task and its levels (docs/suite.md): gbxcule_GAME has the levels to train
+# on, gbxcule_GAME-N only the first N of them, gbxcule_GAME-test others.
+SUITE = ("gbxcule_orchard",)
 
 
 def find_rom(rom: str | os.PathLike[str]) -> str:
@@ -22,3 +25,8 @@ def find_rom(rom: str | os.PathLike[str]) -> str:
 def trainer_scripts() -> dict[str, Path]:
     """The trainers' files by name: a2c_streaming and so on."""
     return {path.stem: path for path in sorted(SCRIPTS.glob("*.py")) if path.stem not in NO_TRAINERS}
+
+
+def is_suite(name: str) -> bool:
+    """True for the name of an environment of the suite, with any levels."""
+    return name.partition("-")[0] in SUITE

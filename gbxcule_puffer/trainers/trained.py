@@ -9,10 +9,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gbxcule_puffer import is_suite
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import StateError
-from gbxcule_puffer.layout import trainer_scripts
+from gbxcule_puffer.layout import is_suite, trainer_scripts
 from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World

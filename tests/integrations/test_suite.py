@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from gbxcule_puffer import SUITE, env_creator
+from gbxcule_puffer import env_creator
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.suite import GAMES, find_game
+from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.trainers.evaluation import evaluate, random_policy
 from tests.support.envs import random_actions
 

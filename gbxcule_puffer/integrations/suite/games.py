@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gbxcule_puffer import SUITE, env_creator
+from gbxcule_puffer import env_creator
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.suite import orchard
 from gbxcule_puffer.integrations.suite.levels import Leveled, Levels
-from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.layout import ROMS, SUITE
 from gbxcule_puffer.trainers.evaluation import Policy
 
 
@@ -51,7 +51,7 @@ def find_game(name: str) -> tuple[Game, Levels]:
 
 
 def creator(name: str) -> Callable[..., Any]:
-    """What makes the environment of that name.
+    """The maker of the environment of that name.
 
     Raises: ConfigError.
     """
