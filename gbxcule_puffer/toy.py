@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-import gymnasium
 import torch
 
 from gbxcule_puffer.env.randomness import START, CounterRandom
@@ -68,7 +67,7 @@ class ToyEnv:
         self.goal = side // 2 * side + side // 2  # cell
         self.layout = ObservationLayout(PictureKind("half", CELL * side, CELL * side, 3), stack_k)
         self.single_observation_space = self.layout.box
-        self.single_action_space = gymnasium.spaces.Discrete(self.codec.num_actions)
+        self.single_action_space = self.codec.space
         self.infos: list[dict[str, float]] = []
         self._steps: int | None = None
         self._allocate(num_envs, self.layout.picture_shape)

@@ -15,13 +15,14 @@ from gbxcule_puffer.tasks.actions import ActionCodec
 
 
 def checked_actions(actions: Any, codec: ActionCodec, device: torch.device, io: str, count: int) -> torch.Tensor:
-    """`actions` (count,) as an integer tensor on `device`; values are looked at on a CPU only.
+    """`actions` (count,), or (count, choices) of a codec that has several, as an integer tensor (count,) on `device`;
+    values are looked at on a CPU only.
 
     Raises: ActionError for another type, dtype, device, shape or value.
     """
-    wanted = torch.Tensor if io == "torch" else np.ndarray
-    if not isinstance(actions, wanted):
-        raise ActionError(f"actions are a {type(actions).__name__}: io={io!r} takes a {wanted.__name__}")
+    kind = torch.Tensor if io == "torch" else np.ndarray
+    if not isinstance(actions, kind):
+        raise ActionError(f"actions are a {type(actions).__name__}: io={io!r} takes a {kind.__name__}")
     if isinstance(actions, torch.Tensor):
         integers = not (actions.is_floating_point() or actions.is_complex() or actions.dtype == torch.bool)
     else:
@@ -34,8 +35,13 @@ def checked_actions(actions: Any, codec: ActionCodec, device: torch.device, io: 
         tensor = torch.from_numpy(np.ascontiguousarray(actions, np.int64)).to(device)
     if tensor.device != device:
         raise ActionError(f"actions are on {tensor.device}, the env on {device}: move them there")
+    wanted = f"({count},), one action an env"
+    if codec.factors:
+        wanted += f", or ({count}, {len(codec.factors)}), its choices"
+        if tuple(tensor.shape) == (count, len(codec.factors)):
+            tensor = codec.join(tensor)
     if tuple(tensor.shape) != (count,):
-        raise ActionError(f"actions have shape {tuple(tensor.shape)}: give ({count},), one action an env")
+        raise ActionError(f"actions have shape {tuple(tensor.shape)}: give {wanted}")
     if device.type == "cpu" and (int(tensor.min()) < 0 or int(tensor.max()) >= codec.num_actions):
         raise range_error(codec)
     return tensor
@@ -53,7 +59,8 @@ def checked_mask(mask: Any, num_envs: int, device: torch.device) -> torch.Tensor
 
 
 def range_error(codec: ActionCodec) -> ActionError:
-    return ActionError(f"an action is out of range: {codec.name} takes 0..{codec.num_actions - 1}")
+    choices = f", and choices below {', '.join(map(str, codec.factors))}" if codec.factors else ""
+    return ActionError(f"an action is out of range: {codec.name} takes 0..{codec.num_actions - 1}{choices}")
 
 
 def allowed_actions(codec: ActionCodec, blocked: Sequence[str]) -> list[bool]:

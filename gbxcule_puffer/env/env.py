@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pufferlib
 import torch
@@ -83,7 +82,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self._started: Episodes | None = None
         self._steps: int | None = None
         self.single_observation_space = self.layout.box
-        self.single_action_space = gymnasium.spaces.Discrete(self.codec.num_actions)
+        self.single_action_space = self.codec.space
         if self.io == "torch":
             super().__init__(self._start(None))
         else:

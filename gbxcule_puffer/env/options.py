@@ -65,10 +65,11 @@ class EnvOptions:
                               "there (needs place)", PICTURE, least=0, most=MOST_RADIUS)
     action_obs: int = option(0, "last actions that are observed too", PICTURE, least=0, most=64)
     action_codec: str = option(
-        DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), or a list such as "
-        "NOOP,A,B,SELECT,UP+B", PICTURE, check=get_codec)
+        DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), multi_binary, multi_discrete, "
+        "or a list such as NOOP,A,B,SELECT,UP+B, or several lists with a slash between them", PICTURE, check=get_codec)
     frames_per_step: int = option(24, "emulated frames of one step", PICTURE, least=2, most=20_000)
-    release_after_frames: int = option(8, "frames after which a step releases its button", PICTURE, least=1)
+    release_after_frames: int = option(8, "frames after which a step releases its buttons (frames_per_step: held until "
+                                       "a step presses others)", PICTURE, least=1)
 
     start_state: StrPath | Sequence[StrPath] | None = option(
         None, "state file that episodes start from, or several, of which each episode takes one (default: power-on)",

@@ -104,7 +104,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
             "render_fps": _steps_per_second(env),
         }
         self.single_observation_space = env.layout.space
-        self.single_action_space = env.single_action_space
+        self.single_action_space = _action_space(env)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._ended: Any = None  # of DISABLED: envs that wait for their reset; None before the first one
@@ -188,7 +188,7 @@ class GameBoyEnv(gymnasium.Env):
             raise ConfigError(f"io {env.io!r} is not for a single env: leave it out, or use make_vec")
         self.env, self.render_mode = env, _check_render_mode(render_mode)
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": _steps_per_second(env)}
-        self.observation_space, self.action_space = env.layout.space, env.single_action_space
+        self.observation_space, self.action_space = env.layout.space, _action_space(env)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
         """Start an episode; the observation has no axis for envs."""
@@ -218,6 +218,12 @@ def _single(env: Any, observations: np.ndarray) -> Any:
     if not layout.vectors:
         return observations[0]
     return {name: part[0] for name, part in layout.split(observations).items()}
+
+
+def _action_space(env: Any) -> gymnasium.Space:
+    """The env's, but MultiBinary where each of several choices is one of two."""
+    factors = env.codec.factors
+    return gymnasium.spaces.MultiBinary(len(factors)) if set(factors) == {2} else env.single_action_space
 
 
 def _env_seed(env: Any, seed: int | None) -> int:

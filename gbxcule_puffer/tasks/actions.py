@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
 
 from gbxcule_puffer.errors import ActionError, ConfigError
+
+if TYPE_CHECKING:
+    import gymnasium
+    import torch
 
 # name: (D-pad mask, button mask, PyBoy press event). Mask bits are P1's (Pan Docs, "Joypad Input"), here 1 = pressed;
 # the events are pyboy.utils.WindowEvent, whose releases lie RELEASE above the presses (tests/test_actions.py).
@@ -28,15 +35,41 @@ MOST_ACTIONS = 256  # all combinations of the eight buttons
 @dataclass(frozen=True)
 class ActionCodec:
     """A named, versioned order of actions; `version` is the id that kernels and artifacts carry. An action is a
-    button, NOOP, or several buttons at once, such as UP+B."""
+    button, NOOP, or several buttons at once, such as UP+B.
+
+    `factors`: of a codec whose actions are made of several choices at once, how many each of them has. Its actions are
+    all combinations, the last choice changing first, and have their numbers everywhere inside of the env.
+    """
 
     name: str
     version: int
     actions: tuple[str, ...]
+    factors: tuple[int, ...] = ()
 
     @property
     def num_actions(self) -> int:
         return len(self.actions)
+
+    @property
+    def space(self) -> gymnasium.Space:
+        """Discrete, or MultiDiscrete where an action is several choices."""
+        from gymnasium.spaces import Discrete, MultiDiscrete  # not for those who only need names
+
+        return MultiDiscrete(list(self.factors)) if self.factors else Discrete(self.num_actions)
+
+    def join(self, choices: torch.Tensor) -> torch.Tensor:
+        """Numbers of actions (n,) of their choices (n, factors), integers; -1 where a choice is out of range."""
+        inside = ((choices >= 0) & (choices < choices.new_tensor(self.factors))).all(1)
+        return (choices * choices.new_tensor(self._weights)).sum(1).masked_fill(~inside, -1)
+
+    def split(self, actions: torch.Tensor) -> torch.Tensor:
+        """The choices (n, factors) of actions (n,) by their numbers."""
+        return actions[:, None] // actions.new_tensor(self._weights) % actions.new_tensor(self.factors)
+
+    @property
+    def _weights(self) -> list[int]:
+        """How far apart the numbers of two actions are that differ by one in a choice."""
+        return [math.prod(self.factors[i + 1 :]) for i in range(len(self.factors))]
 
     def to_pyboy_press(self, action: int) -> int | None:
         """The pyboy.utils.WindowEvent that presses `action`; None for NOOP.
@@ -88,20 +121,39 @@ CODECS: dict[str, ActionCodec] = {
         ActionCodec("pokemonred_puffer_v1", 1, ("NOOP", "A", "B", "START", "UP", "DOWN", "LEFT", "RIGHT")),
     )
 }
+# Written as a user would write them.
+NAMED = {
+    "multi_binary": "NOOP,A/NOOP,B/NOOP,SELECT/NOOP,START/NOOP,UP/NOOP,DOWN/NOOP,LEFT/NOOP,RIGHT",
+    "multi_discrete": "NOOP,UP,DOWN,LEFT,RIGHT/NOOP,A,B,A+B/NOOP,START,SELECT",
+}
 DEFAULT_CODEC = "pokemonred_puffer_v1"
 
 
 def get_codec(name: str) -> ActionCodec:
     """The codec called `name`, or the one that `name` lists: actions with commas between them, each of them NOOP, a
-    button, or several with `+` between them, such as 'NOOP,A,B,SELECT,UP+B'.
+    button, or several with `+` between them, such as 'NOOP,A,B,SELECT,UP+B'. Several lists with slashes between them
+    are choices made at once: 'NOOP,UP,DOWN/NOOP,A,B'.
 
     Raises: ConfigError for another text; the message lists the known names.
     """
     if name in CODECS:
         return CODECS[name]
-    actions = tuple("+".join(sorted(action.strip().upper().split("+"))) for action in name.split(","))
-    known = f"give one of {', '.join(CODECS)}, or a list such as NOOP,A,B,SELECT,UP+B"
+    lists = [_parse_list(name, part) for part in NAMED.get(name, name).split("/")]
+    if math.prod(len(choices) for choices in lists) > MOST_ACTIONS:
+        raise ConfigError(f"action_codec {name!r:.80} has more than {MOST_ACTIONS} combinations: leave some out")
+    actions = tuple(map(_together, product(*lists)))
+    if len(set(actions)) < len(actions):
+        raise ConfigError(f"action_codec {name!r:.80} has an action twice: leave one out")
+    factors = tuple(len(choices) for choices in lists) if len(lists) > 1 else ()
+    own = name if name in NAMED else "/".join(",".join(choices) for choices in lists)
+    return ActionCodec(own, OWN_VERSION, actions, factors)
+
+
+def _parse_list(name: str, text: str) -> list[str]:
+    """The actions of one list of the codec `name`."""
+    actions = ["+".join(sorted(action.strip().upper().split("+"))) for action in text.split(",")]
     if len(actions) < 2:
+        known = f"give one of {', '.join((*CODECS, *NAMED))}, or a list such as NOOP,A,B,SELECT,UP+B"
         raise ConfigError(f"action_codec {name!r:.80} is unknown: {known}")
     for action in actions:
         buttons = action.split("+")
@@ -111,21 +163,26 @@ def get_codec(name: str) -> ActionCodec:
             or (len(buttons) > 1 and "NOOP" in buttons)
         ):
             raise ConfigError(f"action_codec {name!r:.80} has {action!r:.40}: its buttons are {', '.join(BUTTONS)}")
-    if len(set(actions)) < len(actions) or len(actions) > MOST_ACTIONS:
-        raise ConfigError(f"action_codec {name!r:.80} has an action twice: leave one out")
-    return ActionCodec(",".join(actions), OWN_VERSION, actions)
+    return actions
+
+
+def _together(choices: Sequence[str]) -> str:
+    """One action that presses the buttons of several."""
+    buttons = {button for choice in choices for button in choice.split("+")} - {"NOOP"}
+    return "+".join(sorted(buttons)) or "NOOP"
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """One step in frames: press, `release_after_frames`, release, the rest of `frames_per_step`."""
+    """One step in frames: press, `release_after_frames`, release, the rest of `frames_per_step`. If they are equal, the
+    game finds a button pressed for as long as steps press it."""
 
     frames_per_step: int = 24
     release_after_frames: int = 8
 
     def __post_init__(self) -> None:
-        if not 0 < self.release_after_frames < self.frames_per_step:
+        if not 0 < self.release_after_frames <= self.frames_per_step:
             raise ConfigError(
-                f"release_after_frames {self.release_after_frames} must lie between 0 and frames_per_step "
-                f"{self.frames_per_step}, both excluded: 8 of 24 is the default"
+                f"release_after_frames {self.release_after_frames} must be from 1 to frames_per_step "
+                f"{self.frames_per_step}: 8 of 24 is the default, and as many as frames_per_step hold the buttons"
             )

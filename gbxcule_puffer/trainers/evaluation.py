@@ -86,7 +86,7 @@ def lowest_success(result: Mapping[str, float], greedy: bool = False) -> float:
 def random_policy(env: Any, seed: int) -> Policy:
     """Uniformly random actions."""
     generator = torch.Generator(env.device).manual_seed(seed)
-    size, num_actions = (env.num_envs,), int(env.single_action_space.n)
+    size, num_actions = (env.num_envs,), env.codec.num_actions
     return lambda obs, starts=None: torch.randint(num_actions, size, generator=generator, device=env.device)
 
 

@@ -109,7 +109,7 @@ def test_the_signature_shows_every_option() -> None:
         ({"chain": 1}, "chain 1 must be True or False"),
         ({"start_state": 5}, "start_state 5 must be a path or a list of paths"),
         ({"blocked_actions": 5}, "blocked_actions 5 must be names"),
-        ({"frames_per_step": 8}, "release_after_frames 8 must lie between 0 and frames_per_step 8"),
+        ({"frames_per_step": 7}, "release_after_frames 8 must be from 1 to frames_per_step 7"),
         ({"io": "torch", "buf": {}}, "leave buf out"),
     ],
 )

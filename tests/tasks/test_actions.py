@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+import gymnasium
 import pytest
+import torch
 
 from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.tasks.actions import CODECS, Schedule, get_codec
@@ -57,7 +59,7 @@ def test_errors() -> None:
     for action in (-1, 8):
         with pytest.raises(ActionError, match=r"0\.\.7"):
             get_codec("pokemonred_puffer_v1").to_joypad_mask(action)
-    for frames, release in ((24, 0), (24, 24), (0, 0)):
+    for frames, release in ((24, 0), (24, 25), (0, 0)):
         with pytest.raises(ConfigError, match="release_after_frames"):
             Schedule(frames, release)
 
@@ -79,9 +81,32 @@ def test_a_list_is_a_codec_of_its_own() -> None:
     ("name", "told"),
     [
         ("A", "is unknown"), ("", "is unknown"), ("A,TURBO", "has 'TURBO'"), ("A,B,", "has ''"), ("A,A", "twice"),
-        ("UP+A,A+UP", "twice"), ("A,NOOP+B", "has 'B+NOOP'"), ("A,B+B", "has 'B+B'"), ("A,+", "has '+'"),
+        ("UP+A,A+UP", "twice"), ("NOOP,A/NOOP,A", "twice"), ("NOOP,A/B", "is unknown"), ("NOOP,A/", "is unknown"),
+        ("multi_binary/NOOP,A", "is unknown"), ("A,NOOP+B", "has 'B+NOOP'"), ("A,B+B", "has 'B+B'"), ("A,+", "has '+'"),
     ],
 )  # fmt: skip
 def test_lists_that_are_refused(name: str, told: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(told)):
         get_codec(name)
+
+
+def test_choices_made_at_once() -> None:
+    codec = get_codec("noop,up,down/NOOP,A")
+    assert codec.actions == ("NOOP", "A", "UP", "A+UP", "DOWN", "A+DOWN")
+    assert (codec.factors, codec.name) == ((3, 2), "NOOP,UP,DOWN/NOOP,A")
+    assert get_codec(codec.name) == codec
+    choices = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]])
+    assert codec.join(choices).tolist() == list(range(6))
+    assert torch.equal(codec.split(torch.arange(6)), choices)
+    assert codec.join(torch.tensor([[0, 2], [-1, 1], [3, 0]])).tolist() == [-1, -1, -1]
+
+
+def test_the_named_ones_press_each_button_alone() -> None:
+    binary, discrete = get_codec("multi_binary"), get_codec("multi_discrete")
+    assert binary.space == gymnasium.spaces.MultiDiscrete([2] * 8)
+    assert sorted(map(binary.to_buttons, range(256))) == list(range(256)), "every combination"
+    assert discrete.factors == (5, 4, 3)
+    alone = [binary.actions[int(binary.join(torch.eye(8, dtype=torch.int64)[i : i + 1]))] for i in range(8)]
+    assert alone == ["A", "B", "SELECT", "START", "UP", "DOWN", "LEFT", "RIGHT"]
+    with pytest.raises(ConfigError, match="more than 256 combinations"):
+        get_codec("NOOP,A,B,A+B/NOOP,UP,DOWN,LEFT,RIGHT/NOOP,START,SELECT,START+SELECT/A,B,UP,DOWN")

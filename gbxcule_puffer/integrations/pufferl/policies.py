@@ -42,10 +42,12 @@ class PixelCNN(nn.Module):
         self.trunk = nn.Sequential(*trunk)
         features = self.trunk(torch.zeros(1, *shape)).shape[1] + self.layout.vector_size
         self.hidden = nn.Sequential(layer_init(nn.Linear(features, hidden_size)), nn.ReLU())
-        self.policy = layer_init(nn.Linear(hidden_size, int(env.single_action_space.n)), 0.01)
+        space = env.single_action_space
+        self.choices = space.nvec.tolist() if hasattr(space, "nvec") else [int(space.n)]
+        self.policy = layer_init(nn.Linear(hidden_size, sum(self.choices)), 0.01)
         self.value = layer_init(nn.Linear(hidden_size, 1), 1.0)
 
-    def forward(self, observations: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, observations: torch.Tensor, state: Any = None) -> tuple[Any, torch.Tensor]:
         """Logits (batch, num_actions) and values (batch, 1) of uint8 observations (batch, *shape)."""
         return self.decode_actions(self.encode_observations(observations, state))
 
@@ -55,8 +57,10 @@ class PixelCNN(nn.Module):
         """Hidden features (batch, hidden_size)."""
         return self.hidden(self.layout.join(self.trunk(self.layout.pictures(observations)), observations))
 
-    def decode_actions(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.policy(hidden), self.value(hidden)
+    def decode_actions(self, hidden: torch.Tensor) -> tuple[Any, torch.Tensor]:
+        """Logits (batch, num_actions), or a tuple of those of each choice, and values (batch, 1)."""
+        logits = self.policy(hidden)
+        return logits if len(self.choices) == 1 else logits.split(self.choices, 1), self.value(hidden)
 
 
 class PixelLSTM(pufferlib.models.LSTMWrapper):  # pyright: ignore[reportAttributeAccessIssue]
