@@ -6,7 +6,8 @@ to bring what is missing into a known state; some of it is then set through the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,15 @@ from baselines.pyboy_mirror import PyBoyMirror
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
+from gbxcule_puffer.emulator.probes.hooks import hook_place
+from gbxcule_puffer.emulator.probes.until import ByteTest, Until
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 
 PIXEL_STEPS = {"half": 2, "full": 1}
+HALT = 0x76
 HALT_FOREVER = bytes([0x76, 0x18, 0xFD])  # halt; jr to it
 RTC_LATCHED = ("seconds", "minutes", "hours", "day_low", "day_high")
 
@@ -62,6 +66,8 @@ class PyBoyEmulator:
             PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames) for _ in range(num_envs)
         ]
         self.mirror = PyBoyMirror(self)
+        self._until = Until(self.cartridge, num_envs, "cpu", frames_per_step)
+        self._counts: dict[int, torch.Tensor] = {}  # of each hook, by its place in the ROM
         self._chip_is_late = [True] * num_envs
         self._released = [0] * num_envs  # buttons whose release PyBoy has not taken notice of yet
         self.draw()
@@ -91,12 +97,62 @@ class PyBoyEmulator:
 
     def run(self, buttons: torch.Tensor) -> None:
         """`step` without reading the pictures: `screen` keeps the old ones until `draw`."""
-        for machine, mask in zip(self.machines, buttons.tolist(), strict=True):
-            machine.step(mask)
+        for counts in self._counts.values():
+            counts.zero_()
+        for env, (machine, mask) in enumerate(zip(self.machines, buttons.tolist(), strict=True)):
+            self.frames[env] = machine.step(mask, self._ends_early(env))
         self._chip_is_late = [True] * self.num_envs
         if self.release_after_frames == self.frames_per_step:
             self._released = buttons.tolist()
         self.mirror.update()
+
+    @property
+    def frames(self) -> torch.Tensor:
+        """Frames that the last step took, shape (num_envs,), int32; changed in place by `step`."""
+        return self._until.frames
+
+    def hook(self, bank: int | None, address: int) -> None:
+        """As Emulator.hook, by PyBoy's own hooks. Two of them on instructions that follow each other may make PyBoy
+        hang, where the frame ends between them.
+
+        Raises: ConfigError as Emulator.hook, and for a HALT, whose hook PyBoy calls again while it waits.
+        """
+        place = hook_place(self.cartridge, bank, address)
+        if place in self._counts:
+            return
+        if self.cartridge.data[place] == HALT:
+            raise ConfigError(f"hook at {address:04X}: there is HALT, which PyBoy counts all the time: give one before")
+        self._counts[place] = counts = torch.zeros(self.num_envs, dtype=torch.int32)
+        for env, machine in enumerate(self.machines):
+            machine.pyboy.hook_register(bank or 0, address, partial(_count, counts.numpy()), env)
+
+    def executions(self, bank: int | None, address: int) -> torch.Tensor:
+        """As Emulator.executions.
+
+        Raises: ConfigError where there is no hook.
+        """
+        place = hook_place(self.cartridge, bank, address)
+        if place not in self._counts:
+            raise ConfigError(f"{address:04X} of bank {bank or 0} has no hook: set one before the step that it counts")
+        return self._counts[place]
+
+    def end_steps_when(self, tests: Sequence[ByteTest]) -> None:
+        """As Emulator.end_steps_when.
+
+        Raises: ConfigError for a byte that is not plain RAM.
+        """
+        self._until.set(tests)
+
+    def _ends_early(self, env: int) -> Callable[[], bool] | None:
+        """A look at the tests that end a step, None where there are none."""
+        places = self._until.rows[:, 0].tolist()
+
+        def look() -> bool:
+            for place in places:
+                self.mirror.read(env, place, place + 1)
+            return self._until.holds(self.mirror.rows[env])
+
+        return look if places else None
 
     def draw(self) -> None:
         """Reads the pictures into `screen`."""
@@ -213,6 +269,11 @@ class PyBoyEmulator:
                 values["rumble_supported"] = 1
             self._rest_states[latched] = pyboy_layout.write(values, self.cartridge)
         return self._rest_states[latched]
+
+
+def _count(counts: np.ndarray, env: int) -> None:
+    """The callback of a hook."""
+    counts[env] += 1
 
 
 class PyBoyPool:

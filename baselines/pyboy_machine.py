@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,8 +31,11 @@ class PyBoyMachine:
         for _ in range(BOOT_FRAMES):
             self.pyboy.tick(1, True, False)
 
-    def step(self, buttons: int) -> None:
-        """Press the buttons of the mask, run, release them, run; the last frame is rendered."""
+    def step(self, buttons: int, ends_early: Callable[[], bool] | None = None) -> int:
+        """Press the buttons of the mask, run, release them, run; the last frame is rendered. Returns the frames.
+
+        ends_early: asked after each frame from the one on that the release follows; after a True the next is the last.
+        """
         pressed = [name for bit, name in enumerate(BUTTON_NAMES) if buttons >> bit & 1]
         for name in pressed:
             self.pyboy.button_press(name)
@@ -39,8 +43,15 @@ class PyBoyMachine:
         self.pyboy.tick(self.release_after_frames, frames_after == 0, False)
         for name in pressed:
             self.pyboy.button_release(name)
-        if frames_after > 0:
+        if ends_early is not None:
+            for left in range(frames_after, 0, -1):
+                is_last = left == 1 or ends_early()
+                self.pyboy.tick(1, is_last, False)
+                if is_last:
+                    return self.frames_per_step - left + 1
+        elif frames_after > 0:
             self.pyboy.tick(frames_after, True, False)
+        return self.frames_per_step
 
     def picture(self, every: int = 1, out: np.ndarray | None = None) -> np.ndarray:
         """The last picture as shades 0..3, uint8, every `every`-th line and column: 2 gives the 72x80 observation."""

@@ -34,20 +34,20 @@ class PyBoyMirror:
         if (first, end) not in self._watched:
             self._watched.add((first, end))
             for env in range(len(self.rows)):
-                self._read(env, first, end)
+                self.read(env, first, end)
 
     def update(self) -> None:
         """Reads what is watched."""
         for env in range(len(self.rows)):
             for first, end in self._watched:
-                self._read(env, first, end)
+                self.read(env, first, end)
 
     def write_back(self, first: int, end: int) -> None:
         """Stores what stands at these places in the PyBoys, where it differs."""
         bank, address = _place(first)
         for env, machine in enumerate(self.emulator.machines):
             wanted = self.rows[env, first:end].copy()
-            self._read(env, first, end)
+            self.read(env, first, end)
             memory: Any = machine.pyboy.memory
             for index in np.flatnonzero(wanted != self.rows[env, first:end]).tolist():
                 # VRAM through the bus, since PyBoy keeps decoded tiles.
@@ -55,8 +55,8 @@ class PyBoyMirror:
                 memory[(bank, address + index) if is_banked else address + index] = int(wanted[index])
             self.rows[env, first:end] = wanted
 
-    def _read(self, env: int, first: int, end: int) -> None:
-        """Takes the bytes of one env as they are now."""
+    def read(self, env: int, first: int, end: int) -> np.ndarray:
+        """The memory row of one env, with these places as they are now."""
         bank, address = _place(first)
         last, memory = address + end - first - 1, self.emulator.machines[env].pyboy.memory
         if bank is not None:
@@ -68,6 +68,7 @@ class PyBoyMirror:
             self.rows[env, first:end] = memory[address : last + 1]
         else:  # OAM, which a look through the bus may change while a DMA is under way
             self.rows[env, first:end] = self.emulator.save(env).memory[0, first:end]
+        return self.rows[env]
 
 
 def _place(first: int) -> tuple[int | None, int]:

@@ -12,17 +12,19 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.device import OneUser, default_threads, resolve_device, room_for, start_warp
-from gbxcule_puffer.emulator import address_space, isa, kernels
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import isa, kernels
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.gpu import descriptors, lane_order, launch_shape
 from gbxcule_puffer.emulator.hw.lcd import picture
 from gbxcule_puffer.emulator.pool import SnapshotPool
-from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
+from gbxcule_puffer.emulator.probes.access import HostAccess
+from gbxcule_puffer.emulator.probes.hooks import Hooks
+from gbxcule_puffer.emulator.probes.until import ByteTest, Until
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
 from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, power_on
-from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, describe, first_fault, part_of, row_size
+from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, describe, row_size
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 
 PIXEL_STEPS = {"half": 2, "full": 1}
@@ -34,14 +36,14 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
     """Bytes that an Emulator allocates: for each env state, memory row and picture (docs/state.md), and what all envs
     share, the ROM as bytes, as 3-byte words and, for the data path, as descriptors."""
     picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
-    per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 4 + 1
+    per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 4 + 4 + 1
     shared = 5 * len(cartridge.data) + ROM_PADDING
     if with_descriptors:
         shared += lane_order.memory_needed(num_envs) + 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
     return num_envs * per_env + shared
 
 
-class Emulator:
+class Emulator(HostAccess):
     """`num_envs` DMG Game Boys with the same ROM, exactly as PyBoy 2.8.1 runs them.
 
     Args: rom: a path, the image's bytes, or a Cartridge; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every
@@ -145,6 +147,38 @@ class Emulator:
         emulator's own buffer. The kernels skip different loops."""
         return self._skipped
 
+    @property
+    def frames(self) -> torch.Tensor:
+        """Frames that the last step took, shape (num_envs,), int32: the emulator's own buffer; see `end_steps_when`."""
+        return self._until.frames
+
+    def hook(self, bank: int | None, address: int) -> None:
+        """Count from the next step on how often the instruction at `address` of a bank of ROM begins (`executions`).
+
+        Raises: ConfigError for an address that is not ROM, a bank that there is none of, or more than 64 hooks.
+        """
+        self._hooks.add(bank, address)
+        self.machine.hooks = wp.from_torch(self._hooks.counts)
+        self._commands.clear()
+
+    def executions(self, bank: int | None, address: int) -> torch.Tensor:
+        """Times that the instruction of a hook began in the last step, shape (num_envs,), int32: the emulator's own
+        buffer. A HALT begins once however long it waits.
+
+        Raises: ConfigError where there is no hook.
+        """
+        return self._hooks.executions(bank, address)
+
+    def end_steps_when(self, tests: Sequence[ByteTest]) -> None:
+        """Have each env end its steps early from now on: once its buttons are released, the frame after the first one
+        at whose end all `tests` pass is the step's last. Without tests all steps take frames_per_step.
+
+        Raises: ConfigError for a byte that is not plain RAM.
+        """
+        self._until.set(tests)
+        self.machine.until = wp.from_torch(self._until.rows)
+        self._commands.clear()
+
     def _allocate(self) -> None:
         """The arrays of state.Machine; those of the ROM are shared by all envs."""
         cartridge, device = self.cartridge, self.device
@@ -163,7 +197,10 @@ class Emulator:
         self._memory = rows[:, :row]
         self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
         self._skipped = torch.zeros(self.num_envs, dtype=torch.int32, device=device)
+        table = None
+        self._until = Until(cartridge, self.num_envs, device, self.frames_per_step)
         machine = Machine()
+        machine.frames = wp.from_torch(self._until.frames)
         machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)
         machine.waits = wp.from_torch(self._waits)
         if self.kernel == "datapath":
@@ -178,6 +215,7 @@ class Emulator:
         machine.pixel_step, machine.instruction_budget = self.pixel_step, self.instruction_budget
         machine.draw_later = int(self.device != "cpu" and self.kernel == "datapath")
         self.machine = machine
+        self._hooks = Hooks(cartridge, self.num_envs, self._code, table)
 
     def stream(self) -> wp.Stream | None:
         """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""
@@ -192,6 +230,8 @@ class Emulator:
     def _launch(self, frames: int, release_after: int) -> None:
         """Run `frames` frames of all envs with the buttons of self._buttons."""
         with self._user:
+            self._hooks.clear()
+            self._until.begin_step(frames)
             self._run(frames, release_after)
 
     def _run(self, frames: int, release_after: int) -> None:
@@ -286,9 +326,6 @@ class Emulator:
         quads = half.view(self.num_envs, 72, 20, 4)
         return (quads[..., 0] << 6) | (quads[..., 1] << 4) | (quads[..., 2] << 2) | quads[..., 3]
 
-    def _part(self, env: int | None) -> slice:
-        return part_of(env, self.num_envs)
-
     def save(self, env: int | None = None) -> Snapshot:
         """The state of all envs, or of one."""
         part = self._part(env)
@@ -324,67 +361,6 @@ class Emulator:
         Raises: StateError.
         """
         return SnapshotPool(self, snapshots, spare)
-
-    def registers(self, env: int = 0) -> dict[str, int]:
-        """All scalar state fields of one env by name (state.py)."""
-        column = self._state[:, self._part(env)].cpu().numpy()[:, 0]
-        return {name: int(column[index]) for name, index in INDEX.items()}
-
-    def set_registers(self, env: int = 0, **values: int) -> None:
-        """Set scalar state fields of one env by name.
-
-        Raises: ConfigError for a name or a value that there is none of (docs/state.md); nothing is changed then.
-        """
-        snapshot = self.save(env)
-        for name, value in values.items():
-            if name not in INDEX or not -(2**31) <= value < 2**31:
-                raise ConfigError(f"{name} {value}: there is no such field or value (docs/state.md)")
-            snapshot.state[INDEX[name]] = value
-        if fault := first_fault(snapshot.state, self.cartridge):
-            raise ConfigError(f"{fault}, which no Game Boy has there (docs/state.md)")
-        self._state[:, self._part(env)] = torch.from_numpy(snapshot.state).to(self.device)
-
-    def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
-        """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; without side
-        effects, uint8. IO registers come from `registers`; here they read 0.
-
-        Raises: ConfigError where there is no such address or bank.
-        """
-        row = self._memory[self._part(env)].cpu().numpy()[0]
-        return address_space.read(self.cartridge, self.registers(env), row, address, length, bank)
-
-    def save_ram(self, env: int = 0) -> bytes:
-        """All banks of one env's cartridge RAM: the content of a .sav or .ram file."""
-        return cartridge_ram(self._memory[self._part(env)].cpu().numpy()[0]).tobytes()
-
-    def load_ram(self, data: bytes, env: int | None = None) -> None:
-        """Put the content of a .sav or .ram file into the cartridge of one env, or of all, while the game runs.
-
-        Raises: StateError where it does not fit the cartridge; nothing is changed then.
-        """
-        self._write_banks(save_ram_banks(data, self.cartridge), self._part(env))
-
-    def _write_banks(self, banks: np.ndarray, part: slice) -> None:
-        """Store all banks of cartridge RAM in some envs."""
-        values = torch.from_numpy(banks).to(self.device)
-        self._memory[part, hw.CART_RAM - hw.ROW_BASE : hw.WRAM - hw.ROW_BASE] = values[: hw.RAM_BANK_SIZE]
-        self._memory[part, hw.ROW_SIZE :] = values[hw.RAM_BANK_SIZE :]
-
-    def write_memory(self, env: int, address: int, data: bytes, bank: int | None = None) -> None:
-        """Store bytes in VRAM, cartridge RAM, WRAM, OAM or HRAM of one env, past all locks; in cartridge RAM in a bank,
-        or in the one that is selected.
-
-        Raises: ConfigError where that is not RAM, several areas, or no bank; nothing is changed then.
-        """
-        places, values = address_space.write(self.cartridge, self.registers(env), address, data, bank)
-        self._memory[env, torch.from_numpy(places).to(self.device)] = torch.from_numpy(values).to(self.device)
-
-    def read_serial(self, env: int = 0) -> bytes:
-        """The last 1,024 bytes that the game wrote to the serial port."""
-        count = self.registers(env)["serial_count"]
-        ring = self._memory[env, hw.SERIAL_BUFFER : hw.SERIAL_BUFFER + hw.SERIAL_BUFFER_SIZE].cpu().numpy()
-        start = max(0, count - hw.SERIAL_BUFFER_SIZE)
-        return bytes(ring[index % hw.SERIAL_BUFFER_SIZE] for index in range(start, count))
 
     def close(self) -> None:
         """Stop the threads."""

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.probes.until import ByteTest
 from gbxcule_puffer.emulator.snapshot import Snapshot
 
 
@@ -97,12 +98,29 @@ class EmulatorLike(Protocol):
         ...
 
     @property
+    def frames(self) -> torch.Tensor:
+        """Frames that the last step took, shape (num_envs,), int32; changed in place by `step`."""
+        ...
+
+    @property
     def mirror(self) -> MirrorLike | None:
         """An updater of `memory` where that is a copy; None where it is the machines' own."""
         ...
 
     def step(self, buttons: torch.Tensor) -> None:
         """Hold `buttons` (num_envs,) uint8 for release_after_frames frames, release them, run to frames_per_step."""
+        ...
+
+    def hook(self, bank: int | None, address: int) -> None:
+        """Count from the next step on how often the instruction at `address` of a bank of ROM begins."""
+        ...
+
+    def executions(self, bank: int | None, address: int) -> torch.Tensor:
+        """Times that the instruction of a hook began in the last step, shape (num_envs,), int32."""
+        ...
+
+    def end_steps_when(self, tests: Sequence[ByteTest]) -> None:
+        """Have each env end its steps early from now on, a frame after the first one at whose end all tests pass."""
         ...
 
     def reset(self) -> None:

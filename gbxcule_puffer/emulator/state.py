@@ -212,6 +212,9 @@ Machine = _struct(
         "state": wp.array2d(dtype=wp.int32),
         "screen": wp.array3d(dtype=wp.uint8),
         "skipped": wp.array(dtype=wp.int32),
+        "hooks": wp.array2d(dtype=wp.int32),
+        "until": wp.array2d(dtype=wp.int32),
+        "frames": wp.array(dtype=wp.int32),
         "order": wp.array(dtype=wp.int32),
         "counts": wp.array2d(dtype=wp.int64),
         "marks": wp.array2d(dtype=wp.int32),
@@ -226,9 +229,11 @@ Machine = _struct(
     },
 )
 """Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index, and a
-mark where a loop of `waits` begins: its number from 1 in bits 24-30), descriptors (of the ROM, for the data path),
+mark for what `waits` has of an instruction, a loop that begins there or a hook: its number from 1 in bits 24-30),
+descriptors (of the ROM, for the data path),
 memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step), skipped
-(num_envs; instructions of the last step that were skipped with their loops, not part of the state), order (num_envs;
+(num_envs; instructions of the last step that were skipped with their loops, not part of the state), hooks (hooks,
+num_envs; probes/hooks.py), until and frames (tests, 5; num_envs; probes/until.py), order (num_envs;
 the env of each lane, for the data path), counts and marks (hw/counters.py; empty where nothing is counted); sizes and
 kinds of the cartridge; has_plain_ram: A000-BFFF is memory without side effects where it shows bank 0; draw_later: the
 picture is drawn by a kernel of its own while the step waits at VBlank; instruction_budget: instructions of a step after

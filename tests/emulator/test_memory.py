@@ -20,7 +20,7 @@ ROM = ROOT / "roms" / "homeward.gb"
 def test_the_estimate_is_what_is_allocated(kernel: str, screen: str) -> None:
     emulator = Emulator(ROM, 3, screen=screen, kernel=kernel)
     machine = emulator.machine
-    arrays = [machine.rom, machine.code, machine.state, machine.screen, machine.skipped]
+    arrays = [machine.rom, machine.code, machine.state, machine.screen, machine.skipped, machine.frames]
     if kernel == "datapath":
         arrays.append(machine.descriptors)
     held = sum(array.capacity for array in arrays) + 3 * machine.memory.strides[0] + 3

@@ -7,7 +7,7 @@ from gbxcule_puffer.emulator.cpu import wait_loops
 from gbxcule_puffer.emulator.hw import accuracy, bus, intrinsics, row
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-FIRST_MARK = wp.constant(1 << 24)  # of Machine.code: a loop begins here that only waits, or perhaps does
+FIRST_MARK = wp.constant(1 << 24)  # of Machine.code: a loop begins here that (perhaps) only waits, or here is a hook
 
 
 @wp.func

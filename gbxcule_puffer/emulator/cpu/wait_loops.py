@@ -2,7 +2,7 @@
 
 A skip stops before the loop's last round and before the next event, so that nothing can tell. Loops in RAM are known by
 their code when it is fetched; the others are marked in Machine.code (cpu/waits.py), those that read LY or STAT by their
-first instruction.
+first instruction. Hooks are marked as loops are.
 """
 
 import warp as wp
@@ -20,6 +20,8 @@ POLL = wp.constant(waits.POLL)
 LCD_POLL = wp.constant(waits.LCD_POLL)
 DELAY_B = wp.constant(waits.DELAY_B)
 DELAY_WIDE = wp.constant(waits.DELAY_WIDE)
+HOOK = wp.constant(waits.HOOK)
+KIND_ONE = wp.constant(1 << waits.KIND_SHIFT)
 DEC_A = wp.constant(0x3D)
 DEC_B = wp.constant(0x05)
 DEC_C = wp.constant(0x0D)
@@ -255,13 +257,17 @@ def skip_wide_delay(c: wp.ref[Cpu], entry: int, pair: int, most: int):
 
 @wp.func(inline=False)
 def skip_marked(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
-    """The loop that only waits and begins at PC, place `index` of the ROM."""
+    """The loop that only waits and begins at PC, place `index` of the ROM, or the hook there."""
     number = c.code >> 24
     if number == LCD_POLL:
         skip_poll(m, c, index)
         return
     entry = m.waits[number - 1]
     kind = (entry >> KIND_SHIFT) & 0xF
+    if kind == HOOK:
+        hook = entry & (KIND_ONE - 1)
+        m.hooks[hook, c.env] = m.hooks[hook, c.env] + 1
+        return
     # An absolute jump leads to the bank as it was seen when the loop was found.
     is_in_place = (c.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)
     most = (c.next_event - 1 - c.now) // (entry & 0x3FF)

@@ -3,6 +3,8 @@
 cpu/wait_loops.py skips their rounds in both kernels. A delay is `dec r / jr nz`, with any number of `nop` and of jumps
 to the next instruction before it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from WRAM, HRAM, or a
 register that does not change with time, works on A and flags and jumps back: only an event can end it.
+
+Their marks in Machine.code are shared with hooks (probes/hooks.py).
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ from gbxcule_puffer.emulator import isa
 
 LONGEST = 20  # bytes before the jump's end
 MOST_INSTRUCTIONS = 16
-MOST_ENTRIES = 126  # different loops: Machine.code has 7 bits for each place
+# Marks of a place, 7 bits in Machine.code: different loops from 1 on, hooks from FIRST_HOOK on, LCD_POLL
+MOST_ENTRIES, MOST_HOOKS = 62, 64
+FIRST_HOOK = MOST_ENTRIES + 1
 LCD_POLL = 127  # the mark of `ldh a,[LY]` and `ldh a,[STAT]`, with which loops may begin that poll them
 LCD_POLL_ROOM = 8  # bytes that such a loop has at most
+LCD_POLL_JUMP = 5  # bytes before its jump, at most
 JUMPS_RELATIVE, JUMPS_ABSOLUTE = (0x18, 0x20, 0x28, 0x30, 0x38), (0xC3, 0xC2, 0xCA, 0xD2, 0xDA)
 JR, JR_NZ, JP_NZ = 0x18, 0x20, 0xC2
 # A poll's body. No operand at [hl]: that is often STAT, and what a register shows changes with time.
@@ -36,40 +41,46 @@ COUNTERS = (0x05, 0x0D, 0x15, 0x1D, 0x25, 0x2D, 0x3D)  # dec b c d e h l a
 WIDE_COUNTERS = (0x0B, 0x1B, 0x2B)  # dec bc de hl
 # Kinds of loops: a poll, or what counts down
 POLL, DELAY_B, DELAY_WIDE = 0, 1, 8  # DELAY_B to 7: b c d e h l a; DELAY_WIDE to 10: bc de hl
+HOOK = 11  # no loop; the rest of its entry is the hook's number
 # An entry of the table: T-cycles of a round, instructions of it, T-cycles of its jump, its kind
 INSTRUCTIONS_SHIFT, JUMP_SHIFT, KIND_SHIFT = 10, 15, 20
 
 
 @lru_cache(maxsize=4)
-def find_waits(rom: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """(places, entries) of the loops of a ROM, both int32: indices in it of their first instructions, and what
-    Machine.waits holds of each. Banks 1 and up are taken as seen at 4000."""
-    places, entries = [], []
+def find_waits(rom: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(places, entries, jumps) of the loops of a ROM, all int32: indices in it of their first instructions, what
+    Machine.waits holds of each, and indices of their last instructions. Banks 1 and up are taken as seen at 4000."""
+    places, entries, jumps = [], [], []
     for begin in range(0, len(rom), hw.ROM_BANK_SIZE):
         bank = rom[begin : begin + hw.ROM_BANK_SIZE]
-        for place, entry in _loops(bank, 0 if begin == 0 else hw.ROM_BANK_SIZE):
+        for place, entry, jump in _loops(bank, 0 if begin == 0 else hw.ROM_BANK_SIZE):
             places.append(begin + place)
             entries.append(entry)
-    return np.array(places, np.int32), np.array(entries, np.int32)
+            jumps.append(begin + jump)
+    return np.array(places, np.int32), np.array(entries, np.int32), np.array(jumps, np.int32)
 
 
 def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
     """Sets bits 24-30 of the words in `code` (len(rom),) int32 where a loop begins, to its number in the table that is
-    returned, counted from 1, or to LCD_POLL. Loops beyond MOST_ENTRIES different ones are left out."""
+    returned, counted from 1, or to LCD_POLL. Loops beyond MOST_ENTRIES different ones are left out. Behind those the
+    table, int32, has the entries of MOST_HOOKS hooks."""
     lcd_reads = np.isin(code & 0xFFFF, [0xF0 | (address & 0xFF) << 8 for address in (hw.LY, hw.STAT)])
     has_room = np.arange(len(code)) % hw.ROM_BANK_SIZE < hw.ROM_BANK_SIZE - LCD_POLL_ROOM
     code[lcd_reads & has_room] |= LCD_POLL << 24
-    places, entries = find_waits(rom)
+    places, entries, _ = find_waits(rom)
     kinds, counts = np.unique(entries, return_counts=True)
-    table = kinds[np.argsort(-counts, kind="stable")][:MOST_ENTRIES]
-    for number, entry in enumerate(table, 1):
+    loops = kinds[np.argsort(-counts, kind="stable")][:MOST_ENTRIES]
+    for number, entry in enumerate(loops, 1):
         found = places[entries == entry]
         code[found] = (code[found] & 0xFFFFFF) | number << 24
-    return table if len(table) else np.zeros(1, np.int32)
+    table = np.zeros(MOST_ENTRIES + MOST_HOOKS, np.int32)
+    table[: len(loops)] = loops
+    table[MOST_ENTRIES:] = HOOK << KIND_SHIFT | np.arange(MOST_HOOKS)
+    return table
 
 
-def _loops(bank: bytes, address: int) -> Iterator[tuple[int, int]]:
-    """(place, entry) of each loop in a bank that is seen from `address` on."""
+def _loops(bank: bytes, address: int) -> Iterator[tuple[int, int, int]]:
+    """(place, entry, place of the jump) of each loop in a bank that is seen from `address` on."""
     code = np.frombuffer(bank, np.uint8).astype(np.int64)
     second, third = np.append(code[1:], 0), np.append(code[2:], (0, 0))
     places = np.arange(len(code))
@@ -79,7 +90,7 @@ def _loops(bank: bytes, address: int) -> Iterator[tuple[int, int]]:
     for end in np.flatnonzero(near).tolist():
         entry = _entry(bank, int(targets[end]), end)
         if entry is not None:
-            yield int(targets[end]), entry
+            yield int(targets[end]), entry, end
 
 
 def _entry(code: bytes, begin: int, end: int) -> int | None:

@@ -22,7 +22,7 @@ FLAG_NZ = wp.constant(ds.MASK_NZ)
 FLAG_H = wp.constant(ds.MASK_H)
 FLAG_N = wp.constant(ds.MASK_N)
 FLAG_ONE = wp.constant(1 << 24)
-LDH_A_N = wp.constant(0xF0)
+LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
@@ -254,19 +254,15 @@ def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 
 @wp.func
-def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
+def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
     """Instructions that were skipped of the loop at PC, if it polls LY (wait_loops.skip_ly_poll)."""
     before = c.skipped
-    if (r.pc & (hw.ROM_BANK_SIZE - 1)) < hw.ROM_BANK_SIZE - 8 and r.pc < hw.VRAM:
-        code = loop_skips.place(c, r, lane.rom, r.pc)
-        if intrinsics.load_byte(code, 0) == LDH_A_N and intrinsics.load_byte(code, 2) == wait_loops.CP_N:
+    if r.pc < hw.VRAM:
+        index = r.pc + wp.where(r.pc >= hw.ROM_BANK_SIZE, c.rom_high, c.rom_low)
+        code = intrinsics.load_word(c.words, 4 * index)
+        if code == LY_POLL:
             c.a = (r.hi >> 16) & 0xFF
-            tail = (
-                intrinsics.load_byte(code, 3)
-                | (intrinsics.load_byte(code, 4) << 8)
-                | (intrinsics.load_byte(code, 5) << 16)
-            )
-            wait_loops.skip_ly_poll(m, c, tail)
+            wait_loops.skip_ly_poll(m, c, intrinsics.load_word(c.words, 4 * (index + 3)))
     skipped = c.skipped - before
     if skipped != 0:
         c.executed = c.executed - 1
@@ -278,7 +274,7 @@ def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[
 
 
 @wp.func
-def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]) -> int:
+def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """Do an access of one byte that is not to plain memory, at its own time. 0 if the interpreter has to do it."""
     done = int(0)
     address = i.address
@@ -304,7 +300,7 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn],
         if address >= hw.LCDC and address <= hw.WX and address != hw.DMA and lookahead == 0 and is_settled(c, r):
             i.y = lcd_registers.register(c, address)
             done = 1
-        elif address == hw.LY and skip_poll(m, c, r, lane) != 0:
+        elif address == hw.LY and skip_poll(m, c, r) != 0:
             wait(r, i)
             done = 1
         else:
@@ -340,7 +336,7 @@ def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 
 @wp.func
 def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
-    """Instructions that were skipped of the loop at PC, if it only waits (cpu/wait_loops.py)."""
+    """Instructions that were skipped of the loop at PC, if it only waits, or none and a hook (cpu/wait_loops.py)."""
     before = c.skipped
     index = r.pc + wp.where(r.pc >= hw.ROM_BANK_SIZE, c.rom_high, c.rom_low)
     c.code = intrinsics.load_word(c.words, 4 * index)
@@ -365,7 +361,7 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
         or c.overrun != 0
         or (is_rare and not is_ei)
         or (is_ei and not can_enable(c, r, i))
-        or (i.special != 0 and access(m, c, r, i, lane) == 0)
+        or (i.special != 0 and access(m, c, r, i) == 0)
     ):
         sleep(m, c, r, i, lane)
     elif is_loop:

@@ -27,6 +27,18 @@ def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, re
     joypad.press(c, buttons)
 
 
+@wp.func(inline=False)
+def ends_early(m: wp.ref[Machine], c: wp.ref[Cpu]) -> bool:
+    """True where memory passes all tests that end the step early (probes/until.py)."""
+    passed = bool(True)
+    for i in range(m.until.shape[0]):
+        value = row.load(c, hw.ROW_BASE + m.until[i, 0]) & m.until[i, 1]
+        in_range = value >= m.until[i, 2] and value <= m.until[i, 3]
+        if in_range == (m.until[i, 4] != 0):
+            passed = False
+    return passed
+
+
 @wp.func
 def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     """A frame is over: 1 if the step goes on. Here both kernels have counted the same instructions."""
@@ -34,6 +46,10 @@ def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     c.frames_left = c.frames_left - 1
     if c.frames_left == c.release_at:
         joypad.release(c)
+    if m.until.shape[0] != 0 and c.frames_left > 1 and c.frames_left <= c.release_at:
+        if ends_early(m, c):
+            m.frames[c.env] = m.frames[c.env] - (c.frames_left - 1)
+            c.frames_left = 1
     c.next_line = 0
     if c.frames_left == 1:
         c.render = 1

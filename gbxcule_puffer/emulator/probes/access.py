@@ -1,0 +1,88 @@
+"""Single machines of an emulator from the host: registers, memory, save RAM, serial output."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.emulator import address_space
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
+from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
+from gbxcule_puffer.emulator.state import INDEX, first_fault, part_of
+from gbxcule_puffer.errors import ConfigError
+
+
+class HostAccess:
+    """The part of Emulator that reads and writes single envs, with a copy from or to the device."""
+
+    cartridge: Cartridge
+    num_envs: int
+    device: str
+    _state: torch.Tensor
+    _memory: torch.Tensor
+
+    def _part(self, env: int | None) -> slice:
+        return part_of(env, self.num_envs)
+
+    def registers(self, env: int = 0) -> dict[str, int]:
+        """All scalar state fields of one env by name (state.py)."""
+        column = self._state[:, self._part(env)].cpu().numpy()[:, 0]
+        return {name: int(column[index]) for name, index in INDEX.items()}
+
+    def set_registers(self, env: int = 0, **values: int) -> None:
+        """Set scalar state fields of one env by name.
+
+        Raises: ConfigError for a name or a value that there is none of (docs/state.md); nothing is changed then.
+        """
+        snapshot = self.save(env)
+        for name, value in values.items():
+            if name not in INDEX or not -(2**31) <= value < 2**31:
+                raise ConfigError(f"{name} {value}: there is no such field or value (docs/state.md)")
+            snapshot.state[INDEX[name]] = value
+        if fault := first_fault(snapshot.state, self.cartridge):
+            raise ConfigError(f"{fault}, which no Game Boy has there (docs/state.md)")
+        self._state[:, self._part(env)] = torch.from_numpy(snapshot.state).to(self.device)
+
+    def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
+        """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; without side
+        effects, uint8. IO registers come from `registers`; here they read 0.
+
+        Raises: ConfigError where there is no such address or bank.
+        """
+        row = self._memory[self._part(env)].cpu().numpy()[0]
+        return address_space.read(self.cartridge, self.registers(env), row, address, length, bank)
+
+    def save_ram(self, env: int = 0) -> bytes:
+        """All banks of one env's cartridge RAM: the content of a .sav or .ram file."""
+        return cartridge_ram(self._memory[self._part(env)].cpu().numpy()[0]).tobytes()
+
+    def load_ram(self, data: bytes, env: int | None = None) -> None:
+        """Put the content of a .sav or .ram file into the cartridge of one env, or of all, while the game runs.
+
+        Raises: StateError where it does not fit the cartridge; nothing is changed then.
+        """
+        self._write_banks(save_ram_banks(data, self.cartridge), self._part(env))
+
+    def _write_banks(self, banks: np.ndarray, part: slice) -> None:
+        """Store all banks of cartridge RAM in some envs."""
+        values = torch.from_numpy(banks).to(self.device)
+        self._memory[part, hw.CART_RAM - hw.ROW_BASE : hw.WRAM - hw.ROW_BASE] = values[: hw.RAM_BANK_SIZE]
+        self._memory[part, hw.ROW_SIZE :] = values[hw.RAM_BANK_SIZE :]
+
+    def write_memory(self, env: int, address: int, data: bytes, bank: int | None = None) -> None:
+        """Store bytes in VRAM, cartridge RAM, WRAM, OAM or HRAM of one env, past all locks; in cartridge RAM in a bank,
+        or in the one that is selected.
+
+        Raises: ConfigError where that is not RAM, several areas, or no bank; nothing is changed then.
+        """
+        places, values = address_space.write(self.cartridge, self.registers(env), address, data, bank)
+        self._memory[env, torch.from_numpy(places).to(self.device)] = torch.from_numpy(values).to(self.device)
+
+    def read_serial(self, env: int = 0) -> bytes:
+        """The last 1,024 bytes that the game wrote to the serial port."""
+        count = self.registers(env)["serial_count"]
+        ring = self._memory[env, hw.SERIAL_BUFFER : hw.SERIAL_BUFFER + hw.SERIAL_BUFFER_SIZE].cpu().numpy()
+        start = max(0, count - hw.SERIAL_BUFFER_SIZE)
+        return bytes(ring[index % hw.SERIAL_BUFFER_SIZE] for index in range(start, count))

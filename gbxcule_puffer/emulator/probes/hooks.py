@@ -1,0 +1,129 @@
+"""Hooks: counts of how often instructions of the ROM began in a step, by env, on the device.
+
+A hooked instruction has a mark in Machine.code, as a loop that only waits has (cpu/waits.py), and its descriptor sends
+the data path on a visit. So a hook costs nothing but where it is met. Loops around it are not skipped any more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.cpu import waits
+from gbxcule_puffer.emulator.gpu import descriptors as ds
+from gbxcule_puffer.emulator.gpu.loop_codes import loop_codes
+from gbxcule_puffer.errors import ConfigError
+
+MOST_HOOKS = waits.MOST_HOOKS
+
+
+def hook_place(cartridge: Cartridge, bank: int | None, address: int) -> int:
+    """Place in the ROM of an instruction that can be hooked. Below 4000 the bank may be None.
+
+    Raises: ConfigError for code that is not in ROM, without a bank, or at the end of a bank.
+    """
+    if not 0 <= address < hw.VRAM:
+        raise ConfigError(f"hook at {address:04X}: code there is in RAM, which cannot be hooked: give one in ROM")
+    if bank is None and address >= hw.ROM_BANK_SIZE:
+        raise ConfigError(f"hook at {address:04X}: the address has banks: give one (1 to {cartridge.rom_banks - 1})")
+    if not 0 <= (bank or 0) < cartridge.rom_banks:
+        raise ConfigError(f"hook at {bank}:{address:04X}: the ROM has banks 0 to {cartridge.rom_banks - 1}")
+    if address % hw.ROM_BANK_SIZE >= hw.ROM_BANK_SIZE - 2:
+        raise ConfigError(f"hook at {address:04X}: the last two bytes of a bank cannot be hooked: give one before")
+    return (bank or 0) * hw.ROM_BANK_SIZE + address % hw.ROM_BANK_SIZE
+
+
+class Hooks:
+    """The hooks of an emulator, at most MOST_HOOKS. counts: executions in the last step, (hooks, num_envs) int32, all
+    MOST_HOOKS rows once there is one.
+
+    Args: words, descriptors: tensors of Machine's `code` and `descriptors` (None where there are none), which are
+    marked in place.
+    """
+
+    def __init__(
+        self, cartridge: Cartridge, num_envs: int, words: torch.Tensor, descriptors: torch.Tensor | None
+    ) -> None:
+        self.cartridge, self.num_envs = cartridge, num_envs
+        self.counts = torch.zeros((0, num_envs), dtype=torch.int32, device=words.device)
+        self._words, self._descriptors = words, descriptors
+        self._numbers: dict[int, int] = {}
+
+    def add(self, bank: int | None, address: int) -> None:
+        """Counts the instruction from the next step on; nothing changes where it is counted already.
+
+        Raises: ConfigError as of hook_place, and where there are too many.
+        """
+        place = hook_place(self.cartridge, bank, address)
+        if place in self._numbers:
+            return
+        number = len(self._numbers)
+        if number == MOST_HOOKS:
+            raise ConfigError(f"hook at {address:04X}: there are {MOST_HOOKS} already, and no more can be counted")
+        if not number:
+            shape = (MOST_HOOKS, self.num_envs)
+            self.counts = torch.zeros(shape, dtype=torch.int32, device=self._words.device)
+        loops = set(_loops_around(self.cartridge.data, place)) - set(self._numbers)
+        self._mark_words(place, number, loops)
+        if self._descriptors is not None:
+            self._mark_descriptors(self._descriptors, place, loops)
+        self._numbers[place] = number
+
+    def executions(self, bank: int | None, address: int) -> torch.Tensor:
+        """Times that a hooked instruction began in the last step, (num_envs,) int32, changed in place by the next one.
+
+        Raises: ConfigError where it is not hooked.
+        """
+        place = hook_place(self.cartridge, bank, address)
+        if place not in self._numbers:
+            raise ConfigError(f"{address:04X} of bank {bank or 0} has no hook: set one before the step that it counts")
+        return self.counts[self._numbers[place]]
+
+    def clear(self) -> None:
+        """Sets all counts to 0."""
+        if self._numbers:
+            self.counts.zero_()
+
+    def _mark_words(self, place: int, number: int, loops: set[int]) -> None:
+        """Marks the instruction for the interpreter, which then does not skip the loops around it, nor what may be a
+        loop that polls the LCD."""
+        first = max(0, place - waits.LCD_POLL_JUMP)
+        near = self._words[first : place + 1].tolist()
+        polls = {first + i for i, word in enumerate(near) if word >> 24 == waits.LCD_POLL}
+        for begin in loops | polls:
+            self._words[begin] &= 0xFFFFFF
+        self._words[place] = near[-1] & 0xFFFFFF | (waits.FIRST_HOOK + number) << 24
+
+    def _mark_descriptors(self, table: torch.Tensor, place: int, loops: set[int]) -> None:
+        """Marks the instruction for the data path: it is a loop to visit, of which no round is skipped."""
+        bank = place // hw.ROM_BANK_SIZE
+        for base in [bank * ds.BANK_STRIDE, self.cartridge.rom_banks * ds.BANK_STRIDE][: 1 + (bank == 0)]:
+            for begin in loops:
+                row = base + begin % hw.ROM_BANK_SIZE
+                d0, d1, d2, d3 = table[row].tolist()
+                if d2 & ds.LOOP:
+                    table[row] = _descriptor(d0, d1, d2 & ~(ds.LOOP | ds.WAIT), d3 & ~ds.RARE)
+            row = base + place % hw.ROM_BANK_SIZE
+            d0, d1, d2, d3 = table[row].tolist()
+            if d3 & ds.RARE:  # the interpreter executes it, and counts it
+                table[row] = _descriptor(*ds.rare_words(d2 & ds.HALT))
+            else:
+                table[row] = _descriptor(d0, d1, d2 | ds.LOOP | ds.WAIT, d3 | ds.RARE)
+
+
+def _descriptor(*words: int) -> torch.Tensor:
+    """A row of the data path's table, (4,) int32."""
+    return torch.from_numpy(np.array(words, np.int64).astype(np.uint32).view(np.int32))
+
+
+def _loops_around(rom: bytes, place: int) -> list[int]:
+    """Places of the loops with an instruction at `place` that cpu/waits.py and gpu/loop_codes.py know."""
+    begins, _, jumps = waits.find_waits(rom)
+    found = begins[(begins <= place) & (place <= jumps)].tolist()
+    for code in loop_codes():
+        for begin in range(max(place - len(code) + 1, place - place % hw.ROM_BANK_SIZE), place + 1):
+            if rom[begin : begin + len(code)] == code:
+                found.append(begin)
+    return found

@@ -1,0 +1,62 @@
+"""The condition on RAM that ends a step early, and the frames that steps take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.address_space import ram_place
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class ByteTest:
+    """A test of a byte of RAM: passed where the bits that `mask` keeps are from `low` to `high`, or where they are not
+    if it is `turned`. bank: of cartridge RAM, else None."""
+
+    bank: int | None
+    address: int
+    low: int
+    high: int
+    mask: int = 0xFF
+    turned: bool = False
+
+
+class Until:
+    """The tests that together end a step early, none at first. frames: taken by the last step, (num_envs,) int32; rows:
+    the tests as the kernels read them, (tests, 5) int32."""
+
+    def __init__(self, cartridge: Cartridge, num_envs: int, device: str, frames_per_step: int) -> None:
+        self.cartridge, self.frames_per_step = cartridge, frames_per_step
+        self.rows = torch.zeros((0, 5), dtype=torch.int32, device=device)
+        self.frames = torch.full((num_envs,), frames_per_step, dtype=torch.int32, device=device)
+
+    def set(self, tests: Sequence[ByteTest]) -> None:
+        """Has steps end early where all `tests` pass; without any they take all of their frames.
+
+        Raises: ConfigError for a byte that is not plain RAM.
+        """
+        rows = []
+        for test in tests:
+            if hw.CART_RAM <= test.address < hw.WRAM and not self.cartridge.mapper.has_plain_ram:
+                raise ConfigError(f"address {test.address:04X} has half bytes, which end no step: give WRAM or HRAM")
+            place = ram_place(self.cartridge, test.address, 1, test.bank)
+            rows.append((place, test.mask, test.low, test.high, int(test.turned)))
+        self.rows = torch.tensor(rows, dtype=torch.int32, device=self.rows.device).view(-1, 5)
+        self.frames.fill_(self.frames_per_step)
+
+    def begin_step(self, frames: int) -> None:
+        """Sets the frames that a step takes where it does not end early."""
+        if len(self.rows):
+            self.frames.fill_(frames)
+
+    def holds(self, row: np.ndarray) -> bool:
+        """True where a memory row, uint8, passes all tests."""
+        return all(
+            (low <= (int(row[place]) & mask) <= high) != turned for place, mask, low, high, turned in self.rows.tolist()
+        )
