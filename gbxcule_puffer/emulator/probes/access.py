@@ -36,14 +36,14 @@ class HostAccess:
 
         Raises: ConfigError for a name or a value that there is none of (docs/state.md); nothing is changed then.
         """
-        snapshot = self.save(env)
+        state = self._state[:, self._part(env)].cpu().numpy().copy()
         for name, value in values.items():
             if name not in INDEX or not -(2**31) <= value < 2**31:
                 raise ConfigError(f"{name} {value}: there is no such field or value (docs/state.md)")
-            snapshot.state[INDEX[name]] = value
-        if fault := first_fault(snapshot.state, self.cartridge):
+            state[INDEX[name]] = value
+        if fault := first_fault(state, self.cartridge):
             raise ConfigError(f"{fault}, which no Game Boy has there (docs/state.md)")
-        self._state[:, self._part(env)] = torch.from_numpy(snapshot.state).to(self.device)
+        self._state[:, self._part(env)] = torch.from_numpy(state).to(self.device)
 
     def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
         """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; without side

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ ROMS = Path(__file__).parents[3] / "roms"
 KERNELS = ("interpreter", "datapath")
 # HOMEWARD: VBlank's vector, routines that follow each other, loops, and one behind a `call` that often returns early
 HOMEWARD = (0x40, 0x1BD, 0x1E3, 0x20D, 0x244, 0x28A, 0x4E7, 0x54F)
-SCHEDULE = {"frames_per_step": 3, "release_after_frames": 1}
+SCHEDULE: dict[str, Any] = {"frames_per_step": 3, "release_after_frames": 1}
 
 
 def assert_counts_are_pyboys(rom: bytes, places: list[tuple[int, int]], steps: int, least: int = 1) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -10,7 +12,7 @@ from gbxcule_puffer.emulator import ByteTest, Emulator
 from gbxcule_puffer.errors import ConfigError
 from tests.emulator.probes.test_hooks import rom_with
 
-SCHEDULE = {"frames_per_step": 12, "release_after_frames": 3}
+SCHEDULE: dict[str, Any] = {"frames_per_step": 12, "release_after_frames": 3}
 RIGHT = 1
 BUTTONS = [[0, RIGHT], [RIGHT, 0], [RIGHT, RIGHT], [0, 0], [RIGHT, 0], [0, RIGHT]]
 # (address, low, high, mask, turned) of each test, and how long steps are
