@@ -53,7 +53,7 @@ train_stages() {  # all three stages; four pictures tell an agent who has just a
   train ppo_lite "$@" --stages roms/homeward/stages.json --stack-k 4 --num-envs 4096 \
     --num-steps 32 --num-minibatches 16 --update-epochs 3 --lr 1e-3 --entropy-coef 0.02 \
     --total-env-steps "${TOTAL:-48000000}" --eval-every-steps 4000000 --eval-envs 192 --eval-episodes 192 \
-    --eval-device "$device" --checkpoint-every 24000000 --media-every 1000000000
+    --checkpoint-every 24000000 --media-every 1000000000
 }
 
 for part in $parts; do

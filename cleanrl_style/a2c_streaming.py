@@ -82,7 +82,7 @@ class Args(RunFlags):
 
     on_gpu: ClassVar = {
         **dict(num_envs=2048, update_every=1, total_env_steps=100_000_000, log_interval=16),
-        **dict(eval_every_steps=500_000, media_every=20_000_000),
+        **dict(eval_every_steps=500_000, eval_envs=50, media_every=20_000_000),
     }
     in_smoke: ClassVar = {
         **SMOKE,

@@ -78,7 +78,8 @@ class Args(RunFlags):
 
     on_gpu: ClassVar = {
         **dict(num_envs=256, buffer_size=2_000_000, batch_size=512, learning_starts=50_000, eps_steps=500_000),
-        **dict(total_env_steps=20_000_000, eval_every_steps=524_288, media_every=4_194_304, keep_replay=False),
+        **dict(total_env_steps=20_000_000, eval_every_steps=524_288, eval_envs=50),
+        **dict(media_every=4_194_304, keep_replay=False),
     }
     in_smoke: ClassVar = {
         **SMOKE,

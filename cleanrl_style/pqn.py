@@ -69,7 +69,7 @@ class Args(RunFlags):
 
     on_gpu: ClassVar = {
         **dict(num_envs=4096, num_steps=32, num_minibatches=32, eps_steps=2_000_000, total_env_steps=100_000_000),
-        **dict(eval_every_steps=524_288, media_every=20_000_000),
+        **dict(eval_every_steps=524_288, eval_envs=50, media_every=20_000_000),
     }
     in_smoke: ClassVar = {
         **SMOKE,

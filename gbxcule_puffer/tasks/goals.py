@@ -153,7 +153,7 @@ def record_goal(
         settled += [ways[-1][-1], *(play(0) for _ in range(SETTLE_STEPS))]
     frames = distinct(settled)
 
-    measured = [distances_to(frames, np.stack(way)).tolist() for way in ways]
+    measured = [distances_to(frames, np.stack(way), emulator.device).tolist() for way in ways]
     nearest = 1.0
     for distances in measured:
         end = len(distances)
@@ -174,8 +174,8 @@ def distinct(pictures: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack([p for i, p in enumerate(pictures) if not any((p == other).all() for other in pictures[:i])])
 
 
-def distances_to(frames: np.ndarray, pictures: np.ndarray) -> np.ndarray:
+def distances_to(frames: np.ndarray, pictures: np.ndarray, device: str) -> np.ndarray:
     """Distance of each of `pictures` [picture, row, column] to a goal's `frames`, float32."""
-    out = torch.empty(len(pictures))
-    GoalDistance(frames, len(pictures), "cpu").measure(torch.from_numpy(pictures), out)
-    return out.numpy()
+    out = torch.empty(len(pictures), device=device)
+    GoalDistance(frames, len(pictures), device).measure(torch.from_numpy(pictures).to(device), out)
+    return out.cpu().numpy()

@@ -37,7 +37,7 @@ def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
             flag = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{flag} is not for --env {args.env}, which has its own: leave it out")
         return {}
-    config = {name: getattr(args, name) for name in STAGE_FLAGS} | {"device": args.eval_device}
+    config = {name: getattr(args, name) for name in STAGE_FLAGS} | {"device": args.eval_device or args.device}
     return world.tell(find_task(out, **given, **config) if world.rank == 0 else {})
 
 

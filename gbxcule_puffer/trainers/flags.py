@@ -83,8 +83,8 @@ class RunFlags(TaskFlags):
     """episodes of an evaluation"""
     eval_envs: int = 10
     """Game Boys that play an evaluation"""
-    eval_device: str = "cpu"
-    """where the evaluation plays: a CPU core runs one Game Boy faster than a GPU, to the same bits"""
+    eval_device: str | None = None
+    """where evaluations play, and start and goal are made, to the same bits (default: as --device)"""
     stop_at_success: float = 0.95
     """end when two evaluations in a row succeed at least this often, at every stage; above 1 never"""
     stop_greedy: bool = True

@@ -167,7 +167,8 @@ class Run(AbstractContextManager):
             self.envs.append(make_env(args, size, args.device, files, seed, **options))
         self.device = self.envs[0].device
         if self.first:
-            self.eval_env = make_env(args, args.eval_envs, args.eval_device, files, args.seed, incentives=False)
+            device = args.eval_device or args.device
+            self.eval_env = make_env(args, args.eval_envs, device, files, args.seed, incentives=False)
         for env in self.envs:
             env.reset()
         for stage in getattr(self.envs[0], "stages", ()) if self.first else ():
