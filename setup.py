@@ -68,6 +68,7 @@ setup(
         "gbxcule_puffer": ["py.typed"],
         "gbxcule_puffer.integrations.pufferl": ["*.ini"],
         "gbxcule_puffer.trainers.wall": ["*.html", "*.js", "*.css"],
+        "gbxcule_puffer.apps.play": ["*.html", "*.js", "*.css"],
     },
     cmdclass={"build_py": BuildPy},
     install_requires=[

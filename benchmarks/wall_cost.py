@@ -38,7 +38,7 @@ START_SECONDS, RECORD_SECONDS = 300.0, 120.0
 def view(address: str) -> None:
     """A viewer, which reads all there is, as the page does, and at its end prints what it was."""
     pictures = size = 0
-    with connect(f"ws://{address}/wall", origin=f"http://{address}", max_size=None, compression=None) as socket:  # pyright: ignore[reportArgumentType]
+    with connect(f"ws://{address}/socket", origin=f"http://{address}", max_size=None, compression=None) as socket:  # pyright: ignore[reportArgumentType]
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(print(json.dumps([pictures, size])) or 0))
         print("connected", flush=True)
         while True:

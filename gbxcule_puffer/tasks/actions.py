@@ -32,6 +32,20 @@ OWN_VERSION = -1  # of codecs that are written as a list of actions
 MOST_ACTIONS = 256  # all combinations of the eight buttons
 
 
+def buttons_of(action: str) -> int:
+    """The byte that `Emulator.step` takes, of an action's name: NOOP, a button, or several with `+` between them.
+
+    Raises: KeyError for another name.
+    """
+    parts = [BUTTONS[part] for part in action.split("+")]
+    return sum(dpad | button << 4 for dpad, button, _ in parts)
+
+
+def action_of(buttons: Iterable[str]) -> str:
+    """The name of the action that presses all of these: 'NOOP', 'UP', 'A+UP'."""
+    return "+".join(sorted(set(buttons))) or "NOOP"
+
+
 @dataclass(frozen=True)
 class ActionCodec:
     """A named, versioned order of actions; `version` is the id that kernels and artifacts carry. An action is a
@@ -88,13 +102,12 @@ class ActionCodec:
 
     def to_joypad_mask(self, action: int) -> tuple[int, int]:
         """(dpad_mask, button_mask), bits 0-3 RIGHT LEFT UP DOWN and A B SELECT START, 1 = pressed."""
-        parts = [BUTTONS[part] for part in self._name(action).split("+")]
-        return sum(dpad for dpad, _, _ in parts), sum(button for _, button, _ in parts)
+        both = buttons_of(self._name(action))
+        return both & 0x0F, both >> 4
 
     def to_buttons(self, action: int) -> int:
         """Both masks in the one byte that `Emulator.step` takes: bits 0-3 the D-pad, bits 4-7 the buttons."""
-        dpad, button = self.to_joypad_mask(action)
-        return dpad | button << 4
+        return buttons_of(self._name(action))
 
     def parse(self, names: Iterable[str]) -> list[int]:
         """Action indices of `names`, e.g. ["UP", "A"].

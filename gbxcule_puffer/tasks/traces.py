@@ -10,7 +10,7 @@ import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, parse_json, read_object, read_text, write_json
-from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
+from gbxcule_puffer.tasks.actions import BUTTONS, action_of
 
 StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-trace", 1
@@ -27,7 +27,8 @@ def picture_hash(picture: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class Trace:
-    """Named actions of a ROM under one schedule, and the pictures before the first and after the last."""
+    """Named actions of a ROM under one schedule, and the pictures before the first and after the last. What was played
+    in real time has a frame an action: frames_per_step and release_after_frames are 1."""
 
     rom_sha256: str
     frames_per_step: int
@@ -53,7 +54,7 @@ class Trace:
             isinstance(value, kinds.get(name, str)) for name, value in spec.items()
         ):
             raise TRACE_FILE.bad(path, "its fields are not those of a trace", again=True)
-        unknown = [name for name in spec["actions"] if name not in CODECS[DEFAULT_CODEC].actions]
+        unknown = [name for name in spec["actions"] if not _is_action(name)]
         if unknown:
             raise TRACE_FILE.bad(path, f"action {unknown[0]!r} is unknown", again=True)
         return cls(**{**spec, "actions": tuple(spec["actions"])})
@@ -68,6 +69,11 @@ class Trace:
             own = getattr(self, name)
             if own != wanted:
                 raise ConfigError(f"trace {source}: was recorded with {name} {own}, not {wanted}: give the same")
+
+
+def _is_action(name: object) -> bool:
+    """Whether it is the name of a button, of several held together, or NOOP."""
+    return isinstance(name, str) and set(name.split("+")) <= BUTTONS.keys() and action_of(name.split("+")) == name
 
 
 def read_actions(path: StrPath) -> tuple[list[str], Trace | None]:

@@ -61,14 +61,14 @@ class Trained:
         if not own_task and not (args.goal_dir or args.stages or args.task or args.quest):
             raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
         if not own_task:
-            self._check_rom(args.rom or ROM)
+            self.check_rom(args.rom or ROM)
         env = make_env(args, num_envs, device, task_files(args, self.path.parent, World()), seed, incentives=False)
         for name, value in env.config.items():
             if (was := self.checkpoint["env_config"].get(name)) != value:
                 raise StateError(f"checkpoint {self.path} was trained with {name} {was}, not {value}: give the same")
         return env
 
-    def _check_rom(self, rom: str | os.PathLike[str]) -> None:
+    def check_rom(self, rom: str | os.PathLike[str]) -> None:
         """Raises: RomError or StateError where it is not the ROM of the training."""
         if load_cartridge(rom, self.args.header).sha256 != self.checkpoint["env_config"].get("rom_sha256"):
             text = f"checkpoint {self.path} was trained on another ROM than {rom}"

@@ -24,13 +24,13 @@ import pytest
 import torch
 
 from gbxcule_puffer import cli
-from gbxcule_puffer.apps.play import window
 from gbxcule_puffer.apps.play.play import show
 from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.apps.play.terminal import picture_for
 from gbxcule_puffer.apps.play.window import play_in_window
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.integrations import window
 from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, mosaic
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.traces import Trace, read_actions
@@ -219,7 +219,7 @@ def test_a_display_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monk
                 break
         server.listen()
         monkeypatch.setenv("DISPLAY", f"127.0.0.1:{number}")
-        with pytest.raises(ConfigError, match=r"DISPLAY=127.0.0.1:.* does not answer.*: give --terminal"):
+        with pytest.raises(ConfigError, match=r"DISPLAY=127.0.0.1:.* does not answer.*: give --browser or --terminal"):
             show(PlaySession(ROM, tmp_path), "window")
 
 
@@ -300,7 +300,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("{", "is damaged"),
         ({"format": "gbxcule-stages"}, "is no trace"),
         ({"version": 3}, "has version 3, not 1"),
-        ({"actions": ["UP", "SELECT"]}, "action 'SELECT' is unknown"),
+        ({"actions": ["UP", "JUMP"]}, "action 'JUMP' is unknown"),
         ({"actions": "UP"}, "its fields are not those of a trace"),
         ({"extra": 1}, "its fields are not those of a trace"),
         ({"rom_sha256": "00"}, "was recorded with rom_sha256 00"),

@@ -31,7 +31,7 @@ def test_a_run_is_watched(run: Path) -> None:
     seen: list[Any] = []
 
     def view(url: str) -> None:
-        with connect(url.replace("http", "ws") + "wall", origin=url.rstrip("/")) as connection:  # pyright: ignore[reportArgumentType]
+        with connect(url.replace("http", "ws") + "socket", origin=url.rstrip("/")) as connection:  # pyright: ignore[reportArgumentType]
             connection.send(json.dumps({"speed": 240, "watches": [0xC000]}))
             seen.extend(connection.recv(timeout=20) for _ in range(3))
 

@@ -135,7 +135,7 @@ def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str
         session.press(name)
     if session.actions:
         session.mark()
-    show(session, args.display)
+    show(session, args.display, args.address)
     if not session.reached:
         raise ConfigError("no goal was marked: play again and press g where the goal is reached")
     options["start_state"] = session.origin

@@ -1,35 +1,56 @@
-"""A person's game, one step a key: states and traces are saved from it; window and terminal only show it."""
+"""A person's game, a step a key or in real time: states and traces are saved from it; displays only show it."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from gbxcule_puffer.apps.play.agent import Agent
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
+from gbxcule_puffer.errors import GBxCuLEError
+from gbxcule_puffer.tasks.actions import action_of, buttons_of
 from gbxcule_puffer.tasks.traces import Trace, picture_hash
 
 StrPath = str | os.PathLike[str]
-CODEC = CODECS[DEFAULT_CODEC]
+FRAMES_A_SECOND, LATEST = 59.7275, 0.1
 UNDO_STEPS = 512
-# Keys by the names that both kinds of display give them, and what they do. Steps: an action of the codec.
+UNDO_FRAMES = 60  # of real time are taken back at once
+ONE_FRAME = (1, 1)  # the schedule of real time: each frame presses what is held, and releases it
+# Keys by the names that all displays give them, and what they press.
 STEP_KEYS = {
     "up": "UP", "down": "DOWN", "left": "LEFT", "right": "RIGHT",
-    "a": "A", "s": "B", "enter": "START", "space": "NOOP",
+    "a": "A", "s": "B", "enter": "START", "backspace": "SELECT", "space": "NOOP",
 }  # fmt: skip
 STEP_HELP = "arrows  a A  s B  enter START  space waits  "
 
 
-class PlaySession:
-    """One Game Boy that waits for keys; every step is one action of the codec, as an agent's.
+class Pace:
+    """The console's 59.7 frames a second; what is late by more than a tenth of a second is not made up for."""
 
-    `actions` are those since `origin`, the state the trace begins at: the start, or the state saved last.
+    def __init__(self) -> None:
+        self._due = time.monotonic()
+
+    def wait(self) -> None:
+        """Waits until the next frame is due."""
+        now = time.monotonic()
+        self._due = max(self._due + 1 / FRAMES_A_SECOND, now - LATEST)
+        time.sleep(max(0.0, self._due - now))
+
+
+class PlaySession:
+    """One Game Boy and its player. Step by step it waits for keys, and each of them is an action as an agent's; in
+    real time, and while an agent plays, the display calls `frame` 59.7 times a second.
+
+    `actions` are those since `origin`, the state the trace begins at: the start, the state saved last, or where real
+    time or an agent began or ended, since a trace has one schedule.
 
     Raises: RomError, StateError or ConfigError.
     """
@@ -44,8 +65,10 @@ class PlaySession:
         frames_per_step: int = 24,
         release_after_frames: int = 8,
         goal: bool = False,
+        agent: Agent | None = None,
     ) -> None:
-        self.rom, self.goal, self.out = Path(rom), goal, None if out is None else Path(out)
+        """goal: the picture of a goal is looked for; agent: may take over."""
+        self.rom, self.goal, self.out, self.agent = Path(rom), goal, None if out is None else Path(out), agent
         self.emulator = Emulator(
             rom,
             screen="full",
@@ -59,11 +82,13 @@ class PlaySession:
             whole = snapshot.screen.shape[1:] == (144, 160)
             screen = snapshot.screen if whole else snapshot.screen.repeat(2, 1).repeat(2, 2)
             self.emulator.load(Snapshot(snapshot.rom_sha256, snapshot.state, snapshot.memory, screen))
+        self._own_schedule = self.schedule = (frames_per_step, release_after_frames)
         self.origin = self.emulator.save(0)
         self.actions: list[str] = []
-        self.message = ""
-        self.finished = self.reached = False
-        self._undo: deque[Snapshot] = deque(maxlen=UNDO_STEPS)
+        self.message, self.pressed = "", "NOOP"
+        self.finished = self.reached = self.real_time = self.agent_plays = False
+        self._undo: deque[tuple[Snapshot, int]] = deque(maxlen=UNDO_STEPS)  # and the length of the trace there
+        self._frame = 0  # of the agent's step that is running
         self._saved = 0
         self.written: list[Path] = []
 
@@ -73,9 +98,14 @@ class PlaySession:
         return self.emulator.screen[0].numpy()
 
     @property
+    def runs(self) -> bool:
+        """True where time goes on by itself: the display is to call `frame`."""
+        return self.real_time or self.agent_plays
+
+    @property
     def status(self) -> str:
         """The line under the picture."""
-        return f"step {len(self.actions)}  {self.message}"
+        return f"{'frame' if self.schedule == ONE_FRAME else 'step'} {len(self.actions)}  {self.message}"
 
     @property
     def help(self) -> str:
@@ -83,10 +113,16 @@ class PlaySession:
         own = "m start  g goal  u undo  q give up" if self.goal else "m state  t trace  u undo  q quit"
         return STEP_HELP + own
 
+    @property
+    def help_in_time(self) -> str:
+        """More keys, of displays that can show real time."""
+        return "backspace SELECT  r real time" + ("  p the agent plays" if self.agent else "")
+
     def key(self, name: str) -> None:
-        """Takes one key; unknown ones do nothing."""
+        """Takes one key; unknown ones do nothing, and buttons nothing while time goes on by itself."""
         if name in STEP_KEYS:
-            self.press(STEP_KEYS[name])
+            if not self.runs:
+                self.press(STEP_KEYS[name])
         elif name == "u":
             self.undo()
         elif name == "m":
@@ -94,33 +130,69 @@ class PlaySession:
         elif name == "t" and not self.goal:
             self.save_trace()
         elif name == "g" and self.goal:
-            self.finished = self.reached = True
+            if self.schedule == ONE_FRAME:
+                self.message = "a goal is reached by steps: press r, then m where they begin"
+            else:
+                self.finished = self.reached = True
+        elif name == "r":
+            self.set_real_time(not self.real_time)
+        elif name == "p" and self.agent:
+            self.let_agent_play(not self.agent_plays)
         elif name == "q":
             self.quit()
 
     def press(self, action: str) -> None:
         """Plays one step."""
-        self._undo.append(self.emulator.save(0))
-        buttons = CODEC.to_buttons(CODEC.actions.index(action))
-        self.emulator.step(torch.full((1,), buttons, dtype=torch.uint8))
+        self._undo.append((self.emulator.save(0), len(self.actions)))
+        self._run(action, *self.schedule)
         self.actions.append(action)
-        self.message = action
+        self.message = self.pressed = action
+
+    def frame(self, held: Iterable[str] = ()) -> None:
+        """Plays one frame, with these buttons held; while the agent plays, with its own."""
+        if self.agent_plays:
+            self._agents_frame()
+            return
+        if len(self.actions) % UNDO_FRAMES == 0:
+            self._undo.append((self.emulator.save(0), len(self.actions)))
+        self.pressed = action_of(held)
+        self._run(self.pressed, *ONE_FRAME)
+        self.actions.append(self.pressed)
+
+    def set_real_time(self, real_time: bool) -> None:
+        """Time goes on by itself, or waits for keys."""
+        self.real_time, self.agent_plays = real_time, False
+        self._begin_trace(ONE_FRAME if real_time else self._own_schedule)
+        self.message = "real time" if real_time else "a step a key"
+
+    def let_agent_play(self, plays: bool) -> None:
+        """The agent takes over from here, or gives back, at once."""
+        assert self.agent is not None
+        if not plays:
+            self.set_real_time(self.real_time)
+            return
+        try:
+            self.agent.begin(self.emulator.save(0))
+        except GBxCuLEError as error:
+            self.message = f"the agent cannot play: {error}"
+            return
+        self.agent_plays, self._frame = True, 0
+        self._begin_trace(self.agent.schedule)
+        self.message = "the agent plays"
 
     def undo(self) -> None:
-        """Takes back the last step of the trace."""
-        if not self._undo or not self.actions:
+        """Takes back the last step of the trace, or the last second of real time."""
+        if self.agent_plays or not self._undo or not self.actions:
             self.message = "nothing to undo"
             return
-        self.emulator.load(self._undo.pop())
-        self.actions.pop()
-        self.message = "one step back"
+        snapshot, length = self._undo.pop()
+        self.emulator.load(snapshot)
+        del self.actions[length:]
+        self.message = "one second back" if self.real_time else "one step back"
 
     def mark(self) -> None:
         """The trace begins here; outside of a goal's recording the state is saved as a file."""
-        self.origin = self.emulator.save(0)
-        self.actions = []
-        self._undo.clear()
-        self._saved = 0
+        self._begin_trace(self.schedule, keep=False)
         self.message = "the start is here"
         if self.out is not None and not self.goal:
             path = self._free("state", ".state")
@@ -132,8 +204,8 @@ class PlaySession:
         """The trace of what was played since `origin`."""
         return Trace(
             rom_sha256=self.emulator.rom_sha256,
-            frames_per_step=self.emulator.frames_per_step,
-            release_after_frames=self.emulator.release_after_frames,
+            frames_per_step=self.schedule[0],
+            release_after_frames=self.schedule[1],
             start_picture=picture_hash(self.origin.screen[0]),
             end_picture=picture_hash(self.picture),
             actions=tuple(self.actions),
@@ -141,6 +213,7 @@ class PlaySession:
 
     def save_trace(self) -> None:
         """Writes the trace as a file; playing goes on."""
+        self._finish_step()
         if self.out is not None:
             path = self._free("trace", ".json")
             self.trace().save(path)
@@ -150,10 +223,45 @@ class PlaySession:
 
     def quit(self) -> None:
         """Ends the game; a trace that was not saved is."""
+        self._keep_trace()
         self.finished = True
         self.message = ""
+
+    def _run(self, action: str, frames: int, release_after: int) -> None:
+        """Some frames; a release after more than there are leaves the buttons to the frames that follow."""
+        self.emulator.frames_per_step, self.emulator.release_after_frames = frames, release_after
+        self.emulator.step(torch.full((1,), buttons_of(action), dtype=torch.uint8))
+
+    def _agents_frame(self) -> None:
+        """The next frame of the agent's step: together they are the step to the bit."""
+        assert self.agent is not None
+        frames, release_after = self.schedule
+        if self._frame == 0:
+            self.actions.append(self.agent.choose())
+        self._frame += 1
+        self.pressed = self.actions[-1] if self._frame <= release_after else "NOOP"
+        self._run(self.pressed, 1, 2 if self._frame < release_after else 1)
+        self._frame %= frames
+
+    def _finish_step(self) -> None:
+        """Plays the agent's step to its end."""
+        while self._frame:
+            self._agents_frame()
+
+    def _keep_trace(self) -> None:
+        """Saves what was played by steps and is not saved yet."""
         if not self.goal and len(self.actions) > self._saved:
             self.save_trace()
+
+    def _begin_trace(self, schedule: tuple[int, int], keep: bool = True) -> None:
+        """A trace of this schedule begins here; the one before is saved if there is something in it."""
+        if keep:
+            self._keep_trace()
+        self._finish_step()
+        self.schedule, self.origin = schedule, self.emulator.save(0)
+        self.actions = []
+        self._undo.clear()
+        self._saved = 0
 
     def _free(self, stem: str, suffix: str) -> Path:
         """The first of out/STEM1, STEM2 ... that does not exist."""

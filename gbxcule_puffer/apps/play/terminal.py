@@ -44,7 +44,10 @@ def play_in_terminal(session: PlaySession) -> None:
         view = _View(sys.stdout.fileno())
         view.draw(session)
         for name in _keys(sys.stdin.fileno()):
-            session.key(name)
+            if name in ("r", "p"):
+                session.message = "needs a window or a browser"
+            else:
+                session.key(name)
             view.draw(session)
             if session.finished:
                 return

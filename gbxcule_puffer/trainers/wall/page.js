@@ -22,7 +22,7 @@ const text = (value, digits) => value === null || value === undefined ? "–"
 
 function connect() {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  socket = new WebSocket(`${scheme}//${location.host}/wall${location.search}`);
+  socket = new WebSocket(`${scheme}//${location.host}/socket${location.search}`);
   socket.binaryType = "arraybuffer";
   socket.onmessage = ({data}) => typeof data === "string" ? greet(JSON.parse(data)) : show(data);
   socket.onclose = () => { $("state").textContent = "not connected: the run has ended, or is starting again"; setTimeout(connect, 2000); };

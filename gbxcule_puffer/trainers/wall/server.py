@@ -1,4 +1,4 @@
-"""The wall's server: one page and one WebSocket, in a thread of its own. No path of the disk is served or written.
+"""A page's server: its files and one WebSocket, in a thread of its own. No other path of the disk is served or written.
 
 It listens on this machine only; another address needs a token. A page of another origin is refused, and so is a Host
 that is not this machine's name: a page could have its own name lead here. A viewer that does not read loses pictures,
@@ -15,7 +15,7 @@ import json
 import logging
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,8 @@ from websockets.http11 import Request, Response
 
 from gbxcule_puffer.errors import ConfigError
 
-FILES = {"/": "page.html", "/page.js": "page.js", "/map.js": "map.js", "/page.css": "page.css"}
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
-SOCKET = "/wall"
+SOCKET = "/socket"
 MAX_VIEWERS = 16
 MAX_MESSAGE = 4096  # bytes from a viewer
 SEND_SECONDS = 10  # for which a viewer may leave a picture unread
@@ -60,17 +59,27 @@ def parse_address(address: str) -> tuple[str, int]:
 
 
 class Server:
-    """Serves the page, and each `publish`ed picture to all viewers; `viewers` is their number.
+    """Serves a page, and each `publish`ed picture to all viewers; `viewers` is their number.
 
-    hello: what a viewer is told first; receive: called in the server's thread with each object that a viewer sends.
+    page: its HTML file; the files of the same name with another ending, and `more`, lie beside it. hello: what a viewer
+    is told first; receive: called in the server's thread with each object that a viewer sends.
     """
 
-    def __init__(self, address: str, hello: dict[str, Any], receive: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self,
+        address: str,
+        page: Path,
+        hello: dict[str, Any],
+        receive: Callable[[dict[str, Any]], None],
+        more: Sequence[str] = (),
+    ) -> None:
         """Raises: ConfigError where the address cannot be listened on."""
         self.host, self.port = parse_address(address)
         self.is_local = ipaddress.ip_address(self.host).is_loopback
         self.token = "" if self.is_local else secrets.token_urlsafe(16)
         self.viewers = 0
+        names = [page.with_suffix(suffix).name for suffix in (".js", ".css")]
+        self._files = {"/": page} | {f"/{name}": page.with_name(name) for name in (*names, *more)}
         self._hello, self._receive = json.dumps(hello), receive
         self._picture: bytes | None = None
         self._error: OSError | None = None
@@ -144,9 +153,9 @@ class Server:
             if self.viewers >= MAX_VIEWERS:
                 return _reply(HTTPStatus.SERVICE_UNAVAILABLE, b"too many viewers\n")
             return None
-        if path not in FILES:
+        file = self._files.get(path)
+        if file is None:
             return _reply(HTTPStatus.NOT_FOUND, b"no such page\n")
-        file = Path(__file__).with_name(FILES[path])
         return _reply(HTTPStatus.OK, file.read_bytes(), TYPES[file.suffix])
 
     async def _show(self, connection: ServerConnection) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from gbxcule_puffer.trainers.replay import pack
 from gbxcule_puffer.trainers.wall.footprints import Footprints
 from gbxcule_puffer.trainers.wall.server import Server
 
+PAGE = Path(__file__).with_name("page.html")
 DEFAULT_ADDRESS = "127.0.0.1:8484"
 SHOWN = 64  # Game Boys at most
 PICTURES_A_SECOND = 12
@@ -67,7 +69,7 @@ class Wall(AbstractContextManager):
             **{"envs": self._sample.tolist(), "actions": list(codec.actions) if codec else []},
             **{"ram": self._memory is not None, "speed": self.speed, "map": self._places is not None},
         }
-        self._server = Server(address, hello, self._receive)
+        self._server = Server(address, PAGE, hello, self._receive, ["map.js"])
         self.url = self._server.url
 
     def follow(self) -> None:

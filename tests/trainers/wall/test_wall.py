@@ -42,7 +42,7 @@ def wall() -> Iterator[Wall]:
 def viewer(wall: Wall, origin: str | None = None) -> ClientConnection:
     """A viewer's connection, as the page makes it."""
     own: Any = origin or wall.url.rstrip("/")
-    return connect(wall.url.replace("http", "ws") + "wall", origin=own, max_size=None)
+    return connect(wall.url.replace("http", "ws") + "socket", origin=own, max_size=None)
 
 
 def show(wall: Wall) -> None:
@@ -100,7 +100,7 @@ def test_strangers_get_nothing(wall: Wall) -> None:
         with pytest.raises(InvalidStatus, match="403"):
             viewer(wall, origin)
     with pytest.raises(InvalidStatus, match="403"):
-        connect(url.replace("http", "ws") + "wall")  # no page at all
+        connect(url.replace("http", "ws") + "socket")  # no page at all
 
 
 def test_another_address_needs_the_token() -> None:
@@ -110,7 +110,7 @@ def test_another_address_needs_the_token() -> None:
         page, _, token = wall.url.replace("0.0.0.0", "127.0.0.1").partition("?token=")
         assert len(token) > 16
         assert [status_of(page), status_of(f"{page}?token=x"), status_of(f"{page}?token={token}")] == [403, 403, 200]
-        place = page.replace("http", "ws") + "wall"
+        place = page.replace("http", "ws") + "socket"
         with pytest.raises(InvalidStatus, match="403"):
             connect(place, origin=page.rstrip("/"))  # pyright: ignore[reportArgumentType]
         with connect(f"{place}?token={token}", origin=page.rstrip("/")) as connection:  # pyright: ignore[reportArgumentType]
@@ -121,7 +121,7 @@ def test_a_hundred_viewers_and_one_that_never_reads(wall: Wall) -> None:
     """So many are let in; the one that does not read holds nobody up."""
     port = wall._server.port
     request = (
-        f"GET /wall HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
+        f"GET /socket HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
     )
     request += "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     sleeping = [socket.create_connection(("127.0.0.1", port)) for _ in range(99)]
@@ -179,7 +179,7 @@ def test_a_watched_training_is_the_same(tmp_path: Path) -> None:
     def view() -> None:
         with contextlib.suppress(ConnectionClosed):
             wait_for(lambda: is_listened_on(address), 60)
-            with connect(f"ws://{address}/wall", origin=f"http://{address}") as connection:  # pyright: ignore[reportArgumentType]
+            with connect(f"ws://{address}/socket", origin=f"http://{address}") as connection:  # pyright: ignore[reportArgumentType]
                 while True:
                     seen.append(connection.recv(timeout=20))
 

@@ -1,0 +1,65 @@
+"""A trained agent that plays on from any state of its game."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.env.options import PICTURE, EnvOptions
+from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
+from gbxcule_puffer.trainers.trained import Trained
+
+ENDLESS = 2**31 - 1  # steps
+SEEN = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == PICTURE} | {"header", "symbols"}
+
+
+class Agent:
+    """The agent of a run's newest checkpoint, on a ROM. It sees what it saw in its training; there is no goal, and no
+    end."""
+
+    def __init__(self, run: str | os.PathLike[str], rom: str | os.PathLike[str], seed: int = 0, greedy: bool = False):
+        """Raises: StateError for what is no run, or one of another ROM."""
+        self.trained, self.rom, self.seed, self.greedy = Trained(run), rom, seed, greedy
+        if self.trained.args.env == "toy":
+            raise StateError(f"checkpoint {self.trained.path} is not of a Game Boy: give another")
+        self.trained.check_rom(rom)
+        self.schedule = self.trained.args.frames_per_step, self.trained.args.release_after_frames
+        self.env: Any = None
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Goes on from this state, of one Game Boy.
+
+        Raises: StateError where the agent's network is another version's.
+        """
+        options = {name: getattr(self.trained.args, name) for name in SEEN.difference(SET_BY_TRAINERS)}
+        options |= {"io": "torch", "info_mode": "none", "max_steps": ENDLESS, "seed": self.seed}
+        with tempfile.TemporaryDirectory() as folder:
+            state = Path(folder, "start.state")
+            snapshot.to_file(state)
+            self.close()
+            self.env = GBxCuLEEnv(self.rom, 1, "cpu", start_state=state, **options)
+        self.policy = self.trained.policy(self.env, self.seed, self.greedy)
+        self.observations, _ = self.env.reset(seed=self.seed)
+        self.starts = torch.ones(1, dtype=torch.bool)
+
+    @torch.no_grad()
+    def choose(self) -> str:
+        """The name of the agent's next action, which its own Game Boy plays at once."""
+        action = self.policy(self.observations, self.starts)
+        self.observations, *_ = self.env.step(action)
+        self.starts = torch.zeros(1, dtype=torch.bool)
+        return self.env.codec.actions[int(action[0])]
+
+    def close(self) -> None:
+        """Ends its Game Boy."""
+        if self.env is not None:
+            self.env.close()
+            self.env = None

@@ -1,0 +1,125 @@
+"""`puffer play` on a web page: keyboard, gamepad or touch; beside it an agent's game from the same state."""
+
+from __future__ import annotations
+
+import json
+import queue
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.apps.play.agent import Agent
+from gbxcule_puffer.apps.play.session import Pace, PlaySession
+from gbxcule_puffer.errors import GBxCuLEError
+from gbxcule_puffer.tasks.actions import BUTTONS
+from gbxcule_puffer.trainers.replay import pack
+from gbxcule_puffer.trainers.wall.server import Server
+
+PAGE = Path(__file__).with_name("play.html")
+IDLE_SECONDS, LAST_SECONDS = 0.25, 0.2  # without a message; for the last picture
+MOST_MESSAGES = 256  # that wait to be taken; more than a person sends
+
+
+def play_in_browser(session: PlaySession, address: str) -> None:
+    """Serves the session as a page until it is finished, or until Ctrl-C, which saves it, too.
+
+    Raises: ConfigError where the address cannot be listened on.
+    """
+    page = BrowserPlay(session, address)
+    print(f"play    {page.server.url}   (Ctrl-C ends it)", flush=True)
+    try:
+        while not session.finished:
+            page.turn()
+    except KeyboardInterrupt:
+        session.quit()
+    finally:
+        page.close()
+
+
+class BrowserPlay:
+    """The page of a session. The one who owns the session calls `turn`; nothing goes on while nobody looks."""
+
+    def __init__(self, session: PlaySession, address: str) -> None:
+        self.session, self._held, self._pace = session, list[str](), Pace()
+        self._beside: PlaySession | None = None  # the agent's own game
+        self._messages: queue.Queue[dict[str, Any]] = queue.Queue(MOST_MESSAGES)
+        self._shown = -1  # viewers that the last picture was sent to
+        hello = {"title": session.emulator.title or session.rom.stem, "goal": session.goal}
+        hello["agent"] = session.agent is not None
+        self.server = Server(address, PAGE, hello, self._receive)
+
+    def turn(self) -> None:
+        """One frame where time goes on by itself, else what the page asks for, if anything comes soon."""
+        session = self.session
+        if not self.server.viewers:
+            self._held = []
+        runs = (session.runs or self._beside) and self.server.viewers
+        changed = self._take(0 if runs else IDLE_SECONDS)
+        if runs and not session.finished:
+            if session.runs:
+                session.frame(self._held)
+            if self._beside:
+                self._beside.frame()
+            self._pace.wait()
+            self._publish()
+        elif changed or self.server.viewers != self._shown:
+            self._publish()
+        self._shown = self.server.viewers
+
+    def close(self) -> None:
+        """Ends the server, after the last picture."""
+        self._publish()
+        time.sleep(LAST_SECONDS)
+        self.server.close()
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        """In the server's thread; what is too much is left out."""
+        if not self._messages.full():
+            self._messages.put_nowait(message)
+
+    def _take(self, seconds: float) -> bool:
+        """Does all that the page has asked for, after a wait for the first of it; False where that was nothing."""
+        found = False
+        try:
+            message = self._messages.get(timeout=seconds) if seconds else self._messages.get_nowait()
+            while found := True:
+                self._obey(message)
+                message = self._messages.get_nowait()
+        except queue.Empty:
+            return found
+
+    def _obey(self, message: dict[str, Any]) -> None:
+        """Does what one message asks for; what it has besides is left out."""
+        held, key = message.get("held"), message.get("key")
+        if isinstance(held, list):
+            self._held = [name for name in held if isinstance(name, str) and name in BUTTONS and name != "NOOP"]
+        if key == "b" and self.session.agent:
+            self._beside = None if self._beside else self._begin_beside(self.session.agent)
+        elif isinstance(key, str):
+            self.session.key(key)
+
+    def _begin_beside(self, agent: Agent) -> PlaySession | None:
+        """A game of the agent's own, which begins where the player's is now; None where it cannot play."""
+        session = self.session
+        try:
+            own = Agent(agent.trained.path, session.rom, agent.seed + 1, agent.greedy)
+            beside = PlaySession(session.rom, None, header=own.trained.args.header, agent=own)
+            beside.emulator.load(session.emulator.save(0))
+            beside.let_agent_play(True)
+        except GBxCuLEError as error:
+            session.message = f"the agent cannot play: {error}"
+            return None
+        return beside
+
+    def _publish(self) -> None:
+        session = self.session
+        names = ("status", "pressed", "real_time", "agent_plays", "finished")
+        header = {name: getattr(session, name) for name in names} | {"beside": self._beside is not None}
+        header["written"] = [path.name for path in session.written]
+        parts = [session.picture] if self._beside is None else [session.picture, self._beside.picture]
+        pictures = b"".join(pack(torch.from_numpy(part)).numpy().tobytes() for part in parts)
+        text = json.dumps(header).encode()
+        self.server.call(self.server.publish, struct.pack("<I", len(text)) + text + pictures)

@@ -1,0 +1,115 @@
+"use strict";
+// A game in the browser. A message of bytes is: length of the header (uint32), the header as JSON, and one or two pictures,
+// four pixels a byte, the leftmost in bits 7 and 6. The page sends {key}, as `puffer play` names keys, and {held}, the buttons.
+const $ = (id) => document.getElementById(id);
+const SHADES = [[0xe8, 0xf0, 0xd0], [0xa4, 0xb8, 0x84], [0x58, 0x70, 0x4c], [0x18, 0x22, 0x14]];
+const COLOURS = SHADES.map(([r, g, b]) => (0xff000000 | b << 16 | g << 8 | r) >>> 0);
+const BUTTONS = {
+  ArrowUp: "UP", ArrowDown: "DOWN", ArrowLeft: "LEFT", ArrowRight: "RIGHT", a: "A", x: "A", s: "B", y: "B", Enter: "START", Backspace: "SELECT",
+};
+const STEPS = {UP: "up", DOWN: "down", LEFT: "left", RIGHT: "right", A: "a", B: "s", START: "enter", SELECT: "backspace"};
+const KEYS = {" ": "space", g: "b"};
+const PAD = {12: "UP", 13: "DOWN", 14: "LEFT", 15: "RIGHT", 1: "A", 0: "B", 9: "START", 8: "SELECT"};
+const WIDTH = 160, HEIGHT = 144, SIZE = WIDTH * HEIGHT / 4;
+let hello = null, socket = null, header = {}, held = new Set(), gamepad = new Set();
+
+const tell = (message) => socket && socket.readyState === 1 && socket.send(JSON.stringify(message));
+const runs = () => header.real_time;
+
+function connect() {
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  socket = new WebSocket(`${scheme}//${location.host}/socket${location.search}`);
+  socket.binaryType = "arraybuffer";
+  socket.onmessage = ({data}) => typeof data === "string" ? greet(JSON.parse(data)) : show(data);
+  socket.onclose = () => {
+    if (header.finished) return;
+    $("status").textContent = "not connected: the game has ended, or is starting again";
+    setTimeout(connect, 2000);
+  };
+}
+
+function greet(message) {
+  hello = message;
+  $("title").textContent = document.title = hello.title;
+  for (const each of document.querySelectorAll(".of-agent")) each.hidden = !hello.agent;
+  for (const each of document.querySelectorAll(".of-goal")) each.hidden = !hello.goal;
+  for (const each of document.querySelectorAll(".of-play")) each.hidden = hello.goal;
+  $("mark").textContent = hello.goal ? "Start here" : "Save state";
+}
+
+function show(data) {
+  const length = new DataView(data).getUint32(0, true);
+  header = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length)));
+  draw($("game"), new Uint8Array(data, 4 + length, SIZE));
+  $("other").hidden = !header.beside;
+  $("games").classList.toggle("two", header.beside);
+  if (header.beside) draw($("beside"), new Uint8Array(data, 4 + length + SIZE, SIZE));
+  $("status").textContent = header.finished ? "the game has ended: this page can be closed" : header.status;
+  $("player").textContent = header.agent_plays ? "the agent, for you" : "you";
+  $("real").classList.toggle("on", header.real_time);
+  $("takes").classList.toggle("on", header.agent_plays);
+  for (const each of document.querySelectorAll("[data-key=b]")) each.classList.toggle("on", header.beside);
+  for (const each of document.querySelectorAll(".of-steps")) each.hidden = header.real_time;
+  const pressed = header.pressed.split("+");
+  for (const each of document.querySelectorAll("[data-button]")) each.classList.toggle("on", pressed.includes(each.dataset.button));
+  $("written").textContent = header.written.length ? `saved: ${header.written.join(", ")}` : "";
+}
+
+function draw(canvas, packed) {
+  const context = canvas.getContext("2d"), image = context.createImageData(WIDTH, HEIGHT), pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < packed.length; i++) for (let k = 0; k < 4; k++) pixels[4 * i + k] = COLOURS[packed[i] >> (6 - 2 * k) & 3];
+  context.putImageData(image, 0, 0);
+}
+
+// A button goes down: in real time it is held, else it is one step.
+function press(button) {
+  if (!runs()) return tell({key: STEPS[button]});
+  if (held.has(button)) return;
+  held.add(button);
+  tell({held: [...held]});
+}
+
+function release(button) {
+  if (held.delete(button)) tell({held: [...held]});
+}
+
+function releaseAll() {
+  if (held.size) tell({held: []});
+  held.clear();
+}
+
+document.onkeydown = (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const name = event.key.length === 1 ? event.key.toLowerCase() : event.key, button = BUTTONS[name];
+  if (button || name === " ") event.preventDefault();
+  if (button) press(button);
+  else if (hello && hello.goal && name === "g") tell({key: "g"});
+  else if (name in KEYS) tell({key: KEYS[name]});
+  else if (!event.repeat && "mturpq".includes(name)) tell({key: name});
+};
+document.onkeyup = (event) => release(BUTTONS[event.key.length === 1 ? event.key.toLowerCase() : event.key]);
+window.onblur = releaseAll;
+for (const each of document.querySelectorAll("[data-button]")) {
+  each.onpointerdown = (event) => { event.preventDefault(); each.setPointerCapture(event.pointerId); press(each.dataset.button); };
+  each.onpointerup = each.onpointercancel = () => release(each.dataset.button);
+  each.oncontextmenu = (event) => event.preventDefault();
+  each.onkeydown = (event) => event.preventDefault();
+}
+for (const each of document.querySelectorAll("[data-key]")) each.onclick = () => { releaseAll(); tell({key: each.dataset.key}); each.blur(); };
+
+function readGamepads() {
+  const now = new Set();
+  for (const pad of navigator.getGamepads?.() ?? []) {
+    if (!pad) continue;
+    for (const [index, button] of Object.entries(PAD)) if (pad.buttons[index]?.pressed) now.add(button);
+    const [x, y] = pad.axes;
+    if (x < -0.5) now.add("LEFT"); else if (x > 0.5) now.add("RIGHT");
+    if (y < -0.5) now.add("UP"); else if (y > 0.5) now.add("DOWN");
+  }
+  for (const button of now) if (!gamepad.has(button)) press(button);
+  for (const button of gamepad) if (!now.has(button)) release(button);
+  gamepad = now;
+  requestAnimationFrame(readGamepads);
+}
+requestAnimationFrame(readGamepads);
+connect();

@@ -1,0 +1,113 @@
+"""A window with a picture in it, by the SDL that PyBoy brings."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gbxcule_puffer.errors import ConfigError
+
+TRIAL_SECONDS = 10.0
+TRIAL = """
+import sys, warnings
+warnings.simplefilter("ignore")
+try:
+    import sdl2
+except ImportError:
+    sys.exit("it needs PySDL2: pip install pysdl2 pysdl2-dll")
+sys.exit(sdl2.SDL_GetError().decode() if sdl2.SDL_Init(sdl2.SDL_INIT_VIDEO) else 0)
+"""
+QUIT, DOWN, UP = "quit", "down", "up"
+
+
+def why_no_window() -> str:
+    """The reason why no window can be opened here; empty where one can. A display that is named but does not answer
+    would keep SDL waiting for ever: it is tried in a process of its own."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+    named = {name: os.environ[name] for name in names if os.environ.get(name)}
+    if sys.platform not in ("darwin", "win32") and not named:
+        return "DISPLAY and WAYLAND_DISPLAY are not set"
+    try:
+        found = subprocess.run([sys.executable, "-c", TRIAL], capture_output=True, text=True, timeout=TRIAL_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"{' '.join(f'{name}={value}' for name, value in named.items())} does not answer"
+    return found.stderr.strip()
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a window: QUIT, or a key that went DOWN or UP; `key` is a name, or one character."""
+
+    kind: str
+    key: str = ""
+
+
+class Window:
+    """A window of `rows` by `columns` pixels, each `scale` pixels wide at first; it can be resized."""
+
+    def __init__(self, title: str, rows: int, columns: int, scale: int, remedy: str) -> None:
+        """Raises: ConfigError, which ends with the `remedy`, where no window can be opened."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PySDL2 tells where its binaries are from
+            import sdl2
+        self._sdl: Any = sdl2
+        self._keys = {
+            sdl2.SDLK_UP: "up", sdl2.SDLK_DOWN: "down", sdl2.SDLK_LEFT: "left", sdl2.SDLK_RIGHT: "right",
+            sdl2.SDLK_RETURN: "enter", sdl2.SDLK_SPACE: "space", sdl2.SDLK_BACKSPACE: "backspace",
+            sdl2.SDLK_ESCAPE: "q",
+        }  # fmt: skip
+        if sdl2.SDL_InitSubSystem(sdl2.SDL_INIT_VIDEO) != 0:
+            raise self._no_window("no window can be opened here", remedy)
+        centred = sdl2.SDL_WINDOWPOS_CENTERED
+        flags = sdl2.SDL_WINDOW_SHOWN | sdl2.SDL_WINDOW_RESIZABLE
+        size = columns * scale, rows * scale
+        self._window = sdl2.SDL_CreateWindow(title.encode(), centred, centred, *size, flags)
+        if not self._window:
+            raise self._no_window("no window can be opened here", remedy)
+        self._renderer = sdl2.SDL_CreateRenderer(self._window, -1, 0)
+        if not self._renderer:
+            raise self._no_window("the window cannot be drawn", remedy)
+        sdl2.SDL_RenderSetLogicalSize(self._renderer, columns, rows)
+        form, access = sdl2.SDL_PIXELFORMAT_RGB24, sdl2.SDL_TEXTUREACCESS_STREAMING
+        self._texture = sdl2.SDL_CreateTexture(self._renderer, form, access, columns, rows)
+        self._event = sdl2.SDL_Event()
+
+    def show(self, picture: np.ndarray, title: str | None = None) -> None:
+        """Draws an RGB picture (rows, columns, 3) uint8."""
+        sdl2, pixels = self._sdl, np.ascontiguousarray(picture)
+        sdl2.SDL_UpdateTexture(self._texture, None, pixels.ctypes.data_as(ctypes.c_void_p), pixels.strides[0])
+        sdl2.SDL_RenderClear(self._renderer)
+        sdl2.SDL_RenderCopy(self._renderer, self._texture, None, None)
+        sdl2.SDL_RenderPresent(self._renderer)
+        if title is not None:
+            sdl2.SDL_SetWindowTitle(self._window, title.encode())
+
+    def event(self, milliseconds: int) -> Event | None:
+        """The next event; None where nothing comes in time, or something that is no business of ours."""
+        sdl2, event = self._sdl, self._event
+        if not sdl2.SDL_WaitEventTimeout(ctypes.byref(event), milliseconds):
+            return None
+        if event.type == sdl2.SDL_QUIT:
+            return Event(QUIT)
+        if event.type not in (sdl2.SDL_KEYDOWN, sdl2.SDL_KEYUP):
+            return Event("")
+        symbol = event.key.keysym.sym
+        name = self._keys.get(symbol) or (chr(symbol) if 0x20 < symbol < 0x7F else "")
+        return Event(DOWN if event.type == sdl2.SDL_KEYDOWN else UP, name)
+
+    def close(self) -> None:
+        """Takes the window away."""
+        self._sdl.SDL_DestroyWindow(self._window)
+        self._sdl.SDL_QuitSubSystem(self._sdl.SDL_INIT_VIDEO)
+
+    def _no_window(self, fault: str, remedy: str) -> ConfigError:
+        reason = self._sdl.SDL_GetError().decode()
+        self._sdl.SDL_QuitSubSystem(self._sdl.SDL_INIT_VIDEO)
+        return ConfigError(f"{fault} ({reason}): {remedy}")

@@ -1,0 +1,158 @@
+"""`puffer play` in real time, with an agent that takes over, and on its web page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cleanrl_style import a2c_streaming
+from gbxcule_puffer import cli
+from gbxcule_puffer.apps.play.agent import Agent
+from gbxcule_puffer.apps.play.browser import BrowserPlay
+from gbxcule_puffer.apps.play.session import UNDO_FRAMES, Pace, PlaySession
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.tasks.actions import buttons_of
+from gbxcule_puffer.tasks.traces import Trace
+from tests.support.browser import Browser
+from tests.support.envs import STAGE
+
+ROM = ROMS / "homeward.gb"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    flags = "--smoke --total-env-steps 8 --eval-episodes 1 --eval-envs 1 --max-steps 4"
+    assert a2c_streaming.main([*flags.split(), "--device", "cpu", "--run-dir", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> PlaySession:
+    """In the house, where a game has begun."""
+    session = PlaySession(ROM, tmp_path / "play")
+    for action in json.loads(STAGE.read_text())["start_actions"]:
+        session.press(action)
+    session.mark()
+    return session
+
+
+def replayed(trace: Trace, session: PlaySession) -> np.ndarray:
+    """The picture that a trace from the session's start leads to in an emulator of its schedule."""
+    frames, release_after = trace.frames_per_step, trace.release_after_frames
+    emulator = Emulator(ROM, screen="full", frames_per_step=frames, release_after_frames=release_after)
+    emulator.load(session.origin)
+    for action in trace.actions:
+        emulator.step(torch.tensor([buttons_of(action)], dtype=torch.uint8))
+    return emulator.screen[0].numpy()
+
+
+def test_real_time_is_a_frame_an_action(session: PlaySession) -> None:
+    """Several buttons at once; the trace replays to the picture; u goes back a second; both traces are files."""
+    session.key("up")
+    session.key("r")
+    assert session.runs and [path.name for path in session.written] == ["state1.state", "trace1.json"]
+    for held in [("LEFT", "B")] * 40 + [()] * 30 + [("SELECT",)] * 10:
+        session.frame(held)
+    session.key("up")  # the buttons are those that are held
+    picture = session.picture.copy()
+    assert len(session.actions) == 80 and session.actions[0] == "B+LEFT"
+    assert np.array_equal(replayed(session.trace(), session), picture)
+    session.key("u")
+    assert len(session.actions) == UNDO_FRAMES
+    assert np.array_equal(replayed(session.trace(), session), session.picture)
+    session.key("q")
+    assert Trace.load(session.written[-1]).frames_per_step == 1
+
+
+def test_an_agent_takes_over(run: Path, session: PlaySession) -> None:
+    """Frame by frame its steps are those of an env, and their trace replays; given back amid a step, that ends."""
+    session.agent = agent = Agent(run, ROM)
+    session.key("p")
+    for _ in range(3 * 24 + 5):
+        session.frame(["START"])
+    assert len(session.actions) == 4 and session.schedule == (24, 8)
+    session.key("m")
+    assert session.written[-1].name == "state2.state" and session.agent_plays
+    assert np.array_equal(session.picture[::2, ::2], agent.observations[0, -1])
+    for _ in range(2 * 24):
+        session.frame()
+    trace, picture = session.trace(), session.picture.copy()
+    assert len(trace.actions) == 2 and np.array_equal(replayed(trace, session), picture)
+    assert np.array_equal(picture[::2, ::2], agent.observations[0, -1])
+    session.key("p")
+    assert not session.runs and session.schedule == (24, 8)
+    agent.close()
+
+
+def test_the_pace_is_the_console_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """59.7 frames a second by the clock; a stop is not made up for."""
+    now, slept = [100.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.sleep", sleep)
+    pace = Pace()
+    for _ in range(597):
+        pace.wait()
+        now[0] += 0.004
+    assert now[0] - 100 == pytest.approx(597 / 59.7275, abs=0.02)
+    now[0] += 60
+    slept.clear()
+    for _ in range(20):
+        pace.wait()
+    assert slept.count(0.0) < 10
+
+
+def test_what_is_no_agent_is_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.gb"
+    other.write_bytes((ROMS / "micro/alu_loop.gb").read_bytes())
+    for rom, agent in ((ROM, tmp_path), (other, run)):
+        assert cli.main(["play", str(rom), "--agent", str(agent), "--browser"]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_page_in_a_browser(run: Path, session: PlaySession) -> None:
+    """Keys are steps; r makes time go on, with what is held; the agent plays beside, from the same state."""
+    session.agent = Agent(run, ROM)
+    page = BrowserPlay(session, "127.0.0.1:0")
+
+    def turn_until(condition: Any, turns: int = 600) -> None:
+        for _ in range(turns):
+            if condition():
+                return
+            page.turn()
+        raise AssertionError("it did not become true")
+
+    def key(kind: str, name: str) -> None:
+        browser.run(f"document.dispatchEvent(new KeyboardEvent('key{kind}', {{key: {name!r}}}))")
+
+    with Browser(1100, 900) as browser:
+        browser.open(page.server.url)
+        turn_until(lambda: browser.run("typeof header !== 'undefined' && header.status !== undefined"))
+        key("down", "ArrowUp")
+        turn_until(lambda: session.actions == ["UP"])
+        turn_until(lambda: browser.run("document.getElementById('status').textContent").startswith("step 1"))
+        key("down", "r")
+        turn_until(lambda: browser.run("header.real_time"))
+        key("down", "ArrowLeft")
+        turn_until(lambda: "LEFT" in session.actions[-3:])
+        key("up", "ArrowLeft")
+        turn_until(lambda: session.actions[-1] == "NOOP")
+        browser.run("document.querySelector('[data-key=b]').click()")
+        turn_until(lambda: browser.run("header.beside") and browser.run("!document.getElementById('other').hidden"))
+        assert page._beside is not None and page._beside.agent_plays
+        browser.run("document.querySelector('[data-key=q]').click()")
+        turn_until(lambda: session.finished)
+        page.close()
+        browser.wait_until("header.finished")
+        assert "trace2.json" in browser.run("document.getElementById('written').textContent")
