@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ def buttons_of(action: str) -> int:
 
 def action_of(buttons: Iterable[str]) -> str:
     """The name of the action that presses all of these: 'NOOP', 'UP', 'A+UP'."""
-    return "+".join(sorted(set(buttons))) or "NOOP"
+    return "+".join(sorted(set(buttons) - {"NOOP"})) or "NOOP"
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def get_codec(name: str) -> ActionCodec:
     lists = [_parse_list(name, part) for part in NAMED.get(name, name).split("/")]
     if math.prod(len(choices) for choices in lists) > MOST_ACTIONS:
         raise ConfigError(f"action_codec {name!r:.80} has more than {MOST_ACTIONS} combinations: leave some out")
-    actions = tuple(map(_together, product(*lists)))
+    actions = tuple(action_of("+".join(choices).split("+")) for choices in product(*lists))
     if len(set(actions)) < len(actions):
         raise ConfigError(f"action_codec {name!r:.80} has an action twice: leave one out")
     factors = tuple(len(choices) for choices in lists) if len(lists) > 1 else ()
@@ -177,12 +177,6 @@ def _parse_list(name: str, text: str) -> list[str]:
         ):
             raise ConfigError(f"action_codec {name!r:.80} has {action!r:.40}: its buttons are {', '.join(BUTTONS)}")
     return actions
-
-
-def _together(choices: Sequence[str]) -> str:
-    """One action that presses the buttons of several."""
-    buttons = {button for choice in choices for button in choice.split("+")} - {"NOOP"}
-    return "+".join(sorted(buttons)) or "NOOP"
 
 
 @dataclass(frozen=True)

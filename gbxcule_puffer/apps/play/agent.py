@@ -18,7 +18,11 @@ from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 from gbxcule_puffer.trainers.trained import Trained
 
 ENDLESS = 2**31 - 1  # steps
-SEEN = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == PICTURE} | {"header", "symbols"}
+SEEN = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == PICTURE} | {
+    "header",
+    "symbols",
+    "place",
+}
 
 
 class Agent:
@@ -46,6 +50,11 @@ class Agent:
             snapshot.to_file(state)
             self.close()
             self.env = GBxCuLEEnv(self.rom, 1, "cpu", start_state=state, **options)
+        for name, value in self.env.config.items():
+            if (was := self.trained.checkpoint["env_config"].get(name)) != value:
+                raise StateError(
+                    f"it was trained with {name} {was}, not {value}, and needs more than the game's picture"
+                )
         self.policy = self.trained.policy(self.env, self.seed, self.greedy)
         self.observations, _ = self.env.reset(seed=self.seed)
         self.starts = torch.ones(1, dtype=torch.bool)
@@ -56,7 +65,7 @@ class Agent:
         action = self.policy(self.observations, self.starts)
         self.observations, *_ = self.env.step(action)
         self.starts = torch.zeros(1, dtype=torch.bool)
-        return self.env.codec.actions[int(action[0])]
+        return self.env.codec.actions[int(self.env.taken_actions[0])]
 
     def close(self) -> None:
         """Ends its Game Boy."""
