@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import new_file
+from gbxcule_puffer.files import Kind, new_file, read_bytes
 
 LEVELS = np.array([0xFF, 0x99, 0x55, 0x00], np.uint8)  # of the shades 0..3 in PyBoy's window: red, green and blue
 TERMINAL_COLORS = np.array([231, 248, 240, 16], np.uint8)  # of the shades in a terminal's palette of 256
 GREY_RAMP, GREY_STEP = (232, 255), 10  # of that palette, from level 8 upwards
+SCREENSHOT = Kind("picture", ConfigError, "give a screenshot as the emulator saves it, without borders or filters")
+LARGEST_SCREENSHOT, MOST_SCALE = 2**22, 10  # bytes; pixels of a pixel
 UPPER_HALF = "\u2580"
 
 
@@ -52,6 +55,35 @@ def write_png(path: str | os.PathLike[str], picture: np.ndarray) -> None:
         raise ConfigError("writing pictures needs Pillow: pip install pillow") from None
     with new_file(path) as file:
         Image.fromarray(picture).save(file, "PNG")
+
+
+def read_shades(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndarray:
+    """A screenshot (PNG) as shades, `shape` uint8: of 160 x 144 pixels or a multiple, or as small as `shape`, in up to
+    four greys, of which each counts as the nearest of PyBoy's.
+
+    Raises: ConfigError for a file of another kind or size, or in more colours.
+    """
+    from PIL import Image
+
+    data = read_bytes(path, SCREENSHOT, LARGEST_SCREENSHOT)
+    try:
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+            columns, rows = image.size
+            scale = columns // 160
+            whole = (columns, rows) == (160 * scale, 144 * scale) and 1 <= scale <= MOST_SCALE
+            if not whole and (rows, columns) != shape:
+                raise SCREENSHOT.bad(path, f"has {columns} x {rows} pixels, not 160 x 144 or a multiple")
+            grey = np.asarray(image.convert("RGB").convert("L"))
+    except (OSError, ValueError, SyntaxError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise SCREENSHOT.bad(path, f"is no PNG ({error!s:.60})") from None
+    if whole:
+        grey = grey[::scale, ::scale]
+        grey = grey[:: 144 // shape[0], :: 160 // shape[1]]
+    if (colours := len(np.unique(grey))) > len(LEVELS):
+        raise SCREENSHOT.bad(path, f"has {colours} greys, a Game Boy has four")
+    return np.abs(grey[..., None].astype(int) - LEVELS).argmin(-1).astype(np.uint8)
 
 
 def shrunk(shades: np.ndarray, columns: int, rows: int) -> np.ndarray:

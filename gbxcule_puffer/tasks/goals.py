@@ -127,6 +127,7 @@ def record_goal(
     meta: Mapping[str, Any],
     *,
     more_ways: Sequence[Sequence[int]] = (),
+    pictures: Sequence[np.ndarray] | None = None,
     k_consecutive: int = K_CONSECUTIVE,
 ) -> tuple[Snapshot, GoalTemplate]:
     """Plays `start_buttons`, takes the start snapshot, plays `solve_buttons` and takes the goal's pictures; then the
@@ -134,7 +135,9 @@ def record_goal(
 
     The pictures are the distinct ones at the end and of the next SETTLE_STEPS steps without a button, so that an idle
     animation counts as the goal in all of its phases. `tau` is half of the least distance met on a way, at most
-    LARGEST_TAU. `emulator` has one env and stands at the state to play from; `meta` holds CHECKED_FIELDS.
+    LARGEST_TAU. With `pictures` these are the goal, and nothing is played after the start.
+
+    `emulator` has one env and stands at the state to play from; `meta` holds CHECKED_FIELDS.
 
     Raises: GoalError when a way to the goal passes one of the goal's own pictures, or starts at it.
     """
@@ -150,8 +153,9 @@ def record_goal(
     for buttons in (solve_buttons, *more_ways):
         emulator.load(snapshot)
         ways.append([emulator.screen[0].cpu().numpy().copy(), *(play(button) for button in buttons)])
-        settled += [ways[-1][-1], *(play(0) for _ in range(SETTLE_STEPS))]
-    frames = distinct(settled)
+        if pictures is None:
+            settled += [ways[-1][-1], *(play(0) for _ in range(SETTLE_STEPS))]
+    frames = distinct(settled if pictures is None else pictures)
 
     measured = [distances_to(frames, np.stack(way), emulator.device).tolist() for way in ways]
     nearest = 1.0
@@ -160,9 +164,10 @@ def record_goal(
         while end and distances[end - 1] == 0:
             end -= 1
         if not end or min(distances[:end]) == 0:
-            raise GoalError(
-                "the goal's picture is met before the actions end: let them end where it shows for the first time"
-            )
+            remedy = "let them end where it shows for the first time"
+            if pictures is not None:
+                raise GoalError("the goal's picture shows at the start: give another picture, or another start")
+            raise GoalError(f"the goal's picture is met before the actions end: {remedy}")
         nearest = min(nearest, *distances[:end])
     calibration = {"distances": measured[0], "start_distance": measured[0][0], "nearest": nearest}
     tau = {"tau": min(LARGEST_TAU, nearest / 2), "k_consecutive": k_consecutive, "calibration": calibration}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gbxcule_puffer.emulator.cartridge import Cartridge
-from gbxcule_puffer.emulator.saves.state_files import load_state_file
+from gbxcule_puffer.emulator.saves.state_files import load_state_file, start_files
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.goals import GoalTemplate
@@ -56,7 +56,7 @@ def open_stages(
         parts = [("task", paths, goal_dir, None)]
     task = []
     for name, paths, folder, limit in parts:
-        snapshots = [load_state_file(path, cartridge) for path in paths]
+        snapshots = [load_state_file(file, cartridge) for path in paths for file in start_files(path)]
         goal = None if folder is None else GoalTemplate.load(folder)
         if goal is not None:
             goal.check(config, shape)

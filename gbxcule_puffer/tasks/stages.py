@@ -15,6 +15,7 @@ from gbxcule_puffer import __version__
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, read_object
+from gbxcule_puffer.pictures import read_shades
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, record_goal
 from gbxcule_puffer.tasks.observations import ObservationLayout, picture_kind
@@ -45,6 +46,7 @@ def make_task(
     start_actions: Sequence[str] = (),
     start_state: StrPath | Snapshot | None = None,
     traces: Mapping[StrPath, Trace] | None = None,
+    png: Sequence[StrPath] = (),
     obs: str = "shades",
     stack_k: int = 1,
     action_codec: str = DEFAULT_CODEC,
@@ -58,7 +60,8 @@ def make_task(
     """Plays `start_actions` from `start_state` (or post-boot), then the solution; writes out/start.state and out/goal.
 
     more_ways: other solutions from the same start, whose ends count as the goal too; traces: the recordings that the
-    solutions are from, by their files, which must replay as they were recorded.
+    solutions are from, by their files, which must replay as they were recorded; png: screenshots that are the goal, in
+    place of a solution.
 
     Actions are named (of any codec: a name presses the same in each); `action_codec` is the one the goal is for.
     k_consecutive, max_steps: what the goal asks for and how long an attempt may take, unless the env's options say
@@ -86,6 +89,7 @@ def make_task(
         release_after_frames=release_after_frames,
         header=header,
     )
+    pictures = [read_shades(path, layout.kind.screen_shape) for path in png] or None
     emulator.reset()
     if isinstance(start_state, Snapshot):
         emulator.load(start_state)
@@ -108,8 +112,9 @@ def make_task(
         "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }
     others = [[names.to_buttons(action) for action in names.parse(way)] for way in more_ways]
+    k = k_consecutive or K_CONSECUTIVE
     snapshot, goal = record_goal(
-        emulator, start_buttons, solve_buttons, meta, more_ways=others, k_consecutive=k_consecutive or K_CONSECUTIVE
+        emulator, start_buttons, solve_buttons, meta, more_ways=others, pictures=pictures, k_consecutive=k
     )
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)

@@ -50,6 +50,7 @@ def _add_make(goal: argparse._SubParsersAction) -> None:
         action="append",
         help="trace of `puffer play`, or file of action names, from the start to the goal; again for more ways",
     )
+    way.add_argument("--png", action="append", help="screenshot that is the goal; again for more that count as well")
     way.add_argument("--play", action="store_true", help="play to the goal by hand, and press g there")
     add_display(make)
     _add_task_options(make)
@@ -108,6 +109,8 @@ def _run_make(args: argparse.Namespace) -> None:
         options["start_actions"], _ = read_actions(args.start_actions)
     if args.play:
         ways, options = [_played(args, options)], {**options, "start_actions": ()}
+    elif args.png:
+        ways, options = [([], None)], {**options, "png": args.png}
     else:
         ways = [read_actions(path) for path in args.actions]
         for (_, trace), path in zip(ways, args.actions, strict=True):
@@ -216,5 +219,6 @@ def _report(files: Any) -> None:
     goal = GoalTemplate.load(files.goal_dir)
     print(f"start state  {files.start_state}")
     count, away = len(goal.frames), len(goal.meta["solve_actions"])
-    print(f"goal         {files.goal_dir}: {count} picture{'s' * (count > 1)}, {away} actions away")
+    way = f", {away} actions away" if away else ""
+    print(f"goal         {files.goal_dir}: {count} picture{'s' * (count > 1)}{way}")
     print(f"tau          {goal.meta['tau']:.5f}; the start is {goal.meta['calibration']['start_distance']:.5f} away")

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.saves import pyboy_state
-from gbxcule_puffer.emulator.snapshot import MAGIC, MAX_ENV_SIZE, Snapshot
+from gbxcule_puffer.emulator.snapshot import MAGIC, MAX_ENV_SIZE, Snapshot, power_on
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.files import Kind, read_bytes, write_bytes
 
 StrPath = str | os.PathLike[str]
 STATE_FILE = Kind("state", StateError, "give a .state file")
 MAX_START_ENVS = 1024  # envs in a file of start states
+LARGEST_RAM_FILE = 2**17 + 64  # bytes: 16 banks, with a clock behind them
+STATE_FILES, RAM_FILES = (".state",), (".sav", ".srm", ".ram")
 CLOCK_TRAILERS = (44, 48)  # other emulators append the clock to .sav files
 
 
 def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
-    """A snapshot file (Snapshot.to_file) or a PyBoy .state file, told apart by its first bytes.
+    """A snapshot file (Snapshot.to_file) or a PyBoy .state file, told apart by its first bytes; of a file of save RAM,
+    told by its name (.sav), the machine as it is switched on with it.
 
     Raises: StateError where it cannot be read, is damaged, of another format version or of another ROM.
     """
+    if Path(path).suffix.lower() in RAM_FILES:
+        return _switched_on(path, cartridge)
     data = read_bytes(path, STATE_FILE, MAX_START_ENVS * MAX_ENV_SIZE)
     if not data.startswith(MAGIC[:8]):
         return pyboy_state.from_bytes(data, cartridge, f"state {path}")
@@ -34,6 +40,30 @@ def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
             f"{cartridge.sha256[:12]}... ({cartridge.title}); make it again with `puffer stage`"
         )
     snapshot.check(cartridge, f"state {path}")
+    return snapshot
+
+
+def start_files(path: StrPath) -> list[StrPath]:
+    """The states and save RAM in a folder, in the order of their names; a file alone.
+
+    Raises: StateError for a folder without any.
+    """
+    if not os.path.isdir(path):
+        return [path]
+    found = sorted(each for each in Path(path).iterdir() if each.suffix.lower() in STATE_FILES + RAM_FILES)
+    if not found:
+        raise StateError(f"folder {path} has no start states: give one with .state or .sav files")
+    return [*found]
+
+
+def _switched_on(path: StrPath, cartridge: Cartridge) -> Snapshot:
+    """The machine as it is switched on with the save RAM of a file."""
+    snapshot = power_on(cartridge)
+    banks = save_ram_banks(read_bytes(path, STATE_FILE, LARGEST_RAM_FILE), cartridge)
+    row = snapshot.memory[0]
+    if len(banks):
+        row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE] = banks[: hw.RAM_BANK_SIZE]
+        row[hw.ROW_SIZE :] = banks[hw.RAM_BANK_SIZE :]
     return snapshot
 
 
