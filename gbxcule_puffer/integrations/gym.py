@@ -5,6 +5,7 @@ Importing this registers GBxCuLE-v0: `gymnasium.make("gbxcule_puffer.integration
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import gymnasium
@@ -15,7 +16,8 @@ from gymnasium.vector.utils import batch_space
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ActionError, ConfigError
-from gbxcule_puffer.pictures import to_rgb
+from gbxcule_puffer.integrations.window import QUIT, Window, why_no_window
+from gbxcule_puffer.pictures import mosaic, to_rgb
 
 try:
     from gymnasium.vector import AutoresetMode
@@ -26,8 +28,10 @@ except ImportError:
     ) from None
 
 ENV_ID = "GBxCuLE-v0"
-AUTORESET = (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
+RENDER_MODES = ("rgb_array", "human")
 RENDER_SCALE = 2
+WINDOW_SCALE = 4
+SHOWN = 64  # Game Boys of a window
 
 
 def make_vec(
@@ -42,7 +46,9 @@ def make_vec(
     """`num_envs` Game Boys as one VectorEnv; `options` are GBxCuLEEnv's arguments: rom, device, and EnvOptions.
 
     env: a name that `env_creator` knows, gbxcule or a PyBoy baseline.
-    autoreset_mode: SAME_STEP, or DISABLED: ended envs wait for `reset(options={"reset_mask": ...})`.
+    autoreset_mode: SAME_STEP; NEXT_STEP: the step after an episode's end begins the next one, whatever the action; or
+    DISABLED: ended envs wait for `reset(options={"reset_mask": ...})`.
+    render_mode: rgb_array, or human: a window with up to 64 Game Boys, at the console's speed.
     copy: False returns the env's own buffers, which the next step overwrites.
 
     Raises: ConfigError and what the env raises.
@@ -65,19 +71,51 @@ def _create(env: str, num_envs: int, options: dict[str, Any]) -> Any:
 
 def _mode(mode: AutoresetMode | str) -> AutoresetMode:
     try:
-        known = AutoresetMode(mode)
+        return AutoresetMode(mode)
     except ValueError:
-        known = None
-    if known not in AUTORESET:
-        names = " or ".join(repr(each.value) for each in AUTORESET)
-        raise ConfigError(f"autoreset mode {mode!r} is not supported: give {names}")
-    return known
+        names = ", ".join(repr(each.value) for each in AutoresetMode)
+        raise ConfigError(f"autoreset mode {mode!r} is unknown: give one of {names}") from None
 
 
 def _check_render_mode(mode: str | None) -> str | None:
-    if mode not in (None, "rgb_array"):
-        raise ConfigError(f"render mode {mode!r} is not supported: give 'rgb_array' or None")
+    if mode not in (None, *RENDER_MODES):
+        raise ConfigError(f"render mode {mode!r} is unknown: give 'rgb_array', 'human' or None")
+    if mode == "human" and (reason := why_no_window()):
+        raise ConfigError(f"render mode 'human': no window can be opened here ({reason}): give 'rgb_array'")
     return mode
+
+
+class HumanView:
+    """The window of render_mode="human", opened with the first picture; who closes it sees no more of the env."""
+
+    def __init__(self, steps_per_second: float) -> None:
+        self._seconds, self._due = 1 / steps_per_second, 0.0
+        self._window: Window | None = None
+        self._closed = False
+
+    def show(self, env: Any) -> None:
+        """Shows what the last step led to, for as long as a step takes on the console."""
+        if self._closed:
+            return
+        picture = to_rgb(mosaic(_pictures(env)[:SHOWN]))
+        if self._window is None:
+            rows, columns, _ = picture.shape
+            scale = max(1, WINDOW_SCALE * 144 // max(rows, 144))
+            self._window = Window("gbxcule-puffer", rows, columns, scale, "give render_mode='rgb_array'")
+        self._window.show(picture)
+        self._due = max(self._due, time.monotonic()) + self._seconds
+        while (left := self._due - time.monotonic()) > 0:
+            event = self._window.event(max(1, int(1000 * left)))
+            if event is not None and event.kind == QUIT:
+                self.close()
+                return
+
+    def close(self) -> None:
+        """Takes the window away."""
+        self._closed = True
+        if self._window is not None:
+            self._window.close()
+            self._window = None
 
 
 def _pictures(env: Any) -> np.ndarray:
@@ -92,7 +130,11 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
     With io="numpy" these are there only in steps that end an episode, final_obs as an array of objects, None elsewhere,
     as in Gymnasium's own vector envs. With io="torch" they are always there, final_obs as one tensor of all envs: to
     leave them out the host would have to wait for the device.
+    NEXT_STEP: `step` returns the last observation of an ended episode, and one later the first of the next, with a
+    reward of 0 whatever the action.
     DISABLED: `step` returns the last observation of an ended episode, and refuses to go on before it has been reset.
+
+    `async_reset`, `send` and `recv` are EnvPool's, for all envs at a time.
     """
 
     def __init__(self, env: Any, autoreset_mode: AutoresetMode | str, copy: bool, render_mode: str | None) -> None:
@@ -100,14 +142,16 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         self.env, self.num_envs, self.copy = env, env.num_agents, copy
         self.metadata = {
             "autoreset_mode": self.autoreset_mode,
-            "render_modes": ["rgb_array"],
+            "render_modes": [*RENDER_MODES],
             "render_fps": _steps_per_second(env),
         }
         self.single_observation_space = env.layout.space
         self.single_action_space = _action_space(env)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._ended: Any = None  # of DISABLED: envs that wait for their reset; None before the first one
+        self._ended: Any = None  # where not SAME_STEP: envs that wait for their reset; None before the first one
+        self._answer: Any = None  # to what was sent
+        self._view = HumanView(_steps_per_second(env)) if render_mode == "human" else None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode in all envs, or where options["reset_mask"] (num_envs,) bool is set.
@@ -141,6 +185,8 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         info: dict[str, Any] = {"stats": infos[0]} if infos else {}
         if self.autoreset_mode is AutoresetMode.DISABLED:
             observations, self._ended = self.env.final_observation, terminations | truncations
+        elif self.autoreset_mode is AutoresetMode.NEXT_STEP:
+            observations, rewards, terminations, truncations = self._begun_late(rewards, terminations, truncations)
         elif self.env.io == "torch":
             info |= {"final_obs": self._parts(self._returned(self.env.final_observation)), "_final_obs": ended}
         elif ended.any():
@@ -149,17 +195,60 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
             for index in np.flatnonzero(ended):
                 final[index] = _single(self.env, last[index : index + 1].copy())
             info |= {"final_obs": final, "_final_obs": ended}
+        if self._view:
+            self._view.show(self.env)
         ends = map(self._returned, (rewards, terminations, truncations))
         return self._parts(self._returned(observations)), *ends, info  # pyright: ignore[reportReturnType]
 
+    def _begun_late(self, rewards: Any, terminations: Any, truncations: Any) -> tuple[Any, Any, Any, Any]:
+        """NEXT_STEP: the envs that ended a step ago have played one of the next episode, which begins once more."""
+        waited = self._ended
+        if self.env.io == "torch" or waited.any():
+            self.env.reset_envs(waited)  # their final_observation is the new one
+        self._ended = (terminations | truncations) & ~waited
+        return self.env.final_observation, rewards * ~waited, terminations & ~waited, truncations & ~waited
+
+    def async_reset(self, seed: int | None = None) -> None:
+        """Starts an episode in all envs; `recv` gives the observations."""
+        observations, info = self.reset(seed=seed)
+        like = self.env.terminals
+        zeros = np.zeros(self.num_envs, np.float32) if self.env.io == "numpy" else self.env.rewards * 0
+        self._answer = observations, zeros, like & False, like & False, info
+
+    def send(self, actions: Any, env_id: Any = None) -> None:
+        """Steps all envs; on a GPU this returns while they play. env_id: the envs in the order of the actions.
+
+        Raises: ActionError where that is not each env once.
+        """
+        if env_id is not None:
+            order = np.asarray(env_id)
+            if order.shape != (self.num_envs,) or not np.array_equal(np.sort(order), np.arange(self.num_envs)):
+                raise ActionError(f"env_id must have each of the {self.num_envs} envs once: all play in lockstep")
+            actions = (
+                actions[np.argsort(order)] if self.env.io == "numpy" else actions[torch.from_numpy(order).argsort()]
+            )
+        self._answer = self.step(actions)
+
+    def recv(self) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """The results of what was sent, as of `step`; info["env_id"] are the envs, in their order.
+
+        Raises: ConfigError where nothing was sent.
+        """
+        if self._answer is None:
+            raise ConfigError("recv before send: call async_reset or send first")
+        (*parts, info), self._answer = self._answer, None
+        return *parts, info | {"env_id": np.arange(self.num_envs)}  # pyright: ignore[reportReturnType]
+
     def render(self) -> tuple[np.ndarray, ...] | None:
         """One RGB picture an env, (144, 160, 3) uint8 (twice that with obs="full"), of where the last step led."""
-        if self.render_mode is None:
+        if self.render_mode != "rgb_array":
             return None
         return tuple(to_rgb(picture, RENDER_SCALE) for picture in _pictures(self.env))
 
     def close_extras(self, **_: Any) -> None:
         """End the env's own processes and free its buffers."""
+        if self._view:
+            self._view.close()
         self.env.close()
 
     def _parts(self, observations: Any) -> Any:
@@ -187,7 +276,8 @@ class GameBoyEnv(gymnasium.Env):
         if env.io != "numpy":
             raise ConfigError(f"io {env.io!r} is not for a single env: leave it out, or use make_vec")
         self.env, self.render_mode = env, _check_render_mode(render_mode)
-        self.metadata = {"render_modes": ["rgb_array"], "render_fps": _steps_per_second(env)}
+        self.metadata = {"render_modes": [*RENDER_MODES], "render_fps": _steps_per_second(env)}
+        self._view = HumanView(_steps_per_second(env)) if render_mode == "human" else None
         self.observation_space, self.action_space = env.layout.space, _action_space(env)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
@@ -200,15 +290,19 @@ class GameBoyEnv(gymnasium.Env):
         """One step; an ended episode needs a reset."""
         _, rewards, terminations, truncations, infos = self.env.step(np.array([action]))
         info = {"stats": infos[0]} if infos else {}
+        if self._view:
+            self._view.show(self.env)
         ends = bool(terminations[0]), bool(truncations[0])
         return _single(self.env, self.env.final_observation.copy()), float(rewards[0]), *ends, info
 
     def render(self) -> np.ndarray | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """An RGB picture (144, 160, 3) uint8 (twice that with obs="full") of where the last step led."""
-        return None if self.render_mode is None else to_rgb(_pictures(self.env)[0], RENDER_SCALE)
+        return None if self.render_mode != "rgb_array" else to_rgb(_pictures(self.env)[0], RENDER_SCALE)
 
     def close(self) -> None:
         """End the env and free its buffers."""
+        if self._view:
+            self._view.close()
         self.env.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -18,7 +19,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from gbxcule_puffer.errors import ActionError, ConfigError
+from gbxcule_puffer.integrations import gym as window
 from gbxcule_puffer.integrations.gym import make, make_vec
+from gbxcule_puffer.integrations.window import QUIT, Event, Window
 from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
 
 ID = "gbxcule_puffer.integrations.gym:GBxCuLE-v0"
@@ -29,8 +32,9 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
     return make_test_task(tmp_path_factory.mktemp("stage"))
 
 
-def test_gymnasium_s_checker_is_content(task: Task) -> None:
+def test_gymnasium_s_checker_is_content(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the env that gymnasium.make gives, rendered too; a warning of the checker fails the test."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")  # for the mode human
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         env = gymnasium.make(ID, **task.kwargs, start_waits=3, render_mode="rgb_array")
@@ -38,12 +42,13 @@ def test_gymnasium_s_checker_is_content(task: Task) -> None:
         env.close()
 
 
-def test_a_vector_env_equals_gymnasium_s_own(task: Task) -> None:
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_a_vector_env_equals_gymnasium_s_own(task: Task, mode: AutoresetMode) -> None:
     """Two Game Boys in one VectorEnv play what a SyncVectorEnv of two single ones does, final observations included."""
     options = {**task.kwargs, "max_steps": 20}
-    mode = AutoresetMode.SAME_STEP
     reference = SyncVectorEnv([lambda: make(**options)] * 2, autoreset_mode=mode)
-    envs = gymnasium.make_vec(ID, num_envs=2, **options)
+    given: dict[str, Any] = {} if mode is AutoresetMode.SAME_STEP else {"autoreset_mode": mode}
+    envs = gymnasium.make_vec(ID, num_envs=2, **options, **given)
     assert envs.metadata["autoreset_mode"] == mode
     assert envs.single_observation_space == reference.single_observation_space
     assert envs.action_space == reference.action_space
@@ -178,10 +183,70 @@ def test_render(task: Task) -> None:
         assert pictures[1].shape == ((288, 320, 3) if obs == "full" else (144, 160, 3))
 
 
-def test_bad_input(task: Task) -> None:
-    with pytest.raises(ConfigError, match="'NextStep' is not supported"):
-        make_vec(**task.kwargs, autoreset_mode="NextStep")
-    with pytest.raises(ConfigError, match="render mode 'human'"):
+@pytest.mark.parametrize("io", ["numpy", "torch"])
+def test_next_step_in_both_kinds(task: Task, io: str) -> None:
+    """Tensors as arrays: the last observation, then the first with a reward of 0, whatever the action."""
+    envs = make_vec(**task.kwargs, num_envs=2, max_steps=2, io=io, autoreset_mode="NextStep")
+    start = host(envs.reset(seed=1)[0])
+    convert = torch.from_numpy if io == "torch" else np.asarray
+    rows = [envs.step(convert(row)) for row in random_actions(6, 2)]
+    assert [host(row[3]).tolist() for row in rows] == [[False] * 2, [True] * 2, [False] * 2] * 2
+    np.testing.assert_array_equal(host(rows[2][0]), start)
+    assert host(rows[2][1]).tolist() == [0, 0] and (host(rows[1][1]) != 0).all()
+    assert not np.array_equal(host(rows[1][0]), start)
+
+
+def test_send_and_recv(task: Task) -> None:
+    """As `step`, with the actions in any order of the envs."""
+    plain, pool = (make_vec(**task.kwargs, num_envs=3, max_steps=4) for _ in range(2))
+    plain.reset(seed=1)
+    pool.async_reset(seed=1)
+    for row in random_actions(6, 3):
+        env_id = pool.recv()[4]["env_id"][[2, 0, 1]]
+        pool.send(row[env_id], env_id)
+        expected = plain.step(row)
+    for part, other in zip(pool.recv()[:4], expected[:4], strict=True):
+        np.testing.assert_array_equal(part, other)
+    with pytest.raises(ConfigError, match="recv before send"):
+        pool.recv()
+    with pytest.raises(ActionError, match="each of the 3 envs once"):
+        pool.send(np.zeros(2, int), np.array([0, 1]))
+
+
+def test_a_window_for_people(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The console's steps a second; once the window is closed the env goes on without it."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr(window, "why_no_window", lambda: "")
+    shown, events = list[np.ndarray](), [None, Event(""), Event(QUIT)]
+    now = [0.0]
+
+    def event(_: Window, milliseconds: int) -> Event | None:
+        now[0] += milliseconds / 3000
+        return events.pop(0) if len(shown) == 3 else None
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    show = Window.show
+    monkeypatch.setattr(Window, "show", lambda self, picture: (shown.append(picture), show(self, picture)))
+    monkeypatch.setattr(Window, "event", event)
+    envs = make_vec(**task.kwargs, num_envs=3, render_mode="human")
+    envs.reset(seed=1)
+    for row in random_actions(2, 3):
+        envs.step(row)
+    assert now[0] == pytest.approx(2 * 24 / 59.7275, abs=0.02)
+    for row in random_actions(3, 3):
+        envs.step(row)
+    assert len(shown) == 3 and shown[0].shape == (145, 161, 3) and envs.render() is None
+    envs.close()
+
+
+def test_bad_input(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="'LastStep' is unknown: give one of 'NextStep', 'SameStep', 'Disabled'"):
+        make_vec(**task.kwargs, autoreset_mode="LastStep")
+    with pytest.raises(ConfigError, match="render mode 'ansi' is unknown"):
+        make_vec(**task.kwargs, render_mode="ansi")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError, match=r"'human': no window can be opened here .*: give 'rgb_array'"):
         make_vec(**task.kwargs, render_mode="human")
     with pytest.raises(ConfigError, match="environment 'nonesuch' is unknown"):
         make_vec("nonesuch", **task.kwargs)
