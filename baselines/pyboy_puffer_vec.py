@@ -121,6 +121,11 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         """As of GBxCuLEEnv, of all envs."""
         return self._shared("stage")
 
+    @property
+    def frames(self) -> Any:
+        """As of GBxCuLEEnv, of all envs."""
+        return self._shared("frames")
+
     def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
         """Starts an episode in every env; the same seed gives the same episodes. 'mp_async': of the first batch."""
         self.async_reset(seed)
@@ -255,6 +260,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
             "taken_actions": (np.int64, ()),
             "distance": (np.float32, ()),
             "stage": (np.int64, ()),
+            "frames": (np.int32, ()),
         }
         data = self.cartridge.data
         self._workers = Workers(

@@ -15,12 +15,12 @@ import torch
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
-from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, checked_mask, range_error
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
 from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
+from gbxcule_puffer.env.saved_state import saved_machines
 from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.env.task_runner import vectors_of
 from gbxcule_puffer.errors import ConfigError, StateError
@@ -30,6 +30,7 @@ from gbxcule_puffer.tasks.ram import Ram, Symbols
 from gbxcule_puffer.tasks.ram.observers import make_observers
 from gbxcule_puffer.tasks.ram.place import find_place
 from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
+from gbxcule_puffer.tasks.ram.until import parse_until
 from gbxcule_puffer.tasks.stage import open_stages
 from gbxcule_puffer.tasks.task import make_task
 
@@ -97,6 +98,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self.codec = get_codec(options.action_codec)
         self.schedule = Schedule(options.frames_per_step, options.release_after_frames)
         self.symbols = None if options.symbols is None else Symbols.load(options.symbols)
+        self.until = parse_until(options.until, self.schedule, self.symbols)
         self.quest = load_quest(options.quest, self.cartridge.sha256, self.symbols) if options.quest else []
         self.task = None if options.task is None else make_task(options.task)
         self.place = find_place(options.place, self.task, self.cartridge.sha256, self.symbols)
@@ -168,9 +170,20 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
         Raises: ConfigError before a reset.
         """
-        if self._episodes is None:
-            raise ConfigError("ram before reset: call reset first")
         return self._episodes.ram
+
+    @property
+    def frames(self) -> Any:
+        """Frames that the last step took, (num_envs,) int32: frames_per_step, or fewer with `until`."""
+        return self._give(self._episodes.emulator.frames)
+
+    def hook(self, bank: int | None, address: int | str) -> None:
+        """Counts from the next step on how often an instruction in ROM begins: `ram.executions` tells. bank: None with
+        a symbol, or an address below 4000.
+
+        Raises: ConfigError for code that is not in ROM, an unknown symbol, or before a reset.
+        """
+        self.ram.hook(address if bank is None else (bank, address))
 
     @property
     def action_mask(self) -> Any:
@@ -185,6 +198,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             "action_codec": self.codec.name,
             "frames_per_step": self.schedule.frames_per_step,
             "release_after_frames": self.schedule.release_after_frames,
+            "until": self.options.until,
             "stack_k": self.stack_k,
             "obs": self.obs,
             **({"vectors": self.layout.vectors} if self.layout.vectors else {}),
@@ -300,7 +314,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
                 )
         if self.emulator is None:
             self.reset()
-        snapshot = self._saved_machines(state)
+        snapshot = saved_machines(state, self.emulator)
         tensors = self._episodes.run_tensors() | ({} if snapshot is None else self._episodes.env_tensors())
         self._episodes.check_saved(tensors, state["tensors"])
         self.reset()
@@ -327,26 +341,6 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     def _give(self, tensor: torch.Tensor) -> Any:
         return tensor if self.io == "torch" else tensor.cpu().numpy()
 
-    def _saved_machines(self, state: Mapping[str, Any]) -> Snapshot | None:
-        """The machines of a saved state, if it has any.
-
-        Raises: StateError where they, or the numbers beside them, are not those of this env.
-        """
-        machines, numbers = state["machines"], (state["steps"], state["seed"])
-        if machines is None:
-            return None
-        if not all(type(number) is int and -(2**63) <= number < 2**63 for number in numbers) or numbers[0] < 0:
-            raise StateError("saved env state is damaged (steps or seed): give what state_dict returned")
-        try:
-            arrays = (machines[name].detach().cpu().numpy() for name in ("state", "memory", "screen"))
-            snapshot = Snapshot(self.cartridge.sha256, *arrays)
-        except (AttributeError, KeyError, TypeError, RuntimeError):
-            raise StateError("saved env state is damaged (machines): give what state_dict returned") from None
-        self.emulator.check(snapshot)
-        if snapshot.num_envs != self.num_envs:
-            raise StateError(f"saved env state has {snapshot.num_envs} envs, not {self.num_envs}: use its num_envs")
-        return snapshot
-
     def _make_emulator(self) -> Any:
         return Emulator(
             self.cartridge,
@@ -367,6 +361,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             torch.set_num_threads(1)
 
         emulator = self._make_emulator()
+        emulator.end_steps_when(self.until)
         self._out = StepBuffers(n, self.layout.shape, device, numpy_buffers)
         stack = FrameStack(emulator.screen, self.layout, self._out.observations)
         quest = [Quest(self.quest)] if self.quest else []

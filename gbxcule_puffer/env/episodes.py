@@ -59,7 +59,7 @@ class Episodes:
         self.visits = VisitCounter(emulator, device, parse_visit_key(options.visit_key)) if wanted else None
         bonus = () if self.visits is None else (VisitBonus(self.visits, options.visit_bonus),)
         t = self.envs
-        info = StepInfo(t.action, t.length, t.was_locked, t.terminals, t.truncations)
+        info = StepInfo(t.action, t.length, emulator.frames, t.was_locked, t.terminals, t.truncations)
         self.ram = Ram(emulator, symbols)
         self.tasks = TaskRunners((*bonus, *tasks), self.ram, info, t, self.random, options.reward_scale)
         self.curriculum = Curriculum(emulator, stages, self.score, t, self.visits, self.random, options)

@@ -71,6 +71,10 @@ class EnvOptions:
     release_after_frames: int = option(8, "frames after which a step releases its buttons (frames_per_step: held until "
                                        "a step presses others)", PICTURE, least=1)
 
+    until: str | None = option(
+        None, "conditions on RAM that together end a step early, such as wJoyIgnore==0,C0A3&04!=0; frames_per_step is "
+        "then the most that it takes", PICTURE)
+
     start_state: StrPath | Sequence[StrPath] | None = option(
         None, "state or .sav file that episodes start from, or several, as a folder or a list, of which each episode "
         "takes one (default: power-on)", TASK)

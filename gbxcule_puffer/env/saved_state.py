@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from gbxcule_puffer.emulator import EmulatorLike, Snapshot
 from gbxcule_puffer.env.fields import FIELDS, MOST_DISTANCE
 from gbxcule_puffer.errors import StateError
 
@@ -65,3 +66,24 @@ def check_tensors(tensors: Mapping[str, torch.Tensor], saved: Any, numbers: Mapp
 def _forgets_too_much(counts: torch.Tensor, forgotten: torch.Tensor) -> bool:
     """True where more episodes or successes are forgotten than were counted, of the archive's slots, the last ones."""
     return bool((forgotten > counts[: len(forgotten), -forgotten.shape[1] :]).any())
+
+
+def saved_machines(state: Mapping[str, Any], emulator: EmulatorLike) -> Snapshot | None:
+    """The machines of an env's saved state, if it has any.
+
+    Raises: StateError where they, or the numbers beside them, are not those of `emulator`.
+    """
+    machines, numbers = state["machines"], (state["steps"], state["seed"])
+    if machines is None:
+        return None
+    if not all(type(number) is int and -(2**63) <= number < 2**63 for number in numbers) or numbers[0] < 0:
+        raise StateError("saved env state is damaged (steps or seed): give what state_dict returned")
+    try:
+        arrays = (machines[name].detach().cpu().numpy() for name in ("state", "memory", "screen"))
+        snapshot = Snapshot(emulator.cartridge.sha256, *arrays)
+    except (AttributeError, KeyError, TypeError, RuntimeError):
+        raise StateError("saved env state is damaged (machines): give what state_dict returned") from None
+    emulator.check(snapshot)
+    if snapshot.num_envs != emulator.num_envs:
+        raise StateError(f"saved env state has {snapshot.num_envs} envs, not {emulator.num_envs}: use its num_envs")
+    return snapshot

@@ -22,12 +22,14 @@ from gbxcule_puffer.tasks.ram.view import Ram
 class StepInfo:
     """Facts of the step just made, each (num_envs,), changed in place by the next one.
 
-    actions int64: what was pressed; length int32: the episode's steps with this one; locked bool: an illegal opcode has
-    locked the Game Boy; terminal, truncation bool: whether the picture goal, max_steps or a lock ends the episode.
+    actions int64: what was pressed; length int32: the episode's steps with this one; frames int32: those of this step;
+    locked bool: an illegal opcode has locked the Game Boy; terminal, truncation bool: whether the picture goal,
+    max_steps or a lock ends the episode.
     """
 
     actions: torch.Tensor
     length: torch.Tensor
+    frames: torch.Tensor
     locked: torch.Tensor
     terminal: torch.Tensor
     truncation: torch.Tensor

@@ -38,6 +38,7 @@ class Camera:
             frames_per_step=schedule.frames_per_step,
             release_after_frames=schedule.release_after_frames,
         )
+        self.emulator.end_steps_when(env.until)
         codes = [env.codec.to_buttons(action) for action in range(env.codec.num_actions)]
         self._buttons = torch.tensor(codes, dtype=torch.uint8, device=env.device)
 

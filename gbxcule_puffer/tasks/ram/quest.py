@@ -77,8 +77,9 @@ def load_quest(path: StrPath, rom_sha256: str, symbols: Symbols | None = None) -
     return conditions
 
 
-def parse_condition(text: str, source: str) -> Condition:
-    """A condition written as ADDRESS TEST VALUE, e.g. 'C0A3==5' or 'C0A3&04!=0'; address and mask in hexadecimal.
+def parse_condition(text: str, source: str, symbols: Symbols | None = None) -> Condition:
+    """A condition written as ADDRESS TEST VALUE, e.g. 'C0A3==5', 'C0A3&04!=0' or 'wMoney>=5'; address and mask in
+    hexadecimal.
 
     Raises: ConfigError, which begins with `source`.
     """
@@ -90,7 +91,7 @@ def parse_condition(text: str, source: str) -> Condition:
                 numbers = {"value": int(value), "mask": int(mask or "FF", 16)}
             except ValueError:
                 break
-            return _condition({"name": text, "address": address.strip(), "test": test, **numbers}, source)
+            return _condition({"name": text, "address": address.strip(), "test": test, **numbers}, source, symbols)
     raise ConfigError(f"{source}: {text!r} is no condition: give one such as C0A3==5 or C0A3&04!=0")
 
 

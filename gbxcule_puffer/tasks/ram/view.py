@@ -38,6 +38,7 @@ class Ram:
 
     def __init__(self, emulator: EmulatorLike, symbols: Symbols | None = None) -> None:
         self.cartridge, self.symbols, self._mirror = emulator.cartridge, symbols, emulator.mirror
+        self._emulator = emulator
         self.num_envs, self.device = emulator.num_envs, torch.device(emulator.device)
         self.memory = emulator.memory
         self._places: dict[tuple[int | None, int, int], int] = {}
@@ -125,6 +126,15 @@ class Ram:
         part.copy_(values if mask is None else torch.where(mask[:, None], values, part))
         if self._mirror is not None:
             self._mirror.write_back(first, first + values.shape[1])
+
+    def hook(self, where: Where) -> None:
+        """Counts from the next step on how often the instruction at `where` begins: an address below 4000, (bank,
+        address) in ROM, or a symbol. At most 64; a CUDA graph has to be recorded after them."""
+        self._emulator.hook(*self.locate(where))
+
+    def executions(self, where: Where) -> torch.Tensor:
+        """Times that the instruction of a hook began in the last step, (num_envs,) int32."""
+        return self._emulator.executions(*self.locate(where)).clone()
 
     def locate(self, where: Any) -> tuple[int | None, int]:
         """(bank, address) of a place; the bank is None where none matters."""

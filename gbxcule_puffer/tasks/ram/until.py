@@ -1,0 +1,29 @@
+"""The option `until`: conditions on RAM that end a step early."""
+
+from __future__ import annotations
+
+from gbxcule_puffer.emulator import ByteTest
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.actions import Schedule
+from gbxcule_puffer.tasks.ram.quest import TESTS, parse_condition
+from gbxcule_puffer.tasks.ram.symbols import Symbols
+
+
+def parse_until(text: str | None, schedule: Schedule, symbols: Symbols | None = None) -> list[ByteTest]:
+    """The tests of conditions with commas between them, such as 'wJoyIgnore==0,C0A3&04!=0'; none for None.
+
+    Raises: ConfigError for what is no condition, for an unknown address or symbol, and where steps release no button.
+    """
+    tests: list[ByteTest] = []
+    if text is None:
+        return tests
+    if schedule.release_after_frames == schedule.frames_per_step:
+        raise ConfigError(f"until {text!r:.80}: buttons that are held end no step: lower release_after_frames")
+    for part in text.split(","):
+        condition = parse_condition(part.strip(), f"until {text!r:.80}", symbols)
+        (place,) = condition.places
+        assert condition.test is not None
+        bank, address = place if isinstance(place, tuple) else (None, place)
+        low, high, turned = TESTS[condition.test](condition.value)
+        tests.append(ByteTest(bank, address, low, min(high, 255), condition.mask, turned))
+    return tests
