@@ -314,12 +314,12 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
                 )
         if self.emulator is None:
             self.reset()
-        snapshot = saved_machines(state, self.emulator)
+        emulator: Any = self.emulator  # made by now
+        snapshot = saved_machines(state, emulator)
         tensors = self._episodes.run_tensors() | ({} if snapshot is None else self._episodes.env_tensors())
         self._episodes.check_saved(tensors, state["tensors"])
         self.reset()
         if snapshot is not None:
-            emulator: Any = self.emulator  # made by now
             emulator.load(snapshot)
             self._steps, self.seed = state["steps"], state["seed"]
             self._episodes.tasks.load_totals(state["tensors"])

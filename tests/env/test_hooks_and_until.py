@@ -50,7 +50,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_pyboy_gives_the_same(start: dict[str, Any]) -> None:
     kwargs = {**start, "task": Steps, "until": STILL, "log_interval": 12, "max_steps": 1000}
     own, other = GBxCuLEEnv(**kwargs), PyBoyPufferVec(**kwargs, backend="serial")
-    own.reset(seed=2), other.reset(seed=2)
+    for env in (own, other):
+        env.reset(seed=2)
     lengths, paid, infos = set(), 0.0, []
     for row in random_actions(12, 2, seed=3):
         mine, theirs = own.step(row), other.step(row)

@@ -14,7 +14,7 @@ from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 
-Where = int | str | tuple[int, int]
+Where = int | str | tuple[int, int | str]
 ORDERS = ("little", "big")
 
 
