@@ -17,6 +17,7 @@ from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.integrations.window import QUIT, Window, why_no_window
+from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.pictures import mosaic, to_rgb
 
 try:
@@ -333,6 +334,18 @@ def _steps_per_second(env: Any) -> float:
 # Editors and `inspect` show the environment's options too.
 make_vec.__signature__ = signature(make_vec)  # pyright: ignore[reportFunctionMemberAccess]
 make.__signature__ = signature(make)  # pyright: ignore[reportFunctionMemberAccess]
+
+# The suite's games, by the ids of docs/suite.md: GBxCuLE/Orchard-v0, GBxCuLE/OrchardTest-v0 and so on.
+for name in SUITE:
+    for levels in ("", "-test"):
+        words = (name.removeprefix("gbxcule_") + levels).split("-")
+        if (suite_id := f"GBxCuLE/{''.join(word.title() for word in words)}-v0") not in gymnasium.registry:
+            gymnasium.register(
+                suite_id,
+                entry_point="gbxcule_puffer.integrations.gym:make",
+                vector_entry_point="gbxcule_puffer.integrations.gym:make_vec",
+                kwargs={"env": name + levels},
+            )
 
 if ENV_ID not in gymnasium.registry:
     gymnasium.register(

@@ -77,6 +77,8 @@ class RunFlags(TaskFlags):
 
     total_env_steps: int = 1_000_000
     """steps over all environments and processes, at most"""
+    max_seconds: float | None = None
+    """seconds of training, evaluations included, after which the run ends, too"""
     eval_every_steps: int = 16_384
     """steps between two evaluations"""
     eval_episodes: int = 50
@@ -116,6 +118,8 @@ class RunFlags(TaskFlags):
         for name in (*every, "eval_episodes", "eval_envs", "keep_checkpoints", *self.counts):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ConfigError(f"--{name.replace('_', '-')} {value} must be at least 1")
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise ConfigError(f"--max-seconds {self.max_seconds} must be above 0")
         for name, value in vars(self).items():
             if isinstance(value, float) and not abs(value) <= LARGEST:
                 raise ConfigError(
@@ -128,6 +132,7 @@ class RunFlags(TaskFlags):
         return {
             *(
                 "total_env_steps",
+                "max_seconds",
                 "eval_every_steps",
                 "eval_episodes",
                 "eval_envs",

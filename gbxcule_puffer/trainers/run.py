@@ -229,7 +229,7 @@ class Run(AbstractContextManager):
         """Numbers from 1 of the updates that are left; each takes `steps` steps of every env.
 
         After an update come the evaluation, the pictures and the checkpoint that are due. The run ends, with its
-        report, at --total-env-steps or when two evaluations in a row have reached --stop-at-success.
+        report, at --total-env-steps or --max-seconds, or when two evaluations in a row have reached --stop-at-success.
 
         log_every: updates between two records; play(env, greedy, seed): the policy as it is now, for another env.
 
@@ -256,7 +256,8 @@ class Run(AbstractContextManager):
             if self.wall:
                 self.wall.look()  # in a CUDA graph no step of the env is seen
             self.counters["global_step"] = self.step
-            ended = self._finish(update == self.total_updates, play)
+            late = args.max_seconds is not None and self.world.tell(time.time() - start >= args.max_seconds)
+            ended = self._finish(late or update == self.total_updates, play)
             if self._records:
                 self._records.progress(self.step, self.total_updates * self.steps, time.time() - start, ended)
             if ended:
@@ -369,7 +370,8 @@ class Run(AbstractContextManager):
         whole = sum(self.seconds.values()) or 1.0
         shares = ", ".join(f"{name.removeprefix('time/')} {part / whole:.0%}" for name, part in times)
         twice = f"two evaluations in a row reached --stop-at-success {args.stop_at_success}"
-        why = f"until {twice}" if self.counters["passed"] >= 2 else "all of --total-env-steps"
+        through = "all of --total-env-steps" if self.step >= args.total_env_steps else "for --max-seconds"
+        why = f"until {twice}" if self.counters["passed"] >= 2 else through
         print(
             f"success rate   {result['eval/success_rate']:.2f}   "
             f"(median {median} steps, mean return {result['eval/return']:.2f})\n"

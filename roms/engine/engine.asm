@@ -116,7 +116,7 @@ lcd_wait_off:
 	ret
 
 ; Switch the LCD on, with the window at the bottom.
-lcd_on:
+lcd_on::
 	ld	a,#7
 	ldh	(WX),a
 	ld	a,#WINDOW_TOP
@@ -218,7 +218,7 @@ read_joypad:
 	ret
 
 ; The level's chance from its seed; a state of 0 would stay 0. Neighbouring seeds have to be driven apart.
-random_seed:
+random_seed::
 	ld	hl,#seed
 	ld	a,(hl+)
 	xor	a,#0x2B

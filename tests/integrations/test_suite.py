@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 
+from benchmarks import suite
+from cleanrl_style import pqn
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.integrations.suite import GAMES, find_game
+from gbxcule_puffer.integrations.suite import GAMES, find_game, storeroom
 from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.trainers.evaluation import evaluate, random_policy
+from gbxcule_puffer.trainers.trained import Trained
 from tests.support.envs import random_actions
 
 NAMES = [f"gbxcule_{name}" for name in GAMES]
@@ -29,11 +35,11 @@ def test_the_suite_is_what_env_creator_knows() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_player_solves_levels_that_nobody_trains_on(name: str) -> None:
     game, _ = find_game(name)
-    env = make(f"{name}-test", 8)
-    found = evaluate(game.player(env), env, 8, seed=1)
+    env = make(f"{name}-test", 2)
+    found = evaluate(game.player(env), env, 2, seed=1)
     assert found["success_rate"] == 1.0
     assert game.normalised(found["return"]) == pytest.approx(1, abs=0.15)
-    random = evaluate(random_policy(env, 1), env, 8, seed=1)
+    random = evaluate(random_policy(env, 1), env, 2, seed=1)
     assert random["success_rate"] < 0.5
     assert game.normalised(random["return"]) == pytest.approx(0, abs=0.15)
 
@@ -62,14 +68,20 @@ def test_levels_follow_from_the_seed_and_are_as_many_as_asked_for(name: str) -> 
     assert (other.task.level >= 0x8000).all() and len(set(other.task.level.tolist())) > 32
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("on", ["pyboy_puffer_single", "pyboy_puffer_vec"])
-def test_pyboy_plays_the_same(name: str, on: str) -> None:
+@pytest.mark.parametrize(
+    "name, on, n, steps",
+    [
+        *((name, "pyboy_puffer_single", 1, 50) for name in NAMES),
+        ("gbxcule_orchard", "pyboy_puffer_vec", 4, 40),
+    ],
+)
+def test_pyboy_plays_the_same(name: str, on: str, n: int, steps: int) -> None:
     """Whole pictures, rewards and ends of random play, for episodes enough that levels change."""
-    n, steps = (1, 120) if on.endswith("single") else (4, 60)
     options: dict[str, Any] = {"io": "numpy", "obs": "full", "info_mode": "stats", "log_interval": steps}
-    options |= {"max_steps": 40}
-    own, other = make(name, n, **options), make(name, n, on=on, **options)
+    own, other = (
+        make(name, n, max_steps=30, **options, **more)
+        for more in ({}, {"on": on} | ({"backend": "serial"} if on.endswith("vec") else {}))
+    )
     for env in (own, other):
         env.reset(seed=5)
     failures = 0
@@ -82,6 +94,18 @@ def test_pyboy_plays_the_same(name: str, on: str) -> None:
     assert results[0][4] == results[1][4]
     assert failures or name != "gbxcule_orchard", "games are lost in it"
     other.close()
+
+
+def test_each_room_can_be_solved_and_begins_with_two_boxes_to_store() -> None:
+    env = make("gbxcule_storeroom-test", 64)
+    env.reset(seed=2)
+    env.step(torch.zeros(64, dtype=torch.int64))
+    rooms = env.ram[storeroom.ROOM : storeroom.ROOM + storeroom.SIZE].tolist()
+    for room, keeper in zip(rooms, env.ram["keeper"].tolist(), strict=True):
+        kinds = Counter(room)
+        assert kinds[storeroom.BOX] == kinds[storeroom.MARK] == 2 and kinds[storeroom.STORED] == 0
+        assert len(storeroom.solve(room, keeper)) > 2
+    assert len({tuple(room) for room in rooms}) == len(set(env.task.level.tolist()))
 
 
 def test_a_lost_game_is_a_terminal_and_no_success() -> None:
@@ -101,3 +125,44 @@ def test_a_lost_game_is_a_terminal_and_no_success() -> None:
 def test_unknown_games_and_levels_are_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="unknown"):
         env_creator(name)
+
+
+def test_a_trainer_plays_a_game_for_the_time_given_and_its_checkpoint_others_levels(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = (
+        f"--env gbxcule_storeroom-2 --smoke --total-env-steps 1000000 --max-seconds 0.01 --device cpu --run-dir {run}"
+    )
+    assert pqn.main(words.split()) == 0
+    found = suite.read_run(run)
+    assert 0 < found["steps"] < 1000 and found["flags"]["env"] == "gbxcule_storeroom-2"
+    trained = Trained(run)
+    env = trained.open_env(2, "cpu", 1, env="gbxcule_storeroom-test", max_steps=4)
+    result = evaluate(trained.policy(env, 1, greedy=True), env, 2, seed=1)
+    assert result["episodes"] == 2 and (env.task.level >= 0x8000).all()
+
+
+@pytest.mark.parametrize(
+    "words, named",
+    [
+        ("--env gbxcule_orchard --rom homeward", "--rom is not for --env gbxcule_orchard"),
+        ("--env gbxcule_orchard-0", "levels '0' are unknown"),
+        ("--env toy --max-seconds 0", "--max-seconds 0.0 must be above 0"),
+    ],
+)
+def test_a_trainer_refuses(words: str, named: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert pqn.main([*words.split(), "--device", "cpu", "--run-dir", str(tmp_path / "run")]) == 2
+    assert named in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["--game chess", "--script sarsa", "--seeds one", "--jobs 0"])
+def test_the_benchmark_refuses(words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert suite.main([*words.split(), "--out", str(tmp_path / "out.json")]) == 2
+    assert words.split()[0] in capfd.readouterr().err
+
+
+def test_gymnasium_knows_the_games() -> None:
+    env: Any = gymnasium.make("gbxcule_puffer.integrations.gym:GBxCuLE/StoreroomTest-v0", max_steps=3)
+    first, _ = env.reset(seed=1)
+    second, reward, terminated, truncated, _ = env.step(0)
+    assert first.shape == second.shape == (1, 72, 80) and (first != second).any()
+    assert (reward, terminated, truncated) == (0, False, False)

@@ -1,0 +1,91 @@
+"""STOREROOM: planning. Push both boxes to marks."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.integrations.suite.levels import Leveled
+from gbxcule_puffer.tasks.ram import Ram
+from gbxcule_puffer.tasks.task import StepInfo, StepResult
+from gbxcule_puffer.trainers.evaluation import Policy
+
+PLAYING, WON = 1, 3  # game_state
+ROOM, SIZE = 0xC200, 128  # in RAM: 8 rows of 16 cells, of these kinds
+MARK, WALL, BOX, STORED = 1, 2, 3, 4
+MOVES = {"RIGHT": 1, "LEFT": -1, "DOWN": 16, "UP": -16}
+
+
+class Storeroom(Leveled):
+    """1 for a box that comes to a mark, -1 for one that leaves it; ends when both are there."""
+
+    def reset(self, ram: Ram, which: torch.Tensor) -> None:
+        super().reset(ram, which)
+        self.state, self.left = ram["game_state"], ram["boxes_left"]
+
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
+        state, left = ram[["game_state", "boxes_left"]].unbind(1)
+        reward = torch.where(self.state == PLAYING, self.left - left, 0).float()  # before it, there are no boxes yet
+        self.state, self.left = state, left
+        return StepResult(reward, terminal=state == WON, statistics={"left": left})
+
+
+def solve(room: list[int], keeper: int) -> list[str]:
+    """The fewest moves from a room as it is in RAM; none where there is no way.
+
+    The state of the search is (keeper, first box, second box), by cells.
+    """
+    marks = {cell for cell, kind in enumerate(room) if kind in (MARK, STORED)}
+    boxes = tuple(cell for cell, kind in enumerate(room) if kind in (BOX, STORED))
+    start = (keeper, *boxes)
+    came: dict[tuple[int, ...], tuple[tuple[int, ...], str] | None] = {start: None}
+    queue = deque([start])
+    while queue:
+        state = queue.popleft()
+        keeper, *now = state
+        if marks.issuperset(now):
+            break
+        for name, move in MOVES.items():
+            cell = keeper + move
+            after = now
+            if cell in now:
+                beyond = cell + move
+                if room[beyond] == WALL or beyond in now:
+                    continue
+                after = sorted(beyond if box == cell else box for box in now)
+            elif room[cell] == WALL:
+                continue
+            found = (cell, *after)
+            if found not in came:
+                came[found] = (state, name)
+                queue.append(found)
+    else:
+        return []
+    way: list[str] = []
+    while (step := came[state]) is not None:
+        state, name = step
+        way.append(name)
+    return way[::-1]
+
+
+def player(env: Any) -> Policy:
+    """Plans each room once, and then follows the plan."""
+    ram, actions = env.ram, env.codec.actions
+    plans: list[list[str] | None] = [None] * env.num_envs
+
+    def play(obs: torch.Tensor, starts: torch.Tensor | None = None) -> torch.Tensor:
+        states, keepers = (part.tolist() for part in ram[["game_state", "keeper"]].unbind(1))
+        rooms = ram[ROOM : ROOM + SIZE].tolist()
+        chosen = []
+        for i, state in enumerate(states):
+            if state != PLAYING:
+                plans[i] = None
+            elif plans[i] is None:
+                plans[i] = solve(rooms[i], keepers[i])[::-1]
+            plan = plans[i]
+            chosen.append(actions.index(plan.pop() if plan else "NOOP"))
+        return torch.tensor(chosen, device=ram.device)
+
+    return play
