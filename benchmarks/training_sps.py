@@ -26,13 +26,13 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collect, td_losses
+from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, td_losses
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import device_name, git_sha, versions
+from gbxcule_puffer.trainers.blocks import Group, Replayed
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
-from gbxcule_puffer.trainers.graphs import Replayed
-from gbxcule_puffer.trainers.run import Stopwatch
+from gbxcule_puffer.trainers.meters import Stopwatch
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {"overlap": False},

@@ -7,10 +7,8 @@ On several GPUs: torchrun --nproc_per_node=N cleanrl_style/a2c_streaming.py ...
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,19 +20,20 @@ from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it 
 import torch
 from torch import Tensor, nn
 
+from gbxcule_puffer.trainers import blocks
 from gbxcule_puffer.trainers.checkpoints import load_weights
 from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.flags import SMOKE, RunFlags
-from gbxcule_puffer.trainers.graphs import Replayed
+from gbxcule_puffer.trainers.flags import GraphFlags
 from gbxcule_puffer.trainers.launch import launch
-from gbxcule_puffer.trainers.run import Run, Stopwatch
+from gbxcule_puffer.trainers.run import Run
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "value", "grad_norm")
+MEMORY = 128
 
 
 @dataclass
-class Args(RunFlags):
+class Args(GraphFlags):
     num_envs: int = 64
     """Game Boys in parallel, of each process"""
     env_groups: int = 1
@@ -65,10 +64,6 @@ class Args(RunFlags):
     """environment steps whose gradients are summed into one optimizer step"""
     recurrent: Literal["none", "gru"] = "none"
     """gru: a memory of 128 numbers behind the CNN; its gradient reaches back through --update-every steps"""
-    compile: bool = False
-    """torch.compile of the model and the loss"""
-    cuda_graph: bool = False
-    """acting, stepping and the losses of --update-every steps as one CUDA graph"""
     bf16: bool = False
     """run the model in bfloat16 where torch.autocast does"""
     total_env_steps: int = 2_000_000
@@ -84,12 +79,12 @@ class Args(RunFlags):
         **dict(num_envs=2048, update_every=1, total_env_steps=100_000_000, log_interval=16),
         **dict(eval_every_steps=500_000, eval_envs=50, media_every=20_000_000),
     }
-    in_smoke: ClassVar = {
-        **SMOKE,
-        **dict(num_envs=8, total_env_steps=512, log_interval=16),
-        **dict(eval_every_steps=256, checkpoint_every=128, media_every=256),
-    }
+    in_smoke: ClassVar = dict(
+        num_envs=8, total_env_steps=512, log_interval=16, eval_every_steps=256, checkpoint_every=128, media_every=256
+    )
     counts: ClassVar = ("num_envs", "env_groups", "update_every", "entropy_steps", "log_interval")
+    shares: ClassVar = ("td_lambda",)
+    free: ClassVar = ("overlap",)
 
     def check(self) -> None:
         super().check()
@@ -97,43 +92,20 @@ class Args(RunFlags):
             raise ConfigError(f"--num-envs {self.num_envs} has nothing to normalise over: give --no-norm-adv")
         if self.adv_floor <= 0:
             raise ConfigError(f"--adv-floor {self.adv_floor} must be more than 0")
-        if not 0 <= self.td_lambda <= 1:
-            raise ConfigError(f"--td-lambda {self.td_lambda} must be from 0 to 1")
         if self.td_lambda and self.update_every == 1:
             raise ConfigError("--td-lambda looks over the steps of a round: give --update-every 16")
-        if self.cuda_graph and (self.device == "cpu" or self.env.startswith("pyboy")):
-            raise ConfigError("--cuda-graph needs an env on a GPU: give --device cuda and --env gbxcule")
-
-    def free_on_resume(self) -> set[str]:
-        return super().free_on_resume() | {"log_interval", "compile", "cuda_graph", "overlap"}
-
-
-def layer_init(layer: Any, std: float = 2**0.5) -> Any:
-    """Orthogonal weights and no bias."""
-    nn.init.orthogonal_(layer.weight, std)
-    nn.init.zeros_(layer.bias)
-    return layer
 
 
 class PixelActorCriticCNN(nn.Module):
-    """Two strided convolutions on shades / 3, a hidden layer, a GRU if asked for, and a policy and a value head."""
+    """Convolutions on shades / 3, a GRU if asked for, and a policy and a value head."""
 
     def __init__(self, shape: tuple[int, int, int], num_actions: int, gru: bool = False, bf16: bool = False) -> None:
         super().__init__()
-        trunk = [
-            nn.PixelUnshuffle(4),  # 4x4 blocks as channels: with it 2x2 is 8x8 with stride 4, and faster
-            layer_init(nn.Conv2d(16 * shape[0], 16, 2)),
-            nn.ReLU(),
-            layer_init(nn.Conv2d(16, 32, 4, stride=2)),
-            nn.ReLU(),
-            nn.Flatten(),
-        ]
-        features = nn.Sequential(*trunk)(torch.zeros(1, *shape)).shape[1]
-        self.trunk = nn.Sequential(*trunk, layer_init(nn.Linear(features, 256)), nn.ReLU())
-        self.gru = nn.GRUCell(256, 128) if gru else None
-        self.state_size, self.bf16 = 128 if gru else 0, bf16
-        self.policy = layer_init(nn.Linear(128 if gru else 256, num_actions), 0.01)
-        self.value = layer_init(nn.Linear(128 if gru else 256, 1), 1.0)
+        self.trunk = blocks.pixel_trunk(shape)
+        self.gru = nn.GRUCell(blocks.FEATURES, MEMORY) if gru else None
+        self.state_size, self.bf16 = MEMORY if gru else 0, bf16
+        self.policy = blocks.layer_init(nn.Linear(MEMORY if gru else blocks.FEATURES, num_actions), 0.01)
+        self.value = blocks.layer_init(nn.Linear(MEMORY if gru else blocks.FEATURES, 1), 1.0)
 
     def forward(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (batch, num_actions), values (batch,) and the next state (batch, state_size) of uint8 shades (batch,
@@ -143,11 +115,6 @@ class PixelActorCriticCNN(nn.Module):
             if self.gru is not None:
                 hidden = state = self.gru(hidden, state)
             return self.policy(hidden).float(), self.value(hidden).float().squeeze(1), state.float()
-
-
-def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """One action a row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
-    return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
 
 
 def td_targets(
@@ -178,31 +145,9 @@ def td_losses(
     return policy_loss, 0.5 * (target - value).square().mean(), -(logprobs.exp() * logprobs).sum(1).mean()
 
 
-class Group:
-    """A share of the Game Boys: on a GPU they run on a stream of their own, beside the model's work for the others."""
-
-    def __init__(self, env: Any, state_size: int, overlap: bool) -> None:
-        self.env, self.device = env, env.device
-        self.state = torch.zeros((env.num_envs, state_size), device=env.device)  # the GRU's, where a round begins
-        self.stream = torch.cuda.Stream(env.device) if overlap and env.device.type == "cuda" else None
-
-    def begin_step(self, actions: Tensor) -> None:
-        """Presses the buttons once they are known; `actions` are held until `end_step`, when they have been read."""
-        self.actions = actions
-        if self.stream is not None:
-            self.stream.wait_stream(torch.cuda.current_stream(self.device))
-        with torch.cuda.stream(self.stream) if self.stream else nullcontext():
-            _, self.rewards, self.terminals, _, _ = self.env.step(actions)
-
-    def end_step(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(rewards, terminals, ends, final observation) of the step begun last, copied: the next overwrites them."""
-        if self.stream is not None:
-            torch.cuda.current_stream(self.device).wait_stream(self.stream)
-        env = self.env
-        return self.rewards.clone(), self.terminals.clone(), env.final_mask.clone(), env.final_observation.clone()
-
-
-def collect(groups: Sequence[Group], model: Any, losses: Any, args: Args, coef: Any, sums: Any, clock: Any) -> None:
+def collect(
+    groups: Sequence[blocks.Group], model: Any, losses: Any, args: Args, coef: Any, sums: Any, clock: Any
+) -> None:
     """update_every steps of all groups and the gradients of their losses, which are added to the model's.
 
     The next step begins before the losses of the last one are computed, so that the Game Boys run meanwhile. All the
@@ -226,7 +171,7 @@ def collect(groups: Sequence[Group], model: Any, losses: Any, args: Args, coef: 
                 continue
             # A copy: the backward pass may read it after the Game Boys have drawn over the original.
             logits, value, after = model(group.env.observations.clone(), state)
-            actions = sample(logits.detach())
+            actions = blocks.sample(logits.detach())
             acted.append((logits, value, actions, after))
             clock.mark("time/infer")
             group.begin_step(actions)
@@ -258,17 +203,13 @@ def collect(groups: Sequence[Group], model: Any, losses: Any, args: Args, coef: 
 
 def play(model: Any, env: Any, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy in `env`: its likeliest actions, or samples from a random stream of its own."""
-    model = copy.deepcopy(model).to(env.device)
-    generator = torch.Generator(env.device).manual_seed(seed)
-    states = [torch.zeros((env.num_envs, model.state_size), device=env.device)]
+    model, generator = blocks.own_copy(model, env, seed)
 
-    def policy(obs: Tensor, starts: Tensor | None = None) -> Tensor:
-        new = env.final_mask if starts is None else starts
-        logits, _, after = model(obs, states.pop() * ~new[:, None])
-        states.append(after)
-        return logits.argmax(1) if greedy else sample(logits, generator)
+    def act(obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        logits, _, after = model(obs, state)
+        return logits.argmax(1) if greedy else blocks.sample(logits, generator), after
 
-    return policy
+    return blocks.remembering(act, env, model.state_size)
 
 
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
@@ -277,12 +218,6 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
     model = PixelActorCriticCNN(env.single_observation_space.shape, int(env.single_action_space.n), gru)
     load_weights(model, checkpoint["model"])
     return play(model, env, greedy, seed)
-
-
-def entropy_weight(args: Args, step: int) -> float:
-    """A straight line from --entropy-coef to --entropy-end over --entropy-steps."""
-    end = args.entropy_coef if args.entropy_end is None else args.entropy_end
-    return args.entropy_coef + (end - args.entropy_coef) * min(1.0, step / args.entropy_steps)
 
 
 def train(args: Args, run: Run) -> None:
@@ -296,25 +231,22 @@ def train(args: Args, run: Run) -> None:
     if world.rank:
         torch.manual_seed(args.seed + world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
-    groups = [Group(env, model.state_size, args.overlap) for env in envs]
+    groups = [blocks.Group(env, model.state_size, args.overlap) for env in envs]
     memories = {f"memory{number}": group.state for number, group in enumerate(groups)}
     if not run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **memories):
         for memory in memories.values():
             memory.zero_()
 
-    # The one spot where a round is compiled and recorded.
-    forward, losses = (torch.compile(model), torch.compile(td_losses)) if args.compile else (model, td_losses)
-    losses = partial(losses, adv_floor=args.adv_floor if args.norm_adv else None)
+    losses = partial(run.compiled(td_losses), adv_floor=args.adv_floor if args.norm_adv else None)
+    entropy_end = args.entropy_coef if args.entropy_end is None else args.entropy_end
     coef = torch.zeros((), device=device)
-    work = partial(collect, groups, forward, losses, args, coef, run.losses.sums)
-    recorded = Replayed(partial(work, Stopwatch(device, False))) if args.cuda_graph else None
+    work = partial(collect, groups, run.compiled(model), losses, args, coef, run.losses.sums)
+    play_round = run.recorded(work, args.cuda_graph)
 
     for _ in run.updates(args.update_every, max(1, args.log_interval // args.update_every), partial(play, model)):
-        coef.fill_(weight := entropy_weight(args, run.step))
-        if recorded and not run.clock.on:
-            recorded()
-        else:
-            work(run.clock)
+        weight = blocks.linear_schedule(args.entropy_coef, entropy_end, args.entropy_steps, run.step)
+        coef.fill_(weight)
+        play_round()
         world.average_gradients(model)
         run.losses.sums[4] += nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
         run.losses.count += 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it keeps from spinning
 
@@ -17,16 +17,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gbxcule_puffer.trainers import blocks
 from gbxcule_puffer.trainers.checkpoints import load_weights
+from gbxcule_puffer.trainers.envs import obs_shape
 from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.flags import SMOKE, RunFlags
+from gbxcule_puffer.trainers.flags import RunFlags
 from gbxcule_puffer.trainers.launch import launch
-from gbxcule_puffer.trainers.replay import Replay, Sequences
 from gbxcule_puffer.trainers.run import Run, Stopwatch
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("td_loss", "td_error", "value", "grad_norm")
-HIDDEN = 256
+HIDDEN = blocks.FEATURES
 
 
 @dataclass
@@ -69,8 +70,6 @@ class Args(RunFlags):
     """steps over all environments until then"""
     grad_clip: float = 10.0
     """maximum norm of the gradient"""
-    compile: bool = False
-    """torch.compile of acting and of the loss"""
     keep_replay: bool = True
     """checkpoints hold the replay too, so that --resume is exact; else it fills up anew"""
     log_interval: int = 128
@@ -82,12 +81,13 @@ class Args(RunFlags):
         **dict(media_every=4_194_304, keep_replay=False),
     }
     in_smoke: ClassVar = {
-        **SMOKE,
         **dict(num_envs=4, buffer_size=512, batch_size=32, learning_starts=64, total_env_steps=512, log_interval=16),
         **dict(eval_every_steps=256, checkpoint_every=256, media_every=512),
     }
     counts: ClassVar = ("num_envs", "n_step", "buffer_size", "batch_size", "train_every", "target_every", "eps_steps")
     counts += ("sequence_length", "log_interval")
+    shares: ClassVar = ("eps_start", "eps_end")
+    free: ClassVar = ("keep_replay",)
 
     def check(self) -> None:
         super().check()
@@ -102,32 +102,17 @@ class Args(RunFlags):
         """Consecutive steps that an update takes: a transition's, or a sequence's with burn-in and what lies ahead."""
         return self.n_step + (1 if self.recurrent == "none" else self.burn_in + self.sequence_length)
 
-    def free_on_resume(self) -> set[str]:
-        return super().free_on_resume() | {"log_interval", "compile", "keep_replay"}
-
-
-def layer_init(layer: Any, std: float = 2**0.5) -> Any:
-    """Orthogonal weights and no bias."""
-    nn.init.orthogonal_(layer.weight, std)
-    nn.init.zeros_(layer.bias)
-    return layer
-
 
 class QNetwork(nn.Module):
-    """Two strided convolutions on shades / 3 (8x8, stride 4 as 2x2 over 4x4 blocks, which is faster), a hidden layer,
-    a memory cell if there is one, and the actions' values. The cell's state is one tensor (batch, state_size), zeros
-    at an episode's start; without a cell its size is 0.
-    """
+    """Convolutions on shades / 3, a memory cell if there is one, and the actions' values. The cell's state (batch,
+    state_size) is zeros at an episode's start; without a cell its size is 0."""
 
     def __init__(self, shape: tuple[int, int, int], num_actions: int, recurrent: str) -> None:
         super().__init__()
-        convolutions = layer_init(nn.Conv2d(16 * shape[0], 16, 2)), layer_init(nn.Conv2d(16, 32, 4, stride=2))
-        trunk = [nn.PixelUnshuffle(4), convolutions[0], nn.ReLU(), convolutions[1], nn.ReLU(), nn.Flatten()]
-        features = nn.Sequential(*trunk)(torch.zeros(1, *shape)).shape[1]
-        self.trunk = nn.Sequential(*trunk, layer_init(nn.Linear(features, HIDDEN)), nn.ReLU())
+        self.trunk = blocks.pixel_trunk(shape)
         self.recurrent, self.state_size = recurrent, {"none": 0, "gru": HIDDEN, "lstm": 2 * HIDDEN}[recurrent]
         self.cell = {"none": nn.Identity, "gru": nn.GRUCell, "lstm": nn.LSTMCell}[recurrent](HIDDEN, HIDDEN)
-        self.head = layer_init(nn.Linear(HIDDEN, num_actions), 0.01)
+        self.head = blocks.layer_init(nn.Linear(HIDDEN, num_actions), 0.01)
 
     def forward(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """(values (batch, num_actions), next state) of uint8 shades (batch, stack_k, rows, columns)."""
@@ -165,9 +150,7 @@ def act(
     rows = [slice(env, env + 1) for env in range(len(obs))] if serial else [slice(None)]
     parts = [model(obs[row], state[row]) for row in rows]
     values, state = (torch.cat(part) for part in zip(*parts, strict=True)) if serial else parts[0]
-    anything = torch.randint(values.shape[1], (len(obs),), generator=generator, device=obs.device)
-    explores = torch.rand(len(obs), generator=generator, device=obs.device) < epsilon
-    return torch.where(explores, anything, values.argmax(1)), state
+    return blocks.explore(values, epsilon, generator), state
 
 
 def n_step_returns(
@@ -196,25 +179,15 @@ def n_step_returns(
     return returns, discounts, lengths
 
 
-class Transitions(NamedTuple):
-    """A batch of n-step transitions, each field (batch, ...); a weight of 0 says that there is no target."""
-
-    obs: Tensor
-    actions: Tensor
-    returns: Tensor
-    discounts: Tensor
-    next_obs: Tensor
-    weights: Tensor
-    index: Tensor
-
-
-def draw_transitions(replay: Replay, batch: int, gamma: float, beta: float = 1.0) -> Transitions:
-    """`batch` n-step transitions, weighted by their importance where the replay has priorities."""
+def draw_transitions(replay: blocks.Replay, batch: int, gamma: float, beta: float = 1.0) -> dict[str, Tensor]:
+    """`batch` n-step transitions, each entry (batch, ...), weighted by their importance where the replay has
+    priorities; a weight of 0 says that there is no target."""
     drawn = replay.draw(batch, beta)
     windows = (drawn.rewards, drawn.terminals, drawn.truncations)
     returns, discounts, lengths = (part[0] for part in n_step_returns(*windows, replay.n_step, gamma))
-    next_obs, weights = replay.observations_after(drawn.index, lengths), drawn.weights * (lengths > 0)
-    return Transitions(drawn.obs, drawn.actions, returns, discounts, next_obs, weights, drawn.index)
+    targets = {"returns": returns, "discounts": discounts, "weights": drawn.weights * (lengths > 0)}
+    next_obs = replay.observations_after(drawn.index, lengths)
+    return {"obs": drawn.obs, "actions": drawn.actions, "next_obs": next_obs, "index": drawn.index, **targets}
 
 
 def double_dqn_loss(
@@ -231,18 +204,18 @@ def double_dqn_loss(
     return (weights * losses).sum() / (weights > 0).sum().clamp(min=1), (target - chosen).detach()
 
 
-def transition_loss(model: QNetwork, target: QNetwork, batch: Transitions) -> tuple[Tensor, ...]:
+def transition_loss(model: QNetwork, target: QNetwork, batch: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
     """(loss, TD errors, mean value) of n-step transitions."""
-    empty = torch.zeros(len(batch.obs), 0, device=batch.obs.device)
-    values = model(batch.obs, empty)[0]
+    empty = torch.zeros(len(batch["obs"]), 0, device=batch["obs"].device)
+    values = model(batch["obs"], empty)[0]
     with torch.no_grad():
-        following = model(batch.next_obs, empty)[0], target(batch.next_obs, empty)[0]
-    parts = (batch.actions, batch.returns, batch.discounts, following, batch.weights)
+        following = model(batch["next_obs"], empty)[0], target(batch["next_obs"], empty)[0]
+    parts = (batch["actions"], batch["returns"], batch["discounts"], following, batch["weights"])
     return *double_dqn_loss(values, *parts), values.detach().mean()
 
 
 def sequence_loss(
-    model: QNetwork, target: QNetwork, batch: Sequences, burn_in: int, n_step: int, gamma: float
+    model: QNetwork, target: QNetwork, batch: blocks.Sequences, burn_in: int, n_step: int, gamma: float
 ) -> tuple[Tensor, ...]:
     """(loss, TD errors, mean value) of every step of the sequences between the burn-in and the last n_step."""
     ended = batch.terminals | batch.truncations
@@ -263,7 +236,7 @@ def sequence_loss(
 
 
 def learn(
-    model: QNetwork, target: QNetwork, optimizer: Any, replay: Replay, args: Args, loss_of: Any, clock: Stopwatch
+    model: QNetwork, target: QNetwork, optimizer: Any, replay: blocks.Replay, args: Args, loss_of: Any, clock: Stopwatch
 ) -> Tensor:
     """One update from a batch of the replay; returns LOSSES, on the device."""
     if args.recurrent == "none":
@@ -277,24 +250,18 @@ def learn(
     norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
     optimizer.step()
     if args.priority_alpha:
-        replay.update_priorities(batch.index, errors, batch.weights)
+        replay.update_priorities(batch["index"], errors, batch["weights"])
     clock.mark("time/learn")
     return torch.stack([loss.detach(), errors.abs().mean(), value, norm])
 
 
 def play(model: Any, epsilon: float, env: Any, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy for `env`: its best actions, or `epsilon` random ones among them."""
-    model = copy.deepcopy(model).to(env.device)
-    generator = torch.Generator(env.device).manual_seed(seed)
-    states = [torch.zeros((env.num_envs, model.state_size), device=env.device)]
-
-    def policy(obs: Tensor, starts: Tensor | None = None) -> Tensor:
-        before = states.pop() * ~(env.final_mask if starts is None else starts)[:, None]
-        actions, after = act(model, obs, before, 0.0 if greedy else epsilon, generator=generator)
-        states.append(after)
-        return actions
-
-    return policy
+    model, generator = blocks.own_copy(model, env, seed)
+    chance = 0.0 if greedy else epsilon
+    return blocks.remembering(
+        lambda obs, state: act(model, obs, state, chance, False, generator), env, model.state_size
+    )
 
 
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
@@ -307,8 +274,8 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
 
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
-    shape = (args.stack_k, 20, 20) if args.env == "toy" else (args.stack_k, 72, 80)
-    size = Replay.bytes_needed(args.buffer_size // args.num_envs, args.num_envs, shape, args.priority_alpha)
+    shape = obs_shape(args)
+    size = blocks.Replay.bytes_needed(args.buffer_size // args.num_envs, args.num_envs, shape, args.priority_alpha)
     run.check_memory({"replay": size}, "lower --buffer-size")
     (env,) = run.open_envs()
     torch.manual_seed(args.seed)
@@ -317,9 +284,9 @@ def train(args: Args, run: Run) -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
     sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
     loss_of: Any = transition_loss if args.recurrent == "none" else sequences
-    forward, loss_of = (torch.compile(model), torch.compile(loss_of)) if args.compile else (model, loss_of)
+    forward, loss_of = run.compiled(model), run.compiled(loss_of)
     sizes = {"n_step": args.n_step, "alpha": args.priority_alpha}
-    replay = Replay(args.buffer_size // env.num_envs, env.num_envs, shape, env.device, **sizes)
+    replay = blocks.Replay(args.buffer_size // env.num_envs, env.num_envs, shape, env.device, **sizes)
     obs = torch.zeros_like(env.observations)  # of the step before: the next one overwrites the env's
     memory = torch.zeros((env.num_envs, model.state_size), device=env.device)
     run.counters["updates"] = 0
@@ -330,8 +297,7 @@ def train(args: Args, run: Run) -> None:
 
     per_log = max(1, args.log_interval // args.train_every)
     for _ in run.updates(args.train_every, per_log, partial(play, model, args.eps_end)):
-        share = min(1.0, (run.step - run.steps) / args.eps_steps)
-        epsilon = args.eps_start + (args.eps_end - args.eps_start) * share
+        epsilon = blocks.linear_schedule(args.eps_start, args.eps_end, args.eps_steps, run.step - run.steps)
         for _ in range(args.train_every):
             obs.copy_(env.observations)
             actions, after = act(forward, obs, memory, epsilon, args.vec == "serial")

@@ -5,7 +5,6 @@ On several GPUs: torchrun --nproc_per_node=N cleanrl_style/ppo_lite.py ...
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +18,17 @@ from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it 
 import torch
 from torch import Tensor, nn
 
+from gbxcule_puffer.trainers import blocks
 from gbxcule_puffer.trainers.checkpoints import load_weights
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.flags import SMOKE, RunFlags
+from gbxcule_puffer.trainers.flags import RunFlags
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.run import Run, Stopwatch
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac", "grad_norm")
+OWN = {"logprobs": 0, "values": 0, "next_values": 0}  # of a rollout, with so many steps more
 
 
 @dataclass
@@ -60,8 +61,6 @@ class Args(RunFlags):
     """passes over a rollout"""
     num_minibatches: int = 16
     """optimizer steps of a pass"""
-    compile: bool = False
-    """torch.compile of the model"""
     log_interval: int = 1
     """rollouts between two records of metrics"""
 
@@ -70,7 +69,6 @@ class Args(RunFlags):
         **dict(total_env_steps=100_000_000, eval_every_steps=524_288, eval_envs=50, media_every=20_000_000),
     }
     in_smoke: ClassVar = {
-        **SMOKE,
         **dict(num_envs=4, num_steps=8, num_minibatches=4, total_env_steps=128),
         **dict(eval_every_steps=64, checkpoint_every=64, media_every=128),
     }
@@ -83,76 +81,38 @@ class Args(RunFlags):
             raise ConfigError(f"{text}: give fewer")
 
     def free_on_resume(self) -> set[str]:
-        free = super().free_on_resume() | {"log_interval", "compile"}
-        return free - {"total_env_steps"} if self.anneal_lr else free
-
-
-def layer_init(layer: Any, std: float = 2**0.5) -> Any:
-    """Orthogonal weights and no bias."""
-    nn.init.orthogonal_(layer.weight, std)
-    nn.init.zeros_(layer.bias)
-    return layer
+        return super().free_on_resume() - ({"total_env_steps"} if self.anneal_lr else set())
 
 
 class Agent(nn.Module):
-    """Two strided convolutions on shades / 3, a hidden layer, and a policy and a value head."""
+    """Convolutions on shades / 3, and a policy and a value head."""
 
     def __init__(self, shape: tuple[int, int, int], num_actions: int) -> None:
         super().__init__()
-        trunk = [
-            nn.PixelUnshuffle(4),  # 4x4 blocks as channels: with it 2x2 is 8x8 with stride 4, and faster
-            layer_init(nn.Conv2d(16 * shape[0], 16, 2)),
-            nn.ReLU(),
-            layer_init(nn.Conv2d(16, 32, 4, stride=2)),
-            nn.ReLU(),
-            nn.Flatten(),
-        ]
-        features = nn.Sequential(*trunk)(torch.zeros(1, *shape)).shape[1]
-        self.trunk = nn.Sequential(*trunk, layer_init(nn.Linear(features, 256)), nn.ReLU())
-        self.policy = layer_init(nn.Linear(256, num_actions), 0.01)
-        self.value = layer_init(nn.Linear(256, 1), 1.0)
+        self.trunk = blocks.pixel_trunk(shape)
+        self.policy = blocks.layer_init(nn.Linear(blocks.FEATURES, num_actions), 0.01)
+        self.value = blocks.layer_init(nn.Linear(blocks.FEATURES, 1), 1.0)
 
-    def forward(self, obs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (batch, num_actions) and values (batch,) of uint8 shades (batch, stack_k, rows, columns)."""
         hidden = self.trunk(obs.float() / 3)
         return self.policy(hidden), self.value(hidden).squeeze(1)
 
 
-def allocate_rollout(num_steps: int, num_envs: int, shape: Sequence[int], device: torch.device) -> dict[str, Tensor]:
-    """Tensors (num_steps, num_envs), obs with (stack_k, rows, columns) behind: all that a rollout holds, once."""
-    kinds = dict.fromkeys(("logprobs", "values", "rewards", "next_values"), torch.float32)
-    kinds |= {"actions": torch.int64, "terminals": torch.bool, "truncations": torch.bool}
-    obs = torch.zeros((num_steps, num_envs, *shape), dtype=torch.uint8, device=device)
-    return {"obs": obs, **{name: torch.zeros(obs.shape[:2], dtype=kind, device=device) for name, kind in kinds.items()}}
-
-
-def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Actions drawn by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
-    return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
-
-
-def gae(
-    rewards: Tensor,
-    values: Tensor,
-    next_values: Tensor,
-    terminals: Tensor,
-    truncations: Tensor,
-    gamma: float,
-    gae_lambda: float,
-) -> tuple[Tensor, Tensor]:
+def gae(rollout: Mapping[str, Tensor], gamma: float, gae_lambda: float) -> tuple[Tensor, Tensor]:
     """(advantages, returns) by generalised advantage estimation, all (num_steps, num_envs).
 
     `values` are of the observations the actions were chosen by, `next_values` of those the actions led to, before any
     autoreset. Behind a terminal nothing is to come; behind a truncation the value says what would have been to come.
     """
-    deltas = rewards + gamma * next_values * ~terminals - values
-    ended = terminals | truncations
+    deltas = rollout["rewards"] + gamma * rollout["next_values"] * ~rollout["terminals"] - rollout["values"]
+    ended = rollout["terminals"] | rollout["truncations"]
     advantages = torch.empty_like(deltas)
     later = torch.zeros_like(deltas[0])
     for step in reversed(range(len(deltas))):
         later = deltas[step] + gamma * gae_lambda * later * ~ended[step]
         advantages[step] = later
-    return advantages, advantages + values
+    return advantages, advantages + rollout["values"]
 
 
 def ppo_losses(
@@ -180,53 +140,46 @@ def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], clock: Stopwatc
     """Fills the rollout with num_steps steps of all envs."""
     for step in range(len(rollout["obs"])):
         logits, value = model(env.observations)
-        actions = sample(logits)
+        actions = blocks.sample(logits)
         logprobs = logits.log_softmax(1).gather(1, actions[:, None]).squeeze(1)
-        chosen = {"obs": env.observations, "actions": actions, "values": value, "logprobs": logprobs}
-        for name, part in chosen.items():  # before the step, which overwrites the observations
-            rollout[name][step] = part
+        # Before the step, which overwrites the observations.
+        blocks.store(rollout, step, obs=env.observations, actions=actions, values=value, logprobs=logprobs)
         clock.mark("time/infer")
         _, rewards, terminals, truncations, _ = env.step(actions)
         clock.mark("time/env")
         # Where the action led, also in envs that have begun a new episode meanwhile: what a truncation is worth.
         next_values = model(env.final_observation)[1]
-        came = {"rewards": rewards, "terminals": terminals, "truncations": truncations, "next_values": next_values}
-        for name, part in came.items():
-            rollout[name][step] = part
+        ends = {"terminals": terminals, "truncations": truncations}
+        blocks.store(rollout, step, rewards=rewards, next_values=next_values, **ends)
         clock.mark("time/infer")
 
 
 def learn(model: nn.Module, optimizer: Any, rollout: Mapping[str, Tensor], args: Args, world: World) -> Tensor:
     """All epochs and minibatches of a rollout; returns the mean of each of LOSSES, on the device."""
-    names = ("rewards", "values", "next_values", "terminals", "truncations")
-    parts = {name: rollout[name] for name in names}
-    advantages, returns = gae(**parts, gamma=args.gamma, gae_lambda=args.gae_lambda)
+    advantages, returns = gae(rollout, args.gamma, args.gae_lambda)
     kept = {name: rollout[name] for name in ("obs", "actions", "logprobs", "values")}
-    kept = {name: part.flatten(0, 1) for name, part in (kept | {"advantages": advantages, "returns": returns}).items()}
+    kept |= {"advantages": advantages, "returns": returns}
     means = torch.zeros(len(LOSSES), device=advantages.device)
-    for _ in range(args.update_epochs):
-        for index in torch.randperm(len(kept["obs"]), device=means.device).chunk(args.num_minibatches):
-            batch = {name: part[index] for name, part in kept.items()}
-            if args.norm_adv:
-                advantage = batch["advantages"]
-                batch["advantages"] = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-            logits, values = model(batch["obs"])
-            losses = ppo_losses(logits, values, batch, args.clip_coef, args.value_clip)
-            loss = losses[0] + args.value_coef * losses[1] - args.entropy_coef * losses[2]
-            optimizer.zero_grad()
-            loss.backward()
-            world.average_gradients(model)
-            norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
-            optimizer.step()
-            means += torch.stack([*losses, norm]).detach()
+    for batch in blocks.minibatches(kept, args.update_epochs, args.num_minibatches):
+        if args.norm_adv:
+            advantage = batch["advantages"]
+            batch["advantages"] = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        logits, values = model(batch["obs"])
+        losses = ppo_losses(logits, values, batch, args.clip_coef, args.value_clip)
+        loss = losses[0] + args.value_coef * losses[1] - args.entropy_coef * losses[2]
+        optimizer.zero_grad()
+        loss.backward()
+        world.average_gradients(model)
+        norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
+        optimizer.step()
+        means += torch.stack([*losses, norm]).detach()
     return means / (args.update_epochs * args.num_minibatches)
 
 
 def play(model: nn.Module, env: Any, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy for `env`: its likeliest actions, or samples from its own random stream."""
-    model = copy.deepcopy(model).to(env.device)
-    generator = torch.Generator(env.device).manual_seed(seed)
-    return lambda obs, starts=None: model(obs)[0].argmax(1) if greedy else sample(model(obs)[0], generator)
+    model, generator = blocks.own_copy(model, env, seed)
+    return lambda obs, starts=None: model(obs)[0].argmax(1) if greedy else blocks.sample(model(obs)[0], generator)
 
 
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
@@ -236,21 +189,9 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
     return play(model, env, greedy, seed)
 
 
-def memory_parts(args: Any) -> dict[str, int]:
-    """Estimated bytes of the rollout, and of a minibatch: its observations, the activations and their gradients."""
-    shape = (args.stack_k, 20, 20) if args.env == "toy" else (args.stack_k, 72, 80)
-    steps, picture = args.num_steps * args.num_envs, torch.zeros(1, *shape)
-    pixels = activations = picture.numel()
-    for layer in Agent(shape, 8).trunk:
-        picture = layer(picture)
-        activations += picture.numel()
-    minibatch = -(-steps // args.num_minibatches) * (pixels + 2 * 4 * activations)
-    return {"rollout": steps * (pixels + 4 * 4 + 8 + 2 + 2 * 4), "minibatch": minibatch}
-
-
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
-    run.check_memory(memory_parts(args), "lower --num-envs or --num-steps")
+    run.check_memory(blocks.rollout_memory(args, OWN, Agent, targets=2), "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
     shape, device, world = env.single_observation_space.shape, env.device, run.world
     torch.manual_seed(args.seed)
@@ -259,8 +200,8 @@ def train(args: Args, run: Run) -> None:
     world.share_weights(model)
     torch.manual_seed(args.seed + world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
-    forward: Any = torch.compile(model) if args.compile else model
-    rollout = allocate_rollout(args.num_steps, env.num_envs, shape, device)
+    forward = run.compiled(model)
+    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, shape, device, **OWN)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model)):

@@ -75,6 +75,11 @@ def make_env(
     return env_creator(args.env)(num_envs=num_envs, device=device, seed=seed, **keywords)
 
 
+def obs_shape(args: Any) -> tuple[int, int, int]:
+    """(stack_k, rows, columns) of the observations, known before there is an env."""
+    return (args.stack_k, 20, 20) if args.env == "toy" else (args.stack_k, 72, 80)
+
+
 def env_state(env: Any) -> dict[str, Any]:
     """An env's state for a checkpoint. On a GPU the thousands of machines would make it gigabytes: they are left out,
     and a resumed run begins with new episodes."""

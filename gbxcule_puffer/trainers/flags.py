@@ -23,7 +23,7 @@ from gbxcule_puffer.trainers.distributed import World
 
 Flags = TypeVar("Flags")
 Args = TypeVar("Args", bound="RunFlags")
-SMOKE = {"max_steps": 16, "eval_envs": 2, "eval_episodes": 2}  # of the shared flags
+SMOKE = {"max_steps": 16, "eval_envs": 2, "eval_episodes": 2}  # of the shared flags; each trainer adds its own
 PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest", "symbols")
 CODE = "task"  # names code, which no file may have run: a resumed run and a checkpoint need it given again
 OF_ONE_START = ("run_dir", "resume", "smoke", "watch", "watch_address")
@@ -74,6 +74,8 @@ class RunFlags(TaskFlags):
     on_gpu: ClassVar[Mapping[str, Any]] = {}
     in_smoke: ClassVar[Mapping[str, Any]] = {}
     counts: ClassVar[Collection[str]] = ()  # of the trainer's own flags those that must be at least 1
+    shares: ClassVar[Collection[str]] = ()  # and those that must be from 0 to 1
+    free: ClassVar[Collection[str]] = ()  # and those that a resumed run may change
 
     total_env_steps: int = 1_000_000
     """steps over all environments and processes, at most"""
@@ -101,6 +103,8 @@ class RunFlags(TaskFlags):
     """seed of the weights, the sampled actions and the environment"""
     device: str = "auto"
     """cpu, cuda or cuda:N (auto: a GPU if there is one)"""
+    compile: bool = False
+    """torch.compile of the model, and of the loss where it is a function of one step or batch"""
     run_dir: str | None = None
     """folder of this run's files (default: runs/ENV__EXP__SEED__TIME)"""
     resume: str | None = None
@@ -120,6 +124,9 @@ class RunFlags(TaskFlags):
                 raise ConfigError(f"--{name.replace('_', '-')} {value} must be at least 1")
         if self.max_seconds is not None and not self.max_seconds > 0:
             raise ConfigError(f"--max-seconds {self.max_seconds} must be above 0")
+        for name in self.shares:
+            if not 0 <= (value := getattr(self, name)) <= 1:
+                raise ConfigError(f"--{name.replace('_', '-')} {value} must be from 0 to 1")
         for name, value in vars(self).items():
             if isinstance(value, float) and not abs(value) <= LARGEST:
                 raise ConfigError(
@@ -141,9 +148,25 @@ class RunFlags(TaskFlags):
                 "stop_greedy",
             ),
             *("checkpoint_every", "keep_checkpoints", "media_every", "device", "run_dir", "resume", "smoke"),
-            *("watch", "watch_address", "place"),
+            *("watch", "watch_address", "place", "compile", "log_interval", *self.free),
             *("rom", "start_state", "goal_dir", "stage", "stages", "symbols", CODE),
         }
+
+
+@dataclass
+class GraphFlags(RunFlags):
+    """The flags of a trainer whose steps can be recorded."""
+
+    cuda_graph: bool = False
+    """on a GPU, acting and stepping of an update as one CUDA graph; of A2C the losses, too"""
+
+    def check(self) -> None:
+        super().check()
+        if self.cuda_graph and (self.device == "cpu" or self.env.startswith("pyboy")):
+            raise ConfigError("--cuda-graph needs an env on a GPU: give --device cuda and --env gbxcule")
+
+    def free_on_resume(self) -> set[str]:
+        return super().free_on_resume() | {"cuda_graph"}
 
 
 def parse_flags(
@@ -227,7 +250,7 @@ def read_flags(flags: type[Args], prog: str, description: str | None, argv: Sequ
     on_gpu = " ".join(as_words(flags.on_gpu)).replace("=", " ")
     description = f"{description}\n\nDefaults on a GPU: {on_gpu}" if on_gpu else description
     given = parse_flags(flags, prog, description, argv)
-    defaults = {**(flags.on_gpu if runs_on_gpu(given) else {}), **(flags.in_smoke if given.smoke else {})}
+    defaults = {**(flags.on_gpu if runs_on_gpu(given) else {}), **({**SMOKE, **flags.in_smoke} if given.smoke else {})}
     return parse_flags(flags, prog, description, argv, defaults)
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance, never_near
 from gbxcule_puffer.tasks.default_task import ROM
+from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.checkpoints import (
     Resumed,
     load_weights,
@@ -32,6 +34,7 @@ from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, RunFolder
 from gbxcule_puffer.trainers.media import record_media
+from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
 if TYPE_CHECKING:
@@ -43,54 +46,6 @@ NO_HURRY = 1_000_000  # steps after which a run in which nobody came near the go
 NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
 RUNS = Path("runs")  # of the folder that a trainer is started in
 PolicyMaker = Callable[[Any, bool, int], Policy]
-
-
-class Means:
-    """Means of a trainer's losses since they were last read; the sums are on the device."""
-
-    def __init__(self, names: Sequence[str], device: torch.device) -> None:
-        self.names, self.sums, self.count = names, torch.zeros(len(names), device=device), 0
-
-    def add(self, losses: Tensor) -> None:
-        """Counts one value of each loss, (len(names),)."""
-        self.sums += losses
-        self.count += 1
-
-    def read(self, world: World) -> dict[str, float]:
-        """losses/NAME over all processes, 0 where there were none; begins anew."""
-        world.average(self.sums)
-        means = (self.sums / max(1, self.count)).tolist()
-        self.sums.zero_()
-        self.count = 0
-        return {f"losses/{name}": mean for name, mean in zip(self.names, means, strict=True)}
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"sums": self.sums, "count": self.count}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.sums.copy_(state["sums"])
-        self.count = int(state["count"])
-
-
-class Stopwatch:
-    """Seconds between marks; on a GPU a mark waits for the work, so `on` only where a record is due."""
-
-    def __init__(self, device: torch.device, on: bool) -> None:
-        self.cuda, self.on = device.type == "cuda", on
-        self.seconds: dict[str, float] = {}
-        self.last = self._now() if on else 0.0
-
-    def mark(self, name: str) -> None:
-        """Everything since the mark before was `name`; the same name again adds up."""
-        if self.on:
-            now = self._now()
-            self.seconds[name] = self.seconds.get(name, 0.0) + now - self.last
-            self.last = now
-
-    def _now(self) -> float:
-        if self.cuda:
-            torch.cuda.synchronize()
-        return time.perf_counter()
 
 
 class Run(AbstractContextManager):
@@ -224,6 +179,15 @@ class Run(AbstractContextManager):
                 raise
             raise StateError(f"checkpoint {path} is not of this run ({error!r:.80}): give another") from None
         return all(part.get("machines", True) is not None for part in saved["envs"])
+
+    def compiled(self, function: Callable[..., Any]) -> Any:
+        """A model or a loss, with --compile through torch.compile."""
+        return torch.compile(function) if self.args.compile else function
+
+    def recorded(self, work: Callable[[Stopwatch], None], as_graph: bool) -> Callable[[], None]:
+        """`work` with the clock of an update; `as_graph`: as a CUDA graph where no times are taken."""
+        replayed = Replayed(partial(work, Stopwatch(self.device, False)))
+        return lambda: replayed() if as_graph and not self.clock.on else work(self.clock)
 
     def updates(self, steps: int, log_every: int, play: PolicyMaker) -> Iterator[int]:
         """Numbers from 1 of the updates that are left; each takes `steps` steps of every env.

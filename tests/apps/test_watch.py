@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer.apps.watch.watch import Player, watch
 from gbxcule_puffer.cli import main
-from gbxcule_puffer.trainers.replay import unpack
+from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall import Wall
 
 

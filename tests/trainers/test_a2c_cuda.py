@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from cleanrl_style.a2c_streaming import Args, Group, PixelActorCriticCNN, collect, main, td_losses
+from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, main, td_losses
 from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.trainers.blocks import Group, Replayed
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.flags import as_words
-from gbxcule_puffer.trainers.graphs import Replayed
-from gbxcule_puffer.trainers.run import Stopwatch
+from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.envs import Task, make_test_task
 from tests.support.training_runs import merged
 

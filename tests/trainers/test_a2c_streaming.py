@@ -11,17 +11,15 @@ import torch
 from cleanrl_style import evaluate
 from cleanrl_style.a2c_streaming import (
     Args,
-    Group,
     PixelActorCriticCNN,
     collect,
-    entropy_weight,
     main,
-    sample,
     td_losses,
 )
 from gbxcule_puffer.tasks.stages import make_task
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.trainers.run import Stopwatch
+from gbxcule_puffer.trainers.blocks import Group, linear_schedule, sample
+from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.envs import STAGE
 from tests.support.training_runs import merged, records, same_checkpoints, small_run, toy_run, words
 
@@ -110,9 +108,8 @@ def test_bf16_gives_nearly_the_same_logits() -> None:
 
 
 def test_the_entropy_weight_falls_in_a_straight_line() -> None:
-    args = Args(entropy_coef=0.05, entropy_end=0.01, entropy_steps=1000)
-    assert [entropy_weight(args, step) for step in (0, 500, 1000, 5000)] == pytest.approx([0.05, 0.03, 0.01, 0.01])
-    assert entropy_weight(Args(entropy_coef=0.02), 10**9) == 0.02
+    weights = [linear_schedule(0.05, 0.01, 1000, step) for step in (0, 500, 1000, 5000)]
+    assert weights == pytest.approx([0.05, 0.03, 0.01, 0.01])
 
 
 def round_by_round(args: Args, model: PixelActorCriticCNN, envs: list[ToyEnv], rounds: int) -> torch.Tensor:
@@ -169,7 +166,7 @@ def test_lambda_targets_are_learned_from_at_the_end_of_a_round() -> None:
         torch.manual_seed(1)
         args = Args(env="toy", update_every=4, td_lambda=0.9)
         env = ToyEnv(32, max_steps=3, seed=0)
-        model = PixelActorCriticCNN(env.single_observation_space.shape, 8)
+        model = PixelActorCriticCNN((1, 20, 20), 8)
         env.reset()
         if whole:
             sums, coef, clock = torch.zeros(5), torch.tensor(0.03), Stopwatch(torch.device("cpu"), False)
@@ -212,6 +209,7 @@ def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], c
     tags += " time/env time/infer time/learn eval/success_rate eval/return eval/random_success_rate"
     assert set(tags.split()) <= set(last)
     assert all(isinstance(value, int | float) for value in last.values())
+    assert {record.get("charts/entropy_coef", 0.02) for record in records(run_dir)} == {0.02}, "no --entropy-end"
     manifest = json.loads((run_dir / "manifest.json").read_text())
     assert manifest["config"]["num_envs"] == 8
     assert manifest["versions"]["torch"] == torch.__version__

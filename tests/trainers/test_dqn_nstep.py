@@ -21,8 +21,8 @@ from cleanrl_style.dqn_nstep import (
     transition_loss,
 )
 from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
 from gbxcule_puffer.trainers.evaluation import evaluate
-from gbxcule_puffer.trainers.replay import Replay, Sequences
 from tests.support.training_runs import last_value, read, records, same_checkpoints, words
 
 # Toy runs: a round is 32 steps.
@@ -245,6 +245,7 @@ def test_one_env_at_a_time_is_the_same_run(tmp_path: Path) -> None:
         ("--n-step 0", "--n-step 0 must be at least 1"),
         ("--buffer-size 50", "--buffer-size 50 must be at least 200 with these flags"),
         ("--recurrent gru --priority-alpha 0.5", "--priority-alpha weighs transitions, not sequences"),
+        ("--eps-start 5", "--eps-start 5.0 must be from 0 to 1"),
         ("--recurrent nosuch", "nosuch"),
         ("--resume /nosuch/checkpoint.pt", "/nosuch/checkpoint.pt"),
     ],

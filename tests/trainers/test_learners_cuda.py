@@ -15,9 +15,10 @@ import torch
 
 from cleanrl_style import dqn_nstep, ppo_lite, pqn
 from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.blocks import allocate_rollout
+from gbxcule_puffer.trainers.blocks.replay import Replay
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.replay import Replay
-from gbxcule_puffer.trainers.run import Stopwatch
+from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.training_runs import last_value, read, words
 
 pytestmark = pytest.mark.gpu
@@ -55,7 +56,7 @@ def test_ppo_never_waits(cuda_device: str) -> None:
     args = ppo_lite.Args(env="toy", num_envs=32, num_steps=16)
     model = ppo_lite.Agent((2, 20, 20), 8).to(env.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
-    rollout = ppo_lite.allocate_rollout(16, 32, (2, 20, 20), env.device)
+    rollout = allocate_rollout(16, 32, (2, 20, 20), env.device, **ppo_lite.OWN)
     clock = Stopwatch(env.device, False)
 
     def iterate() -> torch.Tensor:
@@ -74,7 +75,7 @@ def test_pqn_never_waits(cuda_device: str) -> None:
     args = pqn.Args(env="toy", num_envs=32, num_steps=16)
     model = pqn.QNetwork((1, 20, 20), 8).to(env.device)
     optimizer = torch.optim.RAdam(model.parameters(), lr=1e-4)
-    rollout = pqn.allocate_rollout(16, 32, (1, 20, 20), env.device)
+    rollout = allocate_rollout(16, 32, (1, 20, 20), env.device, **pqn.OWN)
     clock, epsilon = Stopwatch(env.device, False), torch.full((), 0.3, device=env.device)
 
     def iterate() -> torch.Tensor:

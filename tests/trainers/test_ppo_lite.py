@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from cleanrl_style import ppo_lite
-from cleanrl_style.ppo_lite import Agent, Args, allocate_rollout, collect, gae, main, memory_parts, ppo_losses
+from cleanrl_style.ppo_lite import OWN, Agent, Args, collect, gae, main, ppo_losses
 from gbxcule_puffer.device import free_bytes
 from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.blocks.rollout import allocate_rollout, rollout_memory
 from gbxcule_puffer.trainers.evaluation import evaluate
-from gbxcule_puffer.trainers.run import Stopwatch
+from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.training_runs import last_value, read, records, same_checkpoints, words
 
 SCRIPT = Path(ppo_lite.__file__)
@@ -95,7 +96,7 @@ def test_a_rollout_keeps_what_the_env_overwrites() -> None:
     twin.reset(seed=1)
     torch.manual_seed(1)
     model = Agent((2, 20, 20), 8)
-    rollout = allocate_rollout(20, 6, (2, 20, 20), torch.device("cpu"))
+    rollout = allocate_rollout(20, 6, (2, 20, 20), torch.device("cpu"), **OWN)
     collect(model, env, rollout, Stopwatch(env.device, False))
     for step in range(20):
         assert torch.equal(rollout["obs"][step], twin.observations)
@@ -111,8 +112,7 @@ def test_a_rollout_keeps_what_the_env_overwrites() -> None:
     cut = rollout["truncations"][:-1]
     assert cut.any()
     assert not torch.equal(rollout["next_values"][:-1][cut], rollout["values"][1:][cut]), "not of the new episode"
-    parts = {name: rollout[name] for name in ("rewards", "values", "next_values", "terminals", "truncations")}
-    advantages, _ = gae(**parts, gamma=0.9, gae_lambda=0.5)
+    advantages, _ = gae(rollout, gamma=0.9, gae_lambda=0.5)
     one_step = (rollout["rewards"] + 0.9 * rollout["next_values"] - rollout["values"])[:-1][cut]
     assert torch.allclose(advantages[:-1][cut], one_step)
 
@@ -180,9 +180,11 @@ def test_two_processes_learn_together(tmp_path: Path) -> None:
 
 def test_the_memory_estimate_is_what_is_allocated() -> None:
     args = Args(env="toy", num_envs=16, num_steps=32, stack_k=2)
-    rollout = allocate_rollout(32, 16, (2, 20, 20), torch.device("cpu"))
+    rollout = allocate_rollout(32, 16, (2, 20, 20), torch.device("cpu"), **OWN)
     allocated = sum(part.nbytes for part in rollout.values())
-    assert memory_parts(args)["rollout"] == allocated + 2 * 4 * 32 * 16, "and the advantages and returns"
+    assert rollout_memory(args, OWN, Agent, targets=2)["rollout"] == allocated + 2 * 4 * 32 * 16, (
+        "and the advantages and returns"
+    )
 
 
 @pytest.mark.parametrize(

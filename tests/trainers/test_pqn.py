@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from cleanrl_style import pqn
-from cleanrl_style.pqn import Args, QNetwork, allocate_rollout, collect, explore, learn, main, memory_parts
+from cleanrl_style.pqn import OWN, Args, QNetwork, collect, learn, main
 from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers.blocks import allocate_rollout, explore, rollout_memory
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.evaluation import evaluate
-from gbxcule_puffer.trainers.run import Stopwatch
+from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.training_runs import last_value, read, records, same_checkpoints, words
 
 SCRIPT = Path(pqn.__file__)
@@ -48,7 +49,7 @@ def filled(steps: int = 20, envs: int = 6) -> tuple[QNetwork, Any, dict[str, tor
     env.reset(seed=1)
     torch.manual_seed(1)
     model = QNetwork((1, 20, 20), 8)
-    rollout = allocate_rollout(steps, envs, (1, 20, 20), torch.device("cpu"))
+    rollout = allocate_rollout(steps, envs, (1, 20, 20), torch.device("cpu"), **OWN)
     counted = Counted(model)
     collect(counted, env, rollout, torch.tensor(0.5), Stopwatch(env.device, False))
     assert rollout["truncations"].any() and rollout["actions"].unique().numel() == 8
@@ -165,9 +166,9 @@ def test_two_processes_learn_together(tmp_path: Path) -> None:
 
 def test_the_memory_estimate_is_what_is_allocated() -> None:
     args = Args(env="toy", num_envs=16, num_steps=32, stack_k=2)
-    rollout = allocate_rollout(32, 16, (2, 20, 20), torch.device("cpu"))
+    rollout = allocate_rollout(32, 16, (2, 20, 20), torch.device("cpu"), **OWN)
     allocated = sum(part.nbytes for part in rollout.values())
-    assert memory_parts(args)["rollout"] == allocated + 4 * 32 * 16, "and the returns"
+    assert rollout_memory(args, OWN, QNetwork, targets=1)["rollout"] == allocated + 4 * 32 * 16, "and the returns"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.observations import PICTURES, FrameStack, ObservationLayout, unpack
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.trainers.replay import PRIORITY_FLOOR, Replay, pack
+from gbxcule_puffer.trainers.blocks.replay import PRIORITY_FLOOR, Replay, pack
 
 CPU = torch.device("cpu")
 ENVS, GAMMA = 5, 0.9
@@ -67,10 +67,10 @@ def test_transitions_are_those_of_the_history(capacity: int, stack_k: int, alpha
     batch = draw_transitions(replay, 6000, GAMMA)
     seen, lengths, ended = set(), set(), set()
     for i in range(6000):
-        step, env = moment(replay, int(batch.index[i]))
+        step, env = moment(replay, int(batch["index"][i]))
         seen.add((step, env))
-        assert torch.equal(batch.obs[i], history.obs[step, env])
-        assert batch.actions[i] == history.actions[step, env]
+        assert torch.equal(batch["obs"][i], history.obs[step, env])
+        assert batch["actions"][i] == history.actions[step, env]
         total, length, terminal = 0.0, 0, False
         while length < n_step and not terminal and not history.truncations[step + length, env]:
             total += GAMMA**length * float(history.rewards[step + length, env])
@@ -78,12 +78,12 @@ def test_transitions_are_those_of_the_history(capacity: int, stack_k: int, alpha
             length += 1
         lengths.add(length)
         ended.add(terminal)
-        assert (batch.weights[i] > 0) == (length > 0)
+        assert (batch["weights"][i] > 0) == (length > 0)
         if length:
-            assert batch.returns[i].item() == pytest.approx(total, abs=1e-5)
-            assert batch.discounts[i].item() == pytest.approx(0.0 if terminal else GAMMA**length)
+            assert batch["returns"][i].item() == pytest.approx(total, abs=1e-5)
+            assert batch["discounts"][i].item() == pytest.approx(0.0 if terminal else GAMMA**length)
             if not terminal:
-                assert torch.equal(batch.next_obs[i], history.obs[step + length, env])
+                assert torch.equal(batch["next_obs"][i], history.obs[step + length, env])
     oldest = max(0, 90 - capacity) + (stack_k - 1 if capacity < 90 else 0)
     assert seen == {(step, env) for step in range(oldest, 90 - n_step) for env in range(ENVS)}, "all, and no other"
     assert lengths == {0, 1, 2, 3} and ended == {False, True}
@@ -134,16 +134,16 @@ def test_draws_follow_the_priorities() -> None:
     replay.update_priorities(index, errors, weights)
     expected = (errors + PRIORITY_FLOOR) ** 0.5 * (weights > 0)
     batch = draw_transitions(replay, 200_000, GAMMA, beta=0.4)
-    counts = torch.bincount(batch.index, minlength=40 * ENVS)[index] / 200_000
+    counts = torch.bincount(batch["index"], minlength=40 * ENVS)[index] / 200_000
     assert counts[:10].sum() == 0
     assert torch.allclose(counts, expected / expected.sum(), atol=4e-4)
     probability = expected / expected.sum()
     wanted = torch.zeros(40 * ENVS)
     wanted[index] = torch.where(probability > 0, probability**-0.4, 0)
-    drawn = batch.weights > 0  # 0 where the first step was truncated
-    ratio = batch.weights[drawn] / wanted[batch.index[drawn]]
+    drawn = batch["weights"] > 0  # 0 where the first step was truncated
+    ratio = batch["weights"][drawn] / wanted[batch["index"][drawn]]
     assert torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-4), "importance is the inverse of the share"
-    assert batch.weights.max() == 1
+    assert batch["weights"].max() == 1
     assert replay.max_priority == max(1.0, expected.max())
 
 
@@ -174,17 +174,17 @@ def test_a_saved_replay_can_go_on_with_new_episodes(steps: int) -> None:
     after = fill(second, 15)
     torch.manual_seed(1)
     batch = draw_transitions(second, 5000, GAMMA)
-    row, env = batch.index // ENVS, batch.index % ENVS
+    row, env = batch["index"] // ENVS, batch["index"] % ENVS
     for i in (row == steps).nonzero().flatten().tolist():
-        assert torch.equal(batch.obs[i], after.obs[0, env[i]]), "a stack of its first picture"
+        assert torch.equal(batch["obs"][i], after.obs[0, env[i]]), "a stack of its first picture"
     if before is not None:
         last = row == steps - 1
         assert last.any()
         goal = before.terminals[-1, env[last]]
-        assert torch.equal(batch.weights[last] > 0, goal), "the action cut off has no target"
+        assert torch.equal(batch["weights"][last] > 0, goal), "the action cut off has no target"
         for i in (row == steps - 2).nonzero().flatten().tolist():
-            if batch.discounts[i] > 0:
-                assert torch.equal(batch.next_obs[i], before.obs[-1, env[i]]) or batch.weights[i] == 0
+            if batch["discounts"][i] > 0:
+                assert torch.equal(batch["next_obs"][i], before.obs[-1, env[i]]) or batch["weights"][i] == 0
 
 
 def test_the_first_whole_window_can_be_drawn() -> None:

@@ -27,6 +27,11 @@ def tensors(parts: dict[str, np.ndarray], *names: str) -> list[torch.Tensor]:
     return [torch.from_numpy(parts[name]) for name in names]
 
 
+def as_rollout(*parts: torch.Tensor) -> dict[str, torch.Tensor]:
+    """A rollout of these, as PPO keeps it."""
+    return dict(zip(("rewards", "values", "next_values", "terminals", "truncations"), parts, strict=True))
+
+
 def slow_gae(parts: dict[str, np.ndarray], gae_lambda: float) -> np.ndarray:
     """The definition: the sum of discounted TD errors until the episode or the rollout ends."""
     advantages = np.zeros((STEPS, ENVS))
@@ -59,8 +64,7 @@ def slow_n_step(parts: dict[str, np.ndarray], n_step: int, start: int, env: int)
 @pytest.mark.parametrize("gae_lambda", [0.0, 0.5, 0.95, 1.0])
 def test_gae_is_the_slow_loop(gae_lambda: float) -> None:
     parts = rollout(1)
-    names = ("rewards", "values", "next_values", "terminals", "truncations")
-    advantages, returns = gae(*tensors(parts, *names), gamma=GAMMA, gae_lambda=gae_lambda)
+    advantages, returns = gae({name: torch.from_numpy(part) for name, part in parts.items()}, GAMMA, gae_lambda)
     np.testing.assert_allclose(advantages.numpy(), slow_gae(parts, gae_lambda), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(returns.numpy(), slow_gae(parts, gae_lambda) + parts["values"], rtol=1e-12, atol=1e-12)
 
@@ -85,7 +89,7 @@ def test_a_terminal_is_worth_nothing_and_a_truncation_its_value() -> None:
     terminals, truncations = torch.tensor([[True, False, False]]), torch.tensor([[False, True, False]])
     next_values = torch.full((1, 3), 10.0)
     assert td_targets(rewards, next_values, terminals, terminals | truncations, 0.9, 0.5).tolist() == [[0.0, 9.0, 9.0]]
-    advantages, _ = gae(rewards, values, next_values, terminals, truncations, 0.9, 0.95)
+    advantages, _ = gae(as_rollout(rewards, values, next_values, terminals, truncations), 0.9, 0.95)
     assert advantages.tolist() == [[0.0, 9.0, 9.0]]
 
 
@@ -98,7 +102,7 @@ def test_td_targets_are_values_and_gae_advantages(td_lambda: float) -> None:
     values = torch.cat([torch.zeros_like(next_values[:1]), next_values[:-1]])
     ended = terminals | truncations
     targets = td_targets(rewards, next_values, terminals, ended, GAMMA, td_lambda)
-    advantages, _ = gae(rewards, values, next_values, terminals, truncations, GAMMA, td_lambda)
+    advantages, _ = gae(as_rollout(rewards, values, next_values, terminals, truncations), GAMMA, td_lambda)
     torch.testing.assert_close(targets, values + advantages)
     if td_lambda == 0:
         assert torch.equal(targets, rewards + GAMMA * next_values * ~terminals)
@@ -110,7 +114,7 @@ def test_nothing_crosses_the_end_of_an_episode() -> None:
     terminals = torch.tensor([[False, False], [True, False], [False, False]])
     truncations = torch.tensor([[False, False], [False, True], [False, False]])
     zeros = torch.zeros(3, 2)
-    advantages, _ = gae(rewards, zeros, zeros, terminals, truncations, 0.9, 0.95)
+    advantages, _ = gae(as_rollout(rewards, zeros, zeros, terminals, truncations), 0.9, 0.95)
     assert advantages[:2].abs().sum() == 0
     returns, discounts, lengths = n_step_returns(rewards, terminals, truncations, 3, 0.5)
     assert returns.tolist() == [[0.0, 0.0]]
@@ -125,7 +129,7 @@ def test_frozen_numbers() -> None:
     next_values = torch.tensor([[0.2], [0.1], [0.9], [0.6], [-0.5]], dtype=torch.float64)
     terminals = torch.tensor([[False], [False], [False], [True], [False]])
     truncations = torch.tensor([[False], [False], [True], [False], [False]])
-    advantages, returns = gae(rewards, values, next_values, terminals, truncations, 0.99, 0.95)
+    advantages, returns = gae(as_rollout(rewards, values, next_values, terminals, truncations), 0.99, 0.95)
     assert advantages.flatten().tolist() == pytest.approx([1.0883905878, 0.2024355, -0.209, 2.4, -0.845], abs=1e-8)
     assert returns.flatten().tolist() == pytest.approx([1.3883905878, 0.4024355, -0.109, 2.0, -0.245], abs=1e-8)
     found = n_step_returns(rewards, terminals, truncations, 2, 0.99)
@@ -159,7 +163,7 @@ def slow_q_lambda(parts: dict[str, np.ndarray], q_lambda: float, start: int, env
 def test_q_lambda_is_the_slow_loop(q_lambda: float) -> None:
     parts = rollout(4)
     parts["behind"] = np.random.default_rng(5).normal(size=(STEPS + 1, ENVS))
-    arrays = tensors(parts, "rewards", "behind", "terminals", "truncations")
-    returns = q_lambda_returns(*arrays, gamma=GAMMA, q_lambda=q_lambda)
+    arrays = {name: torch.from_numpy(part) for name, part in parts.items()}
+    returns = q_lambda_returns(arrays | {"values": arrays["behind"]}, GAMMA, q_lambda)
     slow = [[slow_q_lambda(parts, q_lambda, start, env) for env in range(ENVS)] for start in range(STEPS)]
     np.testing.assert_allclose(returns.numpy(), slow, rtol=1e-9)

@@ -15,7 +15,7 @@ from gbxcule_puffer.apps.play.agent import Agent
 from gbxcule_puffer.apps.play.session import Pace, PlaySession
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.tasks.actions import BUTTONS
-from gbxcule_puffer.trainers.replay import pack
+from gbxcule_puffer.trainers.blocks.replay import pack
 from gbxcule_puffer.trainers.wall.server import Server
 
 PAGE = Path(__file__).with_name("play.html")

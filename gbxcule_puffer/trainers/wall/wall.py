@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gbxcule_puffer.trainers.replay import pack
+from gbxcule_puffer.trainers.blocks.replay import pack
 from gbxcule_puffer.trainers.wall.footprints import Footprints
 from gbxcule_puffer.trainers.wall.server import Server
 

@@ -22,7 +22,7 @@ from websockets.sync.client import ClientConnection, connect
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.trainers.replay import unpack
+from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall import Wall
 from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, parse_address
 from tests.support.browser import Browser, wait_for

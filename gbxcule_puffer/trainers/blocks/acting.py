@@ -1,0 +1,47 @@
+"""From a network's outputs to actions: sampling, exploration, and policies that play in another env."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gbxcule_puffer.trainers.evaluation import Policy
+
+
+def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """One action a row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
+    return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
+
+
+def explore(values: Tensor, epsilon: Tensor | float, generator: torch.Generator | None = None) -> Tensor:
+    """The best actions, and with probability `epsilon` random ones: (batch,) of values (batch, num_actions)."""
+    anything = torch.randint(values.shape[1], values.shape[:1], generator=generator, device=values.device)
+    explores = torch.rand(len(values), generator=generator, device=values.device) < epsilon
+    return torch.where(explores, anything, values.argmax(1))
+
+
+def linear_schedule(start: float, end: float, duration: int, step: int) -> float:
+    """From `start` at step 0 to `end` at step `duration` in a straight line, and `end` from there on."""
+    return start + (end - start) * min(1.0, step / duration)
+
+
+def own_copy(model: Any, env: Any, seed: int) -> tuple[Any, torch.Generator]:
+    """A copy of the model on the env's device, and a random stream: to play while the model goes on learning."""
+    return copy.deepcopy(model).to(env.device), torch.Generator(env.device).manual_seed(seed)
+
+
+def remembering(act: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], env: Any, size: int) -> Policy:
+    """A policy for `env` of act(observations, memory (num_envs, size)) -> (actions, next memory); an episode begins
+    with a memory of zeros."""
+    memory = torch.zeros((env.num_envs, size), device=env.device)
+
+    def policy(obs: Tensor, starts: Tensor | None = None) -> Tensor:
+        nonlocal memory
+        actions, memory = act(obs, memory * ~(env.final_mask if starts is None else starts)[:, None])
+        return actions
+
+    return policy

@@ -1,0 +1,56 @@
+"""The rollout of an on-policy learner: its tensors, its minibatches and the memory they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gbxcule_puffer.trainers.envs import obs_shape
+
+KINDS = {"actions": torch.int64, "terminals": torch.bool, "truncations": torch.bool}  # the others are float32
+
+
+def allocate_rollout(
+    num_steps: int, num_envs: int, shape: Sequence[int], device: torch.device, **more: int
+) -> dict[str, Tensor]:
+    """Zeros (num_steps, num_envs), obs with (stack_k, rows, columns) behind: observations, actions, rewards and ends,
+    and float32 tensors of the names in `more`, of so many steps more."""
+    rollout = {"obs": torch.zeros((num_steps, num_envs, *shape), dtype=torch.uint8, device=device)}
+    for name in ("actions", "rewards", "terminals", "truncations", *more):
+        kind = KINDS.get(name, torch.float32)
+        rollout[name] = torch.zeros((num_steps + more.get(name, 0), num_envs), dtype=kind, device=device)
+    return rollout
+
+
+def store(rollout: Mapping[str, Tensor], step: int, **parts: Tensor) -> None:
+    """Copies what belongs to a step, (num_envs, ...) each, into the rollout."""
+    for name, part in parts.items():
+        rollout[name][step] = part
+
+
+def minibatches(parts: Mapping[str, Tensor], epochs: int, count: int) -> Iterator[dict[str, Tensor]]:
+    """All steps of a rollout in a new random order each epoch, in `count` minibatches; `parts` are (num_steps,
+    num_envs, ...), a minibatch's are (batch, ...)."""
+    flat = {name: part.flatten(0, 1) for name, part in parts.items()}
+    first = next(iter(flat.values()))
+    for _ in range(epochs):
+        for index in torch.randperm(len(first), device=first.device).chunk(count):
+            yield {name: part[index] for name, part in flat.items()}
+
+
+def rollout_memory(args: Any, more: Mapping[str, int], network: Any, targets: int) -> dict[str, int]:
+    """Estimated bytes of the rollout with `targets` tensors that are computed of it, and of a minibatch: observations,
+    activations of the network's trunk and their gradients. `network(shape, num_actions)` makes one."""
+    shape = obs_shape(args)
+    rollout = allocate_rollout(args.num_steps, args.num_envs, shape, torch.device("meta"), **more)
+    picture = torch.zeros(1, *shape)
+    pixels = activations = picture.numel()
+    for layer in network(shape, 8).trunk:
+        picture = layer(picture)
+        activations += picture.numel()
+    steps = args.num_steps * args.num_envs
+    minibatch = -(-steps // args.num_minibatches) * (pixels + 2 * 4 * activations)
+    return {"rollout": sum(part.nbytes for part in rollout.values()) + targets * 4 * steps, "minibatch": minibatch}

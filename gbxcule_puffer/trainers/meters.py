@@ -1,0 +1,60 @@
+"""Meters of a run: means of its losses, times of a step's parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gbxcule_puffer.trainers.distributed import World
+
+
+class Means:
+    """Means of a trainer's losses since they were last read; the sums are on the device."""
+
+    def __init__(self, names: Sequence[str], device: torch.device) -> None:
+        self.names, self.sums, self.count = names, torch.zeros(len(names), device=device), 0
+
+    def add(self, losses: Tensor) -> None:
+        """Counts one value of each loss, (len(names),)."""
+        self.sums += losses
+        self.count += 1
+
+    def read(self, world: World) -> dict[str, float]:
+        """losses/NAME over all processes, 0 where there were none; begins anew."""
+        world.average(self.sums)
+        means = (self.sums / max(1, self.count)).tolist()
+        self.sums.zero_()
+        self.count = 0
+        return {f"losses/{name}": mean for name, mean in zip(self.names, means, strict=True)}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"sums": self.sums, "count": self.count}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.sums.copy_(state["sums"])
+        self.count = int(state["count"])
+
+
+class Stopwatch:
+    """Seconds between marks; on a GPU a mark waits for the work, so `on` only where a record is due."""
+
+    def __init__(self, device: torch.device, on: bool) -> None:
+        self.cuda, self.on = device.type == "cuda", on
+        self.seconds: dict[str, float] = {}
+        self.last = self._now() if on else 0.0
+
+    def mark(self, name: str) -> None:
+        """Everything since the mark before was `name`; the same name again adds up."""
+        if self.on:
+            now = self._now()
+            self.seconds[name] = self.seconds.get(name, 0.0) + now - self.last
+            self.last = now
+
+    def _now(self) -> float:
+        if self.cuda:
+            torch.cuda.synchronize()
+        return time.perf_counter()
