@@ -106,7 +106,7 @@ def training(
     envs = [make_env(args, size, args.device, files, seed, **options) for seed in range(args.env_groups)]
     env, device = envs[0], envs[0].device
     torch.manual_seed(1)
-    model = PixelActorCriticCNN(env.single_observation_space.shape, env.single_action_space.n, bf16=args.bf16)
+    model = PixelActorCriticCNN(env.layout, env.codec.num_actions, bf16=args.bf16)
     model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)

@@ -20,6 +20,7 @@ from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it 
 import torch
 from torch import Tensor, nn
 
+from gbxcule_puffer.tasks.observations import ObservationLayout
 from gbxcule_puffer.trainers import blocks
 from gbxcule_puffer.trainers.checkpoints import load_weights
 from gbxcule_puffer.trainers.evaluation import Policy
@@ -97,21 +98,21 @@ class Args(GraphFlags):
 
 
 class PixelActorCriticCNN(nn.Module):
-    """Convolutions on shades / 3, a GRU if asked for, and a policy and a value head."""
+    """Convolutions on the pictures, a GRU if asked for, and a policy and a value head."""
 
-    def __init__(self, shape: tuple[int, int, int], num_actions: int, gru: bool = False, bf16: bool = False) -> None:
+    def __init__(self, layout: ObservationLayout, num_actions: int, gru: bool = False, bf16: bool = False) -> None:
         super().__init__()
-        self.trunk = blocks.pixel_trunk(shape)
+        self.trunk = blocks.Trunk(layout)
         self.gru = nn.GRUCell(blocks.FEATURES, MEMORY) if gru else None
         self.state_size, self.bf16 = MEMORY if gru else 0, bf16
         self.policy = blocks.layer_init(nn.Linear(MEMORY if gru else blocks.FEATURES, num_actions), 0.01)
         self.value = blocks.layer_init(nn.Linear(MEMORY if gru else blocks.FEATURES, 1), 1.0)
 
     def forward(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits (batch, num_actions), values (batch,) and the next state (batch, state_size) of uint8 shades (batch,
-        stack_k, rows, columns) and the state before; state_size is 0 without a GRU."""
+        """Logits (batch, num_actions), values (batch,) and the next state (batch, state_size) of observations
+        (batch, *shape) and the state before; state_size is 0 without a GRU."""
         with torch.autocast(obs.device.type, torch.bfloat16, enabled=self.bf16):
-            hidden = self.trunk(obs.float() / 3)
+            hidden = self.trunk(obs)
             if self.gru is not None:
                 hidden = state = self.gru(hidden, state)
             return self.policy(hidden).float(), self.value(hidden).float().squeeze(1), state.float()
@@ -215,7 +216,7 @@ def play(model: Any, env: Any, greedy: bool, seed: int) -> Policy:
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
     gru = checkpoint["args"]["recurrent"] == "gru"
-    model = PixelActorCriticCNN(env.single_observation_space.shape, int(env.single_action_space.n), gru)
+    model = PixelActorCriticCNN(env.layout, env.codec.num_actions, gru)
     load_weights(model, checkpoint["model"])
     return play(model, env, greedy, seed)
 
@@ -223,9 +224,9 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
     envs = run.open_envs(args.env_groups)
-    device, world, space = run.device, run.world, envs[0].single_observation_space
+    device, world, env = run.device, run.world, envs[0]
     torch.manual_seed(args.seed)
-    model = PixelActorCriticCNN(space.shape, envs[0].single_action_space.n, args.recurrent == "gru", args.bf16)
+    model = PixelActorCriticCNN(env.layout, env.codec.num_actions, args.recurrent == "gru", args.bf16)
     model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
     if world.rank:

@@ -17,9 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gbxcule_puffer.tasks.observations import ObservationLayout
 from gbxcule_puffer.trainers import blocks
 from gbxcule_puffer.trainers.checkpoints import load_weights
-from gbxcule_puffer.trainers.envs import obs_shape
+from gbxcule_puffer.trainers.envs import layout_of
 from gbxcule_puffer.trainers.evaluation import Policy
 from gbxcule_puffer.trainers.flags import RunFlags
 from gbxcule_puffer.trainers.launch import launch
@@ -104,19 +105,19 @@ class Args(RunFlags):
 
 
 class QNetwork(nn.Module):
-    """Convolutions on shades / 3, a memory cell if there is one, and the actions' values. The cell's state (batch,
+    """Convolutions on the pictures, a memory cell if there is one, and the actions' values. The cell's state (batch,
     state_size) is zeros at an episode's start; without a cell its size is 0."""
 
-    def __init__(self, shape: tuple[int, int, int], num_actions: int, recurrent: str) -> None:
+    def __init__(self, layout: ObservationLayout, num_actions: int, recurrent: str) -> None:
         super().__init__()
-        self.trunk = blocks.pixel_trunk(shape)
+        self.trunk = blocks.Trunk(layout)
         self.recurrent, self.state_size = recurrent, {"none": 0, "gru": HIDDEN, "lstm": 2 * HIDDEN}[recurrent]
         self.cell = {"none": nn.Identity, "gru": nn.GRUCell, "lstm": nn.LSTMCell}[recurrent](HIDDEN, HIDDEN)
         self.head = blocks.layer_init(nn.Linear(HIDDEN, num_actions), 0.01)
 
     def forward(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """(values (batch, num_actions), next state) of uint8 shades (batch, stack_k, rows, columns)."""
-        hidden, state = self.remember(self.trunk(obs.float() / 3), state)
+        """(values (batch, num_actions), next state) of observations (batch, *shape)."""
+        hidden, state = self.remember(self.trunk(obs), state)
         return self.head(hidden), state
 
     def remember(self, features: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -132,7 +133,7 @@ class QNetwork(nn.Module):
 
         The first `burn_in` steps only fill the state: no gradient goes through them.
         """
-        features = self.trunk(obs.flatten(0, 1).float() / 3).unflatten(0, obs.shape[:2])
+        features = self.trunk(obs.flatten(0, 1)).unflatten(0, obs.shape[:2])
         state, outputs = features.new_zeros(obs.shape[1], self.state_size), []
         for step in range(len(obs)):
             state = state.detach() if step == burn_in else state
@@ -266,27 +267,27 @@ def play(model: Any, epsilon: float, env: Any, greedy: bool, seed: int) -> Polic
 
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
-    flags, shape = checkpoint["args"], env.single_observation_space.shape
-    model = QNetwork(shape, int(env.single_action_space.n), flags["recurrent"])
+    flags = checkpoint["args"]
+    model = QNetwork(env.layout, env.codec.num_actions, flags["recurrent"])
     load_weights(model, checkpoint["model"])
     return play(model, flags["eps_end"], env, greedy, seed)
 
 
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
-    shape = obs_shape(args)
-    size = blocks.Replay.bytes_needed(args.buffer_size // args.num_envs, args.num_envs, shape, args.priority_alpha)
+    rows = args.buffer_size // args.num_envs
+    size = blocks.Replay.bytes_needed(rows, args.num_envs, layout_of(args), args.priority_alpha)
     run.check_memory({"replay": size}, "lower --buffer-size")
     (env,) = run.open_envs()
     torch.manual_seed(args.seed)
-    model = QNetwork(env.single_observation_space.shape, int(env.single_action_space.n), args.recurrent).to(env.device)
+    model = QNetwork(env.layout, env.codec.num_actions, args.recurrent).to(env.device)
     target = copy.deepcopy(model).requires_grad_(False)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
     sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
     loss_of: Any = transition_loss if args.recurrent == "none" else sequences
     forward, loss_of = run.compiled(model), run.compiled(loss_of)
     sizes = {"n_step": args.n_step, "alpha": args.priority_alpha}
-    replay = blocks.Replay(args.buffer_size // env.num_envs, env.num_envs, shape, env.device, **sizes)
+    replay = blocks.Replay(rows, env.num_envs, env.layout, env.device, **sizes)
     obs = torch.zeros_like(env.observations)  # of the step before: the next one overwrites the env's
     memory = torch.zeros((env.num_envs, model.state_size), device=env.device)
     run.counters["updates"] = 0

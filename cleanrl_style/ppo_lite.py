@@ -18,6 +18,7 @@ from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it 
 import torch
 from torch import Tensor, nn
 
+from gbxcule_puffer.tasks.observations import ObservationLayout
 from gbxcule_puffer.trainers import blocks
 from gbxcule_puffer.trainers.checkpoints import load_weights
 from gbxcule_puffer.trainers.distributed import World
@@ -85,17 +86,17 @@ class Args(RunFlags):
 
 
 class Agent(nn.Module):
-    """Convolutions on shades / 3, and a policy and a value head."""
+    """Convolutions on the pictures, and a policy and a value head."""
 
-    def __init__(self, shape: tuple[int, int, int], num_actions: int) -> None:
+    def __init__(self, layout: ObservationLayout, num_actions: int) -> None:
         super().__init__()
-        self.trunk = blocks.pixel_trunk(shape)
+        self.trunk = blocks.Trunk(layout)
         self.policy = blocks.layer_init(nn.Linear(blocks.FEATURES, num_actions), 0.01)
         self.value = blocks.layer_init(nn.Linear(blocks.FEATURES, 1), 1.0)
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (batch, num_actions) and values (batch,) of uint8 shades (batch, stack_k, rows, columns)."""
-        hidden = self.trunk(obs.float() / 3)
+        """Logits (batch, num_actions) and values (batch,) of observations (batch, *shape)."""
+        hidden = self.trunk(obs)
         return self.policy(hidden), self.value(hidden).squeeze(1)
 
 
@@ -184,7 +185,7 @@ def play(model: nn.Module, env: Any, greedy: bool, seed: int) -> Policy:
 
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
-    model = Agent(env.single_observation_space.shape, int(env.single_action_space.n))
+    model = Agent(env.layout, env.codec.num_actions)
     load_weights(model, checkpoint["model"])
     return play(model, env, greedy, seed)
 
@@ -193,9 +194,9 @@ def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
     run.check_memory(blocks.rollout_memory(args, OWN, Agent, targets=2), "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
-    shape, device, world = env.single_observation_space.shape, env.device, run.world
+    shape, device, world = env.layout.shape, env.device, run.world
     torch.manual_seed(args.seed)
-    model = Agent(shape, int(env.single_action_space.n))
+    model = Agent(env.layout, env.codec.num_actions)
     model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
     torch.manual_seed(args.seed + world.rank)

@@ -21,6 +21,7 @@ from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it 
 import torch
 from torch import Tensor, nn
 
+from gbxcule_puffer.tasks.observations import ObservationLayout
 from gbxcule_puffer.trainers import blocks
 from gbxcule_puffer.trainers.checkpoints import load_weights
 from gbxcule_puffer.trainers.distributed import World
@@ -83,19 +84,19 @@ class Args(GraphFlags):
 
 
 class QNetwork(nn.Module):
-    """Convolutions on shades / 3, each layer normalised before its ReLU, and the actions' values.
+    """Convolutions on the pictures, each layer normalised before its ReLU, and the actions' values.
 
     LayerNorm bounds what bootstrapping can make of the values, so that no target network is needed.
     """
 
-    def __init__(self, shape: tuple[int, int, int], num_actions: int) -> None:
+    def __init__(self, layout: ObservationLayout, num_actions: int) -> None:
         super().__init__()
-        self.trunk = blocks.pixel_trunk(shape, normalised=True)
+        self.trunk = blocks.Trunk(layout, normalised=True)
         self.head = blocks.layer_init(nn.Linear(blocks.FEATURES, num_actions), 0.01)
 
     def forward(self, obs: Tensor) -> Tensor:
-        """Values (batch, num_actions) of uint8 shades (batch, stack_k, rows, columns)."""
-        return self.head(self.trunk(obs.float() / 3))
+        """Values (batch, num_actions) of observations (batch, *shape)."""
+        return self.head(self.trunk(obs))
 
 
 @torch.no_grad()
@@ -158,7 +159,7 @@ def play(model: nn.Module, epsilon: float, env: Any, greedy: bool, seed: int) ->
 
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
-    model = QNetwork(env.single_observation_space.shape, int(env.single_action_space.n))
+    model = QNetwork(env.layout, env.codec.num_actions)
     load_weights(model, checkpoint["model"])
     return play(model, checkpoint["args"]["eps_end"], env, greedy, seed)
 
@@ -167,9 +168,9 @@ def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
     run.check_memory(blocks.rollout_memory(args, OWN, QNetwork, targets=1), "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
-    shape, device, world = env.single_observation_space.shape, env.device, run.world
+    shape, device, world = env.layout.shape, env.device, run.world
     torch.manual_seed(args.seed)
-    model = QNetwork(shape, int(env.single_action_space.n)).to(device)
+    model = QNetwork(env.layout, env.codec.num_actions).to(device)
     world.share_weights(model)
     torch.manual_seed(args.seed + world.rank)
     optimizer = torch.optim.RAdam(model.parameters(), lr=args.lr)

@@ -18,7 +18,7 @@ from gbxcule_puffer.env.randomness import START, CounterRandom
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
-from gbxcule_puffer.tasks.observations import ObservationLayout, PictureKind
+from gbxcule_puffer.tasks.observations import shades_layout
 
 CELL = 4  # pixels
 MAX_STEPS = 16
@@ -65,7 +65,7 @@ class ToyEnv:
         self.max_steps, self.log_interval, self.info_mode, self.seed = max_steps, log_interval, info_mode, seed
         self.step_cost, self.alpha, self.goal_bonus = step_cost, alpha, goal_bonus
         self.goal = side // 2 * side + side // 2  # cell
-        self.layout = ObservationLayout(PictureKind("half", CELL * side, CELL * side, 3), stack_k)
+        self.layout = shades_layout(stack_k, CELL * side, CELL * side)
         self.single_observation_space = self.layout.box
         self.single_action_space = self.codec.space
         self.infos: list[dict[str, float]] = []

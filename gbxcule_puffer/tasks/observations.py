@@ -90,6 +90,11 @@ class ObservationLayout:
         return self.stack_k, self.kind.rows, self.kind.row_bytes * self.kind.pixels
 
     @property
+    def picture_bytes(self) -> int:
+        """Bytes of an observation's pictures, which its other parts follow."""
+        return self.stack_k * self.kind.rows * self.kind.row_bytes
+
+    @property
     def vector_size(self) -> int:
         """Numbers of all vectors together."""
         return sum(int(np.prod(shape)) for shape in self.vectors.values())
@@ -116,8 +121,7 @@ class ObservationLayout:
 
     def words(self, observations: torch.Tensor) -> torch.Tensor:
         """The pictures of observations (n, *shape) as 32-bit words (n, words), without a copy."""
-        size = self.stack_k * self.kind.rows * self.kind.row_bytes // 4
-        return observations.view(len(observations), -1).view(torch.int32)[:, :size]
+        return observations.view(len(observations), -1).view(torch.int32)[:, : self.picture_bytes // 4]
 
     def shades(self, observations: torch.Tensor) -> torch.Tensor:
         """The newest picture of observations (n, *shape) as shades 0-3, (n, rows, columns) uint8."""
@@ -141,6 +145,11 @@ class ObservationLayout:
 def unpack(packed: torch.Tensor) -> torch.Tensor:
     """Shades (..., 4 * columns) of packed pictures (..., columns) uint8, the leftmost of a byte's four in bits 7-6."""
     return torch.stack([packed >> 6, (packed >> 4) & 3, (packed >> 2) & 3, packed & 3], -1).flatten(-2)
+
+
+def shades_layout(stack_k: int, rows: int = 72, columns: int = 80) -> ObservationLayout:
+    """The layout of `stack_k` pictures as they are drawn, of any size."""
+    return ObservationLayout(PictureKind("half", rows, columns, 3), stack_k)
 
 
 def _shaped(part: np.ndarray, shape: Shape) -> np.ndarray:

@@ -13,12 +13,13 @@ from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.tasks.default_task import find_task
+from gbxcule_puffer.tasks.observations import ObservationLayout, picture_kind, shades_layout
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 
 # Options that only training is to see.
 INCENTIVES = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == EXPLORATION}
-STAGE_FLAGS = ("stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
+STAGE_FLAGS = ("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
 
 
 def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
@@ -75,9 +76,11 @@ def make_env(
     return env_creator(args.env)(num_envs=num_envs, device=device, seed=seed, **keywords)
 
 
-def obs_shape(args: Any) -> tuple[int, int, int]:
-    """(stack_k, rows, columns) of the observations, known before there is an env."""
-    return (args.stack_k, 20, 20) if args.env == "toy" else (args.stack_k, 72, 80)
+def layout_of(args: Any) -> ObservationLayout:
+    """The layout of the observations as far as it is known before there is an env: without vectors."""
+    if args.env == "toy":
+        return shades_layout(args.stack_k, 20, 20)
+    return ObservationLayout(picture_kind(args.obs), args.stack_k)
 
 
 def env_state(env: Any) -> dict[str, Any]:

@@ -31,8 +31,7 @@ LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float
 
 
 # Options of the environment that each trainer sets by itself.
-SET_BY_TRAINERS = ("io", "obs", "log_interval", "info_mode", "num_threads", "seed", "first_env")
-SET_BY_TRAINERS += ("ram_obs", "visited_obs", "action_obs")
+SET_BY_TRAINERS = ("io", "log_interval", "info_mode", "num_threads", "seed", "first_env")
 
 
 def option_flags(kind: type[EnvOptions]) -> type:

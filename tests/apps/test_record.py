@@ -18,6 +18,7 @@ from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.pictures import mosaic, to_rgb
+from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.trainers.checkpoints import save_checkpoint
 from gbxcule_puffer.trainers.flags import flags_to_save
 from tests.support.envs import CODEC, Task, make_test_task, random_actions
@@ -35,7 +36,7 @@ def checkpoint(task: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An untrained model as a2c_streaming saves it."""
     torch.manual_seed(0)
     env = GBxCuLEEnv(**task.kwargs, io="torch")
-    model = a2c_streaming.PixelActorCriticCNN((1, 72, 80), CODEC.num_actions, False)
+    model = a2c_streaming.PixelActorCriticCNN(shades_layout(1, 72, 80), CODEC.num_actions, False)
     path = tmp_path_factory.mktemp("run") / "checkpoint.pt"
     args = a2c_streaming.Args(start_state=task.kwargs["start_state"], goal_dir=task.kwargs["goal_dir"], max_steps=30)
     state = {"exp_name": a2c_streaming.EXP_NAME, "env_config": env.config, "model": model.state_dict()}

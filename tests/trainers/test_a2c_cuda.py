@@ -10,6 +10,7 @@ import torch
 
 from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, main, td_losses
 from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.trainers.blocks import Group, Replayed
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.flags import as_words
@@ -43,7 +44,7 @@ def play_rounds(
     with torch.cuda.stream(torch.cuda.Stream(device)):
         envs = [GBxCuLEEnv(**options, num_envs=64, seed=seed) for seed in range(groups)]
         torch.manual_seed(1)
-        model = PixelActorCriticCNN((1, 72, 80), 8, recurrent == "gru").to(device)
+        model = PixelActorCriticCNN(shades_layout(1, 72, 80), 8, recurrent == "gru").to(device)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
         for env in envs:
             env.reset()

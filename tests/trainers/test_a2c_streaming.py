@@ -16,6 +16,7 @@ from cleanrl_style.a2c_streaming import (
     main,
     td_losses,
 )
+from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.tasks.stages import make_task
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import Group, linear_schedule, sample
@@ -87,7 +88,7 @@ def test_samples_follow_the_policy() -> None:
 @pytest.mark.parametrize("gru", [False, True])
 @pytest.mark.parametrize("shape", [(1, 72, 80), (4, 72, 80), (1, 144, 160)])
 def test_the_model_fits_every_observation(shape: tuple[int, int, int], gru: bool) -> None:
-    model = PixelActorCriticCNN(shape, 8, gru)
+    model = PixelActorCriticCNN(shades_layout(*shape), 8, gru)
     state = torch.zeros((3, model.state_size))
     logits, values, after = model(torch.randint(0, 4, (3, *shape), dtype=torch.uint8), state)
     assert logits.shape == (3, 8)
@@ -98,7 +99,10 @@ def test_the_model_fits_every_observation(shape: tuple[int, int, int], gru: bool
 
 def test_bf16_gives_nearly_the_same_logits() -> None:
     torch.manual_seed(1)
-    exact, rounded = PixelActorCriticCNN((1, 72, 80), 8, gru=True), PixelActorCriticCNN((1, 72, 80), 8, True, bf16=True)
+    exact, rounded = (
+        PixelActorCriticCNN(shades_layout(1, 72, 80), 8, gru=True),
+        PixelActorCriticCNN(shades_layout(1, 72, 80), 8, True, bf16=True),
+    )
     rounded.load_state_dict(exact.state_dict())
     inputs = torch.randint(0, 4, (16, 1, 72, 80), dtype=torch.uint8), torch.rand(16, 128)
     for full, half in zip(exact(*inputs), rounded(*inputs), strict=True):
@@ -142,7 +146,7 @@ def test_a_round_is_what_the_textbook_says(groups: int, recurrent: str) -> None:
         torch.manual_seed(1)
         args = Args(env="toy", update_every=4, env_groups=groups, recurrent=recurrent)  # pyright: ignore
         envs = [ToyEnv(32, max_steps=3, seed=seed) for seed in range(groups)]
-        model = PixelActorCriticCNN(envs[0].single_observation_space.shape, 8, recurrent == "gru")  # pyright: ignore
+        model = PixelActorCriticCNN(envs[0].layout, 8, recurrent == "gru")
         for env in envs:
             env.reset()
         if textbook:
@@ -166,7 +170,7 @@ def test_lambda_targets_are_learned_from_at_the_end_of_a_round() -> None:
         torch.manual_seed(1)
         args = Args(env="toy", update_every=4, td_lambda=0.9)
         env = ToyEnv(32, max_steps=3, seed=0)
-        model = PixelActorCriticCNN((1, 20, 20), 8)
+        model = PixelActorCriticCNN(shades_layout(1, 20, 20), 8)
         env.reset()
         if whole:
             sums, coef, clock = torch.zeros(5), torch.tensor(0.03), Stopwatch(torch.device("cpu"), False)

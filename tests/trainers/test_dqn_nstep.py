@@ -20,6 +20,7 @@ from cleanrl_style.dqn_nstep import (
     sequence_loss,
     transition_loss,
 )
+from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
 from gbxcule_puffer.trainers.evaluation import evaluate
@@ -94,7 +95,7 @@ def test_targets_carry_no_gradient_and_no_targets_no_loss() -> None:
 
 def test_epsilon_greedy_explores_as_often_as_it_should() -> None:
     torch.manual_seed(1)
-    model = QNetwork((1, 20, 20), 8, "none")
+    model = QNetwork(shades_layout(1, 20, 20), 8, "none")
     obs = torch.randint(4, (4000, 1, 20, 20), dtype=torch.uint8)
     state = torch.zeros(4000, 0)
     with torch.no_grad():
@@ -110,7 +111,7 @@ def test_epsilon_greedy_explores_as_often_as_it_should() -> None:
 def test_unrolled_sequences_are_what_acting_sees(recurrent: str) -> None:
     """Step by step with the state emptied at ends, as an actor does, and in one go: the same values."""
     torch.manual_seed(1)
-    model = QNetwork((1, 20, 20), 8, recurrent)
+    model = QNetwork(shades_layout(1, 20, 20), 8, recurrent)
     obs, ended = torch.randint(4, (9, 5, 1, 20, 20), dtype=torch.uint8), torch.rand(9, 5) < 0.3
     with torch.no_grad():
         values, state = model.unroll(obs, ended, 0), torch.zeros(5, model.state_size)
@@ -122,7 +123,7 @@ def test_unrolled_sequences_are_what_acting_sees(recurrent: str) -> None:
 
 def test_the_burn_in_has_no_gradient_but_an_effect() -> None:
     torch.manual_seed(1)
-    model = QNetwork((1, 20, 20), 8, "gru")
+    model = QNetwork(shades_layout(1, 20, 20), 8, "gru")
     first, last = torch.rand(2, 1, 1, 20, 20).mul(3).requires_grad_(), torch.rand(2, 1, 1, 20, 20)
     obs, ended = torch.cat([first, last]), torch.zeros(4, 1, dtype=torch.bool)
     model.unroll(obs, ended, 2)[2:].sum().backward()
@@ -133,7 +134,7 @@ def test_the_burn_in_has_no_gradient_but_an_effect() -> None:
 def filled_replay(stack_k: int = 1, steps: int = 60) -> Replay:
     env = ToyEnv(num_envs=6, max_steps=7, stack_k=stack_k)
     obs, _ = env.reset(seed=1)
-    replay = Replay(50, 6, (stack_k, 20, 20), env.device, n_step=N_STEP)
+    replay = Replay(50, 6, shades_layout(stack_k, 20, 20), env.device, n_step=N_STEP)
     for _ in range(steps):
         before, actions = obs.clone(), torch.randint(8, (6,))
         obs, *parts, _ = env.step(actions)
@@ -144,7 +145,7 @@ def filled_replay(stack_k: int = 1, steps: int = 60) -> Replay:
 def test_sequences_give_the_loss_of_their_transitions() -> None:
     """Without a memory cell a sequence is its transitions, cut at ends in the same way."""
     torch.manual_seed(1)
-    model, target = QNetwork((1, 20, 20), 8, "none"), QNetwork((1, 20, 20), 8, "none")
+    model, target = QNetwork(shades_layout(1, 20, 20), 8, "none"), QNetwork(shades_layout(1, 20, 20), 8, "none")
     replay = filled_replay()
     length = 12
     batch: Any = replay.draw_sequences(20, length)
@@ -162,7 +163,7 @@ def test_sequences_give_the_loss_of_their_transitions() -> None:
 
 def test_a_batch_from_the_replay_is_learned_from() -> None:
     torch.manual_seed(1)
-    model, target = QNetwork((2, 20, 20), 8, "none"), QNetwork((2, 20, 20), 8, "none")
+    model, target = QNetwork(shades_layout(2, 20, 20), 8, "none"), QNetwork(shades_layout(2, 20, 20), 8, "none")
     batch = draw_transitions(filled_replay(stack_k=2), 64, GAMMA)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     losses = []

@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 
 from cleanrl_style import a2c_streaming, evaluate
+from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.evaluation import assess, lowest_success, random_policy, wilson_interval
@@ -167,7 +168,7 @@ def test_the_trajectory_is_the_policy_s_own(run_dir: Path, tmp_path: Path) -> No
     assert evaluate.main([str(run_dir / "checkpoint.pt"), *flags]) == 0
     checkpoint = read_checkpoint(run_dir / "checkpoint.pt")
     gru = checkpoint["args"]["recurrent"] == "gru"
-    model = a2c_streaming.PixelActorCriticCNN((1, SIZE, SIZE), 8, gru)
+    model = a2c_streaming.PixelActorCriticCNN(shades_layout(1, SIZE, SIZE), 8, gru)
     model.load_state_dict(checkpoint["model"])
     env, state, actions = ToyEnv(1, seed=7), torch.zeros((1, model.state_size)), []
     env.reset(seed=7)

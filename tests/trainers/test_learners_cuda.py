@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from cleanrl_style import dqn_nstep, ppo_lite, pqn
+from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import allocate_rollout
 from gbxcule_puffer.trainers.blocks.replay import Replay
@@ -54,7 +55,7 @@ def test_the_toy_is_the_same_on_the_gpu(cuda_device: str) -> None:
 def test_ppo_never_waits(cuda_device: str) -> None:
     env = toy(32, cuda_device, stack_k=2)
     args = ppo_lite.Args(env="toy", num_envs=32, num_steps=16)
-    model = ppo_lite.Agent((2, 20, 20), 8).to(env.device)
+    model = ppo_lite.Agent(shades_layout(2, 20, 20), 8).to(env.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     rollout = allocate_rollout(16, 32, (2, 20, 20), env.device, **ppo_lite.OWN)
     clock = Stopwatch(env.device, False)
@@ -73,7 +74,7 @@ def test_ppo_never_waits(cuda_device: str) -> None:
 def test_pqn_never_waits(cuda_device: str) -> None:
     env = toy(32, cuda_device)
     args = pqn.Args(env="toy", num_envs=32, num_steps=16)
-    model = pqn.QNetwork((1, 20, 20), 8).to(env.device)
+    model = pqn.QNetwork(shades_layout(1, 20, 20), 8).to(env.device)
     optimizer = torch.optim.RAdam(model.parameters(), lr=1e-4)
     rollout = allocate_rollout(16, 32, (1, 20, 20), env.device, **pqn.OWN)
     clock, epsilon = Stopwatch(env.device, False), torch.full((), 0.3, device=env.device)
@@ -106,9 +107,9 @@ def test_dqn_never_waits(cuda_device: str, recurrent: str, alpha: float) -> None
     env = toy(32, cuda_device)
     flags = {"recurrent": recurrent, "burn_in": 2, "sequence_length": 4, "batch_size": 64, "priority_alpha": alpha}
     args = dqn_nstep.Args(env="toy", **flags)
-    model = dqn_nstep.QNetwork((1, 20, 20), 8, recurrent).to(env.device)
+    model = dqn_nstep.QNetwork(shades_layout(1, 20, 20), 8, recurrent).to(env.device)
     target, optimizer = copy.deepcopy(model), torch.optim.Adam(model.parameters(), lr=1e-4)
-    replay = Replay(30, 32, (1, 20, 20), env.device, n_step=args.n_step, alpha=alpha)
+    replay = Replay(30, 32, shades_layout(1, 20, 20), env.device, n_step=args.n_step, alpha=alpha)
     memory, obs = torch.zeros((32, model.state_size), device=env.device), env.observations.clone()
     clock = Stopwatch(env.device, False)
 
@@ -138,7 +139,7 @@ def test_dqn_never_waits(cuda_device: str, recurrent: str, alpha: float) -> None
 def test_the_replay_is_the_same_on_the_gpu(cuda_device: str) -> None:
     env, replays = toy(8, "cpu", stack_k=3), []
     for device in ("cpu", cuda_device):
-        replays.append(Replay(20, 8, (3, 20, 20), torch.device(device), n_step=3, alpha=0.5))
+        replays.append(Replay(20, 8, shades_layout(3, 20, 20), torch.device(device), n_step=3, alpha=0.5))
     generator = torch.Generator().manual_seed(1)
     for _ in range(50):
         before, actions = env.observations.clone(), torch.randint(8, (8,), generator=generator)

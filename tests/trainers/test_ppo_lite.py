@@ -14,6 +14,7 @@ import torch
 from cleanrl_style import ppo_lite
 from cleanrl_style.ppo_lite import OWN, Agent, Args, collect, gae, main, ppo_losses
 from gbxcule_puffer.device import free_bytes
+from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks.rollout import allocate_rollout, rollout_memory
 from gbxcule_puffer.trainers.evaluation import evaluate
@@ -95,7 +96,7 @@ def test_a_rollout_keeps_what_the_env_overwrites() -> None:
     env.reset(seed=1)
     twin.reset(seed=1)
     torch.manual_seed(1)
-    model = Agent((2, 20, 20), 8)
+    model = Agent(shades_layout(2, 20, 20), 8)
     rollout = allocate_rollout(20, 6, (2, 20, 20), torch.device("cpu"), **OWN)
     collect(model, env, rollout, Stopwatch(env.device, False))
     for step in range(20):

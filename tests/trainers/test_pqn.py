@@ -13,6 +13,7 @@ import torch
 
 from cleanrl_style import pqn
 from cleanrl_style.pqn import OWN, Args, QNetwork, collect, learn, main
+from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import allocate_rollout, explore, rollout_memory
 from gbxcule_puffer.trainers.distributed import World
@@ -48,7 +49,7 @@ def filled(steps: int = 20, envs: int = 6) -> tuple[QNetwork, Any, dict[str, tor
     env = ToyEnv(num_envs=envs, max_steps=4)
     env.reset(seed=1)
     torch.manual_seed(1)
-    model = QNetwork((1, 20, 20), 8)
+    model = QNetwork(shades_layout(1, 20, 20), 8)
     rollout = allocate_rollout(steps, envs, (1, 20, 20), torch.device("cpu"), **OWN)
     counted = Counted(model)
     collect(counted, env, rollout, torch.tensor(0.5), Stopwatch(env.device, False))
@@ -97,7 +98,7 @@ def test_exploration_is_as_frequent_as_asked() -> None:
 
 def test_features_are_normalised() -> None:
     """Pictures of another contrast are the same to the network, but for what normalising adds to divide safely."""
-    network = QNetwork((1, 20, 20), 8)
+    network = QNetwork(shades_layout(1, 20, 20), 8)
     for layer in (network.trunk[1], network.trunk[4]):
         torch.nn.init.zeros_(layer.bias)  # pyright: ignore[reportArgumentType]
     obs = torch.zeros((2, 1, 20, 20), dtype=torch.uint8)

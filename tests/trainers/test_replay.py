@@ -10,7 +10,7 @@ import torch
 from cleanrl_style.dqn_nstep import draw_transitions
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.observations import PICTURES, FrameStack, ObservationLayout, unpack
+from gbxcule_puffer.tasks.observations import PICTURES, FrameStack, ObservationLayout, shades_layout, unpack
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks.replay import PRIORITY_FLOOR, Replay, pack
 
@@ -46,7 +46,7 @@ def fill(replay: Replay, steps: int, serial: bool = False) -> History:
 
 
 def make_replay(capacity: int, stack_k: int = 1, n_step: int = 3, alpha: float = 0.0) -> Replay:
-    return Replay(capacity, ENVS, (stack_k, 12, 12), CPU, n_step=n_step, alpha=alpha)
+    return Replay(capacity, ENVS, shades_layout(stack_k, 12, 12), CPU, n_step=n_step, alpha=alpha)
 
 
 def moment(replay: Replay, index: int) -> tuple[int, int]:
@@ -211,7 +211,7 @@ def test_the_estimate_is_what_is_allocated() -> None:
         replay = make_replay(100, 4, alpha=alpha)
         rings = [replay.pictures, replay.actions, replay.rewards, replay.terminals, replay.truncations, replay.ages]
         allocated = sum(ring.nbytes for ring in (*rings, replay.priorities))
-        assert Replay.bytes_needed(100, ENVS, (4, 12, 12), alpha) == allocated
+        assert Replay.bytes_needed(100, ENVS, shades_layout(4, 12, 12), alpha) == allocated
 
 
 def test_bad_sizes_are_named() -> None:
@@ -221,9 +221,9 @@ def test_bad_sizes_are_named() -> None:
         ((1, 12, 10), 40, 3, "10 columns cannot be packed"),
     ):
         with pytest.raises(ConfigError, match=message):
-            Replay(capacity, ENVS, shape, CPU, n_step=n_step)
+            Replay(capacity, ENVS, shades_layout(*shape), CPU, n_step=n_step)
     with pytest.raises(StateError, match="pictures"):
-        other = Replay(40, ENVS + 1, (1, 12, 12), CPU, n_step=3)
+        other = Replay(40, ENVS + 1, shades_layout(1, 12, 12), CPU, n_step=3)
         replay = make_replay(40)
         fill(replay, 5)
         other.load_state_dict(replay.state_dict())

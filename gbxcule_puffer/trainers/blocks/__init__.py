@@ -3,7 +3,7 @@
 from gbxcule_puffer.trainers.blocks.acting import explore, linear_schedule, own_copy, remembering, sample
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import Group
-from gbxcule_puffer.trainers.blocks.networks import FEATURES, layer_init, pixel_trunk
+from gbxcule_puffer.trainers.blocks.networks import FEATURES, Trunk, layer_init
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
 from gbxcule_puffer.trainers.blocks.rollout import allocate_rollout, minibatches, rollout_memory, store
 
@@ -13,13 +13,13 @@ __all__ = [
     "Replay",
     "Replayed",
     "Sequences",
+    "Trunk",
     "allocate_rollout",
     "explore",
     "layer_init",
     "linear_schedule",
     "minibatches",
     "own_copy",
-    "pixel_trunk",
     "remembering",
     "rollout_memory",
     "sample",

@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.observations import unpack
+from gbxcule_puffer.tasks.observations import PICTURE, ObservationLayout, unpack
 
 PRIORITY_FLOOR = 1e-3  # every transition stays possible
-STORED = ("pictures", "actions", "rewards", "terminals", "truncations", "ages", "priorities")
+STORED = ("pictures", "vectors", "actions", "rewards", "terminals", "truncations", "ages", "priorities")
 
 
 class Draw(NamedTuple):
     """Moments that were drawn, and the n_step steps from each on."""
 
     obs: torch.Tensor
-    """(batch, stack_k, rows, columns) uint8"""
+    """(batch, *layout.shape) uint8"""
     actions: torch.Tensor
     """(batch,) int64"""
     rewards: torch.Tensor
@@ -55,6 +55,21 @@ def pack(pictures: torch.Tensor) -> torch.Tensor:
     return (first << 6) | (second << 4) | (third << 2) | fourth
 
 
+def _is_packed_here(layout: ObservationLayout) -> bool:
+    """True for shades of a byte a pixel: averages have too many values, and some observations are packed already."""
+    return layout.kind.darkest == 3 and layout.kind.pixels == 1
+
+
+def _kept_picture(layout: ObservationLayout) -> tuple[int, int]:
+    """Rows and bytes of a row of a picture as it is kept."""
+    return layout.kind.rows, layout.kind.row_bytes // (4 if _is_packed_here(layout) else 1)
+
+
+def _vector_bytes(layout: ObservationLayout) -> int:
+    """Bytes of an observation's vectors."""
+    return layout.dtype.itemsize - layout.picture_bytes if layout.vectors else 0
+
+
 class Replay:
     """The last `capacity` steps of `num_envs` envs, from which stretches of `n_step` steps are drawn."""
 
@@ -62,26 +77,26 @@ class Replay:
         self,
         capacity: int,
         num_envs: int,
-        obs_shape: tuple[int, int, int],
+        layout: ObservationLayout,
         device: torch.device,
         *,
         n_step: int,
         alpha: float = 0.0,
     ) -> None:
-        """capacity: rows, of one step of each env; obs_shape: (stack_k, rows, columns); alpha: exponent of the
-        priorities, 0 draws uniformly and keeps none.
+        """capacity: rows, of one step of each env; layout: of the observations; alpha: exponent of the priorities, 0
+        draws uniformly and keeps none.
 
         Raises: ConfigError.
         """
-        self.stack_k, rows, columns = obs_shape
+        self.layout, self.stack_k = layout, layout.stack_k
         if n_step < 1:
             raise ConfigError(f"n_step {n_step} must be at least 1")
         if capacity < n_step + 2 * self.stack_k:
             raise ConfigError(
                 f"a replay of {capacity} steps is too short for n_step {n_step}: give it more transitions"
             )
-        if columns % 4:
-            raise ConfigError(f"pictures of {columns} columns cannot be packed: give a multiple of 4")
+        if layout.kind.row_bytes % 4:
+            raise ConfigError(f"pictures of {layout.kind.row_bytes} columns cannot be packed: give a multiple of 4")
         self.capacity, self.num_envs, self.n_step, self.alpha = capacity, num_envs, n_step, alpha
         self.device = device
         self.count = 0  # rows ever added; row i is at i % capacity
@@ -89,7 +104,8 @@ class Replay:
         def ring(*shape: int, dtype: torch.dtype) -> torch.Tensor:
             return torch.zeros((capacity, num_envs, *shape), dtype=dtype, device=device)
 
-        self.pictures = ring(rows, columns // 4, dtype=torch.uint8)
+        self.pictures = ring(*_kept_picture(layout), dtype=torch.uint8)
+        self.vectors = ring(_vector_bytes(layout), dtype=torch.uint8)
         self.actions, self.rewards = ring(dtype=torch.uint8), ring(dtype=torch.float32)
         self.terminals, self.truncations = ring(dtype=torch.bool), ring(dtype=torch.bool)
         self.ages = ring(dtype=torch.uint8)  # steps since the episode's start, at most stack_k - 1: the stack's reach
@@ -98,10 +114,10 @@ class Replay:
         self.max_priority = torch.ones((), device=device)
 
     @staticmethod
-    def bytes_needed(capacity: int, num_envs: int, obs_shape: tuple[int, int, int], alpha: float) -> int:
+    def bytes_needed(capacity: int, num_envs: int, layout: ObservationLayout, alpha: float) -> int:
         """Bytes of the ring."""
-        _, rows, columns = obs_shape
-        return capacity * num_envs * (rows * columns // 4 + 8 + (4 if alpha else 0))
+        rows, row_bytes = _kept_picture(layout)
+        return capacity * num_envs * (rows * row_bytes + _vector_bytes(layout) + 8 + (4 if alpha else 0))
 
     @property
     def rows(self) -> int:
@@ -166,17 +182,22 @@ class Replay:
         )
 
     def observations(self, row: torch.Tensor, env: torch.Tensor) -> torch.Tensor:
-        """The stacks of pictures (..., stack_k, rows, columns) uint8 at `row` and `env`, both (...) int64."""
+        """Observations (..., *layout.shape) uint8 at `row` and `env`, both (...) int64."""
         reach = self.ages[row, env].long()
         # Before an episode's first picture there is the first one again, as in the env.
         planes = [
             self.pictures[(row - torch.clamp(reach, max=back)) % self.capacity, env]
             for back in reversed(range(self.stack_k))
         ]
-        return unpack(torch.stack(planes, -3))
+        pictures = torch.stack(planes, -3)
+        if _is_packed_here(self.layout):
+            pictures = unpack(pictures)
+        if not self.layout.vectors:
+            return pictures
+        return torch.cat([pictures.flatten(-3), self.vectors[row, env]], -1)
 
     def observations_after(self, index: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
-        """Observations (batch, stack_k, rows, columns) uint8, up to n_step `steps` (batch,) after drawn moments."""
+        """Observations (batch, *layout.shape) uint8, up to n_step `steps` (batch,) after drawn moments."""
         return self.observations((index // self.num_envs + steps) % self.capacity, index % self.num_envs)
 
     def update_priorities(self, index: torch.Tensor, errors: torch.Tensor, weights: torch.Tensor) -> None:
@@ -222,7 +243,10 @@ class Replay:
         terminals: torch.Tensor,
         truncations: torch.Tensor,
     ) -> None:
-        self.pictures[row, envs] = pack(obs[:, -1])
+        newest = self.layout.split(obs)[PICTURE][:, -1]
+        self.pictures[row, envs] = pack(newest) if _is_packed_here(self.layout) else newest
+        if self.layout.vectors:
+            self.vectors[row, envs] = obs[:, self.layout.picture_bytes :]
         self.ages[row, envs] = self.age[envs]
         parts = {"actions": actions, "rewards": rewards, "terminals": terminals, "truncations": truncations}
         for name, part in parts.items():

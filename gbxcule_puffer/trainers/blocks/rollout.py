@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gbxcule_puffer.trainers.envs import obs_shape
+from gbxcule_puffer.trainers.envs import layout_of
 
 KINDS = {"actions": torch.int64, "terminals": torch.bool, "truncations": torch.bool}  # the others are float32
 
@@ -43,12 +43,12 @@ def minibatches(parts: Mapping[str, Tensor], epochs: int, count: int) -> Iterato
 
 def rollout_memory(args: Any, more: Mapping[str, int], network: Any, targets: int) -> dict[str, int]:
     """Estimated bytes of the rollout with `targets` tensors that are computed of it, and of a minibatch: observations,
-    activations of the network's trunk and their gradients. `network(shape, num_actions)` makes one."""
-    shape = obs_shape(args)
-    rollout = allocate_rollout(args.num_steps, args.num_envs, shape, torch.device("meta"), **more)
-    picture = torch.zeros(1, *shape)
+    activations of the network's trunk and their gradients. `network(layout, num_actions)` makes one."""
+    layout = layout_of(args)
+    rollout = allocate_rollout(args.num_steps, args.num_envs, layout.shape, torch.device("meta"), **more)
+    picture = torch.zeros(1, *layout.picture_shape)
     pixels = activations = picture.numel()
-    for layer in network(shape, 8).trunk:
+    for layer in network(layout, 8).trunk:
         picture = layer(picture)
         activations += picture.numel()
     steps = args.num_steps * args.num_envs

@@ -1,0 +1,76 @@
+"""Observations of more than pictures in networks, replay and a whole run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from cleanrl_style import evaluate, ppo_lite
+from gbxcule_puffer.tasks.observations import PICTURES, ObservationLayout
+from gbxcule_puffer.trainers.blocks import Replay, Trunk
+from tests.support.envs import STAGE
+
+ROM = STAGE.parent.parent / "homeward.gb"
+VECTORS = {"ram": (3,), "visited": (5, 5)}
+
+
+def noise(layout: ObservationLayout, *count: int) -> torch.Tensor:
+    """Observations (*count, *layout.shape) with vectors from 0 to 1."""
+    flat = torch.randint(0, 4, (*count, *layout.shape), dtype=torch.uint8).flatten(0, len(count) - 1)
+    for name in layout.vectors:
+        layout.split(flat)[name].uniform_()
+    return flat.unflatten(0, count)
+
+
+@pytest.mark.parametrize("obs", PICTURES)
+def test_features_are_of_all_parts(obs: str) -> None:
+    layout = ObservationLayout(PICTURES[obs], 2, VECTORS)
+    torch.manual_seed(1)
+    trunk = Trunk(layout)
+    observations = noise(layout, 4)
+    features = trunk(observations)
+    assert features.shape == (4, 256)
+    for name in layout.split(observations):
+        other = observations.clone()
+        part = layout.split(other)[name]
+        part.zero_() if part.is_floating_point() else part.copy_(part ^ 1)
+        assert not torch.equal(trunk(other), features), name
+    torch.manual_seed(1)
+    plain = Trunk(ObservationLayout(PICTURES[obs], 2))
+    assert plain.state_dict().keys() == trunk.state_dict().keys()
+    assert torch.equal(plain[1].weight, trunk[1].weight)
+
+
+@pytest.mark.parametrize("obs", PICTURES)
+@pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["pictures", "vectors"])
+def test_the_replay_gives_back_what_was_observed(obs: str, vectors: dict[str, tuple[int, ...]]) -> None:
+    layout = ObservationLayout(PICTURES[obs], 1, vectors)
+    replay = Replay(12, 2, layout, torch.device("cpu"), n_step=2)
+    history = noise(layout, 8, 2)
+    no = torch.zeros(2, dtype=torch.bool)
+    for row in history:
+        replay.add(row, no.long(), no.float(), no, no)
+    drawn = replay.draw(60)
+    moments = torch.stack([drawn.index // 2, drawn.index % 2])
+    assert torch.equal(drawn.obs, history[moments[0], moments[1]])
+    assert torch.equal(
+        replay.observations_after(drawn.index, torch.ones(60, dtype=torch.int64)), history[moments[0] + 1, moments[1]]
+    )
+    allocated = sum(ring.nbytes for ring in (replay.pictures, replay.vectors))
+    assert Replay.bytes_needed(12, 2, layout, 0.0) == allocated + 12 * 2 * 8
+
+
+def test_a_run_with_all_of_them(tmp_path: Path) -> None:
+    task = f"--task={ROM.parent / 'homeward/errand.py'}:Errand"
+    words = [f"--rom={ROM}", task, f"--symbols={ROM.with_suffix('.sym')}"]
+    flags = ["--ram-obs=quest_flags,player_map:3", "--visited-obs=3", "--action-obs=2", "--obs=packed", "--stack-k=2"]
+    flags += ["--action-codec=NOOP,UP,DOWN,LEFT,RIGHT/NOOP,A"]
+    assert ppo_lite.main([*words, *flags, "--smoke", "--device=cpu", f"--run-dir={tmp_path / 'run'}"]) == 0
+    assert list((tmp_path / "run/media").glob("episode_*.gif"))
+    out = tmp_path / "result.json"
+    checkpoint = [str(tmp_path / "run"), task, "--episodes=2", "--num-envs=2"]
+    assert evaluate.main([*checkpoint, f"--json={out}", "--policy=greedy"]) == 0
+    assert json.loads(out.read_text())["greedy"]["episodes"] == 2
