@@ -25,6 +25,8 @@ REFERENCE = {
     "Environments": ["gbxcule_puffer.env_creator", "gbxcule_puffer.env.env.GBxCuLEEnv"],
     "The machine": [
         "gbxcule_puffer.emulator.emulator.Emulator",
+        "gbxcule_puffer.emulator.probes.access.HostAccess",
+        "gbxcule_puffer.emulator.probes.until.ByteTest",
         "gbxcule_puffer.emulator.cartridge.load_cartridge",
         "gbxcule_puffer.emulator.cartridge.Cartridge",
         "gbxcule_puffer.emulator.snapshot.Snapshot",
@@ -37,7 +39,11 @@ REFERENCE = {
         "gbxcule_puffer.tasks.goals.GoalTemplate",
         "gbxcule_puffer.tasks.goals.record_goal",
     ],
-    "Other libraries": ["gbxcule_puffer.integrations.gym", "gbxcule_puffer.integrations.sb3"],
+    "Other libraries": [
+        "gbxcule_puffer.integrations.gym",
+        "gbxcule_puffer.integrations.sb3",
+        "gbxcule_puffer.integrations.pyboy_api.game_boys.GameBoys",
+    ],
     "Errors": ["gbxcule_puffer.errors"],
 }
 

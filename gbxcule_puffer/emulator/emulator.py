@@ -308,6 +308,16 @@ class Emulator(HostAccess):
         self._buttons.copy_(buttons)
         self._launch(self.frames_per_step, self.release_after_frames)
 
+    def run(self, frames: int) -> None:
+        """Run `frames` frames, 1 to 20,000, with the buttons as they are held; draw the last one.
+
+        Raises: ConfigError for another number.
+        """
+        if not 1 <= frames <= 20_000:
+            raise ConfigError(f"frames {frames} must be from 1 to 20,000")
+        self._buttons.zero_()
+        self._launch(frames, frames)
+
     def render(self, kind: str = "half") -> torch.Tensor:
         """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels a byte, the leftmost in
         bits 7-6) or 'full' (num_envs, 144, 160); uint8.

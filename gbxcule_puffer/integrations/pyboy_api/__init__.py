@@ -1,0 +1,5 @@
+"""PyBoy's public API for many Game Boys at once: see GameBoys."""
+
+from gbxcule_puffer.integrations.pyboy_api.game_boys import GameBoys
+
+__all__ = ["GameBoys"]

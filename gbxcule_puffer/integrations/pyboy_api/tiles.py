@@ -1,0 +1,129 @@
+"""Tile maps, sprites and the game area of all Game Boys, as tensors of tile identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.integrations.pyboy_api.memory import Fields
+from gbxcule_puffer.tasks.ram import Ram
+
+LOW_MAP, HIGH_MAP, MAP_SIZE = 0x9800, 0x9C00, 32
+BACKGROUND_BIT, WINDOW_BIT, TILE_DATA_BIT = 0x08, 0x40, 0x10  # of LCDC
+TILES = 384
+SPRITES = 40
+
+
+class TileMap:
+    """A tile map: map[column, row] of identifiers 0-383, (num_envs,) int32. Slices give (num_envs, columns),
+    (num_envs, rows), or of both (num_envs, rows, columns)."""
+
+    shape = (MAP_SIZE, MAP_SIZE)
+
+    def __init__(self, ram: Ram, fields: Fields, select: int) -> None:
+        self._ram, self._fields, self._select = ram, fields, select
+
+    def __getitem__(self, key: int | slice | tuple[int | slice, int | slice]) -> torch.Tensor:
+        columns, rows = key if isinstance(key, tuple) else (key, slice(None))
+        for part in (columns, rows):
+            fits = 0 <= part < MAP_SIZE if isinstance(part, int) else part.step is None or part.step > 0
+            if not fits:
+                raise ConfigError(f"a tile map has columns and rows 0 to 31, not {part!r:.40}")
+        return self.identifiers()[:, rows, columns]
+
+    def identifiers(self) -> torch.Tensor:
+        """The whole map, (num_envs, 32, 32) int32."""
+        low, high = (self._ram.view(first, MAP_SIZE**2) for first in (LOW_MAP, HIGH_MAP))
+        lcdc = self._fields["lcdc"][:, None]
+        numbers = torch.where((lcdc & self._select) != 0, high, low).to(torch.int32)
+        signed = torch.where(numbers < 128, numbers + 256, numbers)
+        return torch.where((lcdc & TILE_DATA_BIT) != 0, numbers, signed).view(-1, MAP_SIZE, MAP_SIZE)
+
+    def tile_identifier(self, column: int, row: int) -> torch.Tensor:
+        """The identifier at a place, (num_envs,) int32."""
+        return self[column, row]
+
+
+@dataclass(frozen=True)
+class Sprite:
+    """A sprite of all Game Boys, tensors (num_envs,) int32, on_screen bool; x, y: its upper left corner; height: 8 or
+    16."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+    tile_identifier: torch.Tensor
+    attr_obj_bg_priority: torch.Tensor
+    attr_y_flip: torch.Tensor
+    attr_x_flip: torch.Tensor
+    attr_palette_number: torch.Tensor
+    height: torch.Tensor
+    on_screen: torch.Tensor
+
+
+def sprites(ram: Ram, fields: Fields) -> Sprite:
+    """All 40 sprites at once: each tensor (num_envs, 40)."""
+    oam = ram.view(hw.OAM, 4 * SPRITES).to(torch.int32).view(-1, SPRITES, 4)
+    y, x, tile, attributes = oam[..., 0] - 16, oam[..., 1] - 8, oam[..., 2], oam[..., 3]
+    height = torch.where((fields["lcdc"] & hw.LCDC_OBJ_SIZE) != 0, 16, 8).to(torch.int32)[:, None].expand_as(x)
+    on_screen = (y > -height) & (y < hw.SCREEN_HEIGHT) & (x > -8) & (x < hw.SCREEN_WIDTH)
+    priority, y_flip, x_flip, palette = ((attributes >> bit) & 1 for bit in (7, 6, 5, 4))
+    return Sprite(x, y, tile, priority, y_flip, x_flip, palette, height, on_screen)
+
+
+def sprite(ram: Ram, fields: Fields, index: int) -> Sprite:
+    """One sprite.
+
+    Raises: ConfigError for a number that there is none of.
+    """
+    if not 0 <= index < SPRITES:
+        raise ConfigError(f"sprite {index} does not exist: give 0 to {SPRITES - 1}")
+    whole = sprites(ram, fields)
+    return Sprite(**{name: value[:, index] for name, value in vars(whole).items()})
+
+
+class GameArea:
+    """Tiles with the sprites on top of them as small numbers: what PyBoy's game_area gives without a game wrapper."""
+
+    def __init__(self, ram: Ram, fields: Fields, background: TileMap) -> None:
+        self._ram, self._fields, self._background = ram, fields, background
+        self.section = (0, 0, MAP_SIZE, MAP_SIZE)
+        self.set_mapping(range(TILES))
+
+    def set_mapping(self, mapping: Sequence[int] | Any, sprite_offset: int = 0) -> None:
+        """Numbers for the identifiers 0 to 383, and what is added to those of sprites."""
+        self._mapping = torch.as_tensor(list(mapping), dtype=torch.int32, device=self._ram.device)
+        self._offset = sprite_offset
+        if len(self._mapping) < TILES:
+            raise ConfigError(f"a mapping has a number for each of {TILES} tiles, not {len(self._mapping)}")
+
+    def set_section(self, x: int, y: int, width: int, height: int) -> None:
+        """The part of the tile map that counts.
+
+        Raises: ConfigError for one that leaves the map.
+        """
+        if not (0 <= x < x + width <= MAP_SIZE and 0 <= y < y + height <= MAP_SIZE):
+            raise ConfigError(f"section {(x, y, width, height)} leaves the map of {MAP_SIZE} x {MAP_SIZE} tiles")
+        self.section = (x, y, width, height)
+
+    def read(self) -> torch.Tensor:
+        """The section as it is now, (num_envs, height, width) int32."""
+        x, y, width, height = self.section
+        tiles = self._mapping[self._background[x : x + width, y : y + height].long()].flatten(1)
+        beside = tiles.new_zeros((len(tiles), 1))  # takes the sprites that are elsewhere
+        area, whole = torch.cat([tiles, beside], 1), sprites(self._ram, self._fields)
+        columns, rows = (whole.x >> 3) - x, (whole.y >> 3) - y
+        for index in range(SPRITES):  # in order, for the later ones are on top
+            for half in (0, 1):
+                column, row = columns[:, index], rows[:, index] + half
+                seen = whole.on_screen[:, index] & (column >= 0) & (column < width) & (row >= 0) & (row < height)
+                if half:
+                    seen = seen & (whole.height[:, index] == 16)
+                place = torch.where(seen, row * width + column, width * height)
+                value = self._mapping[whole.tile_identifier[:, index].long() + half] + self._offset
+                area.scatter_(1, place.long()[:, None], value[:, None])
+        return area[:, :-1].view(-1, height, width)

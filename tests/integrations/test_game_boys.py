@@ -1,0 +1,190 @@
+"""GameBoys beside PyBoy, call by call."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.integrations.pyboy_api import GameBoys
+
+ROM = Path(__file__).parents[2] / "roms/homeward.gb"
+SYMBOLS = ROM.with_suffix(".sym")
+REGISTERS = (0xFF00, 0xFF04, 0xFF06, 0xFF07, 0xFF0F, *range(0xFF40, 0xFF4C), 0xFFFF)
+RANGES = ((0x8000, 0xA000), (0xC000, 0xE000), (0xFF80, 0xFFFF), (0x0100, 0x0150), (0x3FF0, 0x4010))
+
+
+class Pair:
+    """Two Game Boys, and a PyBoy that does what the second of them does."""
+
+    def __init__(self) -> None:
+        self.ours = GameBoys(ROM, 2, symbols=SYMBOLS)
+        self.pyboy: Any = PyBoyMachine(ROM.read_bytes()).pyboy
+        self.second = torch.tensor([False, True])
+
+    def press(self, name: str, delay: int | None = None) -> None:
+        if delay is None:
+            self.ours.button_press(name, self.second)
+            self.pyboy.button_press(name)
+        else:
+            self.ours.button(name, delay, self.second)
+            self.pyboy.button(name, delay)
+
+    def release(self, name: str) -> None:
+        self.ours.button_release(name, self.second)
+        self.pyboy.button_release(name)
+
+    def tick(self, count: int = 1) -> None:
+        assert self.ours.tick(count)
+        assert self.pyboy.tick(count, True, False)
+        assert self.ours.frame_count == self.pyboy.frame_count
+
+    def assert_equal(self) -> None:
+        """Pictures, memory, registers, tiles and sprites."""
+        ours, pyboy = self.ours, self.pyboy
+        np.testing.assert_array_equal(ours.screen.ndarray[1], pyboy.screen.ndarray)
+        for first, end in RANGES:
+            assert ours.memory[first:end][1].tolist() == pyboy.memory[first:end], hex(first)
+        for address in REGISTERS:
+            assert int(ours.memory[address][1]) == pyboy.memory[address], hex(address)
+        for name in ours.register_file.NAMES:
+            assert int(getattr(ours.register_file, name)[1]) == getattr(pyboy.register_file, name), name
+        for name in ("tilemap_background", "tilemap_window"):
+            mine, theirs = getattr(ours, name), getattr(pyboy, name)
+            assert mine[:, :][1].tolist() == theirs[:, :]
+            assert mine[3:20, 5][1].tolist() == theirs[3:20, 5] and mine[7, 2:30:3][1].tolist() == theirs[7, 2:30:3]
+            assert int(mine.tile_identifier(1, 2)[1]) == theirs.tile_identifier(1, 2)
+        for number in range(40):
+            mine, theirs = ours.get_sprite(number), pyboy.get_sprite(number)
+            for field, values in vars(mine).items():
+                assert int(values[1]) == (theirs.shape[1] if field == "height" else getattr(theirs, field)), field
+        np.testing.assert_array_equal(ours.game_area()[1].numpy(), pyboy.game_area())
+        position = ours.screen.get_tilemap_position()
+        assert tuple(tuple(int(value[1]) for value in pair) for pair in position) == pyboy.screen.get_tilemap_position()
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    """HOMEWARD behind the boot ROM."""
+    made = Pair()
+    yield made
+    made.ours.stop()
+    made.pyboy.stop(save=False)
+
+
+def test_a_game_that_is_played(pair: Pair) -> None:
+    pair.tick(60)
+    pair.press("start", 8)
+    pair.tick(24)
+    pair.assert_equal()
+    for name in ("a", "down", "right"):
+        pair.press(name, 5)
+        pair.tick(3)
+        pair.press("left")
+        pair.tick(2)
+        pair.release("left")
+        pair.tick(11)
+    pair.tick(60)
+    pair.press("right")
+    pair.tick(20)
+    pair.assert_equal()
+    assert not torch.equal(*pair.ours.memory[0xC000:0xD000]), "one alone plays"
+    tiles = [0, 2, 4, 90]
+    mine = pair.ours.get_sprite_by_tile_identifier(tiles, on_screen=False)[1]
+    assert [row.nonzero()[:, 0].tolist() for row in mine] == pair.pyboy.get_sprite_by_tile_identifier(tiles, False)
+    for one in (pair.ours, pair.pyboy):
+        one.game_area_dimensions(2, 3, 16, 12, False)
+        one.game_area_mapping(np.arange(768) // 2, 1000)
+    pair.tick()
+    np.testing.assert_array_equal(pair.ours.game_area()[1].numpy(), pair.pyboy.game_area())
+    files = io.BytesIO(), io.BytesIO()
+    pair.ours.save_state(files[0], env=1)
+    pair.pyboy.save_state(files[1])
+    for one, file in zip((pair.pyboy, pair.ours), files, strict=True):
+        file.seek(0)
+        one.load_state(file)
+    pair.release("right")
+    pair.tick(30)
+    pair.assert_equal()
+
+
+def test_symbols_hooks_and_writes(pair: Pair) -> None:
+    ours, pyboy = pair.ours, pair.pyboy
+    assert ours.symbol_lookup("read_joypad") == (0, 0x20D)
+    counts = [0, 0]
+    for index, address in enumerate((0x40, 0x20D)):
+        pyboy.hook_register(0, address, lambda i: counts.__setitem__(i, counts[i] + 1), index)
+    ours.hook_register(0, 0x40)
+    ours.hook_register(None, "read_joypad")
+    pair.tick(40)
+    pair.press("a", 3)
+    counts[:] = 0, 0
+    pair.tick(7)
+    found = [ours.hook_executions(0, 0x40), ours.hook_executions(None, "read_joypad")]
+    assert [int(each[1]) for each in found] == counts
+    assert min(counts) > 0
+    for one in (ours, pyboy):
+        one.memory[0xC500] = 7
+        one.memory[0xC501:0xC504] = [1, 2, 3]
+        one.memory[0xC504:0xC506] = 9
+        one.memory[0, 0xA010] = 44
+        one.register_file.B = 0x1FF
+        one.register_file.F = 0xFF
+        one.register_file.HL = 0x12345
+    assert ours.memory[0xC4FF:0xC507][0].tolist() == pyboy.memory[0xC4FF:0xC507]
+    assert int(ours.memory[0, 0xA010][1]) == pyboy.memory[0, 0xA010] == 44
+    assert ours.memory[0xA010].tolist() == [pyboy.memory[0xA010]] * 2
+    assert ours.memory[1, 0x4000:0x4008][0].tolist() == pyboy.memory[1, 0x4000:0x4008]
+    for name in ("B", "F", "HL"):
+        assert getattr(ours.register_file, name).tolist() == [getattr(pyboy.register_file, name)] * 2
+    ours.memory[0xC500] = torch.tensor([5, 6])
+    assert ours.memory[0xC500].tolist() == [5, 6]
+
+
+def test_buttons_between_two_frames(pair: Pair) -> None:
+    """Pressed, pressed again while held, released and pressed at once, pressed and released at once."""
+    pair.tick(3)
+    for press, release, again in ("a", "", ""), ("a", "", "b"), ("", "a", "a"), ("up", "up", ""), ("", "b", ""):
+        for act, name in ((pair.press, press), (pair.release, release), (pair.press, again)):
+            if name:
+                act(name)
+        pair.tick()
+        pair.assert_equal()
+
+
+def test_what_is_left_out_says_so(pair: Pair) -> None:
+    ours = pair.ours
+    for call, why in (
+        (lambda: ours.tick(0), "at least one frame"),
+        (lambda: ours.button("x"), "button 'x' is unknown: give one of right"),
+        (lambda: ours.button("a", 0), "delay 0"),
+        (lambda: ours.button("a", envs=torch.ones(3, dtype=torch.bool)), "envs has shape"),
+        (lambda: ours.memory[0xFF05], "FF05]: that register is not kept"),
+        (lambda: ours.memory[0x10000], "is no place"),
+        (lambda: ours.memory[0xC000:0xC000], "is no place"),
+        (lambda: ours.memory.__setitem__(0x2000, 1), "2000 is ROM"),
+        (lambda: ours.memory.__setitem__(0xA000, 1), "has banks: give one"),
+        (lambda: ours.memory.__setitem__(slice(0xC000, 0xC002), [1]), "has 2 bytes there, not 1"),
+        (lambda: ours.tilemap_window[32, 0], "columns and rows 0 to 31"),
+        (lambda: ours.get_sprite(40), "sprite 40 does not exist"),
+        (lambda: ours.game_area_dimensions(0, 0, 20, 18), "follow_scrolling needs"),
+        (lambda: ours.game_area_dimensions(0, 0, 33, 18, False), "leaves the map"),
+        (lambda: ours.game_area_mapping([1, 2]), "each of 384 tiles, not 2"),
+        (lambda: ours.hook_executions(0, 0x40), "call hook_register before"),
+        (lambda: ours.hook_register(0, 0xC000), "code there is in RAM"),
+        (lambda: ours.symbol_lookup("read_joypat"), "did you mean read_joypad"),
+        (lambda: ours.stop(save=True), "use emulator.save_ram"),
+    ):
+        with pytest.raises(ConfigError, match=why):
+            call()
+    with pytest.raises(StateError):
+        ours.load_state(io.BytesIO(b"no state"))
+    with pytest.raises(AttributeError, match="register_file has no IX"):
+        _ = ours.register_file.IX
