@@ -12,7 +12,7 @@ ROMS, SCRIPTS = (CLONE or PACKAGE) / "roms", (CLONE or PACKAGE) / "cleanrl_style
 NO_TRAINERS = ("evaluate",)
 # The suite's games, each with its ROM, its Task and its levels (docs/suite.md): gbxcule_GAME has the levels to train
 # on, gbxcule_GAME-N only the first N of them, gbxcule_GAME-test others.
-SUITE = ("gbxcule_orchard", "gbxcule_storeroom")
+SUITE = ("gbxcule_homeward", "gbxcule_orchard", "gbxcule_storeroom")
 
 
 def find_rom(rom: str | os.PathLike[str]) -> str:

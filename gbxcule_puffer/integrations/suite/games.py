@@ -9,7 +9,7 @@ from typing import Any
 
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.integrations.suite import orchard, storeroom
+from gbxcule_puffer.integrations.suite import homeward, orchard, storeroom
 from gbxcule_puffer.integrations.suite.levels import Leveled, Levels
 from gbxcule_puffer.layout import ROMS, SUITE
 from gbxcule_puffer.trainers.evaluation import Policy
@@ -35,8 +35,9 @@ class Game:
 GAMES = {
     game.name: game
     for game in (
-        Game("orchard", orchard.Orchard, orchard.player, max_steps=256, random=-2.6, scripted=32.0),
-        Game("storeroom", storeroom.Storeroom, storeroom.player, max_steps=128, random=0.1, scripted=2.0),
+        Game("homeward", homeward.Homeward, homeward.player, max_steps=256, random=0.06, scripted=1.97),
+        Game("orchard", orchard.Orchard, orchard.player, max_steps=256, random=-2.3, scripted=32.0),
+        Game("storeroom", storeroom.Storeroom, storeroom.player, max_steps=128, random=0.08, scripted=2.0),
     )
 }
 

@@ -1,0 +1,171 @@
+"""HOMEWARD: a quest, begun anywhere. The level is a save in the cartridge, so the ROM is the one of all stages."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.integrations.suite.levels import TEST, Leveled
+from gbxcule_puffer.tasks.ram import Ram
+from gbxcule_puffer.tasks.task import StepInfo, StepResult
+from gbxcule_puffer.trainers.evaluation import Policy
+
+SATCHEL, PARCEL, DELIVERED = 1, 2, 4  # quest_flags
+STATES = (0, SATCHEL, SATCHEL | PARCEL)  # of the quest, in which an episode may begin
+HOUSE, VILLAGE, COTTAGE = range(3)
+# Of the ROM (roms/homeward/world.py): where the maps' headers are, and cells in a row of a map.
+MAP_TABLE, BANK, STRIDE = 0x4138, 2, 64
+WALK, SOLID, WARP, LEDGE = range(4)  # attributes of a cell; LEDGE and the direction that it is jumped in
+DIRECTIONS = {"DOWN": (0, 1), "UP": (0, -1), "LEFT": (-1, 0), "RIGHT": (1, 0)}  # in the order of player_facing
+UP = 1
+SAVE, MARK = 0xA000, b"HOME\2"  # roms/homeward/src/save.asm
+# By state of the quest: where the hero has to come to, the first two facing up for A.
+TARGETS = {STATES[0]: (VILLAGE, 18, 12), STATES[1]: (COTTAGE, 6, 5), STATES[2]: (VILLAGE, 10, 9)}
+SHUFFLE = 1  # of the places, a quarter of which are for the test levels
+
+Place = tuple[int, int, int]  # map, column, row
+
+
+class World:
+    """The maps of the ROM: where one can stand, and how far it is from there to each target."""
+
+    def __init__(self, rom: np.ndarray) -> None:
+        self.rom = rom
+        self.attributes: dict[Place, int] = {}
+        self.warps: dict[Place, Place] = {}
+        for number in range(3):
+            self._read_map(number)
+        standing = [place for place, attribute in self.attributes.items() if attribute == WALK]
+        before: dict[Place, list[Place]] = {}
+        for place in standing:
+            for _, after in self.moves(place):
+                before.setdefault(after, []).append(place)
+        self.distance = {state: _distances(target, before) for state, target in TARGETS.items()}
+        starts = [(state, *place) for state in STATES for place in standing if place in self.distance[state]]
+        order = np.random.default_rng(SHUFFLE).permutation(len(starts))
+        rows = np.array(starts)[order]
+        self.test, self.train = rows[: len(rows) // 4], rows[len(rows) // 4 :]
+
+    def moves(self, place: Place) -> Iterator[tuple[str, Place]]:
+        """The directions that lead somewhere from a place, and where to; onto a warp, behind it."""
+        number, x, y = place
+        for facing, (name, (dx, dy)) in enumerate(DIRECTIONS.items()):
+            after = (number, x + dx, y + dy)
+            attribute = self.attributes.get(after, SOLID)
+            if attribute == LEDGE + facing:
+                after = (number, x + 2 * dx, y + 2 * dy)
+                attribute = self.attributes.get(after, SOLID)
+                if attribute != WALK:
+                    continue
+            if attribute == WALK:
+                yield name, after
+            elif attribute == WARP:
+                yield name, after
+                yield name, self.warps[after]
+
+    def _read_map(self, number: int) -> None:
+        header = self._bytes(self._word(MAP_TABLE + 2 * number), 16)
+        width, height = header[:2].tolist()
+        cells, _, attributes, _ = header[2:10].view("<u2").tolist()
+        warps = int(header[11:13].view("<u2")[0])
+        for y in range(height):
+            for x, cell in enumerate(self._bytes(cells + y * STRIDE, width).tolist()):
+                self.attributes[number, x, y] = int(self._bytes(attributes + cell, 1)[0])
+        while (warp := self._bytes(warps, 6))[0] != 0xFF:
+            x, y, *to = (int(part) for part in warp[:5])
+            self.warps[number, x, y] = (to[0], to[1], to[2])
+            warps += 6
+
+    def _bytes(self, address: int, count: int) -> np.ndarray:
+        first = (BANK - 1) * 0x4000 + address
+        return self.rom[first : first + count].copy()
+
+    def _word(self, address: int) -> int:
+        return int(self._bytes(address, 2).view("<u2")[0])
+
+
+def _distances(target: Place, before: dict[Place, list[Place]]) -> dict[Place, int]:
+    """Moves from each place to the target, where there is a way."""
+    found, queue = {target: 0}, deque([target])
+    while queue:
+        place = queue.popleft()
+        for other in before.get(place, ()):
+            if other not in found:
+                found[other] = found[place] + 1
+                queue.append(other)
+    return found
+
+
+class Homeward(Leveled):
+    """1 for each of the quest's flags; ends when the parcel is delivered.
+
+    An episode begins at the title with a save: a place in the world, and a state of the quest; the villager's walk
+    varies, too. START and A lead on to it.
+    """
+
+    place = ("player_map", "player_y", "player_x")
+
+    def setup(self, ram: Ram) -> None:
+        super().setup(ram)
+        world = World(np.frombuffer(bytes(ram.cartridge.data), np.uint8))
+        self.mark = torch.tensor(list(MARK), device=ram.device)
+        self.train, self.test = (torch.from_numpy(rows).to(ram.device) for rows in (world.train, world.test))
+
+    def reset(self, ram: Ram, which: torch.Tensor) -> None:
+        super().reset(ram, which)
+        self.flags, self.begun = ram.popcount("quest_flags"), ram["map_width"] > 0
+
+    def begin(self, ram: Ram, which: torch.Tensor) -> None:
+        """Puts the level's save into the cartridge's RAM."""
+        train, test = self.train[self.level % len(self.train)], self.test[(self.level - TEST) % len(self.test)]
+        state, number, x, y = torch.where((self.level >= TEST)[:, None], test, train).unbind(1)
+        data = torch.stack([number, x, y, torch.zeros_like(x), state], 1)
+        mark = self.mark.expand(len(data), -1)
+        total = 255 - data.sum(1, keepdim=True)
+        ram.poke((0, SAVE), torch.cat([mark, data, total], 1), which)
+
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
+        flags, begun = ram.popcount("quest_flags"), ram["map_width"] > 0
+        ram.poke("rng", self.level, begun & ~self.begun)  # the villager's chance
+        reward = torch.where(self.begun, flags - self.flags, 0).float()
+        self.flags, self.begun = flags, begun
+        delivered = (ram["quest_flags"] & DELIVERED) != 0
+        return StepResult(reward, terminal=delivered, statistics={"flags": flags})
+
+
+def player(env: Any) -> Policy:
+    """Goes the shortest way to where the quest leads; waits where the villager stands in the way."""
+    world, ram, actions = World(np.frombuffer(bytes(env.cartridge.data), np.uint8)), env.ram, env.codec.actions
+    calls = 0
+    names = ["map_width", "step_left", "box_kind", "quest_flags", "player_facing", "npc_x", "npc_y"]
+
+    def act(width: int, moving: int, box: int, flags: int, facing: int, villager: Place, place: Place) -> str:
+        if not width:
+            return ("START", "A")[calls % 2]  # the title, the choice to continue
+        if box:
+            return "A"
+        if moving or flags & DELIVERED:
+            return "NOOP"
+        distance = world.distance[flags]
+        if place == TARGETS[flags]:
+            return "A" if facing == UP else "UP"
+        found = [
+            (distance[after], name) for name, after in world.moves(place) if after in distance and after != villager
+        ]
+        nearest, name = min(found, default=(distance.get(place, 0), "NOOP"))
+        return name if nearest < distance.get(place, 0) else "NOOP"
+
+    def play(obs: torch.Tensor, starts: torch.Tensor | None = None) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        chosen = []
+        rows = ram[[*names, "player_map", "player_x", "player_y"]].tolist()
+        for width, moving, box, flags, facing, x, y, *place in rows:
+            chosen.append(actions.index(act(width, moving, box, flags, facing, (VILLAGE, x, y), tuple(place))))
+        return torch.tensor(chosen, device=ram.device)
+
+    return play
