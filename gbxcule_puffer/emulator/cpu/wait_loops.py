@@ -21,6 +21,8 @@ LCD_POLL = wp.constant(waits.LCD_POLL)
 DELAY_B = wp.constant(waits.DELAY_B)
 DELAY_WIDE = wp.constant(waits.DELAY_WIDE)
 HOOK = wp.constant(waits.HOOK)
+POLL_WITH_CALLS = wp.constant(waits.POLL_WITH_CALLS)
+STACK_BYTES = wp.constant(2 * waits.MOST_ON_STACK)
 KIND_ONE = wp.constant(1 << waits.KIND_SHIFT)
 DEC_A = wp.constant(0x3D)
 DEC_B = wp.constant(0x05)
@@ -169,7 +171,7 @@ def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
 @wp.func
 def pass_rounds(c: wp.ref[Cpu], entry: int, count: int):
     """`count` rounds of a marked loop are over."""
-    instructions = count * ((entry >> INSTRUCTIONS_SHIFT) & 0x1F)
+    instructions = count * ((entry >> INSTRUCTIONS_SHIFT) & 0x3F)
     c.now = c.now + count * (entry & 0x3FF)
     c.previous = c.now - ((entry >> JUMP_SHIFT) & 0x1F)
     c.executed = c.executed + instructions
@@ -177,11 +179,20 @@ def pass_rounds(c: wp.ref[Cpu], entry: int, count: int):
 
 
 @wp.func
+def may_call(c: wp.ref[Cpu]) -> bool:
+    """True where the bytes below SP are memory, a write of P1 ends no batch, and bank 0 is seen at 0000."""
+    low = c.sp - STACK_BYTES
+    in_row = (low >= hw.WRAM and c.sp <= hw.ECHO) or (low >= hw.HRAM and c.sp <= hw.IE)
+    return in_row and c.tima_reload == 0 and c.overrun == 0 and c.rom_low == 0
+
+
+@wp.func
 def skip_poll_of_ram(c: wp.ref[Cpu], entry: int, most: int):
     """A poll, if one round has just shown that it changes nothing: then all rounds until the next event are like it.
 
     That it was a round of the loop and nothing else tells its length: whatever leaves the loop and comes back takes
-    longer, unless by a `jp hl`, which changes nothing either.
+    longer, unless by a `jp hl`, which changes nothing either. What it wrote to the stack and to P1 the others would
+    write again.
     """
     af = (c.a << 8) | c.f
     low = (c.e << 24) | (c.d << 16) | (c.c << 8) | c.b
@@ -272,8 +283,9 @@ def skip_marked(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
     is_in_place = (c.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)
     most = (c.next_event - 1 - c.now) // (entry & 0x3FF)
     if c.ei_delay == 0 and c.dma_active == 0 and is_in_place:
-        if kind == POLL:
-            skip_poll_of_ram(c, entry, most)
+        if kind == POLL or kind == POLL_WITH_CALLS:
+            if kind == POLL or may_call(c):
+                skip_poll_of_ram(c, entry, most)
         elif kind < DELAY_WIDE:
             skip_delay(c, entry, kind - DELAY_B, most)
         else:

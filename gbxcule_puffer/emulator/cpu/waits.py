@@ -2,7 +2,8 @@
 
 cpu/wait_loops.py skips their rounds in both kernels. A delay is `dec r / jr nz`, with any number of `nop` and of jumps
 to the next instruction before it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from WRAM, HRAM, or a
-register that does not change with time, works on A and flags and jumps back: only an event can end it.
+register that does not change with time, works on registers and jumps back: only an event can end it. It may also call
+routines, keep pairs on the stack and select rows of P1, as GBDK's `waitpad` does.
 
 Their marks in Machine.code are shared with hooks (probes/hooks.py).
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,8 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
 
 LONGEST = 20  # bytes before the jump's end
-MOST_INSTRUCTIONS = 16
+MOST_INSTRUCTIONS, MOST_T_CYCLES = 63, 1023  # of a round
+MOST_ON_STACK = 8  # words
 # Marks of a place, 7 bits in Machine.code: different loops from 1 on, hooks from FIRST_HOOK on, LCD_POLL
 MOST_ENTRIES, MOST_HOOKS = 62, 64
 FIRST_HOOK = MOST_ENTRIES + 1
@@ -26,12 +29,16 @@ LCD_POLL = 127  # the mark of `ldh a,[LY]` and `ldh a,[STAT]`, with which loops 
 LCD_POLL_ROOM = 8  # bytes that such a loop has at most
 LCD_POLL_JUMP = 5  # bytes before its jump, at most
 JUMPS_RELATIVE, JUMPS_ABSOLUTE = (0x18, 0x20, 0x28, 0x30, 0x38), (0xC3, 0xC2, 0xCA, 0xD2, 0xDA)
-JR, JR_NZ, JP_NZ = 0x18, 0x20, 0xC2
+NOP, JR, JP, JR_NZ, JP_NZ, CALL, RET = 0x00, 0x18, 0xC3, 0x20, 0xC2, 0xCD, 0xC9
+PUSHES, POPS = (0xC5, 0xD5, 0xE5, 0xF5), (0xC1, 0xD1, 0xE1, 0xF1)
+LDH_READ, LD_READ, LDH_WRITE = 0xF0, 0xFA, 0xE0
 # A poll's body. No operand at [hl]: that is often STAT, and what a register shows changes with time.
-_LOADS = (0xF0, 0xFA, *range(0x78, 0x7E), 0x7F, 0x3E)
+_LOADS = [opcode for opcode, found in isa.expand().items() if found.family == "load8" and "[" not in found.mnemonic]
 _ARITHMETIC = (*(op for op in range(0x80, 0xC0) if op & 7 != 6), 0xC6, 0xCE, 0xD6, 0xDE, 0xE6, 0xEE, 0xF6, 0xFE, 0x2F)
 _BIT_TESTS = (0x100 | op for op in range(0x40, 0x80) if op & 7 != 6)
-POLL_BODY = frozenset((0x00, *_LOADS, *_ARITHMETIC, *_BIT_TESTS))
+_SWAPS = (0x130, 0x131, 0x132, 0x133, 0x134, 0x135, 0x137)
+_OTHERS = (NOP, JR, JP, CALL, RET, *PUSHES, *POPS, LDH_READ, LD_READ, LDH_WRITE)
+POLL_BODY = frozenset((*_LOADS, *_ARITHMETIC, *_BIT_TESTS, *_SWAPS, *_OTHERS))
 # Memory, P1, sound, and where a DMG has no register: [first, end)
 CONSTANT = (
     *((hw.WRAM, hw.ECHO), (hw.P1, hw.SB), (0xFF03, hw.DIV), (0xFF08, hw.IF), (hw.NR10, hw.WAVE_RAM_END)),
@@ -42,22 +49,24 @@ WIDE_COUNTERS = (0x0B, 0x1B, 0x2B)  # dec bc de hl
 # Kinds of loops: a poll, or what counts down
 POLL, DELAY_B, DELAY_WIDE = 0, 1, 8  # DELAY_B to 7: b c d e h l a; DELAY_WIDE to 10: bc de hl
 HOOK = 11  # no loop; the rest of its entry is the hook's number
+POLL_WITH_CALLS = 12  # a poll that writes P1 or the stack, or leaves its bank for bank 0
 # An entry of the table: T-cycles of a round, instructions of it, T-cycles of its jump, its kind
-INSTRUCTIONS_SHIFT, JUMP_SHIFT, KIND_SHIFT = 10, 15, 20
+INSTRUCTIONS_SHIFT, JUMP_SHIFT, KIND_SHIFT = 10, 16, 21
+
+
+class Loop(NamedTuple):
+    """A loop that only waits: index in the ROM of its first instruction, what Machine.waits holds of it, and indices of
+    all its instructions."""
+
+    place: int
+    entry: int
+    instructions: frozenset[int]
 
 
 @lru_cache(maxsize=4)
-def find_waits(rom: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(places, entries, jumps) of the loops of a ROM, all int32: indices in it of their first instructions, what
-    Machine.waits holds of each, and indices of their last instructions. Banks 1 and up are taken as seen at 4000."""
-    places, entries, jumps = [], [], []
-    for begin in range(0, len(rom), hw.ROM_BANK_SIZE):
-        bank = rom[begin : begin + hw.ROM_BANK_SIZE]
-        for place, entry, jump in _loops(bank, 0 if begin == 0 else hw.ROM_BANK_SIZE):
-            places.append(begin + place)
-            entries.append(entry)
-            jumps.append(begin + jump)
-    return np.array(places, np.int32), np.array(entries, np.int32), np.array(jumps, np.int32)
+def find_waits(rom: bytes) -> tuple[Loop, ...]:
+    """The loops of a ROM. Banks 1 and up are taken as seen at 4000, beside bank 0."""
+    return tuple(loop for bank in range(len(rom) // hw.ROM_BANK_SIZE) for loop in _loops(rom, bank))
 
 
 def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
@@ -67,7 +76,7 @@ def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
     lcd_reads = np.isin(code & 0xFFFF, [0xF0 | (address & 0xFF) << 8 for address in (hw.LY, hw.STAT)])
     has_room = np.arange(len(code)) % hw.ROM_BANK_SIZE < hw.ROM_BANK_SIZE - LCD_POLL_ROOM
     code[lcd_reads & has_room] |= LCD_POLL << 24
-    places, entries, _ = find_waits(rom)
+    places, entries = np.array([loop[:2] for loop in find_waits(rom)], np.int32).reshape(-1, 2).T
     kinds, counts = np.unique(entries, return_counts=True)
     loops = kinds[np.argsort(-counts, kind="stable")][:MOST_ENTRIES]
     for number, entry in enumerate(loops, 1):
@@ -79,48 +88,93 @@ def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
     return table
 
 
-def _loops(bank: bytes, address: int) -> Iterator[tuple[int, int, int]]:
-    """(place, entry, place of the jump) of each loop in a bank that is seen from `address` on."""
-    code = np.frombuffer(bank, np.uint8).astype(np.int64)
+def _loops(rom: bytes, bank: int) -> Iterator[Loop]:
+    """The loops of a bank."""
+    first, begin = (hw.ROM_BANK_SIZE, bank * hw.ROM_BANK_SIZE) if bank else (0, 0)
+    shown = rom[:first] + rom[begin : begin + hw.ROM_BANK_SIZE]
+    code = np.frombuffer(shown, np.uint8).astype(np.int64)
     second, third = np.append(code[1:], 0), np.append(code[2:], (0, 0))
-    places = np.arange(len(code))
-    targets = np.where(np.isin(code, JUMPS_RELATIVE), places + 2 + (second ^ 0x80) - 0x80, -1)
-    targets = np.where(np.isin(code, JUMPS_ABSOLUTE), (second | third << 8) - address, targets)
-    near = (targets >= 0) & (targets <= places) & (places - targets < LONGEST) & (places < len(code) - 3)
+    addresses = np.arange(len(code))
+    targets = np.where(np.isin(code, JUMPS_RELATIVE), addresses + 2 + (second ^ 0x80) - 0x80, -1)
+    targets = np.where(np.isin(code, JUMPS_ABSOLUTE), second | third << 8, targets)
+    near = (targets >= first) & (targets <= addresses) & (addresses - targets < LONGEST)
     for end in np.flatnonzero(near).tolist():
-        entry = _entry(bank, int(targets[end]), end)
-        if entry is not None:
-            yield int(targets[end]), entry, end
+        path = _path(shown, int(targets[end]), end)
+        kind = None if path is None else _kind([opcode for _, opcode in path.instructions])
+        if path is None or kind is None:
+            continue
+        if kind == POLL and (path.has_effects or min(path.instructions)[0] < first):
+            kind = POLL_WITH_CALLS
+        jump = 4 * isa.expand()[shown[end]].m_cycles_taken
+        entry = path.t_cycles | len(path.instructions) << INSTRUCTIONS_SHIFT | jump << JUMP_SHIFT | kind << KIND_SHIFT
+        places = [at if at < first else begin + at - first for at, _ in path.instructions]
+        yield Loop(places[0], entry, frozenset(places))
 
 
-def _entry(code: bytes, begin: int, end: int) -> int | None:
-    """The entry of the loop from `begin` to the jump at `end`; None if it does not only wait."""
-    table, at, body, t_cycles = isa.expand(), begin, [], 0
-    while at < end:
+class _Path(NamedTuple):
+    """The (address, opcode) of a round's instructions in order, its length, and whether it writes the stack or P1."""
+
+    instructions: list[tuple[int, int]]
+    t_cycles: int
+    has_effects: bool
+
+
+def _path(code: bytes, begin: int, end: int) -> _Path | None:
+    """The round from `begin` to the jump at `end`, through the routines that it calls, in what is seen from 0000 on.
+    None where it may go several ways, or where a second round need not do what the first did."""
+    table, at, instructions, t_cycles = isa.expand(), begin, [], 0
+    stack: list[int] = []  # where its routines return to; 0 for a pair
+    reads, writes_p1, uses_stack = set[int](), False, False
+    while len(instructions) < MOST_INSTRUCTIONS:
+        is_last = at == end and not stack
+        if at % hw.ROM_BANK_SIZE >= hw.ROM_BANK_SIZE - 3 or at >= len(code):
+            return None
         opcode = 0x100 | code[at + 1] if code[at] == 0xCB else code[at]
-        instruction = table.get(opcode)
-        if instruction is None or len(body) == MOST_INSTRUCTIONS:
+        if not is_last and opcode not in POLL_BODY and opcode not in COUNTERS + WIDE_COUNTERS:
             return None
-        is_pause = opcode == JR and code[at + 1] == 0
-        t_cycles += 4 * instruction.m_cycles_taken
-        address = code[at + 1] | code[at + 2] << 8
-        if opcode == 0xF0:
-            address = 0xFF00 | code[at + 1]
-        if opcode in (0xF0, 0xFA) and not any(first <= address < end for first, end in CONSTANT):
+        instructions.append((at, opcode))
+        t_cycles += 4 * table[opcode].m_cycles_taken
+        if is_last:
+            break
+        byte, word = code[at + 1], code[at + 1] | code[at + 2] << 8
+        at += table[opcode].length
+        address = word if opcode == LD_READ else 0xFF00 | byte
+        if opcode in (LDH_READ, LD_READ):
+            if not any(first <= address < last for first, last in CONSTANT):
+                return None
+            if not (address == hw.P1 and writes_p1):
+                reads.add(address)
+        elif opcode == LDH_WRITE:
+            if address != hw.P1:
+                return None
+            writes_p1 = True
+        elif opcode == CALL or opcode in PUSHES:
+            uses_stack = True
+            stack.append(at if opcode == CALL else 0)
+        elif opcode == RET or opcode in POPS:
+            if not stack or (stack[-1] != 0) != (opcode == RET):
+                return None
+            target = stack.pop()
+            at = target if opcode == RET else at
+        if opcode == JR:
+            at += (byte ^ 0x80) - 0x80
+        elif opcode in (JP, CALL):
+            at = word
+        if len(stack) > MOST_ON_STACK or at < 0:
             return None
-        body.append(0 if is_pause else opcode)
-        at += instruction.length
-    kind = _kind(body, code[end]) if at == end else None
-    if kind is None:
+    else:
         return None
-    jump = 4 * table[code[end]].m_cycles_taken
-    return t_cycles + jump | (len(body) + 1) << INSTRUCTIONS_SHIFT | jump << JUMP_SHIFT | kind << KIND_SHIFT
+    reads_ram = any(address < hw.IO or address >= hw.HRAM for address in reads)
+    if t_cycles > MOST_T_CYCLES or (uses_stack and reads_ram) or (writes_p1 and hw.P1 in reads):
+        return None
+    return _Path(instructions, t_cycles, uses_stack or writes_p1)
 
 
-def _kind(body: list[int], jump: int) -> int | None:
+def _kind(round: list[int]) -> int | None:
     """How a loop of these opcodes waits, if it does."""
+    *body, jump = round
     if jump in (JR_NZ, JP_NZ) and body:
-        if body[-1] in COUNTERS and not any(body[:-1]):
+        if body[-1] in COUNTERS and all(opcode in (NOP, JR, JP) for opcode in body[:-1]):
             return DELAY_B + COUNTERS.index(body[-1])
         if len(body) == 3 and body[0] in WIDE_COUNTERS:
             pair = WIDE_COUNTERS.index(body[0])

@@ -361,8 +361,8 @@ def rom_table(data: bytes) -> np.ndarray:
     rom = np.frombuffer(data, np.uint8).astype(np.int64)
     banks = len(data) // hw.ROM_BANK_SIZE
     parts = [_describe_bank(rom, bank, 0 if bank == 0 else hw.ROM_BANK_SIZE) for bank in range(banks)]
-    for place in find_waits(data)[0].tolist():
-        words = parts[place // hw.ROM_BANK_SIZE][place % hw.ROM_BANK_SIZE]
+    for loop in find_waits(data):
+        words = parts[loop.place // hw.ROM_BANK_SIZE][loop.place % hw.ROM_BANK_SIZE]
         if not words[3] & RARE:
             words[2:] |= LOOP | WAIT, RARE
     parts.append(_describe_bank(rom, 0, hw.ROM_BANK_SIZE))

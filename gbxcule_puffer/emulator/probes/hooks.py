@@ -98,19 +98,21 @@ class Hooks:
 
     def _mark_descriptors(self, table: torch.Tensor, place: int, loops: set[int]) -> None:
         """Marks the instruction for the data path: it is a loop to visit, of which no round is skipped."""
-        bank = place // hw.ROM_BANK_SIZE
-        for base in [bank * ds.BANK_STRIDE, self.cartridge.rom_banks * ds.BANK_STRIDE][: 1 + (bank == 0)]:
-            for begin in loops:
-                row = base + begin % hw.ROM_BANK_SIZE
-                d0, d1, d2, d3 = table[row].tolist()
-                if d2 & ds.LOOP:
-                    table[row] = _descriptor(d0, d1, d2 & ~(ds.LOOP | ds.WAIT), d3 & ~ds.RARE)
-            row = base + place % hw.ROM_BANK_SIZE
+        for row in (row for begin in loops for row in self._rows(begin)):
+            d0, d1, d2, d3 = table[row].tolist()
+            if d2 & ds.LOOP:
+                table[row] = _descriptor(d0, d1, d2 & ~(ds.LOOP | ds.WAIT), d3 & ~ds.RARE)
+        for row in self._rows(place):
             d0, d1, d2, d3 = table[row].tolist()
             if d3 & ds.RARE:  # the interpreter executes it, and counts it
                 table[row] = _descriptor(*ds.rare_words(d2 & ds.HALT))
             else:
                 table[row] = _descriptor(d0, d1, d2 | ds.LOOP | ds.WAIT, d3 | ds.RARE)
+
+    def _rows(self, place: int) -> list[int]:
+        """Rows of the data path's table for a place of the ROM: bank 0 has two."""
+        bank, offset = divmod(place, hw.ROM_BANK_SIZE)
+        return [base * ds.BANK_STRIDE + offset for base in [bank, self.cartridge.rom_banks][: 1 + (bank == 0)]]
 
 
 def _descriptor(*words: int) -> torch.Tensor:
@@ -120,8 +122,7 @@ def _descriptor(*words: int) -> torch.Tensor:
 
 def _loops_around(rom: bytes, place: int) -> list[int]:
     """Places of the loops with an instruction at `place` that cpu/waits.py and gpu/loop_codes.py know."""
-    begins, _, jumps = waits.find_waits(rom)
-    found = begins[(begins <= place) & (place <= jumps)].tolist()
+    found = [loop.place for loop in waits.find_waits(rom) if place in loop.instructions]
     for code in loop_codes():
         for begin in range(max(place - len(code) + 1, place - place % hw.ROM_BANK_SIZE), place + 1):
             if rom[begin : begin + len(code)] == code:

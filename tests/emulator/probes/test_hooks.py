@@ -13,7 +13,7 @@ from baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.probes.hooks import MOST_HOOKS
 from gbxcule_puffer.errors import ConfigError
-from tests.emulator.cpu.test_waits import LOOPS, MAIN, code_of, rom_of
+from tests.emulator.cpu.test_waits import LOOPS, MAIN, code_of, rom_of, waiting_rom
 from tests.fuzz.generator import header
 
 ROMS = Path(__file__).parents[3] / "roms"
@@ -67,6 +67,12 @@ def rom_with(code: str, kind: int = 0, size: int = 0x8000) -> bytearray:
     rom[0x100:0x103], rom[0x40] = bytes([0xC3, 0x50, 0x01]), 0xD9
     rom[0x150 : 0x150 + len(text)] = text
     return rom
+
+
+def test_a_routine_of_a_loop_that_waits() -> None:
+    """In another bank than the loop."""
+    rom = waiting_rom("at once", "in E", 0xD000, 0x4100, kind=0x19)
+    assert_counts_are_pyboys(rom, [(0, 0x254), (1, 0x4106)], 3, least=10)
 
 
 def test_loops_that_poll_the_lcd_or_copy() -> None:
