@@ -19,6 +19,7 @@ import tyro
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.env.options import EnvOptions, flag_type
 from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.trainers.boards.tracking import check_tracking
 from gbxcule_puffer.trainers.distributed import World
 
 Flags = TypeVar("Flags")
@@ -26,7 +27,8 @@ Args = TypeVar("Args", bound="RunFlags")
 SMOKE = {"max_steps": 16, "eval_envs": 2, "eval_episodes": 2}  # of the shared flags; each trainer adds its own
 PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest", "symbols")
 CODE = "task"  # names code, which no file may have run: a resumed run and a checkpoint need it given again
-OF_ONE_START = ("run_dir", "resume", "smoke", "watch", "watch_address")
+TRACKING = ("track", "wandb_project_name", "wandb_entity")
+OF_ONE_START = ("run_dir", "resume", "smoke", "watch", "watch_address", *TRACKING)
 LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float32, which ends at 3.4e38
 
 
@@ -112,6 +114,12 @@ class RunFlags(TaskFlags):
     """serve a web page that shows the Game Boys while they learn"""
     watch_address: str = "127.0.0.1:8484"
     """address of that page; one that other machines reach needs the token that is printed with it"""
+    track: bool = False
+    """send the records to Weights & Biases, too (pip install wandb; WANDB_MODE=offline keeps them here)"""
+    wandb_project_name: str = "gbxcule-puffer"
+    """project of --track"""
+    wandb_entity: str | None = None
+    """team of --track (default: your own)"""
     smoke: bool = False
     """a tiny run of a few seconds that goes through everything once, for debugging"""
 
@@ -126,6 +134,8 @@ class RunFlags(TaskFlags):
         for name in self.shares:
             if not 0 <= (value := getattr(self, name)) <= 1:
                 raise ConfigError(f"--{name.replace('_', '-')} {value} must be from 0 to 1")
+        if self.track:
+            check_tracking()
         for name, value in vars(self).items():
             if isinstance(value, float) and not abs(value) <= LARGEST:
                 raise ConfigError(
@@ -147,7 +157,7 @@ class RunFlags(TaskFlags):
                 "stop_greedy",
             ),
             *("checkpoint_every", "keep_checkpoints", "media_every", "device", "run_dir", "resume", "smoke"),
-            *("watch", "watch_address", "place", "compile", "log_interval", *self.free),
+            *("watch", "watch_address", "place", *TRACKING, "compile", "log_interval", *self.free),
             *("rom", "start_state", "goal_dir", "stage", "stages", "symbols", CODE),
         }
 

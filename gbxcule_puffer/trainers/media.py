@@ -11,14 +11,13 @@ import numpy as np
 import torch
 from PIL import Image
 
-from gbxcule_puffer.files import write_bytes
 from gbxcule_puffer.pictures import LEVELS, mosaic
 from gbxcule_puffer.tasks.observations import ObservationLayout
 from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.runlog import REMEDY, RunLog
+from gbxcule_puffer.trainers.runlog import RunLog
 
 SHEET = 64  # pictures, 8 x 8
-SCALE = 2  # a GIF's pixels a pixel of the screen
+WIDTH = 320  # least pixels of a GIF's rows: large enough to see
 MILLISECONDS = 100  # a GIF's picture stays for this long
 
 
@@ -65,22 +64,43 @@ def film(policy: Policy, env: Any, seed: int) -> Episode:
 
 def gif(pictures: Sequence[np.ndarray]) -> bytes:
     """Shades [(rows, columns) uint8, ...] as an endless GIF; its last picture stays for a second."""
-    frames = [Image.fromarray(LEVELS[p].repeat(SCALE, 0).repeat(SCALE, 1)) for p in pictures]
+    scale = -(-WIDTH // pictures[0].shape[1])
+    frames = [Image.fromarray(LEVELS[p].repeat(scale, 0).repeat(scale, 1)) for p in pictures]
     duration = [MILLISECONDS] * (len(frames) - 1) + [1000]
     file = io.BytesIO()
     frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
     return file.getvalue()
 
 
+@torch.no_grad()
+def both_ends(policy: Policy, env: Any, seed: int) -> dict[str, list[np.ndarray]]:
+    """Pictures of one episode that succeeds, as 'success', and of one that does not, as 'failure', among the first
+    episodes of all envs; one that does not occur is left out."""
+    obs, _ = env.reset(seed=seed)
+    starts = torch.ones(len(obs), dtype=torch.bool, device=env.device)
+    first = torch.ones_like(starts)  # its first episode still runs
+    pictures, found = [env.layout.shades(obs).cpu().numpy().copy()], dict[str, list[np.ndarray]]()
+    while len(found) < 2 and first.any():
+        obs, _, terminals, truncations, _ = env.step(policy(obs, starts))
+        starts = terminals | truncations
+        pictures.append(env.layout.shades(env.final_observation).cpu().numpy().copy())
+        won = terminals & ~env.failures
+        for kind, ended in (("success", first & won), ("failure", first & starts & ~won)):
+            if kind not in found and ended.any():
+                number = int(ended.nonzero()[0])
+                found[kind] = [picture[number] for picture in pictures]
+        first &= ~starts
+    return found
+
+
 def record_media(log: RunLog, step: int, obs: torch.Tensor, policy: Policy, env: Any, seed: int) -> None:
-    """Writes the sheet of the training envs' `obs` and a GIF of an episode of `policy` in `env` into the run's media
-    folder, named by the step, and both into TensorBoard.
+    """Writes the sheet of the training envs' `obs`, and GIFs of episodes of `policy` in `env` that succeed and that do
+    not, into the run's media folder and onto its boards.
 
     Raises: StorageError when the disk is full.
     """
-    grid, episode = sheet(env.layout, obs), gif(film(policy, env, seed).pictures)
     file = io.BytesIO()
-    Image.fromarray(grid).save(file, "PNG")
-    for kind, suffix, data in (("envs", "png", file.getvalue()), ("episode", "gif", episode)):
-        write_bytes(log.run_dir / f"media/{kind}_{step:012d}.{suffix}", data, REMEDY)
-        log.encoded_image(f"media/{kind}", step, data)
+    Image.fromarray(sheet(env.layout, obs)).save(file, "PNG")
+    log.picture("envs", step, "png", file.getvalue())
+    for kind, pictures in both_ends(policy, env, seed).items():
+        log.picture(kind, step, "gif", gif(pictures))

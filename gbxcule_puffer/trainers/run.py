@@ -20,6 +20,7 @@ from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance, never_near
 from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
+from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.checkpoints import (
     Resumed,
     load_weights,
@@ -78,7 +79,7 @@ class Run(AbstractContextManager):
             goes_on = resumed is not None and resumed.path.parent.resolve() == self.run_dir.resolve()
             self._held = RunFolder(self.run_dir, goes_on)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, fault: object, *_: object) -> None:
         """Ends the envs and gives the folder back; before its first record nothing of a new run is kept."""
         if self.wall:
             self.wall.close()
@@ -86,7 +87,7 @@ class Run(AbstractContextManager):
             if env is not None:
                 env.close()
         if self._records:
-            self._records.close()
+            self._records.close(failed=fault is not None)
         if self._held:
             self._held.leave(remove=self._records is None)
 
@@ -206,7 +207,10 @@ class Run(AbstractContextManager):
         self._refuse_ended(begun)
         if self.first:
             resumed_at = self.counters["global_step"] if self.resumed else None
-            self._records = RunLog(self.run_dir, self._manifest(), resumed_at)
+            manifest = self._manifest()
+            project, entity = args.wandb_project_name, args.wandb_entity
+            tracking = Tracking(self.run_dir, project, entity, manifest) if args.track else None
+            self._records = RunLog(self.run_dir, manifest, resumed_at, tracking)
         self.seconds: dict[str, float] = {}
         self._logged, self._logged_at = begun * self.steps, time.time()
         self._begun = self._logged

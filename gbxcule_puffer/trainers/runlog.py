@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import sys
@@ -13,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from PIL import Image
-from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
-from torch.utils.tensorboard.writer import SummaryWriter
 
 from gbxcule_puffer.errors import StorageError
 from gbxcule_puffer.files import open_append, read_bytes, write_bytes, write_json
+from gbxcule_puffer.trainers.boards.tensorboard import TensorBoard
+from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 
 REMEDY = "make room and go on with --resume"
@@ -53,12 +51,18 @@ class RunLog:
     """TensorBoard, metrics.jsonl and a progress line in `run_dir`, and its manifest.
 
     `resumed_at`: the checkpoint's step; records after it, of the run that was killed, are dropped, so that the files
-    are those of a run that was never interrupted.
+    are those of a run that was never interrupted. `tracking`: Weights & Biases, which gets all of it too.
     """
 
-    def __init__(self, run_dir: Path, manifest: Mapping[str, Any], resumed_at: int | None = None) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        manifest: Mapping[str, Any],
+        resumed_at: int | None = None,
+        tracking: Tracking | None = None,
+    ) -> None:
         """Raises: StorageError where the folder cannot be written."""
-        self.run_dir, self.manifest = run_dir, manifest
+        self.run_dir, self.manifest, self.tracking = run_dir, manifest, tracking
         self.last: dict[str, float] = {}
         self.shown_at, self.begun = 0.0, resumed_at or 0
         path = run_dir / METRICS
@@ -67,7 +71,7 @@ class RunLog:
             _drop_records_after(path, resumed_at)
         self.lines = open_append(path, REMEDY)
         try:
-            self.writer = SummaryWriter(str(run_dir), purge_step=None if resumed_at is None else resumed_at + 1)
+            self.board = TensorBoard(run_dir, manifest.get("config", {}), resumed_at)
         except OSError as error:
             raise self._cannot_write(error) from None
 
@@ -79,19 +83,20 @@ class RunLog:
         self.last |= metrics
         strict = {name: value if math.isfinite(value) else str(value) for name, value in metrics.items()}
         try:
-            for name, value in metrics.items():
-                self.writer.add_scalar(name, value, step)
+            self.board.add(step, metrics)
             self.lines.write(json.dumps({"global_step": step, **strict}) + "\n")
             self.lines.flush()
         except OSError as error:
             raise self._cannot_write(error) from None
+        if self.tracking:
+            self.tracking.add(step, metrics)
         broken = [name for name, value in metrics.items() if name.startswith("losses/") and not math.isfinite(value)]
         if broken:
             self.fail(step, broken)
 
     def fail(self, step: int, broken: Sequence[str]) -> None:
         """Writes failure.json, says in one line what is not finite, and exits with code 1."""
-        self.close()
+        self.close(failed=True)
         trace_id, path = uuid.uuid4().hex, self.run_dir / "failure.json"
         last = {name: value if math.isfinite(value) else str(value) for name, value in self.last.items()}
         report = {"trace_id": trace_id, "global_step": step, "not_finite": list(broken), "metrics": last}
@@ -108,16 +113,19 @@ class RunLog:
         if not all(finite):
             self.fail(step, [f"weights {name}" for name, good in zip(tensors, finite, strict=True) if not good])
 
-    def encoded_image(self, tag: str, step: int, encoded: bytes) -> None:
-        """A PNG or GIF file's bytes into TensorBoard, which plays GIFs; its own add_video would need moviepy."""
-        with Image.open(io.BytesIO(encoded)) as picture:
-            width, height = picture.size
-        image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=encoded)
-        summary = Summary(value=[Summary.Value(tag=tag, image=image)])
+    def picture(self, kind: str, step: int, suffix: str, encoded: bytes) -> None:
+        """A PNG or GIF file's bytes: into the run's media folder, named by the step, and onto the boards.
+
+        Raises: StorageError when the disk is full.
+        """
+        path = self.run_dir / f"media/{kind}_{step:012d}.{suffix}"
+        write_bytes(path, encoded, REMEDY)
         try:
-            self.writer._get_file_writer().add_summary(summary, step)
+            self.board.add_image(f"media/{kind}", step, encoded)
         except OSError as error:
             raise self._cannot_write(error) from None
+        if self.tracking:
+            self.tracking.add_image(f"media/{kind}", step, path)
 
     def progress(self, step: int, total: int, seconds: float, last: bool = False) -> None:
         """One line on stderr: redrawn in place in a terminal, a new one every 10 seconds elsewhere."""
@@ -141,11 +149,14 @@ class RunLog:
         end = "" if live and not last else "\n"
         print(f"\r\x1b[K{text}" if live else text, end=end, file=sys.stderr, flush=True)
 
-    def close(self) -> None:
+    def close(self, failed: bool = False) -> None:
         """Ends the files. Raises: StorageError where the last of them does not fit on the disk."""
+        tracking, self.tracking = self.tracking, None
+        if tracking:
+            tracking.close(failed)
         try:
             self.lines.close()
-            self.writer.close()
+            self.board.close()
         except OSError as error:
             raise self._cannot_write(error) from None
 
