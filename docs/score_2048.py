@@ -11,13 +11,15 @@ from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 
 SCORE, BOARD = 0xFFB0, 0xC800  # three bytes of decimal digits; 4 x 4 exponents of two, 0 for an empty cell
-CELLS, EXPONENTS = 16, 16
+CELLS, EXPONENTS, WON = 16, 16, 11
 UNIT = 100.0  # points of a reward of 1
 
 
 class Score(Task):
-    """Pays for points, and ends the episode where no move is left; the policy is told the board, a one for each cell's
-    exponent."""
+    """Pays for points; the game is lost where no move is left, and won with a tile of 2048.
+
+    The policy is told the board, a one for each cell's exponent.
+    """
 
     observations: ClassVar = {"board": (CELLS, EXPONENTS)}
 
@@ -32,7 +34,8 @@ class Score(Task):
         reward = (score - self.score) / UNIT
         self.score = score
         statistics = {"score": score, "largest": 2 ** board.amax(1)}
-        return StepResult(reward, terminal=is_over(board), statistics=statistics)
+        won = (board >= WON).any(1)
+        return StepResult(reward, terminal=won, failure=is_over(board), statistics=statistics)
 
     def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
         board = ram[BOARD : BOARD + CELLS]

@@ -29,6 +29,7 @@ TESTS = {
 }
 READS = ("number", "bits", "bcd")
 ONCE = ("episode", "ever")
+PAYS = ("rise", "change")
 MOST_REWARD = 1_000_000  # of one condition: sums and products of several stay finite in float32
 
 
@@ -41,7 +42,7 @@ class Condition:
 
     With a `test`, `reward` is paid when `number test value` comes true, once an 'episode' or once 'ever' in an env, and
     with `end` the episode ends as a success. Without, `reward` is paid for each unit by which the number rises above
-    the highest of the episode.
+    the highest of the episode ('rise'), or by which it differs from the step before, downwards negatively ('change').
     """
 
     name: str
@@ -54,6 +55,7 @@ class Condition:
     order: str = "little"
     read: str = "number"
     once: str = "episode"
+    pays: str = "rise"
     end: bool = False
 
 
@@ -134,6 +136,8 @@ def _check(c: Condition, where: str) -> None:
         f"order must be one of {', '.join(ORDERS)}": c.order in ORDERS,
         f"read must be one of {', '.join(READS)}": c.read in READS,
         f"once must be one of {', '.join(ONCE)}": c.once in ONCE,
+        f"pays must be one of {', '.join(PAYS)}, and 'change' has no test": c.pays in PAYS
+        and (c.test is None or c.pays == "rise"),
         "end must be true or false, and needs a test": type(c.end) is bool and (c.test is not None or not c.end),
     }
     for rule, holds in rules.items():
@@ -145,7 +149,7 @@ class Quest(Task):
     """Pays the conditions of a quest. What holds at the start of an episode already is not paid.
 
     done (num_envs, conditions) bool: what is true or was in this episode, of those once ever in any; best (num_envs,
-    conditions) int64: the highest number in this episode. Allocates only in `setup`.
+    conditions) int64: the highest number in this episode, or of a 'change' the last. Allocates only in `setup`.
     """
 
     prefix: ClassVar[str] = "quest"
@@ -179,12 +183,13 @@ class Quest(Task):
         true, flag, number, reward, terminal = self._work
         values = self._numbers.read()
         torch.gt(self._numbers.test(values, true, flag), self.done, out=flag)
-        torch.sub(values, self.best, out=number).clamp_(min=0)
+        torch.sub(values, self.best, out=number)
+        torch.maximum(number, self._numbers.least, out=number)
         reward.zero_()
         for i, condition in enumerate(self.conditions):
             reward.add_((number if condition.test is None else flag)[:, i], alpha=condition.reward)
         self.done.logical_or_(flag)
-        torch.maximum(self.best, values, out=self.best)
+        self.best.add_(number)
         if self._ends:
             terminal.zero_()
             for i in self._ends:
@@ -233,6 +238,7 @@ class _Numbers:
         self._low, self._high = (row([bound[k] for bound in bounds], torch.int64) for k in (0, 1))
         self._turned = row([turned for _, _, turned in bounds], torch.bool)
         self.ever = row([c.once == "ever" for c in conditions], torch.bool)
+        self.least = row([-MOST if c.pays == "change" else 0 for c in conditions], torch.int64)  # that is paid at once
 
     def read(self) -> torch.Tensor:
         """The numbers as they are now, (num_envs, conditions) int64; valid until the next read."""

@@ -55,6 +55,7 @@ def rewards(quest: Quest, ram: Ram, *values: list[int]) -> list[float]:
         ({"address": "C200", "size": 3, "read": "bits", "reward": 1}, [[255, 0, 1], [0, 0, 1], [255, 2, 1]], [9, 0, 1]),
         ({"address": "C200", "size": 2, "order": "big", "read": "bcd", "reward": 1}, [[1, 0x20], [1, 0x24]], [120, 4]),
         ({"address": "C200", "mask": 0x0F, "reward": 1.0}, [[0xF2], [0x13]], [2, 1]),
+        ({"address": "C200", "pays": "change", "reward": 0.5}, [[4], [1], [1], [9]], [2, -1.5, 0, 4]),
     ],
 )  # fmt: skip
 def test_what_is_paid(ram: Ram, row: dict[str, Any], values: list[list[int]], wanted: list[float]) -> None:
@@ -114,6 +115,8 @@ def test_a_bank_of_the_cartridge(ram: Ram) -> None:
         ({"address": "C000", "order": "middle"}, "order must be one of little, big"),
         ({"address": "C000", "read": "float"}, "read must be one of number, bits, bcd"),
         ({"address": "C000", "once": "never"}, "once must be one of episode, ever"),
+        ({"address": "C000", "pays": "fall"}, "pays must be one of rise, change"),
+        ({"address": "C000", "pays": "change", "test": "==", "value": 1}, "'change' has no test"),
         ({"address": "C000", "end": True}, "end must be true or false, and needs a test"),
         ({"address": "C000", "reward": "much"}, "reward must be from -1,000,000 to 1,000,000"),
         ({"address": "C000", "name": 3}, "name must be text"),
