@@ -286,7 +286,7 @@ def train(args: Args, run: Run) -> None:
     sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
     loss_of: Any = transition_loss if args.recurrent == "none" else sequences
     forward, loss_of = run.compiled(model), run.compiled(loss_of)
-    sizes = {"n_step": args.n_step, "alpha": args.priority_alpha}
+    sizes = {"n_step": args.n_step, "alpha": args.priority_alpha, "num_actions": env.codec.num_actions}
     replay = blocks.Replay(rows, env.num_envs, env.layout, env.device, **sizes)
     obs = torch.zeros_like(env.observations)  # of the step before: the next one overwrites the env's
     memory = torch.zeros((env.num_envs, model.state_size), device=env.device)

@@ -122,14 +122,19 @@ class ToyEnv:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues exactly where `state_dict` was taken.
 
-        Raises: StateError when it was taken with other options.
+        Raises: StateError when it was taken with other options, or is damaged.
         """
-        self.reset()
         for name, tensor in self._state_tensors().items():
             saved = state["tensors"].get(name)
-            if saved is None or saved.shape != tensor.shape:
+            if not isinstance(saved, torch.Tensor) or (saved.shape, saved.dtype) != (tensor.shape, tensor.dtype):
                 raise StateError(f"saved env state does not fit in {name}: use the options it was saved with")
-            tensor.copy_(saved)
+        walker = state["tensors"]["walker"]
+        numbers = all(type(state[name]) is int and abs(state[name]) < 2**62 for name in ("steps", "seed"))
+        if not numbers or not 0 <= int(walker.min()) <= int(walker.max()) < self.side**2:
+            raise StateError("saved env state is damaged (steps, seed or walker): give what state_dict returned")
+        self.reset()
+        for name, tensor in self._state_tensors().items():
+            tensor.copy_(state["tensors"][name])
         self._steps, self.seed = state["steps"], state["seed"]
 
     # -- one step on the device --------------------------------------------------------------------------------------

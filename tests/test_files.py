@@ -187,6 +187,15 @@ def test_bad_json_is_one_line(tmp_path: Path, name: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("text", ["null", "5", "true", '"text"', "[1, null]", "{}"])
+def test_json_of_any_kind_is_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a").write_text(text)
+    assert files.read_json(tmp_path / "a", KIND) == json.loads(text)
+    if text != "{}":
+        with pytest.raises(GoalError, match="is no trace file"):
+            files.read_object(tmp_path / "a", KIND)
+
+
 def test_headers_of_json(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     files.write_json(path, {"format": "ours", "version": 2, "text": "\u00e9\U0001f600"})

@@ -107,7 +107,7 @@ def parse_json(text: str | bytes, path: StrPath, kind: Kind) -> Any:
     """
     try:
         found = json.loads(text, parse_constant=_not_finite, parse_float=_finite)
-        level = [found]
+        level = [found] if isinstance(found, dict | list) else []
         for _ in range(MAX_DEPTH):
             level = [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
             level = [part for part in level if isinstance(part, dict | list)]

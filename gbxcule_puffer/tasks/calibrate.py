@@ -135,8 +135,9 @@ def calibrate(
     goal, start = find_task(folder)
     if not goal.meta.get("solve_actions"):
         raise GoalError(f"goal {folder} does not say how it is reached: make it again with `puffer goal make`")
-    path = rom if rom is not None else goal.meta.get("rom_file")
-    if path is None or not Path(path).is_file():
+    own = goal.meta.get("rom_file")
+    path = rom if rom is not None else Path(folder, "goal", own) if isinstance(own, str) else None
+    if path is None or not os.path.isfile(path):
         raise ConfigError(f"goal {folder}: its ROM {path} is not there: give --rom")
     cartridge = load_cartridge(path, goal.meta.get("header", "strict"))
     if cartridge.sha256 != goal.meta["rom_sha256"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from gbxcule_puffer.files import Kind, read_json, read_object, write_json
 
 StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-stages", 1
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # a stage's: it is a folder's, too
 LIST_FILE = Kind("stages", ConfigError, "make it with `puffer goal stages`")
 
 
@@ -55,7 +57,7 @@ def load_stages(path: StrPath, rom_sha256: str) -> list[StageFiles]:
 def write_stages(path: StrPath, rom_sha256: str, stages: Sequence[StageFiles]) -> None:
     """Writes a stages.json whose paths are relative to it.
 
-    Raises: ConfigError for two stages of the same name.
+    Raises: ConfigError for a name that is none, or that two stages have.
     """
     path = Path(path)
     rows = [
@@ -140,6 +142,8 @@ def _check(spec: dict[str, Any], path: Path) -> None:
                 f"stages {path}: stage {number} must have name, max_steps (1 or more), and start_state and goal_dir "
                 "or a recipe, and nothing else"
             )
+        if not NAME.fullmatch(row["name"]):
+            raise ConfigError(f"stages {path}: {row['name']!r:.80} is no name: give up to 64 letters, digits and -_.")
         if row["name"] in names:
             raise ConfigError(f"stages {path}: two stages are called {row['name']!r}: rename one")
         names.add(row["name"])

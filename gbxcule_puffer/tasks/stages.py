@@ -108,7 +108,7 @@ def make_task(
         **({} if max_steps is None else {"max_steps": max_steps}),
         "solve_actions": list(solve_actions),
         "more_ways": [list(way) for way in more_ways],
-        "rom_file": None if isinstance(rom, bytes) else os.path.abspath(rom),
+        "rom_file": None if isinstance(rom, bytes) else os.path.relpath(rom, Path(out) / "goal"),
         "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }
     others = [[names.to_buttons(action) for action in names.parse(way)] for way in more_ways]
@@ -152,6 +152,10 @@ def read_names(path: StrPath) -> list[str]:
     return read_actions(path)[0]
 
 
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
 def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
     """`make_task` with the ROM (beside or above the file), the actions and the max_steps of a stage's JSON file.
 
@@ -163,6 +167,8 @@ def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
         rom, start, solve = spec["rom"], spec["start_actions"], spec["solve_actions"]
     except KeyError as error:
         raise STAGE_FILE.bad(stage, f"lacks {error}; it has to have rom, start_actions and solve_actions") from None
+    if not isinstance(rom, str) or not all(_are_names(one) for one in (start, solve)):
+        raise STAGE_FILE.bad(stage, "is damaged (rom has to be text, start_actions and solve_actions lists of names)")
     beside, above = stage.parent / rom, stage.parent.parent / rom
     config = {"max_steps": spec.get("max_steps"), **config}
     return make_task(beside if beside.exists() else above, solve, out, start_actions=start, **config)

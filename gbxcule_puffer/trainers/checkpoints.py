@@ -18,7 +18,7 @@ from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, RUN, newest_run
 
 KIND = Kind("checkpoint", StateError, "give another")
 LIMIT = 2**40  # bytes: nothing in the file is compressed, so that the disk holds as much as it will take in memory
-PARTS = {"exp_name": str, "args": dict, "counters": dict, "env_config": dict, "processes": list}
+PARTS = {"exp_name": str, "args": dict, "counters": dict, "env_config": dict, "processes": list, "model": dict}
 
 
 @dataclass(frozen=True)
@@ -117,17 +117,59 @@ def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) ->
     return Resumed(path, flags, state)
 
 
-def load_weights(part: Any, saved: Mapping[str, Any]) -> None:
+def load_weights(part: Any, saved: dict[str, Any]) -> None:
     """Gives a model its weights, or an optimizer its state, from a checkpoint.
 
-    Raises: StateError where they are another network's, as those of an older version.
+    Raises: StateError where they are another network's, as those of an older version, or damaged.
     """
     try:
+        if isinstance(part, torch.optim.Optimizer):
+            _check_optimizer(part, saved)
+        else:
+            check_like(saved, part.state_dict(), "model")
         part.load_state_dict(saved)
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        reason = f" ({error})" if isinstance(error, StateError) else ""
         raise StateError(
-            "the checkpoint's network is not this version's: train again, or use its own version"
+            f"the checkpoint's network is not this version's{reason}: train again, or use its own version"
         ) from None
+
+
+def check_like(saved: Any, own: Any, name: str) -> None:
+    """Raises: StateError where what a checkpoint has under `name` is not built like `own`: the same keys, lengths and
+    types, tensors of the same shape and type, numbers that are finite."""
+    if isinstance(own, torch.Tensor):
+        like = isinstance(saved, torch.Tensor) and (saved.shape, saved.dtype) == (own.shape, own.dtype)
+        like = like and (not own.is_floating_point() or bool(saved.isfinite().all()))
+    elif isinstance(own, Mapping):
+        like = isinstance(saved, Mapping) and saved.keys() == own.keys()
+    elif isinstance(own, list | tuple):
+        like = isinstance(saved, list | tuple) and len(saved) == len(own)
+    elif isinstance(own, float):
+        like = type(saved) in (int, float) and abs(saved) < float("inf")
+    else:
+        like = type(saved) is type(own)
+    if not like:
+        raise StateError(f"{name} is damaged, or of another network")
+    if isinstance(own, Mapping):
+        for key, value in own.items():
+            check_like(saved[key], value, f"{name} {key}")
+    elif isinstance(own, list | tuple):
+        for number, value in enumerate(own):
+            check_like(saved[number], value, f"{name} {number}")
+
+
+def _check_optimizer(optimizer: torch.optim.Optimizer, saved: Any) -> None:
+    """Raises: StateError where `saved` is not what an optimizer of this kind leaves: torch looks at no shapes."""
+    own = optimizer.state_dict()
+    check_like(saved, own | {"state": saved["state"]}, "optimizer")
+    parameters = [torch.zeros_like(one) for group in optimizer.param_groups for one in group["params"]]
+    for parameter in parameters:
+        parameter.grad = torch.zeros_like(parameter)
+    model: Any = type(optimizer)(parameters, **optimizer.defaults)
+    model.step()
+    after = model.state_dict()["state"]
+    check_like(saved["state"], {key: after[key] for key in saved["state"]}, "optimizer")
 
 
 def to_host(state: Any) -> Any:

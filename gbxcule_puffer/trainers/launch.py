@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -10,7 +9,8 @@ from typing import Any
 
 import torch
 
-from gbxcule_puffer.errors import ConfigError, GBxCuLEError, StorageError
+from gbxcule_puffer import errors
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers.checkpoints import find_resumed
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import Args, own_device, read_flags, resumed_flags
@@ -66,17 +66,5 @@ def _start(
 
 
 def exit_code(prog: str, work: Callable[[], None]) -> int:
-    """Runs `work`: bad input is one line on stderr and 2, a full disk 1, Ctrl-C 130."""
-    try:
-        work()
-    except torch.OutOfMemoryError as error:
-        reason = str(error).splitlines()[0].split(". ")[0]
-        print(f"{prog}: GPU memory is too small ({reason}): give fewer --num-envs", file=sys.stderr)
-        return 2
-    except GBxCuLEError as error:
-        print(f"{prog}: {error}", file=sys.stderr)
-        return 1 if isinstance(error, StorageError) else 2
-    except KeyboardInterrupt:
-        print(f"\n{prog}: stopped; go on from the last checkpoint with --resume", file=sys.stderr)
-        return 130
-    return 0
+    """Runs `work` as `errors.exit_code` does; Ctrl-C says how to go on."""
+    return errors.exit_code(prog, work, "stopped; go on from the last checkpoint with --resume")

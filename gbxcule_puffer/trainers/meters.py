@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gbxcule_puffer.trainers.checkpoints import check_like
 from gbxcule_puffer.trainers.distributed import World
 
 
@@ -35,8 +36,9 @@ class Means:
         return {"sums": self.sums, "count": self.count}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        check_like(state, self.state_dict(), "losses")
         self.sums.copy_(state["sums"])
-        self.count = int(state["count"])
+        self.count = state["count"]
 
 
 class Stopwatch:

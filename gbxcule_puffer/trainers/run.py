@@ -23,6 +23,7 @@ from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.checkpoints import (
     Resumed,
+    check_like,
     load_weights,
     rng_state,
     save_checkpoint,
@@ -171,11 +172,15 @@ class Run(AbstractContextManager):
             for name, part in self._own.items():
                 if part is None or saved[name] is None:
                     continue
-                part.copy_(saved[name]) if isinstance(part, Tensor) else part.load_state_dict(saved[name])
+                if isinstance(part, Tensor):
+                    check_like(saved[name], part, name)
+                    part.copy_(saved[name])
+                else:
+                    part.load_state_dict(saved[name])
             for env, env_saved in zip(self.envs, saved["envs"], strict=True):
                 env.load_state_dict(env_saved)
             set_rng_state(saved["rng"], self.device)
-        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             if isinstance(error, StateError):
                 raise
             raise StateError(f"checkpoint {path} is not of this run ({error!r:.80}): give another") from None

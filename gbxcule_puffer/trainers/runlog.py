@@ -20,7 +20,7 @@ from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 
 REMEDY = "make room and go on with --resume"
-LIMIT = 2**30  # bytes of metrics.jsonl
+LIMIT = 2**28  # bytes of metrics.jsonl
 # The env's infos under CleanRL's names; every other one is env/NAME.
 TAGS = {
     "episode_return": "charts/episodic_return",

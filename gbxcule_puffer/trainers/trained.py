@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -62,7 +63,9 @@ class Trained:
             raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
         if not own_task:
             self.check_rom(args.rom or ROM)
-        env = make_env(args, num_envs, device, task_files(args, self.path.parent, World()), seed, incentives=False)
+        # Nothing is written into the run's folder, which may be a stranger's: what its task needs was made in training.
+        with tempfile.TemporaryDirectory() as folder:
+            env = make_env(args, num_envs, device, task_files(args, Path(folder), World()), seed, incentives=False)
         for name, value in env.config.items():
             if (was := self.checkpoint["env_config"].get(name)) != value:
                 raise StateError(f"checkpoint {self.path} was trained with {name} {was}, not {value}: give the same")

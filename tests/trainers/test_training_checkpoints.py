@@ -20,7 +20,8 @@ from gbxcule_puffer.trainers.flags import RunFlags, flags_of, flags_to_save, res
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 from tests.support.training_runs import records, toy_run
 
-STATE = {"exp_name": "ppo_lite", "args": {}, "counters": {"global_step": 0}, "env_config": {}, "processes": []}
+STATE: dict[str, Any] = {"exp_name": "ppo_lite", "args": {}, "counters": {"global_step": 0}, "env_config": {}}
+STATE |= {"model": {}, "processes": []}
 
 
 def save(path: Path, number: int, keep: int = 3, size: int = 100) -> None:

@@ -40,8 +40,10 @@ def load(path: Path) -> list[Record]:
         missing = [key for key in keys if not isinstance(record, dict) or key not in record]
         if missing:
             raise FILE.bad(path, f"has a record without {missing[0]!r}")
-        if not isinstance(record["sps"], int | float) or not record["sps"] > 0:
-            raise FILE.bad(path, f"has a record whose sps is {record['sps']!r}")
+        if type(record["sps"]) not in (int, float) or not 0 < record["sps"] < 1e18:
+            raise FILE.bad(path, f"has a record whose sps is {record['sps']!r:.40}")
+        if wrong := [key for key in SAME if isinstance(record[key], list | dict)]:
+            raise FILE.bad(path, f"has a record whose {wrong[0]} is {record[wrong[0]]!r:.40}")
     return found
 
 

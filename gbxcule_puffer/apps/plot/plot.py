@@ -3,6 +3,7 @@ the success of each stage where a run has several."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.errors import ConfigError, printable
 from gbxcule_puffer.files import new_file, parse_json, read_object, read_text
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 from gbxcule_puffer.trainers.runlog import LIMIT
@@ -25,10 +26,13 @@ PANELS = {
     "losses/entropy": "entropy of the policy (nats)",
     "charts/SPS": "env steps a second",
 }
-STAGE = re.compile(r"env/stage/(.+)/success")
+STAGE = re.compile(r"env/stage/([A-Za-z0-9._-]+)/success")
+MOST_STAGES = 60
+LARGEST = 1e18  # of a value: scales and margins of it are finite, too
 # Flags in which the seeds of one experiment may differ.
 NOT_OF_THE_EXPERIMENT = ("seed", "run_dir", "resume", "keep_checkpoints", "checkpoint_every", "media_every", "device")
 MOST_NAMED = 4  # flags in a label
+MOST_LETTERS = 40  # of a flag's value in a label
 GRID = 400  # points that the seeds of an experiment are compared at
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # told apart by everyone
 
@@ -47,25 +51,33 @@ def read_run(path: Path) -> RunCurves:
 
     Raises: StateError for files that no run wrote; ConfigError when it holds no records.
     """
-    lines = read_text(path / METRICS, RUN, LIMIT).splitlines()
-    records = [parse_json(line, path / METRICS, RUN) for line in lines]
-    if not all(isinstance(record, dict) and type(record.get("global_step")) is int for record in records):
-        raise RUN.bad(path / METRICS, "is damaged (a record has no global_step)")
-    steps = [record["global_step"] for record in records]
+    points: dict[str, list[tuple[float, float]]] = {tag: [] for tag in PANELS}
+    for line in io.StringIO(read_text(path / METRICS, RUN, LIMIT)):
+        record = parse_json(line, path / METRICS, RUN)
+        if not isinstance(record, dict) or not _is_number(record.get("global_step")):
+            raise RUN.bad(path / METRICS, "is damaged (a record has no global_step)")
+        for tag, value in record.items():
+            if _is_number(value) and (tag in PANELS or STAGE.fullmatch(tag)):
+                points.setdefault(tag, []).append((record["global_step"], value))
+    if len(points) > len(PANELS) + MOST_STAGES:
+        raise RUN.bad(path / METRICS, f"has {len(points) - len(PANELS):,} stages, at most {MOST_STAGES} can be drawn")
     manifest = path / MANIFEST
     config = read_object(manifest, RUN).get("config") if manifest.exists() else None
     if not isinstance(config, dict):
         config = {"run": path.name}
     curves = {}
-    stages = {tag: None for record in records for tag in record if STAGE.fullmatch(tag)}
-    for tag in (*PANELS, *stages):
-        points = [(s, r[tag]) for s, r in zip(steps, records, strict=True) if isinstance(r.get(tag), int | float)]
-        if points:
-            own_steps, values = zip(*points, strict=True)
-            curves[tag] = np.array(own_steps, float), np.array(values, float)
+    for tag, found in points.items():
+        if found:
+            own_steps, values = np.array(found, float).T
+            curves[tag] = own_steps, values
     if not curves:
         raise ConfigError(f"run {path} has no record of {', '.join(PANELS)} yet: give a longer run")
     return RunCurves(path, config, curves)
+
+
+def _is_number(value: Any) -> bool:
+    """True for a number that can be drawn."""
+    return type(value) in (int, float) and abs(value) <= LARGEST
 
 
 def experiments(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
@@ -88,7 +100,13 @@ def experiments(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
 
 
 def _short(value: Any) -> str:
-    return Path(value).stem if isinstance(value, str) and "/" in value else str(value)
+    text = Path(value).stem if isinstance(value, str) and "/" in value else str(value)
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 3]}..."
+
+
+def _plain(text: str) -> str:
+    """Text as a label that matplotlib takes no formula from."""
+    return printable(text).replace("$", r"\$")
 
 
 def smoothed(values: np.ndarray, width: int) -> np.ndarray:
@@ -134,13 +152,13 @@ def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
             if len(curves) > 1:
                 steps, least, middle, greatest = spread(curves)
                 axis.fill_between(steps / unit, least, greatest, color=colour, alpha=0.2, linewidth=0)
-                axis.plot(steps / unit, middle, color=colour, label=label)
+                axis.plot(steps / unit, middle, color=colour, label=_plain(label))
             elif curves:
-                axis.plot(curves[0][0] / unit, curves[0][1], color=colour, label=label)
+                axis.plot(curves[0][0] / unit, curves[0][1], color=colour, label=_plain(label))
         axis.set_title(title, fontsize=10)
         axis.set_xlabel(unit_name, fontsize=8)
         axis.tick_params(labelsize=8)
-        axis.set_xlim(0, top / unit)
+        axis.set_xlim(0, top / unit or 1)
         low, high = axis.get_ylim()
         axis.set_ylim(min(0, low), high + 0.05 * abs(high))
         axis.grid(alpha=0.2)

@@ -38,7 +38,7 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
     if hw.CART_RAM <= address < hw.WRAM and bank is not None:
         return bank, address
     if not any(begin <= address < end for begin, end in READABLE):
-        raise ConfigError(f"{source}: {text} is not VRAM, WRAM, OAM or HRAM: give e.g. C000-DFFF, or BANK:A000")
+        raise ConfigError(f"{source}: {text:.60} is not VRAM, WRAM, OAM or HRAM: give e.g. C000-DFFF, or BANK:A000")
     return address
 
 

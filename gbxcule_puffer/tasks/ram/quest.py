@@ -27,6 +27,7 @@ TESTS = {
     ">=": lambda v: (v, MOST, False),
     "<=": lambda v: (0, v, False),
 }
+MOST_CONDITIONS, MOST_BYTES = 1_024, 8_192  # of a quest: every env reads them in every step
 READS = ("number", "bits", "bcd")
 ONCE = ("episode", "ever")
 PAYS = ("rise", "change")
@@ -71,9 +72,11 @@ def load_quest(path: StrPath, rom_sha256: str, symbols: Symbols | None = None) -
             f"{where}: is for ROM {str(spec.get('rom_sha256'))[:12]}..., this is {rom_sha256[:12]}...: give its quest"
         )
     rows = spec.get("conditions")
-    if not isinstance(rows, list) or not rows:
-        raise ConfigError(f"{where}: has no conditions: give at least one")
+    if not isinstance(rows, list) or not 1 <= len(rows) <= MOST_CONDITIONS:
+        raise ConfigError(f"{where}: has no list of conditions: give 1 to {MOST_CONDITIONS:,} of them")
     conditions = [_condition(row, f"{where}: condition {i}", symbols) for i, row in enumerate(rows)]
+    if sum(len(condition.places) * condition.size for condition in conditions) > MOST_BYTES:
+        raise ConfigError(f"{where}: reads more than {MOST_BYTES:,} bytes: leave some conditions out")
     if len({condition.name for condition in conditions}) < len(conditions):
         raise ConfigError(f"{where}: two conditions have the same name: rename one")
     return conditions
@@ -103,6 +106,8 @@ def _condition(row: Any, where: str, symbols: Symbols | None = None) -> Conditio
         rest = dict(row)
         address, name = rest.pop("address"), rest.pop("name")
         listed = address if isinstance(address, list) and address else [address]
+        if len(listed) > MOST_BYTES:
+            raise ConfigError(f"{where}: has {len(listed):,} addresses, at most {MOST_BYTES:,} are read")
         places = tuple(parse_address(each, where, symbols) for each in listed)
         if ("test" in rest) != ("value" in rest):
             raise KeyError("value" if "test" in rest else "test")

@@ -7,14 +7,16 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, read_text
 
 StrPath = str | os.PathLike[str]
 SYMBOL_FILE = Kind("symbols", ConfigError, "give the .sym file that RGBDS (rgblink -n) or no$gmb's tools write")
-LARGEST_FILE = 32 * 2**20  # bytes; the largest disassemblies have 2 MiB
-MOST_SUGGESTIONS = 3
+LARGEST_FILE = 8 * 2**20  # bytes; the largest disassemblies have 2 MiB
+LONGEST = 200  # characters of a name
+MOST_SUGGESTIONS, MOST_COMPARED = 3, 50_000  # names: comparing one takes some microseconds
 _LINE = re.compile(r"(?:([0-9A-Fa-f]{1,4}):)?([0-9A-Fa-f]{4})\s+(\S+)")
 _WITH_OFFSET = re.compile(r"(.+?)\s*\+\s*(0[xX][0-9A-Fa-f]+|\d+)")
 _OTHER_LINES = re.compile(r"\[.*\]|BOOT:.*", re.IGNORECASE)  # sections of WLA's files, the boot ROM
@@ -48,6 +50,8 @@ class Symbols(Mapping[str, Location]):
             match = _LINE.fullmatch(text)
             if match is None:
                 raise SYMBOL_FILE.bad(path, f"line {number} is no symbol ({text!r:.40})")
+            if len(match[3]) > LONGEST:
+                raise SYMBOL_FILE.bad(path, f"line {number} has a name of more than {LONGEST} characters")
             location = Location(int(match[1] or "0", 16), int(match[2], 16))
             if names.setdefault(match[3], location) != location:
                 raise SYMBOL_FILE.bad(path, f"line {number} gives {match[3]!r:.40} a second address")
@@ -60,6 +64,8 @@ class Symbols(Mapping[str, Location]):
 
         Raises: ConfigError for an unknown name; the message has the nearest ones.
         """
+        if len(text) > LONGEST:
+            raise ConfigError(f"symbol {text!r:.60}... is longer than {LONGEST} characters: give a name of the file")
         if text in self._names:
             return self._names[text]
         match = _WITH_OFFSET.fullmatch(text)
@@ -69,7 +75,7 @@ class Symbols(Mapping[str, Location]):
                 return Location(base.bank, base.address + offset)
             raise ConfigError(f"symbol {text!r:.60} is beyond FFFF: give a smaller offset")
         name = text if match is None else match[1]
-        near = difflib.get_close_matches(name, self._names, MOST_SUGGESTIONS)
+        near = difflib.get_close_matches(name, islice(self._names, MOST_COMPARED), MOST_SUGGESTIONS)
         near = near or [known for known in self._names if known.lower() == name.lower()][:MOST_SUGGESTIONS]
         remedy = f"did you mean {' or '.join(near)}?" if near else "give one of its names"
         raise ConfigError(f"symbol {name!r:.60} is not in {self.source}: {remedy}")

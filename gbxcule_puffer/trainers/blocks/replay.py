@@ -8,6 +8,7 @@ for the device.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -82,9 +83,10 @@ class Replay:
         *,
         n_step: int,
         alpha: float = 0.0,
+        num_actions: int = 256,
     ) -> None:
         """capacity: rows, of one step of each env; layout: of the observations; alpha: exponent of the priorities, 0
-        draws uniformly and keeps none.
+        draws uniformly and keeps none; num_actions: what a saved replay's actions have to be below.
 
         Raises: ConfigError.
         """
@@ -98,7 +100,7 @@ class Replay:
         if layout.kind.row_bytes % 4:
             raise ConfigError(f"pictures of {layout.kind.row_bytes} columns cannot be packed: give a multiple of 4")
         self.capacity, self.num_envs, self.n_step, self.alpha = capacity, num_envs, n_step, alpha
-        self.device = device
+        self.device, self.num_actions = device, num_actions
         self.count = 0  # rows ever added; row i is at i % capacity
 
         def ring(*shape: int, dtype: torch.dtype) -> torch.Tensor:
@@ -215,13 +217,24 @@ class Replay:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where `state_dict` was taken.
 
-        Raises: StateError when it was taken from a replay of another size.
+        Raises: StateError when it was taken from a replay of another size, or is damaged.
         """
-        for name in STORED:
+        if type(state["count"]) is not int or not 0 <= state["count"] < 2**62:
+            raise StateError("saved replay is damaged in count: give another checkpoint")
+        rows = min(state["count"], self.capacity)
+        most = {"ages": self.stack_k - 1, "age": self.stack_k - 1, "actions": self.num_actions - 1}
+        for name in (*STORED, "age", "max_priority"):
             mine, saved = getattr(self, name), state[name]
-            if saved.shape != mine[: len(saved)].shape:
+            mine = mine[:rows] if name in STORED else mine
+            if not isinstance(saved, torch.Tensor) or (saved.shape, saved.dtype) != (mine.shape, mine.dtype):
                 raise StateError(f"saved replay does not fit in {name}: use the sizes it was saved with")
-            mine[: len(saved)] = saved
+            if saved.numel():
+                low, high = (bound.item() for bound in saved.aminmax())
+                least = -math.inf if name == "rewards" else 0  # what follows is also false for NaN
+                if not least <= low <= high <= most.get(name, math.inf) or not math.isfinite(high - low):
+                    raise StateError(f"saved replay is damaged in {name}: give another checkpoint")
+        for name in STORED:
+            getattr(self, name)[:rows] = state[name]
         self.age.copy_(state["age"])
         self.max_priority.copy_(state["max_priority"])
         self.count = state["count"]
