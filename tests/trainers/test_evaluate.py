@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 
 from cleanrl_style import a2c_streaming, evaluate
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
 from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
@@ -27,10 +28,13 @@ SIZE = ToyEnv(1).single_observation_space.shape[-1]  # pixels
 class CountingEnv:
     """Env i succeeds in every (i + 1)-th episode: after 2 steps, where the others are cut after 10."""
 
+    codec = get_codec(DEFAULT_CODEC)
+
     def __init__(self, num_envs: int) -> None:
         self.num_envs, self.device, self.max_steps = num_envs, torch.device("cpu"), 10
         self.single_action_space = gymnasium.spaces.Discrete(8)
         self.period = torch.arange(num_envs) + 1
+        self.failures = torch.zeros(num_envs, dtype=torch.bool)
 
     def reset(self, seed: int) -> tuple[torch.Tensor, list]:
         self.age, self.episode = torch.zeros(self.num_envs), torch.zeros(self.num_envs)
@@ -157,7 +161,7 @@ def test_a_checkpoint_is_evaluated(run_dir: Path, tmp_path: Path, capsys: pytest
     assert 1 <= steps <= 16
     assert len(episode["rewards"]) == steps
     with Image.open(out["episode.gif"]) as gif:
-        assert gif.size == (2 * SIZE, 2 * SIZE)
+        assert gif.size == (320, 320)
         assert getattr(gif, "n_frames", 1) <= steps + 1
 
 
