@@ -15,7 +15,7 @@ from tests.support.oracle import CART_RAM, MachineView, PyBoyOracle
 # MBC1 with scrolling and sprites, no mapper, MBC5. totp-gb (MBC3 with a clock) is left out: PyBoy's clock chip follows
 # the host's time.
 GAMES = ("tobu", "snake", "rex-runner")
-NUM_ENVS = 4
+NUM_ENVS = 2
 STEPS = 60
 REGIONS = {"VRAM": (0x8000, 0x2000), "cartridge RAM": CART_RAM, "WRAM": WRAM, "OAM": (0xFE00, 0xA0), "HRAM": HRAM}
 # IO register -> (field of the state, bits that read as 1). SB always reads FF in PyBoy and is left out.

@@ -1,10 +1,7 @@
-"""PQN: one forward a step, what a truncation leaves out, the toy learned, exact resumption, two processes, errors."""
+"""PQN: one forward a step, what a truncation leaves out, the toy learned, exact resumption, errors."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,6 @@ from gbxcule_puffer.trainers.evaluation import evaluate
 from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.training_runs import last_value, read, records, same_checkpoints, words
 
-SCRIPT = Path(pqn.__file__)
 # Toy runs: 512 steps a rollout.
 SIZE = words("--env toy --device cpu --num-envs 32 --num-steps 16 --max-steps 16 --eps-steps 4000")
 SHORT = words("--total-env-steps 3072 --eval-every-steps 1024 --checkpoint-every 512 --keep-checkpoints 4")
@@ -149,20 +145,6 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path) -> None:
     assert main([*SIZE, *SHORT, "--run-dir", str(parts), "--resume", str(parts / "checkpoint.pt")]) == 0
     same_checkpoints(whole / "checkpoint.pt", parts / "checkpoint.pt")
     assert [record for record in records(whole) if record["global_step"] > begun] == records(parts)
-
-
-def test_two_processes_learn_together(tmp_path: Path) -> None:
-    """gloo on the CPU: steps counted over both, each with episodes of its own."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(SCRIPT)]
-    command += [*SIZE, *SHORT, "--run-dir", str(tmp_path)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=SCRIPT.parents[1])
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.count("success rate") == 1, "one process reports"
-    state = read(tmp_path / "checkpoint.pt")
-    assert state["counters"]["global_step"] == 3072
-    assert json.loads((tmp_path / "manifest.json").read_text())["processes"] == 2
-    first, second = (process["envs"][0]["tensors"]["walker"] for process in state["processes"])
-    assert not torch.equal(first, second)
 
 
 def test_the_memory_estimate_is_what_is_allocated() -> None:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_killed_runs_go_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
-    changes = {"total_env_steps": 2048, "eval_every_steps": 1024, "checkpoint_every": 256, "eval_episodes": 4}
+    changes = {"total_env_steps": 1024, "eval_every_steps": 512, "checkpoint_every": 128, "eval_episodes": 4}
     changes |= {"env_groups": 2, "recurrent": "gru", "media_every": 512}
     assert main(toy_run(tmp_path / "whole", **changes)) == 0
     run_dir, flags = tmp_path / "killed", toy_run(tmp_path / "killed", **changes)

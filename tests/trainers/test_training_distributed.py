@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from cleanrl_style import ppo_lite
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World
@@ -17,11 +19,11 @@ from tests.support.training_runs import records, toy_run
 
 ROOT = Path(__file__).parents[2]
 
+NETWORKS = {"a2c_streaming": "PixelActorCriticCNN", "ppo_lite": "Agent", "pqn": "QNetwork"}
 WORKER = """
-import sys
+import functools, importlib, json, sys
 from pathlib import Path
 import torch
-from cleanrl_style import a2c_streaming as a2c
 from gbxcule_puffer.trainers.distributed import World
 
 world = World.from_environment()
@@ -36,44 +38,66 @@ assert model.weight.grad.tolist() == [[1.5, 1.5, 1.5]], model.weight.grad
 assert world.tell(world.rank) == 0
 assert world.gather(world.rank * 10) == ([0, 10] if world.rank == 0 else [])
 
-models = []
-make = a2c.PixelActorCriticCNN
-a2c.PixelActorCriticCNN = lambda *args: models.append(make(*args)) or models[-1]
-for argv in sys.argv[1].split(";"):
-    assert a2c.main(argv.split()) == 0
-weights = torch.cat([p.detach().flatten() for p in models[-1].parameters()])
-both = world.gather(weights)
-assert all(torch.equal(both[0], other) for other in both)
+def recorded(make, models, *args):
+    models.append(make(*args))
+    return models[-1]
+
+for name, network, runs in json.loads(sys.argv[1]):
+    script, models = importlib.import_module(f"cleanrl_style.{name}"), []
+    setattr(script, network, functools.partial(recorded, getattr(script, network), models))
+    for argv in runs:
+        assert script.main(argv) == 0
+    weights = torch.cat([p.detach().flatten() for p in models[-1].parameters()])
+    both = world.gather(weights)
+    assert all(torch.equal(both[0], other) for other in both)
 world.leave()
 threads = [Path(task, "comm").read_text() for task in Path("/proc/self/task").glob("*")]
 assert not [name for name in threads if "gloo" in name], f"threads of the left group may abort the exit: {threads}"
 """
 
 
-def torchrun(tmp_path: Path, argument: str) -> None:
-    (tmp_path / "worker.py").write_text(WORKER)
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of runs of all trainers, made by two processes one after the other: A2C in one go and in two parts."""
+    folder = tmp_path_factory.mktemp("runs")
+    rest = ["--resume", str(folder / "parts"), "--total-env-steps", "1024"]
+    parts = toy_run(folder / "parts", total_env_steps=512, checkpoint_every=128)
+    flags = {"a2c_streaming": [toy_run(folder / "whole", total_env_steps=1024, checkpoint_every=128), parts, rest]}
+    for name in ("ppo_lite", "pqn"):
+        flags[name] = [toy_run(folder / name, total_env_steps=1024, num_steps=16, num_minibatches=4, log_interval=1)]
+    (folder / "worker.py").write_text(WORKER)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command += [str(tmp_path / "worker.py"), argument]
-    result = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=120)
+    command += [str(folder / "worker.py"), json.dumps([(name, NETWORKS[name], flags[name]) for name in NETWORKS])]
+    result = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=240)
     assert result.returncode == 0, result.stderr[-4000:]
+    assert result.stdout.count("success rate") == 5, "one process reports, of each run"
+    return folder
 
 
-def test_two_processes_learn_together_and_resume(tmp_path: Path) -> None:
+def test_two_processes_learn_together_and_resume(runs: Path) -> None:
     """A run in one go, and one in two parts: the same records; all of them by the first process."""
-    parts = toy_run(tmp_path / "parts", total_env_steps=512, checkpoint_every=128)
-    rest = ["--resume", str(tmp_path / "parts"), "--total-env-steps", "1024"]
-    whole = toy_run(tmp_path / "whole", total_env_steps=1024, checkpoint_every=128)
-    torchrun(tmp_path, ";".join(" ".join(flags) for flags in (whole, parts, rest)))
-    first = records(tmp_path / "whole")[0]
+    first = records(runs / "whole")[0]
     assert first["global_step"] == 2 * 8 * 8, "two processes of 8 envs, 8 steps"
-    checkpoint = read_checkpoint(tmp_path / "whole/checkpoint.pt")
+    again = [row for row in records(runs / "parts") if row["global_step"] > 512]
+    assert again == [row for row in records(runs / "whole") if row["global_step"] > 512]
+
+
+@pytest.mark.parametrize("name", ["whole", "ppo_lite", "pqn"])
+def test_steps_are_counted_over_both_processes(runs: Path, name: str) -> None:
+    checkpoint = read_checkpoint(runs / name / "checkpoint.pt")
     assert checkpoint["counters"]["global_step"] == 1024
-    assert len(checkpoint["processes"]) == 2
-    envs = [process["envs"][0]["tensors"]["walker"] for process in checkpoint["processes"]]
-    assert not torch.equal(*envs), "each process has envs of its own"
-    again = [row for row in records(tmp_path / "parts") if row["global_step"] > 512]
-    assert again == [row for row in records(tmp_path / "whole") if row["global_step"] > 512]
+    assert json.loads((runs / name / "manifest.json").read_text())["processes"] == 2
+    one, other = (process["envs"][0]["tensors"]["walker"] for process in checkpoint["processes"])
+    assert not torch.equal(one, other), "each process has envs of its own"
+    if name != "whole":
+        steps = [record["global_step"] for record in records(runs / name) if "losses/grad_norm" in record]
+        assert steps == [256, 512, 768, 1024], "a rollout is 128 steps of each process"
+
+
+def test_one_process_does_not_go_on_with_a_run_of_two(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ppo_lite.main(["--resume", str(runs / "ppo_lite"), "--total-env-steps", "2048"]) == 2
+    assert "is of 2 processes, not 1" in capsys.readouterr().err
 
 
 def test_the_environment_of_torchrun() -> None:
