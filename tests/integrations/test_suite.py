@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import suite
+from benchmarks import suite, suite_report
 from cleanrl_style import pqn
 from gbxcule_puffer import env_creator
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.apps.record.record import record
+from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.integrations.suite import GAMES, find_game, storeroom
 from gbxcule_puffer.integrations.suite.levels import TEST
-from gbxcule_puffer.layout import SUITE
+from gbxcule_puffer.layout import SUITE, find_rom
 from gbxcule_puffer.trainers.evaluation import evaluate, random_policy
 from gbxcule_puffer.trainers.trained import Trained
 from tests.support.envs import random_actions
@@ -40,7 +42,8 @@ def test_the_player_solves_levels_that_nobody_trains_on(name: str) -> None:
     found = evaluate(game.player(env), env, 2, seed=1)
     assert found["success_rate"] == 1.0
     assert game.normalised(found["return"]) == pytest.approx(1, abs=0.6)  # HOMEWARD asks for one to three flags
-    random = evaluate(random_policy(env, 1), env, 2, seed=1)
+    env = make(f"{name}-test", 4, max_steps=40)
+    random = evaluate(random_policy(env, 1), env, 4, seed=1)
     assert random["success_rate"] < 0.5
     assert game.normalised(random["return"]) == pytest.approx(0, abs=0.3)
 
@@ -160,6 +163,10 @@ def test_a_trainer_plays_a_game_for_the_time_given_and_its_checkpoint_others_lev
     env = trained.open_env(2, "cpu", 1, env="gbxcule_storeroom-test", max_steps=4)
     result = evaluate(trained.policy(env, 1, greedy=True), env, 2, seed=1)
     assert result["episodes"] == 2 and (env.task.level >= 0x8000).all()
+    film = record(find_rom("storeroom"), tmp_path / "film.gif", policy=str(run), num_envs=2, steps=3, max_steps=2)
+    assert film.path.is_file() and film.episodes == 2
+    with pytest.raises(StateError, match="another ROM"):
+        record(find_rom("orchard"), tmp_path / "film.gif", policy=str(run), steps=2)
 
 
 @pytest.mark.parametrize(
@@ -187,3 +194,20 @@ def test_gymnasium_knows_the_games() -> None:
     second, reward, terminated, truncated, _ = env.step(0)
     assert first.shape == second.shape == (1, 72, 80) and (first != second).any()
     assert (reward, terminated, truncated) == (0, False, False)
+
+
+def test_the_report_tells_each_group_of_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(seed: int, score: float) -> dict[str, Any]:
+        result = {"score": score, "return": 2 * score, "success_rate": score}
+        both = {"sampled": result, "greedy": result}
+        facts = {"game": "storeroom", "script": "pqn", "levels": 64, "seed": seed, "seconds": 60, "steps": 1000 * seed}
+        return facts | {"curve": [[500, 0.5, 0.1, 0.0], [1000, 1.0, 2 * score, score]], "train": both, "test": both}
+
+    players = {"game": "storeroom", "script": "random", "test": {}}
+    broken = {"game": "storeroom", "script": "pqn", "levels": 64, "seed": 3, "error": "out of memory"}
+    (tmp_path / "suite.json").write_text(json.dumps({"suite": [players, run(1, 0.25), run(2, 0.75), broken]}))
+    assert suite_report.main([str(tmp_path / "suite.json"), "--curves", str(tmp_path / "curves.png")]) == 0
+    (line,) = capsys.readouterr().out.splitlines()[2:]
+    wanted = "| STOREROOM | `pqn` | 64 | 2 | 60 | 1,500 | 0.50 (0.25 to 0.75) | "
+    assert line.startswith(wanted)
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")

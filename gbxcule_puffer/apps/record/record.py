@@ -13,6 +13,7 @@ import torch
 from gbxcule_puffer.apps.record.film import Camera, check_path, write_film
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.pictures import mosaic
 from gbxcule_puffer.trainers.evaluation import Policy, random_policy
 from gbxcule_puffer.trainers.trained import Trained
@@ -76,7 +77,11 @@ def record(
         trained = Trained(policy)
         if trained.args.env == "toy":
             raise StateError(f"checkpoint {policy} is not of a Game Boy: give one that was trained with --env gbxcule")
-        env = trained.open_env(num_envs, device, seed, env="gbxcule", rom=str(rom), max_steps=max_steps, **options)
+        if is_suite(trained.args.env):  # which has its ROM itself
+            trained.check_rom(rom)
+        else:
+            options |= {"env": "gbxcule", "rom": str(rom)}
+        env = trained.open_env(num_envs, device, seed, max_steps=max_steps, **options)
         play = trained.policy(env, seed, greedy)
     pictures, episodes, solved = film(env, play, steps, seed, columns)
     write_film(path, pictures, scale, fps)
