@@ -160,7 +160,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         if self._workers is None or self._workers.vec.flag != pufferlib.vector.SEND:
             raise ConfigError("actions before reset, or twice without recv: call reset first")
         tensor = checked_actions(actions, self.codec, self.device, self.io, self.split.batch_size)
-        choices = self.codec.split(tensor) if self.codec.factors else tensor
+        choices = torch.stack(self.codec.split(tensor), 1) if self.codec.factors else tensor
         self._workers.vec.send(choices.numpy().astype(np.int32))
 
     def recv(self) -> tuple[Any, Any, Any, Any, list[dict[str, float]], np.ndarray, Any]:

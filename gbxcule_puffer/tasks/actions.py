@@ -73,17 +73,18 @@ class ActionCodec:
 
     def join(self, choices: torch.Tensor) -> torch.Tensor:
         """Numbers of actions (n,) of their choices (n, factors), integers; -1 where a choice is out of range."""
-        inside = ((choices >= 0) & (choices < choices.new_tensor(self.factors))).all(1)
-        return (choices * choices.new_tensor(self._weights)).sum(1).masked_fill(~inside, -1)
+        numbers, inside = choices[:, 0] * 0, choices[:, 0] == choices[:, 0]
+        for column, size in zip(choices.unbind(1), self.factors, strict=True):
+            numbers, inside = numbers * size + column, inside & (column >= 0) & (column < size)
+        return numbers.masked_fill(~inside, -1)
 
-    def split(self, actions: torch.Tensor) -> torch.Tensor:
-        """The choices (n, factors) of actions (n,) by their numbers."""
-        return actions[:, None] // actions.new_tensor(self._weights) % actions.new_tensor(self.factors)
-
-    @property
-    def _weights(self) -> list[int]:
-        """How far apart the numbers of two actions are that differ by one in a choice."""
-        return [math.prod(self.factors[i + 1 :]) for i in range(len(self.factors))]
+    def split(self, actions: torch.Tensor) -> list[torch.Tensor]:
+        """The choices, each (n,), of actions (n,) by their numbers."""
+        found: list[torch.Tensor] = []
+        for size in reversed(self.factors):
+            actions, choice = actions // size, actions % size
+            found.insert(0, choice)
+        return found
 
     def to_pyboy_press(self, action: int) -> int | None:
         """The pyboy.utils.WindowEvent that presses `action`; None for NOOP.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,7 +18,14 @@ from tests.support.envs import make_test_task, random_actions
 @pytest.mark.gpu
 def test_a_task_gives_the_same_on_a_gpu_and_in_a_graph(cuda_device: str, tmp_path: Path) -> None:
     start = make_test_task(tmp_path).kwargs["start_state"]
-    keywords = {"start_state": start, "symbols": str(SYMBOLS), "task": Walk, "max_steps": LIMIT, "info_mode": "none"}
+    keywords: dict[str, Any] = {
+        "start_state": start,
+        "symbols": str(SYMBOLS),
+        "task": Walk,
+        "max_steps": LIMIT,
+        "info_mode": "none",
+    }
+    keywords |= {"ram_obs": "quest_flags,player_map:3", "visited_obs": 4, "action_obs": 2}
     cpu, eager, captured = (
         GBxCuLEEnv(str(ROM), 16, device, io="torch", **keywords) for device in ("cpu", cuda_device, cuda_device)
     )
@@ -45,6 +54,19 @@ def test_a_task_gives_the_same_on_a_gpu_and_in_a_graph(cuda_device: str, tmp_pat
     infos = [env.read_infos() for env in (cpu, eager, captured)]
     assert {name for name in infos[0] if name.startswith("task/")} == {"task/column", "task/length"}
     assert infos[0]["task/length"] == infos[1]["task/length"] == infos[2]["task/length"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("obs", ["shades", "averaged"])
+def test_vectors_and_averages_reach_numpy(cuda_device: str, obs: str) -> None:
+    keywords: dict[str, Any] = {"obs": obs, "ram_obs": "C0A0:4", "visited_obs": 2, "action_obs": 3, "max_steps": LIMIT}
+    keywords |= {"action_codec": "NOOP,UP,DOWN/NOOP,A,START"}
+    cpu, gpu = (GBxCuLEEnv(str(ROM), 8, device, **keywords) for device in ("cpu", cuda_device))
+    np.testing.assert_array_equal(cpu.reset(seed=1)[0], gpu.reset(seed=1)[0])
+    for row in np.random.default_rng(2).integers(0, 3, (12, 8, 2)):
+        for part, other in zip(cpu.step(row)[:4], gpu.step(row)[:4], strict=True):
+            np.testing.assert_array_equal(part, other)
+        np.testing.assert_array_equal(cpu.final_observation, gpu.final_observation)
 
 
 @pytest.mark.gpu

@@ -97,7 +97,7 @@ def test_choices_made_at_once() -> None:
     assert get_codec(codec.name) == codec
     choices = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]])
     assert codec.join(choices).tolist() == list(range(6))
-    assert torch.equal(codec.split(torch.arange(6)), choices)
+    assert torch.equal(torch.stack(codec.split(torch.arange(6)), 1), choices)
     assert codec.join(torch.tensor([[0, 2], [-1, 1], [3, 0]])).tolist() == [-1, -1, -1]
 
 
