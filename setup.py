@@ -92,6 +92,7 @@ setup(
         "puffer": ["pufferlib==3.0.0"],
         "record": ["imageio[ffmpeg]"],  # MP4
         "sb3": ["stable-baselines3"],
+        "torchrl": ["torchrl"],
         "track": ["wandb"],  # --track
         "docs": ["mkdocs-material", "mkdocstrings[python]", "mkdocs-jupyter"],
         "dev": ["pytest", "pytest-xdist", "ruff", "pyright", "build", "setuptools>=77"],

@@ -42,6 +42,7 @@ REFERENCE = {
     "Other libraries": [
         "gbxcule_puffer.integrations.gym",
         "gbxcule_puffer.integrations.sb3",
+        "gbxcule_puffer.integrations.torchrl.GameBoyTorchRL",
         "gbxcule_puffer.integrations.pyboy_api.game_boys.GameBoys",
     ],
     "Errors": ["gbxcule_puffer.errors"],

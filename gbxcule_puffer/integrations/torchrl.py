@@ -1,0 +1,116 @@
+"""The environments as TorchRL has them: a batched, batch-locked EnvBase whose tensors stay on the env's device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import torch
+
+from gbxcule_puffer import env_creator
+from gbxcule_puffer.env.options import signature
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.observations import PICTURE
+
+try:
+    from tensordict import TensorDict, TensorDictBase  # pyright: ignore[reportMissingImports]
+    from torchrl.data import (  # pyright: ignore[reportMissingImports]
+        Bounded,
+        Categorical,
+        Composite,
+        MultiCategorical,
+        Unbounded,
+    )
+    from torchrl.envs import EnvBase  # pyright: ignore[reportMissingImports]
+except ImportError as error:
+    raise ConfigError(f"TorchRL is not installed ({error}): pip install torchrl") from None
+
+PIXELS = "pixels"  # the pictures' key, as TorchRL's own envs have it
+
+
+class GameBoyTorchRL(EnvBase):
+    """`num_envs` Game Boys as one EnvBase with batch_size (num_envs,); `options` are GBxCuLEEnv's arguments: rom, and
+    EnvOptions.
+
+    The pictures are `pixels`; what is observed beside them has its own names. `step` gives the last observation of an
+    episode that ends, and `reset` with a mask the first of the next, as TorchRL wants it.
+
+    Raises: ConfigError and what the env raises.
+    """
+
+    def __init__(self, env: str = "gbxcule", num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
+        """env: a name that `env_creator` knows."""
+        own = {"info_mode": "none", **options, "io": "torch"}
+        self._env: Any = env_creator(env)(num_envs=num_envs, device=device, **own)
+        super().__init__(device=self._env.device, batch_size=[num_envs])
+        self._generator = torch.Generator().manual_seed(self._env.seed)
+        self._began = torch.zeros(num_envs, dtype=torch.bool, device=self.device)  # by themselves, in the last step
+        space, batch = self._env.layout.space, (num_envs,)
+        parts = space.spaces if isinstance(space, gymnasium.spaces.Dict) else {PICTURE: space}
+        specs = {_key(name): _observed(part, num_envs, self.device) for name, part in parts.items()}
+        self.observation_spec = Composite(specs, shape=batch, device=self.device)
+        codec = self._env.codec
+        if codec.factors:
+            shape = torch.Size([num_envs, len(codec.factors)])
+            self.action_spec = MultiCategorical(codec.factors, shape=shape, device=self.device, dtype=torch.int64)
+        else:
+            self.action_spec = Categorical(codec.num_actions, shape=batch, device=self.device, dtype=torch.int64)
+        self.reward_spec = Unbounded(shape=(num_envs, 1), device=self.device, dtype=torch.float32)
+        flag = {"n": 2, "shape": (num_envs, 1), "dtype": torch.bool, "device": self.device}
+        ends = {name: Categorical(**flag) for name in ("done", "terminated", "truncated")}
+        self.done_spec = Composite(ends, shape=batch, device=self.device)
+
+    @property
+    def env(self) -> Any:
+        """The env itself: its stages, RAM and statistics."""
+        return self._env
+
+    def _reset(self, tensordict: TensorDictBase | None = None, **_: Any) -> TensorDictBase:
+        mask = None if tensordict is None else tensordict.get("_reset", None)
+        if mask is None:
+            self._env.reset(seed=int(torch.randint(2**31 - 1, (), generator=self._generator)))
+        else:
+            # Envs whose episode ended are at the start of the next one already.
+            self._env.reset_envs(mask.flatten() & ~self._began)
+        self._began = torch.zeros_like(self._began)
+        false = torch.zeros((*self.batch_size, 1), dtype=torch.bool, device=self.device)
+        ends = {"done": false, "terminated": false.clone(), "truncated": false.clone()}
+        return self._told(self._env.observations, **ends)
+
+    def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
+        _, rewards, terminals, truncations, _ = self._env.step(tensordict["action"])
+        self._began = terminals | truncations
+        parts = {"reward": rewards, "terminated": terminals, "truncated": truncations, "done": self._began}
+        ends = {name: part[:, None].clone() for name, part in parts.items()}
+        return self._told(self._env.final_observation, **ends)
+
+    def _told(self, observations: torch.Tensor, **others: torch.Tensor) -> TensorDictBase:
+        """A tensordict of copies: the env overwrites its own tensors."""
+        copies = {_key(name): part.clone() for name, part in self._env.layout.split(observations).items()}
+        return TensorDict({**copies, **others}, batch_size=self.batch_size, device=self.device)
+
+    def _set_seed(self, seed: int | None) -> None:
+        self._generator.manual_seed(0 if seed is None else seed)
+
+    def close(self, **options: Any) -> None:
+        """Ends the env and frees its memory."""
+        if not self.is_closed:
+            self._env.close()
+        super().close(**options)
+
+
+def _key(name: str) -> str:
+    return PIXELS if name == PICTURE else name
+
+
+def _observed(space: gymnasium.Space, num_envs: int, device: torch.device) -> Any:
+    """The spec of one part of an observation, for all envs."""
+    assert isinstance(space, gymnasium.spaces.Box)
+    low, high = (
+        torch.as_tensor(bound, device=device).expand(num_envs, *space.shape) for bound in (space.low, space.high)
+    )
+    dtype = getattr(torch, str(space.dtype))
+    return Bounded(low.clone(), high.clone(), shape=(num_envs, *space.shape), dtype=dtype, device=device)
+
+
+GameBoyTorchRL.__signature__ = signature(GameBoyTorchRL.__init__)
