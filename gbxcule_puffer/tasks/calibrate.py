@@ -16,6 +16,7 @@ from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import new_file
+from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate
 from gbxcule_puffer.tasks.observations import picture_kind
@@ -97,7 +98,7 @@ class Calibration:
         return met / episodes
 
 
-def find_task(folder: StrPath) -> tuple[GoalTemplate, Path]:
+def read_task(folder: StrPath) -> tuple[GoalTemplate, Path]:
     """The goal and the start state in a folder of `puffer goal make`.
 
     Raises: GoalError where they are not there or damaged.
@@ -132,11 +133,11 @@ def calibrate(
     for name, value in (("steps", steps), ("num_envs", num_envs), ("max_steps", max_steps)):
         if value is not None and value < 1:
             raise ConfigError(f"{name} {value} must be at least 1")
-    goal, start = find_task(folder)
+    goal, start = read_task(folder)
     if not goal.meta.get("solve_actions"):
         raise GoalError(f"goal {folder} does not say how it is reached: make it again with `puffer goal make`")
     own = goal.meta.get("rom_file")
-    path = rom if rom is not None else Path(folder, "goal", own) if isinstance(own, str) else None
+    path = find_rom(rom) if rom is not None else Path(folder, "goal", own) if isinstance(own, str) else None
     if path is None or not os.path.isfile(path):
         raise ConfigError(f"goal {folder}: its ROM {path} is not there: give --rom")
     cartridge = load_cartridge(path, goal.meta.get("header", "strict"))

@@ -13,6 +13,16 @@ from gbxcule_puffer.tasks.stages import StrPath, make_stage
 ROM, STAGE = ROMS / "homeward.gb", ROMS / "homeward/stage1.json"
 
 
+def default_rom(prefix: str = "--") -> Path:
+    """HOMEWARD's file; prefix: how the caller's flags begin, for the error.
+
+    Raises: ConfigError where it is not installed.
+    """
+    if not ROM.is_file():
+        raise ConfigError(f"{ROM} is missing from the installation: install gbxcule-puffer again, or give {prefix}rom")
+    return ROM
+
+
 def find_task(
     out: StrPath,
     *,
@@ -43,8 +53,8 @@ def find_task(
         raise ConfigError(
             f"{prefix}rom needs {prefix}goal-dir, {prefix}task or {prefix}quest: make a goal with `puffer goal make`"
         )
-    if not (rom or stage or ROM.is_file()):
-        raise ConfigError(f"{ROM} is missing from the installation: install gbxcule-puffer again, or give {prefix}rom")
+    if not (rom or stage):
+        default_rom(prefix)
     if stages:
         if is_stage_list(stages) and has_recipes(stages):
             rom, stages = make_stages(stages, Path(out) / "stages", **config)

@@ -118,6 +118,7 @@ def test_what_is_refused(task: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     meta = json.loads((task / "goal" / META_FILE).read_text())
     (task / "goal" / META_FILE).write_text(json.dumps({**meta, "rom_file": "../nowhere/game.gb"}))
     assert "nowhere/game.gb is not there: give --rom" in line()
+    assert calibrate(task, rom="homeward", steps=16, num_envs=2).tau > 0, "one of our own by its name"
     (task / "start.state").unlink()
     assert "no start.state" in line()
     with pytest.raises(GoalError, match="has no goal_template"):

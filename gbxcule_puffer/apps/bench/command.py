@@ -11,6 +11,7 @@ from pathlib import Path
 from gbxcule_puffer.apps.bench import ACTIONS, NAMES, STAGES
 from gbxcule_puffer.apps.parser import number, positive
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 
 SIZES = {"cpu": "16,64", "cuda": "1024,4096,16384"}
@@ -169,13 +170,14 @@ def _run(args: argparse.Namespace) -> int | None:
 
 def _workloads(args: argparse.Namespace, usual_steps: tuple[int, int]) -> list:
     """One for each ROM, stage and length of episodes; usual_steps: of warm-up and repeat, where none are given."""
-    from gbxcule_puffer.apps.bench.suites import own_rom, roms_of_suite
+    from gbxcule_puffer.apps.bench.suites import roms_of_suite
     from gbxcule_puffer.apps.bench.workload import Workload
+    from gbxcule_puffer.tasks.default_task import default_rom
 
     if args.suite is not None:
         roms = roms_of_suite(args.suite)
     else:
-        roms = [Path(rom) for rom in args.rom] if args.rom else [own_rom("homeward")]
+        roms = [Path(find_rom(rom)) for rom in args.rom] if args.rom else [default_rom()]
     for name in ("start_state", "goal_dir"):
         if getattr(args, name) is not None and len(roms) > 1:
             raise ConfigError(f"--{name.replace('_', '-')} belongs to one game: give one --rom")

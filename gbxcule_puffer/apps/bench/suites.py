@@ -9,6 +9,7 @@ from pathlib import Path
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.layout import CLONE, ROMS
+from gbxcule_puffer.tasks.default_task import default_rom
 
 SHARED_VARIABLE = "GBXCULE_SHARED"
 MICRO = ("alu_loop", "mem_rwb", "joy_diverge_persist")
@@ -23,17 +24,6 @@ def shared_folder() -> Path | None:
     return next((place for place in places if (place / "roms" / "manifest.json").is_file()), None)
 
 
-def own_rom(name: str) -> Path:
-    """One of the project's own ROMs, by its path below roms/ without the suffix.
-
-    Raises: ConfigError where it is not installed.
-    """
-    path = ROMS / f"{name}.gb"
-    if not path.is_file():
-        raise ConfigError(f"{path} is missing from the installation: install gbxcule-puffer again, or give --rom")
-    return path
-
-
 def roms_of_suite(suite: str) -> list[Path]:
     """The ROMs of 'micro', 'corpus' (HOMEWARD, the reference games and the corpus), or a folder, where images that
     cannot be run are named on stderr and left out.
@@ -41,14 +31,14 @@ def roms_of_suite(suite: str) -> list[Path]:
     Raises: ConfigError where the suite is unknown or has no game.
     """
     if suite == "micro":
-        return [own_rom(f"micro/{name}") for name in MICRO]
+        return [ROMS / f"micro/{name}.gb" for name in MICRO]
     if suite == "corpus":
         shared = shared_folder()
         if shared is None:
             raise ConfigError(
                 f"--suite corpus needs the folder of shared ROMs: set {SHARED_VARIABLE}, or give --suite FOLDER"
             )
-        return [own_rom("homeward"), *images(shared / "roms" / "homebrew"), *images(shared / "roms" / "corpus")]
+        return [default_rom(), *images(shared / "roms" / "homebrew"), *images(shared / "roms" / "corpus")]
     if not Path(suite).is_dir():
         raise ConfigError(
             f"--suite {suite} is neither 'micro', 'corpus' nor a folder: give a folder of Game Boy images"

@@ -147,14 +147,14 @@ def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str
 
 def _run_calibrate(args: argparse.Namespace) -> None:
     from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance
-    from gbxcule_puffer.tasks.calibrate import calibrate, draw_histogram, find_task
+    from gbxcule_puffer.tasks.calibrate import calibrate, draw_histogram, read_task
     from gbxcule_puffer.tasks.goals import GoalTemplate
     from gbxcule_puffer.tasks.ram.quest import parse_condition
 
     truth = [parse_condition(text, "--truth") for text in args.truth]
     names = ("rom", "steps", "num_envs", "max_steps", "device", "seed")
     result = calibrate(args.dir, truth=truth, **{name: getattr(args, name) for name in names})
-    goal, _ = find_task(args.dir)
+    goal, _ = read_task(args.dir)
     path = Path(args.out) if args.out else Path(args.dir) / "calibration.png"
     draw_histogram(path, result, goal.meta, f"Goal {Path(args.dir).resolve().name}")
     record = {}
@@ -181,10 +181,10 @@ def _run_calibrate(args: argparse.Namespace) -> None:
 
 def _run_show(args: argparse.Namespace) -> None:
     from gbxcule_puffer.pictures import mosaic, save_png
-    from gbxcule_puffer.tasks.calibrate import find_task
+    from gbxcule_puffer.tasks.calibrate import read_task
     from gbxcule_puffer.tasks.goals import CHECKED_FIELDS
 
-    goal, start = find_task(args.dir)
+    goal, start = read_task(args.dir)
     out = Path(args.out) if args.out else Path(args.dir) / "pictures"
     out.mkdir(parents=True, exist_ok=True)
     for i, frame in enumerate(goal.frames):
@@ -197,13 +197,13 @@ def _run_show(args: argparse.Namespace) -> None:
 
 
 def _run_stages(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.calibrate import find_task
+    from gbxcule_puffer.tasks.calibrate import read_task
     from gbxcule_puffer.tasks.stage_list import StageFiles, write_stages
 
     stages, sums = [], {}
     for text in args.dirs:
         name, _, limit = text.rpartition(":") if text.rpartition(":")[2].isdigit() else (text, "", "128")
-        goal, start = find_task(name)
+        goal, start = read_task(name)
         stages.append(StageFiles(Path(name).resolve().name, start.resolve(), Path(name).resolve() / "goal", int(limit)))
         sums[goal.meta["rom_sha256"]] = name
     if len(sums) > 1:
