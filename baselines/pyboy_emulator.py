@@ -92,10 +92,10 @@ class PyBoyEmulator:
 
     def step(self, buttons: torch.Tensor) -> None:
         """As Emulator.step: press, run, release, run; buttons (num_envs,) uint8."""
-        self.run(buttons)
+        self.step_undrawn(buttons)
         self.draw()
 
-    def run(self, buttons: torch.Tensor) -> None:
+    def step_undrawn(self, buttons: torch.Tensor) -> None:
         """`step` without reading the pictures: `screen` keeps the old ones until `draw`."""
         for counts in self._counts.values():
             counts.zero_()

@@ -39,7 +39,7 @@ class PartialStep:
         emulator, codec, n = env.emulator, env.codec, env.num_envs
         device = torch.device(emulator.device)
         # PyBoy's pictures are read by the host; the Warp kernel draws into device memory in any case.
-        self._advance = getattr(emulator, "run", emulator.step) if stage == "emulate_only" else emulator.step
+        self._advance = getattr(emulator, "step_undrawn", emulator.step) if stage == "emulate_only" else emulator.step
         buttons = [codec.to_buttons(action) for action in range(codec.num_actions)]
         self._table = torch.tensor(buttons, dtype=torch.uint8, device=device)
         self._index = torch.zeros(n, dtype=torch.int64, device=device)
