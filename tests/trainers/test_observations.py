@@ -69,7 +69,7 @@ def test_a_run_with_all_of_them(tmp_path: Path) -> None:
     flags = ["--ram-obs=quest_flags,player_map:3", "--visited-obs=3", "--action-obs=2", "--obs=packed", "--stack-k=2"]
     flags += ["--action-codec=NOOP,UP,DOWN,LEFT,RIGHT/NOOP,A"]
     assert ppo_lite.main([*words, *flags, "--smoke", "--device=cpu", f"--run-dir={tmp_path / 'run'}"]) == 0
-    assert list((tmp_path / "run/media").glob("episode_*.gif"))
+    assert list((tmp_path / "run/media").glob("*.gif"))
     out = tmp_path / "result.json"
     checkpoint = [str(tmp_path / "run"), task, "--episodes=2", "--num-envs=2"]
     assert evaluate.main([*checkpoint, f"--json={out}", "--policy=greedy"]) == 0
