@@ -376,6 +376,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             "truncations": self._out.truncations,
             "masks": torch.ones(n, dtype=torch.bool, device=device),
             "actions": self._episodes.envs.action,
+            "teacher_actions": torch.zeros_like(self._episodes.envs.action),  # newer PufferEnvs keep them
         }
 
 

@@ -61,6 +61,7 @@ def test_given_buffers_are_filled(task: Task) -> None:
         "truncations": np.zeros(2, bool),
         "masks": np.zeros(2, bool),
         "actions": np.zeros(2, np.int32),
+        "teacher_actions": np.zeros(2, np.int32),  # of newer releases of pufferlib-core
     }
     env = GBxCuLEEnv(**task.kwargs, num_envs=2, max_steps=1, buf=buffers)
     env.reset()
