@@ -37,9 +37,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_folder_of_games(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside PyBoy without being asked, two stages, two frames a step, the records alone on stdout."""
+    """Beside PyBoy without being asked, two stages, one frame a step, the records alone on stdout."""
     words = ["bench", "--suite", folder, "--vec-backend", "serial", "--vs-num-envs", 1, "--num-envs", 2, *SHORT]
-    words += ["--stage", "emulate_only,obs_only", "--frames-per-step", 2, "--json", "--out", tmp_path / "out"]
+    words += ["--stage", "emulate_only,obs_only", "--frames-per-step", 1, "--json", "--out", tmp_path / "out"]
     assert main([str(word) for word in words]) == 0
     out, error = capsys.readouterr()
     records = json.loads(out)
@@ -50,7 +50,7 @@ def test_a_folder_of_games(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert {record["backend"] for record in records[1::2]} == {"pyboy_puffer_vec"}
     assert all(record["kernel"].startswith("interpreter ") for record in records[::2])
     assert all(0 < r["ratio_low"] <= r["ratio_high"] for r in records[::2])
-    assert {(r["frames_per_step"], r["release_after_frames"]) for r in records} == {(2, 1)}
+    assert {(r["frames_per_step"], r["release_after_frames"]) for r in records} == {(1, 1)}
     assert "left out: " in error and "broken.gb" in error and error.count("geometric mean of 2") == 2
     assert (tmp_path / "out/report.md").read_text().count("| geometric mean of 2 |") == 2
 

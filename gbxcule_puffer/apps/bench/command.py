@@ -61,7 +61,9 @@ def add(commands: argparse._SubParsersAction) -> None:
     bench.add_argument("--action-codec", choices=tuple(CODECS), default=DEFAULT_CODEC)
     bench.add_argument("--frames-per-step", type=positive, default=24)
     bench.add_argument(
-        "--release-after-frames", type=positive, help="default: 8, or what --frames-per-step leaves room for"
+        "--release-after-frames",
+        type=positive,
+        help="default: 8, or what --frames-per-step leaves room for; of 1 frame, 1: buttons are held over steps",
     )
     bench.add_argument(
         "--reset-every",
@@ -187,7 +189,9 @@ def _workloads(args: argparse.Namespace, usual_steps: tuple[int, int]) -> list:
     options["actions"] = args.actions or ("striped" if args.suite == "micro" else "random")
     options["warmup"] = usual_steps[0] if args.warmup is None else args.warmup
     options["steps"] = args.steps or usual_steps[1]
-    options["release_after_frames"] = args.release_after_frames or min(RELEASE_AFTER_FRAMES, args.frames_per_step - 1)
+    options["release_after_frames"] = args.release_after_frames or max(
+        1, min(RELEASE_AFTER_FRAMES, args.frames_per_step - 1)
+    )
     return [
         Workload(rom, start, goal, stage=stage, reset_every=reset_every, **options)
         for rom in roms
