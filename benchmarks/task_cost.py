@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
-from gbxcule_puffer.tasks.ram import Ram, bit_count
+from gbxcule_puffer.tasks.ram import Ram, bits_set
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 
 ROM = Path(__file__).parents[1] / "roms/homeward.gb"
@@ -45,7 +45,7 @@ class Events(Task):
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
         events, values = ram.view("shadow_oam", EVENT_BYTES), ram[SYMBOLS]
-        new = bit_count(events & ~self.seen).sum(1)
+        new = bits_set(events & ~self.seen)
         moved = (values != self.values).sum(1)
         called = torch.stack([ram.executions(name) for name in HOOKS[3:]]).sum(0)
         self.seen.bitwise_or_(events)

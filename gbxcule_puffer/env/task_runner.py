@@ -99,14 +99,14 @@ class TaskRunner:
             self._check(f"observation {name!r}", value, None, wanted[name])
             out[name].copy_(value)
 
-    def count(self, statistics: Mapping[str, torch.Tensor], ended: torch.Tensor) -> None:
-        """Adds the statistics of the episodes that ended to the totals."""
+    def count(self, statistics: Mapping[str, torch.Tensor], ended: torch.Tensor, some: bool) -> None:
+        """Adds the statistics of the episodes that ended to the totals; without `some` there are none."""
         if self._names is None:
             self._expect(tuple(statistics))
         elif tuple(statistics) != self._names:
             before = list(self._names)
             raise self._error(f"statistics are {list(statistics)}, in the first step {before}: give the same")
-        if self._names:
+        if self._names and some:
             for row, values in zip(self._values, (*statistics.values(), ended), strict=True):
                 row.copy_(values)
             self._values.masked_fill_(torch.logical_not(ended, out=self._others), 0)
@@ -245,8 +245,9 @@ class TaskRunners:
             self.info.terminal.logical_or_(self.failures)
             torch.gt(self.info.truncation, self.info.terminal, out=self.info.truncation)
             torch.logical_or(self.info.terminal, self.info.truncation, out=self.ended)
+        some = _may_have_any(self.ended)
         for runner, result in zip(self.runners, results, strict=True):
-            runner.count(result.statistics, self.ended)
+            runner.count(result.statistics, self.ended, some)
         if self.scale != 1:
             self.rewards.mul_(self.scale)
 
@@ -260,7 +261,7 @@ class TaskRunners:
     def reset(self, which: torch.Tensor, seed: int) -> None:
         """Begins the episodes of `which`; the Tasks sample with the env's `seed`."""
         with one_thread(self.ended.device):
-            for runner in self.runners:
+            for runner in self.runners if _may_have_any(which) else ():
                 runner.seed = seed
                 runner.reset(which)
 
@@ -298,6 +299,11 @@ class TaskRunners:
         """Takes what `totals` returned."""
         for runner in self.runners:
             runner.load_totals(saved)
+
+
+def _may_have_any(mask: torch.Tensor) -> bool:
+    """False where no env is in a mask; on a GPU always True, since that would have to be waited for."""
+    return mask.device.type != "cpu" or bool(mask.any())
 
 
 def vectors_of(tasks: Sequence[Task]) -> dict[str, tuple[int, ...]]:

@@ -73,7 +73,8 @@ class Task:
         """Called once, before the first episode. `ram` has num_envs and device."""
 
     def reset(self, ram: Ram, which: torch.Tensor) -> None:
-        """Episodes begin in the envs of `which` (num_envs,) bool; `ram` shows their starts."""
+        """Episodes begin in the envs of `which` (num_envs,) bool; `ram` shows their starts. On a GPU, for which
+        nobody waits, it is called behind every step, and `which` may have none."""
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult | torch.Tensor:
         """The result of a step, or its reward alone. picture: (num_envs, 72, 80), or 144 x 160, shades 0-3, uint8."""

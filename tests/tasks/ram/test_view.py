@@ -12,7 +12,7 @@ import torch
 from baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.ram import Ram, RamWatch, Symbols, bit_count
+from gbxcule_puffer.tasks.ram import Ram, RamWatch, Symbols, bit_count, bits_set
 from gbxcule_puffer.tasks.ram.symbols import Location
 
 ROMS = Path(__file__).parents[3] / "roms"
@@ -73,6 +73,12 @@ def test_bits(ram: Ram) -> None:
     assert ram.popcount("wFirst", 4).tolist() == [sum(wanted)] * N
     every = torch.arange(256, dtype=torch.uint8)
     assert bit_count(every).tolist() == [value.bit_count() for value in range(256)]
+    rows = torch.randint(256, (3, 61), generator=torch.Generator().manual_seed(1), dtype=torch.uint8)
+    rows[0] = 255
+    for length in (0, 1, 8, 13, 61):
+        found = bits_set(rows[:, :length])
+        assert found.tolist() == [sum(value.bit_count() for value in row[:length]) for row in rows.tolist()]
+        assert found.dtype == torch.int32
 
 
 def test_banks(ram: Ram) -> None:
