@@ -47,7 +47,7 @@ class Events(Task):
         events, values = ram.view("shadow_oam", EVENT_BYTES), ram[SYMBOLS]
         new = bits_set(events & ~self.seen)
         moved = (values != self.values).sum(1)
-        called = torch.stack([ram.executions(name) for name in HOOKS[3:]]).sum(0)
+        called = ram.executions(HOOKS[3:]).sum(1)
         self.seen.bitwise_or_(events)
         self.values, self.count = values, self.count + new
         told = {"events": self.count, "flags": ram.popcount("quest_flags"), "column": values[:, 1]}

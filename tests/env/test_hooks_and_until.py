@@ -78,6 +78,7 @@ def test_an_env_counts_by_bank_and_address_or_symbol(start: dict[str, Any]) -> N
         env.step(np.zeros(2, int))
         assert env.ram.executions(0x40).tolist() == [24, 24]
         assert env.ram.executions("read_joypad").tolist() == [24, 24]
+        assert env.ram.executions([0x40, "read_joypad"]).tolist() == [[24, 24]] * 2
         assert env.frames.tolist() == [24, 24]
     for bank, address, why in (
         (None, "read_joypat", "did you mean read_joypad"),

@@ -27,15 +27,17 @@ def bit_count(values: torch.Tensor) -> torch.Tensor:
 
 def bits_set(values: torch.Tensor) -> torch.Tensor:
     """Bits that are set in each row of `values` (n, length) uint8, (n,) int32; eight bytes at a time."""
-    whole = values.shape[1] - values.shape[1] % 8
-    rest = bit_count(values[:, whole:]).sum(1, dtype=torch.int32)
+    length = values.shape[1]
+    whole = length - length % 8
     if not whole:
-        return rest
+        return bit_count(values).sum(1, dtype=torch.int32)
     words = values[:, :whole].clone(memory_format=torch.contiguous_format).view(torch.int64)
-    words = words - ((words >> 1) & 0x5555555555555555)
-    words = (words & 0x3333333333333333) + ((words >> 2) & 0x3333333333333333)
-    words = (words + (words >> 4)) & 0x0F0F0F0F0F0F0F0F
-    return ((words * 0x0101010101010101) >> 56).sum(1, dtype=torch.int32).add_(rest)
+    words.sub_((words >> 1).bitwise_and_(0x5555555555555555))
+    pairs = (words >> 2).bitwise_and_(0x3333333333333333)
+    words.bitwise_and_(0x3333333333333333).add_(pairs)
+    words.add_(words >> 4).bitwise_and_(0x0F0F0F0F0F0F0F0F)
+    count = words.mul_(0x0101010101010101).bitwise_right_shift_(56).sum(1, dtype=torch.int32)
+    return count if whole == length else count.add_(bit_count(values[:, whole:]).sum(1, dtype=torch.int32))
 
 
 class Ram:
@@ -56,6 +58,7 @@ class Ram:
         self.memory = emulator.memory
         self._places: dict[tuple[int | None, int, int], int] = {}
         self._gathers: dict[tuple[Any, ...], torch.Tensor] = {}
+        self._counts: dict[tuple[Any, ...], list[torch.Tensor]] = {}
         self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=self.device)
 
     def __getitem__(self, key: Where | slice | list[Any] | tuple[int, slice]) -> torch.Tensor:
@@ -145,9 +148,14 @@ class Ram:
         address) in ROM, or a symbol. At most 64; a CUDA graph has to be recorded after them."""
         self._emulator.hook(*self.locate(where))
 
-    def executions(self, where: Where) -> torch.Tensor:
-        """Times that the instruction of a hook began in the last step, (num_envs,) int32."""
-        return self._emulator.executions(*self.locate(where)).clone()
+    def executions(self, where: Where | list[Any]) -> torch.Tensor:
+        """Times that the instruction of a hook began in the last step, (num_envs,) int32; of a list of hooks (num_envs,
+        len)."""
+        key = tuple(where) if isinstance(where, list) else (where,)
+        if key not in self._counts:
+            self._counts[key] = [self._emulator.executions(*self.locate(each)) for each in key]
+        counts = self._counts[key]
+        return torch.stack(counts, 1) if isinstance(where, list) else counts[0].clone()
 
     def locate(self, where: Any) -> tuple[int | None, int]:
         """(bank, address) of a place; the bank is None where none matters."""
