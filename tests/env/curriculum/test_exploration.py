@@ -203,7 +203,7 @@ def test_a_quest_pays_each_condition_once_an_episode(task: Task, tmp_path: Path)
         ({"format": "gbxcule-stages"}, "is no quest file"),
         ({"version": 7}, "has version 7, not 1"),
         ({"rom_sha256": "00" * 32}, "is for ROM 000000000000"),
-        ({"conditions": []}, "has no conditions"),
+        ({"conditions": []}, "has no list of conditions"),
         ({"conditions": [{"name": "a", "address": "C000", "test": "=="}]}, "condition 0 lacks"),
         ({"conditions": [{"name": "a", "address": "1234", "test": "==", "value": 1}]}, "1234 is not VRAM"),
         ({"conditions": [{"name": "a", "address": "C000", "test": "~", "value": 1}]}, "test must be one of"),
