@@ -139,6 +139,22 @@ def test_waiting_for_a_button_by_routines(wait: str, pad: str, sp: int, at: int,
         assert (skipped(rom, kernel) > 5_000) == is_skipped, kernel
 
 
+def test_a_routine_of_another_bank_at_0000() -> None:
+    """A large MBC1 in mode 1 shows bank 20h there: with the same code but for the routine, which counts at [hl]."""
+    begin = 0x4100
+    select = bytes.fromhex("3E 01 EA 00 60 EA 00 40 21 10 C0 31 00 D0")
+    loop = code_of(WAITS_FOR_A["at once"].format(call="CD 50 02"), begin + len(select))
+    rom = rom_of(select + loop, begin, 0x100000, kind=0x01)
+    rom[0x250 : 0x250 + len(PADS["in E"])] = PADS["in E"]
+    rom[0x80000:0x88000] = rom[:0x8000]
+    counting = PADS["in E"].replace(bytes.fromhex("F0 00 F0 00"), bytes.fromhex("34 34"), 1)  # as long
+    rom[0x80250 : 0x80250 + len(counting)] = counting
+    places = [loop.place for loop in waits.find_waits(bytes(rom))]
+    assert places == [begin + len(select), 0x80000 + begin + len(select)]
+    result = compare(bytes(rom), np.zeros((8, 1), np.uint8), 1, 3)
+    assert not result.difference, "\n".join(result.difference)
+
+
 @pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
 def test_a_poll_that_something_else_looks_like(kernel: str) -> None:
     """The loop is left for code that writes what is polled and comes back with the same registers."""
