@@ -350,10 +350,10 @@ class Run(AbstractContextManager):
             f"(median {median} steps, mean return {result['eval/return']:.2f})\n"
             f"greedy         {result['eval/greedy_success']:.2f}\n"
             f"random policy  {random['success_rate']:.2f}\n"
-            f"trained        {self.step:,} steps in {seconds:.0f} s, {why}\n"
             f"a step's time  {shares}\n"
             f"checkpoint     {self.run_dir / CHECKPOINT}\n"
-            f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {self.run_dir}"
+            f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {self.run_dir}\n"
+            f"trained        {self.step:,} steps in {seconds:.0f} s, {why}"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -222,6 +223,7 @@ def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], c
     report = capsys.readouterr().out
     for word in ("success rate", "random policy", str(run_dir / "checkpoint.pt"), f"tensorboard --logdir {run_dir}"):
         assert word in report
+    assert re.fullmatch(r"trained        512 steps in \d+ s, all of --total-env-steps", report.splitlines()[-1])
 
 
 def test_a_resumed_run_is_the_same_run(tmp_path: Path, one_step_task: dict[str, str]) -> None:
