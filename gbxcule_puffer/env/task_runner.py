@@ -17,6 +17,7 @@ from gbxcule_puffer.tasks.observations import PICTURE
 from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 
+MOST_NUMBERS = 2**16  # of an observation's vector
 EPISODES = "episodes"  # among the totals: episodes that ended
 
 
@@ -322,6 +323,8 @@ def vectors_of(tasks: Sequence[Task]) -> dict[str, tuple[int, ...]]:
                 raise ConfigError(f"{fault} have the name {name!r:.40}, which is taken or no text: give another")
             if not isinstance(shape, tuple) or not all(type(size) is int and size >= 1 for size in shape):
                 raise ConfigError(f"{fault} have {name!r:.40} of shape {shape!r:.40}: give sizes, such as (3,)")
+            if (size := math.prod(shape)) > MOST_NUMBERS:
+                raise ConfigError(f"{fault} have {name!r:.40} of {size:,} numbers: give at most {MOST_NUMBERS:,}")
             found[name] = shape
     return found
 

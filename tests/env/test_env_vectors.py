@@ -181,6 +181,7 @@ def task_of(**members: Any) -> type[Task]:
         ({"observations": {"a": (2,)}, "observe": lambda *_: {"a": [1]}}, "observation 'a' is a list"),
         ({"observations": {"picture": (2,)}}, "name 'picture', which is taken"),
         ({"observations": {"a": 3}}, r"'a' of shape 3: give sizes, such as \(3,\)"),
+        ({"observations": {"a": (2**20, 2**20)}}, "'a' of 1,099,511,627,776 numbers: give at most 65,536"),
         ({"observations": ["a"]}, "observations are a list: give shapes by name"),
     ],
 )
