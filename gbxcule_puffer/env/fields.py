@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 import warp as wp
 
+from gbxcule_puffer.env.options import WEIGHTS
+
 MOST_DISTANCE = 1.001  # 1, rounded as float32 may be
 
 
@@ -82,9 +84,7 @@ GOALS = {
     "last_stage": int,
     "chain": int,
     "scale": float,
-    "step_cost": float,
-    "alpha": float,
-    "goal_bonus": float,
+    **dict.fromkeys(WEIGHTS, float),
 }
 SLOTS = {
     "given": int,

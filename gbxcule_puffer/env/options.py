@@ -38,11 +38,13 @@ def option(
     below: float = math.inf,
     one_of: Collection[str] = (),
     check: Callable[[Any], object] | None = None,
+    weight: bool = False,
 ) -> Any:
     """A field of EnvOptions: its default, what it does, the section of the docs it stands in, and which values are
-    allowed; check: raises a ConfigError for a value that the other limits let pass."""
+    allowed; check: raises a ConfigError for a value that the other limits let pass; weight: of a term of the reward,
+    which the kernels read as a member of Episode."""
     limits = {"least": least, "most": most, "below": below, "one_of": tuple(one_of), "check": check}
-    return field(default=default, metadata={"help": help, "subject": subject, **limits})
+    return field(default=default, metadata={"help": help, "subject": subject, "weight": weight, **limits})
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,10 @@ class EnvOptions:
         None, "RAM of the map's number, the row and the column of the player, for visited_obs and for those who watch: "
         "D35E,D361,D362 or symbols (default: the task's)", TASK)
     step_cost: float | None = option(
-        None, "reward of every step (default: -0.01, or 0 with a task and no goal)", TASK, **ANY_REWARD)
+        None, "reward of every step (default: -0.01, or 0 with a task and no goal)", TASK, weight=True, **ANY_REWARD)
     alpha: float = option(10.0, "reward for coming closer to the goal's picture, per unit of distance", TASK,
-                           **ANY_REWARD)
-    goal_bonus: float = option(5.0, "reward for reaching the goal", TASK, **ANY_REWARD)
+                           weight=True, **ANY_REWARD)
+    goal_bonus: float = option(5.0, "reward for reaching the goal", TASK, weight=True, **ANY_REWARD)
 
     start_waits: int = option(0, "each episode starts after 0 to this many steps without a button, at random", EPISODES,
                               least=0, most=10_000)
@@ -254,6 +256,9 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
     if value < least:
         raise ConfigError(f"{name} {value} must be at least {least}")
     return value
+
+
+WEIGHTS = tuple(each.name for each in fields(EnvOptions) if each.metadata["weight"])
 
 
 def options_of(keywords: Mapping[str, Any], kind: type[Options]) -> Options:

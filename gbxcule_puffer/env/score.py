@@ -9,7 +9,7 @@ import torch
 
 from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.env.fields import EnvTensors
-from gbxcule_puffer.env.options import EnvOptions
+from gbxcule_puffer.env.options import WEIGHTS, EnvOptions
 from gbxcule_puffer.tasks.goals import GoalDistance
 from gbxcule_puffer.tasks.stage import Stage
 
@@ -42,10 +42,10 @@ class GoalScore:
             "has_goal": int(self.distances is not None),
             "last_stage": len(task) - 1,
             "chain": int(options.chain),
-            "step_cost": STEP_COST if options.step_cost is None else options.step_cost,
-            "alpha": options.alpha,
-            "goal_bonus": options.goal_bonus,
+            **{name: getattr(options, name) for name in WEIGHTS},
         }
+        if options.step_cost is None:
+            self.members["step_cost"] = STEP_COST
         if self.distances is not None:
             goal = self.distances
             self.members |= {"goal_frames": words(goal.frames), "goal_first": goal.first, "scale": goal.scale}

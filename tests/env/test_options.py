@@ -27,6 +27,7 @@ LISTS = """
 import inspect, json
 import baselines.pyboy_puffer_vec as vec, benchmarks.option_table as table
 from gbxcule_puffer import env_creator
+from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.integrations import gym
 from gbxcule_puffer.integrations.pufferl import config
 from gbxcule_puffer.trainers.envs import make_env
@@ -40,18 +41,20 @@ flags = parse_flags(TaskFlags, "prog", None, ["--luck", "0.75"])
 trained = make_env(flags, 2, "cpu", {"rom": "roms/homeward.gb"}, 0)
 found = {name: signature.parameters["luck"].default for name, signature in signatures.items()}
 found |= {"flag": flags.luck, "trained": trained.options.luck, "ini": ini["env"]["luck"]}
+found |= {"kernels": "luck" in Episode.vars}
 found |= {"value": env.options.luck, "row": next(row for row in table.table().splitlines() if "`luck`" in row)}
 print(json.dumps(found))
 """
 
 
 def test_an_option_is_added_in_one_place(tmp_path: Path) -> None:
-    """One more field of EnvOptions: keyword, flag with its help, ini key, Gymnasium keyword and row of the docs."""
+    """One more field of EnvOptions: keyword, flag with its help, ini key, Gymnasium keyword, row of the docs, and what
+    the kernels read."""
     for folder in ("gbxcule_puffer", "baselines", "benchmarks"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("results", "__pycache__"))
     path = tmp_path / "gbxcule_puffer/env/options.py"
     text = path.read_text()
-    added = '    luck: float = option(0.25, "how lucky", TASK, least=0, most=1)\n    goal_bonus:'
+    added = '    luck: float = option(0.25, "how lucky", TASK, least=0, most=1, weight=True)\n    goal_bonus:'
     path.write_text(text.replace("    goal_bonus:", added, 1))
     (tmp_path / "roms").symlink_to(ROOT / "roms")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -61,6 +64,7 @@ def test_an_option_is_added_in_one_place(tmp_path: Path) -> None:
     found = json.loads(result.stdout)
     assert found.pop("row") == "| `luck` | `0.25` | how lucky | a finite number, from 0 to 1 |"
     assert (found.pop("flag"), found.pop("trained"), found.pop("ini"), found.pop("value")) == (0.75, 0.75, "0.25", 0.5)
+    assert found.pop("kernels"), "a weight of a reward's term is a member of Episode"
     assert found == dict.fromkeys(("gbxcule", "pyboy_puffer_vec", "make", "make_vec"), 0.25)
 
 
