@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.play.agent import Agent
-from gbxcule_puffer.apps.play.browser import BrowserPlay
+from gbxcule_puffer.apps.play.browser import MOST_MESSAGES, BrowserPlay
 from gbxcule_puffer.apps.play.session import UNDO_FRAMES, Pace, PlaySession
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.layout import ROMS
@@ -119,6 +121,35 @@ def test_what_is_no_agent_is_one_line(run: Path, tmp_path: Path, capsys: pytest.
     for rom, agent in ((ROM, tmp_path), (other, run)):
         assert cli.main(["play", str(rom), "--agent", str(agent), "--browser"]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_what_strangers_send_does_nothing(session: PlaySession) -> None:
+    """Keys and buttons that there are not, other types, and more of them than are taken: the game goes on as it was."""
+    page = BrowserPlay(session, "127.0.0.1:0")
+    url = page.server.url
+    for origin in ("http://example.org", "null"):
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(url.replace("http", "ws") + "socket", origin=origin)  # pyright: ignore[reportArgumentType]
+    bad = [
+        {"key": 5},
+        {"key": "p"},
+        {"key": "b"},
+        {"key": "../x"},
+        {"held": "A"},
+        {"held": [1, "NOOP", "JUMP", None]},
+        {},
+    ]
+    with connect(url.replace("http", "ws") + "socket", origin=url.rstrip("/")) as viewer:  # pyright: ignore[reportArgumentType]
+        for message in [*bad, *[{"key": "?"}] * (2 * MOST_MESSAGES)]:
+            viewer.send(json.dumps(message))
+        viewer.send(json.dumps({"held": ["A", "UP"]}))
+        for _ in range(4):
+            page.turn()
+        assert session.actions == [] and not session.runs and page._messages.qsize() <= MOST_MESSAGES
+        while page._held != ["A", "UP"]:
+            viewer.send(json.dumps({"held": ["A", "UP"]}))
+            page.turn()
+    page.close()
 
 
 def test_the_page_in_a_browser(run: Path, session: PlaySession) -> None:
