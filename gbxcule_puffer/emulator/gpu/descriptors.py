@@ -49,7 +49,6 @@ BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "a": 6}
 PAIR_SELECTOR = {"bc": 0x7710, "de": 0x7732, "hl": 0x7754}
 NOTHING = 0x7777
 ROTATE_RIGHT_SELECTOR = {"rrc": 0x1100, "rr": 0x11E0, "sra": 0x1180, "srl": 0x1110}
-RARE_FAMILIES = ("daa", "halt", "stop")
 
 BANK_STRIDE = hw.ROM_BANK_SIZE + 1  # each bank ends with one entry that stands for code outside of the ROM
 
@@ -293,7 +292,7 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
     """d0 to d3 of an instruction without its immediate, and how the immediate is made."""
     d, family = _Descriptor(instruction), instruction.family
     names = isa.operand_names(instruction.mnemonic)
-    done = family not in RARE_FAMILIES
+    done = True
     if family == "load8":
         _load8(d, *names)
     elif family == "alu8":
@@ -323,6 +322,8 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
         _stack(d, family, names[0])
     elif family in ("jump", "jump_relative", "call", "ret", "reti"):
         _flow(d, family, instruction)
+    else:
+        done = family == "nop"  # daa, halt, stop, and a family that stands only in isa.py and cpu/templates.py
     if instruction.opcode in isa.LOOKAHEAD_OPCODES:
         d.flags |= LOOKAHEAD
     if not done:
