@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -161,7 +161,16 @@ def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
 
     Raises: ConfigError for an unreadable or incomplete file, and what `make_task` raises.
     """
-    stage = Path(stage)
+    found = read_stage(stage)
+    config = {"max_steps": found["max_steps"], **config}
+    return make_task(found["rom"], found["solve_actions"], out, start_actions=found["start_actions"], **config)
+
+
+def read_stage(stage: StrPath) -> dict[str, Any]:
+    """A stage file's rom (its path), start_actions, solve_actions and max_steps (None where it has none).
+
+    Raises: ConfigError for an unreadable or incomplete file.
+    """
     spec = read_object(stage, STAGE_FILE)
     try:
         rom, start, solve = spec["rom"], spec["start_actions"], spec["solve_actions"]
@@ -169,6 +178,6 @@ def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
         raise STAGE_FILE.bad(stage, f"lacks {error}; it has to have rom, start_actions and solve_actions") from None
     if not isinstance(rom, str) or not all(_are_names(one) for one in (start, solve)):
         raise STAGE_FILE.bad(stage, "is damaged (rom has to be text, start_actions and solve_actions lists of names)")
-    beside, above = stage.parent / rom, stage.parent.parent / rom
-    config = {"max_steps": spec.get("max_steps"), **config}
-    return make_task(beside if beside.exists() else above, solve, out, start_actions=start, **config)
+    beside, above = Path(stage).parent / rom, Path(stage).parent.parent / rom
+    rom = beside if os.path.exists(beside) else above  # which also takes names that no file can have
+    return {"rom": rom, "start_actions": start, "solve_actions": solve, "max_steps": spec.get("max_steps")}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import random
 import shutil
@@ -17,6 +19,9 @@ import numpy as np
 import torch
 
 from benchmarks.workload import ROOT
+from cleanrl_style import a2c_streaming
+from gbxcule_puffer.apps.bench import baseline
+from gbxcule_puffer.apps.plot.plot import experiments, read_run
 from gbxcule_puffer.apps.verify.bundle import replayed, write_bundle
 from gbxcule_puffer.apps.verify.verify import Options, Result, parse_region, read_actions
 from gbxcule_puffer.emulator import Emulator
@@ -24,14 +29,20 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.gpu import launch_shape
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, save_ram_banks, write_pyboy_state
 from gbxcule_puffer.emulator.snapshot import MAGIC
+from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.goals import FORMAT as GOAL_FORMAT
 from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.quest import load_quest
+from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.stage_list import StageFiles, load_stages, write_stages
+from gbxcule_puffer.tasks.stages import read_stage
 
 from gbxcule_puffer.tasks.traces import Trace, read_actions as read_names  # isort: skip
-from gbxcule_puffer.trainers.checkpoints import read_checkpoint
+from gbxcule_puffer.trainers.checkpoints import find_resumed, read_checkpoint
+from gbxcule_puffer.trainers.flags import flags_of
+from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, METRICS
 from tests.hostile.mutate import mutant, mutant_of_bytes, mutant_of_json
 
 ROM = ROOT / "roms" / "homeward.gb"
@@ -72,8 +83,6 @@ def rezipped(data: bytes, generator: random.Random) -> bytes:
     """A checkpoint with one changed part, and the archive's checksums right again."""
     if generator.random() < 0.3:
         return mutant_of_bytes(data, generator)
-    import io
-
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     name = generator.choice(sorted(parts))
@@ -153,6 +162,76 @@ def read_bundle(path: Path) -> None:
         load_state_file(options.start_state, CARTRIDGE)
 
 
+def make_run(path: Path) -> None:
+    path.mkdir()
+    values = {"charts/SPS": 1e4, "env/stage/one/success": 0.5, "env/x": "inf"}
+    records = [{"global_step": 64 * i, **values} for i in range(9)]
+    (path / METRICS).write_text("".join(json.dumps(record) + "\n" for record in records))
+    facts = {"exp_name": "a2c_streaming", "config": {"lr": 0.1, "seed": 1, "rom": "../a.gb"}}
+    (path / MANIFEST).write_text(json.dumps(facts))
+
+
+def read_run_folder(path: Path) -> None:
+    """As `puffer plot` and --resume do."""
+    experiments([read_run(path)])
+    flags_of(a2c_streaming.Args, find_resumed(str(path), None, path, "a2c_streaming").flags, path, "a2c_streaming")
+
+
+def make_records(path: Path) -> None:
+    record = dict.fromkeys(baseline.SAME, "x") | {"num_envs": 16, "rom": "homeward", "sps": 1234.5}
+    path.write_text(json.dumps([record, record | {"stage": "obs_only"}]))
+
+
+def read_records(path: Path) -> None:
+    records = baseline.load(path)
+    baseline.losses(records, records, 0.05)
+
+
+def make_symbols(path: Path) -> None:
+    lines = [f"{i % 4:02X}:{0xC000 + i:04X} wPlace{i}" for i in range(40)]
+    path.write_text("\n".join(["; made by hand", "[labels]", *lines, "BOOT:0000 start"]) + "\n")
+
+
+def read_symbols(path: Path) -> None:
+    symbols = Symbols.load(path)
+    for text in ("wPlace3 + 2", "wPlac9"):
+        with contextlib.suppress(ConfigError):
+            parse_address(text, "test", symbols)
+
+
+def make_recipe(path: Path) -> None:
+    path.write_text(json.dumps({"rom": "homeward.gb", "start_actions": ["A"], "solve_actions": ["UP"], "max_steps": 8}))
+
+
+class Resuming:
+    """A short run of A2C on the toy, and its checkpoint to go on from."""
+
+    def make(self, path: Path) -> None:
+        flags = ["--smoke", "--env", "toy", "--device", "cpu", "--num-envs", "2", "--total-env-steps", "16"]
+        flags += ["--eval-episodes", "1", "--eval-envs", "1", "--media-every", "1000000", "--recurrent", "gru"]
+        assert self._run([*flags, "--run-dir", str(path.parent / "run")])[0] == 0
+        shutil.copy(path.parent / "run" / CHECKPOINT, path)
+
+    def read(self, path: Path) -> None:
+        """Raises: StateError with the line, where the trainer ends with exit code 2; AssertionError for another end."""
+        out = path.parent / "on"
+        code, text = self._run(["--resume", str(path), "--total-env-steps", "32", "--run-dir", str(out)])
+        shutil.rmtree(out, ignore_errors=True)
+        errors = [line for line in text.splitlines() if line.startswith(("a2c_streaming:", "losses/", "weights"))]
+        if code in (1, 2) and len(errors) == 1:
+            raise StateError(errors[0])
+        assert code == 0 and not errors, f"exit code {code}: {text[-200:]}"
+
+    @staticmethod
+    def _run(flags: list[str]) -> tuple[int, str]:
+        text = io.StringIO()
+        with contextlib.redirect_stderr(text), contextlib.redirect_stdout(io.StringIO()):
+            try:
+                return a2c_streaming.main(flags), text.getvalue()
+            except SystemExit as end:
+                return int(str(end.code)), text.getvalue()
+
+
 def make_shapes(path: Path) -> None:
     path.write_text(json.dumps({"NVIDIA H200": {"4096": [8, 32, True], "16384": [16, 32, True]}}))
 
@@ -181,4 +260,9 @@ FORMATS = (
     Format("checkpoint", make_checkpoint, read_checkpoint, rezipped),
     Format("verify bundle", make_bundle, read_bundle),
     Format("launch shapes", make_shapes, read_shapes),
+    Format("run folder", make_run, read_run_folder),
+    Format("bench records", make_records, read_records),
+    Format("symbols", make_symbols, read_symbols),
+    Format("stage", make_recipe, read_stage),
+    Format("resuming", Resuming().make, Resuming().read, rezipped),
 )

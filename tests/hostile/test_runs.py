@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from cleanrl_style import a2c_streaming, dqn_nstep, evaluate
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.bench import baseline
 from gbxcule_puffer.apps.plot.plot import read_run
-from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.errors import ConfigError, RomError, StateError, StorageError
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.ram.quest import load_quest
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.stage_list import FORMAT, VERSION, StageFiles, load_stages, make_stages, write_stages
 from gbxcule_puffer.tasks.stages import make_stage
 from gbxcule_puffer.trainers import launch
+from gbxcule_puffer.trainers.runlog import RunLog
 from tests.hostile.formats import CARTRIDGE, ROM
 from tests.support.training_runs import read, toy_run, words
 
@@ -258,3 +260,26 @@ def test_trainers_end_as_commands_do(
         patch.setattr(os, "dup2", lambda *_: None)  # or the streams of the other tests would be gone
         assert launch.exit_code("a2c", work) == code
     assert capfd.readouterr().err == line
+
+
+def test_a_name_that_no_file_can_have_is_one_line(tmp_path: Path) -> None:
+    for name in ("x" * 3000, "a\0b"):
+        (tmp_path / "stage.json").write_text(json.dumps({"rom": name, "start_actions": [], "solve_actions": ["UP"]}))
+        with pytest.raises(RomError, match="cannot be read") as error:
+            make_stage(tmp_path / "stage.json", tmp_path / "out")
+        assert str(error.value).isprintable()
+
+
+def test_a_full_disk_is_one_line_of_a_run_s_threads_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """TensorBoard writes in a thread of its own, whose traceback stood beside our line."""
+    log = RunLog(tmp_path / "run", {})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+        with pytest.raises((StorageError, OSError)):
+            for step in range(10_000):
+                log.record(step, {f"losses/{step % 50}": 1.0})
+                log.board._writer.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert capfd.readouterr().err == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ class TensorBoard:
 
     def __init__(self, run_dir: Path, config: Mapping[str, Any], resumed_at: int | None = None) -> None:
         """resumed_at: the step after which records of before are hidden."""
+        threading.excepthook = _report_of_thread
         self._writer = SummaryWriter(str(run_dir), purge_step=None if resumed_at is None else resumed_at + 1)
         if config and resumed_at is None:
             rows = "\n".join(f"|{name}|{_text(value)}|" for name, value in config.items())
@@ -79,3 +81,9 @@ class TensorBoard:
 def _text(value: Any) -> str:
     """A flag's value as text for a table."""
     return str(value).replace("|", "\\|")
+
+
+def _report_of_thread(args: threading.ExceptHookArgs) -> None:
+    """Leaves out what TensorBoard's thread could not write: it hands the error on to whoever writes next."""
+    if not (isinstance(args.exc_value, OSError) and type(args.thread).__module__.startswith("tensorboard.")):
+        threading.__excepthook__(args)
