@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.cpu import waits
@@ -84,7 +85,8 @@ class Hooks:
     def clear(self) -> None:
         """Sets all counts to 0."""
         if self._numbers:
-            self.counts.zero_()
+            with one_thread(self.counts.device):  # else torch's threads spin while the Game Boys play
+                self.counts[: len(self._numbers)].zero_()
 
     def _mark_words(self, place: int, number: int, loops: set[int]) -> None:
         """Marks the instruction for the interpreter, which then does not skip the loops around it, nor what may be a
