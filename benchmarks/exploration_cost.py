@@ -37,7 +37,7 @@ def milliseconds(env: GBxCuLEEnv, steps: int, rounds: int = 5) -> float:
     """Median over `rounds` of the time of a step."""
     generator = torch.Generator(env.device).manual_seed(1)
     shape = (steps, env.num_envs)
-    actions = torch.randint(int(env.single_action_space.n), shape, generator=generator, device=env.device)
+    actions = torch.randint(env.codec.num_actions, shape, generator=generator, device=env.device)
     env.reset(seed=1)
     results = []
     for number in range(rounds + 1):  # the first is the warm-up

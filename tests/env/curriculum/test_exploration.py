@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Discrete
 
 from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.env import GBxCuLEEnv
@@ -253,7 +254,7 @@ def test_blocked_actions_press_nothing(task: Task) -> None:
     env = GBxCuLEEnv(**task.kwargs, num_envs=2, blocked_actions=blocked)
     free = GBxCuLEEnv(**task.kwargs, num_envs=2)
     assert env.action_mask.tolist() == [name not in blocked for name in CODEC.actions]
-    assert env.single_action_space.n == NUM_ACTIONS
+    assert env.single_action_space == Discrete(NUM_ACTIONS)
     env.reset()
     free.reset()
     names = ["RIGHT", "DOWN", "START", "RIGHT", "LEFT", "A"]
