@@ -266,7 +266,7 @@ def test_the_goal_of_a_benchmark_is_never_reached(tmp_path: Path) -> None:
         (["--json", "."], "is a folder, and only a regular file is ever replaced"),
         (["--actions", "noop", "--action-codec", "pokemonred_puffer_v0"], "has no NOOP"),
         (["--reset-every", "5", "--stage", "obs_only"], "only --stage full_step"),
-        (["--release-after-frames", "24"], "release_after_frames 24"),
+        (["--release-after-frames", "25"], "release_after_frames 25"),
         (["--rom", "a.gb", "--suite", "micro"], "not allowed with"),
     ],
 )
