@@ -65,7 +65,7 @@ for part in $parts; do
     "$python" -m pytest -m gpu tests -rfEs --durations=10 $side_by_side --junitxml="$out/gpu_tests.xml" || status=1
     ;;
   memcheck)  # some random ROMs (CHECKED=50) with every memory access checked
-    compute-sanitizer --tool memcheck --error-exitcode 9 "$python" -m tests.fuzz --device cuda --seeds "0:${CHECKED:-2}" \
+    compute-sanitizer --tool memcheck --error-exitcode 9 "$python" -m tests.hostile.roms --device cuda --roms "${CHECKED:-2}" \
       --envs 33 --frames 8 >"$out/memcheck.txt" 2>&1 || status=1
     tail -n 3 "$out/memcheck.txt"
     ;;

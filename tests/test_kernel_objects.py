@@ -45,11 +45,11 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     wp.config.kernel_cache_dir = before
 
 
-def count(module: Any) -> list[int]:
+def count(module: Any, device: str = "cpu") -> list[int]:
     """What the kernel leaves, once the module has been loaded again."""
     module.kernel_count.module.unload()
-    array = torch.zeros(4, dtype=torch.int32)
-    Launcher(torch.device("cpu"))(module.kernel_count, 4, array)
+    array = torch.zeros(4, dtype=torch.int32, device=device)
+    Launcher(torch.device(device))(module.kernel_count, 4, array)
     return array.tolist()
 
 
@@ -129,6 +129,21 @@ def test_a_damaged_kernel_is_compiled_anew(compiled: tuple[Any, Path], capfd: py
     assert count(module) == [0, 1, 2, 3]
     assert "is damaged: its kernels are compiled anew" in capfd.readouterr().err
     assert as_written(folder) and not left.exists()
+
+
+@pytest.mark.gpu
+def test_a_damaged_kernel_of_a_gpu_is_compiled_anew(
+    cache: Path, cuda_device: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    module = kernel_cache.import_source("tiny", f"{SOURCE}\n\n# for a GPU\n")
+    before = set(cache.glob("wp_*/*"))
+    assert count(module, cuda_device) == [0, 1, 2, 3]
+    (path,) = (path for path in set(cache.glob("wp_*/*")) - before if path.suffix in (".cubin", ".ptx"))
+    for damage in ("truncated", "empty", "one bit", "two bits", "missing"):
+        DAMAGES[damage](path)
+        assert count(module, cuda_device) == [0, 1, 2, 3]
+        assert "is damaged: its kernels are compiled anew" in capfd.readouterr().err
+        assert as_written(path.parent)
 
 
 def test_a_full_cache_is_one_line(compiled: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch) -> None:
