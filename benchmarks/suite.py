@@ -7,7 +7,8 @@
 One row for each game, script, number of training levels and seed; --jobs of them run beside each other, each --seconds
 of training long. What follows `--` are more flags of the scripts. A row has the flags, steps and seconds, the curve of
 the training episodes, and for the sampled and the greedy policy success, mean return and normalised score on training
-and test levels. A run that fails leaves its message in its row, and the exit code is 1. docs/suite.md has the results.
+and test levels. A run that fails leaves its message in its row, and the exit code is 1. The record is written after
+each row, so that only the rest is lost where a time limit cuts it off. docs/suite.md has the results.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import itertools
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +39,20 @@ PLAYERS = ("random", "scripted")
 NEVER = str(10**12)
 STARTUP = 600  # seconds that a run may take beside its training: kernels, evaluations
 POINTS = 60  # of a curve
+
+
+class Record:
+    """The file with the rows that there are so far, and what they were measured on."""
+
+    def __init__(self, plan: Any) -> None:
+        self.path, self.rows, self._lock = plan.out, [], threading.Lock()
+        self.facts = {"device": plan.device, "device_name": device_name(plan.device), "jobs": plan.jobs}
+        self.facts |= {"git_sha": git_sha(), "versions": versions()}
+
+    def add(self, row: dict[str, Any]) -> None:
+        with self._lock:
+            self.rows.append(row)
+            write_json(self.path, {"suite": self.rows, **self.facts})
 
 
 def train(game: str, script: str, levels: str, seed: int, folder: Path, seconds: float, plan: Any) -> None:
@@ -62,8 +78,8 @@ def measure(game: str, levels: str, seed: int, folder: Path, plan: Any) -> dict[
     return found
 
 
-def row(job: tuple[str, str, str, int], plan: Any) -> dict[str, Any]:
-    """Train and measure."""
+def row(job: tuple[str, str, str, int], plan: Any, record: Record) -> None:
+    """Trains, measures and adds the row to the record."""
     game, script, levels, seed = job
     facts: dict[str, Any] = {"game": game, "script": script, "levels": int(levels), "seed": seed}
     folder = plan.runs / f"{game}-{levels}__{script}__{seed}__{int(time.time())}"
@@ -76,7 +92,7 @@ def row(job: tuple[str, str, str, int], plan: Any) -> dict[str, Any]:
     except (RuntimeError, GBxCuLEError) as error:
         facts["error"] = text = str(error)
     print(f"{game} {script} levels {levels} seed {seed}: {text}", flush=True)
-    return facts
+    record.add(facts)
 
 
 def play(game: str, player: str, plan: Any) -> dict[str, Any]:
@@ -161,26 +177,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measures all rows and writes the record; exit code 1 where a run failed, 2 for bad input."""
     try:
         plan = parse(argv)
-        rows = [play(*job, plan) for job in itertools.product(plan.game, [s for s in plan.script if s in PLAYERS])]
+        record = Record(plan)
+        for job in itertools.product(plan.game, [script for script in plan.script if script in PLAYERS]):
+            record.add(play(*job, plan))
         scripts = [script for script in plan.script if script not in PLAYERS]
         for script in scripts:  # its kernels come from the cache then, in all runs alike
-            train(
-                plan.game[0], script, plan.levels[0], 0, plan.runs / f"warm__{script}__{int(time.time())}", 0.01, plan
-            )
+            folder = plan.runs / f"warm__{script}__{int(time.time())}"
+            train(plan.game[0], script, plan.levels[0], 0, folder, 0.01, plan)
         with ThreadPoolExecutor(plan.jobs) as pool:
             jobs = itertools.product(plan.game, scripts, plan.levels, plan.seeds)
-            rows += pool.map(lambda job: row(job, plan), jobs)
-        facts = {
-            "device": plan.device,
-            "device_name": device_name(plan.device),
-            "jobs": plan.jobs,
-            "git_sha": git_sha(),
-        }
-        write_json(plan.out, {"suite": rows, **facts, "versions": versions()})
+            for found in [pool.submit(row, job, plan, record) for job in jobs]:
+                found.result()
     except (RuntimeError, GBxCuLEError) as error:
         print(f"benchmarks.suite: {error}", file=sys.stderr)
         return 2
-    return int(any("error" in each for each in rows))
+    return int(any("error" in each for each in record.rows))
 
 
 if __name__ == "__main__":

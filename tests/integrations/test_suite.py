@@ -188,6 +188,18 @@ def test_the_benchmark_refuses(words: str, tmp_path: Path, capfd: pytest.Capture
     assert words.split()[0] in capfd.readouterr().err
 
 
+def test_the_record_is_there_after_each_row(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    assert suite.main(["--game", "orchard", "--script", "random", "--episodes", "2", "--out", str(out)]) == 0
+    (row,) = json.loads(out.read_text())["suite"]
+    assert row["script"] == "random" and row["test"]["sampled"]["episodes"] == 2
+    record = suite.Record(suite.parse(["--jobs", "2", "--out", str(out)]))
+    for seed in (1, 2):
+        record.add({"seed": seed})
+        found = json.loads(out.read_text())
+        assert [row["seed"] for row in found["suite"]] == list(range(1, seed + 1)) and found["jobs"] == 2
+
+
 def test_gymnasium_knows_the_games() -> None:
     env: Any = gymnasium.make("gbxcule_puffer.integrations.gym:GBxCuLE/StoreroomTest-v0", max_steps=3)
     first, _ = env.reset(seed=1)
