@@ -14,7 +14,7 @@ from gbxcule_puffer.env.curriculum.curriculum import Curriculum
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
-from gbxcule_puffer.env.randomness import CounterRandom
+from gbxcule_puffer.env.randomness import STAGGER, CounterRandom
 from gbxcule_puffer.env.saved_state import check_tensors
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.statistics import EpisodeStats
@@ -47,7 +47,7 @@ class Episodes:
         options: EnvOptions,
     ) -> None:
         n, device = emulator.num_envs, out.rewards.device
-        self.emulator, self.out, self.stack = emulator, out, stack
+        self.emulator, self.out, self.stack, self._stagger = emulator, out, stack, options.stagger
         self.final_observation = torch.zeros_like(stack.observations)
         self._vectors, self._final_vectors = map(stack.layout.split, (stack.observations, self.final_observation))
         self.envs = EnvTensors(n, device, rewards=out.rewards, terminals=out.terminals, truncations=out.truncations)
@@ -101,6 +101,9 @@ class Episodes:
     def begin_all(self, seed: int) -> None:
         """Starts an episode in every env."""
         self.begin_where(torch.ones_like(self.envs.ended), seed)
+        if self._stagger:
+            limit = self.envs.limit
+            limit.copy_(self.random.draw(seed, STAGGER, self.envs.episode) % limit + 1)
 
     def begin_where(self, mask: torch.Tensor, seed: int) -> None:
         """Starts an episode in the envs of `mask` (num_envs,) bool; those they were in count for nothing, and the

@@ -36,7 +36,7 @@ FIELDS = (
     Field("terminals", torch.bool, "the episode ended at its goal"),
     Field("truncations", torch.bool, "the episode ended for another reason"),
     Field("ended", torch.bool, "the episode ended, and another one began"),
-    Field("failures", torch.bool, "a Task ended the episode for good, as no success", in_kernel=False),
+    Field("failures", torch.bool, "a Task ended the episode for good, as no success"),
     # The action.
     Field("action", torch.int64, "the action taken, sticky ones included", in_kernel=False),
     Field("last_action", torch.int64, "the action of the step before", saved=True, in_kernel=False, high="actions"),

@@ -108,6 +108,8 @@ class EnvOptions:
 
     start_waits: int = option(0, "each episode starts after 0 to this many steps without a button, at random", EPISODES,
                               least=0, most=10_000)
+    stagger: bool = option(False, "the first episode of each env is cut at a random step, so that those which last to "
+                           "max_steps do not all end in the same one", EPISODES)
     sticky_actions: float = option(0.0, "probability that a step repeats the last action", EPISODES, least=0, below=1)
     blocked_actions: tuple[str, ...] = option((), "names of actions that press nothing", EPISODES)
     curriculum: str = option("uniform", "which start or stage an episode takes (docs/exploration.md)", EPISODES,

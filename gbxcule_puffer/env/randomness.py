@@ -7,7 +7,7 @@ import torch
 SHIFT = 24
 RANGE = 1 << SHIFT
 # One stream for each thing that is drawn.
-START, STICKY, ARCHIVE_COIN, ARCHIVE_SLOT, TASK = range(5)
+START, STICKY, ARCHIVE_COIN, ARCHIVE_SLOT, TASK, STAGGER = range(6)
 
 
 class CounterRandom:

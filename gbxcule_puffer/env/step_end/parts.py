@@ -123,7 +123,7 @@ def count(e: Episode, env: int, lane: int, lanes: int):
         e.from_start[env] = slot < e.given
         if e.ended[env]:
             wp.atomic_add(e.slot_counts, 0, slot, wp.int64(1))
-            if e.terminals[env]:
+            if e.terminals[env] and not e.failures[env]:
                 wp.atomic_add(e.slot_counts, 1, slot, wp.int64(1))
             wp.atomic_add(e.slot_counts, 2, slot, wp.int64(e.length[env]))
 
