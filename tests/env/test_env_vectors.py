@@ -74,7 +74,7 @@ def test_the_parts_of_an_observation(start: dict[str, Any]) -> None:
         for i in range(n):
             ram = free.emulator.read_memory(i, 0xC0A0, 6)
             places[i].append(tuple(ram[:3]))
-            np.testing.assert_array_equal(last["ram"][i], ram[[0, 1, 2, 5]].astype(np.float32) / 255)
+            np.testing.assert_array_equal(last["ram"][i], ram[[0, 1, 2, 5]].astype(np.float32) * np.float32(1 / 255))
             np.testing.assert_array_equal(last["place"][i], ram[1:3])
             assert last["age"][i] == ages
             area, x, y = (int(number) for number in ram[:3])
