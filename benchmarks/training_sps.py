@@ -4,9 +4,9 @@
     torchrun --nproc_per_node=2 benchmarks/training_sps.py --device cuda --num-envs 8192 --out training_sps_2.json
 
 For each number of envs one record of the env alone, with random actions drawn beforehand, and one for each variant of
-the trainer: groups, torch.compile, CUDA graph. All in one process, with the rounds of a2c_streaming.py; `ratio` is a
-variant's rate over that of the env alone, and `ms_infer`, `ms_env`, `ms_learn` are the parts of a step when nothing
-overlaps. Under torchrun the rates are of all processes together.
+the trainer: groups, torch.compile, CUDA graph, values used twice. All in one process, with the rounds of
+a2c_streaming.py; `ratio` is a variant's rate over that of the env alone, and `ms_infer`, `ms_env`, `ms_learn` are the
+parts of a step when nothing overlaps. Under torchrun the rates are of all processes together.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ from gbxcule_puffer.trainers.meters import Stopwatch
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {"overlap": False},
     "overlap": {},
+    "overlap+reuse": {"reuse_values": True},
     "overlap+compile": {"compile": True},
     "overlap+compile+graph": {"compile": True, "cuda_graph": True},
     "groups": {"env_groups": 2},
     "groups+compile": {"env_groups": 2, "compile": True},
     "groups+compile+graph": {"env_groups": 2, "compile": True, "cuda_graph": True},
     "overlap+compile+graph+bf16": {"compile": True, "cuda_graph": True, "bf16": True},
+    "overlap+compile+graph+bf16+reuse": {"compile": True, "cuda_graph": True, "bf16": True, "reuse_values": True},
     "groups+compile+graph+bf16": {"env_groups": 2, "compile": True, "cuda_graph": True, "bf16": True},
 }
 

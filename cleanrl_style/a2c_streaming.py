@@ -47,6 +47,9 @@ class Args(GraphFlags):
     """discount factor"""
     td_lambda: float = 0.0
     """lambda of the targets: 0 is TD(0), a loss a step; 1 all rewards to the end of a round of --update-every steps"""
+    reuse_values: bool = False
+    """bootstrap from the values of the forward that chooses the next action, so that a step but a round's last has one
+    forward, not two; of an episode that is truncated the last step is not learned from"""
     norm_adv: bool = True
     """normalise the advantages of each loss"""
     adv_floor: float = 0.1
@@ -95,6 +98,8 @@ class Args(GraphFlags):
             raise ConfigError(f"--adv-floor {self.adv_floor} must be more than 0")
         if self.td_lambda and self.update_every == 1:
             raise ConfigError("--td-lambda looks over the steps of a round: give --update-every 16")
+        if self.reuse_values and self.update_every == 1:
+            raise ConfigError("--reuse-values is for rounds of several steps: give --update-every 4")
 
 
 class PixelActorCriticCNN(nn.Module):
@@ -179,10 +184,14 @@ def collect(
             clock.mark("time/env")
         for number, (rewards, terminals, ended, final_observation) in enumerate(outcomes):
             logits, value, actions, after = before[number]
-            # Where the action led, also in envs that have begun a new episode meanwhile: a truncated episode is
-            # bootstrapped from it, a terminal one from zero.
-            with torch.no_grad():
-                next_value = model(final_observation, after.detach())[1]
+            if args.reuse_values and step < args.update_every:
+                next_value = acted[number][1].detach()  # of another episode, where this one has ended
+                rewards, terminals = torch.where(ended & ~terminals, value.detach(), rewards), ended
+            else:
+                # Where the action led, also in envs that have begun a new episode meanwhile: a truncated episode is
+                # bootstrapped from it, a terminal one from zero.
+                with torch.no_grad():
+                    next_value = model(final_observation, after.detach())[1]
             pending[number].append((logits, value, actions, rewards, next_value, terminals, ended))
             if args.td_lambda and step < args.update_every:
                 continue

@@ -122,7 +122,7 @@ def round_by_round(args: Args, model: PixelActorCriticCNN, envs: list[ToyEnv], r
     states = [torch.zeros((env.num_envs, model.state_size)) for env in envs]
     for _ in range(rounds):
         total = torch.zeros(())
-        for _ in range(args.update_every):
+        for step in range(args.update_every):
             for i, env in enumerate(envs):
                 logits, value, after = model(env.observations.clone(), states[i])
                 actions = sample(logits.detach())
@@ -130,6 +130,8 @@ def round_by_round(args: Args, model: PixelActorCriticCNN, envs: list[ToyEnv], r
                 with torch.no_grad():
                     following = model(env.final_observation, after)[1]
                 target = torch.where(terminals, rewards, rewards + args.gamma * following)
+                if args.reuse_values and step < args.update_every - 1:
+                    target = torch.where(truncations, value.detach(), target)
                 policy_loss, value_loss, entropy = td_losses(logits, value, actions, target)
                 total = total + policy_loss + args.value_coef * value_loss - 0.03 * entropy
                 states[i] = after * ~(terminals | truncations)[:, None]
@@ -138,14 +140,15 @@ def round_by_round(args: Args, model: PixelActorCriticCNN, envs: list[ToyEnv], r
     return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
 
+@pytest.mark.parametrize("reuse", [False, True])
 @pytest.mark.parametrize("recurrent", ["none", "gru"])
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_round_is_what_the_textbook_says(groups: int, recurrent: str) -> None:
+def test_a_round_is_what_the_textbook_says(groups: int, recurrent: str, reuse: bool) -> None:
     """Episodes of 3 steps and rounds of 4: goals, truncations, resets and the memory over them all take part."""
     gradients = []
     for textbook in (True, False):
         torch.manual_seed(1)
-        args = Args(env="toy", update_every=4, env_groups=groups, recurrent=recurrent)  # pyright: ignore
+        args = Args(env="toy", update_every=4, env_groups=groups, recurrent=recurrent, reuse_values=reuse)  # pyright: ignore
         envs = [ToyEnv(32, max_steps=3, seed=seed) for seed in range(groups)]
         model = PixelActorCriticCNN(envs[0].layout, 8, recurrent == "gru")
         for env in envs:
