@@ -1,15 +1,19 @@
 """The cost of being watched: steps per second of a training with a viewer of its wall, beside those without.
 
     python -m benchmarks.wall_cost --device cuda --num-envs 16384 --out wall_cost.json
+    python -m benchmarks.wall_cost --device cuda --num-envs 16384 --attack --out wall_attack.json
     python -m benchmarks.wall_cost --device cuda --num-envs 16384 --trainer-flags="--compile --cuda-graph --bf16"
 
-One training of streaming A2C with --watch, and a viewer in a process of its own that comes and goes, in the order A B,
-B A: in each block as many records of metrics.jsonl count, without the first ones. One JSON record on stdout.
+One training of streaming A2C with --watch, and a viewer that comes and goes: blocks of a few records of metrics.jsonl,
+in the order A B B A, B A A B, so that a speed that drifts tells nothing. Four blocks are one measurement of the loss;
+its interval is a bootstrap's over them. With --attack the wall has a token and, beside the viewer, 100 connections that
+never read, and strangers who ask as fast as they can for what is refused. One JSON record on stdout.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import shlex
@@ -19,10 +23,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import numpy as np
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from benchmarks.workload import ROOT
@@ -30,50 +39,86 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import device_name, git_sha, versions
 
-SETTLING = 4  # records at the start of a block that do not count
+SETTLING = 1  # records at the start of a block that do not count: a viewer has come or gone amid the first one
+WARM_UP = 8  # records before the first block
 NEVER = 10**15  # steps: no evaluation, no pictures, no checkpoint
 START_SECONDS, RECORD_SECONDS = 300.0, 120.0
+RESAMPLES = 10_000
+CONNECTIONS, STRANGERS = 100, 4  # of an attack: those who never read; threads that ask without a pause
+UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+UPGRADE += "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
 
-def view(address: str) -> None:
-    """A viewer, which reads all there is, as the page does, and at its end prints what it was."""
-    pictures = size = 0
-    with connect(f"ws://{address}/socket", origin=f"http://{address}", max_size=None, compression=None) as socket:  # pyright: ignore[reportArgumentType]
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(print(json.dumps([pictures, size])) or 0))
-        print("connected", flush=True)
-        while True:
-            message = socket.recv()
-            pictures, size = pictures + 1, size + len(message)
+class Viewer(AbstractContextManager):
+    """One who reads all there is, as the page does, and watches RAM."""
+
+    def __init__(self, url: str) -> None:
+        parts, self._stack = urlsplit(url), ExitStack()
+        origin: Any = f"http://{parts.netloc}"
+        place = f"ws://{parts.netloc}/socket?{parts.query}"
+        self._socket = self._stack.enter_context(connect(place, origin=origin, max_size=None, compression=None))
+        self._socket.send(json.dumps({"focus": 0, "watches": [0xC000, 0xC001]}))
+        self.pictures = self.size = 0
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with suppress(ConnectionClosed):
+            for message in self._socket:
+                if isinstance(message, bytes):
+                    self.pictures, self.size = self.pictures + 1, self.size + len(message)
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        self._thread.join()
 
 
-class Viewer:
-    """A `view` in a process of its own."""
+class Attack(AbstractContextManager):
+    """Connections that never read, and strangers whose requests are all refused; `refused` is their number."""
 
-    def __init__(self, address: str) -> None:
-        command = [sys.executable, "-m", "benchmarks.wall_cost", "--view", address]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        if self.process.stdout.readline() != "connected\n":
-            raise ConfigError(f"the viewer was not let in at {address}: see above")
-        self.begun = time.monotonic()
+    def __init__(self, url: str) -> None:
+        self._parts, self.refused, self._ended = urlsplit(url), 0, False
+        self._sleeping = [self._ask(f"/socket?{self._parts.query}", UPGRADE) for _ in range(CONNECTIONS)]
+        self._threads = [threading.Thread(target=self._be_refused) for _ in range(STRANGERS)]
+        for thread in self._threads:
+            thread.start()
 
-    def leave(self) -> tuple[float, float]:
-        """(pictures, bytes) a second."""
-        self.process.terminate()
-        pictures, size = json.loads(self.process.communicate(timeout=30)[0])
-        seconds = time.monotonic() - self.begun
-        return pictures / seconds, size / seconds
+    def _ask(self, path: str, headers: str = "", origin: str = "") -> socket.socket:
+        host = self._parts.netloc
+        connection = socket.create_connection((self._parts.hostname, self._parts.port or 0), timeout=10)
+        origin = origin or f"http://{host}"
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\n{headers}\r\n".encode())
+        return connection
+
+    def _be_refused(self) -> None:
+        query = self._parts.query
+        requests = [("/../../../etc/passwd", "", ""), (f"/..%2f..%2fpage.py?{query}", "", ""), ("/", "", "")]
+        requests += [("/socket?token=x", UPGRADE, ""), (f"/socket?{query}", UPGRADE, "http://example.org")]
+        for request in itertools.cycle(requests):
+            if self._ended:
+                return
+            with suppress(TimeoutError, ConnectionError), self._ask(*request) as connection:
+                answer = connection.recv(64)
+                if answer.split()[1:2] not in ([b"403"], [b"404"]):
+                    raise SystemExit(f"{request} was not refused: {answer!r}")
+                self.refused += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = True
+        for thread in self._threads:
+            thread.join()
+        for connection in self._sleeping:
+            connection.close()
 
 
 class Training:
     """A run of A2C with --watch in a process of its own."""
 
     def __init__(self, args: argparse.Namespace, folder: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        host = "0.0.0.0" if args.attack else "127.0.0.1"
         self.metrics = folder / "run" / "metrics.jsonl"
-        own = ["--device", args.device, "--run-dir", str(folder / "run"), "--watch", "--watch-address", self.address]
+        self._lines, self._line, self._rates = None, "", list[float]()
+        own = ["--device", args.device, "--run-dir", str(folder / "run"), "--watch", "--watch-address", f"{host}:0"]
         own += ["--num-envs", str(args.num_envs), "--total-env-steps", str(NEVER), "--stop-at-success", "2"]
         own += ["--eval-every-steps", str(NEVER), "--media-every", str(NEVER)]
         script = str(ROOT / "cleanrl_style" / "a2c_streaming.py")
@@ -82,14 +127,26 @@ class Training:
             command = [sys.executable, script, *own, *shlex.split(args.trainer_flags)]
             self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
 
+    @property
+    def url(self) -> str:
+        """The wall's address, as the trainer has printed it."""
+        lines = self.log.read_text().splitlines()
+        return next(line.split()[1] for line in lines if line.startswith("watch ")).replace("0.0.0.0", "127.0.0.1")
+
     def rates(self) -> list[float]:
-        """charts/SPS of all records so far."""
+        """charts/SPS of all records so far; NaN where the times of a step's parts were taken, for which it waits."""
         if self.process.poll() is not None:
             lines = self.log.read_text().splitlines() or ["nothing was said"]
             raise ConfigError(f"the training has ended ({lines[-1]}): mend its flags")
-        lines = self.metrics.read_text().splitlines(keepends=True) if self.metrics.exists() else []
-        rows = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [row["charts/SPS"] for row in rows if "charts/SPS" in row]
+        if self._lines is None and self.metrics.exists():
+            self._lines = self.metrics.open()
+        while self._lines and (text := self._lines.readline()):
+            self._line += text
+            if self._line.endswith("\n"):
+                row, self._line = json.loads(self._line), ""
+                if "charts/SPS" in row:
+                    self._rates.append(np.nan if "time/env" in row else row["charts/SPS"])
+        return self._rates
 
     def wait_for(self, count: int, seconds: float = RECORD_SECONDS) -> list[float]:
         """Waits until there are so many records. Raises: ConfigError where one takes too long."""
@@ -107,42 +164,66 @@ class Training:
         self.process.wait(60)
 
 
-def blocks(training: Training, args: argparse.Namespace) -> tuple[dict[str, list[float]], list[tuple[float, float]]]:
-    """Medians of the blocks by kind, and what each viewer got."""
-    found: dict[str, list[float]] = {"alone": [], "watched": []}
-    received = []
-    training.wait_for(SETTLING, START_SECONDS)
-    for number in range(args.rounds):
-        for kind in ("alone", "watched") if number % 2 == 0 else ("watched", "alone"):
-            viewers = [Viewer(training.address) for _ in range(args.viewers if kind == "watched" else 0)]
-            begin = len(training.rates()) + SETTLING
-            rates = training.wait_for(begin + args.records)[begin : begin + args.records]
-            received += [viewer.leave() for viewer in viewers]
-            found[kind].append(1 / statistics.fmean(1 / rate for rate in rates))
-            print(f"{kind:8} {found[kind][-1]:>12,.0f} steps/s", file=sys.stderr, flush=True)
-    return found, received
+def block(training: Training, args: argparse.Namespace) -> float:
+    """Steps per second over the next records."""
+    begin = len(training.rates()) + SETTLING
+    rates = training.wait_for(begin + args.records)[begin : begin + args.records]
+    return 1 / statistics.fmean(1 / rate for rate in rates if rate == rate)
+
+
+def watched_block(training: Training, args: argparse.Namespace) -> tuple[float, list[float]]:
+    """Steps per second with viewers, and what a second brought: pictures and bytes of all viewers, refusals."""
+    with ExitStack() as stack:
+        viewers = [stack.enter_context(Viewer(training.url)) for _ in range(args.viewers)]
+        attack = stack.enter_context(Attack(training.url)) if args.attack else None
+        begun = time.monotonic()
+        rate = block(training, args)
+        seconds = time.monotonic() - begun
+        brought = [sum(v.pictures for v in viewers), sum(v.size for v in viewers), attack.refused if attack else 0]
+    return rate, [part / seconds for part in brought]
+
+
+def loss_and_interval(fours: np.ndarray) -> tuple[float, float, float]:
+    """The share of speed that is lost and its 95 % interval, of (n, 2) speeds alone and watched."""
+    rng = np.random.default_rng(0)
+    sums = fours[rng.integers(0, len(fours), (RESAMPLES, len(fours)))].sum(1)
+    low, high = np.percentile(1 - sums[:, 1] / sums[:, 0], [2.5, 97.5])
+    alone, watched = fours.sum(0)
+    return 1 - watched / alone, low, high
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
     """The record."""
+    fours, brought = [], []
     with tempfile.TemporaryDirectory() as folder:
         training = Training(args, Path(folder))
+        os.nice(19)  # viewers and attackers are elsewhere: on a machine of few cores they do not take the training's
         try:
-            found, received = blocks(training, args)
+            training.wait_for(WARM_UP, START_SECONDS)
+            end = time.monotonic() + args.seconds
+            while time.monotonic() < end or len(fours) < 2:
+                rates = [0.0, 0.0]
+                for watched in (0, 1, 1, 0) if len(fours) % 2 == 0 else (1, 0, 0, 1):
+                    rate, found = watched_block(training, args) if watched else (block(training, args), None)
+                    rates[watched] += rate / 2
+                    brought += [found] if found else []
+                fours.append(rates)
+                text = f"{rates[0]:,.0f} steps/s alone, {rates[1]:,.0f} watched ({1 - rates[1] / rates[0]:.2%} lost)"
+                print(text, file=sys.stderr, flush=True)
         finally:
             training.end()
-    alone, watched = (statistics.median(found[kind]) for kind in ("alone", "watched"))
-    losses = [1 - b / a for a, b in zip(found["alone"], found["watched"], strict=True)]
+    alone, watched = np.mean(fours, axis=0)
+    loss, low, high = loss_and_interval(np.array(fours))
+    pictures, size, refused = np.mean(brought, axis=0)
     return {
         "device_name": device_name(args.device), "host_cores": os.cpu_count(), "num_envs": args.num_envs,
-        "trainer_flags": args.trainer_flags, "viewers": args.viewers, "records_of_a_block": args.records,
+        "trainer_flags": args.trainer_flags, "viewers": args.viewers, "attack": args.attack,
+        "records_of_a_block": args.records, "blocks": 4 * len(fours),
         "sps_alone": round(alone, 1), "sps_watched": round(watched, 1),
-        "loss": round(1 - watched / alone, 5), "losses_of_pairs": [round(loss, 5) for loss in losses],
-        "sps_alone_blocks": [round(rate, 1) for rate in found["alone"]],
-        "sps_watched_blocks": [round(rate, 1) for rate in found["watched"]],
-        "pictures_per_second": round(statistics.fmean(p for p, _ in received), 2),
-        "bytes_per_second": round(statistics.fmean(b for _, b in received)),
-        "git_sha": git_sha(), "versions": versions(),
+        "loss": round(loss, 5), "loss_interval_95": [round(low, 5), round(high, 5)],
+        "losses": [round(1 - b / a, 5) for a, b in fours],
+        "pictures_per_second": round(pictures, 2), "bytes_per_second": round(size),
+        "refused_per_second": round(refused, 1), "git_sha": git_sha(), "versions": versions(),
     }  # fmt: skip
 
 
@@ -151,16 +232,14 @@ def main() -> int:
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
     parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--viewers", type=int, default=1, help="at a time (default: 1)")
-    parser.add_argument("--records", type=int, default=40, help="records of a block that count (default: 40)")
-    parser.add_argument("--rounds", type=int, default=6, help="pairs of blocks (default: 6)")
+    parser.add_argument("--attack", action="store_true", help="strangers attack the page in the watched blocks")
+    parser.add_argument("--records", type=int, default=6, help="records of a block that count (default: 6)")
+    parser.add_argument("--seconds", type=float, default=80.0, help="time to measure for (default: 80)")
     parser.add_argument("--trainer-flags", default="", help="more flags of a2c_streaming.py, as one text")
     parser.add_argument("--out", type=Path, help="JSON file to write the record to")
-    parser.add_argument("--view", metavar="ADDRESS", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.view:
-        view(args.view)
-    if min(args.num_envs, args.viewers, args.records, args.rounds) < 1:
-        parser.error("--num-envs, --viewers, --records and --rounds are numbers from 1")
+    if min(args.num_envs, args.viewers) < 1 or args.records < 2 or not args.seconds > 0:
+        parser.error("--num-envs and --viewers are numbers from 1, --records from 2, --seconds more than 0")
     try:
         record = measure(args)
     except ConfigError as error:

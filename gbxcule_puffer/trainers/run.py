@@ -40,7 +40,7 @@ from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
 if TYPE_CHECKING:
-    from gbxcule_puffer.trainers.wall import Wall
+    from gbxcule_puffer.trainers.wall.wall import Wall
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
 TIMED = 8  # of so many records one has the times of a step's parts: to take them, a GPU's host has to wait
@@ -132,7 +132,7 @@ class Run(AbstractContextManager):
             if stage.goal is not None and "calibration" in stage.goal.meta:
                 _advise(hardly_apart(stage.goal.meta["calibration"].get("start_distance", 1.0), stage.name))
         if self.first and args.watch:
-            from gbxcule_puffer.trainers.wall import Wall  # its web server is loaded only where it is asked for
+            from gbxcule_puffer.trainers.wall.wall import Wall  # loaded only where it is asked for
 
             self.wall = Wall(self.envs[0], self.run_dir.name, self._status, args.watch_address)
             self.wall.follow()

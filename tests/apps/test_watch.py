@@ -17,7 +17,7 @@ from cleanrl_style import a2c_streaming
 from gbxcule_puffer.apps.watch.watch import Player, watch
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.trainers.blocks.replay import unpack
-from gbxcule_puffer.trainers.wall import Wall
+from gbxcule_puffer.trainers.wall.wall import Wall
 
 
 @pytest.fixture(scope="module")

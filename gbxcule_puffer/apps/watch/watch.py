@@ -14,7 +14,8 @@ from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.trainers.trained import Trained
-from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS, Wall
+from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
+from gbxcule_puffer.trainers.wall.wall import Wall
 
 
 def watch(

@@ -1,5 +1,1 @@
-"""The wall: the Game Boys of an env, moving, as a web page."""
-
-from gbxcule_puffer.trainers.wall.wall import DEFAULT_ADDRESS, Wall
-
-__all__ = ["DEFAULT_ADDRESS", "Wall"]
+"""The wall: the Game Boys of an env, moving, as a web page. Nothing is imported here: its server does without torch."""

@@ -15,7 +15,7 @@ import json
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from websockets.http11 import Request, Response
 
 from gbxcule_puffer.errors import ConfigError
 
+DEFAULT_ADDRESS = "127.0.0.1:8484"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 SOCKET = "/socket"
 MAX_VIEWERS = 16
@@ -100,6 +101,10 @@ class Server:
         """Calls a function in the server's thread, soon."""
         with contextlib.suppress(RuntimeError):  # the server has ended
             self._loop.call_soon_threadsafe(function, *arguments)
+
+    def begin(self, task: Coroutine[Any, Any, None]) -> None:
+        """Runs a task beside the viewers, until the server ends. Call it in the server's thread."""
+        self._task = self._loop.create_task(task)
 
     def publish(self, picture: bytes) -> None:
         """Sends bytes to all viewers; one that is busy gets the next. Call it in the server's thread."""

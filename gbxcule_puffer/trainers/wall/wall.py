@@ -1,11 +1,10 @@
-"""Pictures for the wall: a sample of an env's Game Boys, gathered on the device and handed to the server's thread."""
+"""Pictures for the wall: a sample of an env's Game Boys, gathered on the device and handed to the server's process."""
 
 from __future__ import annotations
 
-import asyncio
-import json
+import contextlib
 import math
-import struct
+import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,14 +16,13 @@ import torch
 from torch import Tensor
 
 from gbxcule_puffer.trainers.blocks.replay import pack
-from gbxcule_puffer.trainers.wall.footprints import Footprints
-from gbxcule_puffer.trainers.wall.server import Server
+from gbxcule_puffer.trainers.wall.process import ServerProcess
+from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
 
 PAGE = Path(__file__).with_name("page.html")
-DEFAULT_ADDRESS = "127.0.0.1:8484"
 SHOWN = 64  # Game Boys at most
 PICTURES_A_SECOND = 12
-MAX_SPEED = 240.0  # steps a second
+MIN_SPEED, MAX_SPEED = 0.1, 240.0  # steps a second
 # RAM that is always where its address says: work RAM and high RAM.
 RAM = ((0xC000, 0xDFFF), (0xFF80, 0xFFFE))
 MEMORY_BEGIN = 0x8000  # of a row of Emulator.memory
@@ -35,7 +33,8 @@ class Wall(AbstractContextManager):
     """An env's Game Boys in a browser, while they are trained or played.
 
     The one who steps the env calls `look` after each step. With no viewer that is one comparison. With one, a few times
-    a second the device packs pictures of 2 bits a pixel and copies them, and the server's thread waits for the copy.
+    a second the device packs pictures of 2 bits a pixel and copies them to pinned memory; a thread waits for the copy
+    and hands it to the server, which is a process of its own.
 
     env: with torch io; status: called for the figures beside the pictures, names to numbers; controls: whether viewers
     may pause and set the speed, which `wait` follows.
@@ -54,23 +53,27 @@ class Wall(AbstractContextManager):
         self.env, self._status = env, status
         count = min(SHOWN, env.num_envs)
         self._sample = torch.arange(count, device=env.device) * env.num_envs // count
+        self._envs = self._sample.tolist()
         self._memory: Tensor | None = getattr(getattr(env, "emulator", None), "memory", None)
         self.paused, self.speed = False, 10.0
         self._single = threading.Event()  # a viewer asks for one step
         self._focus, self._watches = 0, tuple[int, ...]()
         place = getattr(env, "place", None)
-        self._places = None if place is None else env.ram.places(place)
-        self._footprints = None if place is None else Footprints(self._sample.cpu().numpy())
+        self._places = None if place is None or self._memory is None else env.ram.places(place)
         self._busy, self._next = False, 0.0
+        self._gathered: queue.SimpleQueue[tuple[dict[str, Any], Tensor, Any] | None] = queue.SimpleQueue()
+        self._host = torch.empty(0, dtype=torch.uint8)  # pinned; one picture is under way at a time
         rows, columns = picture or env.layout.picture_shape[1:]
         codec = getattr(env, "codec", None)
         hello = {
             **{"title": title, "rows": rows, "columns": columns, "num_envs": env.num_envs, "controls": controls},
-            **{"envs": self._sample.tolist(), "actions": list(codec.actions) if codec else []},
+            **{"envs": self._envs, "actions": list(codec.actions) if codec else []},
             **{"ram": self._memory is not None, "speed": self.speed, "map": self._places is not None},
         }
-        self._server = Server(address, PAGE, hello, self._receive, ["map.js"])
+        parts = 0 if self._places is None else self._places.shape[1]
+        self._server = ServerProcess(address, PAGE, hello, self._receive, ["map.js"], parts)
         self.url = self._server.url
+        threading.Thread(target=self._hand_over, name="wall", daemon=True).start()
 
     def follow(self) -> None:
         """Looks after every step of the env by itself."""
@@ -93,26 +96,24 @@ class Wall(AbstractContextManager):
         if on_gpu and torch.cuda.is_current_stream_capturing():
             return
         self._next, self._busy = time.monotonic() + 1 / PICTURES_A_SECOND, True
-        screens = env.layout.shades(env.observations) if pictures is None else pictures
+        sample, focus, watches = self._sample, self._focus, self._watches
+        screens = env.layout.shades(env.observations[sample]) if pictures is None else pictures[sample]
         numbers = torch.stack([self._numbers(name) for name in ("taken_actions", "rewards", "episode_returns")])
-        focus, watches = self._focus, self._watches
         parts = [numbers.view(torch.uint8).flatten()]
         if self._memory is not None and watches:
-            where = torch.tensor(watches, device=env.device) - MEMORY_BEGIN
-            parts.append(self._memory[int(self._sample[focus]) if not on_gpu else self._sample[focus], where])
-        parts.append(pack(screens[self._sample]).flatten())
+            parts += [self._memory[self._envs[focus], address - MEMORY_BEGIN].view(1) for address in watches]
+        parts.append(pack(screens).flatten())
         if self._memory is not None and self._places is not None:
             parts.append(self._memory.gather(1, self._places).flatten())
-        payload = torch.cat(parts)
+        payload, copied = torch.cat(parts), None
+        if on_gpu:
+            if self._host.numel() < payload.numel():
+                self._host = torch.empty(payload.shape, dtype=torch.uint8, pin_memory=True)
+            payload = self._host[: payload.numel()].copy_(payload, non_blocking=True)
+            copied = torch.cuda.Event(blocking=True)
+            copied.record()
         header = {"focus": focus, "watches": watches, **_finite(self._status()), "paused": self.paused}
-        if not on_gpu:
-            self._server.call(self._send, header, payload)
-            return
-        host = torch.empty(payload.shape, dtype=torch.uint8, pin_memory=True)
-        host.copy_(payload, non_blocking=True)
-        copied = torch.cuda.Event()
-        copied.record()
-        self._server.call(lambda: asyncio.ensure_future(self._send_copied(header, host, copied)))
+        self._gathered.put((header, payload, copied))
 
     def _numbers(self, name: str) -> Tensor:
         """One number of each Game Boy shown, float32; 0 where the env does not have it."""
@@ -131,27 +132,21 @@ class Wall(AbstractContextManager):
 
     def close(self) -> None:
         """Ends the server."""
+        self._gathered.put(None)
         self._server.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def _send_copied(self, header: dict[str, Any], host: Tensor, copied: Any) -> None:
-        while not copied.query():
-            await asyncio.sleep(0.001)
-        self._send(header, host)
-
-    def _send(self, header: dict[str, Any], payload: Tensor) -> None:
-        """In the server's thread: the header's length, the header as JSON, the numbers, the pictures and the map."""
-        data, cells = payload.numpy(), b""
-        if self._places is not None and self._footprints is not None:
-            size = self._places.numel()
-            places, data = data[-size:].reshape(self._places.shape), data[:-size]
-            cells = self._footprints.take(places)
-            header["cells"] = len(cells)
-        text = json.dumps(header).encode()
-        self._server.publish(struct.pack("<I", len(text)) + text + data.tobytes() + cells)
-        self._busy = False
+    def _hand_over(self) -> None:
+        """In a thread of its own, which sleeps while the device, or the server, is busy."""
+        with contextlib.suppress(OSError):  # the server has ended: nobody looks any more
+            while (gathered := self._gathered.get()) is not None:
+                header, payload, copied = gathered
+                if copied is not None:
+                    copied.synchronize()
+                self._server.send(header, payload.numpy())
+                self._busy = False
 
     def _receive(self, message: dict[str, Any]) -> None:
         """What a viewer asks for; values out of range are left out."""
@@ -161,8 +156,8 @@ class Wall(AbstractContextManager):
         if isinstance(watches, list):
             good = [a for a in watches if type(a) is int and any(low <= a <= high for low, high in RAM)]
             self._watches = tuple(good[:MAX_WATCHES])
-        if isinstance(speed, int | float) and math.isfinite(speed) and speed > 0:
-            self.speed = min(float(speed), MAX_SPEED)
+        if isinstance(speed, int | float) and speed > 0:
+            self.speed = float(max(MIN_SPEED, min(speed, MAX_SPEED)))
         if isinstance(message.get("paused"), bool):
             self.paused = message["paused"]
         if message.get("step") is True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import numpy as np
@@ -9,8 +10,9 @@ import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.tasks.default_task import ROM
-from gbxcule_puffer.trainers.wall import Wall, footprints
+from gbxcule_puffer.trainers.wall import footprints
 from gbxcule_puffer.trainers.wall.footprints import Footprints
+from gbxcule_puffer.trainers.wall.wall import Wall
 from tests.support.browser import Browser, wait_for
 
 
@@ -48,10 +50,9 @@ def test_the_map_in_a_browser() -> None:
         browser.open(wall.url)
         browser.wait_until("typeof hello !== 'undefined' && hello !== null")
         for _ in range(3):
-            wait_for(lambda: not wall._busy, 5)
-            wall._next, footprint = 0.0, wall._footprints
-            assert footprint is not None
-            footprint._told = 0.0
+            wait_for(lambda: wall._server.viewers and not wall._busy, 5)
+            wall._next = 0.0
+            time.sleep(footprints.SECONDS)  # so that each picture tells the cells
             env.step(torch.tensor([3, 3, 0]))  # START, until a game has begun
             wall.look()
         expected = sorted(Counter(map(cell_of, env.ram[list(env.place)].numpy())).items())

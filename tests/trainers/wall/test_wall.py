@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -23,10 +28,12 @@ from cleanrl_style import a2c_streaming
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers.blocks.replay import unpack
-from gbxcule_puffer.trainers.wall import Wall
+from gbxcule_puffer.trainers.wall.process import TELL_SECONDS
 from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, parse_address
+from gbxcule_puffer.trainers.wall.wall import Wall
 from tests.support.browser import Browser, wait_for
 
+ROOT = Path(__file__).parents[3]
 ENVS = 80  # more than are shown
 
 
@@ -47,7 +54,7 @@ def viewer(wall: Wall, origin: str | None = None) -> ClientConnection:
 
 def show(wall: Wall) -> None:
     """One step and its picture; pictures are not limited to so many a second."""
-    wait_for(lambda: not wall._busy, 5)
+    wait_for(lambda: wall._server.viewers and not wall._busy, 5)
     wall._next = 0.0
     wall.env.step(torch.zeros(ENVS, dtype=torch.int64))
     wall.look()
@@ -140,14 +147,59 @@ def test_a_hundred_viewers_and_one_that_never_reads(wall: Wall) -> None:
         each.close()
 
 
+def test_without_its_server_the_training_goes_on(wall: Wall) -> None:
+    """Also where it ends amid a picture; the one who looked is told nothing more."""
+    with viewer(wall) as connection:
+        connection.recv(timeout=5)
+        show(wall)
+        os.kill(wall._server._process.pid, signal.SIGKILL)
+        with pytest.raises(ConnectionClosed):
+            while True:
+                connection.recv(timeout=5)
+    for _ in range(3):
+        wall._next = 0.0
+        wall.look()
+    wait_for(lambda: wall._server.viewers == 0, 5)
+
+
+ALONE = """
+from pathlib import Path
+from gbxcule_puffer.trainers.wall.process import ServerProcess
+page = Path("gbxcule_puffer/trainers/wall/page.html")
+print(ServerProcess("127.0.0.1:0", page, {}, print).port, flush=True)
+input()
+"""
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
+def test_the_server_ends_with_the_training(way: signal.Signals) -> None:
+    training = subprocess.Popen(
+        [sys.executable, "-c", ALONE],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert training.stdout is not None
+    address = f"127.0.0.1:{int(training.stdout.readline())}"
+    assert is_listened_on(address)
+    training.send_signal(way)
+    training.wait(10)
+    wait_for(lambda: not is_listened_on(address), 10)
+
+
 def test_what_a_viewer_may_ask_for(wall: Wall) -> None:
     with viewer(wall) as connection:
         asked = {"focus": 3, "watches": [0xC000, 0x100, True, "x", 0xFFFF, 0xFF80], "speed": 1e9, "paused": True}
         connection.send(json.dumps(asked))
         wait_for(lambda: wall.paused, 5)
         assert (wall._focus, wall._watches, wall.speed) == (3, (0xC000, 0xFF80), 240.0)
-        for bad in ({"focus": 64}, {"focus": -1}, {"speed": 0}, {"speed": float("nan")}, {"paused": 1}, {"step": "x"}):
-            connection.send(json.dumps(bad))
+        bad = [{"focus": 64}, {"focus": -1}, {"speed": 0}, {"speed": float("nan")}, {"paused": 1}, {"step": "x"}]
+        for each in (*bad, {"speed": 10**400}, {"watches": "C000"}, {"viewers": 0}):
+            connection.send(json.dumps(each))
+            time.sleep(2 * TELL_SECONDS)  # so that each is heard: of several at once the latest counts
+        assert wall._server.viewers == 1
         connection.send(json.dumps({"paused": False}))
         wait_for(lambda: not wall.paused, 5)
         assert (wall._focus, wall.speed) == (3, 240.0)
