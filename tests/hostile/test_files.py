@@ -9,7 +9,7 @@ import pytest
 from tests.hostile.formats import FORMATS, Format
 from tests.hostile.run import fuzz
 
-MUTANTS = {"resuming": 8, "run folder": 100}  # which are slow; 300 of the others
+MUTANTS = {"resuming": 8}  # which are slow; 300 of the others
 
 
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
