@@ -21,12 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from gbxcule_puffer.tasks.observations import ObservationLayout
-from gbxcule_puffer.trainers import blocks
-from gbxcule_puffer.trainers.checkpoints import load_weights
-from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.flags import GraphFlags
+from gbxcule_puffer.trainers import GraphFlags, Policy, Run, blocks, load_weights
 from gbxcule_puffer.trainers.launch import launch
-from gbxcule_puffer.trainers.run import Run
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "value", "grad_norm")
@@ -70,14 +66,11 @@ class Args(GraphFlags):
     """gru: a memory of 128 numbers behind the CNN; its gradient reaches back through --update-every steps"""
     bf16: bool = False
     """run the model in bfloat16 where torch.autocast does"""
-    total_env_steps: int = 2_000_000
-    """steps over all environments and processes, at most"""
     log_interval: int = 128
     """environment steps between two records of metrics"""
+    total_env_steps: int = 2_000_000  # this and the next two: RunFlags says what they are
     eval_every_steps: int = 50_000
-    """steps between two evaluations"""
     media_every: int = 100_000
-    """steps between two sheets of pictures and GIFs of an episode"""
 
     on_gpu: ClassVar = {
         **dict(num_envs=2048, update_every=1, total_env_steps=100_000_000, log_interval=16),
@@ -233,23 +226,19 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
     envs = run.open_envs(args.env_groups)
-    device, world, env = run.device, run.world, envs[0]
-    torch.manual_seed(args.seed)
-    model = PixelActorCriticCNN(env.layout, env.codec.num_actions, args.recurrent == "gru", args.bf16)
-    model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
-    world.share_weights(model)
-    if world.rank:
-        torch.manual_seed(args.seed + world.rank)
+    layout, num_actions = envs[0].layout, envs[0].codec.num_actions
+    model = PixelActorCriticCNN(layout, num_actions, args.recurrent == "gru", args.bf16)
+    model = run.place(model, channels_last=True)
+    if run.world.rank:
+        torch.manual_seed(args.seed + run.world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     groups = [blocks.Group(env, model.state_size, args.overlap) for env in envs]
     memories = {f"memory{number}": group.state for number, group in enumerate(groups)}
-    if not run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **memories):
-        for memory in memories.values():
-            memory.zero_()
+    run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **memories)
 
     losses = partial(run.compiled(td_losses), adv_floor=args.adv_floor if args.norm_adv else None)
     entropy_end = args.entropy_coef if args.entropy_end is None else args.entropy_end
-    coef = torch.zeros((), device=device)
+    coef = torch.zeros((), device=run.device)
     work = partial(collect, groups, run.compiled(model), losses, args, coef, run.losses.sums)
     play_round = run.recorded(work, args.cuda_graph)
 
@@ -257,7 +246,7 @@ def train(args: Args, run: Run) -> None:
         weight = blocks.linear_schedule(args.entropy_coef, entropy_end, args.entropy_steps, run.step)
         coef.fill_(weight)
         play_round()
-        world.average_gradients(model)
+        run.world.average_gradients(model)
         run.losses.sums[4] += nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
         run.losses.count += 1
         optimizer.step()

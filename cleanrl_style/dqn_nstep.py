@@ -18,13 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gbxcule_puffer.tasks.observations import ObservationLayout
-from gbxcule_puffer.trainers import blocks
-from gbxcule_puffer.trainers.checkpoints import load_weights
+from gbxcule_puffer.trainers import Policy, Run, RunFlags, Stopwatch, blocks, load_weights
 from gbxcule_puffer.trainers.envs import layout_of
-from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.flags import RunFlags
 from gbxcule_puffer.trainers.launch import launch
-from gbxcule_puffer.trainers.run import Run, Stopwatch
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("td_loss", "td_error", "value", "grad_norm")
@@ -279,8 +275,7 @@ def train(args: Args, run: Run) -> None:
     size = blocks.Replay.bytes_needed(rows, args.num_envs, layout_of(args), args.priority_alpha)
     run.check_memory({"replay": size}, "lower --buffer-size")
     (env,) = run.open_envs()
-    torch.manual_seed(args.seed)
-    model = QNetwork(env.layout, env.codec.num_actions, args.recurrent).to(env.device)
+    model = run.place(QNetwork(env.layout, env.codec.num_actions, args.recurrent))
     target = copy.deepcopy(model).requires_grad_(False)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
     sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
@@ -292,9 +287,7 @@ def train(args: Args, run: Run) -> None:
     memory = torch.zeros((env.num_envs, model.state_size), device=env.device)
     run.counters["updates"] = 0
     networks = {"model": model, "target": target, "optimizer": optimizer}
-    if not run.restore(LOSSES, networks, memory=memory, replay=replay if args.keep_replay else None):
-        memory.zero_()
-        replay.cut_episodes()
+    run.restore(LOSSES, networks, memory=memory, replay=replay if args.keep_replay else None)
 
     per_log = max(1, args.log_interval // args.train_every)
     for _ in run.updates(args.train_every, per_log, partial(play, model, args.eps_end)):

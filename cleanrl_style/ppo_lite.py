@@ -19,13 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from gbxcule_puffer.tasks.observations import ObservationLayout
-from gbxcule_puffer.trainers import blocks
-from gbxcule_puffer.trainers.checkpoints import load_weights
-from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.flags import RunFlags
+from gbxcule_puffer.trainers import Policy, Run, RunFlags, Stopwatch, World, blocks, load_weights
 from gbxcule_puffer.trainers.launch import launch
-from gbxcule_puffer.trainers.run import Run, Stopwatch
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac", "grad_norm")
@@ -194,22 +189,18 @@ def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
     run.check_memory(blocks.rollout_memory(args, OWN, Agent, targets=2), "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
-    shape, device, world = env.layout.shape, env.device, run.world
-    torch.manual_seed(args.seed)
-    model = Agent(env.layout, env.codec.num_actions)
-    model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
-    world.share_weights(model)
-    torch.manual_seed(args.seed + world.rank)
+    model = run.place(Agent(env.layout, env.codec.num_actions), channels_last=True)
+    torch.manual_seed(args.seed + run.world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     forward = run.compiled(model)
-    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, shape, device, **OWN)
+    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout.shape, env.device, **OWN)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model)):
         lr = args.lr * (1 - (update - 1) / run.total_updates) if args.anneal_lr else args.lr
         optimizer.param_groups[0]["lr"] = lr
         collect(forward, env, rollout, run.clock)
-        run.losses.add(learn(forward, optimizer, rollout, args, world))
+        run.losses.add(learn(forward, optimizer, rollout, args, run.world))
         run.clock.mark("time/learn")
         run.log({"charts/learning_rate": lr})
 

@@ -22,13 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from gbxcule_puffer.tasks.observations import ObservationLayout
-from gbxcule_puffer.trainers import blocks
-from gbxcule_puffer.trainers.checkpoints import load_weights
-from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.evaluation import Policy
-from gbxcule_puffer.trainers.flags import GraphFlags
+from gbxcule_puffer.trainers import GraphFlags, Policy, Run, Stopwatch, World, blocks, load_weights
 from gbxcule_puffer.trainers.launch import launch
-from gbxcule_puffer.trainers.run import Run, Stopwatch
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("td_loss", "td_error", "value", "grad_norm")
@@ -168,16 +163,13 @@ def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
     run.check_memory(blocks.rollout_memory(args, OWN, QNetwork, targets=1), "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
-    shape, device, world = env.layout.shape, env.device, run.world
-    torch.manual_seed(args.seed)
-    model = QNetwork(env.layout, env.codec.num_actions).to(device)
-    world.share_weights(model)
-    torch.manual_seed(args.seed + world.rank)
+    model = run.place(QNetwork(env.layout, env.codec.num_actions))
+    torch.manual_seed(args.seed + run.world.rank)
     optimizer = torch.optim.RAdam(model.parameters(), lr=args.lr)
-    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, shape, device, **OWN)
+    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout.shape, env.device, **OWN)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 
-    epsilon = torch.zeros((), device=device)
+    epsilon = torch.zeros((), device=env.device)
     forward = run.compiled(model)
     act = run.recorded(partial(collect, forward, env, rollout, epsilon), args.cuda_graph)
 
@@ -187,7 +179,7 @@ def train(args: Args, run: Run) -> None:
         eps = blocks.linear_schedule(args.eps_start, args.eps_end, args.eps_steps, run.step - run.steps)
         epsilon.fill_(eps)
         act()
-        run.losses.add(learn(forward, optimizer, rollout, args, world))
+        run.losses.add(learn(forward, optimizer, rollout, args, run.world))
         run.clock.mark("time/learn")
         run.log({"charts/epsilon": eps, "charts/learning_rate": lr})
 

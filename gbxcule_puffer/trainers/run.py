@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +47,7 @@ TIMED = 8  # of so many records one has the times of a step's parts: to take the
 NO_HURRY = 1_000_000  # steps after which a run in which nobody came near the goal says so
 NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
 RUNS = Path("runs")  # of the folder that a trainer is started in
+Network = TypeVar("Network", bound=nn.Module)
 PolicyMaker = Callable[[Any, bool, int], Policy]
 
 
@@ -106,7 +107,8 @@ class Run(AbstractContextManager):
             print(text)
 
     def open_envs(self, groups: int = 1) -> list[Any]:
-        """`groups` envs with --num-envs Game Boys together, at the start of their first episodes.
+        """`groups` envs with --num-envs Game Boys together, at the start of their first episodes; torch's random
+        numbers begin at --seed.
 
         Raises: GBxCuLEError of the kind that the input deserves.
         """
@@ -137,17 +139,25 @@ class Run(AbstractContextManager):
             self.wall = Wall(self.envs[0], self.run_dir.name, self._status, args.watch_address)
             self.wall.follow()
             print(f"watch          {self.wall.url}", flush=True)
+        torch.manual_seed(args.seed)
         return self.envs
+
+    def place(self, network: Network, channels_last: bool = False) -> Network:
+        """The network on the run's device, in all processes with the first one's weights."""
+        memory_format = torch.channels_last if channels_last else torch.preserve_format
+        network = network.to(self.device, memory_format=memory_format)  # pyright: ignore[reportCallIssue]
+        self.world.share_weights(network)
+        return network
 
     def restore(
         self, losses: Sequence[str], shared: Mapping[str, nn.Module | torch.optim.Optimizer], **own: Any
-    ) -> bool:
+    ) -> None:
         """Puts everything back to where a resumed run's checkpoint was taken, and says what later ones hold.
 
         losses: the names of what `self.losses` adds up; shared: networks and optimizer, alike in all processes; own:
-        tensors, and objects with a state_dict, of each process. A part that is None is not saved.
+        of each process the policy's memory, tensors, and its Replay. A part that is None is not saved.
 
-        Returns False where new episodes begin instead, as checkpoints of a GPU hold no Game Boys.
+        Checkpoints of a GPU hold no Game Boys: after them new episodes begin, with a memory of zeros.
 
         Raises: StateError where the checkpoint is of another task, network or number of processes.
         """
@@ -157,7 +167,7 @@ class Run(AbstractContextManager):
             if isinstance(part, torch.optim.Optimizer):
                 part.register_step_post_hook(self._count_optimizer_step)
         if self.resumed is None or self.resumed.state is None:
-            return True
+            return
         state, path = self.resumed.state, self.resumed.path
         if (others := len(state["processes"])) != self.world.size:
             raise StateError(f"checkpoint {path} is of {others} processes, not {self.world.size}: start as many")
@@ -184,7 +194,12 @@ class Run(AbstractContextManager):
             if isinstance(error, StateError):
                 raise
             raise StateError(f"checkpoint {path} is not of this run ({error!r:.80}): give another") from None
-        return all(part.get("machines", True) is not None for part in saved["envs"])
+        if any(part.get("machines", True) is None for part in saved["envs"]):
+            for part in own.values():
+                if isinstance(part, Tensor):
+                    part.zero_()
+                elif part is not None:
+                    part.cut_episodes()
 
     def compiled(self, function: Callable[..., Any]) -> Any:
         """A model or a loss, with --compile through torch.compile."""

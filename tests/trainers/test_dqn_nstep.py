@@ -22,7 +22,9 @@ from cleanrl_style.dqn_nstep import (
 )
 from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.toy import ToyEnv
+from gbxcule_puffer.trainers import Run, World
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
+from gbxcule_puffer.trainers.checkpoints import Resumed
 from gbxcule_puffer.trainers.evaluation import evaluate
 from tests.support.training_runs import last_value, read, records, same_checkpoints, words
 
@@ -215,6 +217,23 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path, options: str) -> None:
     assert main([*flags, "--run-dir", str(parts), "--resume", str(parts / "checkpoint.pt")]) == 0
     same_checkpoints(whole / "checkpoint.pt", parts / "checkpoint.pt")
     assert [record for record in records(whole) if record["global_step"] > begun] == records(parts)
+
+
+def test_a_checkpoint_without_machines_begins_new_episodes(tmp_path: Path) -> None:
+    """As checkpoints of a GPU are: memories are empty then, and what the replay ends with is cut off."""
+    assert main([*SIZE, *SHORT, "--recurrent", "gru", "--total-env-steps", "512", "--run-dir", str(tmp_path)]) == 0
+    state = read(tmp_path / "checkpoint.pt")
+    (saved,) = state["processes"]
+    assert saved["memory"].any() and not saved["replay"]["truncations"][-1].all()
+    saved["envs"][0]["machines"] = None
+    args = dqn_nstep.Args(**{**state["args"], "run_dir": str(tmp_path)})
+    with Run(args, "dqn_nstep", World(), Resumed(tmp_path / "checkpoint.pt", {}, state)) as run:
+        (env,) = run.open_envs()
+        memory = torch.zeros_like(saved["memory"])
+        replay = Replay(len(saved["replay"]["rewards"]), env.num_envs, env.layout, env.device, n_step=args.n_step)
+        run.restore(dqn_nstep.LOSSES, {}, memory=memory, replay=replay)
+    assert not memory.any()
+    assert (replay.truncations | replay.terminals)[-1].all() and replay.count == saved["replay"]["count"]
 
 
 def test_without_its_replay_a_resumed_run_fills_it_anew(tmp_path: Path) -> None:
