@@ -98,9 +98,9 @@ class _Filler(cst.CSTTransformer):
         """A slot that is read."""
         word = original_node.value
         if word in self.words:
-            return cst.parse_expression(self.words[word])
+            return _expression(self.words[word])
         if word in self.operands and word.isupper():
-            return cst.parse_expression(self.read(self.operands[word]))
+            return _expression(self.read(self.operands[word]))
         return updated_node
 
     def visit_AssignTarget(self, node: cst.AssignTarget) -> bool:
@@ -115,9 +115,13 @@ class _Filler(cst.CSTTransformer):
         return updated_node
 
 
+_expression = cache(cst.parse_expression)
+_line = cache(cst.parse_statement)
+
+
 def _statement(text: str) -> cst.BaseSmallStatement:
     """A small statement from source text."""
-    line = cst.parse_statement(text)
+    line = _line(text)
     assert isinstance(line, cst.SimpleStatementLine)
     return line.body[0]
 
@@ -137,10 +141,14 @@ def _is_condition(node: cst.BaseStatement) -> TypeGuard[cst.If]:
     return isinstance(node, cst.If) and isinstance(node.test, cst.Name) and node.test.value == "COND"
 
 
+def _is_pass(node: Statement) -> bool:
+    return isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Pass)
+
+
 def splice(instruction: Instruction) -> list[Statement]:
     """The statements of one instruction: PC, the filled template, T-cycles."""
     filler = _Filler(instruction)
-    statements: list[Statement] = [cst.parse_statement(f"c.pc = (c.pc + {instruction.length}) & 0xFFFF")]
+    statements: list[Statement] = [_line(f"c.pc = (c.pc + {instruction.length}) & 0xFFFF")]
     for node in _template(instruction.family):
         if _is_condition(node) and "cond" not in instruction.operands:  # no condition: only the body
             parts = node.body.body
@@ -152,6 +160,6 @@ def splice(instruction: Instruction) -> list[Statement]:
             statements.append(filled)
     for operand in filler.operands.values():
         if operand in AFTERWARDS:
-            statements.append(cst.parse_statement(AFTERWARDS[operand]))
-    statements.append(cst.parse_statement(f"c.now = c.now + {4 * instruction.m_cycles}"))
-    return [s for s in statements if cst.Module([s]).code.strip() != "pass"]
+            statements.append(_line(AFTERWARDS[operand]))
+    statements.append(_line(f"c.now = c.now + {4 * instruction.m_cycles}"))
+    return [statement for statement in statements if not _is_pass(statement)]
