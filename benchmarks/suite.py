@@ -4,8 +4,8 @@
     python -m benchmarks.suite --script random,scripted --device cuda --out players.json
     python -m benchmarks.suite --game orchard --script ppo_lite --levels 64,1024,16384 --jobs 3 --out levels.json
 
-One row for each game, script, number of training levels and seed; --jobs of them run beside each other, each --seconds
-of training long. What follows `--` are more flags of the scripts. A row has the flags, steps and seconds, the curve of
+One row for each game, script, number of training levels and seed; --jobs of them train beside each other, each for
+--seconds. What follows `--` are more flags of the scripts. A row has the flags, steps and seconds, the curve of
 the training episodes, and for the sampled and the greedy policy success, mean return and normalised score on training
 and test levels. A run that fails leaves its message in its row, and the exit code is 1. The record is written after
 each row, so that only the rest is lost where a time limit cuts it off. docs/suite.md has the results.
@@ -62,7 +62,7 @@ def train(game: str, script: str, levels: str, seed: int, folder: Path, seconds:
     """
     flags = {"env": f"gbxcule_{game}-{levels}", "seed": seed, "device": plan.device, "run_dir": folder}
     flags |= {"max_seconds": seconds, "total_env_steps": NEVER, "eval_every_steps": NEVER, "checkpoint_every": NEVER}
-    flags |= {"media_every": NEVER, "eval_envs": 1, "eval_episodes": 1}
+    flags |= {"media_every": NEVER, "eval_envs": 1, "eval_episodes": 1, "eval_device": plan.eval_device}
     words = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
     _run([str(trainer_scripts()[script]), *words, *plan.flags], seconds + STARTUP)
 
@@ -71,7 +71,7 @@ def measure(game: str, levels: str, seed: int, folder: Path, plan: Any) -> dict[
     """Both policies of a run on its training levels and on the test levels."""
     found = {}
     for name, env in (("train", f"gbxcule_{game}-{levels}"), ("test", f"gbxcule_{game}-test")):
-        words = [str(SCRIPTS / "evaluate.py"), str(folder), f"--env={env}", "--json=-", f"--device={plan.device}"]
+        words = [str(SCRIPTS / "evaluate.py"), str(folder), f"--env={env}", "--json=-", f"--device={plan.eval_device}"]
         words += [f"--num-envs={plan.episodes}", f"--episodes={plan.episodes}", f"--seed={seed + 1000}"]
         result = json.loads(_run(words, STARTUP))
         found[name] = {policy: _scored(game, result[policy]) for policy in ("sampled", "greedy")}
@@ -84,7 +84,8 @@ def row(job: tuple[str, str, str, int], plan: Any, record: Record) -> None:
     facts: dict[str, Any] = {"game": game, "script": script, "levels": int(levels), "seed": seed}
     folder = plan.runs / f"{game}-{levels}__{script}__{seed}__{int(time.time())}"
     try:
-        train(*job, folder, plan.seconds, plan)
+        with plan.turns:
+            train(*job, folder, plan.seconds, plan)
         facts |= (
             {"seconds": plan.seconds, "run": folder.name} | read_run(folder) | measure(game, levels, seed, folder, plan)
         )
@@ -151,6 +152,7 @@ def parse(argv: Sequence[str] | None) -> Any:
     parser.add_argument("--jobs", type=int, default=1, help="runs beside each other on the device (default: 1)")
     parser.add_argument("--episodes", type=int, default=512, help="of each evaluation, all at once (default: 512)")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--eval-device", help="where policies are measured (default: --device)")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs (default: runs)")
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the record")
     words = list(sys.argv[1:] if argv is None else argv)
@@ -169,6 +171,8 @@ def parse(argv: Sequence[str] | None) -> Any:
     for name in ("jobs", "episodes", "seconds"):
         if not getattr(plan, name) > 0:
             raise ConfigError(f"--{name} {getattr(plan, name)} must be above 0")
+    plan.eval_device = plan.eval_device or plan.device
+    plan.turns = threading.Semaphore(plan.jobs)
     check_target(plan.out)
     return plan
 
@@ -184,7 +188,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for script in scripts:  # its kernels come from the cache then, in all runs alike
             folder = plan.runs / f"warm__{script}__{int(time.time())}"
             train(plan.game[0], script, plan.levels[0], 0, folder, 0.01, plan)
-        with ThreadPoolExecutor(plan.jobs) as pool:
+        with ThreadPoolExecutor(2 * plan.jobs) as pool:  # while some are measured, the next are trained
             jobs = itertools.product(plan.game, scripts, plan.levels, plan.seeds)
             for found in [pool.submit(row, job, plan, record) for job in jobs]:
                 found.result()
