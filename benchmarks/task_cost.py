@@ -44,7 +44,7 @@ class Events(Task):
         self.count = torch.zeros(ram.num_envs, dtype=torch.int64, device=ram.device)
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
-        events, values = ram.view("shadow_oam", EVENT_BYTES), ram[SYMBOLS]
+        events, values = ram.view("shadow_oam", EVENT_BYTES).clone(), ram[SYMBOLS]
         new = bits_set(events & ~self.seen)
         moved = (values != self.values).sum(1)
         called = ram.executions(HOOKS[3:]).sum(1)

@@ -33,10 +33,12 @@ class Launcher:
             arguments = [wp.from_torch(value) if isinstance(value, torch.Tensor) else value for value in inputs]
             command = wp.launch(kernel, dim, arguments, device=str(self.device), record_cmd=True)
             self._commands[key] = command
-        if self.device.type == "cpu":
-            command.launch()
-        else:
-            command.launch(wp.stream_from_torch(torch.cuda.current_stream(self.device)))
+        command.launch(current_stream(self.device))
+
+
+def current_stream(device: torch.device) -> wp.Stream | None:
+    """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""
+    return None if device.type == "cpu" else wp.stream_from_torch(torch.cuda.current_stream(device))
 
 
 def words(array: torch.Tensor) -> torch.Tensor:

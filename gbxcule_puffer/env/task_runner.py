@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 
 import torch
@@ -36,7 +37,8 @@ class TaskRunner:
         task._runner = self
         self._names: tuple[str, ...] | None = None  # of the statistics, once a step has given them
         self._totals = torch.zeros(0, dtype=torch.float64, device=self.device)
-        self.bad = torch.zeros((), dtype=torch.bool, device=self.device)  # a reward was not finite
+        # Of the rewards since the last read: not finite once one of them was not.
+        self.reward_sum = torch.zeros((), dtype=torch.float64, device=self.device)
         with self._named():
             task.setup(ram)
         self._initial = {name: tensor.clone() for name, tensor in self.memory().items()}
@@ -111,14 +113,15 @@ class TaskRunner:
         if self._names and some:
             for row, values in zip(self._values, (*statistics.values(), ended), strict=True):
                 row.copy_(values)
-            self._values.masked_fill_(torch.logical_not(ended, out=self._others), 0)
-            self._totals.add_(torch.sum(self._values, dim=1, out=self._sums))
+            counted = torch.where(ended, self._values, self._nothing)
+            self._totals.add_(torch.sum(counted, dim=1))
 
     def read_totals(self) -> dict[str, float]:
         """Sums of the statistics over the episodes that ended since the last read, under their names in the infos, and
         under EPISODES how many there were; empty where the Task has none."""
-        if self.bad.item():
+        if not math.isfinite(self.reward_sum.item()):
             raise self._error("reward is NaN or infinite in some env: check what it divides by")
+        self.reward_sum.zero_()
         if not self._names:
             return {}
         *sums, episodes = self._totals.tolist()
@@ -148,8 +151,7 @@ class TaskRunner:
         elif names is not None:
             self._totals = torch.zeros(size, dtype=torch.float64, device=self.device)
             self._values = torch.zeros((size, self.n), dtype=torch.float64, device=self.device)
-            self._sums = torch.zeros_like(self._totals)
-            self._others = torch.zeros(self.n, dtype=torch.bool, device=self.device)
+            self._nothing = torch.zeros((), dtype=torch.float64, device=self.device)
 
     def memory(self) -> dict[str, torch.Tensor]:
         """The Task's attributes that are tensors."""
@@ -171,7 +173,7 @@ class TaskRunner:
                 env = int((~finite).nonzero()[0])
                 raise self._error(f"reward is {float(result.reward[env])} in env {env}: check what it divides by")
         else:
-            self.bad.logical_or_(torch.isfinite(result.reward).all().logical_not_())
+            self.reward_sum.add_(torch.sum(result.reward, dtype=torch.float64))
 
     def _check(self, field: str, value: Any, dtype: torch.dtype | None, inner: Sequence[int] = ()) -> None:
         shape = (self.n, *inner)
@@ -223,6 +225,7 @@ class TaskRunners:
         self._observing = [runner for runner in self.runners if runner.task.observations]
         self.info, self.rewards, self.ended, self.failures, self.scale = info, t.rewards, t.ended, t.failures, scale
         self.active = bool(tasks) or scale != 1
+        self._may_fail = False  # a Task has given `failure`, and may leave it out in the next step
 
     def step(self, picture: torch.Tensor) -> None:
         """Completes the rewards and ends of the step just made."""
@@ -230,23 +233,26 @@ class TaskRunners:
             self._step(picture)
 
     def _step(self, picture: torch.Tensor) -> None:
+        terminal, truncation = self.info.terminal, self.info.truncation
         results = []
-        self.failures.zero_()
         for runner in self.runners:
             result = runner.step(picture, self.info)
             self.rewards.add_(result.reward)
             if result.terminal is not None:
-                self.info.terminal.logical_or_(result.terminal)
+                terminal.logical_or_(result.terminal)
             if result.truncation is not None:
-                self.info.truncation.logical_or_(result.truncation)
-            if result.failure is not None:
-                self.failures.logical_or_(result.failure)
+                truncation.logical_or_(result.truncation)
             results.append(result)
-        if any(end is not None for result in results for end in (result.terminal, result.truncation, result.failure)):
-            torch.gt(self.failures, self.info.terminal, out=self.failures)  # a success is neither
-            self.info.terminal.logical_or_(self.failures)
-            torch.gt(self.info.truncation, self.info.terminal, out=self.info.truncation)
-            torch.logical_or(self.info.terminal, self.info.truncation, out=self.ended)
+        failed = [result.failure for result in results if result.failure is not None]
+        if failed:
+            self._may_fail = True
+            torch.gt(reduce(torch.logical_or, failed), terminal, out=self.failures)  # a success is neither
+            terminal.logical_or_(self.failures)
+        elif self._may_fail:
+            self.failures.zero_()
+        if failed or any(end is not None for result in results for end in (result.terminal, result.truncation)):
+            torch.gt(truncation, terminal, out=truncation)
+            torch.logical_or(terminal, truncation, out=self.ended)
         some = _may_have_any(self.ended)
         for runner, result in zip(self.runners, results, strict=True):
             runner.count(result.statistics, self.ended, some)

@@ -8,7 +8,7 @@ from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 
 MAPS, ROWS, COLUMNS, FLAGS = 3, 32, 40, 4
-FLAG, CELL = 1.0, 0.02  # rewards
+FLAG, CELL = 3.0, 0.01  # rewards: an episode that ends early has to pay more than one that looks around
 DELIVERED = 4
 
 

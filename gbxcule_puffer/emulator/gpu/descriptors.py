@@ -38,8 +38,9 @@ SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24
 # d2 bits 16-18: what of a RARE instruction is prepared for the common path; 0: the interpreter executes it
 KIND_SHIFT = 16
 KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_POP_AF, KIND_PUSH_AF, KIND_IME = range(1, 8)
+KIND_HOOK = 8  # of an instruction of the common path with a hook, which WAIT tells
 LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loop_skips.py
-WAIT = 1 << 26  # d2, beside LOOP: one of cpu/waits.py, or a hook
+WAIT = 1 << 26  # d2, beside LOOP: one of cpu/waits.py; alone: a hook
 HALT, EI = 1 << 22, 1 << 25  # d2: the instruction is HALT, EI
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode

@@ -87,7 +87,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                         if attention != 0:
                             kind = slow_path.kind_to_prepare(r, i)
                             if kind != 0:
-                                slow_path.prepare(c, r, i, kind)
+                                slow_path.prepare(m, c, r, i, kind)
                             elif slow_path.is_lcd_read(c, r, i):
                                 i.y = slow_path.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
                             else:

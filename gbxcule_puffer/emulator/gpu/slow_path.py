@@ -7,7 +7,7 @@ lane falls asleep until the interpreter is called for all such lanes together. g
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import fetch, wait_loops
+from gbxcule_puffer.emulator.cpu import fetch, wait_loops, waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import loop_skips, packing
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
@@ -27,6 +27,8 @@ IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
 KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
+HOOK = wp.constant(ds.KIND_HOOK)
+FIRST_HOOK = wp.constant(waits.FIRST_HOOK)
 PUSH_AF = wp.constant(ds.KIND_PUSH_AF << ds.KIND_SHIFT)
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 # Sets of 4 KiB pages
@@ -145,15 +147,25 @@ def wake_up(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[La
 @wp.func
 def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
-    kind = (r.d2 >> ds.KIND_SHIFT) & 7
+    kind = wp.where((r.d2 & (ds.WAIT | ds.LOOP)) == ds.WAIT, HOOK, (r.d2 >> ds.KIND_SHIFT) & 7)
     is_prepared = r.now < r.wake and i.special == 0 and (r.d3 & ds.RARE) != 0 and (r.d2 & ds.EI) == 0
     return wp.where(is_prepared, kind, 0)
 
 
 @wp.func
-def prepare(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
+def place_in_rom(c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
+    """Index of PC in the ROM."""
+    return r.pc + wp.where(r.pc >= hw.ROM_BANK_SIZE, c.rom_high, c.rom_low)
+
+
+@wp.func
+def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
     """Do what the common path does not do of an instruction of a KIND."""
-    if kind == ds.KIND_POP_AF:
+    if kind == HOOK:
+        mark = intrinsics.load_word(c.words, 4 * place_in_rom(c, r)) >> 24
+        # Not a sum that is stored: the lane would wait for what the memory holds.
+        wp.atomic_add(m.hooks, mark - FIRST_HOOK, c.env, 1)
+    elif kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
         r.flags = packing.pack_flags(i.y & 0xFF)
     elif kind == ds.KIND_IME:  # DI, RETI
@@ -258,9 +270,8 @@ def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
     """Instructions that were skipped of the loop at PC, if it polls LY (wait_loops.skip_ly_poll)."""
     before = c.skipped
     if r.pc < hw.VRAM:
-        index = r.pc + wp.where(r.pc >= hw.ROM_BANK_SIZE, c.rom_high, c.rom_low)
-        code = intrinsics.load_word(c.words, 4 * index)
-        if code == LY_POLL:
+        index = place_in_rom(c, r)
+        if intrinsics.load_word(c.words, 4 * index) == LY_POLL:
             c.a = (r.hi >> 16) & 0xFF
             wait_loops.skip_ly_poll(m, c, intrinsics.load_word(c.words, 4 * (index + 3)))
     skipped = c.skipped - before
@@ -338,7 +349,7 @@ def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
     """Instructions that were skipped of the loop at PC, if it only waits, or none and a hook (cpu/wait_loops.py)."""
     before = c.skipped
-    index = r.pc + wp.where(r.pc >= hw.ROM_BANK_SIZE, c.rom_high, c.rom_low)
+    index = place_in_rom(c, r)
     c.code = intrinsics.load_word(c.words, 4 * index)
     if c.code >= fetch.FIRST_MARK:
         packing.to_cpu(c, r)
@@ -350,7 +361,7 @@ def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
 @wp.func
 def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Handle what is rare, for one lane."""
-    is_loop = (i.d2 & ds.LOOP) != 0
+    is_loop = (i.d2 & (ds.LOOP | ds.WAIT)) != 0
     is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
     is_ei = is_rare and (i.d2 & ds.EI) != 0
     if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:

@@ -109,7 +109,7 @@ class Hooks:
             if d3 & ds.RARE:  # the interpreter executes it, and counts it
                 table[row] = _descriptor(*ds.rare_words(d2 & ds.HALT))
             else:
-                table[row] = _descriptor(d0, d1, d2 | ds.LOOP | ds.WAIT, d3 | ds.RARE)
+                table[row] = _descriptor(d0, d1, d2 & ~ds.LOOP | ds.WAIT, d3 | ds.RARE)
 
     def _rows(self, place: int) -> list[int]:
         """Rows of the data path's table for a place of the ROM: bank 0 has two."""

@@ -12,8 +12,9 @@ import torch
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, read_object
 from gbxcule_puffer.tasks.ram.addresses import parse_address
+from gbxcule_puffer.tasks.ram.bits import bit_count
 from gbxcule_puffer.tasks.ram.symbols import Symbols
-from gbxcule_puffer.tasks.ram.view import ORDERS, Ram, RamWatch, bit_count
+from gbxcule_puffer.tasks.ram.view import ORDERS, Ram, RamWatch
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 
 StrPath = str | os.PathLike[str]

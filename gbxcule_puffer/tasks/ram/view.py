@@ -12,32 +12,11 @@ from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.ram.bits import bits_set
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 
 Where = int | str | tuple[int, int | str]
 ORDERS = ("little", "big")
-
-
-def bit_count(values: torch.Tensor) -> torch.Tensor:
-    """Bits that are set in each byte of `values`, uint8 of any shape."""
-    pairs = values - ((values >> 1) & 0x55)
-    nibbles = (pairs & 0x33) + ((pairs >> 2) & 0x33)
-    return (nibbles + (nibbles >> 4)) & 0x0F
-
-
-def bits_set(values: torch.Tensor) -> torch.Tensor:
-    """Bits that are set in each row of `values` (n, length) uint8, (n,) int32; eight bytes at a time."""
-    length = values.shape[1]
-    whole = length - length % 8
-    if not whole:
-        return bit_count(values).sum(1, dtype=torch.int32)
-    words = values[:, :whole].clone(memory_format=torch.contiguous_format).view(torch.int64)
-    words.sub_((words >> 1).bitwise_and_(0x5555555555555555))
-    pairs = (words >> 2).bitwise_and_(0x3333333333333333)
-    words.bitwise_and_(0x3333333333333333).add_(pairs)
-    words.add_(words >> 4).bitwise_and_(0x0F0F0F0F0F0F0F0F)
-    count = words.mul_(0x0101010101010101).bitwise_right_shift_(56).sum(1, dtype=torch.int32)
-    return count if whole == length else count.add_(bit_count(values[:, whole:]).sum(1, dtype=torch.int32))
 
 
 class Ram:

@@ -1,0 +1,85 @@
+"""Bits that are set: in each byte by torch, in whole rows of bytes by a kernel of one launch."""
+
+# Kernels: Warp's integers are types of their own.
+# pyright: reportOperatorIssue=false, reportArgumentType=false
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+from typing import Any
+
+import torch
+import warp as wp
+
+from gbxcule_puffer.device import start_warp
+from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.launch import CUDA_LANES, current_stream
+
+# Rows begin at any address: eight bytes at a time only where the machine can load them from there.
+_BITS = """
+    const unsigned char* bytes = (const unsigned char*)address;
+    int count = 0;
+#if defined(__CUDA_ARCH__)
+    for (int i = lane; i < length; i += lanes)
+        count += __popc(bytes[i]);
+#else
+    int i = 0;
+    for (; i + 8 <= length; i += 8) {
+        unsigned long long word;
+        __builtin_memcpy(&word, bytes + i, 8);
+        count += __builtin_popcountll(word);
+    }
+    for (; i < length; ++i)
+        count += __builtin_popcount(bytes[i]);
+#endif
+    return count;
+"""
+
+
+@wp.func_native(_BITS)
+def bits(address: wp.uint64, length: int, lane: int, lanes: int) -> int:
+    """A lane's share of the bits that are set in `length` bytes; on a CPU, with one lane, all of them."""
+    ...
+
+
+@wp.kernel(enable_backward=False)
+def kernel_bits_set(values: wp.uint64, stride: int, length: int, lanes: int, out: wp.uint64):
+    """Count the bits of rows of bytes that lie `stride` apart, into int32; dim = (rows, lanes)."""
+    row, lane = wp.tid()  # pyright: ignore
+    begin = values + wp.uint64(row) * wp.uint64(stride)
+    total = intrinsics.sum_of_lanes(bits(begin, length, lane, lanes))
+    if lane == 0:
+        intrinsics.store_word(out, 4 * row, total)
+
+
+_lock = threading.Lock()  # around a command, from its arguments to its launch
+
+
+@cache
+def _command(device: torch.device, rows: int) -> Any:
+    """A launch of kernel_bits_set, whose arguments are set each time."""
+    start_warp()
+    lanes = 1 if device.type == "cpu" else CUDA_LANES
+    return wp.launch(kernel_bits_set, (rows, lanes), [0, 0, 0, lanes, 0], device=str(device), record_cmd=True)
+
+
+def bit_count(values: torch.Tensor) -> torch.Tensor:
+    """Bits that are set in each byte of `values`, uint8 of any shape."""
+    pairs = values - ((values >> 1) & 0x55)
+    nibbles = (pairs & 0x33) + ((pairs >> 2) & 0x33)
+    return (nibbles + (nibbles >> 4)) & 0x0F
+
+
+def bits_set(values: torch.Tensor) -> torch.Tensor:
+    """Bits that are set in each row of `values` (n, length) uint8, (n,) int32, in one launch."""
+    if values.stride(1) != 1:
+        values = values.contiguous()
+    count = torch.empty(len(values), dtype=torch.int32, device=values.device)
+    command = _command(values.device, len(values))
+    arguments = ((0, values.data_ptr()), (1, values.stride(0)), (2, values.shape[1]), (4, count.data_ptr()))
+    with _lock:
+        for index, number in arguments:
+            command.set_param_at_index_from_ctype(index, number)
+        command.launch(current_stream(values.device))
+    return count
