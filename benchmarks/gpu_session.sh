@@ -6,7 +6,7 @@
 #
 # Parts: tests, memcheck, autotune, bench (beside PyBoy), corpus (59 games beside PyBoy), micro (small programs, all of
 # a step, beside PyBoy: E4), many (other numbers of envs), stages (parts of a step, resets),
-# exploration (curriculum, visit counts, archive), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum,
+# exploration (and other options), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum,
 # from_the_first (without one), whole (all stages in one episode, by the agents of these two).
 #
 # Variables: CHECKED is the number of ROMs of memcheck; ROMS and SIZES pick what is measured, WARMUP STEPS REPEAT how long, SEEDS the runs of a trainer; DEVICE is
@@ -87,7 +87,7 @@ for part in $parts; do
     measure --reset-every 0,1,8 --num-envs "${SIZES:-16384}" --out "$out/resets"
     ;;
   exploration)
-    "$python" benchmarks/exploration_cost.py --device "$device" --num-envs "${SIZES:-16384}" | tee "$out/exploration.txt" \
+    "$python" -m benchmarks.option_cost --device "$device" --num-envs "${SIZES:-16384}" --out "$out/option_cost.json" \
       || status=1
     ;;
   sps)
