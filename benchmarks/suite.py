@@ -73,7 +73,7 @@ def measure(game: str, levels: str, seed: int, folder: Path, plan: Any) -> dict[
     for name, env in (("train", f"gbxcule_{game}-{levels}"), ("test", f"gbxcule_{game}-test")):
         words = [str(SCRIPTS / "evaluate.py"), str(folder), f"--env={env}", "--json=-", f"--device={plan.eval_device}"]
         words += [f"--num-envs={plan.episodes}", f"--episodes={plan.episodes}", f"--seed={seed + 1000}"]
-        result = json.loads(_run(words, STARTUP))
+        result = json.loads(_run(words, STARTUP, "nice"))  # the next runs train meanwhile
         found[name] = {policy: _scored(game, result[policy]) for policy in ("sampled", "greedy")}
     return found
 
@@ -123,13 +123,13 @@ def _scored(game: str, result: dict[str, float]) -> dict[str, float]:
     return {**result, "score": GAMES[game].normalised(result["return"])}
 
 
-def _run(words: Sequence[str], timeout: float) -> str:
-    """Standard output of a script.
+def _run(words: Sequence[str], timeout: float, *before: str) -> str:
+    """Standard output of a script; `before` stands before its command.
 
     Raises: RuntimeError with its last message where it fails or takes too long.
     """
     try:
-        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=timeout)
+        done = subprocess.run([*before, sys.executable, *words], capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"{Path(words[0]).name} took more than {timeout:.0f} s") from None
     if done.returncode:
