@@ -47,7 +47,7 @@ fuzz-memory: setup  ## random ROMs and states between guard pages, minutes (ARGS
 	$(BIN)/python -m tests.hostile.states $(ARGS)
 
 docs: $(VENV)/.docs  ## build the documentation site, build/site/index.html (ARGS=serve to read it while you write)
-	$(BIN)/mkdocs $(or $(ARGS),build --quiet)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(or $(ARGS),build --quiet)  # news of mkdocs-material, not of the pages
 
 $(VENV)/.docs: $(VENV)/.stamp
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'

@@ -152,38 +152,77 @@ def test_what_strangers_send_does_nothing(session: PlaySession) -> None:
     page.close()
 
 
+def turn_until(page: BrowserPlay, condition: Any, turns: int = 600) -> None:
+    """The game goes on until a condition is true."""
+    for _ in range(turns):
+        if condition():
+            return
+        page.turn()
+    raise AssertionError("it did not become true")
+
+
+PLUG_IN = """
+plugged = {buttons: Array.from({length: 17}, () => ({pressed: false})), axes: [0, 0]};
+navigator.getGamepads = () => [null, plugged], 0;
+"""
+
+
+def test_gamepad_and_touch_in_a_browser(session: PlaySession) -> None:
+    """Fingers on the page's buttons, and buttons, cross and stick of a gamepad: steps; in real time what is held."""
+    page = BrowserPlay(session, "127.0.0.1:0")
+    with Browser(400, 860) as browser:
+        browser.open(page.server.url)
+        turn_until(page, lambda: browser.run("typeof header !== 'undefined' && header.status !== undefined"))
+        assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+        browser.touch("touchStart", "[data-button=UP]")
+        browser.touch("touchEnd")
+        turn_until(page, lambda: session.actions == ["UP"])
+        browser.run(PLUG_IN)
+        browser.run("plugged.buttons[1].pressed = true")
+        turn_until(page, lambda: session.actions == ["UP", "A"])
+        browser.run("plugged.buttons[1].pressed = false")
+        browser.run("document.querySelector('[data-key=r]').click()")
+        turn_until(page, lambda: browser.run("header.real_time"))
+        browser.touch("touchStart", "[data-button=LEFT]", "[data-button=B]")
+        turn_until(page, lambda: session.actions[-1] == "B+LEFT")
+        browser.touch("touchEnd")
+        turn_until(page, lambda: session.actions[-1] == "NOOP")
+        browser.run("plugged.axes = [0.9, 0], plugged.buttons[0].pressed = true")
+        turn_until(page, lambda: session.actions[-1] == "B+RIGHT")
+        browser.run("plugged.axes = [0, 0], plugged.buttons[0].pressed = false, plugged.buttons[13].pressed = true")
+        turn_until(page, lambda: session.actions[-1] == "DOWN")
+        browser.run("navigator.getGamepads = () => [null]")  # unplugged
+        turn_until(page, lambda: session.actions[-1] == "NOOP")
+    page.close()
+
+
 def test_the_page_in_a_browser(run: Path, session: PlaySession) -> None:
     """Keys are steps; r makes time go on, with what is held; the agent plays beside, from the same state."""
     session.agent = Agent(run, ROM)
     page = BrowserPlay(session, "127.0.0.1:0")
-
-    def turn_until(condition: Any, turns: int = 600) -> None:
-        for _ in range(turns):
-            if condition():
-                return
-            page.turn()
-        raise AssertionError("it did not become true")
 
     def key(kind: str, name: str) -> None:
         browser.run(f"document.dispatchEvent(new KeyboardEvent('key{kind}', {{key: {name!r}}}))")
 
     with Browser(1100, 900) as browser:
         browser.open(page.server.url)
-        turn_until(lambda: browser.run("typeof header !== 'undefined' && header.status !== undefined"))
+        turn_until(page, lambda: browser.run("typeof header !== 'undefined' && header.status !== undefined"))
         key("down", "ArrowUp")
-        turn_until(lambda: session.actions == ["UP"])
-        turn_until(lambda: browser.run("document.getElementById('status').textContent").startswith("step 1"))
+        turn_until(page, lambda: session.actions == ["UP"])
+        turn_until(page, lambda: browser.run("document.getElementById('status').textContent").startswith("step 1"))
         key("down", "r")
-        turn_until(lambda: browser.run("header.real_time"))
+        turn_until(page, lambda: browser.run("header.real_time"))
         key("down", "ArrowLeft")
-        turn_until(lambda: "LEFT" in session.actions[-3:])
+        turn_until(page, lambda: "LEFT" in session.actions[-3:])
         key("up", "ArrowLeft")
-        turn_until(lambda: session.actions[-1] == "NOOP")
+        turn_until(page, lambda: session.actions[-1] == "NOOP")
         browser.run("document.querySelector('[data-key=b]').click()")
-        turn_until(lambda: browser.run("header.beside") and browser.run("!document.getElementById('other').hidden"))
+        turn_until(
+            page, lambda: browser.run("header.beside") and browser.run("!document.getElementById('other').hidden")
+        )
         assert page._beside is not None and page._beside.agent_plays
         browser.run("document.querySelector('[data-key=q]').click()")
-        turn_until(lambda: session.finished)
+        turn_until(page, lambda: session.finished)
         page.close()
         browser.wait_until("header.finished")
         assert "trace2.json" in browser.run("document.getElementById('written').textContent")

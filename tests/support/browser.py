@@ -57,6 +57,14 @@ class Browser(AbstractContextManager):
                 assert "error" not in answer, answer
                 return answer["result"]
 
+    def touch(self, kind: str, *elements: str) -> None:
+        """A touchStart by a finger on each element, given by CSS selectors, or the touchEnd of all fingers."""
+        centre = "(e => { const b = e.getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}; })"
+        points = [self.run(f"{centre}(document.querySelector({each!r}))") for each in elements]
+        self._send("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=5)
+        touches = [{**point, "id": number} for number, point in enumerate(points)]
+        self._send("Input.dispatchTouchEvent", type=kind, touchPoints=touches)
+
     def open(self, url: str) -> None:
         self._send("Page.navigate", url=url)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -44,9 +45,10 @@ def watch(
     env = player.env
     with Wall(env, player.name, player.status, address, player.picture, controls=True) as wall:
         print(f"watch   {wall.url}   (Ctrl-C ends it)", flush=True)
-        while ready(wall):
-            wall.look(player.step())
-            wall.wait()
+        with contextlib.suppress(KeyboardInterrupt):
+            while ready(wall):
+                wall.look(player.step())
+                wall.wait()
     env.close()
 
 

@@ -22,9 +22,9 @@ LAYOUT = {
         "return": ["Multiline", ["charts/episodic_return", "eval/return", "eval/greedy_return"]],
         "steps per second": ["Multiline", ["charts/SPS"]],
     },
-    "Stages": {"success": ["Multiline", ["eval/stage/.*"]]},
     "Learning": {"losses": ["Multiline", ["losses/.*"]], "seconds of a step": ["Multiline", ["time/.*"]]},
 }
+STAGES = {"Stages": {"success": ["Multiline", ["eval/stage/.*"]]}}  # where a run has several
 
 
 class TensorBoard:
@@ -37,7 +37,8 @@ class TensorBoard:
         if config and resumed_at is None:
             rows = "\n".join(f"|{name}|{_text(value)}|" for name, value in config.items())
             self._writer.add_text("config", f"|flag|value|\n|-|-|\n{rows}")
-            self._writer.add_custom_scalars(LAYOUT)
+            stages = {} if config.get("stages") is None else STAGES
+            self._writer.add_custom_scalars(LAYOUT | stages)
             plain = {name: v if isinstance(v, bool | int | float) else _text(v) for name, v in config.items()}
             for summary in hparams(plain, dict.fromkeys(RESULTS, 0.0)):
                 self._writer._get_file_writer().add_summary(summary)

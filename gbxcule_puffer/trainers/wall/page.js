@@ -12,9 +12,15 @@ const FIGURES = [
 const GAP = 2;
 let hello = null, socket = null, chosen = 0, paused = false, last = null, returns = [];
 
+// Columns and rows of the wall: about 1.45 times as wide as high, with as few empty places as that allows.
 const tiles = () => {
-  const columns = Math.ceil(Math.sqrt(hello.envs.length * hello.rows / hello.columns * 1.45));
-  return [columns, Math.ceil(hello.envs.length / columns)];
+  const count = hello.envs.length, ideal = Math.sqrt(count * hello.rows / hello.columns * 1.45);
+  let best = [count, 1], least = Infinity;
+  for (let columns = Math.ceil(0.8 * ideal); columns <= Math.ceil(1.3 * ideal); columns++) {
+    const rows = Math.ceil(count / columns), worse = (columns * rows - count) / count + 0.2 * Math.abs(Math.log(columns / ideal));
+    if (worse < least) [best, least] = [[columns, rows], worse];
+  }
+  return best;
 };
 const tell = (message) => socket && socket.readyState === 1 && socket.send(JSON.stringify(message));
 const text = (value, digits) => value === null || value === undefined ? "–"
