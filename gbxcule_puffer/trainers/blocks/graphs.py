@@ -24,6 +24,8 @@ class Replayed:
             return
         if self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph, stream=torch.cuda.current_stream()):
+            stream = torch.cuda.current_stream()
+            # thread_local: meanwhile another thread may wait for the device, as the wall's does.
+            with torch.cuda.graph(self.graph, stream=stream, capture_error_mode="thread_local"):
                 self.function()
         self.graph.replay()
