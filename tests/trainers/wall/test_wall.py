@@ -26,7 +26,9 @@ from websockets.sync.client import ClientConnection, connect
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import env_creator
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall.process import TELL_SECONDS
 from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, parse_address
@@ -86,6 +88,32 @@ def test_a_viewer_sees_the_env(wall: Wall) -> None:
     assert (numbers[1] == wall.env.rewards[envs].numpy()).all()
     packed = torch.tensor(list(payload[3 * 4 * 64 :]), dtype=torch.uint8).reshape(64, rows, columns // 4)
     assert torch.equal(unpack(packed), wall.env.observations[envs, -1])
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_viewer_sees_games(device: str) -> None:
+    """Of the Game Boys shown their pictures, of one of them the RAM that was asked for, and of all their places."""
+    env = GBxCuLEEnv(ROM, ENVS, device=device, io="torch", max_steps=64)
+    env.reset(seed=1)
+    assert env.place is not None
+    generator = torch.Generator().manual_seed(1)
+    with Wall(env, "games", dict, "127.0.0.1:0") as wall, viewer(wall) as connection:
+        envs = json.loads(connection.recv(timeout=5))["envs"]
+        connection.send(json.dumps({"focus": 5, "watches": [0xC0A1, 0xFF80]}))
+        wait_for(lambda: wall._watches, 5)
+        for _ in range(12):
+            env.step(torch.randint(8, (ENVS,), generator=generator).to(env.device))
+            wall._next = 0.0
+            wait_for(lambda: not wall._busy, 5)
+            wall.look()
+            header, payload = read(connection.recv(timeout=5))
+        assert list(payload[12 * 64 : 12 * 64 + 2]) == env.ram[[0xC0A1, 0xFF80]][envs[5]].tolist()
+        packed = torch.frombuffer(bytearray(payload[12 * 64 + 2 : -header["cells"]]), dtype=torch.uint8)
+        shown = unpack(packed.reshape(64, 72, 20))
+        assert torch.equal(shown, env.observations[envs, -1].cpu()) and len(shown.unique(dim=0)) > 1
+        cells = np.frombuffer(payload[-header["cells"] :], "<i4")[:64]
+        assert cells.tolist() == [int.from_bytes(bytes(row), "big") for row in env.ram[list(env.place)][envs].tolist()]
+    env.close()
 
 
 def test_nothing_is_gathered_while_nobody_looks(wall: Wall, monkeypatch: pytest.MonkeyPatch) -> None:
