@@ -19,7 +19,7 @@ from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.probes.hooks import hook_place
-from gbxcule_puffer.emulator.probes.until import ByteTest, Until
+from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
@@ -90,20 +90,24 @@ class PyBoyEmulator:
         """The title in the ROM's header."""
         return self.cartridge.title
 
-    def step(self, buttons: torch.Tensor) -> None:
-        """As Emulator.step: press, run, release, run; buttons (num_envs,) uint8."""
-        self.step_undrawn(buttons)
+    def step(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
+        """As Emulator.step: press, run, release, run; buttons (num_envs,) uint8, frames (num_envs,) int32."""
+        self.step_undrawn(buttons, frames)
         self.draw()
 
-    def step_undrawn(self, buttons: torch.Tensor) -> None:
+    def step_undrawn(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
         """`step` without reading the pictures: `screen` keeps the old ones until `draw`."""
+        if frames is not None:
+            check_frames(frames, self.num_envs)
         for counts in self._counts.values():
             counts.zero_()
+        self._until.begin_step(self.frames_per_step if frames is None else frames)
+        is_held = self.release_after_frames == self.frames_per_step
         for env, (machine, mask) in enumerate(zip(self.machines, buttons.tolist(), strict=True)):
-            self.frames[env] = machine.step(mask, self._ends_early(env))
+            most = int(self.frames[env])
+            self.frames[env] = machine.step(mask, self._ends_early(env), most)
+            self._released[env] = mask if is_held or most <= self.release_after_frames else 0
         self._chip_is_late = [True] * self.num_envs
-        if self.release_after_frames == self.frames_per_step:
-            self._released = buttons.tolist()
         self.mirror.update()
 
     @property

@@ -31,16 +31,19 @@ class PyBoyMachine:
         for _ in range(BOOT_FRAMES):
             self.pyboy.tick(1, True, False)
 
-    def step(self, buttons: int, ends_early: Callable[[], bool] | None = None) -> int:
+    def step(self, buttons: int, ends_early: Callable[[], bool] | None = None, frames: int | None = None) -> int:
         """Press the buttons of the mask, run, release them, run; the last frame is rendered. Returns the frames.
 
+        frames: in place of frames_per_step.
         ends_early: asked after each frame from the one on that the release follows; after a True the next is the last.
         """
         pressed = [name for bit, name in enumerate(BUTTON_NAMES) if buttons >> bit & 1]
         for name in pressed:
             self.pyboy.button_press(name)
-        frames_after = self.frames_per_step - self.release_after_frames
-        self.pyboy.tick(self.release_after_frames, frames_after == 0, False)
+        held, frames = self.release_after_frames, self.frames_per_step if frames is None else frames
+        held = frames if held == self.frames_per_step else min(held, frames)
+        frames_after = frames - held
+        self.pyboy.tick(held, frames_after == 0, False)
         for name in pressed:
             self.pyboy.button_release(name)
         if ends_early is not None:
@@ -48,10 +51,10 @@ class PyBoyMachine:
                 is_last = left == 1 or ends_early()
                 self.pyboy.tick(1, is_last, False)
                 if is_last:
-                    return self.frames_per_step - left + 1
+                    return frames - left + 1
         elif frames_after > 0:
             self.pyboy.tick(frames_after, True, False)
-        return self.frames_per_step
+        return frames
 
     def picture(self, every: int = 1, out: np.ndarray | None = None) -> np.ndarray:
         """The last picture as shades 0..3, uint8, every `every`-th line and column: 2 gives the 72x80 observation."""

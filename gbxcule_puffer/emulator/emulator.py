@@ -21,7 +21,7 @@ from gbxcule_puffer.emulator.hw.lcd import picture
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
 from gbxcule_puffer.emulator.probes.hooks import Hooks
-from gbxcule_puffer.emulator.probes.until import ByteTest, Until
+from gbxcule_puffer.emulator.probes.until import MOST_FRAMES, ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
 from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, power_on
 from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, describe, row_size
@@ -78,7 +78,7 @@ class Emulator(HostAccess):
             raise ConfigError(f"screen is {screen!r}; it must be 'half' or 'full'")
         if not 0 <= instruction_budget < 2**31:
             raise ConfigError(f"instruction_budget is {instruction_budget}; it must be 0 (any number), or below 2**31")
-        if not 1 <= release_after_frames <= frames_per_step <= 20_000:
+        if not 1 <= release_after_frames <= frames_per_step <= MOST_FRAMES:
             raise ConfigError(
                 f"frames_per_step {frames_per_step} and release_after_frames {release_after_frames} must satisfy "
                 "1 <= release_after_frames <= frames_per_step <= 20000"
@@ -227,12 +227,12 @@ class Emulator(HostAccess):
         """The step's kernel, compiled where it is launched first."""
         return kernels.kernel(self.kernel, self.accuracy)
 
-    def _launch(self, frames: int, release_after: int) -> None:
-        """Run `frames` frames of all envs with the buttons of self._buttons."""
+    def _launch(self, frames: int | torch.Tensor, release_after: int) -> None:
+        """Run `frames` frames of all envs, or as many of each as a tensor says, with the buttons of self._buttons."""
         with self._user:
             self._hooks.clear()
             self._until.begin_step(frames)
-            self._run(frames, release_after)
+            self._run(0 if isinstance(frames, torch.Tensor) else frames, release_after)
 
     def _run(self, frames: int, release_after: int) -> None:
         key = (frames, release_after)
@@ -293,12 +293,13 @@ class Emulator(HostAccess):
             self._start = self.save(env=0)
         self.load(self._start)
 
-    def step(self, buttons: torch.Tensor) -> None:
+    def step(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
         """Hold `buttons` for release_after_frames frames, release them, run to frames_per_step; draw the last frame.
         A button that a loaded state holds stays held until a step has pressed and released it.
 
         buttons: shape (num_envs,), uint8, on the emulator's device; bits 0-3 RIGHT LEFT UP DOWN, 4-7 A B SELECT START.
-        On CUDA asynchronous, on torch's current stream.
+        frames: of each env in place of frames_per_step, shape (num_envs,), int32, taken as 1 to 20,000; buttons are
+        released at the end at the latest. On CUDA asynchronous, on torch's current stream.
 
         Raises: ActionError for another shape or type.
         """
@@ -306,7 +307,12 @@ class Emulator(HostAccess):
             found = f"{buttons.dtype} of shape {tuple(buttons.shape)}"
             raise ActionError(f"buttons are {found}: give torch.uint8 of shape ({self.num_envs},)")
         self._buttons.copy_(buttons)
-        self._launch(self.frames_per_step, self.release_after_frames)
+        if frames is None:
+            self._launch(self.frames_per_step, self.release_after_frames)
+            return
+        check_frames(frames, self.num_envs)
+        is_held = self.release_after_frames == self.frames_per_step
+        self._launch(frames, 0 if is_held else self.release_after_frames)
 
     def run(self, frames: int) -> None:
         """Run `frames` frames, 1 to 20,000, with the buttons as they are held; draw the last one.

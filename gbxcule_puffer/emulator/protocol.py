@@ -107,8 +107,9 @@ class EmulatorLike(Protocol):
         """An updater of `memory` where that is a copy; None where it is the machines' own."""
         ...
 
-    def step(self, buttons: torch.Tensor) -> None:
-        """Hold `buttons` (num_envs,) uint8 for release_after_frames frames, release them, run to frames_per_step."""
+    def step(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
+        """Hold `buttons` (num_envs,) uint8 for release_after_frames frames, release them, run to frames_per_step, or to
+        the `frames` (num_envs,) int32 of each env."""
         ...
 
     def hook(self, bank: int | None, address: int) -> None:

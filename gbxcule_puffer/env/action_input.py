@@ -79,19 +79,31 @@ def allowed_actions(codec: ActionCodec, blocked: Sequence[str]) -> list[bool]:
 
 class ActionInput:
     """The action of each env: fills `action`, the action taken, and `buttons` of the env's tensors.
+    frames: of each env's step, (num_envs,) int32; None where all actions take frames_per_step.
 
     A blocked action presses nothing. With probability `sticky` a step repeats the action before, but for an episode's
     first. Allocates only here.
     """
 
     def __init__(
-        self, codec: ActionCodec, blocked: Sequence[str], sticky: float, envs: EnvTensors, random: CounterRandom
+        self,
+        codec: ActionCodec,
+        blocked: Sequence[str],
+        sticky: float,
+        envs: EnvTensors,
+        random: CounterRandom,
+        frames_per_step: int,
     ) -> None:
         allowed = allowed_actions(codec, blocked)
         masks = [codec.to_buttons(action) * allowed[action] for action in range(codec.num_actions)]
         self.table = torch.tensor(masks, dtype=torch.uint8, device=envs.action.device)
         self.largest, self.threshold = codec.num_actions - 1, int(sticky * RANGE)
         self.envs, self.random = envs, random
+        self.frames = None
+        if codec.frames:
+            lengths = [frames or frames_per_step for frames in codec.frames]
+            self._lengths = torch.tensor(lengths, dtype=torch.int32, device=envs.action.device)
+            self.frames = torch.zeros(len(envs.action), dtype=torch.int32, device=envs.action.device)
         self._flag = torch.zeros_like(envs.bad_action)
 
     def take(self, actions: torch.Tensor, seed: int) -> None:
@@ -106,4 +118,6 @@ class ActionInput:
             torch.where(self._flag, t.last_action, t.action, out=t.action)
             t.last_action.copy_(t.action)
         torch.index_select(self.table, 0, t.action, out=t.buttons)
+        if self.frames is not None:
+            torch.index_select(self._lengths, 0, t.action, out=self.frames)
         t.clock.add_(1)

@@ -52,7 +52,8 @@ class Episodes:
         self._vectors, self._final_vectors = map(stack.layout.split, (stack.observations, self.final_observation))
         self.envs = EnvTensors(n, device, rewards=out.rewards, terminals=out.terminals, truncations=out.truncations)
         self.random = CounterRandom(n, device, options.first_env)
-        self.input = ActionInput(codec, options.blocked_actions, options.sticky_actions, self.envs, self.random)
+        blocked, sticky = options.blocked_actions, options.sticky_actions
+        self.input = ActionInput(codec, blocked, sticky, self.envs, self.random, emulator.frames_per_step)
         self.score = GoalScore(stages, options, self.envs)
         self.stats = EpisodeStats(n, codec.num_actions, device)
         wanted = options.visit_bonus or options.archive_slots
@@ -75,7 +76,7 @@ class Episodes:
     def step(self, actions: torch.Tensor, seed: int) -> None:
         """One action in every env. No allocation, no branch on device data, no host synchronisation."""
         self.input.take(actions, seed)
-        self.emulator.step(self.envs.buttons)
+        self.emulator.step(self.envs.buttons, self.input.frames)
         if self._at_once:
             self.curriculum.draw(seed)
             self.step_end.run("full_step")

@@ -68,7 +68,8 @@ class EnvOptions:
     action_obs: int = option(0, "last actions that are observed too", PICTURE, least=0, most=64)
     action_codec: str = option(
         DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), multi_binary, multi_discrete, "
-        "or a list such as NOOP,A,B,SELECT,UP+B, or several lists with a slash between them", PICTURE, check=get_codec)
+        "or a list such as NOOP:60,A,B,SELECT,UP+B (NOOP for 60 frames), or several lists with a slash between them",
+        PICTURE, check=get_codec)
     frames_per_step: int = option(24, "emulated frames of one step", PICTURE, least=1, most=20_000)
     release_after_frames: int = option(8, "frames after which a step releases its buttons (frames_per_step: held until "
                                        "a step presses others)", PICTURE, least=1)

@@ -30,6 +30,7 @@ BUTTONS: dict[str, tuple[int, int, int | None]] = {
 RELEASE = 8
 OWN_VERSION = -1  # of codecs that are written as a list of actions
 MOST_ACTIONS = 256  # all combinations of the eight buttons
+MOST_FRAMES = 20_000  # of a step
 
 
 def buttons_of(action: str) -> int:
@@ -37,8 +38,18 @@ def buttons_of(action: str) -> int:
 
     Raises: KeyError for another name.
     """
-    parts = [BUTTONS[part] for part in action.split("+")]
+    parts = [BUTTONS[part] for part in without_frames(action).split("+")]
     return sum(dpad | button << 4 for dpad, button, _ in parts)
+
+
+def frames_of(action: str) -> int:
+    """The frames in an action's name, as in NOOP:60; 0 where its steps take frames_per_step."""
+    return int(action.partition(":")[2] or 0)
+
+
+def without_frames(action: str) -> str:
+    """The part of an action's name that says what it presses."""
+    return action.partition(":")[0]
 
 
 def action_of(buttons: Iterable[str]) -> str:
@@ -49,7 +60,7 @@ def action_of(buttons: Iterable[str]) -> str:
 @dataclass(frozen=True)
 class ActionCodec:
     """A named, versioned order of actions; `version` is the id that kernels and artifacts carry. An action is a
-    button, NOOP, or several buttons at once, such as UP+B.
+    button, NOOP, or several buttons at once, such as UP+B, and may have a number of frames, such as NOOP:60.
 
     `factors`: of a codec whose actions are made of several choices at once, how many each of them has. Its actions are
     all combinations, the last choice changing first, and have their numbers everywhere inside of the env.
@@ -91,7 +102,7 @@ class ActionCodec:
 
         Raises: ActionError for an action of several buttons.
         """
-        name = self._name(action)
+        name = without_frames(self._name(action))
         if name not in BUTTONS:
             raise ActionError(f"action {name} presses several buttons: take to_joypad_mask")
         return BUTTONS[name][2]
@@ -109,6 +120,12 @@ class ActionCodec:
     def to_buttons(self, action: int) -> int:
         """Both masks in the one byte that `Emulator.step` takes: bits 0-3 the D-pad, bits 4-7 the buttons."""
         return buttons_of(self._name(action))
+
+    @property
+    def frames(self) -> tuple[int, ...]:
+        """Frames of each action's steps, 0 for frames_per_step; empty where no action has its own."""
+        found = tuple(map(frames_of, self.actions))
+        return found if any(found) else ()
 
     def parse(self, names: Iterable[str]) -> list[int]:
         """Action indices of `names`, e.g. ["UP", "A"].
@@ -145,8 +162,8 @@ DEFAULT_CODEC = "pokemonred_puffer_v1"
 
 def get_codec(name: str) -> ActionCodec:
     """The codec called `name`, or the one that `name` lists: actions with commas between them, each of them NOOP, a
-    button, or several with `+` between them, such as 'NOOP,A,B,SELECT,UP+B'. Several lists with slashes between them
-    are choices made at once: 'NOOP,UP,DOWN/NOOP,A,B'.
+    button, or several with `+` between them, such as 'NOOP,A,B,SELECT,UP+B', and with a colon behind it the frames of
+    its steps: 'NOOP:60'. Several lists with slashes between them are choices made at once: 'NOOP,UP,DOWN/NOOP,A,B'.
 
     Raises: ConfigError for another text; the message lists the known names.
     """
@@ -155,7 +172,12 @@ def get_codec(name: str) -> ActionCodec:
     lists = [_parse_list(name, part) for part in NAMED.get(name, name).split("/")]
     if math.prod(len(choices) for choices in lists) > MOST_ACTIONS:
         raise ConfigError(f"action_codec {name!r:.80} has more than {MOST_ACTIONS} combinations: leave some out")
-    actions = tuple(action_of("+".join(choices).split("+")) for choices in product(*lists))
+    if len(lists) == 1:
+        actions = tuple(lists[0])
+    elif ":" in name:
+        raise ConfigError(f"action_codec {name!r:.80} has frames in choices made at once: give one list of actions")
+    else:
+        actions = tuple(action_of("+".join(choices).split("+")) for choices in product(*lists))
     if len(set(actions)) < len(actions):
         raise ConfigError(f"action_codec {name!r:.80} has an action twice: leave one out")
     factors = tuple(len(choices) for choices in lists) if len(lists) > 1 else ()
@@ -165,12 +187,18 @@ def get_codec(name: str) -> ActionCodec:
 
 def _parse_list(name: str, text: str) -> list[str]:
     """The actions of one list of the codec `name`."""
-    actions = ["+".join(sorted(action.strip().upper().split("+"))) for action in text.split(",")]
-    if len(actions) < 2:
+    parts = [action.upper().partition(":") for action in text.split(",")]
+    if len(parts) < 2:
         known = f"give one of {', '.join((*CODECS, *NAMED))}, or a list such as NOOP,A,B,SELECT,UP+B"
         raise ConfigError(f"action_codec {name!r:.80} is unknown: {known}")
-    for action in actions:
-        buttons = action.split("+")
+    actions = []
+    for pressed, colon, frames in parts:
+        buttons, frames = sorted(pressed.strip().split("+")), frames.strip()
+        action = "+".join(buttons)
+        if colon and not (frames.isdecimal() and len(frames) < 6 and 1 <= int(frames) <= MOST_FRAMES):
+            given = f"{action}:{frames}"
+            raise ConfigError(f"action_codec {name!r:.80} has {given!r:.40}: its frames are from 1 to {MOST_FRAMES:,}")
+        actions.append(f"{action}:{int(frames)}" if colon else action)
         if (
             not set(buttons) <= set(BUTTONS)
             or len(set(buttons)) < len(buttons)
@@ -183,7 +211,8 @@ def _parse_list(name: str, text: str) -> list[str]:
 @dataclass(frozen=True)
 class Schedule:
     """One step in frames: press, `release_after_frames`, release, the rest of `frames_per_step`. If they are equal, the
-    game finds a button pressed for as long as steps press it."""
+    game finds a button pressed for as long as steps press it. An action's own frames take the place of frames_per_step.
+    """
 
     frames_per_step: int = 24
     release_after_frames: int = 8
@@ -194,3 +223,9 @@ class Schedule:
                 f"release_after_frames {self.release_after_frames} must be from 1 to frames_per_step "
                 f"{self.frames_per_step}: 8 of 24 is the default, and as many as frames_per_step hold the buttons"
             )
+
+    def of(self, action: str) -> tuple[int, int]:
+        """(frames, frames after which its buttons are released) of a step with an action."""
+        frames = frames_of(action) or self.frames_per_step
+        is_held = self.release_after_frames == self.frames_per_step
+        return frames, frames if is_held else min(self.release_after_frames, frames)

@@ -17,7 +17,7 @@ from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import new_file
 from gbxcule_puffer.layout import find_rom
-from gbxcule_puffer.tasks.actions import get_codec
+from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate
 from gbxcule_puffer.tasks.observations import picture_kind
 from gbxcule_puffer.tasks.ram import Ram
@@ -196,6 +196,8 @@ class _Player:
         codec = get_codec(meta["action_codec"])
         buttons = [codec.to_buttons(action) for action in range(codec.num_actions)]
         self.table = torch.tensor(buttons, dtype=torch.uint8)
+        schedule = Schedule(meta["frames_per_step"], meta["release_after_frames"])
+        self.frames = torch.tensor([schedule.of(action)[0] for action in codec.actions], dtype=torch.int32)
         self.names = {name: codec.to_buttons(i) for i, name in enumerate(codec.actions)} | {"NOOP": 0}
         self.distance = GoalDistance(goal.frames, num_envs, self.emulator.device)
         self.truth = Quest(truth) if truth else None
@@ -204,11 +206,12 @@ class _Player:
         self.out = torch.empty(num_envs, device=self.emulator.device)
         self.generator = torch.Generator().manual_seed(seed)
 
-    def step(self, buttons: torch.Tensor | int) -> tuple[np.ndarray, np.ndarray]:
+    def step(self, buttons: torch.Tensor | int, frames: torch.Tensor | None = None) -> tuple[np.ndarray, np.ndarray]:
         """(distances, whether at the goal) after a step, each (num_envs,)."""
         if isinstance(buttons, int):
             buttons = torch.full((self.emulator.num_envs,), buttons, dtype=torch.uint8)
-        self.emulator.step(buttons.to(self.emulator.device))
+        device = self.emulator.device
+        self.emulator.step(buttons.to(device), None if frames is None else frames.to(device))
         self.distance.measure(self.emulator.screen, self.out)
         distances = self.out.cpu().numpy().copy()
         return distances, distances == 0 if self.truth is None else self.truth.test().all(1).cpu().numpy()
@@ -244,7 +247,7 @@ class _Player:
 
     def _play(self, samples: Samples, steps: int) -> None:
         choices = torch.randint(len(self.table), (steps, self.emulator.num_envs), generator=self.generator)
-        rows = [self.step(self.table[row]) for row in choices]
+        rows = [self.step(self.table[row], self.frames[row]) for row in choices]
         samples.distances.append(np.stack([distances for distances, _ in rows]))
         samples.at_goal.append(np.stack([truth for _, truth in rows]))
 

@@ -77,11 +77,26 @@ def test_a_list_is_a_codec_of_its_own() -> None:
         codec.to_pyboy_press(3)
 
 
+def test_actions_with_frames_of_their_own() -> None:
+    codec = get_codec("noop:060, A,up+b: 12,A:8")
+    assert codec.actions == ("NOOP:60", "A", "B+UP:12", "A:8") and codec.frames == (60, 0, 12, 8)
+    assert get_codec(codec.name) == codec
+    assert [codec.to_buttons(action) for action in range(4)] == [0, 0x10, 0x24, 0x10]
+    assert codec.to_pyboy_press(0) is None and codec.to_pyboy_press(3) == codec.to_pyboy_press(1)
+    assert get_codec("NOOP,A").frames == ()
+    released, held = Schedule(24, 10), Schedule(24, 24)
+    assert [released.of(action) for action in codec.actions] == [(60, 10), (24, 10), (12, 10), (8, 8)]
+    assert [held.of(action) for action in codec.actions] == [(60, 60), (24, 24), (12, 12), (8, 8)]
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [
         ("A", "is unknown"), ("", "is unknown"), ("A,TURBO", "has 'TURBO'"), ("A,B,", "has ''"), ("A,A", "twice"),
         ("UP+A,A+UP", "twice"), ("NOOP,A/NOOP,A", "twice"), ("NOOP,A/B", "is unknown"), ("NOOP,A/", "is unknown"),
+        ("NOOP:,A", "has 'NOOP:': its frames"), ("NOOP:0,A", "from 1 to 20,000"), ("A,B:99999", "has 'B:99999'"),
+        ("A:2:3,B", "has 'A:2:3'"), ("A:x,B", "has 'A:X'"), ("A:24,A:24", "twice"), (":6,A", "has ''"),
+        ("NOOP,A:6/NOOP,B", "has frames in choices made at once"),
         ("multi_binary/NOOP,A", "is unknown"), ("A,NOOP+B", "has 'B+NOOP'"), ("A,B+B", "has 'B+B'"), ("A,+", "has '+'"),
     ],
 )  # fmt: skip

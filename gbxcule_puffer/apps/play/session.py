@@ -16,7 +16,7 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import GBxCuLEError
-from gbxcule_puffer.tasks.actions import action_of, buttons_of
+from gbxcule_puffer.tasks.actions import Schedule, action_of, buttons_of, without_frames
 from gbxcule_puffer.tasks.traces import Trace, picture_hash
 
 StrPath = str | os.PathLike[str]
@@ -235,11 +235,11 @@ class PlaySession:
     def _agents_frame(self) -> None:
         """The next frame of the agent's step: together they are the step to the bit."""
         assert self.agent is not None
-        frames, release_after = self.schedule
         if self._frame == 0:
             self.actions.append(self.agent.choose())
+        frames, release_after = Schedule(*self.schedule).of(self.actions[-1])
         self._frame += 1
-        self.pressed = self.actions[-1] if self._frame <= release_after else "NOOP"
+        self.pressed = without_frames(self.actions[-1]) if self._frame <= release_after else "NOOP"
         self._run(self.pressed, 1, 2 if self._frame < release_after else 1)
         self._frame %= frames
 

@@ -41,6 +41,8 @@ class Camera:
         self.emulator.end_steps_when(env.until)
         codes = [env.codec.to_buttons(action) for action in range(env.codec.num_actions)]
         self._buttons = torch.tensor(codes, dtype=torch.uint8, device=env.device)
+        frames = [schedule.of(action)[0] for action in env.codec.actions]
+        self._frames = torch.tensor(frames, dtype=torch.int32, device=env.device) if env.codec.frames else None
 
     def shoot(self, actions: torch.Tensor) -> np.ndarray:
         """The pictures (num_envs, 144, 160) uint8 shades that the env's next step with `actions` (num_envs,) leads to;
@@ -48,7 +50,7 @@ class Camera:
         source, copy = self.env.emulator, self.emulator
         wp.to_torch(copy.machine.state).copy_(wp.to_torch(source.machine.state))
         copy.memory.copy_(source.memory)
-        copy.step(self._buttons[actions])
+        copy.step(self._buttons[actions], None if self._frames is None else self._frames[actions])
         return copy.screen.cpu().numpy().copy()
 
 

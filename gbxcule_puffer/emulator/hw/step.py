@@ -15,10 +15,14 @@ RTC_LAST = wp.constant(INDEX["rtc_last"])
 
 @wp.func
 def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, release_after: int):
-    """Hold the buttons until `release_after` frames have ended."""
+    """Hold the buttons until `release_after` frames have ended. Where `frames` is 0, each env has its own number in
+    Machine.frames, and the release is at its end at the latest, or always then if `release_after` is 0."""
     c.frames_left = frames
     c.release_at = frames - release_after
-    c.render = wp.where(frames == 1, 1, 0)
+    if frames == 0:
+        c.frames_left = m.frames[c.env]
+        c.release_at = wp.where(release_after == 0, 0, wp.max(c.frames_left - release_after, 0))
+    c.render = wp.where(c.frames_left == 1, 1, 0)
     c.next_line = 0
     c.executed = 0
     m.skipped[c.env] = 0

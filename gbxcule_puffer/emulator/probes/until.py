@@ -11,7 +11,9 @@ import torch
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.address_space import ram_place
 from gbxcule_puffer.emulator.cartridge import Cartridge
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.errors import ActionError, ConfigError
+
+MOST_FRAMES = 20_000  # of a step: its T-cycles are an int32
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Until:
         self.cartridge, self.frames_per_step = cartridge, frames_per_step
         self.rows = torch.zeros((0, 5), dtype=torch.int32, device=device)
         self.frames = torch.full((num_envs,), frames_per_step, dtype=torch.int32, device=device)
+        self._are_own = False  # of each env, since the last step
 
     def set(self, tests: Sequence[ByteTest]) -> None:
         """Has steps end early where all `tests` pass; without any they take all of their frames.
@@ -50,13 +53,23 @@ class Until:
         self.rows = torch.tensor(rows, dtype=torch.int32, device=self.rows.device).view(-1, 5)
         self.frames.fill_(self.frames_per_step)
 
-    def begin_step(self, frames: int) -> None:
-        """Sets the frames that a step takes where it does not end early."""
-        if len(self.rows):
+    def begin_step(self, frames: int | torch.Tensor) -> None:
+        """Sets the frames that a step takes where it does not end early, of all envs or of each, (num_envs,) int32."""
+        if isinstance(frames, torch.Tensor):
+            self.frames.copy_(frames).clamp_(1, MOST_FRAMES)
+        elif len(self.rows) or self._are_own:
             self.frames.fill_(frames)
+        self._are_own = isinstance(frames, torch.Tensor)
 
     def holds(self, row: np.ndarray) -> bool:
         """True where a memory row, uint8, passes all tests."""
         return all(
             (low <= (int(row[place]) & mask) <= high) != turned for place, mask, low, high, turned in self.rows.tolist()
         )
+
+
+def check_frames(frames: torch.Tensor, num_envs: int) -> None:
+    """Raises: ActionError for other than the frames of each env's step, (num_envs,) int32."""
+    if frames.shape != (num_envs,) or frames.dtype != torch.int32:
+        found = f"{frames.dtype} of shape {tuple(frames.shape)}"
+        raise ActionError(f"frames are {found}: give torch.int32 of shape ({num_envs},)")
