@@ -163,6 +163,8 @@ class TaskRunner:
         for name in ("terminal", "truncation", "failure"):
             if (value := getattr(result, name)) is not None:
                 self._check(name, value, torch.bool)
+        if not isinstance(result.statistics, Mapping):
+            raise self._error(f"statistics are a {type(result.statistics).__name__}: give tensors by name")
         for name, value in result.statistics.items():
             self._check(f"statistics[{name!r}]", value, None)
         if not self.task.checks_reward:

@@ -78,7 +78,7 @@ class Task:
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult | torch.Tensor:
         """The result of a step, or its reward alone. picture: (num_envs, 72, 80), or 144 x 160, shades 0-3, uint8."""
-        raise NotImplementedError
+        raise ConfigError("has no step: write one that gives the reward")
 
     def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
         """Numbers for the policy, (num_envs, *shape) by the names in `observations`, of the state as it is now: called

@@ -271,6 +271,20 @@ class RomWriter(Task):
         ram.poke(0x4000, 1)
 
 
+class HookInRam(Task):
+    def setup(self, ram: Ram) -> None:
+        ram.hook("player_x")
+
+
+class NoBytes(Task):
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> torch.Tensor:
+        return ram.popcount("player_x", 0)
+
+
+class Stepless(Task):
+    pass
+
+
 class Other(Task):
     count = 0
 
@@ -298,6 +312,10 @@ class Other(Task):
         (Nothing, "task Nothing: step gave a NoneType"),
         (Unknown, "task Unknown: symbol 'player_z' is not in"),
         (RomWriter, "task RomWriter: address 4000 is ROM, which cannot be written"),
+        (HookInRam, "task HookInRam: hook at C0A1: code there is in RAM"),
+        (NoBytes, "task NoBytes: 0 bytes from C0A1: give a whole number, at least 1"),
+        (Stepless, "task Stepless: has no step"),
+        (given(statistics=[1]), "task Given: statistics are a list: give tensors by name"),
         (Other, "task Other: statistics are ['aa'], in the first step ['a']"),
     ],
 )

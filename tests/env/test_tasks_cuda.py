@@ -1,4 +1,5 @@
-"""Tasks on a GPU: the same bits as on the CPU, also from a CUDA graph; NaN is told when the infos are read."""
+"""Tasks on a GPU: the same bits as on the CPU and with PyBoy, also from a CUDA graph; NaN is told when the infos are
+read."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from tests.env.test_tasks import LIMIT, ROM, SYMBOLS, Walk, given
@@ -29,9 +31,10 @@ def test_a_task_gives_the_same_on_a_gpu_and_in_a_graph(cuda_device: str, tmp_pat
     cpu, eager, captured = (
         GBxCuLEEnv(str(ROM), 16, device, io="torch", **keywords) for device in ("cpu", cuda_device, cuda_device)
     )
+    pyboy = PyBoyPufferSingle(str(ROM), 16, io="torch", **keywords)
     rows = torch.from_numpy(random_actions(40, 16, seed=5)).long()
     current = torch.zeros(16, dtype=torch.int64, device=cuda_device)
-    for env in (cpu, eager, captured):
+    for env in (cpu, eager, captured, pyboy):
         env.reset(seed=1)
         for _ in range(3):
             env.step(torch.zeros(16, dtype=torch.int64, device=env.device))
@@ -44,13 +47,16 @@ def test_a_task_gives_the_same_on_a_gpu_and_in_a_graph(cuda_device: str, tmp_pat
         current.copy_(row)
         graph.replay()
         cpu.step(row)
+        pyboy.step(row)
         eager.step(current)
         for name in ("rewards", "terminals", "truncations", "observations"):
             wanted = getattr(cpu, name)
+            assert torch.equal(getattr(pyboy, name), wanted), name
             assert torch.equal(getattr(eager, name).cpu(), wanted), name
             assert torch.equal(getattr(captured, name).cpu(), wanted), name
         ends += int(cpu.truncations.sum() + cpu.terminals.sum())
     assert ends > 16
+    pyboy.close()
     infos = [env.read_infos() for env in (cpu, eager, captured)]
     assert {name for name in infos[0] if name.startswith("task/")} == {"task/column", "task/length"}
     assert infos[0]["task/length"] == infos[1]["task/length"] == infos[2]["task/length"]

@@ -169,13 +169,13 @@ class Ram:
             integers = not (value.is_floating_point() or value.is_complex())
             if values.dim() != 2 or len(values) != self.num_envs or not integers:
                 raise ConfigError(
-                    f"poke of {where!r:.40} has a tensor of shape {tuple(value.shape)} of {value.dtype}: give "
+                    f"poke of {_text(where)} has a tensor of shape {tuple(value.shape)} of {value.dtype}: give "
                     f"({self.num_envs},) or ({self.num_envs}, length) integers"
                 )
             return values.to(torch.uint8)
         numbers = [value] if isinstance(value, int | np.integer) else list(value)
         if not numbers or not all(isinstance(n, int | np.integer) and 0 <= n <= 255 for n in numbers):
-            raise ConfigError(f"poke of {where!r:.40} has {value!r:.40}: give bytes from 0 to 255")
+            raise ConfigError(f"poke of {_text(where)} has {value!r:.40}: give bytes from 0 to 255")
         key = ("poke", *numbers)
         if key not in self._gathers:  # a list cannot become a tensor while a CUDA graph is recorded
             self._gathers[key] = torch.tensor([numbers], dtype=torch.uint8, device=self.device)
@@ -195,6 +195,8 @@ class Ram:
         """Where in the memory rows the bytes begin."""
         key = (bank, address, length)
         if key not in self._places:
+            if not isinstance(length, int | np.integer) or length < 1:
+                raise ConfigError(f"{length!r:.40} bytes from {address:04X}: give a whole number, at least 1")
             first = address_space.ram_place(self.cartridge, address, length, bank)
             if self._mirror is not None:
                 self._mirror.watch(first, first + length)
@@ -220,6 +222,11 @@ class Ram:
             data = address_space.read(self.cartridge, {}, np.empty(0, np.uint8), address, length, bank)
             self._gathers[key] = torch.from_numpy(data).to(self.device)[None]
         return self._gathers[key].expand(self.num_envs, -1)
+
+
+def _text(where: Where) -> str:
+    """A place for a message: addresses in hexadecimal."""
+    return f"{where:04X}" if isinstance(where, int | np.integer) else f"{where!r:.40}"
 
 
 class RamWatch:
