@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ class Launcher:
     def __init__(self, device: torch.device) -> None:
         start_warp()
         self.device = device
-        self.lanes = 1 if device.type == "cpu" else CUDA_LANES
+        self.lanes = lanes_of(device)
         self._commands: dict[tuple[Any, ...], Any] = {}
 
     def __call__(self, kernel: Any, dim: int | tuple[int, ...], *inputs: Any) -> None:
@@ -34,6 +35,27 @@ class Launcher:
             command = wp.launch(kernel, dim, arguments, device=str(self.device), record_cmd=True)
             self._commands[key] = command
         command.launch(current_stream(self.device))
+
+
+class AddressLauncher:
+    """Launches a kernel over tensors that are others each time: its arguments are their addresses, and numbers."""
+
+    def __init__(self, kernel: Any, dim: int | tuple[int, ...], device: torch.device, arguments: int) -> None:
+        start_warp()
+        self.device, self._lock = device, threading.Lock()
+        self._command: Any = wp.launch(kernel, dim, [0] * arguments, device=str(device), record_cmd=True)
+
+    def __call__(self, *arguments: int) -> None:
+        """Runs the kernel. No host synchronisation and no allocation."""
+        with self._lock:  # the arguments are the command's, which other threads may use
+            for index, argument in enumerate(arguments):
+                self._command.set_param_at_index_from_ctype(index, argument)
+            self._command.launch(current_stream(self.device))
+
+
+def lanes_of(device: torch.device) -> int:
+    """Threads that share an env."""
+    return 1 if device.type == "cpu" else CUDA_LANES
 
 
 def current_stream(device: torch.device) -> wp.Stream | None:

@@ -13,6 +13,7 @@ import torch
 from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import RANGE, TASK, CounterRandom
+from gbxcule_puffer.env.rows import copy_rows
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.tasks.observations import PICTURE
 from gbxcule_puffer.tasks.ram.view import Ram
@@ -57,11 +58,15 @@ class TaskRunner:
         for name, new in self.memory().items():
             old = before.get(name)
             if old is None:
-                setattr(self.task, name, new.clone())
+                setattr(self.task, name, new.clone(memory_format=torch.contiguous_format))
             elif old is not new:
                 self._check_kept(name, old, new)
-                rows = which.view(-1, *[1] * (new.dim() - 1)) if new.dim() and len(new) == self.n else None
-                old.copy_(new if rows is None else torch.where(rows, new, old))
+                if not new.dim() or len(new) != self.n:
+                    old.copy_(new)
+                elif old.is_contiguous():
+                    copy_rows(new, old, which)
+                else:
+                    old.copy_(torch.where(which.view(-1, *[1] * (new.dim() - 1)), new, old))
                 setattr(self.task, name, old)
 
     def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:

@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-import threading
 from functools import cache
-from typing import Any
 
 import torch
 import warp as wp
 
-from gbxcule_puffer.device import start_warp
 from gbxcule_puffer.emulator.hw import intrinsics
-from gbxcule_puffer.emulator.launch import CUDA_LANES, current_stream
+from gbxcule_puffer.emulator.launch import AddressLauncher, lanes_of
 
 # Rows begin at any address: eight bytes at a time only where the machine can load them from there.
 _BITS = """
@@ -53,15 +50,9 @@ def kernel_bits_set(values: wp.uint64, stride: int, length: int, lanes: int, out
         intrinsics.store_word(out, 4 * row, total)
 
 
-_lock = threading.Lock()  # around a command, from its arguments to its launch
-
-
 @cache
-def _command(device: torch.device, rows: int) -> Any:
-    """A launch of kernel_bits_set, whose arguments are set each time."""
-    start_warp()
-    lanes = 1 if device.type == "cpu" else CUDA_LANES
-    return wp.launch(kernel_bits_set, (rows, lanes), [0, 0, 0, lanes, 0], device=str(device), record_cmd=True)
+def _launcher(device: torch.device, rows: int) -> AddressLauncher:
+    return AddressLauncher(kernel_bits_set, (rows, lanes_of(device)), device, arguments=5)
 
 
 def bit_count(values: torch.Tensor) -> torch.Tensor:
@@ -76,10 +67,6 @@ def bits_set(values: torch.Tensor) -> torch.Tensor:
     if values.stride(1) != 1:
         values = values.contiguous()
     count = torch.empty(len(values), dtype=torch.int32, device=values.device)
-    command = _command(values.device, len(values))
-    arguments = ((0, values.data_ptr()), (1, values.stride(0)), (2, values.shape[1]), (4, count.data_ptr()))
-    with _lock:
-        for index, number in arguments:
-            command.set_param_at_index_from_ctype(index, number)
-        command.launch(current_stream(values.device))
+    launch = _launcher(values.device, len(values))
+    launch(values.data_ptr(), values.stride(0), values.shape[1], lanes_of(values.device), count.data_ptr())
     return count

@@ -81,6 +81,14 @@ def test_bits(ram: Ram) -> None:
         assert found.dtype == torch.int32
 
 
+@pytest.mark.gpu
+def test_bits_of_rows_on_a_gpu(cuda_device: str) -> None:
+    rows = torch.randint(256, (300, 400), generator=torch.Generator().manual_seed(2), dtype=torch.uint8)
+    for first, end in ((0, 0), (0, 400), (3, 4), (5, 325), (7, 40)):
+        found = bits_set(rows.to(cuda_device)[:, first:end])
+        assert torch.equal(found.cpu(), bits_set(rows[:, first:end]))
+
+
 def test_banks(ram: Ram) -> None:
     ram.poke((1, 0xA000), [1, 2])
     ram.poke("sSave", 3)
