@@ -24,8 +24,7 @@ train: setup  ## train the agent to leave the house (ARGS="--seed 2 ..." for fla
 	$(BIN)/python cleanrl_style/a2c_streaming.py --env gbxcule $(ARGS)
 
 test: setup  ## run the tests that need no GPU, on up to 8 cores (ARGS="-n 0 ..." for one)
-	$(BIN)/python -m pytest -m "not gpu and not alone" -n logical --maxprocesses 8 --dist loadfile $(ARGS)
-	$(BIN)/python -m pytest -m "alone and not gpu" $(ARGS) || [ $$? -eq 5 ]  # 5: ARGS picked none
+	$(BIN)/python -m pytest -m "not gpu" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 # Files of tests that compile no kernel.
 FAST := test_architecture.py test_docs.py test_toy.py emulator/test_isa.py tasks/test_actions.py \

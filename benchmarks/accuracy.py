@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -166,7 +167,7 @@ def main() -> int:
         rows.append(lockstep_row(f"{len(games)} games, steps in lockstep", games, args.steps))
     own = [ROOT / "roms" / entry["file"] for entry in json.loads((ROOT / "roms" / "manifest.json").read_text())]
     rows.append(lockstep_row(f"{len(own)} ROMs of our own, steps in lockstep", own, args.steps))
-    names = ", ".join(f"{name} {number}" for name, number in versions().items())
+    names = ", ".join(f"{name} {number}" for name, number in versions().items() if name != platform.system().lower())
     page = INTRO.format(pyboy=versions()["pyboy"]) + f"\n{table(rows)}\n\nMeasured with {names}.\n"
     write_text(args.out, page)
     print(page)

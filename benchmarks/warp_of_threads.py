@@ -4,7 +4,7 @@
 
 plays one env a lane with random actions and prints what the warp does in a step: turns around the loop, times that it
 calls the interpreter, and lanes that such a call serves. The loop's collective functions, in which all lanes of a warp
-meet, become barriers that the threads wait at; tests/test_warp_of_threads.py compares the states.
+meet, become barriers that the threads sleep at; tests/emulator/gpu/test_warp_of_threads.py compares the states.
 """
 
 from __future__ import annotations
@@ -25,16 +25,25 @@ from gbxcule_puffer.emulator.gpu import run
 WARMUP = 100  # steps, until the games have gone different ways
 TOTALS = ("turns", "calls", "served")
 _BARRIER = """
-    extern void give_way() __asm__("sched_yield");
+#ifdef __x86_64__
+    const long YIELD = 24, FUTEX = 202;
+#else
+    const long YIELD = 124, FUTEX = 98;
+#endif
+    const long WAIT = 128, WAKE = 129;
+    extern long call(long number, int *word, long operation, long value, long timeout) __asm__("syscall");
     static int arrived = 0, round = 0, gathered = START, result = 0, lock = 0;
     const int own_round = __atomic_load_n(&round, __ATOMIC_SEQ_CST);
-    while (__atomic_exchange_n(&lock, 1, __ATOMIC_SEQ_CST)) give_way();
+    while (__atomic_exchange_n(&lock, 1, __ATOMIC_SEQ_CST)) call(YIELD, 0, 0, 0, 0);
     GATHER;
     const bool is_last = ++arrived == lanes;
     if (is_last) { result = gathered; gathered = START; arrived = 0; }
     __atomic_store_n(&lock, 0, __ATOMIC_SEQ_CST);
-    if (is_last) __atomic_store_n(&round, own_round + 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&round, __ATOMIC_SEQ_CST) == own_round) give_way();
+    if (is_last) {
+        __atomic_store_n(&round, own_round + 1, __ATOMIC_SEQ_CST);
+        call(FUTEX, &round, WAKE, 0x7fffffff, 0);
+    }
+    while (__atomic_load_n(&round, __ATOMIC_SEQ_CST) == own_round) call(FUTEX, &round, WAIT, own_round, 0);
     return result;
 """
 _TOTAL = """

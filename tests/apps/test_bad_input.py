@@ -150,7 +150,6 @@ def test_puffer_arguments(
     "command",
     [
         ["cleanrl_style/a2c_streaming.py", "--no-such-flag"],
-        ["cleanrl_style/a2c_streaming.py", "--device", "cuda:99"],
         ["-m", "gbxcule_puffer", "goal", "make", "--rom", "nowhere.gb", "--actions", "README.md", "--out", "nowhere"],
     ],
 )

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -50,13 +51,15 @@ def command(*words: object) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """A whole benchmark: two sizes beside PyBoy in another process."""
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder and the output of a whole benchmark: two sizes beside PyBoy in another process."""
     out = tmp_path_factory.mktemp("bench") / "out"
-    words = ["gbxcule", "--vs", "pyboy_puffer_vec", "--vs-num-envs", 4, "--num-envs", "6,2", "--device", "cpu"]
+    words = ["bench", "gbxcule", "--vs", "pyboy_puffer_vec", "--vs-num-envs", 4, "--num-envs", "6,2", "--device", "cpu"]
     words += ["--cores", 1, "--obs", "packed", "--reset-every", 4]
     words += ["--warmup", 2, "--steps", 3, "--repeat", 2, "--out", out]
-    return out, subprocess.run(command(*words), capture_output=True, text=True, timeout=300)
+    with redirect_stdout(io.StringIO()) as output, redirect_stderr(io.StringIO()) as error:
+        assert (main(list(map(str, words))), error.getvalue()) == (0, "")
+    return out, output.getvalue()
 
 
 def records_of(out: Path) -> list[dict[str, Any]]:
@@ -64,8 +67,7 @@ def records_of(out: Path) -> list[dict[str, Any]]:
 
 
 def test_records_add_up(finished: Any) -> None:
-    out, result = finished
-    assert (result.returncode, result.stderr) == (0, "")
+    out, _ = finished
     records = records_of(out)
     pairs = [(record["backend"], record["num_envs"]) for record in records]
     assert pairs == [("gbxcule", 2), ("pyboy_puffer_vec", 4), ("gbxcule", 6), ("pyboy_puffer_vec", 4)]
@@ -81,11 +83,11 @@ def test_records_add_up(finished: Any) -> None:
 
 
 def test_table_report_and_plot_show_the_records(finished: Any) -> None:
-    out, result = finished
+    out, output = finished
     report = (out / "report.md").read_text()
     for record in records_of(out):
         assert f"| {record['sps']:,.0f} |" in report
-        assert f" {record['sps']:,.0f} " in result.stdout
+        assert f" {record['sps']:,.0f} " in output
     assert "scaling.png" in report
     with Image.open(out / "scaling.png") as image:
         assert image.size > (600, 400) and len(set(image.convert("L").tobytes())) > 20

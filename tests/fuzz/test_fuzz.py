@@ -101,7 +101,7 @@ def test_planted_faults_are_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) ->
             break
     assert len(found) == len(FAULTS), f"60 ROMs found only {[FAULTS[env][0] for env in found]}"
     rom, buttons = make_rom(found[0]).data, random_buttons(found[0], FRAMES, 1)
-    small, buttons = shrink(rom, buttons, most_runs=25)
+    small, buttons = shrink(rom, buttons, most_runs=6)
     assert compare(small, buttons, check_every=1).difference
     assert code_left(small) < code_left(rom)
 

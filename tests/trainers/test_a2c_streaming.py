@@ -267,15 +267,16 @@ def test_it_learns(tmp_path: Path, one_step_task: dict[str, str]) -> None:
     """One action of eight is right and an episode has two steps: chance solves under a third."""
     run_dir = tmp_path / "run"
     changes = {"num_envs": 32, "max_steps": 2, "lr": 1e-3, "total_env_steps": 8000, "eval_every_steps": 8000}
-    assert main(small_run(run_dir, **one_step_task, **changes, eval_episodes=50)) == 0
+    assert main(small_run(run_dir, **one_step_task, **changes, eval_episodes=50, media_every=100_000)) == 0
     assert merged(run_dir)["eval/random_success_rate"] < 0.4
     assert merged(run_dir)["eval/success_rate"] > 0.9
 
 
 @pytest.mark.parametrize("recurrent", ["none", "gru"])
 def test_it_learns_the_toy(recurrent: str, tmp_path: Path) -> None:
-    changes = {"num_envs": 32, "lr": 1e-3, "update_every": 2, "total_env_steps": 25_600, "eval_every_steps": 25_600}
-    assert main(toy_run(tmp_path, env_groups=2, recurrent=recurrent, eval_envs=50, eval_episodes=100, **changes)) == 0
+    changes = {"num_envs": 32, "lr": 1e-3, "update_every": 2, "total_env_steps": 16_000, "eval_every_steps": 16_000}
+    changes |= {"env_groups": 2, "eval_envs": 50, "eval_episodes": 100, "media_every": 100_000, "log_interval": 64}
+    assert main(toy_run(tmp_path, recurrent=recurrent, **changes)) == 0
     assert merged(tmp_path)["eval/random_success_rate"] < 0.4
     assert merged(tmp_path)["eval/success_rate"] > 0.9
 

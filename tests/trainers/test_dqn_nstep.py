@@ -196,7 +196,7 @@ def test_it_learns_the_toy(tmp_path: Path, options: str, capsys: pytest.CaptureF
 
 
 def test_it_learns_with_a_memory(tmp_path: Path) -> None:
-    flags = words("--burn-in 2 --sequence-length 4 --total-env-steps 16384 --eval-every-steps 16384 --n-step 3")
+    flags = words("--burn-in 2 --sequence-length 4 --total-env-steps 10240 --eval-every-steps 10240 --n-step 3")
     assert main([*SIZE, *LEARN, *flags, "--recurrent", "lstm", "--run-dir", str(tmp_path)]) == 0
     # Of the episodes of training: a frozen policy can run into the same loop each time while values still grow.
     assert last_value(tmp_path, "charts/success_rate") > last_value(tmp_path, "eval/random_success_rate") + 0.35

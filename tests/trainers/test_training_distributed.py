@@ -20,6 +20,7 @@ from tests.support.training_runs import records, toy_run
 ROOT = Path(__file__).parents[2]
 
 NETWORKS = {"a2c_streaming": "PixelActorCriticCNN", "ppo_lite": "Agent", "pqn": "QNetwork"}
+PARTS = {"parts": 512, "whole": 1024}
 WORKER = """
 import functools, importlib, json, sys
 from pathlib import Path
@@ -61,10 +62,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of runs of all trainers, made by two processes one after the other: A2C in one go and in two parts."""
     folder = tmp_path_factory.mktemp("runs")
     rest = ["--resume", str(folder / "parts"), "--total-env-steps", "1024"]
-    parts = toy_run(folder / "parts", total_env_steps=512, checkpoint_every=128)
-    flags = {"a2c_streaming": [toy_run(folder / "whole", total_env_steps=1024, checkpoint_every=128), parts, rest]}
+    seldom = {"eval_every_steps": 512, "eval_episodes": 4, "media_every": 100_000}
+    parts, whole = (toy_run(folder / name, total_env_steps=steps, **seldom) for name, steps in PARTS.items())
+    flags = {"a2c_streaming": [whole, parts, rest]}
+    seldom |= {"total_env_steps": 1024, "num_steps": 16, "num_minibatches": 4, "log_interval": 1}
     for name in ("ppo_lite", "pqn"):
-        flags[name] = [toy_run(folder / name, total_env_steps=1024, num_steps=16, num_minibatches=4, log_interval=1)]
+        flags[name] = [toy_run(folder / name, **seldom)]
     (folder / "worker.py").write_text(WORKER)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
