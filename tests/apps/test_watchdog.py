@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -31,6 +32,9 @@ def work():
     return 3
 sys.exit(watchdog.supervised("puffer", partial(exit_code, "puffer", work)))
 """
+
+
+HEARS_CTRL_C = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it
 
 
 def start(work: str, prog: str = START, **options: object) -> subprocess.Popen[str]:
@@ -74,7 +78,8 @@ def test_signals_end_what_does_not_hear_them(number: signal.Signals) -> None:
 def test_ctrl_c_lets_a_command_end_well() -> None:
     # Python misses a signal that comes just before a sleep until that ends: many short ones.
     patient = START.replace("GRACE_SECONDS = 0.5", "GRACE_SECONDS = 60")  # on a busy machine 0.5 s is no time to end
-    process = start("print('waits', flush=True); [time.sleep(0.01) for _ in range(6000)]", patient)
+    work = "print('waits', flush=True); [time.sleep(0.01) for _ in range(6000)]"
+    process = start(work, patient, preexec_fn=HEARS_CTRL_C)
     assert process.stdout is not None and process.stdout.readline() == "waits\n"
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
     _, error = process.communicate(timeout=60)
