@@ -1,6 +1,7 @@
 """Lanes of one warp do not change each other: the data path's loop with four of them, beside each one alone."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ from gbxcule_puffer.emulator import Emulator
 from tests.fuzz.generator import make_rom
 
 LANES = 4
-SHORT = {"frames_per_step": 8, "release_after_frames": 4}
+SHORT: dict[str, Any] = {"frames_per_step": 8, "release_after_frames": 4}
 MICRO = sorted((ROOT / "roms/micro").glob("*.gb"))
 
 
-def assert_lanes_are_independent(rom: Path | bytes, steps: int, **options: int) -> None:
+def assert_lanes_are_independent(rom: Path | bytes, steps: int, **options: Any) -> None:
     warp, alone = WarpOfThreads(rom, LANES, **options), Emulator(rom, LANES, num_threads=1, **options)
     warp.load(alone.save())
     for row in torch.from_numpy(random_buttons(5, steps, LANES)):
