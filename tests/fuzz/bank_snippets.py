@@ -6,7 +6,7 @@ routine at SIGNS logs the number of the bank that it stands in. Code at 4000 loo
 
 from __future__ import annotations
 
-from gbxcule_puffer.emulator.gpu.loop_codes import loop_codes
+from gbxcule_puffer.emulator.cpu.loop_codes import COPY_FROM_DE, COPY_FROM_HL, counted_loops
 from tests.fuzz.code import Code, Random
 from tests.fuzz.parts import DMA, LOG, log
 
@@ -16,8 +16,8 @@ SIGNS, SIGN_SIZE, NUM_SIGNS = 0x3F40, 16, 11
 DATA, DATA_END = 0x6000, 0x7000  # as seen at 4000
 SUBROUTINES = range(0x4200, 0x6000, 64)
 READS = (0x2A, 0x3A, 0x7E, 0x46, 0x4E, 0x86, 0x8E, 0x96, 0x9E, 0xA6, 0xAE, 0xB6, 0xBE)  # all by HL
-LD_A_HL_INC, LD_A_DE = 0x2A, 0x1A
-COPIES = [loop for loop in loop_codes() if loop[0] in (LD_A_HL_INC, LD_A_DE)]
+LD_A_HL_INC = 0x2A
+COPIES = [loop.code for loop in counted_loops() if loop.kind in (COPY_FROM_HL, COPY_FROM_DE)]
 LOW_STEP = 0x10  # banks that can be at 0000 are multiples of it
 
 

@@ -1,5 +1,5 @@
 """Random ROMs for the fuzzer: structured programs, streams of weighted instructions, plain random bytes, and by name
-those of io_stack.py and large cartridges of all mappers (bank_snippets.py).
+those of io_stack.py, large cartridges of all mappers (bank_snippets.py) and loops (loop_snippets.py).
 
 The same seed gives the same ROM. Layout of a program: RST 00-38 return or start the main loop anew, handlers at the
 interrupt vectors, main loop from 0150, switchable banks full of small subroutines at 4000 + 64 * k. Bytes that no
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.fuzz import bank_snippets, snippets
+from tests.fuzz import bank_snippets, loop_snippets, snippets
 from tests.fuzz.code import Code, Random
 from tests.fuzz.io_stack import io_stack_program
 
@@ -118,6 +118,17 @@ def _banks(random: Random, banks: int) -> bytes:
     return bytes(rom)
 
 
+def _loops(random: Random, banks: int) -> bytes:
+    """A program of loops that are skipped."""
+    weights = {
+        loop_snippets.counted_loop: 10,
+        loop_snippets.delay: 5,
+        loop_snippets.interrupts: 2,
+        snippets.snippet: 3,
+    }
+    return _program(random, banks, lambda code: random.weighted(weights)(code))
+
+
 def _vectors(random: Random, rom: bytearray) -> None:
     """RST targets and interrupt handlers."""
     rom[0x0000:0x0040] = (b"\xc9" + b"\xff" * 7) * 7 + bytes((0xC3, RESTART & 0xFF, RESTART >> 8)) + b"\xff" * 5
@@ -191,4 +202,7 @@ def _bytes(random: Random, banks: int) -> bytes:
     return bytes(rom)
 
 
-KINDS = {"program": _program, "stream": _stream, "bytes": _bytes, "io-stack": io_stack_program, "banks": _banks}
+KINDS = {
+    "program": _program, "stream": _stream, "bytes": _bytes, "io-stack": io_stack_program, "banks": _banks,
+    "loops": _loops,
+}  # fmt: skip

@@ -61,6 +61,13 @@ def test_large_cartridges(seed: int) -> None:
     assert not result.difference, "\n".join(result.difference)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_loops_that_are_skipped(seed: int) -> None:
+    """Copies, fills, sums, products and delays, with interrupts in the middle."""
+    result = compare_seed(make_rom(seed, "loops").data, seed, 24)
+    assert not result.difference, "\n".join(result.difference)
+
+
 def test_a_loop_that_only_looks_like_a_poll_of_ly() -> None:
     """`bit 0,[hl]` reads LY as `ldh a,[LY]` does, in as many bytes and with the same loop behind it; A stays."""
     rom = bytearray(0x8000)

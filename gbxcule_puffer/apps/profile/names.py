@@ -20,7 +20,7 @@ CAUSES = {
     stops.EI: "EI",
     stops.HALT: "HALT",
     stops.LOOP: "a loop begins that is skipped, or that may be",
-    stops.RARE: "DAA, STOP",
+    stops.RARE: "STOP",
     stops.BANK: "a bank is selected, or data cross the end of one",
     stops.CARTRIDGE_RAM: "cartridge RAM that is not plain memory",
     stops.VRAM: "VRAM, while the LCD locks it or draws",
@@ -30,7 +30,9 @@ CAUSES = {
     stops.CODE_IN_RAM: "code in RAM",
     **{
         stops.PREPARED + number: name
-        for number, name in enumerate(("RLC", "SWAP", "SCF", "CCF", "POP AF", "PUSH AF", "DI, RETI"), 1)
+        for number, name in enumerate(
+            ("RLC, or RL or SLA in memory", "SWAP", "SCF, CCF", "DAA", "POP AF", "PUSH AF", "DI, RETI"), 1
+        )
     },
 }
 

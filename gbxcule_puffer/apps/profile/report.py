@@ -75,7 +75,7 @@ def _clock(counts: Counts, names: Places) -> Iterator[str]:
     places = [place for place in np.argsort(-skipped)[:3].tolist() if skipped[place]]
     where = ", ".join(_place(place, names, counts) for place in places)
     text = f" (most at {where})" if where else ""
-    yield f"  {counts.a_step(skipped.sum()):,.0f} more instructions a step are skipped, in loops that wait{text}"
+    yield f"  {counts.a_step(skipped.sum()):,.0f} more instructions a step are skipped, with their loops{text}"
     yield ""
     batches = counts.a_step(causes[counters.BATCHES])
     yield "What happens in a step"

@@ -2,13 +2,13 @@
 
 A skip stops before the loop's last round and before the next event, so that nothing can tell. Loops in RAM are known by
 their code when it is fetched; the others are marked in Machine.code (cpu/waits.py), those that read LY or STAT by their
-first instruction. Hooks are marked as loops are.
+first instruction. Those that do more than wait are skipped by loop_skips.py. Hooks are marked as loops are.
 """
 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import arithmetic, waits
+from gbxcule_puffer.emulator.cpu import arithmetic, loop_skips, waits
 from gbxcule_puffer.emulator.hw import intrinsics, row
 from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -16,6 +16,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 INSTRUCTIONS_SHIFT = wp.constant(waits.INSTRUCTIONS_SHIFT)
 JUMP_SHIFT = wp.constant(waits.JUMP_SHIFT)
 KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
+DETAIL_SHIFT = wp.constant(waits.DETAIL_SHIFT)
 POLL = wp.constant(waits.POLL)
 LCD_POLL = wp.constant(waits.LCD_POLL)
 DELAY_B = wp.constant(waits.DELAY_B)
@@ -170,7 +171,9 @@ def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
 
 @wp.func
 def pass_rounds(c: wp.ref[Cpu], entry: int, count: int):
-    """`count` rounds of a marked loop are over."""
+    """`count` rounds of a marked loop are over, perhaps none."""
+    if count == 0:
+        return
     instructions = count * ((entry >> INSTRUCTIONS_SHIFT) & 0x3F)
     c.now = c.now + count * (entry & 0x3FF)
     c.previous = c.now - ((entry >> JUMP_SHIFT) & 0x1F)
@@ -209,58 +212,27 @@ def skip_poll_of_ram(c: wp.ref[Cpu], entry: int, most: int):
 
 
 @wp.func
-def skip_delay(c: wp.ref[Cpu], entry: int, register: int, most: int):
-    """`dec r / jr nz`, r being number `register` of b c d e h l a."""
-    value = c.b
-    if register == 1:
-        value = c.c
-    elif register == 2:
-        value = c.d
-    elif register == 3:
-        value = c.e
-    elif register == 4:
-        value = c.h
-    elif register == 5:
-        value = c.l
-    elif register == 6:
-        value = c.a
-    count = wp.min((value - 1) & 0xFF, most)
-    if count > 0:
-        value = arithmetic.decrement(c, (value - count + 1) & 0xFF)
-        if register == 0:
-            c.b = value
-        elif register == 1:
-            c.c = value
-        elif register == 2:
-            c.d = value
-        elif register == 3:
-            c.e = value
-        elif register == 4:
-            c.h = value
-        elif register == 5:
-            c.l = value
-        else:
-            c.a = value
+def skip_delay(c: wp.ref[Cpu], entry: int, register: int, pushed: int, most: int):
+    """`dec r / jr nz`, r being number `register` of b c d e h l a; pushed: 0, or the pair (bc de hl are 1 to 3) that
+    each round pushed last, before it counted."""
+    count = wp.min((loop_skips.register(c, register) - 1) & 0xFF, most)
+    if count > 0 and (pushed == 0 or may_call(c)):
+        loop_skips.count_rounds(c, register, count - 1)
+        if pushed != 0:
+            value = loop_skips.pair(c, pushed - 1)
+            row.store(c, c.sp - 2, value)
+            row.store(c, c.sp - 1, value >> 8)
+        loop_skips.count_rounds(c, register, 1)
         pass_rounds(c, entry, count)
 
 
 @wp.func
 def skip_wide_delay(c: wp.ref[Cpu], entry: int, pair: int, most: int):
     """`dec rr / ld a,high / or low / jr nz`, rr being number `pair` of bc de hl."""
-    value = (c.b << 8) | c.c
-    if pair == 1:
-        value = (c.d << 8) | c.e
-    elif pair == 2:
-        value = (c.h << 8) | c.l
-    count = wp.min((value - 1) & 0xFFFF, most)
+    count = wp.min((loop_skips.pair(c, pair) - 1) & 0xFFFF, most)
     if count > 0:
-        value = (value - count) & 0xFFFF
-        if pair == 0:
-            arithmetic.set_bc(c, value)
-        elif pair == 1:
-            arithmetic.set_de(c, value)
-        else:
-            arithmetic.set_hl(c, value)
+        value = (loop_skips.pair(c, pair) - count) & 0xFFFF
+        loop_skips.set_pair(c, pair, value)
         c.a = (value >> 8) | (value & 0xFF)
         c.f = 0  # not zero, since the last round is not skipped
         pass_rounds(c, entry, count)
@@ -268,13 +240,14 @@ def skip_wide_delay(c: wp.ref[Cpu], entry: int, pair: int, most: int):
 
 @wp.func(inline=False)
 def skip_marked(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
-    """The loop that only waits and begins at PC, place `index` of the ROM, or the hook there."""
+    """The loop that begins at PC, place `index` of the ROM, or the hook there."""
     number = c.code >> 24
     if number == LCD_POLL:
         skip_poll(m, c, index)
         return
     entry = m.waits[number - 1]
-    kind = (entry >> KIND_SHIFT) & 0xF
+    kind = (entry >> KIND_SHIFT) & 0x1F
+    detail = entry >> DETAIL_SHIFT
     if kind == HOOK:
         hook = entry & (KIND_ONE - 1)
         m.hooks[hook, c.env] = m.hooks[hook, c.env] + 1
@@ -287,6 +260,8 @@ def skip_marked(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
             if kind == POLL or may_call(c):
                 skip_poll_of_ram(c, entry, most)
         elif kind < DELAY_WIDE:
-            skip_delay(c, entry, kind - DELAY_B, most)
-        else:
+            skip_delay(c, entry, kind - DELAY_B, detail, most)
+        elif kind < HOOK:
             skip_wide_delay(c, entry, kind - DELAY_WIDE, most)
+        else:
+            pass_rounds(c, entry, loop_skips.skip(m, c, kind, detail, most))

@@ -1,9 +1,10 @@
-"""Loops of a ROM that only wait, found in its code: delays that count a register down, and polls of RAM.
+"""Loops of a ROM that can be skipped, found in its code: delays that count a register down, polls of RAM, and those of
+cpu/loop_codes.py, which copy, fill, add or multiply.
 
-cpu/wait_loops.py skips their rounds in both kernels. A delay is `dec r / jr nz`, with any number of `nop` and of jumps
-to the next instruction before it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from WRAM, HRAM, or a
-register that does not change with time, works on registers and jumps back: only an event can end it. It may also call
-routines, keep pairs on the stack and select rows of P1, as GBDK's `waitpad` does.
+cpu/wait_loops.py skips their rounds in both kernels. A delay is `dec r / jr nz`, with any number of `nop`, of jumps to
+the next instruction and of `push rr / pop rr` before it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from
+WRAM, HRAM, or a register that does not change with time, works on registers and jumps back: only an event can end it.
+It may also call routines, keep pairs on the stack and select rows of P1, as GBDK's `waitpad` does.
 
 Their marks in Machine.code are shared with hooks (probes/hooks.py).
 """
@@ -18,6 +19,7 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator.cpu.loop_codes import counted_loops
 
 LONGEST = 20  # bytes before the jump's end
 MOST_INSTRUCTIONS, MOST_T_CYCLES = 63, 1023  # of a round
@@ -50,23 +52,31 @@ WIDE_COUNTERS = (0x0B, 0x1B, 0x2B)  # dec bc de hl
 POLL, DELAY_B, DELAY_WIDE = 0, 1, 8  # DELAY_B to 7: b c d e h l a; DELAY_WIDE to 10: bc de hl
 HOOK = 11  # no loop; the rest of its entry is the hook's number
 POLL_WITH_CALLS = 12  # a poll that writes P1 or the stack, or leaves its bank for bank 0
-# An entry of the table: T-cycles of a round, instructions of it, T-cycles of its jump, its kind
-INSTRUCTIONS_SHIFT, JUMP_SHIFT, KIND_SHIFT = 10, 16, 21
+# 13 and up: cpu/loop_codes.py
+# An entry of the table: T-cycles of a round, instructions of it, T-cycles of its jump, its kind; then what a counted
+# loop counts, or the pair that a delay pushed last (bc de hl are 1 to 3)
+INSTRUCTIONS_SHIFT, JUMP_SHIFT, KIND_SHIFT, DETAIL_SHIFT = 10, 16, 21, 26
 
 
 class Loop(NamedTuple):
-    """A loop that only waits: index in the ROM of its first instruction, what Machine.waits holds of it, and indices of
-    all its instructions."""
+    """A loop that can be skipped: index in the ROM of its first instruction, what Machine.waits holds of it, and
+    indices of all its instructions."""
 
     place: int
     entry: int
     instructions: frozenset[int]
 
+    @property
+    def only_waits(self) -> bool:
+        """True for delays and polls."""
+        return (self.entry >> KIND_SHIFT) & 0x1F <= POLL_WITH_CALLS
+
 
 @lru_cache(maxsize=4)
-def find_waits(rom: bytes) -> tuple[Loop, ...]:
+def find_loops(rom: bytes) -> tuple[Loop, ...]:
     """The loops of a ROM. Banks 1 and up are taken as seen at 4000, beside bank 0."""
-    return tuple(loop for bank in range(len(rom) // hw.ROM_BANK_SIZE) for loop in _loops(rom, bank))
+    banks = range(len(rom) // hw.ROM_BANK_SIZE)
+    return tuple(loop for bank in banks for loop in (*_waits(rom, bank), *_counted(rom, bank)))
 
 
 def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
@@ -76,7 +86,7 @@ def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
     lcd_reads = np.isin(code & 0xFFFF, [0xF0 | (address & 0xFF) << 8 for address in (hw.LY, hw.STAT)])
     has_room = np.arange(len(code)) % hw.ROM_BANK_SIZE < hw.ROM_BANK_SIZE - LCD_POLL_ROOM
     code[lcd_reads & has_room] |= LCD_POLL << 24
-    places, entries = np.array([loop[:2] for loop in find_waits(rom)], np.int32).reshape(-1, 2).T
+    places, entries = np.array([loop[:2] for loop in find_loops(rom)], np.int32).reshape(-1, 2).T
     kinds, counts = np.unique(entries, return_counts=True)
     loops = kinds[np.argsort(-counts, kind="stable")][:MOST_ENTRIES]
     for number, entry in enumerate(loops, 1):
@@ -88,8 +98,37 @@ def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
     return table
 
 
-def _loops(rom: bytes, bank: int) -> Iterator[Loop]:
-    """The loops of a bank."""
+def _counted(rom: bytes, bank: int) -> Iterator[Loop]:
+    """The loops of a bank that cpu/loop_codes.py has."""
+    begin, end = bank * hw.ROM_BANK_SIZE, (bank + 1) * hw.ROM_BANK_SIZE
+    for code, kind, counter in counted_loops():
+        at = rom.find(code, begin, end - 3)
+        while at >= 0:
+            places = _instructions(rom, at, at + len(code))
+            opcodes = [0x100 | rom[place + 1] if rom[place] == 0xCB else rom[place] for place in places]
+            t_cycles = sum(4 * isa.expand()[opcode].m_cycles_taken for opcode in opcodes)
+            yield Loop(at, _entry(t_cycles, len(places), opcodes[-1], kind, counter), frozenset(places))
+            at = rom.find(code, at + 1, end - 3)
+
+
+def _instructions(rom: bytes, begin: int, end: int) -> list[int]:
+    """Places of the instructions from `begin` to `end`."""
+    places = []
+    while begin < end:
+        places.append(begin)
+        begin += 2 if rom[begin] == 0xCB else isa.expand()[rom[begin]].length
+    return places
+
+
+def _entry(t_cycles: int, instructions: int, jump: int, kind: int, detail: int) -> int:
+    """An entry of the table; jump: its opcode."""
+    of_jump = 4 * isa.expand()[jump].m_cycles_taken
+    shape = t_cycles | instructions << INSTRUCTIONS_SHIFT | of_jump << JUMP_SHIFT
+    return shape | kind << KIND_SHIFT | detail << DETAIL_SHIFT
+
+
+def _waits(rom: bytes, bank: int) -> Iterator[Loop]:
+    """The delays and polls of a bank."""
     first, begin = (hw.ROM_BANK_SIZE, bank * hw.ROM_BANK_SIZE) if bank else (0, 0)
     shown = rom[:first] + rom[begin : begin + hw.ROM_BANK_SIZE]
     code = np.frombuffer(shown, np.uint8).astype(np.int64)
@@ -105,8 +144,9 @@ def _loops(rom: bytes, bank: int) -> Iterator[Loop]:
             continue
         if kind == POLL and (path.has_effects or min(path.instructions)[0] < first):
             kind = POLL_WITH_CALLS
-        jump = 4 * isa.expand()[shown[end]].m_cycles_taken
-        entry = path.t_cycles | len(path.instructions) << INSTRUCTIONS_SHIFT | jump << JUMP_SHIFT | kind << KIND_SHIFT
+        pushed = [PUSHES.index(opcode) + 1 for _, opcode in path.instructions if opcode in PUSHES]
+        detail = pushed[-1] if pushed and DELAY_B <= kind < DELAY_WIDE else 0
+        entry = _entry(path.t_cycles, len(path.instructions), shown[end], kind, detail)
         places = [at if at < first else begin + at - first for at, _ in path.instructions]
         yield Loop(places[0], entry, frozenset(places))
 
@@ -174,7 +214,7 @@ def _kind(round: list[int]) -> int | None:
     """How a loop of these opcodes waits, if it does."""
     *body, jump = round
     if jump in (JR_NZ, JP_NZ) and body:
-        if body[-1] in COUNTERS and all(opcode in (NOP, JR, JP) for opcode in body[:-1]):
+        if body[-1] in COUNTERS and _does_nothing(body[:-1]):
             return DELAY_B + COUNTERS.index(body[-1])
         if len(body) == 3 and body[0] in WIDE_COUNTERS:
             pair = WIDE_COUNTERS.index(body[0])
@@ -182,3 +222,10 @@ def _kind(round: list[int]) -> int | None:
             if body[1:] in ([0x78 + high, 0xB0 + low], [0x78 + low, 0xB0 + high]):
                 return DELAY_WIDE + pair
     return POLL if all(opcode in POLL_BODY for opcode in body) else None
+
+
+def _does_nothing(opcodes: list[int]) -> bool:
+    """True for `nop`, jumps, and pairs that are pushed and popped at once."""
+    rest = iter(opcodes)
+    keeps = ((opcode in PUSHES[:3] and next(rest, 0) == opcode - 4) or opcode in (NOP, JR, JP) for opcode in rest)
+    return all(keeps)

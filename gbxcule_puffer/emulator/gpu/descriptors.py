@@ -20,8 +20,7 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
-from gbxcule_puffer.emulator.cpu.waits import find_waits
-from gbxcule_puffer.emulator.gpu.loop_codes import loop_codes
+from gbxcule_puffer.emulator.cpu.waits import find_loops
 from gbxcule_puffer.emulator.isa import Instruction
 
 # d3
@@ -35,12 +34,14 @@ MASK_NZ, SHIFT_LEFT, X_IMM = 1 << 27, 1 << 28, 1 << 29  # X_IMM: X, not Y, takes
 MASK_ALL = MASK_H | MASK_N | MASK_C | MASK_NZ
 # d2: flags forced to 1; add d3's `add` to the sum if carry is set (ADD_CARRY) or always (ADD_ALWAYS)
 SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24, 1 << 27
+# The same bits of KIND_LEFT: what comes to bit 0, if not 0; of KIND_CARRY: the flag is complemented, not set
+FROM_CARRY, FROM_BIT_7, COMPLEMENT = ADD_CARRY, ADD_ALWAYS, ADD_CARRY
 # d2 bits 16-18: what of a RARE instruction is prepared for the common path; 0: the interpreter executes it
 KIND_SHIFT = 16
-KIND_RLC, KIND_SWAP, KIND_SCF, KIND_CCF, KIND_POP_AF, KIND_PUSH_AF, KIND_IME = range(1, 8)
+KIND_LEFT, KIND_SWAP, KIND_CARRY, KIND_DAA, KIND_POP_AF, KIND_PUSH_AF, KIND_IME = range(1, 8)
 KIND_HOOK = 8  # of an instruction of the common path with a hook, which WAIT tells
-LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loop_skips.py
-WAIT = 1 << 26  # d2, beside LOOP: one of cpu/waits.py; alone: a hook
+LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of cpu/waits.py
+WAIT = 1 << 26  # d2, beside LOOP: it only waits, and is skipped also where its first access is special; alone: a hook
 HALT, EI = 1 << 22, 1 << 25  # d2: the instruction is HALT, EI
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
@@ -176,18 +177,15 @@ def _step8(d: _Descriptor, target: str, add: int) -> None:
         d.result_to(target)
 
 
-def _rotate(d: _Descriptor, operation: str, target: str) -> bool:
-    """Rotates and shifts; False for those that the data path does not do."""
+def _rotate(d: _Descriptor, operation: str, target: str) -> None:
+    """Rotates and shifts."""
     memory = target == "[hl]"
-    if memory and operation in ("rl", "sla", "rlc", "swap"):
-        return False
     d.flags |= MASK_ALL
     d.y = PAIR_SELECTOR["hl"] if memory else _selector(target)
-    if operation in ("rlc", "swap"):
-        d.kind = KIND_RLC if operation == "rlc" else KIND_SWAP
-        d.result_to(target)
-        return True
-    if operation in ROTATE_RIGHT_SELECTOR:
+    if operation in ("rlc", "swap") or (memory and operation in ("rl", "sla")):
+        d.kind = KIND_SWAP if operation == "swap" else KIND_LEFT
+        d.constants |= {"rlc": FROM_BIT_7, "rl": FROM_CARRY}.get(operation, 0)
+    elif operation in ROTATE_RIGHT_SELECTOR:
         d.flags |= SHIFT_RIGHT
         d.x = ROTATE_RIGHT_SELECTOR[operation]
     else:  # value + value (+ carry)
@@ -200,7 +198,6 @@ def _rotate(d: _Descriptor, operation: str, target: str) -> bool:
         d.flags |= READ | WRITE
     else:
         d.result_to(target)
-    return True
 
 
 def _bit(d: _Descriptor, family: str, bit: int, target: str) -> None:
@@ -302,7 +299,7 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
         _step8(d, names[0], 1 if family == "inc8" else -1)
     elif family in ("rotate", "rotate_a"):
         operation = instruction.operands["rotate"]
-        done = _rotate(d, operation, "a" if family == "rotate_a" else names[0])
+        _rotate(d, operation, "a" if family == "rotate_a" else names[0])
         d.constants |= SET_NZ if family == "rotate_a" else 0
     elif family in ("bit", "res", "set"):
         _bit(d, family, int(instruction.operands["bit"]), names[1])
@@ -314,8 +311,13 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
         d.constants |= SET_H | SET_N
         d.result_to("a")
     elif family in ("scf", "ccf"):
-        d.kind = KIND_SCF if family == "scf" else KIND_CCF
+        d.kind = KIND_CARRY
+        d.constants |= COMPLEMENT if family == "ccf" else 0
         d.flags |= MASK_H | MASK_N | MASK_C
+    elif family == "daa":
+        d.kind = KIND_DAA
+        d.flags |= MASK_ALL
+        d.result_to("a")
     elif family in ("di", "ei"):
         d.kind = KIND_IME
         d.constants |= EI if family == "ei" else 0
@@ -324,7 +326,7 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
     elif family in ("jump", "jump_relative", "call", "ret", "reti"):
         _flow(d, family, instruction)
     else:
-        done = family == "nop"  # daa, halt, stop, and a family that stands only in isa.py and cpu/templates.py
+        done = family == "nop"  # halt, stop, and a family that stands only in isa.py and cpu/templates.py
     if instruction.opcode in isa.LOOKAHEAD_OPCODES:
         d.flags |= LOOKAHEAD
     if not done:
@@ -363,10 +365,10 @@ def rom_table(data: bytes) -> np.ndarray:
     rom = np.frombuffer(data, np.uint8).astype(np.int64)
     banks = len(data) // hw.ROM_BANK_SIZE
     parts = [_describe_bank(rom, bank, 0 if bank == 0 else hw.ROM_BANK_SIZE) for bank in range(banks)]
-    for loop in find_waits(data):
+    for loop in find_loops(data):
         words = parts[loop.place // hw.ROM_BANK_SIZE][loop.place % hw.ROM_BANK_SIZE]
         if not words[3] & RARE:
-            words[2:] |= LOOP | WAIT, RARE
+            words[2:] |= LOOP | (WAIT if loop.only_waits else 0), RARE
     parts.append(_describe_bank(rom, 0, hw.ROM_BANK_SIZE))
     parts.append(np.tile(np.array(rare_words(), np.int64), (BANK_STRIDE, 1)))
     parts.append(np.array([idle_words()], np.int64))
@@ -385,12 +387,5 @@ def _describe_bank(rom: np.ndarray, bank: int, address: int) -> np.ndarray:
     choices = [0 * second, second, second | (third << 8), 0xFF00 | second, (pc + 2 + signed) & 0xFFFF, signed & 0xFFFF]
     words = rows[:, :4].copy()
     words[:, 2] |= np.choose(kind, choices)
-    text = first.astype(np.uint8).tobytes()
-    for loop in loop_codes():
-        at = text.find(loop)
-        while at >= 0:
-            words[at, 2] |= LOOP
-            words[at, 3] |= RARE
-            at = text.find(loop, at + 1)
     words[size - 2 :] = rare_words()
     return np.concatenate([words, np.array([rare_words()], np.int64)])

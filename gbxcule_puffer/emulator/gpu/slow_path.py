@@ -7,12 +7,12 @@ lane falls asleep until the interpreter is called for all such lanes together. g
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import fetch, wait_loops, waits
+from gbxcule_puffer.emulator.cpu import arithmetic, fetch, wait_loops, waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu import loop_skips, packing
+from gbxcule_puffer.emulator.gpu import packing
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
 from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row
-from gbxcule_puffer.emulator.hw.lcd import lcd_registers
+from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Lane.running
@@ -40,18 +40,6 @@ PAGES_WRAM = wp.constant(0x3000)
 
 
 @wp.func
-def is_drawing(c: wp.ref[Cpu]) -> bool:
-    """True where lines have to be drawn before VRAM changes."""
-    return c.render != 0 and c.next_line < hw.SCREEN_HEIGHT
-
-
-@wp.func
-def is_unlocked(c: wp.ref[Cpu]) -> bool:
-    """True where VRAM is not locked before the next event."""
-    return (c.lcdc & hw.LCDC_ENABLE) == 0 or c.ly >= hw.SCREEN_HEIGHT
-
-
-@wp.func
 def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     """Work out which banks are in place, and what memory is plain until the next event."""
     r.rom_high = c.rom_high
@@ -62,8 +50,8 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     ram = wp.where(is_bank0 and m.has_plain_ram == 1, PAGES_CART_RAM, 0) | PAGES_WRAM
     rom = wp.where(c.rom_low == 0, PAGES_ROM, PAGES_HIGH_ROM)  # the data path reads 0000-3FFF from bank 0
     readable = rom | PAGES_VRAM | ram
-    writable = wp.where(is_drawing(c), 0, PAGES_VRAM) | ram
-    locked = wp.where(is_unlocked(c), 0, PAGES_VRAM)
+    writable = wp.where(ppu.is_drawing(c), 0, PAGES_VRAM) | ram
+    locked = wp.where(ppu.is_vram_unlocked(c), 0, PAGES_VRAM)
     r.plain = readable | (writable << 16)
     r.plain_ahead = r.plain & ~(locked | (locked << 16))
     r.high = wp.where(c.dma_active == 0, 0, ds.READ | ds.WRITE)
@@ -173,14 +161,25 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
         if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
             c.next_event = r.now
             r.wake = r.now
-    elif kind == ds.KIND_SCF or kind == ds.KIND_CCF:
-        carry = wp.where(kind == ds.KIND_SCF, FLAG_C, ~r.flags & FLAG_C)
+    elif kind == ds.KIND_CARRY:  # SCF, CCF
+        carry = wp.where((i.d2 & ds.COMPLEMENT) != 0, ~r.flags & FLAG_C, FLAG_C)
         r.flags = (r.flags & ~(FLAG_H | FLAG_N | FLAG_C)) | carry
         i.d3 = i.d3 & ~ds.MASK_ALL
-    else:  # RLC, SWAP
+    elif kind == ds.KIND_DAA:
+        c.a = (r.hi >> 16) & 0xFF
+        c.f = intrinsics.flags_byte(r.flags)
+        arithmetic.decimal_adjust(c)
+        i.x = c.a
+        i.y = 0
+        r.flags = packing.pack_flags(c.f)
+        i.d3 = i.d3 & ~ds.MASK_ALL
+    else:  # RLC, SWAP; in memory also RL and SLA
         y = i.y
-        carry = wp.where(kind == ds.KIND_RLC, (y & 0x80) << 16, 0)
-        i.x = wp.where(kind == ds.KIND_RLC, (y << 1) | (y >> 7), (y << 4) | (y >> 4)) & 0xFF
+        is_left = kind == ds.KIND_LEFT
+        low = wp.where((i.d2 & ds.FROM_CARRY) != 0, (r.flags >> 23) & 1, 0)
+        low = wp.where((i.d2 & ds.FROM_BIT_7) != 0, y >> 7, low)
+        carry = wp.where(is_left, (y & 0x80) << 16, 0)
+        i.x = wp.where(is_left, (y << 1) | low, (y << 4) | (y >> 4)) & 0xFF
         i.y = 0
         nonzero = wp.where(i.x != 0 or (i.d2 & ds.SET_NZ) != 0, FLAG_NZ, 0)
         r.flags = FLAG_ONE | carry | nonzero
@@ -240,7 +239,7 @@ def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
     """True where write_quiet_register may write a register now."""
     is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
     is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
-    return address == hw.P1 or is_silent or (is_lcd and is_unlocked(c) and not is_drawing(c))
+    return address == hw.P1 or is_silent or (is_lcd and ppu.is_vram_unlocked(c) and not ppu.is_drawing(c))
 
 
 @wp.func
@@ -346,8 +345,8 @@ def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
-def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
-    """Instructions that were skipped of the loop at PC, if it only waits, or none and a hook (cpu/wait_loops.py)."""
+def skip_loop(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
+    """Instructions that were skipped of the loop at PC, or none and a hook (cpu/wait_loops.py)."""
     before = c.skipped
     index = place_in_rom(c, r)
     c.code = intrinsics.load_word(c.words, 4 * index)
@@ -376,12 +375,7 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     ):
         sleep(m, c, r, i, lane)
     elif is_loop:
-        skipped = int(0)
-        if (i.d2 & ds.WAIT) != 0:
-            skipped = skip_wait(m, c, r)
-        elif i.special == 0:
-            skipped = loop_skips.skip(c, r, lane.rom)
-        if skipped != 0:
+        if (i.special == 0 or (i.d2 & ds.WAIT) != 0) and skip_loop(m, c, r) != 0:
             c.executed = c.executed - 1
             wait(r, i)
     elif is_ei:

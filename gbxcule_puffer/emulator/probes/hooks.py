@@ -14,7 +14,6 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu.loop_codes import loop_codes
 from gbxcule_puffer.errors import ConfigError
 
 MOST_HOOKS = waits.MOST_HOOKS
@@ -66,7 +65,8 @@ class Hooks:
         if not number:
             shape = (MOST_HOOKS, self.num_envs)
             self.counts = torch.zeros(shape, dtype=torch.int32, device=self._words.device)
-        loops = set(_loops_around(self.cartridge.data, place)) - set(self._numbers)
+        loops = {loop.place for loop in waits.find_loops(self.cartridge.data) if place in loop.instructions}
+        loops -= set(self._numbers)
         self._mark_words(place, number, loops)
         if self._descriptors is not None:
             self._mark_descriptors(self._descriptors, place, loops)
@@ -120,13 +120,3 @@ class Hooks:
 def _descriptor(*words: int) -> torch.Tensor:
     """A row of the data path's table, (4,) int32."""
     return torch.from_numpy(np.array(words, np.int64).astype(np.uint32).view(np.int32))
-
-
-def _loops_around(rom: bytes, place: int) -> list[int]:
-    """Places of the loops with an instruction at `place` that cpu/waits.py and gpu/loop_codes.py know."""
-    found = [loop.place for loop in waits.find_waits(rom) if place in loop.instructions]
-    for code in loop_codes():
-        for begin in range(max(place - len(code) + 1, place - place % hw.ROM_BANK_SIZE), place + 1):
-            if rom[begin : begin + len(code)] == code:
-                found.append(begin)
-    return found

@@ -149,7 +149,7 @@ def test_a_routine_of_another_bank_at_0000() -> None:
     rom[0x80000:0x88000] = rom[:0x8000]
     counting = PADS["in E"].replace(bytes.fromhex("F0 00 F0 00"), bytes.fromhex("34 34"), 1)  # as long
     rom[0x80250 : 0x80250 + len(counting)] = counting
-    places = [loop.place for loop in waits.find_waits(bytes(rom))]
+    places = [loop.place for loop in waits.find_loops(bytes(rom))]
     assert places == [begin + len(select), 0x80000 + begin + len(select)]
     result = compare(bytes(rom), np.zeros((8, 1), np.uint8), 1, 3)
     assert not result.difference, "\n".join(result.difference)
@@ -205,7 +205,7 @@ def test_an_absolute_jump_of_bank_0_that_is_seen_at_4000() -> None:
 )
 def test_loops_that_are_left_alone(text: str, why: str) -> None:
     rom = bytes(rom_of(bytes.fromhex(text)))
-    assert not waits.find_waits(rom), why
+    assert not waits.find_loops(rom), why
 
 
 def test_marks_fit_into_the_words_of_the_code() -> None:

@@ -267,6 +267,18 @@ def is_quiet(c: wp.ref[Cpu]) -> bool:
 
 
 @wp.func
+def is_drawing(c: wp.ref[Cpu]) -> bool:
+    """True where lines have to be drawn before VRAM changes."""
+    return c.render != 0 and c.next_line < hw.SCREEN_HEIGHT
+
+
+@wp.func
+def is_vram_unlocked(c: wp.ref[Cpu]) -> bool:
+    """True where VRAM is not locked before the next event."""
+    return (c.lcdc & hw.LCDC_ENABLE) == 0 or c.ly >= hw.SCREEN_HEIGHT
+
+
+@wp.func
 def next_event(c: wp.ref[Cpu]) -> int:
     """Time of the next change that has to be made on time."""
     event = c.lcd_target

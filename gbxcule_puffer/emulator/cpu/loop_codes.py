@@ -1,0 +1,65 @@
+"""The machine code of the loops that loop_skips.py skips: they copy, fill, add or multiply, and count a register."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+# Kinds of loops, beside those of cpu/waits.py. A fill stores A; or 0, D or E, which it loads into A in each round
+COPY_FROM_HL, COPY_FROM_DE, FILL, FILL_0, FILL_D, FILL_E, FILL_EVERY_4TH, ADD_BC, ADD_DE, ADD_HL, MULTIPLY = range(
+    13, 24
+)
+# Counters: 0 to 6 are `dec` of b c d e h l a, then `inc c`, then `dec rr / ld a,r / or r` of bc de hl
+INC_C, WIDE_BC, WIDE_DE = 7, 8, 9
+_DEC = {"b": (0, "05"), "c": (1, "0D"), "d": (2, "15"), "e": (3, "1D"), "a": (6, "3D")}
+_WIDE = {WIDE_BC: ("0B 78 B1", "0B 79 B0"), WIDE_DE: ("1B 7A B3", "1B 7B B2")}
+_COPIES = {"2A 12 13": COPY_FROM_HL, "1A 22 13": COPY_FROM_DE, "1A 13 22": COPY_FROM_DE}
+_FILLS = {"22": FILL, "22 2C 2C 2C": FILL_EVERY_4TH}  # `ld [hl+],a`, also with three times `inc l`
+_LOADING_FILLS = {"AF 22": FILL_0, "7A 22": FILL_D, "7B 22": FILL_E}  # after `xor a`, `ld a,d`, `ld a,e`
+_SUMS = {"09": (ADD_BC, "ade"), "19": (ADD_DE, "abc"), "29": (ADD_HL, "abcde")}  # `add hl,rr`
+_PRODUCT = "CB 23 CB 12 30 01 09 29"  # `sla e / rl d / jr nc,+1 / add hl,bc / add hl,hl`: GBDK's multiplication
+
+
+class CountedLoop(NamedTuple):
+    """A loop's bytes, `body / counter / jr nz` back to its begin, its kind, and what it counts."""
+
+    code: bytes
+    kind: int
+    counter: int
+
+
+@cache
+def counted_loops() -> tuple[CountedLoop, ...]:
+    """All loops that are known. New ones come last: the fuzzer's seeds choose from the first."""
+    return tuple(_loop(body + counter, kind, number) for body, counter, kind, number in (*_first(), *_further()))
+
+
+def _loop(head: str, kind: int, counter: int) -> CountedLoop:
+    code = bytes.fromhex(head)
+    return CountedLoop(code + bytes([0x20, 0x100 - len(code) - 2]), kind, counter)
+
+
+def _first() -> Iterator[tuple[str, str, int, int]]:
+    """Body, counter's code, kind and counter."""
+    for (body, kind), name in product((_COPIES | _FILLS).items(), "bc"):
+        yield body, _DEC[name][1], kind, _DEC[name][0]
+    for body, (kind, names) in _SUMS.items():
+        for name in names:
+            yield body, _DEC[name][1], kind, _DEC[name][0]
+    for (body, kind), code in product(_COPIES.items(), _WIDE[WIDE_BC]):
+        yield body, code, kind, WIDE_BC
+    yield "22 2C 2C 2C", "0C", FILL_EVERY_4TH, INC_C
+
+
+def _further() -> Iterator[tuple[str, str, int, int]]:
+    for (body, kind), name in product(_FILLS.items(), "de"):
+        yield body, _DEC[name][1], kind, _DEC[name][0]
+    for body, kind in _LOADING_FILLS.items():
+        for number, codes in _WIDE.items():
+            if number == WIDE_BC or kind == FILL_0:
+                yield from ((body, code, kind, number) for code in codes)
+        for name in "bc":
+            yield body, _DEC[name][1], kind, _DEC[name][0]
+    yield _PRODUCT, _DEC["a"][1], MULTIPLY, _DEC["a"][0]

@@ -1,0 +1,70 @@
+"""Snippets about loops that are skipped: all of them, between any two places, with counters of all sizes, and
+interrupts in the middle."""
+
+from __future__ import annotations
+
+from gbxcule_puffer.emulator.cpu.loop_codes import counted_loops
+from tests.fuzz.code import Code
+from tests.fuzz.parts import IE, LCDC, STAT, TAC, TIMA, TMA, VALUES, address, log
+
+DEC = (0x05, 0x0D, 0x15, 0x1D, 0x25, 0x2D, 0x3D)  # b c d e h l a
+PLACES = (0xC000, 0xC0F8, 0xCFF0, 0xD100, 0xDE00, 0x8000, 0x8FF0, 0x9800, 0x0150, 0x4000, 0x7F80, 0xA000, 0xFE00)
+COUNTS = (0x0001, 0x0100, 0x0101, 0x0140, 0x0203, 0x1020)
+
+
+def counted_loop(code: Code) -> None:
+    """A loop that copies, fills, adds or multiplies, and all registers after it."""
+    random = code.random
+    loop = random.choice(counted_loops())
+    first = random.choice((*PLACES, address(random)))
+    code.word(0x21, first)  # hl
+    code.word(0x11, random.choice((*PLACES, address(random), (first + random.integer(-9, 9)) & 0xFFFF)))  # de
+    code.word(0x01, random.choice((*COUNTS, random.integer(0, 0x1FFF))))  # bc
+    if random.chance(0.6):
+        code.emit(0x3E, random.byte())
+    if random.chance(0.4):
+        code.emit(random.choice((0x37, 0xB7, 0x97)))  # flags
+    if random.chance(0.1):
+        code.data += random.choice(counted_loops()).code[:-2]  # bytes of another, which is no loop
+    code.data += loop.code
+    keep(code)
+
+
+def delay(code: Code) -> None:
+    """A loop that counts down, and may push and pop; what it left below the stack."""
+    random = code.random
+    if random.chance(0.5):
+        code.emit(0xF3)
+        code.word(0x31, random.choice((0xDFF0, 0xFFFE, 0xFF98, 0xFF90, 0xC010, 0xC008, 0xE000, 0xFE80, 0xA010, 0x9010)))
+    code.word(0x01, random.choice((*COUNTS, random.integer(0, 0xFFFF))))
+    counter = random.choice(DEC)
+    body = Code(random, 0)
+    for _ in range(random.integer(0, 3)):
+        pair = random.integer(0, 2) << 4
+        popped = pair if random.chance(0.9) else random.integer(0, 3) << 4
+        nops = (0x00,) * random.integer(1, 5)
+        body.emit(*random.choice((nops, (0x18, 0x00), (0xC5 | pair, 0xC1 | popped), (0xC5 | pair, 0xC1 | popped))))
+    body.emit(counter, 0x20, -len(body.data) - 3)
+    code.data += body.data
+    keep(code)
+    code.word(0x31, random.choice((0xDFF0, 0xDFF0, 0xFFFE)))
+
+
+def keep(code: Code) -> None:
+    """HL, DE, BC and AF go below the stack, and some of them to the log."""
+    code.emit(0xE5, 0xD5, 0xC5, 0xF5)
+    log(code)
+    code.emit(0xF1, 0xC1, 0xD1, 0xE1)
+    log(code)
+
+
+def interrupts(code: Code) -> None:
+    """Interrupts often enough to fall into a loop."""
+    random = code.random
+    code.store(TMA, random.choice((0x00, 0xC0, 0xF0, 0xFC)))
+    code.store(TAC, random.choice((5, 5, 6, 7, 0)))
+    code.store(TIMA, random.byte())
+    code.store(STAT, random.choice(VALUES[STAT]))
+    code.store(IE, random.choice((0x00, 0x01, 0x04, 0x05, 0x07)))
+    code.store(LCDC, random.choice((0x91, 0x91, 0x91, 0x11, 0xE3)))
+    code.emit(random.choice((0xFB, 0xFB, 0xF3)))
