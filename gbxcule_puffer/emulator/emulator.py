@@ -16,8 +16,9 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa, kernels
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import waits
-from gbxcule_puffer.emulator.gpu import descriptors, lane_order, launch_shape
+from gbxcule_puffer.emulator.gpu import autotuner, descriptors, lane_order, launch_shape
 from gbxcule_puffer.emulator.hw.lcd import picture
+from gbxcule_puffer.emulator.launch import current_stream
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
 from gbxcule_puffer.emulator.probes.hooks import Hooks
@@ -52,6 +53,7 @@ class Emulator(HostAccess):
     neither num_threads nor kernel changes any result. accuracy: 'pyboy', or 'hardware': a DMG where public test ROMs
     show that PyBoy is not one (docs/accuracy.md), by the slower kernel. header: as of load_cartridge.
     instruction_budget: instructions of a step after which an env is locked at the end of the frame, 0 for any number.
+    autotune: on a GPU, the first 64 steps also find the fastest way to launch the kernel for this game.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -71,6 +73,7 @@ class Emulator(HostAccess):
         accuracy: str = "pyboy",
         header: str = "strict",
         instruction_budget: int = 0,
+        autotune: bool = False,
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs is {num_envs}; it must be at least 1")
@@ -102,6 +105,7 @@ class Emulator(HostAccess):
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
         name = "cpu" if self.device == "cpu" else torch.cuda.get_device_name(self.device)
         self.launch_shape = launch_shape.best(num_envs, name)
+        self._autotuner = autotuner.Autotuner(self.launch_shape, self.device, self.kernel) if autotune else None
         cores = default_threads() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -219,9 +223,7 @@ class Emulator(HostAccess):
 
     def stream(self) -> wp.Stream | None:
         """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""
-        if self.device == "cpu":
-            return None
-        return wp.stream_from_torch(torch.cuda.current_stream(self.device))
+        return current_stream(torch.device(self.device))
 
     def _kernel(self) -> wp.Kernel:
         """The step's kernel, compiled where it is launched first."""
@@ -235,19 +237,14 @@ class Emulator(HostAccess):
             self._run(0 if isinstance(frames, torch.Tensor) else frames, release_after)
 
     def _run(self, frames: int, release_after: int) -> None:
-        key = (frames, release_after)
-        if self.device != "cpu":
-            kernel, (inputs, dim) = self._kernel(), self._arguments(0, self.num_envs, frames, release_after)
-            if self.kernel == "datapath" and self.launch_shape.grouped:
-                self._lanes.update(self._state, self._skipped, self._buttons, self.stream())
-            where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
-            wp.launch(kernel, dim=dim, inputs=inputs, **where)
-            if self.machine.draw_later:
-                shape = (self.num_envs, self._screen.shape[1])
-                wp.launch(picture.kernel_draw, shape, [self.machine], stream=where["stream"])
-                inputs[-1] = 1  # resume
-                wp.launch(kernel, dim=dim, inputs=inputs, **where)
+        if self._autotuner is not None:
+            with self._autotuner.step(torch.cuda.current_stream(self.device)) as self.launch_shape:
+                self._run_on_gpu(frames, release_after)
+            self._autotuner = None if self._autotuner.done else self._autotuner
             return
+        if self.device != "cpu":
+            return self._run_on_gpu(frames, release_after)
+        key = (frames, release_after)
         if key not in self._commands:
             self._commands[key] = self._record(frames, release_after)
         commands = self._commands[key]
@@ -255,6 +252,19 @@ class Emulator(HostAccess):
             commands[0].launch()
         else:  # the kernel runs outside of the GIL
             wait([future for future in [self._executor.submit(command.launch) for command in commands]])
+
+    def _run_on_gpu(self, frames: int, release_after: int) -> None:
+        """The launches of a step."""
+        kernel, (inputs, dim) = self._kernel(), self._arguments(0, self.num_envs, frames, release_after)
+        where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
+        if self.kernel == "datapath" and self.launch_shape.grouped:
+            self._lanes.update(self._state, self._skipped, self._buttons, where["stream"])
+        wp.launch(kernel, dim=dim, inputs=inputs, **where)
+        if self.machine.draw_later:
+            shape = (self.num_envs, self._screen.shape[1])
+            wp.launch(picture.kernel_draw, shape, [self.machine], stream=where["stream"])
+            inputs[-1] = 1  # resume
+            wp.launch(kernel, dim=dim, inputs=inputs, **where)
 
     def _record(self, frames: int, release_after: int) -> list[wp.Launch]:
         """One launch for each thread, over its share of the envs."""

@@ -75,6 +75,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         if self.options.io == "torch" and buf is not None:
             raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
         self.device = torch.device(resolve_device(device))
+        if self.options.autotune and self.device.type == "cpu":
+            raise ConfigError("autotune chooses how a GPU's kernel is launched: give device 'cuda', or leave it out")
         self.cartridge = load_cartridge(rom, self.options.header)
         self._load_task()
         self.seed = self.options.seed or 0
@@ -351,6 +353,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             release_after_frames=self.schedule.release_after_frames,
             num_threads=self.options.num_threads,
             instruction_budget=self.options.instruction_budget,
+            autotune=self.options.autotune,
         )
 
     def _start(self, numpy_buffers: Mapping[str, np.ndarray] | None) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def make_env(
         keywords["io"] = "torch"
         if not incentives:
             keywords["curriculum"] = "first" if keywords.get("chain") else "uniform"
-            keywords["stagger"] = False  # an evaluation counts first episodes
+            keywords |= {"stagger": False, "autotune": False}  # an evaluation counts first episodes, and is short
     return env_creator(args.env)(num_envs=num_envs, device=device, seed=seed, **keywords)
 
 

@@ -157,7 +157,7 @@ class RunFlags(TaskFlags):
                 "stop_greedy",
             ),
             *("checkpoint_every", "keep_checkpoints", "media_every", "device", "run_dir", "resume", "smoke"),
-            *("watch", "watch_address", "place", *TRACKING, "compile", "log_interval", *self.free),
+            *("autotune", "watch", "watch_address", "place", *TRACKING, "compile", "log_interval", *self.free),
             *("rom", "start_state", "goal_dir", "stage", "stages", "symbols", CODE),
         }
 
@@ -173,6 +173,8 @@ class GraphFlags(RunFlags):
         super().check()
         if self.cuda_graph and (self.device == "cpu" or self.env.startswith("pyboy")):
             raise ConfigError("--cuda-graph needs an env on a GPU: give --device cuda and --env gbxcule")
+        if self.cuda_graph and self.autotune:
+            raise ConfigError("--autotune measures steps, which a CUDA graph hides: give only one of them")
 
     def free_on_resume(self) -> set[str]:
         return super().free_on_resume() | {"cuda_graph"}

@@ -10,6 +10,7 @@ from benchmarks.workload import ROOT, random_buttons
 from gbxcule_puffer.apps.bench.autotune import measure
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.gpu.autotuner import ROUNDS, WARMUP
 from gbxcule_puffer.emulator.gpu.launch_shape import BLOCK_DIMS, LANES, LaunchShape
 
 pytestmark = pytest.mark.gpu
@@ -34,3 +35,35 @@ def test_each_shape_is_measured(cuda_device: str) -> None:
     shapes = [LaunchShape(8, 32), LaunchShape(32, 128, True)]
     rates = measure(Workload(ROM), 256, cuda_device, shapes)
     assert set(rates) == set(shapes) and min(rates.values()) > 0
+
+
+def test_the_shape_for_a_game_is_found_on_its_own_steps(cuda_device: str) -> None:
+    """It changes no result, waits for nothing, and ends; no shape is chosen while a graph is recorded."""
+    usual, tuned = (Emulator(ROM, 100, cuda_device, autotune=autotune) for autotune in (False, True))
+    used = []
+    for row in torch.from_numpy(random_buttons(5, WARMUP + 2 * len(LANES) * ROUNDS + 8, 100)).to(cuda_device):
+        for emulator in (usual, tuned):
+            emulator.step(row)
+        used.append(tuned.launch_shape.lanes)
+        torch.cuda.synchronize(cuda_device)
+    assert np.array_equal(usual.state_hash(), tuned.state_hash())
+    begin, end = WARMUP - 1, WARMUP - 1 + 2 * len(LANES) * ROUNDS  # the reset was the first step
+    assert used[:begin] == [usual.launch_shape.lanes] * begin
+    assert used[begin:end] == [*LANES, *reversed(LANES)] * ROUNDS
+    assert len(set(used[end:])) == 1, "the choice stays"
+
+
+def test_a_graph_ends_the_trial(cuda_device: str) -> None:
+    emulator = Emulator(ROM, 100, cuda_device, autotune=True)
+    buttons = torch.zeros(100, dtype=torch.uint8, device=cuda_device)
+    stream, graph = torch.cuda.Stream(cuda_device), torch.cuda.CUDAGraph()
+    with torch.cuda.stream(stream):
+        for _ in range(WARMUP + 3):
+            emulator.step(buttons)
+        torch.cuda.synchronize(cuda_device)
+        with torch.cuda.graph(graph, stream=stream):
+            emulator.step(buttons)
+        graph.replay()
+        emulator.step(buttons)
+    torch.cuda.synchronize(cuda_device)
+    assert emulator.launch_shape == Emulator(ROM, 100, cuda_device).launch_shape
