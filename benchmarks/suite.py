@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -116,7 +117,7 @@ def read_run(folder: Path) -> dict[str, Any]:
             point = (seconds, record["charts/episodic_return"], record["charts/success_rate"])
             curve.append([before, *(round(number, 4) for number in point)])
     config = json.loads((folder / MANIFEST).read_text())["config"]
-    return {"steps": before, "flags": config, "curve": curve[:: max(1, len(curve) // POINTS)]}
+    return {"steps": lines[-1]["global_step"], "flags": config, "curve": curve[:: max(1, len(curve) // POINTS)]}
 
 
 def _scored(game: str, result: dict[str, float]) -> dict[str, float]:
@@ -186,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             record.add(play(*job, plan))
         scripts = [script for script in plan.script if script not in PLAYERS]
         for script in scripts:  # its kernels come from the cache then, in all runs alike
-            folder = plan.runs / f"warm__{script}__{int(time.time())}"
+            folder = plan.runs / f"warm__{script}__{os.getpid()}"
             train(plan.game[0], script, plan.levels[0], 0, folder, 0.01, plan)
         with ThreadPoolExecutor(2 * plan.jobs) as pool:  # while some are measured, the next are trained
             jobs = itertools.product(plan.game, scripts, plan.levels, plan.seeds)

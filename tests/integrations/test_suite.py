@@ -120,6 +120,19 @@ def test_a_homeward_level_begins_at_its_place_in_the_state_of_its_save() -> None
     assert len(set(env.ram["rng"].tolist())) > 1
 
 
+@pytest.mark.parametrize("choice, new", [(["A"], False), (["DOWN", "A"], True)])
+def test_a_new_game_in_homeward_is_no_way_around_the_level(choice: list[str], new: bool) -> None:
+    env = make("gbxcule_homeward-test", 32)
+    env.reset(seed=1)
+    state, place, *_ = env.task.saved()
+    other = (state != 0) | (place != 0)  # than where a new game begins
+    failed = torch.zeros(32, dtype=torch.bool)
+    for name in ("NOOP", "NOOP", "START", "NOOP", *choice):
+        env.step(torch.full((32,), env.codec.actions.index(name)))
+        failed |= env.failures
+    assert failed.equal(other if new else torch.zeros_like(other)) and other.any() and not other.all()
+
+
 def test_each_room_can_be_solved_and_begins_with_two_boxes_to_store() -> None:
     env = make("gbxcule_storeroom-test", 64)
     env.reset(seed=2)

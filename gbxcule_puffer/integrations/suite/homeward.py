@@ -104,7 +104,7 @@ class Homeward(Leveled):
     """1 for each of the quest's flags; ends when the parcel is delivered.
 
     An episode begins at the title with a save: a place in the world, and a state of the quest; the villager's walk
-    varies, too. START and A lead on to it.
+    varies, too. START and A lead on to it. A new game would be the same in each level: it counts as a failure.
     """
 
     place = ("player_map", "player_y", "player_x")
@@ -119,10 +119,14 @@ class Homeward(Leveled):
         super().reset(ram, which)
         self.flags, self.begun = ram.popcount("quest_flags"), ram["map_width"] > 0
 
+    def saved(self) -> tuple[torch.Tensor, ...]:
+        """(quest's flags, map, column, row) of the levels' saves."""
+        train, test = self.train[self.level % len(self.train)], self.test[(self.level - TEST) % len(self.test)]
+        return torch.where((self.level >= TEST)[:, None], test, train).unbind(1)
+
     def begin(self, ram: Ram, which: torch.Tensor) -> None:
         """Puts the level's save into the cartridge's RAM."""
-        train, test = self.train[self.level % len(self.train)], self.test[(self.level - TEST) % len(self.test)]
-        state, number, x, y = torch.where((self.level >= TEST)[:, None], test, train).unbind(1)
+        state, number, x, y = self.saved()
         data = torch.stack([number, x, y, torch.zeros_like(x), state], 1)
         mark = self.mark.expand(len(data), -1)
         total = 255 - data.sum(1, keepdim=True)
@@ -130,11 +134,14 @@ class Homeward(Leveled):
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
         flags, begun = ram.popcount("quest_flags"), ram["map_width"] > 0
-        ram.poke("rng", self.level, begun & ~self.begun)  # the villager's chance
+        begins = begun & ~self.begun
+        ram.poke("rng", self.level, begins)  # the villager's chance
         reward = torch.where(self.begun, flags - self.flags, 0).float()
         self.flags, self.begun = flags, begun
-        delivered = (ram["quest_flags"] & DELIVERED) != 0
-        return StepResult(reward, terminal=delivered, statistics={"flags": flags})
+        quest, place = ram[["quest_flags", "player_map"]].unbind(1)
+        state, number, *_ = self.saved()
+        new_game = begins & ((quest != state) | (place != number))
+        return StepResult(reward, terminal=(quest & DELIVERED) != 0, failure=new_game, statistics={"flags": flags})
 
 
 def player(env: Any) -> Policy:
