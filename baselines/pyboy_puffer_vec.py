@@ -85,7 +85,8 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         self._given = buf
         self._workers: Workers | None = None
         size = self.split.batch_size
-        self._stats = [EpisodeStats(size, self.codec.num_actions, self.device) for _ in range(self.num_agents // size)]
+        kind = (size, self.codec.num_actions, self.device, bool(chosen.until or self.codec.frames))
+        self._stats = [EpisodeStats(*kind) for _ in range(self.num_agents // size)]
         self._age = torch.zeros(self.num_agents, dtype=torch.int32)
         self._no_locks = torch.zeros(size, dtype=torch.int32)  # PyBoy does not tell
         self._steps = [0] * len(self._stats)
@@ -306,8 +307,8 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
             return []
         age.add_(1)
         rewards, terminals, truncations = (self._numbers[name][rows] for name in STEP_BUFFERS[1:])
-        actions, failures = self._facts["taken_actions"][rows], self._facts["failures"][rows]
-        stats.count(actions, rewards, age, terminals, failures, truncations, self._no_locks)
+        actions, failures, frames = (self._facts[name][rows] for name in ("taken_actions", "failures", "frames"))
+        stats.count(actions, rewards, age, terminals, failures, truncations, self._no_locks, frames)
         age.mul_(~self._facts["final_mask"][rows])
         return [] if self._steps[batch] % self.options.log_interval else [self._read_infos(batch)]
 

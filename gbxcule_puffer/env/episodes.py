@@ -55,7 +55,7 @@ class Episodes:
         blocked, sticky = options.blocked_actions, options.sticky_actions
         self.input = ActionInput(codec, blocked, sticky, self.envs, self.random, emulator.frames_per_step)
         self.score = GoalScore(stages, options, self.envs)
-        self.stats = EpisodeStats(n, codec.num_actions, device)
+        self.stats = EpisodeStats(n, codec.num_actions, device, bool(options.until or codec.frames))
         wanted = options.visit_bonus or options.archive_slots
         self.visits = VisitCounter(emulator, device, parse_visit_key(options.visit_key)) if wanted else None
         bonus = () if self.visits is None else (VisitBonus(self.visits, options.visit_bonus),)
@@ -88,7 +88,8 @@ class Episodes:
             self.curriculum.count()
             self._begin(seed)
         t = self.envs
-        self.stats.count(t.action, t.rewards, t.length, t.terminals, t.failures, t.truncations, t.was_locked)
+        ends = (t.terminals, t.failures, t.truncations, t.was_locked)
+        self.stats.count(t.action, t.rewards, t.length, *ends, self.emulator.frames)
 
     def reset(self, seed: int) -> None:
         """Forgets everything and starts an episode in every env."""

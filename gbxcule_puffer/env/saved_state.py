@@ -19,6 +19,7 @@ RANGES: dict[str, tuple[float, float | str]] = {
     "returns": (-MOST_SUM, MOST_SUM),
     "sums": (-MOST_SUM, MOST_SUM),
     "histogram": (0, MOST_COUNT),
+    "frames": (0, MOST_COUNT),
     "observations": (0, "values"),
     "slot_counts": (0, MOST_COUNT),
     "slot_stage": (0, "stages"),

@@ -11,12 +11,15 @@ OF_DISTANCES = (*QUANTILES, "dist_below_tau")
 
 
 class EpisodeStats:
-    """Sums of finished episodes' returns, lengths and successes, and how often each action was taken."""
+    """Sums of finished episodes' returns, lengths and successes, and how often each action was taken; where steps are
+    not all of one length, also of their frames."""
 
-    def __init__(self, num_envs: int, num_actions: int, device: torch.device) -> None:
+    def __init__(self, num_envs: int, num_actions: int, device: torch.device, has_lengths: bool = False) -> None:
         self.returns = torch.zeros(num_envs, device=device)
         self.sums = torch.zeros(len(SUMS), dtype=torch.float64, device=device)
         self.histogram = torch.zeros(num_actions, dtype=torch.int64, device=device)
+        self.frames = torch.zeros(1 if has_lengths else 0, dtype=torch.int64, device=device)
+        self._step_frames = torch.zeros(1, dtype=torch.int64, device=device)
         self._columns = torch.zeros((len(SUMS), num_envs), device=device)
         self._step_sums = torch.zeros(len(SUMS), device=device)
         self._ones = torch.ones(num_envs, dtype=torch.int64, device=device)
@@ -31,10 +34,14 @@ class EpisodeStats:
         failures: torch.Tensor,
         truncations: torch.Tensor,
         locked: torch.Tensor,
+        frames: torch.Tensor | None = None,
     ) -> None:
-        """Adds one step of all envs; `lengths` are the episodes' steps so far, this one included.
+        """Adds one step of all envs; `lengths` are the episodes' steps so far, this one included, `frames` its frames.
         Terminals that are no failures are successes."""
         self.histogram.scatter_add_(0, actions, self._ones)
+        if len(self.frames) and frames is not None:
+            torch.sum(frames, dim=0, keepdim=True, out=self._step_frames)
+            self.frames.add_(self._step_frames)
         self.returns.add_(rewards)
         finished, returns, steps, success, truncated, lock = self._columns.unbind(0)
         torch.logical_or(terminals, truncations, out=finished)
@@ -54,9 +61,11 @@ class EpisodeStats:
         `distances` and the `taus` that they are compared with are of the moment, (num_envs,)."""
         quantiles = torch.quantile(distances, self._probabilities)
         below = (distances < taus).float().mean()
-        numbers = torch.cat([self.sums, self.histogram, quantiles, below[None], flag[None]]).tolist()
-        self.sums.zero_()
-        self.histogram.zero_()
+        *numbers, frames = torch.cat(
+            [self.sums, self.histogram, quantiles, below[None], flag[None], self.frames.sum()[None]]
+        ).tolist()
+        for tensor in (self.sums, self.histogram, self.frames):
+            tensor.zero_()
         split = len(numbers) - 1 - len(OF_DISTANCES)
         totals = dict(zip(SUMS, numbers, strict=False))
         steps = max(1.0, sum(numbers[len(SUMS) : split]))
@@ -65,10 +74,11 @@ class EpisodeStats:
         if episodes:
             info |= {name: totals[name] / episodes for name in ("episode_return", "episode_length", "success")}
         info |= {"done_rate": totals["success"] / steps, "trunc_rate": totals["truncated"] / steps}
-        info |= {"reset_rate": episodes / steps}
+        info |= {"reset_rate": episodes / steps, **({"step_frames": frames / steps} if len(self.frames) else {})}
         info |= dict(zip(OF_DISTANCES, numbers[split:], strict=False))
         return info, [count / steps for count in numbers[len(SUMS) : split]], bool(numbers[-1])
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that a saved state holds."""
-        return {"returns": self.returns, "sums": self.sums, "histogram": self.histogram}
+        own = {"frames": self.frames} if len(self.frames) else {}
+        return {"returns": self.returns, "sums": self.sums, "histogram": self.histogram, **own}

@@ -50,18 +50,19 @@ def test_machines_are_pyboys(kernel: str, release_after: int) -> None:
     "options", [{}, {"until": "C0A4==0,C0A3&FC==0", "sticky_actions": 0.3, "release_after_frames": 3}]
 )
 def test_an_env_is_pyboys(options: dict[str, Any]) -> None:
-    kwargs = {"rom": str(ROM), "num_envs": N, "action_codec": CODEC, "max_steps": 9, **options}
+    kwargs = {"rom": str(ROM), "num_envs": N, "action_codec": CODEC, "max_steps": 9, "log_interval": STEPS, **options}
     own, others = GBxCuLEEnv(**kwargs), (PyBoyPufferSingle(**kwargs), PyBoyPufferVec(**kwargs, backend="serial"))
     mine = play(own, rows())
     lengths = own.frames.copy()
     for other in others:
         assert_same(mine, play(other, rows()))
         np.testing.assert_array_equal(other.frames, lengths)
+        assert other.infos == own.infos and 1 < own.infos[0]["step_frames"] < 60
         other.close()
     if not options:
         np.testing.assert_array_equal(lengths, FRAMES[rows()[-1]])
+        assert own.infos[0]["step_frames"] == pytest.approx(FRAMES[rows()].mean())
     assert own.config["action_codec"] == CODEC
-    assert [name for name in own.read_infos() if name.startswith("action_hist")] == []
 
 
 def test_a_wait_is_as_long_as_its_frames() -> None:
