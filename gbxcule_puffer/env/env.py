@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ import numpy as np
 import pufferlib
 import torch
 
-from gbxcule_puffer.device import resolve_device
+from gbxcule_puffer.device import resolve_device, room_for
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, checked_mask, range_error
@@ -91,7 +92,9 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         else:
             # PufferLib's vector backends make one env more, only to read its spaces, and then fork: with the emulator
             # started late that one costs nothing and the workers inherit no threads and no CUDA context.
-            super().__init__(buf)
+            size = 0 if buf is not None else self.num_agents * math.prod(self.layout.shape)
+            with room_for(size, "cpu", f"num_envs {self.num_agents:,}", "use fewer envs"):
+                super().__init__(buf)
 
     def _load_task(self) -> None:
         """Reads what is to be done, and checks it against the options."""

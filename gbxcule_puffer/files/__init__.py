@@ -13,6 +13,7 @@ from gbxcule_puffer.files.reading import (
 )
 from gbxcule_puffer.files.writing import (
     check_target,
+    make_folder,
     new_file,
     new_folder,
     open_append,
@@ -26,6 +27,7 @@ __all__ = [
     "Kind",
     "check_target",
     "inflate",
+    "make_folder",
     "new_file",
     "new_folder",
     "open_append",

@@ -109,6 +109,19 @@ def new_folder(path: StrPath, replaces: Collection[str] = (), remedy: str = MAKE
         _sync_folder(path.parent)
 
 
+def make_folder(path: StrPath, remedy: str = MAKE_ROOM) -> Path:
+    """The folder `path` to write into, made where it is missing, with those above it.
+
+    Raises: ConfigError where something else stands there; StorageError as `new_file`.
+    """
+    path = Path(path)
+    if os.path.lexists(path) and not path.is_dir():
+        raise ConfigError(f"{path} is {file_type(path.lstat().st_mode) or 'a file'}, not a folder: give another path")
+    with _failing_in_one_line(path, remedy):
+        path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def _check_folder(path: Path, replaces: Collection[str]) -> bool:
     """Whether a folder that may be replaced stands at `path`.
 

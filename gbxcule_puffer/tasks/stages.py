@@ -14,7 +14,7 @@ import torch
 from gbxcule_puffer import __version__
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, read_object
+from gbxcule_puffer.files import Kind, make_folder, read_object
 from gbxcule_puffer.pictures import read_shades
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, record_goal
@@ -116,8 +116,7 @@ def make_task(
     snapshot, goal = record_goal(
         emulator, start_buttons, solve_buttons, meta, more_ways=others, pictures=pictures, k_consecutive=k
     )
-    out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
+    out = make_folder(out)
     snapshot.to_file(out / "start.state")
     goal.save(out / "goal")
     return TaskFiles(Path(rom), out / "start.state", out / "goal")

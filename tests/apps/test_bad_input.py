@@ -129,6 +129,7 @@ def test_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         (["stage", "--stage", "nowhere.json", "--out", "x"], "nowhere.json"),
         (["stage", "--stage", str(STAGE), "--out", "x", "--no-such-flag"], "--no-such-flag"),
         (["stage", "--stage", str(STAGE), "--out", "x", "--stack-k", "two"], "--stack-k"),
+        (["stage", "--stage", str(STAGE), "--out", str(STAGE)], "stage1.json is a file, not a folder: give another"),
         (["goal", "make", "--rom", str(ROM), "--actions", "nowhere.txt", "--out", "x"], "nowhere.txt"),
         (["goal", "make", "--rom", str(ROM), "--actions", str(STAGE), "--out", "x"], "is no trace"),
         (["goal", "make", "--rom", str(ROM), "--actions", str(ROOT / "LICENSE"), "--out", "x"], "action 0"),

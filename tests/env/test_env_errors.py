@@ -12,7 +12,7 @@ import torch
 
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.errors import ActionError, ConfigError, GoalError, StateError
+from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError, GoalError, StateError
 from tests.support.envs import NUM_ACTIONS, Task, make_test_task
 
 
@@ -104,3 +104,11 @@ def test_an_env_that_does_not_run_says_so(task: Task, io: str) -> None:
     for use in (env.read_infos, env.state_dict, env.slot_statistics, lambda: env.distance, lambda: env.final_mask):
         with pytest.raises(ConfigError, match="the env does not run: call reset first"):
             use()
+
+
+@pytest.mark.parametrize("io", ["numpy", "torch"])
+def test_more_envs_than_fit_into_memory(task: Task, io: str) -> None:
+    with pytest.raises(
+        DeviceError, match=r"^num_envs 1,000,000,000 needs .* GiB .*cpu, of which .* is free: use fewer"
+    ):
+        GBxCuLEEnv(**task.kwargs, num_envs=1_000_000_000, io=io)

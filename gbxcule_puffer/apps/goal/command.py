@@ -180,13 +180,13 @@ def _run_calibrate(args: argparse.Namespace) -> None:
 
 
 def _run_show(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.files import make_folder
     from gbxcule_puffer.pictures import mosaic, save_png
     from gbxcule_puffer.tasks.calibrate import read_task
     from gbxcule_puffer.tasks.goals import CHECKED_FIELDS
 
     goal, start = read_task(args.dir)
-    out = Path(args.out) if args.out else Path(args.dir) / "pictures"
-    out.mkdir(parents=True, exist_ok=True)
+    out = make_folder(args.out or Path(args.dir) / "pictures")
     for i, frame in enumerate(goal.frames):
         save_png(out / f"goal{i}.png", frame)
     save_png(out / "goals.png", mosaic(goal.frames))
