@@ -1,4 +1,4 @@
-"""Reference hashes of the eight games and of the corpus, and how a run is compared with them."""
+"""Reference hashes of the eight games and of the corpus, and those of a step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.workload import GAMES, V1_BUTTONS
+from benchmarks.workload import V1_BUTTONS
 
 WRAM, HRAM = (0xC000, 0x2000), (0xFF80, 0x7F)  # first address and length of what the `ram` hashes are of
 KINDS = ("ram", "full", "half")  # the order of a report: a RAM difference explains a picture difference
@@ -30,23 +30,8 @@ class GameReference:
     """`ram`, `full` and `half`, each of shape (40,), uint64."""
 
 
-def game_reference(shared: Path, game: str) -> GameReference:
-    """The reference of one of GAMES."""
-    assert game in GAMES
-    return _reference(shared, "homebrew", game)
-
-
-def corpus_games(shared: Path | None) -> list[str]:
-    """Names of the games of the corpus; none where the shared references are absent or have no corpus."""
-    return [] if shared is None else sorted(path.stem for path in (shared / "roms" / "corpus").glob("*.gb"))
-
-
-def corpus_reference(shared: Path, game: str) -> GameReference:
-    """The reference of one of corpus_games."""
-    return _reference(shared, "corpus", game)
-
-
-def _reference(shared: Path, folder: str, game: str) -> GameReference:
+def game_reference(shared: Path, game: str, folder: str = "homebrew") -> GameReference:
+    """The reference of one of GAMES, or of a game in another folder of the shared ROMs."""
     data = np.load(shared / "conformance" / f"{folder}_reference.npz")
     file = f"{folder}/{game}.gb"
     row = data["files"].tolist().index(file)
@@ -62,14 +47,3 @@ def step_hashes(wram: np.ndarray, hram: np.ndarray, picture: np.ndarray) -> dict
         "full": hash64(np.ascontiguousarray(picture).tobytes()),
         "half": hash64(np.ascontiguousarray(picture[::2, ::2]).tobytes()),
     }
-
-
-def differing_steps(reference: GameReference, found: list[dict[str, int]]) -> str:
-    """One line for each kind of hash that differs, with the first step and how many; empty where all agree."""
-    assert len(found) == len(reference.buttons)
-    lines = []
-    for kind in KINDS:
-        steps = [t for t, hashes in enumerate(found) if hashes[kind] != int(reference.hashes[kind][t])]
-        if steps:
-            lines.append(f"{kind}: {len(steps)} of {len(found)} steps differ, first step {steps[0]}, all {steps}")
-    return "\n".join(lines)

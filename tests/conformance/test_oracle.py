@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.references import HRAM, WRAM, differing_steps, game_reference, step_hashes
+from benchmarks.references import HRAM, WRAM, game_reference, step_hashes
 from benchmarks.workload import GAMES, V1_BUTTONS
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
-from tests.support.oracle import PyBoyOracle
+from tests.support.oracle import PyBoyOracle, differing_steps
 
 
 @pytest.mark.parametrize("game", GAMES)

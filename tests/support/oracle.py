@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from baselines.pyboy_machine import PyBoyMachine
-from benchmarks.references import HRAM, WRAM
+from benchmarks.references import HRAM, KINDS, WRAM, GameReference
 
 # PyBoy's save state, version 29, as core/mb.py save_state writes it for a DMG: reading it has no side effects, while a
 # bus read of OAM or STAT through pyboy.memory can move the machine.
@@ -85,3 +85,14 @@ def _cpu_registers(state: bytes) -> dict[str, int]:
         "ime": cpu[12],
         "halted": cpu[14],
     }
+
+
+def differing_steps(reference: GameReference, found: list[dict[str, int]]) -> str:
+    """One line for each kind of hash that differs, with the first step and how many; empty where all agree."""
+    assert len(found) == len(reference.buttons)
+    lines = []
+    for kind in KINDS:
+        steps = [t for t, hashes in enumerate(found) if hashes[kind] != int(reference.hashes[kind][t])]
+        if steps:
+            lines.append(f"{kind}: {len(steps)} of {len(found)} steps differ, first step {steps[0]}, all {steps}")
+    return "\n".join(lines)

@@ -15,7 +15,6 @@ import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
 
-MODES = ("train", "eval", "sweep", "autotune", "export")
 OWN = ("gbxcule",)
 # Where PufferLib imports the package of our .ini from, without a file of ours in its folder.
 MODULE = "pufferlib.environments.gbxcule_puffer"
@@ -63,7 +62,7 @@ def run(mode: str, env_name: str, arguments: Sequence[str]) -> None:
 
 
 def run_own(pufferl: Any, mode: str, env_name: str, arguments: Sequence[str]) -> None:
-    """One of MODES on one of OWN, by PufferLib's function of that name."""
+    """One mode of PufferLib's command line on one of OWN, by its function of that name."""
     from gbxcule_puffer.integrations.pufferl.config import load, settle
     from gbxcule_puffer.integrations.pufferl.logger import TensorBoardLogger
 
