@@ -35,6 +35,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def run_of_lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of actions with frames of their own."""
+    folder = tmp_path_factory.mktemp("runs") / "lengths"
+    flags = "--smoke --total-env-steps 8 --eval-episodes 1 --eval-envs 1 --max-steps 4 --action-codec UP:30,LEFT:5,A"
+    assert a2c_streaming.main([*flags.split(), "--device", "cpu", "--run-dir", str(folder)]) == 0
+    return folder
+
+
 @pytest.fixture
 def session(tmp_path: Path) -> PlaySession:
     """In the house, where a game has begun."""
@@ -113,6 +122,20 @@ def test_the_pace_is_the_console_s(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(20):
         pace.wait()
     assert slept.count(0.0) < 10
+
+
+def test_an_agents_steps_may_differ_in_length(run_of_lengths: Path, session: PlaySession) -> None:
+    session.agent = agent = Agent(run_of_lengths, ROM)
+    session.key("p")
+    lengths = {"UP:30": 30, "LEFT:5": 5, "A": 24}
+    for step in range(6):
+        session.frame()
+        for _ in range(lengths[session.actions[step]] - 1):
+            session.frame()
+        assert len(session.actions) == step + 1
+        assert np.array_equal(session.picture[::2, ::2], agent.observations[0, -1])
+    assert len(set(session.actions)) > 1
+    agent.close()
 
 
 def test_what_is_no_agent_is_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import torch
 from baselines.pyboy_emulator import PyBoyEmulator
 from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from baselines.pyboy_puffer_vec import PyBoyPufferVec
+from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.verify.verify import differences
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env import GBxCuLEEnv
@@ -63,6 +64,16 @@ def test_an_env_is_pyboys(options: dict[str, Any]) -> None:
         np.testing.assert_array_equal(lengths, FRAMES[rows()[-1]])
         assert own.infos[0]["step_frames"] == pytest.approx(FRAMES[rows()].mean())
     assert own.config["action_codec"] == CODEC
+
+
+def test_films_show_what_each_step_ended_with() -> None:
+    env = GBxCuLEEnv(ROM, num_envs=N, action_codec=CODEC, io="torch", max_steps=1000)
+    env.reset()
+    camera = Camera(env)
+    for row in torch.from_numpy(rows(5)).long():
+        pictures = camera.shoot(row)
+        env.step(row)
+        np.testing.assert_array_equal(pictures[:, ::2, ::2], env.emulator.screen.numpy())
 
 
 def test_a_wait_is_as_long_as_its_frames() -> None:
