@@ -66,13 +66,15 @@ def draw_curves(rows: Rows, out: Path) -> None:
     games = [game for game in GAMES if any(game == name for name, _, _ in groups)]
     figure, panels = plt.subplots(1, len(games), figsize=(4 * len(games), 3), squeeze=False, sharey=True)
     styles = sorted({(script, levels) for _, script, levels in groups})
+    alike = len({levels for _, levels in styles}) == 1
     for game, axes in zip(games, panels[0], strict=True):
         for (name, script, levels), runs in groups.items():
             for number, run in enumerate(runs if name == game else ()):
                 seconds = [point[1] for point in run["curve"]]
                 scores = [GAMES[game].normalised(point[2]) for point in run["curve"]]
-                label = f"{script}, {levels:,} levels" if number == 0 else None
-                axes.plot(seconds, scores, color=f"C{styles.index((script, levels))}", lw=1.2, label=label)
+                label = script if alike else f"{script}, {levels:,} levels"
+                color = f"C{styles.index((script, levels))}"
+                axes.plot(seconds, scores, color=color, lw=1.2, label=None if number else label)
         axes.axhline(0, color="gray", ls="--", lw=1)
         axes.axhline(1, color="gray", ls=":", lw=1)
         axes.set_title(game.upper(), fontsize=10)
@@ -91,8 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.suite_report", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("records", nargs="+", type=Path)
     parser.add_argument("--curves", type=Path, help="PNG file for the curves")
+    parser.add_argument("--game", default=",".join(GAMES), help="games, with commas between them (default: all)")
     args = parser.parse_args(argv)
     rows = [row for path in args.records for row in json.loads(path.read_text())["suite"]]
+    rows = [row for row in rows if row["game"] in args.game.split(",")]
     print(table(rows))
     if args.curves:
         draw_curves(rows, args.curves)
