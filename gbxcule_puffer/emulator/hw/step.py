@@ -64,7 +64,7 @@ def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     return running
 
 
-@wp.func
+@wp.func(inline=False)
 def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     """A batch ends and the next begins, if the step goes on: then 1. A picture to be drawn holds it up."""
     interrupts.end_batch(m, c)
