@@ -11,6 +11,9 @@ import warp as wp
 from gbxcule_puffer.device import start_warp
 
 CUDA_LANES = 32  # threads that share one env's picture on a CUDA device
+# Torch's streams as Warp's, made once each: Warp enters them into a list of its own, which threads must not do at once.
+_streams: dict[tuple[int, int], wp.Stream] = {}
+_streams_lock = threading.Lock()
 
 
 class Launcher:
@@ -60,7 +63,15 @@ def lanes_of(device: torch.device) -> int:
 
 def current_stream(device: torch.device) -> wp.Stream | None:
     """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""
-    return None if device.type == "cpu" else wp.stream_from_torch(torch.cuda.current_stream(device))
+    if device.type == "cpu":
+        return None
+    stream = torch.cuda.current_stream(device)
+    key = (stream.device_index, stream.cuda_stream)
+    if key not in _streams:
+        with _streams_lock:
+            if key not in _streams:
+                _streams[key] = wp.stream_from_torch(stream)
+    return _streams[key]
 
 
 def words(array: torch.Tensor) -> torch.Tensor:

@@ -18,8 +18,7 @@ class EpisodeStats:
         self.returns = torch.zeros(num_envs, device=device)
         self.sums = torch.zeros(len(SUMS), dtype=torch.float64, device=device)
         self.histogram = torch.zeros(num_actions, dtype=torch.int64, device=device)
-        self.frames = torch.zeros(1 if has_lengths else 0, dtype=torch.int64, device=device)
-        self._step_frames = torch.zeros(1, dtype=torch.int64, device=device)
+        self.frames = torch.zeros(num_envs if has_lengths else 0, dtype=torch.int64, device=device)
         self._columns = torch.zeros((len(SUMS), num_envs), device=device)
         self._step_sums = torch.zeros(len(SUMS), device=device)
         self._ones = torch.ones(num_envs, dtype=torch.int64, device=device)
@@ -40,8 +39,7 @@ class EpisodeStats:
         Terminals that are no failures are successes."""
         self.histogram.scatter_add_(0, actions, self._ones)
         if len(self.frames) and frames is not None:
-            torch.sum(frames, dim=0, keepdim=True, out=self._step_frames)
-            self.frames.add_(self._step_frames)
+            self.frames.add_(frames)
         self.returns.add_(rewards)
         finished, returns, steps, success, truncated, lock = self._columns.unbind(0)
         torch.logical_or(terminals, truncations, out=finished)
