@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
@@ -192,7 +193,8 @@ def parse_flags(
     Raises: ConfigError for a mistake in it.
     """
     argv = _whole_numbers(flags, sys.argv[1:] if argv is None else argv)
-    _tell_defaults_once(flags)
+    for kind in flags.__mro__:
+        _tell_defaults_once(kind)
     for number, word in enumerate(argv):  # a flag whose value may be left out, which tyro does not know
         if word == "--resume" and (number + 1 == len(argv) or argv[number + 1].startswith("--")):
             argv[number] = "--resume="
@@ -230,13 +232,13 @@ def _takes_int(hint: Any) -> bool:
     return hint is int or int in get_args(hint)
 
 
-def _tell_defaults_once(flags: type) -> None:
-    """In --help, a flag whose default is None has the default that its text tells, and no second one."""
-    hints = get_type_hints(flags, include_extras=True)
-    for kind in flags.__mro__:
-        for name in inspect.get_annotations(kind):
-            if getattr(flags, name, ...) is None:
-                kind.__annotations__[name] = Annotated[hints[name], tyro.conf.arg(help_behavior_hint="")]
+@cache  # each call would add to the annotations
+def _tell_defaults_once(kind: type) -> None:
+    """In --help, a flag of this class whose default is None has the default that its text tells, and no second one."""
+    hints = get_type_hints(kind, include_extras=True)
+    for name in inspect.get_annotations(kind):
+        if getattr(kind, name, ...) is None:
+            kind.__annotations__[name] = Annotated[hints[name], tyro.conf.arg(help_behavior_hint="")]
 
 
 def as_words(flags: Mapping[str, Any]) -> list[str]:

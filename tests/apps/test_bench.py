@@ -12,7 +12,6 @@ import sys
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.provenance import usable_cores
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from tests.support.roms import tiny_rom
+from tests.support.signals import HEARS_CTRL_C
 
 HOMEWARD = ROOT / "roms/homeward.gb"
 DIVERGE = ROOT / "roms/micro/joy_diverge_persist.gb"
@@ -315,7 +315,7 @@ def test_ctrl_c_leaves_complete_records_and_no_process(tmp_path: Path) -> None:
     words += ["--steps", 30, "--repeat", 1, "--cores", min(2, usable_cores()), "--out", out]
     words += ["--rom", HOMEWARD, slow]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
-    options["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it
+    options["preexec_fn"] = HEARS_CTRL_C
     with subprocess.Popen(command(*words), **options) as bench:
         deadline = time.monotonic() + 120
         while not (out / "records.json").exists() and bench.poll() is None and time.monotonic() < deadline:

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from gbxcule_puffer.apps.watchdog import limit
+from tests.support.signals import HEARS_CTRL_C
 
 ROOT = Path(__file__).resolve().parents[2]
 START = """
@@ -32,9 +32,6 @@ def work():
     return 3
 sys.exit(watchdog.supervised("puffer", partial(exit_code, "puffer", work)))
 """
-
-
-HEARS_CTRL_C = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it
 
 
 def start(work: str, prog: str = START, **options: object) -> subprocess.Popen[str]:

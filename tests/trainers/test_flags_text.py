@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def test_help_tells_a_default_once(script: object, capsys: pytest.CaptureFixture
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "(default: runs/ENV__EXP__SEED__TIME)" in text and "(default: 0.99)" in text
     assert not re.search(r"\(default: [^)]*\) \(default:|\(default: None\)", text)
+
+
+def test_parsing_leaves_the_flags_as_they_are() -> None:
+    annotations = []
+    for _ in range(2):
+        parse_flags(a2c_streaming.Args, "a2c", None, [])
+        annotations.append([dict(inspect.get_annotations(kind)) for kind in a2c_streaming.Args.__mro__])
+    assert annotations[0] == annotations[1]
 
 
 def test_progress_tells_elapsed_and_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,6 +34,7 @@ from gbxcule_puffer.trainers.wall.process import TELL_SECONDS
 from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, parse_address
 from gbxcule_puffer.trainers.wall.wall import Wall
 from tests.support.browser import Browser, wait_for
+from tests.support.signals import HEARS_CTRL_C
 
 ROOT = Path(__file__).parents[3]
 ENVS = 80  # more than are shown
@@ -208,6 +209,7 @@ def test_the_server_ends_with_the_training(way: signal.Signals) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        preexec_fn=HEARS_CTRL_C,
     )
     assert training.stdout is not None
     address = f"127.0.0.1:{int(training.stdout.readline())}"
