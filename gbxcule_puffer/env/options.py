@@ -138,7 +138,9 @@ class EnvOptions:
     autotune: bool = option(False, "on a GPU, the first 64 steps also find the fastest way to launch the kernel for "
                             "this game; no result depends on it", RUNNING)
     seed: int | None = option(0, "seed of everything that is sampled (None: 0)", RUNNING)
-    first_env: int = option(0, "env i draws as env first_env + i of a larger batch", RUNNING, least=0, most=2**31 - 1)
+    first_env: int = option(
+        0, "env i has the random numbers of env first_env + i of a larger environment", RUNNING, least=0, most=2**31 - 1
+    )
     # fmt: on
 
     def __post_init__(self) -> None:
