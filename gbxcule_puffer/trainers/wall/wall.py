@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gbxcule_puffer.tasks.actions import without_frames
 from gbxcule_puffer.trainers.blocks.replay import pack
 from gbxcule_puffer.trainers.wall.process import ServerProcess
 from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
@@ -68,7 +67,7 @@ class Wall(AbstractContextManager):
         codec = getattr(env, "codec", None)
         hello = {
             **{"title": title, "rows": rows, "columns": columns, "num_envs": env.num_envs, "controls": controls},
-            **{"envs": self._envs, "actions": [without_frames(name) for name in codec.actions] if codec else []},
+            **{"envs": self._envs, "actions": list(codec.actions) if codec else []},
             **{"ram": self._memory is not None, "speed": self.speed, "map": self._places is not None},
         }
         parts = 0 if self._places is None else self._places.shape[1]
