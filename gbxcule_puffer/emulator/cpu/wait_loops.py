@@ -159,9 +159,10 @@ def skip_stat_poll(m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int, tail: int, l
             c.skipped = c.skipped + instructions * count
 
 
-@wp.func
+@wp.func(inline=False)
 def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
-    """A loop that polls LY or STAT, if there is one at place `index` of the ROM."""
+    """A loop that polls LY or STAT, if there is one at place `index` of the ROM. Not inlined: it is met often, and what
+    skip_marked has besides would cost it registers."""
     tail = intrinsics.load_word(c.words, 4 * (index + 3))
     if (c.code & 0xFFFFFF) == (LDH_A_LY | (CP_N << 16)):
         skip_ly_poll(m, c, tail)
