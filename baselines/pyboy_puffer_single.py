@@ -24,7 +24,7 @@ class PyBoyPufferSingle(GBxCuLEEnv):
         super().__init__(rom, num_envs, device, **options)
 
     def registers(self, env: int = 0) -> dict[str, int]:
-        """All scalar state fields of one env by name (gbxcule_puffer/state.py)."""
+        """All scalar state fields of one env by name (gbxcule_puffer/emulator/state.py)."""
         return self.emulator.registers(env)
 
     def read_memory(self, env: int, address: int, length: int) -> np.ndarray:

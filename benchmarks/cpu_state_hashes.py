@@ -3,7 +3,7 @@
     python benchmarks/cpu_state_hashes.py            # rewrites benchmarks/results/cpu_state_hashes.json
 
 The machine with the GPU may have no compiler for CPU kernels, so the CPU's side of the comparison is stored. Write it
-anew after a change of the machine's state; tests/test_cpu_state_hashes.py fails when it is out of date.
+anew after a change of the machine's state; tests/emulator/test_cpu_state_hashes.py fails when it is out of date.
 """
 
 from __future__ import annotations

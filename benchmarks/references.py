@@ -40,7 +40,7 @@ def game_reference(shared: Path, game: str, folder: str = "homebrew") -> GameRef
 
 
 def step_hashes(wram: np.ndarray, hram: np.ndarray, picture: np.ndarray) -> dict[str, int]:
-    """The three hashes of the state after a step (ORACLE.md, "Schedule")."""
+    """The three hashes of the state after a step, as the references have them."""
     assert len(wram) == WRAM[1] and len(hram) == HRAM[1] and picture.shape == (144, 160)
     return {
         "ram": hash64(wram.tobytes() + hram.tobytes()),

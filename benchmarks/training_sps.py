@@ -141,7 +141,7 @@ def training(
 def record(
     num_envs: int, variant: str, found: list[float], plan: argparse.Namespace, extra: dict[str, Any]
 ) -> dict[str, Any]:
-    """One record in the layout of the others (contracts.md, "Benchmark artifact")."""
+    """One record, with the fields of those of `puffer bench`."""
     device = plan.args.device
     name = device_name(device)
     sps = statistics.median(found)

@@ -24,6 +24,8 @@ from tests.support.pages import (
     unknown_imports,
 )
 
+CODE = ("baselines", "benchmarks", "cleanrl_style", "gbxcule_puffer", "tests")  # folders of the root
+
 
 def of_language(*languages: str) -> list[Block]:
     """The blocks of all pages in some languages."""
@@ -35,6 +37,21 @@ def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)", page.read_text())
     broken = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not broken
+
+
+def test_files_that_are_named_are_there() -> None:
+    """In pages, docstrings and comments: a path from the root, the package or the emulator."""
+    roots = (ROOT, ROOT / "gbxcule_puffer", ROOT / "gbxcule_puffer/emulator")
+    folders = {"docs", "roms", *CODE, *(path.name for path in roots[1].iterdir() if path.is_dir())}
+    named = re.compile(rf"(?<![\w/.-])(?:{'|'.join(folders)})/[\w/.-]+\.(?:py|md|sh|png|ini)\b")
+    code = [path for folder in CODE for path in (ROOT / folder).rglob("*.py")]
+    missing = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in ({*PAGES, *code} - {ROOT / "CHANGELOG.md"})  # which names what is no more
+        for name in named.findall(path.read_text())
+        if not any((root / name).exists() for root in roots)
+    }
+    assert missing == set()
 
 
 @pytest.mark.parametrize("block", of_language("python"), ids=str)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 # name: (D-pad mask, button mask, PyBoy press event). Mask bits are P1's (Pan Docs, "Joypad Input"), here 1 = pressed;
-# the events are pyboy.utils.WindowEvent, whose releases lie RELEASE above the presses (tests/test_actions.py).
+# the events are pyboy.utils.WindowEvent, whose releases lie RELEASE above the presses (tests/tasks/test_actions.py).
 BUTTONS: dict[str, tuple[int, int, int | None]] = {
     "NOOP": (0, 0, None),
     "RIGHT": (1, 0, 3),
