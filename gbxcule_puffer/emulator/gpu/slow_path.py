@@ -11,7 +11,7 @@ from gbxcule_puffer.emulator.cpu import arithmetic, fetch, wait_loops, waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import packing
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
-from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row, step
+from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -358,22 +358,6 @@ def skip_loop(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
 
 
 @wp.func
-def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """The event that is due; in HALT the interpreter goes on to the next one."""
-    packing.to_cpu(c, r)
-    c.executed = c.executed + r.turns
-    running = step.pass_event(m, c)
-    if running == 1 and c.halted != 0:
-        lane.until = 0
-        lane.running = ASLEEP
-        idle(m, r)
-    else:
-        wake_up(m, c, r, lane, running)
-        c.executed = c.executed - running  # this turn
-    wait(r, i)
-
-
-@wp.func
 def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Handle what is rare, for one lane."""
     is_loop = (i.d2 & (ds.LOOP | ds.WAIT)) != 0
@@ -381,8 +365,6 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     is_ei = is_rare and (i.d2 & ds.EI) != 0
     if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:
         end_enable(c, r, i)
-    elif r.now >= c.next_event and (c.stat & ppu.STAT_EACH_LINE) != 0:  # too many for the interpreter
-        pass_event(m, c, r, i, lane)
     elif (
         r.now >= c.next_event
         or c.ei_delay != 0
