@@ -76,6 +76,16 @@ def test_films_show_what_each_step_ended_with() -> None:
         np.testing.assert_array_equal(pictures[:, ::2, ::2], env.emulator.screen.numpy())
 
 
+@pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
+def test_buttons_may_be_left_to_the_next_step(kernel: str) -> None:
+    """As `puffer play` has an agent's steps, a frame at a time."""
+    emulator = Emulator(ROM, kernel=kernel)
+    for release_after, pressed in ((2, 16), (1, 0)):
+        emulator.frames_per_step, emulator.release_after_frames = 1, release_after
+        emulator.step(torch.tensor([16], dtype=torch.uint8))
+        assert emulator.registers()["buttons"] & 0xFF == pressed
+
+
 def test_a_wait_is_as_long_as_its_frames() -> None:
     waits = GBxCuLEEnv(ROM, num_envs=1, action_codec="NOOP:72,A")
     steps = GBxCuLEEnv(ROM, num_envs=1)

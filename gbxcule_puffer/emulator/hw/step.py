@@ -15,12 +15,14 @@ RTC_LAST = wp.constant(INDEX["rtc_last"])
 
 @wp.func
 def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, release_after: int):
-    """Hold the buttons until `release_after` frames have ended. Where `frames` is 0, each env has its own number in
-    Machine.frames, and the release is at its end at the latest, or always then if `release_after` is 0."""
+    """Hold the buttons until `release_after` frames have ended; of a step with fewer, they are left to the next. Where
+    `frames` is 0, each env has its own number in Machine.frames, and the release is at its end at the latest, or always
+    then if `release_after` is 0."""
     # Without a branch: with one, clang makes the whole kernel a tenth slower.
     count = wp.where(frames == 0, m.frames[c.env], frames)
     c.frames_left = count
-    c.release_at = wp.where(release_after == 0, 0, wp.max(count - release_after, 0))
+    release_at = wp.where(frames == 0, wp.max(count - release_after, 0), count - release_after)
+    c.release_at = wp.where(release_after == 0, 0, release_at)
     c.render = wp.where(c.frames_left == 1, 1, 0)
     c.next_line = 0
     c.executed = 0
