@@ -229,6 +229,7 @@ BAD_ARRAYS = {
     "negative": npy("{'descr': '|u1', 'fortran_order': False, 'shape': (-1, -1, 1)}", b"1"),
     "deep": npy("(" * 9000),
     "code": npy("__import__('os').abort()"),
+    "escape": npy("{'descr': '|u1\\,', 'fortran_order': False, 'shape': (1, 1, 1)}", b"1"),
     "pickle": saved(np.array([None, []], object).reshape(1, 2, 1)),
     "npz": saved(np.zeros((1, 1, 1), np.uint8), np.savez),
     "cut off": saved(np.zeros((2, 3, 4), np.uint8))[:-1],
@@ -241,10 +242,11 @@ BAD_ARRAYS = {
 
 
 @pytest.mark.parametrize("name", BAD_ARRAYS)
-def test_bad_arrays_are_one_line(tmp_path: Path, name: str) -> None:
+def test_bad_arrays_are_one_line(tmp_path: Path, name: str, recwarn: pytest.WarningsRecorder) -> None:
     (tmp_path / "a.npy").write_bytes(BAD_ARRAYS[name])
     with pytest.raises(GoalError, match=r"is damaged|is not an array of uint8 with 3 dimensions"):
         files.read_array(tmp_path / "a.npy", KIND, np.uint8, 3, 10_000)
+    assert not recwarn
 
 
 def test_a_good_array(tmp_path: Path) -> None:

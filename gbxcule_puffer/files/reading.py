@@ -147,7 +147,9 @@ def read_array(path: StrPath, kind: Kind, dtype: Any, ndim: int, limit: int) -> 
     try:
         version = np.lib.format.read_magic(stream)
         readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        shape, fortran_order, found = readers[version](stream)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python comments on odd text in a header; here it is read or refused
+            shape, fortran_order, found = readers[version](stream)
     except Exception:  # neither numpy nor the parser behind it has a common type for what a damaged header raises
         raise kind.bad(path, "is damaged (no header of an .npy array)") from None
     if found != dtype or len(shape) != ndim or fortran_order:
