@@ -32,8 +32,14 @@ class CountedLoop(NamedTuple):
 
 @cache
 def counted_loops() -> tuple[CountedLoop, ...]:
-    """All loops that are known. New ones come last: the fuzzer's seeds choose from the first."""
-    return tuple(_loop(body + counter, kind, number) for body, counter, kind, number in (*_first(), *_further()))
+    """All loops that are known."""
+    return first_loops() + tuple(_loop(body + code, kind, number) for body, code, kind, number in _further())
+
+
+@cache
+def first_loops() -> tuple[CountedLoop, ...]:
+    """Those that gpu/loop_skips.py knows, too."""
+    return tuple(_loop(body + code, kind, number) for body, code, kind, number in _first())
 
 
 def _loop(head: str, kind: int, counter: int) -> CountedLoop:

@@ -92,6 +92,20 @@ def time_of_ly(c: wp.ref[Cpu], ly: int) -> int:
 
 
 @wp.func
+def end_of_halt(c: wp.ref[Cpu]) -> int:
+    """The end of HALT as far as can be told now: VBlank, the timer's overflow, or the next event. No result depends
+    on it."""
+    until = int(hw.NEVER)
+    if (c.interrupt_enable & hw.INT_VBLANK) != 0 and (c.lcdc & hw.LCDC_ENABLE) != 0:
+        until = time_of_ly(c, hw.SCREEN_HEIGHT)
+        until = until + wp.where(until <= c.now, hw.FRAME_T_CYCLES, 0)
+    if (c.interrupt_enable & hw.INT_TIMER) != 0:
+        until = wp.min(until, c.timer_next)
+    is_stat_used = (c.interrupt_enable & hw.INT_STAT) != 0 and (c.stat & 0x78) != 0
+    return wp.where(is_stat_used or until == hw.NEVER or until < c.now, c.next_event, until)
+
+
+@wp.func
 def skip_ly_poll(m: wp.ref[Machine], c: wp.ref[Cpu], tail: int):
     """`wait: ldh a,[LY] / cp n / jr cc,wait`; `tail` holds n, the jump's opcode and its offset."""
     target = tail & 0xFF

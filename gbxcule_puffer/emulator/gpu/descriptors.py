@@ -20,6 +20,7 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator.cpu.loop_codes import first_loops
 from gbxcule_puffer.emulator.cpu.waits import find_loops
 from gbxcule_puffer.emulator.isa import Instruction
 
@@ -40,8 +41,8 @@ FROM_CARRY, FROM_BIT_7, COMPLEMENT = ADD_CARRY, ADD_ALWAYS, ADD_CARRY
 KIND_SHIFT = 16
 KIND_LEFT, KIND_SWAP, KIND_CARRY, KIND_DAA, KIND_POP_AF, KIND_PUSH_AF, KIND_IME = range(1, 8)
 KIND_HOOK = 8  # of an instruction of the common path with a hook, which WAIT tells
-LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of cpu/waits.py
-WAIT = 1 << 26  # d2, beside LOOP: it only waits, and is skipped also where its first access is special; alone: a hook
+LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loop_skips.py
+WAIT = 1 << 26  # d2, beside LOOP: one of cpu/waits.py that only waits; alone: a hook
 HALT, EI = 1 << 22, 1 << 25  # d2: the instruction is HALT, EI
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 # How the immediate is made from the bytes after the opcode
@@ -365,10 +366,10 @@ def rom_table(data: bytes) -> np.ndarray:
     rom = np.frombuffer(data, np.uint8).astype(np.int64)
     banks = len(data) // hw.ROM_BANK_SIZE
     parts = [_describe_bank(rom, bank, 0 if bank == 0 else hw.ROM_BANK_SIZE) for bank in range(banks)]
-    for loop in find_loops(data):
+    for loop in (loop for loop in find_loops(data) if loop.only_waits):
         words = parts[loop.place // hw.ROM_BANK_SIZE][loop.place % hw.ROM_BANK_SIZE]
         if not words[3] & RARE:
-            words[2:] |= LOOP | (WAIT if loop.only_waits else 0), RARE
+            words[2:] |= LOOP | WAIT, RARE
     parts.append(_describe_bank(rom, 0, hw.ROM_BANK_SIZE))
     parts.append(np.tile(np.array(rare_words(), np.int64), (BANK_STRIDE, 1)))
     parts.append(np.array([idle_words()], np.int64))
@@ -387,5 +388,10 @@ def _describe_bank(rom: np.ndarray, bank: int, address: int) -> np.ndarray:
     choices = [0 * second, second, second | (third << 8), 0xFF00 | second, (pc + 2 + signed) & 0xFFFF, signed & 0xFFFF]
     words = rows[:, :4].copy()
     words[:, 2] |= np.choose(kind, choices)
+    text = first.astype(np.uint8).tobytes()
+    for loop in first_loops():
+        at = -1
+        while (at := text.find(loop.code, at + 1, size - 3)) >= 0:
+            words[at, 2:] |= LOOP, RARE
     words[size - 2 :] = rare_words()
     return np.concatenate([words, np.array([rare_words()], np.int64)])

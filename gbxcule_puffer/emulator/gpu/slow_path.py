@@ -9,7 +9,7 @@ import warp as wp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, fetch, wait_loops, waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu import packing
+from gbxcule_puffer.emulator.gpu import loop_skips, packing
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
 from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
@@ -89,26 +89,12 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
-def end_of_halt(c: wp.ref[Cpu]) -> int:
-    """The end of HALT as far as can be told now: VBlank, the timer's overflow, or the next event. No result depends
-    on it."""
-    until = int(hw.NEVER)
-    if (c.interrupt_enable & hw.INT_VBLANK) != 0 and (c.lcdc & hw.LCDC_ENABLE) != 0:
-        until = wait_loops.time_of_ly(c, hw.SCREEN_HEIGHT)
-        until = until + wp.where(until <= c.now, hw.FRAME_T_CYCLES, 0)
-    if (c.interrupt_enable & hw.INT_TIMER) != 0:
-        until = wp.min(until, c.timer_next)
-    is_stat_used = (c.interrupt_enable & hw.INT_STAT) != 0 and (c.stat & 0x78) != 0
-    return wp.where(is_stat_used or until == hw.NEVER or until < c.now, c.next_event, until)
-
-
-@wp.func
 def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Leave the lane to the interpreter."""
     packing.to_cpu(c, r)
     c.executed = c.executed + r.turns
     is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
-    lane.until = wp.where(is_halt, end_of_halt(c), 0)
+    lane.until = wp.where(is_halt, wait_loops.end_of_halt(c), 0)
     lane.running = ASLEEP
     idle(m, r)
     wait(r, i)
@@ -345,8 +331,8 @@ def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
-def skip_loop(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
-    """Instructions that were skipped of the loop at PC, or none and a hook (cpu/wait_loops.py)."""
+def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
+    """Instructions that were skipped of the loop at PC, if it only waits, or none and a hook (cpu/wait_loops.py)."""
     before = c.skipped
     index = place_in_rom(c, r)
     c.code = intrinsics.load_word(c.words, 4 * index)
@@ -375,7 +361,12 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     ):
         sleep(m, c, r, i, lane)
     elif is_loop:
-        if (i.special == 0 or (i.d2 & ds.WAIT) != 0) and skip_loop(m, c, r) != 0:
+        skipped = int(0)
+        if (i.d2 & ds.WAIT) != 0:
+            skipped = skip_wait(m, c, r)
+        elif i.special == 0:
+            skipped = loop_skips.skip(c, r, lane.rom)
+        if skipped != 0:
             c.executed = c.executed - 1
             wait(r, i)
     elif is_ei:

@@ -1,0 +1,148 @@
+"""Loops of the ROM that copy, fill or add, many iterations at once: registers, memory, flags and time as the plain loop
+leaves them.
+
+The interpreter's code (cpu/loop_skips.py) does the same with its own registers. A visit that goes through it takes so
+long that these loops are slower with it; loops that are short, such as multiplications, are not skipped here at all.
+descriptors.py marks a loop's first instruction. A skip stops before the loop's last iteration, before the next event
+and before the pointers leave their 4 KiB of plain memory, so that nothing can tell.
+"""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.gpu import descriptors as ds
+from gbxcule_puffer.emulator.gpu.datapath import Fast
+from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.state import Cpu
+
+LD_A_HL_INC = wp.constant(0x2A)
+LD_HL_INC_A = wp.constant(0x22)
+LD_A_DE = wp.constant(0x1A)
+INC_L = wp.constant(0x2C)
+ADD_HL_DE = wp.constant(0x19)
+ADD_HL_HL = wp.constant(0x29)
+DEC_A = wp.constant(0x3D)
+DEC_B = wp.constant(0x05)
+DEC_BC = wp.constant(0x0B)
+DEC_D = wp.constant(0x15)
+DEC_E = wp.constant(0x1D)
+INC_C = wp.constant(0x0C)
+FLAG_C = wp.constant(ds.MASK_C)
+FLAG_H = wp.constant(ds.MASK_H)
+FLAG_N = wp.constant(ds.MASK_N)
+FLAG_NZ = wp.constant(ds.MASK_NZ)
+FLAG_ONE = wp.constant(1 << 24)
+PAGE = wp.constant(0x1000)
+
+
+@wp.func
+def room(pages: int, address: int) -> int:
+    """Bytes from `address` to the end of its 4 KiB, 0 if they are not plain."""
+    return ((pages >> (address >> 12)) & 1) * (PAGE - (address & (PAGE - 1)))
+
+
+@wp.func
+def place(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64, address: int) -> wp.uint64:
+    """The address of a byte of plain memory."""
+    result = r.row + wp.uint64(address)
+    if address < hw.ROM_BANK_SIZE:
+        result = rom + wp.uint64(c.rom_low + address)
+    elif address < hw.VRAM:
+        result = rom + wp.uint64(c.rom_high + address)
+    return result
+
+
+@wp.func
+def skip_sum(c: wp.ref[Cpu], r: wp.ref[Fast], first: int, counter: int) -> int:
+    """`add hl,rr / dec r / jr nz`: products and shifts."""
+    shift = wp.where(counter == DEC_B, 8, 0)
+    if counter == DEC_D:
+        shift = 24
+    elif counter == DEC_E:
+        shift = 16
+    value = wp.where(counter == DEC_A, r.hi >> 16, r.lo >> shift) & 0xFF
+    count = wp.min((value - 1) & 0xFF, (c.next_event - 1 - r.now) // 24)
+    if count > 0:
+        addend = wp.where(first == ADD_HL_DE, r.lo >> 16, r.lo) & 0xFFFF
+        hl = ((r.hi & 0xFFFF) + addend * (count - 1)) & 0xFFFF  # before the last addition
+        if first == ADD_HL_HL:
+            hl = ((r.hi & 0xFFFF) << wp.min(count - 1, 16)) & 0xFFFF
+            addend = hl
+        carry = wp.where(hl + addend > 0xFFFF, FLAG_C, 0)
+        left = (value - count) & 0xFF
+        r.hi = (r.hi & 0xFF0000) | ((hl + addend) & 0xFFFF)
+        if counter == DEC_A:
+            r.hi = (r.hi & 0xFFFF) | (left << 16)
+        else:
+            r.lo = r.lo ^ ((value ^ left) << shift)
+        r.flags = FLAG_ONE | FLAG_NZ | FLAG_N | carry | wp.where((left & 0x0F) == 0x0F, FLAG_H, 0)
+        pass_time(c, r, count, 24, 3)
+    return wp.max(count, 0)
+
+
+@wp.func
+def pass_time(c: wp.ref[Cpu], r: wp.ref[Fast], count: int, t_cycles: int, instructions: int):
+    """`count` iterations are over."""
+    r.now = r.now + count * t_cycles
+    r.previous = r.now - 12  # the jump's begin
+    c.executed = c.executed + count * instructions
+    c.skipped = c.skipped + count * instructions
+
+
+@wp.func
+def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
+    """Iterations of the loop at PC that were skipped."""
+    code = place(c, r, rom, r.pc)
+    first = intrinsics.load_byte(code, 0)
+    if first != LD_A_HL_INC and first != LD_HL_INC_A and first != LD_A_DE:
+        return skip_sum(c, r, first, intrinsics.load_byte(code, 1))
+    is_fill = first == LD_HL_INC_A
+    stride = wp.where(is_fill and intrinsics.load_byte(code, 1) == INC_L, 4, 1)
+    body = wp.where(is_fill, stride, 3)  # bytes and instructions before the counter's
+    t_cycles = wp.where(is_fill, 4 + 4 * stride, 24)
+    counter = intrinsics.load_byte(code, body)
+    bc = r.lo & 0xFFFF
+    hl = r.hi & 0xFFFF
+    de = (r.lo >> 16) & 0xFFFF
+    source = wp.where(first == LD_A_HL_INC, hl, de)
+    target = wp.where(first == LD_A_HL_INC, de, hl)
+    # Iterations left
+    value = wp.where(counter == DEC_B, bc >> 8, bc & 0xFF)
+    left = ((value - 1) & 0xFF) + 1
+    if counter == INC_C:
+        left = 0x100 - value
+    elif counter == DEC_BC:
+        left = ((bc - 1) & 0xFFFF) + 1
+    instructions = body + wp.where(counter == DEC_BC, 4, 2)
+    t_cycles = t_cycles + wp.where(counter == DEC_BC, 28, 16)
+    count = wp.min(left - 1, (c.next_event - 1 - r.now) // t_cycles)
+    count = wp.min(count, room(r.plain_ahead >> 16, target))
+    if stride == 4:
+        count = wp.min(count, (0xFF - (target & 0xFF)) // 4)
+    if not is_fill:
+        count = wp.min(count, room(r.plain_ahead, source))
+    if count > 0:
+        a = (r.hi >> 16) & 0xFF
+        if is_fill:
+            intrinsics.fill_bytes(r.row + wp.uint64(target), a, count, stride)
+        else:
+            a = intrinsics.copy_bytes(place(c, r, rom, source), r.row + wp.uint64(target), count)
+            source = (source + count) & 0xFFFF
+        target = (target + count * stride) & 0xFFFF
+        flags = FLAG_ONE | FLAG_NZ
+        if counter == DEC_BC:
+            bc = (bc - count) & 0xFFFF
+            a = (bc | (bc >> 8)) & 0xFF
+        else:
+            step = wp.where(counter == INC_C, count, -count)
+            value = (value + step) & 0xFF
+            bc = wp.where(counter == DEC_B, (bc & 0xFF) | (value << 8), (bc & 0xFF00) | value)
+            flags = flags | (r.flags & FLAG_C) | wp.where(counter == INC_C, 0, FLAG_N)
+            flags = flags | wp.where((value & 0x0F) == wp.where(counter == INC_C, 0, 0x0F), FLAG_H, 0)
+        hl = wp.where(first == LD_A_HL_INC, source, target)
+        de = wp.where(is_fill, de, wp.where(first == LD_A_HL_INC, target, source))
+        r.lo = bc | (de << 16)
+        r.hi = hl | (a << 16)
+        r.flags = flags
+        pass_time(c, r, count, t_cycles, instructions)
+    return wp.max(count, 0)
