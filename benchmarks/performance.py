@@ -1,8 +1,8 @@
 """docs/performance.md, its plot and README.md's speed tables, from the records: `python -m benchmarks.performance`.
 
 Read are the records in benchmarks/results/h200: every bench_*.json as `puffer bench` writes it, pyboy_alone.json,
-stages_16384.json, step_cost.json and training_sps.json; and in benchmarks/results/cpu: games/records.json and
-step_cost.json. A figure that stands in no record stands in neither page.
+stages_16384.json, step_cost.json, training_sps.json, and games_*.json of benchmarks/compare_trees.py; and in
+benchmarks/results/cpu: games/records.json and step_cost.json. A figure that stands in no record stands in neither page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TEXT = ROOT / "benchmarks" / "performance_text.md"
 OURS = "gbxcule"
 BEGIN, END = "<!-- speed, by python -m benchmarks.performance -->\n", "<!-- end of speed -->\n"
 FIGURES, FIGURES_END = "<!-- figures, by python -m benchmarks.performance -->\n", "<!-- end of figures -->\n"
-README_SIZES = (16_384, 131_072)
+README_SIZES = GAMES_SIZES = (16_384, 131_072)
 CPU_ENVS = 64
 README_TEXT = """\
 Environment steps per second on one {device}, beside the best that PyBoy 2.8.1 reached on all {cores} cores of the same
@@ -131,6 +131,28 @@ def joined_table() -> str:
     return markdown(["", "ms per step, before and after", "of it Python", "kernels and copies"], rows)
 
 
+def games_tables() -> dict[str, str]:
+    """The games before and after the kernel's speed work, as the text's words: the table, and the ratios."""
+    found = {}
+    for size in GAMES_SIZES:
+        record = json.loads((GPU / f"games_{size}.json").read_text())
+        ratios = [game["ratio"] for game in record["games"]]
+        found |= {
+            f"mean_{size}": f"{record['geometric_mean']:.2f}",
+            f"range_{size}": f"{min(ratios):.2f} to {max(ratios):.2f}",
+            f"count_{size}": str(len(ratios)),
+            f"warmup_{size}": str(record["warmup"]),
+            f"old_{size}": record["old"],
+            f"new_{size}": record["new"],
+        }
+        rows = [
+            [game["game"], *(f"{sum(game[tree]) / 2:,.0f}" for tree in ("old", "new")), f"{game['ratio']:.2f}"]
+            for game in sorted(record["games"], key=lambda game: -game["ratio"])
+        ]
+        found[f"games_{size}"] = markdown(["game", "steps/s before", "after", "ratio"], rows)
+    return found
+
+
 def page(records: list[Record]) -> str:
     """docs/performance.md."""
     ours = [record for record in records if record["backend"] == OURS]
@@ -140,6 +162,7 @@ def page(records: list[Record]) -> str:
         table=scaling_table(records, read(GPU / "pyboy_alone.json")),
         parts=parts_table(),
         joined=joined_table(),
+        **games_tables(),
     )
 
 

@@ -19,7 +19,7 @@ MOST_LISTED = 6
 MOST_LINES = 12  # of a loop
 RST_38, OPCODE_RST_38 = 0x38, 0xFF  # where games end up that jump to nowhere
 # Medians of the 59 games of `puffer bench --suite corpus`, 4 envs, steps 24 to 36
-TYPICAL = {"executed": 37_000, "stops": 46, "interpreted": 4.4, "events": 130}
+TYPICAL = {"executed": 32_000, "stops": 46, "interpreted": 4.1, "events": 130}
 
 
 def report(name: str, interpreted: Counts, datapath: Counts | None, names: Places) -> str:
