@@ -1,10 +1,11 @@
 """Loops of a ROM that can be skipped, found in its code: delays that count a register down, polls of RAM, and those of
 cpu/loop_codes.py, which copy, fill, add or multiply.
 
-cpu/wait_loops.py skips their rounds in both kernels. A delay is `dec r / jr nz`, with any number of `nop`, of jumps to
-the next instruction and of `push rr / pop rr` before it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from
-WRAM, HRAM, or a register that does not change with time, works on registers and jumps back: only an event can end it.
-It may also call routines, keep pairs on the stack and select rows of P1, as GBDK's `waitpad` does.
+cpu/wait_loops.py skips their rounds; the data path has gpu/loop_skips.py for some of the others than delays and polls.
+A delay is `dec r / jr nz`, with any number of `nop`, of jumps to the next instruction and of `push rr / pop rr` before
+it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from WRAM, HRAM, or a register that does not change with
+time, works on registers and jumps back: only an event can end it. It may also call routines, keep pairs on the stack
+and select rows of P1, as GBDK's `waitpad` does.
 
 Their marks in Machine.code are shared with hooks (probes/hooks.py).
 """
