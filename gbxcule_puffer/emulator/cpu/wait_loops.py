@@ -278,5 +278,5 @@ def skip_marked(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
             skip_delay(c, entry, kind - DELAY_B, detail, most)
         elif kind < HOOK:
             skip_wide_delay(c, entry, kind - DELAY_WIDE, most)
-        else:
+        elif intrinsics.is_gpu() == 0:  # gpu/loop_skips.py skips them there; here they cost the common path registers
             pass_rounds(c, entry, loop_skips.skip(m, c, kind, detail, most))

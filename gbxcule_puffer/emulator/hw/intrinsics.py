@@ -45,6 +45,14 @@ _ANY_LANE = """
 #endif
 """
 
+_IS_GPU = """
+#if defined(__CUDA_ARCH__)
+    return 1;
+#else
+    return 0;
+#endif
+"""
+
 _LEAST = """
 #if !defined(__CUDA_ARCH__)
     return value;
@@ -237,6 +245,12 @@ def shift_left(value: int, count: int) -> int:
 @wp.func_native(_ANY_LANE)
 def any_lane(flag: int) -> int:
     """Not 0 if `flag` is not 0 in any lane of the warp, all of which have to be here."""
+    ...
+
+
+@wp.func_native(_IS_GPU)
+def is_gpu() -> int:
+    """1 on a GPU, else 0; known to the compiler."""
     ...
 
 
