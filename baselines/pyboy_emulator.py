@@ -65,7 +65,7 @@ class PyBoyEmulator:
         self.machines = [
             PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames) for _ in range(num_envs)
         ]
-        self.mirror = PyBoyMirror(self)
+        self.mirror = PyBoyMirror(self.machines, self.cartridge.ram_banks, self.save)
         self._until = Until(self.cartridge, num_envs, "cpu", frames_per_step)
         self._counts: dict[int, torch.Tensor] = {}  # of each hook, by its place in the ROM
         self._chip_is_late = [True] * num_envs

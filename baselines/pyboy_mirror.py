@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
+from baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import row_size
-
-if TYPE_CHECKING:
-    from baselines.pyboy_emulator import PyBoyEmulator
 
 # Ranges of the memory row that PyBoy shows without side effects: with a bank, or as the CPU sees them.
 BANKED = ((hw.VRAM, hw.CART_RAM), (hw.CART_RAM, hw.WRAM))
@@ -20,11 +20,11 @@ PLAIN = ((hw.WRAM, hw.ECHO), (hw.HRAM, hw.IE))
 
 class PyBoyMirror:
     """A MirrorLike: `memory` (num_envs, row) uint8 has the rows that Emulator.memory has; `rows` is the same as an
-    array. A load brings all of a row, a step what is watched."""
+    array. A load brings all of a row, a step what is watched. save: the state of one of the machines."""
 
-    def __init__(self, emulator: PyBoyEmulator) -> None:
-        self.emulator = emulator
-        shape = (emulator.num_envs, row_size(emulator.cartridge.ram_banks))
+    def __init__(self, machines: Sequence[PyBoyMachine], ram_banks: int, save: Callable[[int], Snapshot]) -> None:
+        self._machines, self._save = machines, save
+        shape = (len(machines), row_size(ram_banks))
         self.memory = torch.zeros(shape, dtype=torch.uint8)
         self.rows = self.memory.numpy()
         self._watched: set[tuple[int, int]] = set()
@@ -45,7 +45,7 @@ class PyBoyMirror:
     def write_back(self, first: int, end: int) -> None:
         """Stores what stands at these places in the PyBoys, where it differs."""
         bank, address = _place(first)
-        for env, machine in enumerate(self.emulator.machines):
+        for env, machine in enumerate(self._machines):
             wanted = self.rows[env, first:end].copy()
             self.read(env, first, end)
             memory: Any = machine.pyboy.memory
@@ -58,7 +58,7 @@ class PyBoyMirror:
     def read(self, env: int, first: int, end: int) -> np.ndarray:
         """The memory row of one env, with these places as they are now."""
         bank, address = _place(first)
-        last, memory = address + end - first - 1, self.emulator.machines[env].pyboy.memory
+        last, memory = address + end - first - 1, self._machines[env].pyboy.memory
         if bank is not None:
             # PyBoy refuses ranges that end where the bank does.
             if end - first > 1:
@@ -67,7 +67,7 @@ class PyBoyMirror:
         elif any(begin <= address < stop for begin, stop in PLAIN):
             self.rows[env, first:end] = memory[address : last + 1]
         else:  # OAM, which a look through the bus may change while a DMA is under way
-            self.rows[env, first:end] = self.emulator.save(env).memory[0, first:end]
+            self.rows[env, first:end] = self._save(env).memory[0, first:end]
         return self.rows[env]
 
 

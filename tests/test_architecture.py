@@ -103,6 +103,12 @@ def test_no_circle_among_files() -> None:
     assert circle(graph) == []
 
 
+def test_no_circle_among_the_baselines() -> None:
+    known = {f"baselines.{path.stem}": path for path in (ROOT / "baselines").glob("*.py")}
+    graph = {name: {other.rpartition(".")[0] for other in imports(path)} & set(known) for name, path in known.items()}
+    assert any(graph.values()) and circle(graph) == []
+
+
 def test_no_circle_among_rooms() -> None:
     """Rooms inside of one room: hw, cpu, gpu and saves of the emulator, and so on."""
     known = modules()
