@@ -207,15 +207,15 @@ def test_gamepad_and_touch_in_a_browser(session: PlaySession) -> None:
         browser.run("document.querySelector('[data-key=r]').click()")
         turn_until(page, lambda: browser.run("header.real_time"))
         browser.touch("touchStart", "[data-button=LEFT]", "[data-button=B]")
-        turn_until(page, lambda: session.actions[-1] == "B+LEFT")
+        turn_until(page, lambda: session.actions[-1:] == ["B+LEFT"])
         browser.touch("touchEnd")
-        turn_until(page, lambda: session.actions[-1] == "NOOP")
+        turn_until(page, lambda: session.actions[-1:] == ["NOOP"])
         browser.run("plugged.axes = [0.9, 0], plugged.buttons[0].pressed = true")
-        turn_until(page, lambda: session.actions[-1] == "B+RIGHT")
+        turn_until(page, lambda: session.actions[-1:] == ["B+RIGHT"])
         browser.run("plugged.axes = [0, 0], plugged.buttons[0].pressed = false, plugged.buttons[13].pressed = true")
-        turn_until(page, lambda: session.actions[-1] == "DOWN")
+        turn_until(page, lambda: session.actions[-1:] == ["DOWN"])
         browser.run("navigator.getGamepads = () => [null]")  # unplugged
-        turn_until(page, lambda: session.actions[-1] == "NOOP")
+        turn_until(page, lambda: session.actions[-1:] == ["NOOP"])
     page.close()
 
 
@@ -238,7 +238,7 @@ def test_the_page_in_a_browser(run: Path, session: PlaySession) -> None:
         key("down", "ArrowLeft")
         turn_until(page, lambda: "LEFT" in session.actions[-3:])
         key("up", "ArrowLeft")
-        turn_until(page, lambda: session.actions[-1] == "NOOP")
+        turn_until(page, lambda: session.actions[-1:] == ["NOOP"])
         browser.run("document.querySelector('[data-key=b]').click()")
         turn_until(
             page, lambda: browser.run("header.beside") and browser.run("!document.getElementById('other').hidden")
