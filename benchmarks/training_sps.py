@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, td_losses
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import device_name, git_sha, versions
-from gbxcule_puffer.trainers.blocks import Group, Replayed
+from gbxcule_puffer.trainers.blocks import Adam, Group, Replayed
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.meters import Stopwatch
@@ -111,7 +111,7 @@ def training(
     model = PixelActorCriticCNN(env.layout, env.codec.num_actions, bf16=args.bf16)
     model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    optimizer = Adam(model.parameters(), lr=args.lr, eps=1e-5)
     groups = [Group(env, model.state_size, args.overlap) for env in envs]
     for group in groups:
         group.env.reset()

@@ -231,7 +231,7 @@ def train(args: Args, run: Run) -> None:
     model = run.place(model, channels_last=True)
     if run.world.rank:
         torch.manual_seed(args.seed + run.world.rank)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    optimizer = blocks.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     groups = [blocks.Group(env, model.state_size, args.overlap) for env in envs]
     memories = {f"memory{number}": group.state for number, group in enumerate(groups)}
     run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **memories)

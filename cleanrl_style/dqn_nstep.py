@@ -277,7 +277,7 @@ def train(args: Args, run: Run) -> None:
     (env,) = run.open_envs()
     model = run.place(QNetwork(env.layout, env.codec.num_actions, args.recurrent))
     target = copy.deepcopy(model).requires_grad_(False)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
+    optimizer = blocks.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
     sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
     loss_of: Any = transition_loss if args.recurrent == "none" else sequences
     forward, loss_of = run.compiled(model), run.compiled(loss_of)

@@ -191,7 +191,7 @@ def train(args: Args, run: Run) -> None:
     (env,) = run.open_envs()
     model = run.place(Agent(env.layout, env.codec.num_actions), channels_last=True)
     torch.manual_seed(args.seed + run.world.rank)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    optimizer = blocks.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     forward = run.compiled(model)
     rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout.shape, env.device, **OWN)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})

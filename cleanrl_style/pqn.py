@@ -165,7 +165,7 @@ def train(args: Args, run: Run) -> None:
     (env,) = run.open_envs()
     model = run.place(QNetwork(env.layout, env.codec.num_actions))
     torch.manual_seed(args.seed + run.world.rank)
-    optimizer = torch.optim.RAdam(model.parameters(), lr=args.lr)
+    optimizer = blocks.RAdam(model.parameters(), lr=args.lr)
     rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout.shape, env.device, **OWN)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 

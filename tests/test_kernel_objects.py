@@ -18,7 +18,9 @@ import warp as wp
 from benchmarks.workload import ROOT
 from gbxcule_puffer.device import start_warp
 from gbxcule_puffer.emulator import kernel_cache
+from gbxcule_puffer.emulator.cpu import interpreter
 from gbxcule_puffer.emulator.launch import Launcher
+from gbxcule_puffer.env.step_end import kernels as step_end
 from gbxcule_puffer.errors import StorageError
 from gbxcule_puffer.kernel_objects import ROOM, SUMS, as_written
 
@@ -164,6 +166,36 @@ def test_damaged_source_is_written_anew(cache: Path) -> None:
     del sys.modules[path.stem]
     assert kernel_cache.import_source("answer", text).ANSWER == 42
     assert path.read_text() == text
+
+
+def test_generated_text_is_made_once(cache: Path, tmp_path: Path) -> None:
+    """And anew where the code that makes it has changed, or what was kept is damaged."""
+    maker, made = tmp_path / "maker.py", list[str]()
+    maker.write_text("one")
+
+    def text() -> str:
+        return kernel_cache.remembered("kept", [maker], lambda: made.append("") or f"made of {maker.read_text()}\n")
+
+    assert [text(), text()] == ["made of one\n"] * 2 and len(made) == 1
+    maker.write_text("two")
+    assert [text(), text()] == ["made of two\n"] * 2 and len(made) == 2
+    for damage in ("truncated", "empty", "one bit", "longer", "missing"):
+        before = set((cache / "gbxcule_puffer").glob("gbxcule_kept_*"))
+        assert len(before) == 2
+        for path in before:
+            DAMAGES[damage](path)
+        made.clear()
+        assert [text(), text()] == ["made of two\n"] * 2 and len(made) == 1
+        maker.write_text("one")
+        assert text() == "made of one\n" and len(made) == 2
+        maker.write_text("two")
+
+
+def test_kept_sources_are_those_that_are_generated(cache: Path) -> None:
+    for size, flat in ((4, False), (interpreter.GROUP_SIZE, True)):
+        assert interpreter.source(size, flat) == interpreter.generate(size, flat)
+    for name in step_end.SEQUENCES:
+        assert step_end.source(name) == step_end.generate(name)
 
 
 def test_generated_code_leaves_no_bytecode(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

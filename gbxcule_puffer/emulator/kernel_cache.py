@@ -10,7 +10,8 @@ import contextlib
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from importlib import metadata
 from importlib.machinery import FileFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -47,6 +48,22 @@ def import_package(name: str, sources: Mapping[str, str]) -> str:
         _write(directory() / full_name / f"{stem.replace('.', '/')}.py", text.replace(PACKAGE, full_name))
     _import(full_name, directory() / full_name / "__init__.py")
     return full_name
+
+
+def remembered(name: str, makers: Iterable[Path], make: Callable[[], str]) -> str:
+    """The text that `make` makes. What it made is kept as a file, and read back as long as the files `makers`, the code
+    that makes it, are as they were and the text has the digest that it was written with."""
+    digest = hashlib.sha256(f"{sys.version} {metadata.version('libcst')}".encode())
+    for path in makers:
+        digest.update(path.read_bytes())
+    path = directory() / f"gbxcule_{name}_made_by_{digest.hexdigest()[:12]}.txt"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        noted, _, text = path.read_text().partition("\n")
+        if noted == hashlib.sha256(text.encode()).hexdigest():
+            return text
+    text = make()
+    write_text(path, f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}", REMEDY)
+    return text
 
 
 def _write(path: Path, source: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -19,7 +20,31 @@ class Policy(Protocol):
     def __call__(self, obs: torch.Tensor, starts: torch.Tensor | None = None, /) -> torch.Tensor: ...
 
 
-@torch.no_grad()
+PolicyMaker = Callable[[Any, bool, int], Policy]  # (env, greedy, seed) -> the policy as it is now
+
+
+class Watcher(Protocol):
+    """What looks at the first policy's envs in an evaluation."""
+
+    def begin(self, obs: torch.Tensor) -> None: ...
+
+    def step(self, obs: torch.Tensor, ended: torch.Tensor, won: torch.Tensor) -> None: ...
+
+
+class Part:
+    """`num_envs` rows of an env from `first` on, as the env that a policy is made for."""
+
+    def __init__(self, env: Any, first: int, num_envs: int) -> None:
+        self.env, self.num_envs, self.rows = env, num_envs, slice(first, first + num_envs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    @property
+    def final_mask(self) -> torch.Tensor:
+        return self.env.final_mask[self.rows]
+
+
 def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, float]:
     """Plays at least `episodes` whole episodes: success rate, mean return, median steps of the successful ones.
 
@@ -27,52 +52,136 @@ def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, fl
     would be the short ones, which are mostly the successes. With num_envs=1 they are played one after the other.
     stage/NAME/success_rate: of the episodes that began at a stage, where they began at several.
     """
+    return evaluate_each([lambda env: policy], env, env.num_envs, [episodes], seed)[0]
+
+
+def evaluate_each(
+    makers: Sequence[Callable[[Any], Policy]],
+    env: Any,
+    num_envs: int,
+    episodes: Sequence[int],
+    seed: int,
+    watcher: Watcher | None = None,
+) -> list[dict[str, float]]:
+    """`evaluate` of several policies, each in `num_envs` rows of the env and with its number of episodes; one after the
+    other, or at the same time in an env with enough rows for all. maker(env) makes a policy for its part of the env."""
+    if env.num_envs < len(makers) * num_envs:
+        looks = [watcher, *[None] * len(makers)]
+        jobs = zip(makers, episodes, looks, strict=False)
+        return [_play([maker], env, num_envs, [count], seed, look)[0] for maker, count, look in jobs]
+    return _play(makers, env, num_envs, episodes, seed, watcher)
+
+
+@torch.no_grad()
+def _play(
+    makers: Sequence[Callable[[Any], Policy]],
+    env: Any,
+    num_envs: int,
+    episodes: Sequence[int],
+    seed: int,
+    watcher: Watcher | None,
+) -> list[dict[str, float]]:
+    parts = [Part(env, number * num_envs, num_envs) for number in range(len(makers))]
+    policies = [maker(part) for maker, part in zip(makers, parts, strict=True)]
+    quotas = [-(-count // num_envs) for count in episodes]
     obs, _ = env.reset(seed=seed)
-    n = len(obs)
-    quota = -(-episodes // n)
-    starts = torch.ones(n, dtype=torch.bool, device=env.device)
-    played, length = (torch.zeros(n, dtype=torch.int64, device=env.device) for _ in range(2))
-    total = torch.zeros(n, dtype=torch.float64, device=env.device)
-    lengths: list[int] = []
-    returns: list[float] = []
-    names = [stage.name for stage in getattr(env, "stages", ())] or [""]
-    first = env.stage.clone() if len(names) > 1 else torch.zeros_like(played)  # the stage that an episode began at
-    tally = torch.zeros((2, len(names)), dtype=torch.int64)
-    while len(returns) < quota * n:
-        obs, rewards, terminals, truncations, _ = env.step(policy(obs, starts))
+    n, device = len(obs), env.device
+    row = torch.arange(n, device=device)
+    quota = torch.tensor(quotas, device=device).repeat_interleave(num_envs)
+    quota = torch.nn.functional.pad(quota, (0, n - len(quota)))  # rows that nobody plays in
+    starts = torch.ones(n, dtype=torch.bool, device=device)
+    actions, played, length = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
+    total = torch.zeros(n, dtype=torch.float64, device=device)
+    stages = [stage.name for stage in getattr(env, "stages", ())] or [""]
+    first = env.stage.clone() if len(stages) > 1 else torch.zeros_like(played)  # the stage that an episode began at
+    # Of each episode that counts: its return, its steps if it succeeded, else 0, and its stage.
+    found = torch.zeros((max(quotas), n, 3), dtype=torch.float64, device=device)
+    if watcher:
+        watcher.begin(obs[parts[0].rows])
+    every = 1 if device.type == "cpu" else 8  # steps between two looks at how far it is: a GPU's host waits for each
+    for step in itertools.count(1):
+        for policy, part in zip(policies, parts, strict=True):
+            actions[part.rows] = policy(obs[part.rows], starts[part.rows])
+        obs, rewards, terminals, truncations, _ = env.step(actions)
         length += 1
         total += rewards
         starts, won = terminals | truncations, terminals & ~env.failures
+        if watcher:
+            rows = parts[0].rows
+            watcher.step(env.final_observation[rows], starts[rows], won[rows])
+        episode = played.clamp(max=len(found) - 1)
+        facts = torch.stack([total, length * won, first.double()], 1)
         counted = starts & (played < quota)
+        found[episode, row] = torch.where(counted[:, None], facts, found[episode, row])
         played += starts
-        if counted.any():
-            lengths += length[counted & won].tolist()
-            returns += total[counted].tolist()
-            for row, ended in zip(tally, (counted, counted & won), strict=True):
-                row += torch.bincount(first[ended], minlength=len(names)).cpu()
-        if len(names) > 1:
+        if len(stages) > 1:
             first = torch.where(starts, env.stage, first)
         length *= ~starts
         total *= ~starts
-    successes, count = len(lengths), len(returns)
-    low, high = wilson_interval(successes, count)
-    result = {"success_rate": successes / count, "success_low": low, "success_high": high, "episodes": float(count)}
-    result["return"] = statistics.fmean(returns)
-    rates = {name: won / ended for name, (ended, won) in zip(names, tally.T.tolist(), strict=True) if ended}
+        if step % every == 0 and bool((played >= quota).all()):
+            break
+    results = found.cpu()
+    return [
+        _summary(results[:count, part.rows].flatten(0, 1), stages) for part, count in zip(parts, quotas, strict=True)
+    ]
+
+
+def _summary(episodes: torch.Tensor, stages: Sequence[str]) -> dict[str, float]:
+    """What `evaluate` returns of episodes (count, 3): the return, the steps if it succeeded, else 0, the stage."""
+    returns, steps, first = episodes.unbind(1)
+    lengths = steps[steps > 0]
+    low, high = wilson_interval(len(lengths), len(episodes))
+    result = {"success_rate": len(lengths) / len(episodes), "success_low": low, "success_high": high}
+    result |= {"episodes": float(len(episodes)), "return": statistics.fmean(returns.tolist())}
+    begun = {name: steps[first == number] for number, name in enumerate(stages)}
+    rates = {name: float((own > 0).double().mean()) for name, own in begun.items() if len(own)}
     if len(rates) > 1:
         result |= {f"stage/{name}/success_rate": rate for name, rate in rates.items()}
-    return result | ({"median_steps": float(statistics.median(lengths))} if lengths else {})
+    return result | ({"median_steps": float(statistics.median(lengths.tolist()))} if len(lengths) else {})
 
 
-def assess(sampled: Policy, greedy: Policy, env: Any, episodes: int, seed: int) -> dict[str, float]:
-    """eval/...: `episodes` of the sampled policy; eval/greedy_...: success, return and median steps of the greedy one
-    over an episode of each env."""
-    result = evaluate(sampled, env, episodes, seed)
-    likeliest = evaluate(greedy, env, env.num_envs, seed)
+def assess(sampled: Mapping[str, float], greedy: Mapping[str, float]) -> dict[str, float]:
+    """eval/...: all of the sampled policy's evaluation; eval/greedy_...: the greedy one's success, return and median
+    steps."""
+    result = dict(sampled)
     for name, short in (("success_rate", "success"), ("return", "return"), ("median_steps", "median_steps")):
-        if name in likeliest:
-            result[f"greedy_{short}"] = likeliest[name]
+        if name in greedy:
+            result[f"greedy_{short}"] = greedy[name]
     return {f"eval/{name}": value for name, value in result.items()}
+
+
+class Evaluations:
+    """A run's evaluations of its policy as it is, and once of random actions.
+
+    In an env with three times num_envs rows random actions are played beside the first evaluation.
+    """
+
+    def __init__(self, env: Any, num_envs: int, episodes: int, seed: int) -> None:
+        self.env, self.num_envs, self.episodes, self.seed = env, num_envs, episodes, seed
+        self._random: float | None = None
+
+    def assess(self, play: PolicyMaker, seed: int, watcher: Watcher | None = None) -> dict[str, float]:
+        """eval/...: the sampled policy over `episodes`, the greedy one over an episode of each env."""
+        makers: list[Callable[[Any], Policy]] = [
+            lambda env, greedy=one: play(env, greedy, seed) for one in (False, True)
+        ]
+        if self._random is None and self.env.num_envs >= 3 * self.num_envs:
+            makers.append(self._at_random)
+        episodes = [self.episodes, self.num_envs, self.episodes][: len(makers)]
+        sampled, greedy, *others = evaluate_each(makers, self.env, self.num_envs, episodes, seed, watcher)
+        for found in others:
+            self._random = found["success_rate"]
+        return assess(sampled, greedy)
+
+    def random_success(self) -> float:
+        """The success rate of random actions."""
+        if self._random is None:
+            (found,) = evaluate_each([self._at_random], self.env, self.num_envs, [self.episodes], self.seed)
+            self._random = found["success_rate"]
+        return self._random
+
+    def _at_random(self, env: Any) -> Policy:
+        return random_policy(env, self.seed)
 
 
 def lowest_success(result: Mapping[str, float], greedy: bool = False) -> float:

@@ -19,6 +19,7 @@ from gbxcule_puffer.trainers.runlog import RunLog
 SHEET = 64  # pictures, 8 x 8
 WIDTH = 320  # least pixels of a GIF's rows: large enough to see
 MILLISECONDS = 100  # a GIF's picture stays for this long
+LOOK = 16  # steps between two looks at whether all episodes are over: a GPU's host waits for each
 
 
 def sheet(layout: ObservationLayout, obs: torch.Tensor) -> np.ndarray:
@@ -72,35 +73,62 @@ def gif(pictures: Sequence[np.ndarray]) -> bytes:
     return file.getvalue()
 
 
+class BothEnds:
+    """Looks on while episodes are played: pictures of one that succeeds and of one that does not, among the first
+    episodes of up to SHEET envs. They stay on the device until they are asked for."""
+
+    def __init__(self, layout: ObservationLayout) -> None:
+        self.layout, self.over = layout, False
+
+    def begin(self, obs: torch.Tensor) -> None:
+        """Takes the observations that the episodes begin with."""
+        self._pictures = [self.layout.shades(obs[:SHEET]).clone()]
+        self._running = torch.ones(len(self._pictures[0]), dtype=torch.bool, device=obs.device)
+        self._ends: list[torch.Tensor] = []
+
+    def step(self, obs: torch.Tensor, ended: torch.Tensor, won: torch.Tensor) -> None:
+        """Takes the observations that a step led to, before any new episode."""
+        if self.over:
+            return
+        self._pictures.append(self.layout.shades(obs[:SHEET]).clone())
+        ended, won = ended[:SHEET] & self._running, won[:SHEET]
+        self._ends.append(torch.stack([ended & won, ended & ~won]))
+        self._running = self._running & ~ended
+        self.over = len(self._ends) % LOOK == 0 and not bool(self._running.any())
+
+    def found(self) -> dict[str, list[np.ndarray]]:
+        """The pictures of the episodes as 'success' and 'failure'; one that did not occur is left out."""
+        ends, found = torch.stack(self._ends).cpu(), dict[str, list[np.ndarray]]()
+        for kind, ended in zip(("success", "failure"), ends.unbind(1), strict=True):
+            if ended.any():
+                step, number = ended.nonzero()[0].tolist()
+                film = torch.stack([picture[number] for picture in self._pictures[: step + 2]])
+                found[kind] = list(film.cpu().numpy())
+        return found
+
+
 @torch.no_grad()
-def both_ends(policy: Policy, env: Any, seed: int) -> dict[str, list[np.ndarray]]:
-    """Pictures of one episode that succeeds, as 'success', and of one that does not, as 'failure', among the first
-    episodes of all envs; one that does not occur is left out."""
+def both_ends(policy: Policy, env: Any, seed: int) -> BothEnds:
+    """Looks on while `policy` plays an episode of each env."""
     obs, _ = env.reset(seed=seed)
     starts = torch.ones(len(obs), dtype=torch.bool, device=env.device)
-    first = torch.ones_like(starts)  # its first episode still runs
-    pictures, found = [env.layout.shades(obs).cpu().numpy().copy()], dict[str, list[np.ndarray]]()
-    while len(found) < 2 and first.any():
+    looks = BothEnds(env.layout)
+    looks.begin(obs)
+    while not looks.over:
         obs, _, terminals, truncations, _ = env.step(policy(obs, starts))
         starts = terminals | truncations
-        pictures.append(env.layout.shades(env.final_observation).cpu().numpy().copy())
-        won = terminals & ~env.failures
-        for kind, ended in (("success", first & won), ("failure", first & starts & ~won)):
-            if kind not in found and ended.any():
-                number = int(ended.nonzero()[0])
-                found[kind] = [picture[number] for picture in pictures]
-        first &= ~starts
-    return found
+        looks.step(env.final_observation, starts, terminals & ~env.failures)
+    return looks
 
 
-def record_media(log: RunLog, step: int, obs: torch.Tensor, policy: Policy, env: Any, seed: int) -> None:
-    """Writes the sheet of the training envs' `obs`, and GIFs of episodes of `policy` in `env` that succeed and that do
-    not, into the run's media folder and onto its boards.
+def record_media(log: RunLog, step: int, layout: ObservationLayout, obs: torch.Tensor, films: BothEnds) -> None:
+    """Writes the sheet of the training envs' `obs`, and GIFs of the episodes in `films` that succeed and that do not,
+    into the run's media folder and onto its boards.
 
     Raises: StorageError when the disk is full.
     """
     file = io.BytesIO()
-    Image.fromarray(sheet(env.layout, obs)).save(file, "PNG")
+    Image.fromarray(sheet(layout, obs)).save(file, "PNG")
     log.picture("envs", step, "png", file.getvalue())
-    for kind, pictures in both_ends(policy, env, seed).items():
+    for kind, pictures in films.found().items():
         log.picture(kind, step, "gif", gif(pictures))

@@ -32,10 +32,10 @@ from gbxcule_puffer.trainers.checkpoints import (
 )
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import env_state, make_env, task_files
-from gbxcule_puffer.trainers.evaluation import Policy, assess, evaluate, lowest_success, random_policy
+from gbxcule_puffer.trainers.evaluation import Evaluations, PolicyMaker, lowest_success
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, RunFolder
-from gbxcule_puffer.trainers.media import record_media
+from gbxcule_puffer.trainers.media import BothEnds, both_ends, record_media
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
@@ -48,7 +48,6 @@ NO_HURRY = 1_000_000  # steps after which a run in which nobody came near the go
 NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
 RUNS = Path("runs")  # of the folder that a trainer is started in
 Network = TypeVar("Network", bound=nn.Module)
-PolicyMaker = Callable[[Any, bool, int], Policy]
 
 
 class Run(AbstractContextManager):
@@ -127,7 +126,9 @@ class Run(AbstractContextManager):
         self.device = self.envs[0].device
         if self.first:
             device = args.eval_device or args.device
-            self.eval_env = make_env(args, args.eval_envs, device, files, args.seed, incentives=False)
+            size = args.eval_envs * (1 if device == "cpu" else 3)  # for a GPU policies side by side take no longer
+            self.eval_env = make_env(args, size, device, files, args.seed, incentives=False)
+            self._evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
         for env in self.envs:
             env.reset()
         for stage in getattr(self.envs[0], "stages", ()) if self.first else ():
@@ -311,20 +312,20 @@ class Run(AbstractContextManager):
 
     def _finish(self, last: bool, play: PolicyMaker) -> bool:
         """Evaluation, pictures and checkpoint where they are due after an update; whether the run ends with it."""
-        args, began, seed = self.args, time.time(), self.args.seed + self.step
+        args, began, seed, films = self.args, time.time(), self.args.seed + self.step, None
         if last or self._due(args.eval_every_steps):
             self.result: dict[str, float] = {}
             if self._records:
-                sampled, greedy = (play(self.eval_env, greedy, seed) for greedy in (False, True))
-                self.result = assess(sampled, greedy, self.eval_env, args.eval_episodes, seed)
+                films = BothEnds(self.eval_env.layout)
+                self.result = self._evaluations.assess(play, seed, films)
                 self._records.record(self.step, self.result)
             self.result = self.world.tell(self.result)
             passed = lowest_success(self.result, args.stop_greedy) >= args.stop_at_success
             self.counters["passed"] = self.counters["passed"] + 1 if passed else 0
             last = last or self.counters["passed"] == 2
         if self._records and (last or self._due(args.media_every)):
-            policy = play(self.eval_env, False, seed)
-            record_media(self._records, self.step, self.envs[0].observations, policy, self.eval_env, seed)
+            films = films or both_ends(play(self.eval_env, False, seed), self.eval_env, seed)
+            record_media(self._records, self.step, self.eval_env.layout, self.envs[0].observations, films)
         if last or self._due(args.checkpoint_every or args.eval_every_steps):
             self._save()
         self._logged_at += time.time() - began  # SPS is the training's
@@ -350,9 +351,9 @@ class Run(AbstractContextManager):
     def _report(self, records: RunLog, seconds: float) -> None:
         """The last record, and the run's result in words."""
         args = self.args
-        random = evaluate(random_policy(self.eval_env, args.seed), self.eval_env, args.eval_episodes, args.seed)
-        records.record(self.step, {"eval/random_success_rate": random["success_rate"]})
-        _advise(met_by_chance(random["success_rate"]))
+        random = self._evaluations.random_success()
+        records.record(self.step, {"eval/random_success_rate": random})
+        _advise(met_by_chance(random))
         result, times = self.result, sorted(self.seconds.items(), key=lambda item: -item[1])
         median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
         whole = sum(self.seconds.values()) or 1.0
@@ -364,7 +365,7 @@ class Run(AbstractContextManager):
             f"success rate   {result['eval/success_rate']:.2f}   "
             f"(median {median} steps, mean return {result['eval/return']:.2f})\n"
             f"greedy         {result['eval/greedy_success']:.2f}\n"
-            f"random policy  {random['success_rate']:.2f}\n"
+            f"random policy  {random:.2f}\n"
             f"a step's time  {shares}\n"
             f"checkpoint     {self.run_dir / CHECKPOINT}\n"
             f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {self.run_dir}\n"

@@ -18,7 +18,14 @@ from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
 from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
-from gbxcule_puffer.trainers.evaluation import assess, lowest_success, random_policy, wilson_interval
+from gbxcule_puffer.trainers.evaluation import (
+    Policy,
+    assess,
+    evaluate_each,
+    lowest_success,
+    random_policy,
+    wilson_interval,
+)
 from gbxcule_puffer.trainers.evaluation import evaluate as play_episodes
 from tests.support.training_runs import toy_run
 
@@ -47,6 +54,10 @@ class CountingEnv:
         self.episode += terminals | truncations
         self.age *= ~(terminals | truncations)
         return torch.zeros((self.num_envs, 1)), torch.ones(self.num_envs), terminals, truncations, torch.empty(0)
+
+
+def both(sampled: Policy, greedy: Policy, env: Any, episodes: int) -> list[dict[str, float]]:
+    return evaluate_each([lambda env: sampled, lambda env: greedy], env, env.num_envs, [episodes, env.num_envs], 1)
 
 
 @pytest.mark.parametrize(
@@ -80,11 +91,11 @@ def test_each_stage_has_its_rate() -> None:
     assert result["stage/hard/success_rate"] == pytest.approx(8 / 12)
     assert result["success_rate"] == pytest.approx(12 / 16)
     policy = random_policy(env, 1)
-    assert lowest_success(assess(policy, policy, env, 16, 1)) == pytest.approx(8 / 12), (
+    assert lowest_success(assess(*both(policy, policy, env, 16))) == pytest.approx(8 / 12), (
         "what --stop-at-success waits for"
     )
     env = CountingEnv(2)
-    assert lowest_success(assess(policy, policy, env, 16, 1)) == pytest.approx(3 / 4)
+    assert lowest_success(assess(*both(policy, policy, env, 16))) == pytest.approx(3 / 4)
 
 
 def test_a_greedy_policy_that_is_stuck_keeps_a_run_from_ending() -> None:
@@ -98,12 +109,37 @@ def test_a_greedy_policy_that_is_stuck_keeps_a_run_from_ending() -> None:
         names = torch.where(row > 0, 4, torch.where(row < 0, 5, torch.where(column > 0, 6, 7)))
         return names  # UP, DOWN, LEFT, RIGHT
 
-    result = assess(solve, lambda obs, starts=None: still, env, 20, 1)
+    result = assess(*both(solve, lambda obs, starts=None: still, env, 20))
     assert result["eval/success_rate"] == 1 and result["eval/greedy_success"] == 0
     assert result["eval/greedy_return"] == pytest.approx(-0.16, abs=1e-4) and "eval/greedy_median_steps" not in result
     assert lowest_success(result) == 1 and lowest_success(result, greedy=True) == 0
-    both = assess(solve, solve, env, 20, 1)
-    assert lowest_success(both, greedy=True) == 1 and both["eval/greedy_median_steps"] == both["eval/median_steps"]
+    equal = assess(*both(solve, solve, env, 20))
+    assert lowest_success(equal, greedy=True) == 1
+    assert equal["eval/greedy_median_steps"] == equal["eval/median_steps"]
+
+
+def test_policies_beside_each_other_have_rows_of_their_own() -> None:
+    """Beside a slow count of each row's episodes; two rows are nobody's."""
+    actions, episodes = [4, 5, 7], [12, 4, 8]
+    makers = [lambda env, action=action: lambda obs, starts=None: torch.full((len(obs),), action) for action in actions]
+    found = evaluate_each(makers, ToyEnv(14), 4, episodes, 1)
+    env = ToyEnv(14)
+    env.reset(seed=1)
+    pressed = torch.tensor(actions).repeat_interleave(4)
+    ended: list[list[tuple[float, bool]]] = [[] for _ in range(12)]
+    returns = torch.zeros(14)
+    for _ in range(200):
+        _, rewards, terminals, truncations, _ = env.step(torch.cat([pressed, torch.zeros(2, dtype=torch.int64)]))
+        returns += rewards
+        for row in (terminals | truncations)[:12].nonzero().flatten().tolist():
+            ended[row].append((float(returns[row]), bool(terminals[row])))
+            returns[row] = 0
+    for number, (result, count) in enumerate(zip(found, episodes, strict=True)):
+        own = [episode for row in ended[4 * number : 4 * number + 4] for episode in row[: count // 4]]
+        assert result["episodes"] == count == len(own)
+        assert result["return"] == pytest.approx(np.mean([total for total, _ in own]))
+        assert result["success_rate"] == np.mean([won for _, won in own])
+    assert len({result["return"] for result in found}) == 3
 
 
 def test_one_env_and_many_measure_the_same_rate() -> None:

@@ -1,4 +1,5 @@
-"""Fills the operand, ALU and condition slots of a template (libcst): one instruction -> the statements that do it."""
+"""Fills the operand, ALU and condition slots of a template (libcst): one instruction -> the statements that do it, and
+a group of opcodes -> the function that executes them."""
 
 from __future__ import annotations
 
@@ -163,3 +164,32 @@ def splice(instruction: Instruction) -> list[Statement]:
             statements.append(_line(AFTERWARDS[operand]))
     statements.append(_line(f"c.now = c.now + {4 * instruction.m_cycles}"))
     return [statement for statement in statements if not _is_pass(statement)]
+
+
+def group(first: int, size: int, decorator: str) -> str:
+    """The function that executes opcodes `first` to `first` + `size` - 1, with its decorator, as source."""
+    table = isa.expand()
+    name = f"execute_{first:03x}"
+    orelse: cst.BaseStatement | None = None
+    for opcode in reversed(range(first, first + size)):
+        if opcode in table:
+            body = splice(table[opcode])
+            comment = table[opcode].mnemonic
+        elif opcode == 0xCB:
+            continue
+        else:
+            body, comment = [cst.parse_statement(line) for line in ("c.locked = 1", "c.next_event = c.now")], "illegal"
+        test = cst.parse_expression(f"opcode == 0x{opcode:02X}")
+        header = cst.TrailingWhitespace(
+            whitespace=cst.SimpleWhitespace("  "), comment=cst.Comment(f"# {comment}"), newline=cst.Newline()
+        )
+        block = cst.IndentedBlock(body=body, header=header)
+        if orelse is None:
+            orelse = cst.If(test=test, body=block)
+        else:
+            orelse = cst.If(test=test, body=block, orelse=orelse)
+    assert orelse is not None
+    parameters = "m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int"
+    function = cst.parse_statement(f"{decorator}\ndef {name}({parameters}):\n    pass\n")
+    assert isinstance(function, cst.FunctionDef)
+    return cst.Module([function.with_changes(body=cst.IndentedBlock(body=[orelse]))]).code

@@ -1,11 +1,10 @@
-"""Kernels of the step's end: libcst puts the parts of a sequence (env/step_end/parts.py) into one kernel's slot."""
+"""Kernels of the step's end: libcst (slot.py) puts the parts of a sequence (parts.py) into one kernel's slot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache as memoize
+from pathlib import Path
 
-import libcst as cst
 import warp as wp
 
 from gbxcule_puffer.emulator import kernel_cache
@@ -42,29 +41,19 @@ def kernel_parts(e: Episode, lanes: int):
 '''
 
 
-class _Injector(cst.CSTTransformer):
-    """Replaces the statement PARTS by others."""
-
-    def __init__(self, statements: Sequence[cst.BaseStatement]) -> None:
-        super().__init__()
-        self.statements = statements
-
-    def leave_SimpleStatementLine(
-        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
-    ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
-        """The slot, or any other line."""
-        (first, *_) = original_node.body
-        if isinstance(first, cst.Expr) and isinstance(first.value, cst.Name) and first.value.value == "PARTS":
-            return cst.FlattenSentinel(self.statements)
-        return updated_node
-
-
 def source(name: str) -> str:
     """The source of a sequence's module; its kernel_parts has dim (num_envs, lanes)."""
+    makers = sorted(Path(__file__).parent.glob("*.py"))
+    return kernel_cache.remembered(name, makers, lambda: generate(name))
+
+
+def generate(name: str) -> str:
+    """The source, generated anew."""
+    from gbxcule_puffer.env.step_end.slot import fill  # with libcst, which takes a quarter of a second to import
+
     parts = SEQUENCES[name]
-    tree = cst.parse_module(TEMPLATE.format(name=name, parts=", ".join(parts)).lstrip())
-    calls = [cst.parse_statement(f"parts.{part}(e, env, lane, lanes)") for part in parts]
-    return tree.visit(_Injector(calls)).code
+    template = TEMPLATE.format(name=name, parts=", ".join(parts)).lstrip()
+    return fill(template, [f"parts.{part}(e, env, lane, lanes)" for part in parts])
 
 
 @memoize

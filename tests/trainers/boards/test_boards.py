@@ -63,11 +63,11 @@ def test_both_ends_are_whole_episodes() -> None:
     """Which of the first episodes succeed is what random buttons do; a film ends with its episode's last picture."""
     env = env_creator("toy")(num_envs=12, device="cpu", max_steps=6, seed=3)
     generator = torch.Generator().manual_seed(1)
-    found = both_ends(lambda *_: torch.randint(8, (12,), generator=generator), env, seed=3)
+    found = both_ends(lambda *_: torch.randint(8, (12,), generator=generator), env, seed=3).found()
     assert set(found) == {"success", "failure"}
     assert len(found["failure"]) == 7 and 2 <= len(found["success"]) <= 7
     assert not np.array_equal(found["failure"][0], found["success"][0])
-    still = both_ends(lambda *_: torch.zeros(12, dtype=torch.int64), env, seed=3)
+    still = both_ends(lambda *_: torch.zeros(12, dtype=torch.int64), env, seed=3).found()
     assert set(still) == {"failure"}
 
 
