@@ -18,6 +18,7 @@ from gbxcule_puffer.tasks.ram.view import Where
 # A cell of a picture: 9 x 10 blocks, one a metatile of 16x16 pixels of the Game Boy, each with one of LEVELS shades.
 BLOCK_ROWS, BLOCK_COLUMNS = 9, 10
 LEVELS = 8
+PART = 16  # words of a picture that a thread hashes; 80 x 72 and 160 x 144 pixels have multiples of it
 TABLE_BITS = 20
 TABLE_ROWS = 2
 
@@ -49,6 +50,16 @@ def kernel_hash_picture(
     total = (pairs & 0xFFFF) + (pairs >> 16)
     level = total * levels // (3 * size * size + 1)
     wp.atomic_add(key, env, wp.int64(mix(wp.uint64(block * 256 + level + 1))))
+
+
+@wp.kernel(enable_backward=False)
+def kernel_hash_pixels(screen: wp.array2d(dtype=wp.int32), each: int, key: wp.array(dtype=wp.int64)):
+    """Add the shares of `each` words, of four pixels each, to the key of their env's picture."""
+    env, part = wp.tid()  # pyright: ignore
+    share = wp.uint64(0)
+    for word in range(part * each, (part + 1) * each):
+        share += mix((wp.uint64(word + 1) << wp.uint64(32)) + wp.uint64(screen[env, word]))
+    wp.atomic_add(key, env, wp.int64(share))
 
 
 @wp.kernel(enable_backward=False)
@@ -99,11 +110,11 @@ def kernel_look_up(
 class VisitCounter:
     """Counts of how often all envs together have visited the cell that each of them is in, over the whole run.
 
-    A cell is a downsampled picture (mean shades of 9 x 10 blocks in 8 levels) or, opt-in, the bytes at some addresses
-    of RAM. Its 64-bit key is counted in TABLE_ROWS rows of 2**TABLE_BITS counters, each at another place, and the least
-    is taken (a count-min sketch): bounded, and wrong only where a cell collides in every row. The counters are integers
-    and all of a step's visits are counted before any is read, so the counts depend neither on the device nor on the
-    order of the envs.
+    A cell is by its kind a downsampled 'picture' (mean shades of 9 x 10 blocks in 8 levels), all 'pixels' of it or,
+    opt-in, the bytes at some addresses of RAM. Its 64-bit key is counted in TABLE_ROWS rows of 2**TABLE_BITS counters,
+    each at another place, and the least is taken (a count-min sketch): bounded, and wrong only where a cell collides in
+    every row. The counters are integers and all of a step's visits are counted before any is read, so the counts depend
+    neither on the device nor on the order of the envs.
 
     key, visits, before (num_envs,) int64: each env's cell, its visits with this step's, and without; bonus (num_envs,)
     float32 = 1 / sqrt(visits); first (num_envs,) bool: before is 0. Allocates only here.
@@ -111,11 +122,11 @@ class VisitCounter:
     Raises: ConfigError for addresses that are not RAM.
     """
 
-    def __init__(self, emulator: Any, device: torch.device, addresses: Sequence[Where] | None = None) -> None:
+    def __init__(self, emulator: Any, device: torch.device, kind: Sequence[Where] | str = "picture") -> None:
         screen: torch.Tensor = emulator.screen
         n = len(screen)
         self.screen = screen
-        self.watch = None if addresses is None else RamWatch(Ram(emulator), addresses)
+        self.kind, self.watch = kind, None if isinstance(kind, str) else RamWatch(Ram(emulator), kind)
         self.table = torch.zeros((TABLE_ROWS, 1 << TABLE_BITS), dtype=torch.int64, device=device)
         self.key, self.visits, self.before = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
         self.bonus = torch.zeros(n, device=device)
@@ -128,13 +139,16 @@ class VisitCounter:
         """Counts the cells that the envs are in now."""
         n, launch = len(self.key), self._launch
         self.key.zero_()
-        if self.watch is None:
+        if self.watch is not None:
+            values = self.watch.read()
+            launch(kernel_hash_bytes, tuple(values.shape), values, self.key)
+        elif self.kind == "pixels":
+            screen = words(self.screen)
+            launch(kernel_hash_pixels, (n, screen.shape[1] // PART), screen, PART, self.key)
+        else:
             blocks = BLOCK_ROWS * BLOCK_COLUMNS
             size = self.screen.shape[1] // BLOCK_ROWS
             launch(kernel_hash_picture, (n, blocks), words(self.screen), BLOCK_COLUMNS, size, LEVELS, self.key)
-        else:
-            values = self.watch.read()
-            launch(kernel_hash_bytes, tuple(values.shape), values, self.key)
         self.look_up(self.key, self.before)
         launch(kernel_visit, n, self.key, self.before, TABLE_BITS, self.table, self.first, self.totals)
         self.look_up(self.key, self.visits)

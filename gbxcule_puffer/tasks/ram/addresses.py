@@ -42,14 +42,16 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
     return address
 
 
-def parse_visit_key(text: str) -> list[int | tuple[int, int]] | None:
-    """None for 'picture', the addresses of 'ram:ADDRESS,ADDRESS...'.
+def parse_visit_key(text: str) -> list[int | tuple[int, int]] | str:
+    """'picture' or 'pixels' as it is, the addresses of 'ram:ADDRESS,ADDRESS...'.
 
     Raises: ConfigError.
     """
-    if text == "picture":
-        return None
+    if text in ("picture", "pixels"):
+        return text
     kind, _, addresses = text.partition(":")
     if kind != "ram":
-        raise ConfigError(f"visit_key {text!r} is unknown: give picture, or ram:ADDRESS,ADDRESS... in hexadecimal")
+        raise ConfigError(
+            f"visit_key {text!r} is unknown: give picture, pixels, or ram:ADDRESS,ADDRESS... in hexadecimal"
+        )
     return [parse_address(address, f"visit_key {text!r}") for address in addresses.split(",")]

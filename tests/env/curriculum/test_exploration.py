@@ -44,20 +44,21 @@ def cell_of(picture: np.ndarray) -> bytes:
 
 
 @pytest.mark.parametrize("shape", [(72, 80), (144, 160)])
-def test_visits_equal_a_dictionary_s(shape: tuple[int, int]) -> None:
+@pytest.mark.parametrize("kind", ["picture", "pixels"])
+def test_visits_equal_a_dictionary_s(kind: str, shape: tuple[int, int]) -> None:
     """Also where many envs come to the same cell in one step: all of them are counted before any is paid."""
     random = np.random.default_rng(3)
     palette = random.integers(0, 4, (12, *shape), dtype=np.uint8)
     palette[0], palette[1] = 3, 0
     screen = torch.zeros((40, *shape), dtype=torch.uint8)
-    counter = VisitCounter(Pictures(screen), CPU)
+    counter = VisitCounter(Pictures(screen), CPU, kind)
     known: Counter[bytes] = Counter()
     firsts = 0
     for _ in range(6):
         pictures = palette[random.integers(0, 12, 40)]
         screen.copy_(torch.from_numpy(pictures))
         counter.visit()
-        cells = [cell_of(picture) for picture in pictures]
+        cells = [cell_of(picture) if kind == "picture" else picture.tobytes() for picture in pictures]
         new = [cell not in known for cell in cells]
         known.update(cells)
         counts = np.array([known[cell] for cell in cells])
@@ -78,6 +79,21 @@ def test_a_cell_is_coarse_but_not_blind() -> None:
     counter = VisitCounter(Pictures(screen), CPU)
     counter.visit()
     assert counter.visits.tolist() == [2, 2, 1]
+
+
+def test_pixels_tell_what_a_mean_does_not() -> None:
+    """Two mirrored sprites have the same mean shade; every pixel counts, and its place and shade."""
+    screen = torch.zeros((7, 72, 80), dtype=torch.uint8)
+    screen[1, 8:16, 8:10] = 3
+    screen[2, 8:16, 14:16] = 3  # in the same block
+    screen[3, 71, 79] = 1
+    screen[4, 71, 79] = 2
+    screen[5, 0, 0] = 1
+    screen[6, 8:16, 8:10] = 3
+    for kind, visits in (("picture", [4, 3, 3, 4, 4, 4, 3]), ("pixels", [1, 2, 1, 1, 1, 1, 2])):
+        counter = VisitCounter(Pictures(screen), CPU, kind)
+        counter.visit()
+        assert counter.visits.tolist() == visits
 
 
 def test_full_and_half_pictures_of_large_blocks_are_one_cell() -> None:
