@@ -13,7 +13,7 @@ import torch
 from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import RANGE, TASK, CounterRandom
-from gbxcule_puffer.env.rows import copy_rows
+from gbxcule_puffer.env.task_memory import TaskMemory
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.tasks.observations import PICTURE
 from gbxcule_puffer.tasks.ram.view import Ram
@@ -35,11 +35,13 @@ class TaskRunner:
         self.task, self.ram, self.name = task, ram, type(task).__name__
         self.n, self.device = ram.num_envs, ram.device
         self.random, self.seed = random, 0  # the seed is that of the env's last reset
+        self._memory = TaskMemory(task, self.n, self._error)
         task._runner = self
         self._names: tuple[str, ...] | None = None  # of the statistics, once a step has given them
         self._totals = torch.zeros(0, dtype=torch.float64, device=self.device)
-        # Of the rewards since the last read: not finite once one of them was not.
-        self.reward_sum = torch.zeros((), dtype=torch.float64, device=self.device)
+        # Of the rewards and of what was observed since the last read: not finite once one of them was not.
+        self._sums = torch.zeros(2, dtype=torch.float64, device=self.device)
+        self.reward_sum, self.observation_sum = self._sums.unbind()
         with self._named():
             task.setup(ram)
         self._initial = {name: tensor.clone() for name, tensor in self.memory().items()}
@@ -52,22 +54,10 @@ class TaskRunner:
 
     def reset(self, which: torch.Tensor) -> None:
         """Has the Task begin the episodes of `which`."""
-        before = self.memory()
+        before = self._memory.attributes()
         with self._named():
             self.task.reset(self.ram, which)
-        for name, new in self.memory().items():
-            old = before.get(name)
-            if old is None:
-                setattr(self.task, name, new.clone(memory_format=torch.contiguous_format))
-            elif old is not new:
-                self._check_kept(name, old, new)
-                if not new.dim() or len(new) != self.n:
-                    old.copy_(new)
-                elif old.is_contiguous():
-                    copy_rows(new, old, which)
-                else:
-                    old.copy_(torch.where(which.view(-1, *[1] * (new.dim() - 1)), new, old))
-                setattr(self.task, name, old)
+        self._memory.keep_rows(before, which)
 
     def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:
         """Task.sample."""
@@ -78,7 +68,7 @@ class TaskRunner:
 
     def step(self, picture: torch.Tensor, info: StepInfo) -> StepResult:
         """The Task's result, checked; a reward that is not finite is told at once on a CPU, else by `read`."""
-        before = self.memory()
+        before = self._memory.attributes()
         with self._named():
             result = self.task.step(self.ram, picture, info)
         if isinstance(result, torch.Tensor):
@@ -86,15 +76,7 @@ class TaskRunner:
         elif not isinstance(result, StepResult):
             raise self._error(f"step gave a {type(result).__name__}: give a StepResult, or the reward as a tensor")
         self._check_result(result)
-        for name, new in self.memory().items():
-            old = before.get(name)
-            if old is None:
-                raise self._error(f"attribute {name!r} is new in step: make it in setup or reset")
-            if old is not new:
-                self._check_kept(name, old, new)
-                old.copy_(new)
-                setattr(self.task, name, old)
-        return result
+        return self._memory.keep(before, result)
 
     def observe(self, picture: torch.Tensor, out: Mapping[str, torch.Tensor]) -> None:
         """Puts what the Task observes into the tensors of `out` that have these names."""
@@ -107,6 +89,8 @@ class TaskRunner:
         for name, value in found.items():
             self._check(f"observation {name!r}", value, None, wanted[name])
             out[name].copy_(value)
+            if self.task.checks_numbers and value.is_floating_point():
+                self._check_finite(f"observation {name!r}", out[name], self.observation_sum)
 
     def count(self, statistics: Mapping[str, torch.Tensor], ended: torch.Tensor, some: bool) -> None:
         """Adds the statistics of the episodes that ended to the totals; without `some` there are none."""
@@ -124,9 +108,10 @@ class TaskRunner:
     def read_totals(self) -> dict[str, float]:
         """Sums of the statistics over the episodes that ended since the last read, under their names in the infos, and
         under EPISODES how many there were; empty where the Task has none."""
-        if not math.isfinite(self.reward_sum.item()):
-            raise self._error("reward is NaN or infinite in some env: check what it divides by")
-        self.reward_sum.zero_()
+        for field, total in zip(("reward", "an observation"), self._sums.tolist(), strict=True):
+            if not math.isfinite(total):
+                raise self._error(f"{field} is NaN or infinite in some env: check what it divides by")
+        self._sums.zero_()
         if not self._names:
             return {}
         *sums, episodes = self._totals.tolist()
@@ -160,7 +145,7 @@ class TaskRunner:
 
     def memory(self) -> dict[str, torch.Tensor]:
         """The Task's attributes that are tensors."""
-        return {name: value for name, value in vars(self.task).items() if isinstance(value, torch.Tensor)}
+        return self._memory.tensors()
 
     def _check_result(self, result: StepResult) -> None:
         """Raises: ConfigError for a field of another shape, type or device."""
@@ -172,15 +157,20 @@ class TaskRunner:
             raise self._error(f"statistics are a {type(result.statistics).__name__}: give tensors by name")
         for name, value in result.statistics.items():
             self._check(f"statistics[{name!r}]", value, None)
-        if not self.task.checks_reward:
+        if self.task.checks_numbers:
+            reward = result.reward  # finite as a float64 is not finite as the env's float32
+            self._check_finite("reward", reward.float() if reward.dtype == torch.float64 else reward, self.reward_sum)
+
+    def _check_finite(self, field: str, values: torch.Tensor, total: torch.Tensor) -> None:
+        """Raises: ConfigError, on a CPU, for numbers (num_envs, ...) that are not all finite; a GPU's are added to a
+        `total`, for `read_totals`."""
+        if self.device.type != "cpu":
+            total.add_(torch.sum(values, dtype=torch.float64))
             return
-        if self.device.type == "cpu":
-            finite = torch.isfinite(result.reward) if not math.isfinite(result.reward.sum()) else None
-            if finite is not None and not finite.all():  # a sum may be infinite where no reward is
-                env = int((~finite).nonzero()[0])
-                raise self._error(f"reward is {float(result.reward[env])} in env {env}: check what it divides by")
-        else:
-            self.reward_sum.add_(torch.sum(result.reward, dtype=torch.float64))
+        finite = torch.isfinite(values) if not math.isfinite(values.sum()) else None
+        if finite is not None and not finite.all():  # a sum may be infinite where no number is
+            env, *inner = (~finite).nonzero()[0].tolist()
+            raise self._error(f"{field} is {float(values[env, *inner])} in env {env}: check what it divides by")
 
     def _check(self, field: str, value: Any, dtype: torch.dtype | None, inner: Sequence[int] = ()) -> None:
         shape = (self.n, *inner)
@@ -191,14 +181,10 @@ class TaskRunner:
         if value.shape != shape or wrong_type:
             found = f"{_text(value.shape)} of {value.dtype}"
             raise self._error(f"{field} has shape {found}: give {_text(shape)} of {wanted}")
+        if value.requires_grad:
+            raise self._error(f"{field} carries gradients: give it with .detach()")
         if value.device != self.device:
             raise self._error(f"{field} is on {value.device}, the env on {self.device}: make it there (ram.device)")
-
-    def _check_kept(self, name: str, old: torch.Tensor, new: torch.Tensor) -> None:
-        """Raises: ConfigError where an attribute cannot keep its place."""
-        if (old.shape, old.dtype, old.device) != (new.shape, new.dtype, new.device):
-            kinds = [f"{tuple(t.shape)} of {t.dtype} on {t.device}" for t in (old, new)]
-            raise self._error(f"attribute {name!r} changes from {kinds[0]} to {kinds[1]}: keep it of one kind")
 
     def _error(self, text: str) -> ConfigError:
         return ConfigError(f"task {self.name}: {text}")

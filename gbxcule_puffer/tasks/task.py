@@ -56,17 +56,18 @@ class Task:
     episode that has ended is replaced by the next.
 
     Attributes that are tensors are the Task's memory: they are saved with the env's state, and they keep their place:
-    one that `step` assigns anew is copied into the old one, one that `reset` assigns only in the rows of `which`. So a
-    Task can be recorded in a CUDA graph as it is written, as long as it does not ask for values on the host.
+    one that `step` assigns anew is copied into the old one, one that `reset` assigns only in the rows of `which`; what
+    `reset` writes in place (`self.x += 1`) reaches all rows. So a Task can be recorded in a CUDA graph as it is
+    written, as long as it does not ask for values on the host.
     """
 
     observations: Mapping[str, tuple[int, ...]] = MappingProxyType({})
     """Shapes by name of what `observe` gives: part of each env's observation, behind the pictures."""
 
     prefix: ClassVar[str] = "task"  # of its statistics in the infos
-    checks_reward: ClassVar[bool] = True  # look for NaN
-    # Bytes for `Ram` that tell where the player is, (map,) row, column: the map of those who watch.
-    place: ClassVar[tuple[Any, ...] | None] = None
+    checks_numbers: ClassVar[bool] = True  # look for NaN in its rewards and in what it observes
+    # Bytes for `Ram` that tell where the player is, (map,) row, column, or text as of the option: for those who watch.
+    place: tuple[Any, ...] | str | None = None
     _runner: Any = None  # of the env that it plays in
 
     def setup(self, ram: Ram) -> None:

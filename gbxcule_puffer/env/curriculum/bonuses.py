@@ -16,7 +16,7 @@ class VisitBonus(Task):
     `setup`."""
 
     prefix: ClassVar[str] = "visits"
-    checks_reward: ClassVar[bool] = False
+    checks_numbers: ClassVar[bool] = False
 
     def __init__(self, visits: VisitCounter, weight: float) -> None:
         self.visits, self.weight = visits, weight

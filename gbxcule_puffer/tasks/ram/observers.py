@@ -39,7 +39,7 @@ def parse_ram_obs(text: str, symbols: Symbols | None = None) -> list[tuple[int |
 class _Observer(Task):
     """A Task without a reward."""
 
-    checks_reward: ClassVar[bool] = False
+    checks_numbers: ClassVar[bool] = False
 
     def setup(self, ram: Ram) -> None:
         self.no_reward = torch.zeros(ram.num_envs, device=ram.device)

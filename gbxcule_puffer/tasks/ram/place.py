@@ -21,21 +21,39 @@ def find_place(given: str | None, task: Any, rom_sha256: str, symbols: Symbols |
     """
     if given is not None:
         return parse_place(given, symbols)
-    if task is not None and type(task).place is not None:
-        return tuple(type(task).place)
+    if task is not None and task.place is not None:
+        return _place_of(task, symbols)
     own = _own_places().get(rom_sha256)
     return None if own is None else parse_place(own)
 
 
-def parse_place(text: str, symbols: Symbols | None = None) -> Place:
+def parse_place(text: str, symbols: Symbols | None = None, source: str = "") -> Place:
     """The bytes of a text such as 'D35E,D361,D362', in hexadecimal or by their symbols.
+
+    Raises: ConfigError, which begins with `source`.
+    """
+    words = text.split(",")
+    where = f"{source}place {text!r:.80}"
+    if len(words) not in (2, 3):
+        raise ConfigError(f"{where} has {len(words)} parts: give MAP,ROW,COLUMN or ROW,COLUMN")
+    return tuple(parse_address(word.strip(), where, symbols) for word in words)
+
+
+def _place_of(task: Any, symbols: Symbols | None) -> Place:
+    """A Task's `place`, as text or as what `Ram` takes. Where there are no symbols its names are not looked up: the
+    place is only for those who watch.
 
     Raises: ConfigError.
     """
-    words = text.split(",")
-    if len(words) not in (2, 3):
-        raise ConfigError(f"place {text!r:.80} has {len(words)} parts: give MAP,ROW,COLUMN or ROW,COLUMN")
-    return tuple(parse_address(word.strip(), f"place {text!r:.80}", symbols) for word in words)
+    place, source = task.place, f"task {type(task).__name__}: "
+    if isinstance(place, str):
+        return parse_place(place, symbols, source)
+    if not isinstance(place, tuple | list) or len(place) not in (2, 3):
+        raise ConfigError(f"{source}place {place!r:.80} is no (map, row, column) or (row, column) of RAM")
+    for each in place:
+        if isinstance(each, str) and symbols is not None:
+            parse_address(each, f"{source}place", symbols)
+    return tuple(place)
 
 
 @cache

@@ -159,7 +159,7 @@ class Quest(Task):
     """
 
     prefix: ClassVar[str] = "quest"
-    checks_reward: ClassVar[bool] = False
+    checks_numbers: ClassVar[bool] = False
 
     def __init__(self, conditions: Sequence[Condition]) -> None:
         self.conditions = list(conditions)

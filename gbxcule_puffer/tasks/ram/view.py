@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -55,6 +55,9 @@ class Ram:
                 raise ConfigError(f"a range of memory from {first:04X} to {end:04X} has no bytes: give a later end")
             return self._read(own_bank if bank is None else bank, first, end - first).to(torch.int32)
         return self._read(*self.locate(key), 1)[:, 0].to(torch.int32)
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise ConfigError("memory is written by ram.poke(where, value, mask)")
 
     def view(self, where: Where, length: int = 1) -> torch.Tensor:
         """The memory itself, (num_envs, length) uint8: no copy; it changes as the game goes on."""
@@ -173,7 +176,7 @@ class Ram:
                     f"({self.num_envs},) or ({self.num_envs}, length) integers"
                 )
             return values.to(torch.uint8)
-        numbers = [value] if isinstance(value, int | np.integer) else list(value)
+        numbers = list(value) if isinstance(value, Sequence | np.ndarray) else [value]
         if not numbers or not all(isinstance(n, int | np.integer) and 0 <= n <= 255 for n in numbers):
             raise ConfigError(f"poke of {_text(where)} has {value!r:.40}: give bytes from 0 to 255")
         key = ("poke", *numbers)

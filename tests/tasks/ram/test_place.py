@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gbxcule_puffer.emulator.cartridge import load_cartridge
@@ -43,3 +45,25 @@ def test_the_first_that_names_one() -> None:
 def test_other_texts(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         find_place(text, None, "", None)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (("player_y",), r"task Lost: place \('player_y',\) is no \(map, row, column\) or \(row, column\) of RAM"),
+        (5, "task Lost: place 5 is no"),
+        (("player_y", "player_z"), "task Lost: place: symbol 'player_z' is not in .*: did you mean"),
+        ("player_y,player_z", "task Lost: place 'player_y,player_z': symbol 'player_z' is not in"),
+    ],
+)
+def test_a_task_that_names_another_thing(place: Any, message: str) -> None:
+    lost = type("Lost", (Task,), {"place": place})
+    with pytest.raises(ConfigError, match=message):
+        find_place(None, lost(), "", Symbols.load(ROMS / "homeward.sym"))
+
+
+def test_a_tasks_place_as_text_or_of_one_task_alone() -> None:
+    symbols, task = Symbols.load(ROMS / "homeward.sym"), Other()
+    task.place = "player_y,C0A1"
+    assert find_place(None, task, "", symbols) == (0xC0A2, 0xC0A1)
+    assert find_place(None, Other(), "", symbols) is None

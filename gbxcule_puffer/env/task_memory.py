@@ -1,0 +1,104 @@
+"""The memory of a Task: its attributes that are tensors. They keep their place, so that they can be saved, and a CUDA
+graph can be recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.env.rows import copy_rows
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.task import StepResult, Task
+
+
+class TaskMemory:
+    """What a Task of `num_envs` envs keeps; `error` makes the ConfigError of a message.
+
+    Raises: ConfigError, from every call, for an attribute that cannot keep its place.
+    """
+
+    def __init__(self, task: Task, num_envs: int, error: Callable[[str], ConfigError]) -> None:
+        self.task, self.n, self._error = task, num_envs, error
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The attributes that are tensors."""
+        return {name: value for name, value in vars(self.task).items() if isinstance(value, torch.Tensor)}
+
+    def attributes(self) -> dict[str, Any]:
+        """All attributes as they are now, for `keep` and `keep_rows`."""
+        return dict(vars(self.task))
+
+    def keep(self, before: Mapping[str, Any], result: StepResult) -> StepResult:
+        """Copies what was assigned since `before` into the tensors that were there; returns the step's result, with
+        copies of those of them that it gives."""
+        assigned, taken = self._assigned(before)
+        if not assigned:
+            return result
+
+        def safe(value: torch.Tensor | None) -> torch.Tensor | None:
+            return value.clone() if value is not None and _storage(value) in taken else value
+
+        ends = {name: safe(getattr(result, name)) for name in ("reward", "terminal", "truncation", "failure")}
+        statistics = {name: safe(value) for name, value in result.statistics.items()}
+        for name, old, new in assigned:
+            if old is None:
+                raise self._error(f"attribute {name!r} is new in step: make it in setup or reset")
+            old.copy_(new)
+            setattr(self.task, name, old)
+        return replace(result, **ends, statistics=statistics)
+
+    def keep_rows(self, before: Mapping[str, Any], which: torch.Tensor) -> None:
+        """The same, only in the rows of `which` (num_envs,) bool; a tensor without a row for each env as a whole."""
+        for name, old, new in self._assigned(before)[0]:
+            if old is None:
+                setattr(self.task, name, new.clone(memory_format=torch.contiguous_format))
+                continue
+            if not new.dim() or len(new) != self.n:
+                old.copy_(new)
+            elif old.is_contiguous():
+                copy_rows(new, old, which)
+            else:
+                old.copy_(torch.where(which.view(-1, *[1] * (new.dim() - 1)), new, old))
+            setattr(self.task, name, old)
+
+    def _assigned(self, before: Mapping[str, Any]) -> tuple[list[tuple[str, Any, torch.Tensor]], set[int]]:
+        """(name, tensor before or None, tensor now) of the attributes that were assigned, and the memory of those
+        before, which no tensor now has: else self.a, self.b = self.b, x would make both x."""
+        now = vars(self.task)
+        for name, value in before.items():
+            if isinstance(value, torch.Tensor) and not isinstance(now.get(name), torch.Tensor):
+                raise self._error(f"attribute {name!r} is no tensor any more: give zeros where it has no use")
+        found: list[tuple[str, Any, torch.Tensor]] = []
+        for name, new in now.items():
+            old = before.get(name)
+            if old is new:
+                continue
+            if isinstance(new, torch.Tensor):
+                found.append((name, self._checked(name, old, new), new))
+            elif isinstance(new, list | tuple | dict) and any(isinstance(each, torch.Tensor) for each in _items(new)):
+                kind = type(new).__name__
+                raise self._error(f"attribute {name!r} is a {kind} of tensors, which is not kept: stack them into one")
+        taken = {_storage(old) for _, old, _ in found if old is not None}
+        return [(name, old, new.clone() if _storage(new) in taken else new) for name, old, new in found], taken
+
+    def _checked(self, name: str, old: Any, new: torch.Tensor) -> torch.Tensor | None:
+        """The tensor of this name before, or None."""
+        if new.requires_grad:
+            raise self._error(f"attribute {name!r} has gradients, of ever more steps: assign it with .detach()")
+        if not isinstance(old, torch.Tensor):
+            return None
+        if (old.shape, old.dtype, old.device) != (new.shape, new.dtype, new.device):
+            kinds = [f"{tuple(t.shape)} of {t.dtype} on {t.device}" for t in (old, new)]
+            raise self._error(f"attribute {name!r} changes from {kinds[0]} to {kinds[1]}: keep it of one kind")
+        return old
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _items(several: Any) -> Any:
+    return several.values() if isinstance(several, dict) else several
