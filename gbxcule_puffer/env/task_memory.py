@@ -15,7 +15,7 @@ from gbxcule_puffer.tasks.task import StepResult, Task
 
 
 class TaskMemory:
-    """What a Task of `num_envs` envs keeps; `error` makes the ConfigError of a message.
+    """Memory of a Task of `num_envs` envs; `error` makes the ConfigError of a message.
 
     Raises: ConfigError, from every call, for an attribute that cannot keep its place.
     """

@@ -24,7 +24,7 @@ PolicyMaker = Callable[[Any, bool, int], Policy]  # (env, greedy, seed) -> the p
 
 
 class Watcher(Protocol):
-    """What looks at the first policy's envs in an evaluation."""
+    """A viewer of the first policy's envs in an evaluation."""
 
     def begin(self, obs: torch.Tensor) -> None: ...
 
