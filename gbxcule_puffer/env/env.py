@@ -121,7 +121,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             tau=options.tau,
             k_consecutive=options.k_consecutive,
         )
-        check_curriculum(options.curriculum, len(self.stages))
+        check_curriculum(options.curriculum, len(self.stages), options.archive_slots)
         if self.task is not None and options.step_cost is None and not any(stage.goal for stage in self.stages):
             self.options = replace(options, step_cost=0.0)  # the Task's reward is all there is
         self.allowed = allowed_actions(self.codec, options.blocked_actions)

@@ -128,7 +128,8 @@ def test_writing_a_wrong_list_leaves_no_file(tmp_path: Path) -> None:
     [
         ({"start_state": "x"}, "leave start_state and goal_dir out"),
         ({"goal_dir": "x"}, "leave start_state and goal_dir out"),
-        ({"stages": None, "curriculum": "progress"}, "needs several stages"),
+        ({"stages": None, "curriculum": "progress"}, "needs several stages or an archive"),
+        ({"stages": None, "curriculum": "first", "archive_slots": 4}, "needs several stages: "),
     ],
 )
 def test_options_that_do_not_go_together(stages: dict[str, Any], options: dict[str, Any], message: str) -> None:

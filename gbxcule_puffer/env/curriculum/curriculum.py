@@ -58,7 +58,7 @@ class Curriculum:
         self.pool, self.archive = emulator.pool(states, spare), None
         if spare:
             assert visits is not None
-            by_chance = tracker is not None
+            by_chance = options.curriculum == "progress"
             share = options.archive_share
             self.archive = Archive(self.pool, self.starts, visits, spare, share, by_chance, random, envs)
         self.learns = self.tracker is not None or self.archive is not None

@@ -29,10 +29,13 @@ def kernel_cumulate(
         cumulative[slot] = total
 
 
-def check_curriculum(curriculum: str, num_stages: int) -> None:
-    """Raises: ConfigError for a curriculum that needs several stages."""
-    if curriculum in ("first", "progress") and num_stages < 2:
-        raise ConfigError(f"curriculum {curriculum!r} needs several stages: give stages, a stages.json file")
+def check_curriculum(curriculum: str, num_stages: int, archive_slots: int) -> None:
+    """Raises: ConfigError for a curriculum that needs several stages, or an archive."""
+    if num_stages > 1 or curriculum not in ("first", "progress"):
+        return
+    if curriculum == "first" or not archive_slots:
+        needs = "several stages" if curriculum == "first" else "several stages or an archive"
+        raise ConfigError(f"curriculum {curriculum!r} needs {needs}: give stages, a stages.json file")
 
 
 class Starts:

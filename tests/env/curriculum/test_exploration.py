@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -321,3 +322,26 @@ def test_one_start_and_an_archive_share_the_episodes(task: Task) -> None:
         env.step(row)
         begun += env._episodes.envs.from_start.tolist()[-24:]
     assert 0.35 < np.mean(begun[len(begun) // 2 :]) < 0.65
+
+
+def test_progress_weighs_the_archive_of_a_single_stage(task: Task) -> None:
+    """Slots by how often their episodes succeed, beside the formula in fractions; else by their visits alone."""
+    kwargs = {**task.kwargs, "max_steps": 4, "num_envs": 32, "archive_slots": 64, "archive_share": 0.8}
+    for curriculum in ("uniform", "progress"):
+        env = GBxCuLEEnv(**kwargs, curriculum=curriculum)
+        env.reset(seed=1)
+        for row in random_actions(80, 32):
+            env.step(row)
+        part = env._episodes.curriculum
+        archive, counts, envs = part.archive, part.starts.counts[:2, part.starts.given :], env._episodes.envs
+        assert archive is not None and (counts[0] > 1).sum() > 4
+        archive.draw(1, envs.episode, envs.drawn)
+        expected = []
+        recent = (counts - archive.forgotten).T.tolist()
+        for (episodes, won), visits, filled in zip(
+            recent, archive.occupant_visits.tolist(), archive.filled, strict=True
+        ):
+            p = Fraction(2 * won + 1, 2 * episodes + 2)
+            chance = Fraction(1, 256) + (4 * p * (1 - p)) ** 2 if curriculum == "progress" else 1
+            expected.append(65536 / max(visits, 1) ** 0.5 * float(chance) if filled else 0)
+        np.testing.assert_allclose(archive.weights, expected, rtol=0.02, atol=2)
