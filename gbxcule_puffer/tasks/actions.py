@@ -52,6 +52,20 @@ def without_frames(action: str) -> str:
     return action.partition(":")[0]
 
 
+def all_buttons_of(actions: Iterable[str]) -> list[int]:
+    """`buttons_of` each action's name, of any codec.
+
+    Raises: ActionError for a name of something else.
+    """
+    found = []
+    for i, name in enumerate(actions):
+        if not set(name.split("+")) <= BUTTONS.keys():
+            known = f"give {', '.join(BUTTONS)}, or several with + between them"
+            raise ActionError(f"action {i} is {name!r:.40}, which is no button: {known}")
+        found.append(buttons_of(name))
+    return found
+
+
 def action_of(buttons: Iterable[str]) -> str:
     """The name of the action that presses all of these: 'NOOP', 'UP', 'A+UP'."""
     return "+".join(sorted(set(buttons) - {"NOOP"})) or "NOOP"

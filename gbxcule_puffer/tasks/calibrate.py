@@ -17,7 +17,7 @@ from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import new_file
 from gbxcule_puffer.layout import find_rom
-from gbxcule_puffer.tasks.actions import Schedule, get_codec
+from gbxcule_puffer.tasks.actions import Schedule, all_buttons_of, get_codec
 from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate
 from gbxcule_puffer.tasks.observations import picture_kind
 from gbxcule_puffer.tasks.ram import Ram
@@ -198,7 +198,6 @@ class _Player:
         self.table = torch.tensor(buttons, dtype=torch.uint8)
         schedule = Schedule(meta["frames_per_step"], meta["release_after_frames"])
         self.frames = torch.tensor([schedule.of(action)[0] for action in codec.actions], dtype=torch.int32)
-        self.names = {name: codec.to_buttons(i) for i, name in enumerate(codec.actions)} | {"NOOP": 0}
         self.distance = GoalDistance(goal.frames, num_envs, self.emulator.device)
         self.truth = Quest(truth) if truth else None
         if self.truth is not None:
@@ -222,8 +221,8 @@ class _Player:
         meta = self.goal.meta
         for way in (meta["solve_actions"], *meta.get("more_ways", [])):
             self.emulator.load(self.start)
-            for name in way:
-                distances, truth = self.step(self.names[name])
+            for buttons in all_buttons_of(way):
+                distances, truth = self.step(buttons)
                 _note(near, distances[:1], truth[:1])
             self.arrival: Snapshot = self.emulator.save(0)
             for _ in range(GOAL_STEPS):

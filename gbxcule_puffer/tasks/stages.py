@@ -15,8 +15,9 @@ from gbxcule_puffer import __version__
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, make_folder, read_object
+from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.pictures import read_shades
-from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC, Schedule, get_codec
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, all_buttons_of, get_codec
 from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, record_goal
 from gbxcule_puffer.tasks.observations import ObservationLayout, picture_kind
 from gbxcule_puffer.tasks.traces import Trace, picture_hash, read_actions
@@ -75,12 +76,10 @@ def make_task(
     for name, value in (("k_consecutive", k_consecutive), ("max_steps", max_steps)):
         if value is not None and (not isinstance(value, int) or value < 1):
             raise ConfigError(f"{name} {value!r} must be a whole number, at least 1")
-    get_codec(action_codec)
+    codec = get_codec(action_codec)
     layout = ObservationLayout(picture_kind(obs), stack_k)
     Schedule(frames_per_step, release_after_frames)
-    names = CODECS[DEFAULT_CODEC]
-    start_buttons = [names.to_buttons(action) for action in names.parse(start_actions)]
-    solve_buttons = [names.to_buttons(action) for action in names.parse(solve_actions)]
+    start_buttons, solve_buttons = all_buttons_of(start_actions), all_buttons_of(solve_actions)
     emulator = Emulator(
         rom,
         device=device,
@@ -99,7 +98,7 @@ def make_task(
         _check_trace(emulator, source, trace, start_buttons)
     meta = {
         "rom_sha256": emulator.rom_sha256,
-        "action_codec": action_codec,
+        "action_codec": codec.name,
         "frames_per_step": frames_per_step,
         "release_after_frames": release_after_frames,
         "stack_k": stack_k,
@@ -108,10 +107,10 @@ def make_task(
         **({} if max_steps is None else {"max_steps": max_steps}),
         "solve_actions": list(solve_actions),
         "more_ways": [list(way) for way in more_ways],
-        "rom_file": None if isinstance(rom, bytes) else os.path.relpath(rom, Path(out) / "goal"),
+        "rom_file": None if isinstance(rom, bytes) else os.path.relpath(find_rom(rom), Path(out) / "goal"),
         "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }
-    others = [[names.to_buttons(action) for action in names.parse(way)] for way in more_ways]
+    others = [all_buttons_of(way) for way in more_ways]
     k = k_consecutive or K_CONSECUTIVE
     snapshot, goal = record_goal(
         emulator, start_buttons, solve_buttons, meta, more_ways=others, pictures=pictures, k_consecutive=k
@@ -137,8 +136,7 @@ def _check_trace(emulator: Emulator, source: StrPath, trace: Trace, start_button
 
     if play(start_buttons) != trace.start_picture:
         raise ConfigError(f"trace {source}: was recorded from another start: give the state it began at")
-    names = CODECS[DEFAULT_CODEC]
-    if play([names.to_buttons(action) for action in names.parse(trace.actions)]) != trace.end_picture:
+    if play(all_buttons_of(trace.actions)) != trace.end_picture:
         raise ConfigError(f"trace {source}: does not end at the picture it was recorded with: record it again")
     emulator.load(before)
 

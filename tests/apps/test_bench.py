@@ -32,6 +32,7 @@ from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.provenance import usable_cores
+from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from tests.support.roms import tiny_rom
 from tests.support.signals import HEARS_CTRL_C
@@ -239,6 +240,9 @@ def test_the_goal_of_a_benchmark_is_never_reached(tmp_path: Path) -> None:
     goal = GoalTemplate.load(workload.goal_dir)
     assert goal.frames.shape == (1, 144, 160) and goal.meta["tau"] == 0
     assert workload.with_goal(tmp_path / "other").goal_dir == workload.goal_dir
+    own = Workload(HOMEWARD, action_codec="select,b+a").with_goal(tmp_path / "own")
+    assert own.goal_dir is not None
+    assert GoalTemplate.load(own.goal_dir).meta["action_codec"] == get_codec("select,b+a").name == "SELECT,A+B"
     with pytest.raises(ConfigError, match="has no goal"):
         replace(workload, stage="obs_only").check()
 
@@ -267,6 +271,7 @@ def test_the_goal_of_a_benchmark_is_never_reached(tmp_path: Path) -> None:
         (["--baseline", __file__], "is damaged"),
         (["--json", "."], "is a folder, and only a regular file is ever replaced"),
         (["--actions", "noop", "--action-codec", "pokemonred_puffer_v0"], "has no NOOP"),
+        (["--action-codec", "multi_discrete"], "has several choices in a step"),
         (["--reset-every", "5", "--stage", "obs_only"], "only --stage full_step"),
         (["--release-after-frames", "25"], "release_after_frames 25"),
         (["--rom", "a.gb", "--suite", "micro"], "not allowed with"),

@@ -91,11 +91,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     rom = tiny_rom(tmp_path / "buttons.gb", WAITS_FOR_BUTTONS)
     (tmp_path / "buttons.sym").write_text("00:0150 wait_for_buttons\n")
     words = ["profile", rom, "--num-envs", "1", "--warmup", "1", "--steps", "1"]
-    assert main([*words, "--symbols", str(tmp_path / "buttons.sym")]) == 0
+    assert main([*words, "--symbols", str(tmp_path / "buttons.sym"), "--action-codec", "SELECT,A+B"]) == 0
     text = capsys.readouterr().out
     assert "In short: " in text and "00:0150 wait_for_buttons that is not skipped" in text
     assert "FF00 (P1) is written" in text
     assert main([*words, "--start-state", rom]) == 2
     assert main(["profile", str(tmp_path / "missing.gb")]) == 2
     assert main([*words, "--symbols", str(tmp_path / "missing.sym")]) == 2
-    assert capsys.readouterr().err.count("\n") == 3
+    assert main([*words, "--action-codec", "multi_binary"]) == 2
+    assert capsys.readouterr().err.count("\n") == 4

@@ -63,6 +63,11 @@ def test_equal_runs_end_with_code_0(capsys: pytest.CaptureFixture[str], tmp_path
     assert json.loads(path.read_text())["release_after_frames"] == 1
 
 
+def test_actions_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    code, summary, _ = run(ROM, "--steps", "12", "--action-codec", "NOOP,select,START,b+a", capsys=capsys)
+    assert code == 0 and summary["action_codec"] == "NOOP,SELECT,START,A+B"
+
+
 def test_a_pyboy_state_to_start_from_and_an_action_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     machine = PyBoyMachine(Path(ROM).read_bytes())
     machine.step(0x10)
@@ -210,6 +215,9 @@ def test_the_listing_is_aligned_at_pc() -> None:
         ([ROM, "--device", "tpu"], "tpu"),
         ([ROM, "--rom-sha256", "00"], "SHA-256"),
         ([ROM, "--nonsense"], "nonsense"),
+        ([ROM, "--action-codec", "A,JUMP"], "its buttons are NOOP"),
+        ([ROM, "--action-codec", "A,NOOP:60"], "has actions with frames of their own"),
+        ([ROM, "--action-codec", "multi_binary"], "has several choices in a step"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from gbxcule_puffer import cli
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.tasks.goals import CHECKED_FIELDS, FRAMES_FILE, K_CONSECUTIVE, META_FILE, GoalDistance, GoalTemplate
@@ -147,3 +148,23 @@ def test_a_goal_that_is_already_there_is_refused(tmp_path: Path) -> None:
             start_actions=stage["start_actions"],
         )
     assert not (tmp_path / "out").exists()
+
+
+def test_a_way_of_buttons_that_the_goals_own_actions_lack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A game that was played by hand knows SELECT and several buttons at once; the goal is for whatever codec, however
+    its list is written, and our own ROM has a name."""
+    monkeypatch.chdir(tmp_path)
+    Path("way.json").write_text('["SELECT", "A+UP", "START", "DOWN"]')
+    codec = "start, noop,b+a"
+    words = ["goal", "make", "--rom", "homeward", "--actions", "way.json", "--out", "task", "--action-codec", codec]
+    assert cli.main([*words, "--obs", "averaged"]) == 0
+    assert cli.main(["goal", "calibrate", "task", "--steps", "16", "--num-envs", "2"]) == 0
+    env = GBxCuLEEnv("homeward", goal_dir="task/goal", action_codec=codec, obs="averaged")
+    assert env.goal is not None and env.goal.meta["action_codec"] == "START,NOOP,A+B"
+    capsys.readouterr()
+    for name in ("NOOP:60", "JUMP"):
+        Path("way.json").write_text(json.dumps(["A", name]))
+        assert cli.main([*words, "--out", "other"]) == 2
+        assert f"action 1 is '{name}', which is no button: give NOOP, RIGHT" in capsys.readouterr().err

@@ -9,10 +9,9 @@ import time
 from pathlib import Path
 
 from gbxcule_puffer.apps.bench import ACTIONS, NAMES, STAGES
-from gbxcule_puffer.apps.parser import number, positive
+from gbxcule_puffer.apps.parser import add_action_codec, number, positive
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import find_rom
-from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 
 SIZES = {"cpu": "16,64", "cuda": "1024,4096,16384"}
 STEPS, MANY_STEPS = (100, 200), (24, 8)  # warm-up and repeat; of a suite of many games
@@ -58,7 +57,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     bench.add_argument("--obs", choices=("shades", "packed", "full"), default="shades", help="kind of observation")
     bench.add_argument("--stack-k", type=positive, default=1, help="pictures in an observation")
     bench.add_argument("--actions", choices=ACTIONS, help="striped: env i holds action i mod n")
-    bench.add_argument("--action-codec", choices=tuple(CODECS), default=DEFAULT_CODEC)
+    add_action_codec(bench)
     bench.add_argument("--frames-per-step", type=positive, default=24)
     bench.add_argument(
         "--release-after-frames",

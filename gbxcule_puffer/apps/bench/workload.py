@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gbxcule_puffer.apps.parser import plain_codec
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import get_codec
@@ -41,7 +42,7 @@ class Workload:
     def check(self) -> None:
         """Raises: ConfigError where options exclude each other; RomError, ActionError, ConfigError for bad values."""
         load_cartridge(self.rom)
-        codec = get_codec(self.action_codec)
+        codec = plain_codec(self.action_codec)
         if self.actions == "noop" and "NOOP" not in codec.actions:
             raise ConfigError(f"--actions noop: {codec.name} has no NOOP; give --action-codec pokemonred_puffer_v1")
         if self.reset_every and self.stage != "full_step":
@@ -96,7 +97,7 @@ class Workload:
         meta = {
             "format": FORMAT,
             "rom_sha256": load_cartridge(self.rom).sha256,
-            "action_codec": self.action_codec,
+            "action_codec": get_codec(self.action_codec).name,
             "frames_per_step": self.frames_per_step,
             "release_after_frames": self.release_after_frames,
             "stack_k": self.stack_k,

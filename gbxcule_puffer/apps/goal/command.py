@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.apps.parser import OneLineParser, add_header
+from gbxcule_puffer.apps.parser import OneLineParser, add_action_codec, add_header
 from gbxcule_puffer.apps.play.command import add_display
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.actions import DEFAULT_CODEC
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -76,9 +75,10 @@ def _add_calibrate(goal: argparse._SubParsersAction) -> None:
 
 def _add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, help="folder for start.state and goal/")
-    parser.add_argument("--obs", choices=("shades", "packed", "full"), default="shades")
+    kinds = "{shades,packed,averaged,full}"  # tasks.observations, which checks it, has torch
+    parser.add_argument("--obs", metavar=kinds, default="shades", help="picture of an observation (default: shades)")
     parser.add_argument("--stack-k", type=int, default=1, help="pictures in an observation")
-    parser.add_argument("--action-codec", default=DEFAULT_CODEC, help="a name, or a list such as NOOP,A,B,SELECT,UP+B")
+    add_action_codec(parser)
     parser.add_argument("--frames-per-step", type=int, default=24)
     parser.add_argument("--release-after-frames", type=int, default=8)
     parser.add_argument("--k-consecutive", type=int, help="steps that the goal has to show for (default: 4)")

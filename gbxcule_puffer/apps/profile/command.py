@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gbxcule_puffer.apps.parser import add_header, positive
-from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
+from gbxcule_puffer.apps.parser import add_action_codec, add_header, plain_codec, positive
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -23,7 +22,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     profile.add_argument("--warmup", type=positive, default=24, help="steps before it counts (default: 24)")
     profile.add_argument("--steps", type=positive, default=12, help="steps that it counts (default: 12)")
     profile.add_argument("--frames-per-step", type=positive, default=24, help="default: 24")
-    profile.add_argument("--action-codec", choices=tuple(CODECS), default=DEFAULT_CODEC)
+    add_action_codec(profile)
     profile.add_argument("--symbols", metavar="FILE", help=".sym file of the ROM, to name places in the code")
     add_header(profile)
     profile.add_argument("--cpu-only", action="store_true", help="leave out what stops the GPU's kernel")
@@ -34,7 +33,6 @@ def _run(args: argparse.Namespace) -> None:
     from gbxcule_puffer.apps.profile.measure import measure
     from gbxcule_puffer.apps.profile.names import Places
     from gbxcule_puffer.apps.profile.report import report
-    from gbxcule_puffer.tasks.actions import get_codec
 
     names = Places(None if args.symbols is None else Path(args.symbols))
     kernels = ("interpreter",) if args.cpu_only else ("interpreter", "datapath")
@@ -42,7 +40,7 @@ def _run(args: argparse.Namespace) -> None:
         measure(
             args.rom,
             kernel,
-            get_codec(args.action_codec),
+            plain_codec(args.action_codec),
             start_state=args.start_state,
             header=args.header,
             num_envs=args.num_envs,

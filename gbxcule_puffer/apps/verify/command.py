@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from gbxcule_puffer.apps.parser import add_header
-from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
+from gbxcule_puffer.apps.parser import add_action_codec, add_header
 
 OPTIONS = ("rom", "start_state", "steps", "frames_per_step", "release_after_frames", "actions", "action_codec")
 OPTIONS += ("device", "mem_region", "rom_sha256", "header")
@@ -27,7 +26,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     verify.add_argument("--frames-per-step", type=int, help="default: 24; 1 compares every frame")
     verify.add_argument("--release-after-frames", type=int, help="default: a third of the step's frames")
     verify.add_argument("--actions", help="random:SEED, or a file of action names (default: random:0)")
-    verify.add_argument("--action-codec", choices=tuple(CODECS), help=f"default: {DEFAULT_CODEC}")
+    add_action_codec(verify, argparse.SUPPRESS)
     verify.add_argument("--device", help="the emulator's device: cpu, cuda or cuda:N (default: cpu)")
     verify.add_argument(
         "--mem-region",

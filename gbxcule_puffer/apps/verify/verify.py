@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 import torch
 
+from gbxcule_puffer.apps.parser import plain_codec
 from gbxcule_puffer.apps.verify.oracle import Oracle, with_clock
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
@@ -21,7 +22,7 @@ from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.provenance import versions
-from gbxcule_puffer.tasks.actions import ActionCodec, get_codec
+from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.stages import read_names
 
 DEFAULT_STEPS = 500
@@ -122,7 +123,7 @@ def verify(
         raise RomError(
             f"{options.rom}: its SHA-256 is {cartridge.sha256}, asked for was {options.rom_sha256}: give that ROM"
         )
-    codec, region = get_codec(options.action_codec), parse_region(options.mem_region)
+    codec, region = plain_codec(options.action_codec), parse_region(options.mem_region)
     actions = read_actions(options.actions, options.steps, codec)
     release = options.release_after_frames
     if release is None:
