@@ -57,6 +57,11 @@ class Args(RunFlags):
     """passes over a rollout"""
     num_minibatches: int = 16
     """optimizer steps of a pass"""
+    reuse_values: bool = False
+    """take the value of where a step led from the next step's forward, so that a step has one forward, not two; the
+    last step of an episode that is truncated is not learned from"""
+    bf16: bool = False
+    """run the model in bfloat16 where torch.autocast does"""
     log_interval: int = 1
     """rollouts between two records of metrics"""
 
@@ -83,16 +88,17 @@ class Args(RunFlags):
 class Agent(nn.Module):
     """Convolutions on the pictures, and a policy and a value head."""
 
-    def __init__(self, layout: ObservationLayout, num_actions: int) -> None:
+    def __init__(self, layout: ObservationLayout, num_actions: int, bf16: bool = False) -> None:
         super().__init__()
-        self.trunk = blocks.Trunk(layout)
+        self.trunk, self.bf16 = blocks.Trunk(layout), bf16
         self.policy = blocks.layer_init(nn.Linear(blocks.FEATURES, num_actions), 0.01)
         self.value = blocks.layer_init(nn.Linear(blocks.FEATURES, 1), 1.0)
 
     def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (batch, num_actions) and values (batch,) of observations (batch, *shape)."""
-        hidden = self.trunk(obs)
-        return self.policy(hidden), self.value(hidden).squeeze(1)
+        with torch.autocast(obs.device.type, torch.bfloat16, enabled=self.bf16):
+            hidden = self.trunk(obs)
+            return self.policy(hidden).float(), self.value(hidden).float().squeeze(1)
 
 
 def gae(rollout: Mapping[str, Tensor], gamma: float, gae_lambda: float) -> tuple[Tensor, Tensor]:
@@ -132,8 +138,9 @@ def ppo_losses(
 
 
 @torch.no_grad()
-def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], clock: Stopwatch) -> None:
-    """Fills the rollout with num_steps steps of all envs."""
+def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], clock: Stopwatch, reuse: bool = False) -> None:
+    """Fills the rollout with num_steps steps of all envs; with `reuse` next_values of the last one only."""
+    last = len(rollout["obs"]) - 1
     for step in range(len(rollout["obs"])):
         logits, value = model(env.observations)
         actions = blocks.sample(logits)
@@ -143,15 +150,26 @@ def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], clock: Stopwatc
         clock.mark("time/infer")
         _, rewards, terminals, truncations, _ = env.step(actions)
         clock.mark("time/env")
-        # Where the action led, also in envs that have begun a new episode meanwhile: what a truncation is worth.
-        next_values = model(env.final_observation)[1]
-        ends = {"terminals": terminals, "truncations": truncations}
-        blocks.store(rollout, step, rewards=rewards, next_values=next_values, **ends)
+        blocks.store(rollout, step, rewards=rewards, terminals=terminals, truncations=truncations)
+        if step == last or not reuse:
+            # Where the action led, also in envs that have begun a new episode meanwhile: what a truncation is worth.
+            blocks.store(rollout, step, next_values=model(env.final_observation)[1])
         clock.mark("time/infer")
+
+
+def reuse_values(rollout: Mapping[str, Tensor], gamma: float) -> None:
+    """Fills the next_values of all steps but the last with the values of the steps behind them. Behind a truncation
+    that is the value of another episode: there it is one with which the step has no TD error."""
+    values, rewards = rollout["values"], rollout["rewards"]
+    cut = (rollout["truncations"] & ~rollout["terminals"])[:-1]
+    without_error = (values - rewards)[:-1] / (gamma or 1.0)
+    rollout["next_values"][:-1] = torch.where(cut, without_error, values[1:])
 
 
 def learn(model: nn.Module, optimizer: Any, rollout: Mapping[str, Tensor], args: Args, world: World) -> Tensor:
     """All epochs and minibatches of a rollout; returns the mean of each of LOSSES, on the device."""
+    if args.reuse_values:
+        reuse_values(rollout, args.gamma)
     advantages, returns = gae(rollout, args.gamma, args.gae_lambda)
     kept = {name: rollout[name] for name in ("obs", "actions", "logprobs", "values")}
     kept |= {"advantages": advantages, "returns": returns}
@@ -189,7 +207,7 @@ def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
     run.check_memory(blocks.rollout_memory(args, OWN, Agent, targets=2), "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
-    model = run.place(Agent(env.layout, env.codec.num_actions), channels_last=True)
+    model = run.place(Agent(env.layout, env.codec.num_actions, args.bf16), channels_last=True)
     torch.manual_seed(args.seed + run.world.rank)
     optimizer = blocks.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     forward = run.compiled(model)
@@ -199,7 +217,7 @@ def train(args: Args, run: Run) -> None:
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model)):
         lr = args.lr * (1 - (update - 1) / run.total_updates) if args.anneal_lr else args.lr
         optimizer.param_groups[0]["lr"] = lr
-        collect(forward, env, rollout, run.clock)
+        collect(forward, env, rollout, run.clock, args.reuse_values)
         run.losses.add(learn(forward, optimizer, rollout, args, run.world))
         run.clock.mark("time/learn")
         run.log({"charts/learning_rate": lr})

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from cleanrl_style import ppo_lite
-from cleanrl_style.ppo_lite import OWN, Agent, Args, collect, gae, main, ppo_losses
+from cleanrl_style.ppo_lite import OWN, Agent, Args, collect, gae, main, ppo_losses, reuse_values
 from gbxcule_puffer.device import free_bytes
 from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.toy import ToyEnv
@@ -115,10 +115,45 @@ def test_a_rollout_keeps_what_the_env_overwrites() -> None:
     assert torch.allclose(advantages[:-1][cut], one_step)
 
 
-@pytest.mark.parametrize(("codec", "stack_k"), [("pokemonred_puffer_v0", 4), ("pokemonred_puffer_v1", 1)])
-def test_it_learns_the_toy(tmp_path: Path, codec: str, stack_k: int, capsys: pytest.CaptureFixture) -> None:
+@pytest.mark.parametrize("gamma", [0.9, 0.0])
+def test_values_of_the_next_forward_are_those_of_its_own(gamma: float) -> None:
+    """Half of the forwards, the same advantages; but the last step of a truncated episode has none of its own, unless
+    nothing is bootstrapped anyway."""
+    rollouts, forwards = [], []
+    for reuse in (False, True):
+        env = ToyEnv(num_envs=6, max_steps=5)
+        env.reset(seed=1)
+        torch.manual_seed(1)
+        model = Agent(shades_layout(1, 20, 20), 8)
+        model.register_forward_hook(lambda *_, reuse=reuse: forwards.append(reuse))
+        rollouts.append(allocate_rollout(24, 6, (1, 20, 20), torch.device("cpu"), **OWN))
+        collect(model, env, rollouts[-1], Stopwatch(env.device, False), reuse)
+    assert forwards.count(False) == 48 and forwards.count(True) == 25
+    two, one = rollouts
+    reuse_values(one, gamma)
+    cut = two["truncations"] & ~two["terminals"]
+    cut[-1] = False
+    assert cut.any() and two["terminals"].any()
+    plain = gae(two, gamma, 0.0)[0]
+    assert torch.allclose(gae(one, gamma, 0.0)[0], torch.where(cut, 0, plain) if gamma else plain, atol=1e-6)
+    # With lambda, too, nothing passes from one episode to another.
+    two["next_values"] = torch.where(cut, (two["values"] - two["rewards"]) / (gamma or 1.0), two["next_values"])
+    assert torch.allclose(gae(one, gamma, 0.9)[0], gae(two, gamma, 0.9)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("codec", "stack_k", "more"),
+    [
+        ("pokemonred_puffer_v0", 4, []),
+        ("pokemonred_puffer_v1", 1, []),
+        ("pokemonred_puffer_v1", 1, ["--reuse-values", "--bf16"]),
+    ],
+)
+def test_it_learns_the_toy(
+    tmp_path: Path, codec: str, stack_k: int, more: list[str], capsys: pytest.CaptureFixture
+) -> None:
     flags = [*SIZE, "--action-codec", codec, "--stack-k", str(stack_k), "--run-dir", str(tmp_path / "run")]
-    flags += words("--num-envs 32 --lr 1e-3 --gamma 0.9 --total-env-steps 20480 --eval-every-steps 4096")
+    flags += words("--num-envs 32 --lr 1e-3 --gamma 0.9 --total-env-steps 20480 --eval-every-steps 4096") + more
     flags += words("--eval-episodes 20 --media-every 100000")
     assert main(flags) == 0
     rate = last_value(tmp_path / "run", "eval/success_rate")
