@@ -31,9 +31,8 @@ OFTEN, SELDOM = 0.42, 0.02  # shares of random actions, of every fifth Game Boy 
 
 def play(num_envs: int, steps: int, folder: Path) -> dict[str, dict[int, set[tuple[int, ...]]]]:
     """Kind of cell -> key -> the bytes of RAM with which it was seen."""
-    env = GBxCuLEEnv(
-        num_envs=num_envs, curriculum="by_env", io="torch", **find_task(folder, stages=ROMS / "homeward/stages.json")
-    )
+    task: dict[str, Any] = {**find_task(folder, stages=ROMS / "homeward/stages.json")}
+    env = GBxCuLEEnv(num_envs=num_envs, curriculum="by_env", io="torch", **task)
     env.reset(seed=1)
     names = env.codec.actions
     files = [ROMS / f"homeward/stage{number}.json" for number in (1, 2, 3)]
