@@ -160,7 +160,7 @@ def test_buttons_between_two_frames(pair: Pair) -> None:
 
 
 def test_what_is_left_out_says_so(pair: Pair) -> None:
-    ours = pair.ours
+    ours: Any = pair.ours
     for call, why in (
         (lambda: ours.tick(0), "at least one frame"),
         (lambda: ours.button("x"), "button 'x' is unknown: give one of right"),
@@ -181,10 +181,18 @@ def test_what_is_left_out_says_so(pair: Pair) -> None:
         (lambda: ours.hook_register(0, 0xC000), "code there is in RAM"),
         (lambda: ours.symbol_lookup("read_joypat"), "did you mean read_joypad"),
         (lambda: ours.stop(save=True), "use emulator.save_ram"),
+        (lambda: ours.button("a", envs=[1, 0]), "envs has shape"),
+        (lambda: ours.hook_register(0, 0x40, print, None), "calls nothing: leave callback and context out"),
+        (lambda: ours.save_state("my.state"), "file 'my.state' is a path: open it"),
+        (lambda: ours.load_state("my.state"), "file 'my.state' is a path: open it"),
+        (lambda: ours.screen.image(99), "env 99 does not exist"),
+        (lambda: GameBoys(ROM, window="null"), "GameBoys has no option 'window': leave it out"),
     ):
         with pytest.raises(ConfigError, match=why):
             call()
     with pytest.raises(StateError):
         ours.load_state(io.BytesIO(b"no state"))
+    with pytest.raises(AttributeError, match=r"GameBoys has no hook_deregister: docs/pyboy.md says"):
+        ours.hook_deregister(0, 0x40)
     with pytest.raises(AttributeError, match="register_file has no IX"):
         _ = ours.register_file.IX

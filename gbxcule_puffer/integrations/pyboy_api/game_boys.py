@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ BUTTONS = ("right", "left", "up", "down", "a", "b", "select", "start")  # bit 0 
 BOOT_FRAMES = 65  # of PyBoy's boot ROM, which this one has behind it
 MOST_FRAMES = 20_000  # of a launch
 LARGEST_STATE = 2**24  # bytes
+LEFT_OUT = "docs/pyboy.md says what of PyBoy is left out, and why"
 StrPath = str | os.PathLike[str]
 
 
@@ -40,6 +42,8 @@ class GameBoys:
     def __init__(
         self, gamerom: Rom, num_envs: int = 1, device: str = "cpu", *, symbols: StrPath | None = None, **keywords: Any
     ) -> None:
+        if unknown := [name for name in keywords if name not in inspect.signature(Emulator.__init__).parameters]:
+            raise ConfigError(f"GameBoys has no option {unknown[0]!r:.40}: leave it out ({LEFT_OUT})")
         self.emulator = Emulator(gamerom, num_envs, device, **{"screen": "full", **keywords})
         self.num_envs, self.device = num_envs, torch.device(self.emulator.device)
         self._symbols = None if symbols is None else Symbols.load(symbols)
@@ -54,6 +58,9 @@ class GameBoys:
         self._events: list[tuple[bool, int, torch.Tensor | None]] = []  # pressed or released, buttons, in which envs
         self._queue: list[tuple[int, int, torch.Tensor | None]] = []  # buttons that are released before a frame
         self._executions: dict[int, torch.Tensor] = {}
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"GameBoys has no {name}: {LEFT_OUT}")
 
     def tick(self, count: int = 1, render: bool = True, sound: bool = True) -> bool:
         """Runs `count` frames and draws the last one; render and sound have no effect."""
@@ -97,8 +104,14 @@ class GameBoys:
         found = self._symbols.find(symbol)
         return found.bank, found.address
 
-    def hook_register(self, bank: int | None, addr: int | str) -> None:
-        """Counts from the next tick on how often an instruction in ROM begins; bank None: `addr` is a symbol."""
+    def hook_register(self, bank: int | None, addr: int | str, *callback: Any) -> None:
+        """Counts from the next tick on how often an instruction in ROM begins; bank None: `addr` is a symbol.
+
+        Raises: ConfigError for code that is not in ROM, and with a callback.
+        """
+        if callback:
+            remedy = "leave callback and context out, and read hook_executions after the tick"
+            raise ConfigError(f"hook_register counts, and calls nothing: {remedy}")
         place = self._place(bank, addr)
         self.emulator.hook(*divmod(place, hw.ROM_BANK_SIZE))
         self._executions.setdefault(place, torch.zeros(self.num_envs, dtype=torch.int32, device=self.device))
@@ -144,6 +157,7 @@ class GameBoys:
 
     def save_state(self, file_like_object: BinaryIO, env: int = 0) -> None:
         """Writes one Game Boy as PyBoy's save_state does."""
+        _check_file(file_like_object)
         file_like_object.write(pyboy_state.to_bytes(self.emulator.save(env), self.emulator.cartridge))
 
     def load_state(self, file_like_object: BinaryIO, env: int | None = None) -> None:
@@ -151,6 +165,7 @@ class GameBoys:
 
         Raises: StateError for what is none of this cartridge.
         """
+        _check_file(file_like_object)
         data = file_like_object.read(LARGEST_STATE)
         self.emulator.load(pyboy_state.from_bytes(data, self.emulator.cartridge), env)
 
@@ -181,13 +196,22 @@ class GameBoys:
         return 1 << BUTTONS.index(name.lower())
 
     def _checked(self, envs: torch.Tensor | None) -> torch.Tensor | None:
-        if envs is not None and (envs.shape != (self.num_envs,) or envs.dtype != torch.bool):
+        if envs is None:
+            return None
+        envs = torch.as_tensor(envs)
+        if envs.shape != (self.num_envs,) or envs.dtype != torch.bool:
             raise ConfigError(f"envs has shape {tuple(envs.shape)} of {envs.dtype}: give ({self.num_envs},) bool")
-        return None if envs is None else envs.to(self.device)
+        return envs.to(self.device)
 
     def _place(self, bank: int | None, addr: int | str) -> int:
         where = self.symbol_lookup(addr) if isinstance(addr, str) else (bank, addr)
         return hook_place(self.emulator.cartridge, *where)
+
+
+def _check_file(file_like_object: object) -> None:
+    """Raises: ConfigError for a path, as PyBoy has it."""
+    if isinstance(file_like_object, str | os.PathLike):
+        raise ConfigError(f"file {str(file_like_object)!r:.60} is a path: open it, and give the file")
 
 
 class Screen:
@@ -217,6 +241,8 @@ class Screen:
             from PIL import Image
         except ImportError:
             raise ConfigError("screen.image needs Pillow: pip install pillow") from None
+        if not 0 <= env < len(self.shades):
+            raise ConfigError(f"env {env} does not exist: give 0 to {len(self.shades) - 1}")
         return Image.fromarray(np.ascontiguousarray(self.ndarray[env]))
 
     def get_tilemap_position(self) -> tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
