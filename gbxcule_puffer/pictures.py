@@ -30,13 +30,22 @@ def mosaic(shades: np.ndarray, columns: int | None = None, gap: int = 1) -> np.n
     columns: pictures in a row; as many as make it nearly square if None. Empty places are black.
     """
     count, height, width = shades.shape
-    across = columns or int(np.ceil(count**0.5))
-    down = -(-count // across)
-    sheet = np.full((down * (height + gap) - gap, across * (width + gap) - gap), 3, np.uint8)
+    across = _across(count, columns)
+    sheet = np.full(mosaic_shape(count, height, width, columns, gap), 3, np.uint8)
     for index, picture in enumerate(shades):
         top, left = (index // across) * (height + gap), (index % across) * (width + gap)
         sheet[top : top + height, left : left + width] = picture
     return sheet
+
+
+def mosaic_shape(count: int, height: int, width: int, columns: int | None = None, gap: int = 1) -> tuple[int, int]:
+    """Rows and columns of the `mosaic` of `count` pictures."""
+    across = _across(count, columns)
+    return -(-count // across) * (height + gap) - gap, across * (width + gap) - gap
+
+
+def _across(count: int, columns: int | None) -> int:
+    return columns or int(np.ceil(count**0.5))
 
 
 def save_png(path: str | os.PathLike[str], shades: np.ndarray, scale: int = 4) -> None:

@@ -158,7 +158,7 @@ class Evaluations:
 
     def __init__(self, env: Any, num_envs: int, episodes: int, seed: int) -> None:
         self.env, self.num_envs, self.episodes, self.seed = env, num_envs, episodes, seed
-        self._random: float | None = None
+        self._random: dict[str, float] | None = None
 
     def assess(self, play: PolicyMaker, seed: int, watcher: Watcher | None = None) -> dict[str, float]:
         """eval/...: the sampled policy over `episodes`, the greedy one over an episode of each env."""
@@ -170,14 +170,13 @@ class Evaluations:
         episodes = [self.episodes, self.num_envs, self.episodes][: len(makers)]
         sampled, greedy, *others = evaluate_each(makers, self.env, self.num_envs, episodes, seed, watcher)
         for found in others:
-            self._random = found["success_rate"]
+            self._random = found
         return assess(sampled, greedy)
 
-    def random_success(self) -> float:
-        """The success rate of random actions."""
+    def of_random(self) -> dict[str, float]:
+        """`evaluate` of random actions."""
         if self._random is None:
-            (found,) = evaluate_each([self._at_random], self.env, self.num_envs, [self.episodes], self.seed)
-            self._random = found["success_rate"]
+            (self._random,) = evaluate_each([self._at_random], self.env, self.num_envs, [self.episodes], self.seed)
         return self._random
 
     def _at_random(self, env: Any) -> Policy:

@@ -351,9 +351,9 @@ class Run(AbstractContextManager):
     def _report(self, records: RunLog, seconds: float) -> None:
         """The last record, and the run's result in words."""
         args = self.args
-        random = self._evaluations.random_success()
-        records.record(self.step, {"eval/random_success_rate": random})
-        _advise(met_by_chance(random))
+        random = self._evaluations.of_random()
+        records.record(self.step, {f"eval/random_{name}": random[name] for name in ("success_rate", "return")})
+        _advise(met_by_chance(random["success_rate"]))
         result, times = self.result, sorted(self.seconds.items(), key=lambda item: -item[1])
         median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
         whole = sum(self.seconds.values()) or 1.0
@@ -364,8 +364,8 @@ class Run(AbstractContextManager):
         print(
             f"success rate   {result['eval/success_rate']:.2f}   "
             f"(median {median} steps, mean return {result['eval/return']:.2f})\n"
-            f"greedy         {result['eval/greedy_success']:.2f}\n"
-            f"random policy  {random:.2f}\n"
+            f"greedy         {result['eval/greedy_success']:.2f}   (mean return {result['eval/greedy_return']:.2f})\n"
+            f"random policy  {random['success_rate']:.2f}   (mean return {random['return']:.2f})\n"
             f"a step's time  {shares}\n"
             f"checkpoint     {self.run_dir / CHECKPOINT}\n"
             f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {self.run_dir}\n"

@@ -19,7 +19,7 @@ from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.evaluation import Policy
 from gbxcule_puffer.trainers.flags import CODE, flags_of
-from gbxcule_puffer.trainers.folder import CHECKPOINT
+from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS
 
 
 class Trained:
@@ -27,7 +27,7 @@ class Trained:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Raises: StateError where it cannot be read, or none of the scripts here has written it."""
-        self.path = Path(path, CHECKPOINT) if os.path.isdir(path) else Path(path)
+        self.path = _newest(path)
         checkpoint = read_checkpoint(self.path)
         self.script = _script(self.path, checkpoint["exp_name"])
         self.args: Any = flags_of(self.script.Args, checkpoint["args"], self.path, self.script.EXP_NAME)
@@ -76,6 +76,21 @@ class Trained:
         if load_cartridge(rom, self.args.header).sha256 != self.checkpoint["env_config"].get("rom_sha256"):
             text = f"checkpoint {self.path} was trained on another ROM than {rom}"
             raise StateError(f"{text}: give the one of its training")
+
+
+def _newest(path: str | os.PathLike[str]) -> Path:
+    """A checkpoint's path: as given, or the newest in that run's folder.
+
+    Raises: StateError for a folder that has none.
+    """
+    if not os.path.isdir(path):
+        return Path(path)
+    found = Path(path, CHECKPOINT)
+    if not found.exists() and Path(path, METRICS).exists():
+        raise StateError(f"run {path} has no checkpoint yet: wait for its first one, which comes with an evaluation")
+    if not found.exists():
+        raise StateError(f"folder {path} holds no run: give one with a {CHECKPOINT}, such as runs/NAME")
+    return found
 
 
 def _script(path: Path, name: str) -> ModuleType:

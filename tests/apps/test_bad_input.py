@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -165,3 +166,21 @@ def test_a_process_ends_with_one_line(command: list[str]) -> None:
     )
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1, result.stderr
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pufferlib.pufferl") is not None, reason="PufferLib knows more names")
+def test_a_subject_that_nobody_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A trainer's or a run's name with a slip is no question of PufferLib."""
+    assert "trainer 'a2cc' is unknown: give a2c, ppo, dqn or pqn" in refusal("puffer", ["train", "a2cc"], capsys)
+    assert "run 'runs/x' is not there: give a run's folder" in refusal("puffer", ["eval", "runs/x"], capsys)
+    assert "only pufferlib-core is installed" in refusal("puffer", ["train", "gbxcule"], capsys)
+
+
+def test_a_run_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, out = tmp_path / "run", str(tmp_path / "film.gif")
+    run.mkdir()
+    for command in (["eval", str(run)], ["watch", str(run)], ["record", str(ROM), "--policy", str(run), "--out", out]):
+        assert f"folder {run} holds no run: give one with a checkpoint.pt" in refusal("puffer", command, capsys)
+    (run / "metrics.jsonl").touch()
+    for command in (["eval", str(run)], ["watch", str(run)], ["record", str(ROM), "--policy", str(run), "--out", out]):
+        assert f"run {run} has no checkpoint yet: wait for its first one" in refusal("puffer", command, capsys)

@@ -68,7 +68,7 @@ def test_a_saved_task_is_not_imported(
     assert not (tmp_path / "touched").exists()
 
 
-def test_a_quest_needs_no_goal_either(folder: Path, tmp_path: Path) -> None:
+def test_a_quest_needs_no_goal_either(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     conditions = [{"name": "east", "address": "player_x", "test": ">=", "value": 3, "reward": 1.0, "end": True}]
     spec = {"format": "gbxcule-quest", "version": 1, "rom_sha256": load_cartridge(ROM).sha256, "conditions": conditions}
     (tmp_path / "quest.json").write_text(json.dumps(spec))
@@ -78,6 +78,8 @@ def test_a_quest_needs_no_goal_either(folder: Path, tmp_path: Path) -> None:
     last = {name: value for record in records(tmp_path / "run") for name, value in record.items()}
     assert last["eval/random_success_rate"] > 0, "the quest ends episodes of the evaluation, too"
     assert "env/quest/east" in last
+    assert last["eval/random_return"] > 0, "where nothing succeeds, returns tell whether anything was learned"
+    assert f"(mean return {last['eval/random_return']:.2f})" in capsys.readouterr().out.split("random policy")[1]
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,17 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.apps.record.film import Camera, check_path, write_film
+from gbxcule_puffer.device import room_for
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.layout import is_suite
-from gbxcule_puffer.pictures import mosaic
+from gbxcule_puffer.pictures import mosaic, mosaic_shape
 from gbxcule_puffer.trainers.evaluation import Policy, random_policy
 from gbxcule_puffer.trainers.trained import Trained
+
+SCREEN = (hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH)
+LONGEST_SIDE = 8192  # pixels of a film's picture
 
 
 @dataclass
@@ -66,6 +71,7 @@ def record(
             raise ConfigError(f"--{name.replace('_', '-')} {value} must be at least 1")
     if not 0 < fps <= 50:
         raise ConfigError(f"--fps {fps} must be above 0 and at most 50")
+    _check_size(num_envs, columns, scale)
     path = check_path(out)
     options: dict[str, Any] = {"start_state": start_state, "goal_dir": goal_dir, "header": header}
     options |= {"task": task, "symbols": symbols}
@@ -83,10 +89,23 @@ def record(
             options |= {"env": "gbxcule", "rom": str(rom)}
         env = trained.open_env(num_envs, device, seed, max_steps=max_steps, **options)
         play = trained.policy(env, seed, greedy)
-    pictures, episodes, solved = film(env, play, steps, seed, columns)
-    write_film(path, pictures, scale, fps)
+    height, width = mosaic_shape(num_envs, *SCREEN, columns)
+    needed = steps * height * width * (1 + scale**2)  # Pillow keeps a GIF's pictures, as large as they are shown
+    with room_for(needed, "cpu", f"--steps {steps:,}", "use fewer, a lower --scale, or fewer --num-envs"):
+        pictures, episodes, solved = film(env, play, steps, seed, columns)
+        write_film(path, pictures, scale, fps)
     height, width = pictures[0].shape
     return Recording(path, scale * width, scale * height, steps, episodes, solved)
+
+
+def _check_size(num_envs: int, columns: int | None, scale: int) -> None:
+    """Raises: ConfigError for pictures that are too large to be kept and shown."""
+    height, width = (scale * length for length in mosaic_shape(num_envs, *SCREEN, columns))
+    if max(height, width) > LONGEST_SIDE:
+        raise ConfigError(
+            f"--scale {scale} and --num-envs {num_envs:,} make pictures of {width:,} x {height:,} pixels, at most "
+            f"{LONGEST_SIDE:,} a side are filmed: lower them"
+        )
 
 
 @torch.no_grad()

@@ -4,12 +4,14 @@ PufferLib's own modes: `puffer train | eval | sweep | autotune | export ENV [its
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import warnings
 from pathlib import Path
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import SCRIPTS, trainer_scripts
 
+OWN = "gbxcule"  # of which PufferLib's trainer has an .ini of ours
 HELP = {
     "train": "train with a script of cleanrl_style (a2c, ppo, dqn, pqn), or with PufferLib's own trainer (gbxcule)",
     "eval": "play episodes with a run's checkpoint, or watch a policy of PufferLib's trainer (gbxcule)",
@@ -46,10 +48,21 @@ def _run(args: argparse.Namespace) -> int | None:
         from gbxcule_puffer.trainers.trained import load_script
 
         return load_script(script).main(args.arguments)
+    _check_subject(args.mode, args.env)
     from gbxcule_puffer.integrations.pufferl.modes import run
 
     run(args.mode, args.env, args.arguments)
     return None
+
+
+def _check_subject(mode: str, subject: str) -> None:
+    """Raises: ConfigError for what is no trainer and no run, where there is no PufferLib that could know it."""
+    if subject == OWN or mode not in SUBJECT or importlib.util.find_spec("pufferlib.pufferl") is not None:
+        return
+    rest = "other names are PufferLib's environments, and only pufferlib-core is installed"
+    if mode == "train":
+        raise ConfigError(f"trainer {subject!r:.60} is unknown: give a2c, ppo, dqn or pqn ({rest})")
+    raise ConfigError(f"run {subject!r:.60} is not there: give a run's folder or its checkpoint.pt ({rest})")
 
 
 def trainer(name: str) -> Path | None:
