@@ -158,7 +158,7 @@ def test_evaluation_takes_a_folder_and_refuses_others(ended: Path, tmp_path: Pat
     assert evaluate.main([str(ended), "--episodes", "1", "--num-envs", "1", "--policy", "sampled"]) == 0
     capsys.readouterr()
     for flags, message in (
-        ([str(tmp_path)], "checkpoint.pt: cannot be read"),
+        ([str(tmp_path)], "holds no run: give one with a checkpoint.pt"),
         ([str(ended), "--json", str(tmp_path)], "is a folder, and only a regular file is ever replaced"),
     ):
         assert evaluate.main(flags) == 2
