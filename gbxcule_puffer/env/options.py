@@ -79,8 +79,8 @@ class EnvOptions:
         "then the most that it takes", PICTURE)
 
     start_state: StrPath | Sequence[StrPath] | None = option(
-        None, "state or .sav file that episodes start from, or several, as a folder or a list, of which each episode "
-        "takes one (default: power-on)", TASK)
+        None, "state or .sav file that episodes start from, or a folder (in Python also a list) of several, of which "
+        "each episode takes one (default: power-on)", TASK)
     goal_dir: StrPath | None = option(None, "folder of the goal (default: none, only time ends an episode)", TASK)
     stages: StrPath | None = option(
         None, "list of stages with starts, goals and limits of their own, instead of start_state and goal_dir", TASK)

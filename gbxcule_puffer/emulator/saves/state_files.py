@@ -46,9 +46,11 @@ def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
 def start_files(path: StrPath) -> list[StrPath]:
     """The states and save RAM in a folder, in the order of their names; a file alone.
 
-    Raises: StateError for a folder without any.
+    Raises: StateError for a folder without any, and for several files in one text.
     """
     if not os.path.isdir(path):
+        if "," in os.fspath(path) and not os.path.exists(path):
+            raise StateError(f"state {path} is not there: put several states into a folder, and give that")
         return [path]
     found = sorted(each for each in Path(path).iterdir() if each.suffix.lower() in STATE_FILES + RAM_FILES)
     if not found:
