@@ -4,7 +4,6 @@ graph can be recorded."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -32,23 +31,20 @@ class TaskMemory:
         return dict(vars(self.task))
 
     def keep(self, before: Mapping[str, Any], result: StepResult) -> StepResult:
-        """Copies what was assigned since `before` into the tensors that were there; returns the step's result, with
-        copies of those of them that it gives."""
+        """Copies what was assigned since `before` into the tensors that were there; returns the step's result, a copy
+        where it gives one of those."""
         assigned, taken = self._assigned(before)
         if not assigned:
             return result
 
-        def safe(value: torch.Tensor | None) -> torch.Tensor | None:
-            return value.clone() if value is not None and _storage(value) in taken else value
-
-        ends = {name: safe(getattr(result, name)) for name in ("reward", "terminal", "truncation", "failure")}
-        statistics = {name: safe(value) for name, value in result.statistics.items()}
+        if any(_storage(value) in taken for value in _tensors(result)):
+            result = _copied(result)
         for name, old, new in assigned:
             if old is None:
                 raise self._error(f"attribute {name!r} is new in step: make it in setup or reset")
             old.copy_(new)
             setattr(self.task, name, old)
-        return replace(result, **ends, statistics=statistics)
+        return result
 
     def keep_rows(self, before: Mapping[str, Any], which: torch.Tensor) -> None:
         """The same, only in the rows of `which` (num_envs,) bool; a tensor without a row for each env as a whole."""
@@ -94,6 +90,20 @@ class TaskMemory:
             kinds = [f"{tuple(t.shape)} of {t.dtype} on {t.device}" for t in (old, new)]
             raise self._error(f"attribute {name!r} changes from {kinds[0]} to {kinds[1]}: keep it of one kind")
         return old
+
+
+def _tensors(result: StepResult) -> list[torch.Tensor]:
+    """All tensors of a result."""
+    ends = (result.terminal, result.truncation, result.failure)
+    return [result.reward, *(end for end in ends if end is not None), *result.statistics.values()]
+
+
+def _copied(result: StepResult) -> StepResult:
+    """A result of tensors of its own."""
+    ends = {name: getattr(result, name) for name in ("terminal", "truncation", "failure")}
+    copies = {name: None if end is None else end.clone() for name, end in ends.items()}
+    statistics = {name: value.clone() for name, value in result.statistics.items()}
+    return StepResult(result.reward.clone(), statistics=statistics, **copies)
 
 
 def _storage(tensor: torch.Tensor) -> int:
