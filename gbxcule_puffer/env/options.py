@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 from gbxcule_puffer.emulator.cartridge import HEADERS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
-from gbxcule_puffer.tasks.observations import PICTURES
+from gbxcule_puffer.tasks.observations import MOST_PICTURES, PICTURES
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.ram.observers import MOST_RADIUS
 from gbxcule_puffer.tasks.task import TaskSpec, checked_task
@@ -59,7 +59,7 @@ class EnvOptions:
     # fmt: off
     obs: str = option("shades", "picture of an observation: 72x80 shades, the same packed (four pixels a byte), 72x80 "
                       "averaged (sums of four shades), or the full 144x160", PICTURE, one_of=PICTURES)
-    stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1)
+    stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1, most=MOST_PICTURES)
     ram_obs: str | None = option(
         None, "bytes of RAM that are observed too, by symbol or hexadecimal address, with lengths: wMoney:3,D347",
         PICTURE)
@@ -116,7 +116,8 @@ class EnvOptions:
     curriculum: str = option("uniform", "which start or stage an episode takes (docs/exploration.md)", EPISODES,
                              one_of=("uniform", "first", "progress", "by_env"))
 
-    archive_slots: int = option(0, "states that showed something new and become starts", EXPLORATION, least=0)
+    archive_slots: int = option(
+        0, "states that showed something new and become starts", EXPLORATION, least=0, most=2**24)
     archive_share: float = option(0.5, "share of the episodes that begin at one of them", EXPLORATION, least=0, below=1)
     visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this over the root of n", EXPLORATION,
                                  **ANY_REWARD)

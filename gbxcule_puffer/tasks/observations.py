@@ -13,6 +13,7 @@ import torch
 from gbxcule_puffer.errors import ConfigError
 
 PICTURE = "picture"
+MOST_PICTURES = 256  # of an observation
 SCREENS = {"half": (72, 80), "full": (144, 160)}  # rows and columns, as the emulator draws them
 Shape = tuple[int, ...]
 
@@ -60,12 +61,12 @@ class ObservationLayout:
 
     `box`: the Gymnasium space of this one array; `space`: the same, or with vectors a Dict of all parts.
 
-    Raises: ConfigError for an empty stack.
+    Raises: ConfigError for an empty stack, and for one that is too large.
     """
 
     def __init__(self, kind: PictureKind, stack_k: int, vectors: Mapping[str, Shape] | None = None) -> None:
-        if stack_k < 1:
-            raise ConfigError(f"stack_k {stack_k} must be at least 1")
+        if not 1 <= stack_k <= MOST_PICTURES:
+            raise ConfigError(f"stack_k {stack_k} must be from 1 to {MOST_PICTURES}")
         self.kind, self.stack_k, self.vectors = kind, stack_k, dict(vectors or {})
         pictures = stack_k, kind.rows, kind.row_bytes
         most = 255 if kind.pixels > 1 else kind.darkest

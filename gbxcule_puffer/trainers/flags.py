@@ -30,6 +30,7 @@ PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest", "symbols"
 CODE = "task"  # names code, which no file may have run: a resumed run and a checkpoint need it given again
 TRACKING = ("track", "wandb_project_name", "wandb_entity")
 OF_ONE_START = ("run_dir", "resume", "smoke", "watch", "watch_address", *TRACKING)
+MOST_COUNT, MOST_STEPS = 2**31 - 1, 10**15  # of a flag's value: kernels count in int32, steps are Python's numbers
 LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float32, which ends at 3.4e38
 
 
@@ -130,6 +131,10 @@ class RunFlags(TaskFlags):
         for name in (*every, "eval_episodes", "eval_envs", "keep_checkpoints", *self.counts):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ConfigError(f"--{name.replace('_', '-')} {value} must be at least 1")
+        for name, value in vars(self).items():
+            most = MOST_STEPS if name.endswith("_steps") else MOST_COUNT
+            if type(value) is int and abs(value) > most and name != "seed":
+                raise ConfigError(f"--{name.replace('_', '-')} {value:,} is too large: give at most {most:,}")
         if self.max_seconds is not None and not self.max_seconds > 0:
             raise ConfigError(f"--max-seconds {self.max_seconds} must be above 0")
         for name in self.shares:

@@ -24,6 +24,28 @@ def test_counts_in_powers_of_ten() -> None:
         parse_flags(a2c_streaming.Args, "a2c", None, ["--num-envs", "1.5e0"])
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--num-envs", "1e30"], "is too large: give at most 2,147,483,647"),
+        (
+            ["--total-env-steps", "1e20"],
+            "--total-env-steps 100,000,000,000,000,000,000 is too large: give at most 1,000",
+        ),
+        (
+            ["--num-envs", "2e9", "--num-steps", "1e9"],
+            "a rollout of 1,000,000,000 steps of 2,000,000,000 Game Boys fits",
+        ),
+    ],
+)
+def test_numbers_that_nothing_can_count_with(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ppo_lite.main([*words, "--device", "cpu", "--run-dir", str(tmp_path / "run")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()[-1:]
+    assert told in line and not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("script", [a2c_streaming, ppo_lite])
 def test_help_tells_a_default_once(script: object, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gbxcule_puffer.errors import DeviceError
 from gbxcule_puffer.trainers.envs import layout_of
 
+MOST = 2**36  # steps of all Game Boys
 KINDS = {"actions": torch.int64, "terminals": torch.bool, "truncations": torch.bool}  # the others are float32
 
 
@@ -17,7 +19,15 @@ def allocate_rollout(
     num_steps: int, num_envs: int, shape: Sequence[int], device: torch.device, **more: int
 ) -> dict[str, Tensor]:
     """Zeros (num_steps, num_envs), obs with (stack_k, rows, columns) behind: observations, actions, rewards and ends,
-    and float32 tensors of the names in `more`, of so many steps more."""
+    and float32 tensors of the names in `more`, of so many steps more.
+
+    Raises: DeviceError for more steps than can be counted in bytes.
+    """
+    if num_steps * num_envs > MOST:
+        raise DeviceError(
+            f"a rollout of {num_steps:,} steps of {num_envs:,} Game Boys fits into no memory: lower --num-envs or "
+            "--num-steps"
+        )
     rollout = {"obs": torch.zeros((num_steps, num_envs, *shape), dtype=torch.uint8, device=device)}
     for name in ("actions", "rewards", "terminals", "truncations", *more):
         kind = KINDS.get(name, torch.float32)
