@@ -22,12 +22,13 @@ from gbxcule_puffer.emulator.probes.hooks import hook_place
 from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.emulator.state import INDEX, state_size
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 
 PIXEL_STEPS = {"half": 2, "full": 1}
 HALT = 0x76
 HALT_FOREVER = bytes([0x76, 0x18, 0xFD])  # halt; jr to it
+UNDOCUMENTED = {f"undocumented_{address - 0xFF00:x}": address for address in range(0xFF72, 0xFF76)}  # of the model cgb
 RTC_LATCHED = ("seconds", "minutes", "hours", "day_low", "day_high")
 
 
@@ -49,12 +50,14 @@ class PyBoyEmulator:
         frames_per_step: int = 24,
         release_after_frames: int = 8,
         header: str = "strict",
+        model: str | None = None,
     ) -> None:
         if str(device) != "cpu":
             raise DeviceError(f"device {device!r}: PyBoy runs on the CPU only; use 'cpu'")
         if num_envs < 1 or screen not in PIXEL_STEPS:
             raise ConfigError(f"num_envs {num_envs} must be at least 1 and screen {screen!r} 'half' or 'full'")
-        self.cartridge: Cartridge = load_cartridge(rom, header)
+        self.cartridge: Cartridge = load_cartridge(rom, header, model)
+        self.model = self.cartridge.model
         self.num_envs, self.device, self.pixel_step = num_envs, "cpu", PIXEL_STEPS[screen]
         self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
         shape = (num_envs, hw.SCREEN_HEIGHT // self.pixel_step, hw.SCREEN_WIDTH // self.pixel_step)
@@ -63,16 +66,17 @@ class PyBoyEmulator:
         self.locked = torch.zeros(num_envs, dtype=torch.int32)
         self._pictures = self.screen.numpy()
         self.machines = [
-            PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames) for _ in range(num_envs)
+            PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames, model=self.model)
+            for _ in range(num_envs)
         ]
-        self.mirror = PyBoyMirror(self.machines, self.cartridge.ram_banks, self.save)
+        self.mirror = PyBoyMirror(self.machines, state_size(self.cartridge, self.pixel_step)[1], self.save)
         self._until = Until(self.cartridge, num_envs, "cpu", frames_per_step)
         self._counts: dict[int, torch.Tensor] = {}  # of each hook, by its place in the ROM
         self._chip_is_late = [True] * num_envs
         self._released = [0] * num_envs  # buttons whose release PyBoy has not taken notice of yet
         self.draw()
         self._start = self.save(0)
-        self.mirror.rows[:] = self._start.memory
+        self.mirror.rows[:] = self._start.memory_for(self._pictures.shape[1:])
         self._rest_states: dict[tuple[int, ...], bytes] = {}
 
     @property
@@ -180,6 +184,10 @@ class PyBoyEmulator:
             machine.pyboy.memory[0x6000] = 0xFF
             self._chip_is_late[env] = False
         snapshot = pyboy_state.from_bytes(machine.state(), self.cartridge, running=True)
+        if self.model == "cgb":
+            for name, address in UNDOCUMENTED.items():
+                snapshot.state[INDEX[name]] = machine.pyboy.memory[address]
+            snapshot.state[INDEX["undocumented_74"]] *= self.cartridge.is_for_color
         snapshot.state[INDEX["buttons"]] &= ~self._released[env]
         return snapshot
 
@@ -193,14 +201,15 @@ class PyBoyEmulator:
             text = f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}"
             raise StateError(f"{text}: load one of as many, or of one env")
         envs = range(self.num_envs) if env is None else [env]
-        screens = snapshot.screen_for(self._pictures.shape[1:])
+        shape = self._pictures.shape[1:]
+        screens, memories = snapshot.screen_for(shape), snapshot.memory_for(shape)
         states = [pyboy_state.to_bytes(snapshot, self.cartridge, i) for i in range(snapshot.num_envs)]
         for index in envs:
             slot = index if len(states) > 1 else 0
             self._load(self.machines[index], states[slot], snapshot.fields(slot))
             self._chip_is_late[index], self._released[index] = True, 0
             self._pictures[index] = screens[slot]
-            self.mirror.rows[index] = snapshot.memory[slot]
+            self.mirror.rows[index] = memories[slot]
 
     def check(self, snapshot: Snapshot) -> None:
         """Raises: StateError where a snapshot is damaged, or belongs to another ROM."""
@@ -233,7 +242,7 @@ class PyBoyEmulator:
         snapshot = self.save(env)
         names = ("rom_low", "rom_high", "ram_enabled", "ram_bank", "bank1", "bank2", "banking_mode")
         fields = {name: value for name, value in snapshot.fields().items() if name in names or name.startswith("rtc_")}
-        return {**fields, "ram": pyboy_state.cartridge_ram(snapshot.memory[0]).tobytes()}
+        return {**fields, "ram": pyboy_state.cartridge_ram(snapshot.memory[0], self.cartridge).tobytes()}
 
     def close(self) -> None:
         """Stop all PyBoys."""
@@ -253,6 +262,9 @@ class PyBoyEmulator:
             memory[hw.LCDC] = 0
             memory[hw.LYC] = 0
         machine.load_state(data)
+        if self.model == "cgb":
+            for name, address in UNDOCUMENTED.items():
+                memory[address] = fields[name]
         if fields["lyc_written_off"] and not fields["lcdc"] & hw.LCDC_ENABLE:
             memory[hw.LYC] = fields["lyc"]
         if self.cartridge.mapper.maps_low_bank:
@@ -262,8 +274,9 @@ class PyBoyEmulator:
         """A machine in HALT at the start of a frame, whose clock chip shows what is to be latched."""
         latched = tuple(fields[f"rtc_latch_{name}"] for name in RTC_LATCHED)
         if latched not in self._rest_states:
+            wram = 0x2000 if self.model == "dmg" else 0x8000
             values = {
-                "pc": hw.WRAM, "sp": 0xFFFE, "wram": HALT_FOREVER.ljust(0x2000, b"\0"), "lcdc": hw.LCDC_ENABLE,
+                "pc": hw.WRAM, "sp": 0xFFFE, "wram": HALT_FOREVER.ljust(wram, b"\0"), "lcdc": hw.LCDC_ENABLE,
                 "stat": 0x82, "lcd_target": 80, "lcd_next_mode": 3, "rom_bank": 1, "bank1": 1,
                 "directional": 0x0F, "standard": 0x0F, "timer_event": pyboy_layout.CYCLES_NEVER,
                 "serial_event": pyboy_layout.CYCLES_NEVER, "serial_target": pyboy_layout.CYCLES_NEVER,

@@ -1,4 +1,4 @@
-"""One PyBoy as the references use it: a DMG without sound, booted, stepped by press, run, release, run."""
+"""One PyBoy as the references use it: without sound, booted, stepped by press, run, release, run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+
+from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
 
 warnings.filterwarnings("ignore", "Using SDL2 binaries", UserWarning)  # PyBoy imports SDL and opens no window
 from pyboy import PyBoy  # noqa: E402
@@ -17,15 +19,22 @@ BUTTON_NAMES = ("right", "left", "up", "down", "a", "b", "select", "start")  # b
 
 
 class PyBoyMachine:
-    """Starts where an Emulator starts, and takes the same button masks; save_ram: the content of a .ram file."""
+    """Starts where an Emulator of the model, 'dmg' or 'cgb', starts, and takes the same button masks; save_ram: the
+    content of a .ram file."""
 
     def __init__(
-        self, rom: bytes, frames_per_step: int = 24, release_after_frames: int = 8, save_ram: bytes | None = None
+        self,
+        rom: bytes,
+        frames_per_step: int = 24,
+        release_after_frames: int = 8,
+        save_ram: bytes | None = None,
+        model: str = "dmg",
     ) -> None:
+        self.model = model
         self.frames_per_step = frames_per_step
         self.release_after_frames = release_after_frames
         ram = None if save_ram is None else io.BytesIO(save_ram)
-        options = {"window": "null", "sound_emulated": False, "cgb": False, "log_level": SILENT}
+        options = {"window": "null", "sound_emulated": False, "cgb": model == "cgb", "log_level": SILENT}
         self.pyboy = PyBoy(io.BytesIO(rom), ram_file=ram, **options)
         self.pyboy.set_emulation_speed(0)
         for _ in range(BOOT_FRAMES):
@@ -58,8 +67,15 @@ class PyBoyMachine:
 
     def picture(self, every: int = 1, out: np.ndarray | None = None) -> np.ndarray:
         """The last picture as shades 0..3, uint8, every `every`-th line and column: 2 gives the 72x80 observation."""
+        if self.model == "cgb":
+            return np.positive(shades_of(self.colors(every)), out=out)
         red = self.pyboy.screen.ndarray[::every, ::every, 0]
         return np.floor_divide(255 - red, 85, out=out)  # 255 153 85 0 are the shades 0 1 2 3
+
+    def colors(self, every: int = 1) -> np.ndarray:
+        """The last picture of a Game Boy Color, uint16, 5 bits each of red (lowest), green and blue."""
+        red, green, blue = (self.pyboy.screen.ndarray[::every, ::every, index] >> 3 for index in range(3))
+        return red | green.astype(np.uint16) << 5 | blue.astype(np.uint16) << 10
 
     def state(self) -> bytes:
         """The state as PyBoy saves it, a .state file; the machine is not disturbed."""

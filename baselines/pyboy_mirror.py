@@ -11,20 +11,22 @@ import torch
 from baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.emulator.state import row_size
 
 # Ranges of the memory row that PyBoy shows without side effects: with a bank, or as the CPU sees them.
 BANKED = ((hw.VRAM, hw.CART_RAM), (hw.CART_RAM, hw.WRAM))
 PLAIN = ((hw.WRAM, hw.ECHO), (hw.HRAM, hw.IE))
+COLOR_PLAIN = ((hw.WRAM, hw.WRAM + hw.WRAM_BANK_SIZE), (hw.HRAM, hw.IE))  # the rest of WRAM has banks
 
 
 class PyBoyMirror:
     """A MirrorLike: `memory` (num_envs, row) uint8 has the rows that Emulator.memory has; `rows` is the same as an
-    array. A load brings all of a row, a step what is watched. save: the state of one of the machines."""
+    array. A load brings all of a row, a step what is watched. row: bytes of a row; save: the state of one of the
+    machines."""
 
-    def __init__(self, machines: Sequence[PyBoyMachine], ram_banks: int, save: Callable[[int], Snapshot]) -> None:
+    def __init__(self, machines: Sequence[PyBoyMachine], row: int, save: Callable[[int], Snapshot]) -> None:
         self._machines, self._save = machines, save
-        shape = (len(machines), row_size(ram_banks))
+        self._plain = PLAIN if machines[0].model == "dmg" else COLOR_PLAIN
+        shape = (len(machines), row)
         self.memory = torch.zeros(shape, dtype=torch.uint8)
         self.rows = self.memory.numpy()
         self._watched: set[tuple[int, int]] = set()
@@ -52,6 +54,8 @@ class PyBoyMirror:
             for index in np.flatnonzero(wanted != self.rows[env, first:end]).tolist():
                 # VRAM through the bus, since PyBoy keeps decoded tiles.
                 is_banked = bank is not None and address >= hw.CART_RAM
+                if machine.model == "cgb" and hw.WRAM + hw.WRAM_BANK_SIZE <= address < hw.ECHO:
+                    is_banked, bank = True, 1
                 memory[(bank, address + index) if is_banked else address + index] = int(wanted[index])
             self.rows[env, first:end] = wanted
 
@@ -64,7 +68,7 @@ class PyBoyMirror:
             if end - first > 1:
                 self.rows[env, first : end - 1] = memory[bank, address:last]
             self.rows[env, end - 1] = memory[bank, last]
-        elif any(begin <= address < stop for begin, stop in PLAIN):
+        elif any(begin <= address < stop for begin, stop in self._plain):
             self.rows[env, first:end] = memory[address : last + 1]
         else:  # OAM, which a look through the bus may change while a DMA is under way
             self.rows[env, first:end] = self._save(env).memory[0, first:end]

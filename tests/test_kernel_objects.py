@@ -194,6 +194,7 @@ def test_generated_text_is_made_once(cache: Path, tmp_path: Path) -> None:
 def test_kept_sources_are_those_that_are_generated(cache: Path) -> None:
     for size, flat in ((4, False), (interpreter.GROUP_SIZE, True)):
         assert interpreter.source(size, flat) == interpreter.generate(size, flat)
+    assert interpreter.source(color=True) == interpreter.generate(interpreter.GROUP_SIZE, False, True)
     for name in step_end.SEQUENCES:
         assert step_end.source(name) == step_end.generate(name)
 

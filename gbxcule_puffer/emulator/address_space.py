@@ -9,11 +9,13 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.state import row_size
 from gbxcule_puffer.errors import ConfigError
 
 RTC_REGISTERS = ("seconds", "minutes", "hours", "day_low", "day_high")  # selected by RAM banks 08 to 0C
 
 HALF_BYTES = 512  # of RAM that is not plain memory, mirrored
+BANKED_WRAM = hw.WRAM + hw.WRAM_BANK_SIZE  # on a Game Boy Color
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,20 @@ AREAS = (
     Area("HRAM", hw.HRAM, hw.IE, True),
     Area("register IE", hw.IE, hw.IE + 1, False),
 )
+BANKED_ECHO = BANKED_WRAM + hw.ECHO - hw.WRAM
+MIDDLES = {hw.WRAM: BANKED_WRAM, hw.ECHO: BANKED_ECHO}
+
+
+def _halves(area: Area) -> tuple[Area, ...]:
+    """An area as a Game Boy Color has it, whose WRAM has banks from D000 on."""
+    middle = MIDDLES.get(area.first)
+    if middle is None:
+        return (area,)
+    return Area(area.name, area.first, middle, True), Area(area.name, middle, area.end, True)
+
+
+COLOR_AREAS = tuple(part for area in AREAS for part in _halves(area))
+BANK_FIELDS = {"VRAM": "vram_bank", "WRAM": "wram_bank", "the echo of WRAM": "wram_bank"}
 
 
 def bus(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray:
@@ -49,9 +65,20 @@ def bus(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.
     view[0x4000:0x8000] = rom[fields["rom_high"] + 0x4000 :][:0x4000]
     view[0x8000:] = row[: hw.ROW_SIZE]
     view[hw.CART_RAM : hw.WRAM] = _cartridge_space(cartridge, fields, row)
+    if cartridge.model == "cgb":
+        view[hw.VRAM : hw.CART_RAM] = row[_color_start(cartridge, hw.VRAM, fields["vram_bank"]) :][:0x2000]
+        view[BANKED_WRAM : hw.ECHO] = row[_color_start(cartridge, BANKED_WRAM, fields["wram_bank"]) :][:0x1000]
     view[hw.ECHO : hw.OAM] = view[hw.WRAM : 0xDE00]
     view[hw.IE] = fields["interrupt_enable"]
     return view
+
+
+def _color_start(cartridge: Cartridge, first: int, bank: int) -> int:
+    """Where in the memory row of a Game Boy Color a bank of VRAM or of WRAM at D000 begins."""
+    start = row_size(cartridge.ram_banks)
+    if first == hw.VRAM:
+        return start if bank else 0
+    return start + hw.COLOR_WRAM + (bank - 2) * hw.WRAM_BANK_SIZE if bank > 1 else BANKED_WRAM - hw.ROW_BASE
 
 
 def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray | int:
@@ -90,7 +117,7 @@ def read(
         raise ConfigError(f"addresses {address:04X} to {address + length - 1:04X}: give some between 0000 and FFFF")
     if bank is None:
         return bus(cartridge, fields, row)[address : address + length].copy()
-    area = _area(address, length)
+    area = _area(cartridge, address, length)
     _check_bank(cartridge, area, bank)
     if area.name == "ROM":
         start = bank * hw.ROM_BANK_SIZE + address - area.first
@@ -136,7 +163,7 @@ def _ram_places(
 
     Raises: ConfigError where that is not RAM, the range leaves its area, or the bank does not exist.
     """
-    area = _area(address, length)
+    area = _area(cartridge, address, length)
     if not area.is_ram:
         raise ConfigError(
             f"address {address:04X} is {area.name}: give one of VRAM, cartridge RAM, WRAM, OAM or HRAM"
@@ -147,7 +174,12 @@ def _ram_places(
     if area.first == hw.CART_RAM:
         places = _bank_places(cartridge, _ram_offset(cartridge, fields, bank))
         return places[address - hw.CART_RAM :][:length]
-    start = address - hw.ROW_BASE - (hw.ECHO - hw.WRAM if area.first == hw.ECHO else 0)
+    address -= hw.ECHO - hw.WRAM if area.first in (hw.ECHO, BANKED_ECHO) else 0
+    start = address - hw.ROW_BASE
+    if cartridge.model == "cgb" and area.name in BANK_FIELDS and area.first != hw.WRAM:
+        first = hw.VRAM if address < hw.WRAM else BANKED_WRAM
+        selected = fields.get(BANK_FIELDS[area.name], 0) if bank is None else bank
+        start = _color_start(cartridge, first, selected) + address - first
     return np.arange(start, start + length)
 
 
@@ -160,12 +192,12 @@ def _ram_offset(cartridge: Cartridge, fields: Mapping[str, int], bank: int | Non
     return fields["ram_offset"]
 
 
-def _area(address: int, length: int) -> Area:
+def _area(cartridge: Cartridge, address: int, length: int) -> Area:
     """The area of a range.
 
     Raises: ConfigError where it lies in none, or in several.
     """
-    for area in AREAS:
+    for area in AREAS if cartridge.model == "dmg" else COLOR_AREAS:
         if area.first <= address < area.end:
             if length > area.end - address:
                 raise ConfigError(
@@ -179,6 +211,8 @@ def _area(address: int, length: int) -> Area:
 def _check_bank(cartridge: Cartridge, area: Area, bank: int) -> None:
     """Raises: ConfigError where an area has no such bank."""
     banks = {"ROM": cartridge.rom_banks, "cartridge RAM": cartridge.ram_banks, "VRAM": 1, "WRAM": 1}.get(area.name, 0)
+    if cartridge.model == "cgb" and area.name in BANK_FIELDS:
+        banks = {hw.VRAM: 2, BANKED_WRAM: 8}.get(area.first, 1)
     if not 0 <= bank < banks:
         known = f"0 to {banks - 1}" if banks else "none: leave bank out"
         raise ConfigError(f"bank {bank} of {area.name}: this cartridge has {known}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.mappers import MAPPERS, Mapper, find_mapper
@@ -21,6 +21,7 @@ ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"7z\xbc\xaf\x27\x1c": "7
 COLOUR_ONLY = 0xC0  # of 0143
 
 HEADERS = ("strict", "pyboy")
+MODELS = ("dmg", "cgb", "auto")
 LENIENT = " (header='pyboy', --header pyboy, runs it as PyBoy does)"
 
 # RAM size 0149h -> 8 KiB banks. Codes 0 and 1 get a whole bank as well, as in PyBoy.
@@ -38,11 +39,18 @@ class Cartridge:
     rom_banks: int
     ram_banks: int
     sha256: str
+    model: str = "dmg"
+    """The Game Boy that it is put into: 'dmg' or 'cgb'."""
 
     @property
     def type(self) -> int:
         """The header's cartridge type."""
         return self.data[0x147]
+
+    @property
+    def is_for_color(self) -> bool:
+        """True where the header names the Game Boy Color, perhaps beside the DMG."""
+        return self.data[0x143] >= 0x80
 
     @property
     def has_open_ram(self) -> bool:
@@ -69,17 +77,20 @@ class Cartridge:
 Rom = Cartridge | bytes | str | os.PathLike[str]
 
 
-def load_cartridge(rom: Rom, header: str = "strict") -> Cartridge:
+def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None) -> Cartridge:
     """Read and check a ROM image, given as bytes or a path, or `homeward`, our own; a Cartridge is given back as it is.
 
     header: 'strict', or 'pyboy' for images of 16 KiB, which a cartridge shows at 0000 and at 4000, and for images
-    shorter than their header says.
+    shorter than their header says. model: 'dmg' (by default, but for a Cartridge its own), 'cgb' or 'auto', which is
+    what PyBoy takes the cartridge for, by its header.
     Raises: RomError where the file is missing, truncated, oversized, damaged or needs an unsupported mapper.
     """
     if header not in HEADERS:
         raise ConfigError(f"header is {header!r}; it must be 'strict' or 'pyboy'")
+    if model not in (None, *MODELS):
+        raise ConfigError(f"model is {model!r}; it must be 'dmg', 'cgb' or 'auto'")
     if isinstance(rom, Cartridge):
-        return rom
+        return rom if model is None else replace(rom, model=_model_of(model, rom.data))
     if isinstance(rom, bytes | bytearray):
         name, data = "ROM", bytes(rom)
     else:
@@ -108,12 +119,23 @@ def load_cartridge(rom: Rom, header: str = "strict") -> Cartridge:
         raise RomError(
             f"{name}: cartridge type {data[0x147]:02X} is not supported: use a game of another type ({supported})"
         )
-    if data[0x143] == COLOUR_ONLY:
-        warnings.warn(f"{name}: for the Game Boy Color only, and may just say so: this is a DMG", stacklevel=2)
+    model = _model_of(model or "dmg", data)
+    if data[0x143] == COLOUR_ONLY and model == "dmg":
+        warnings.warn(
+            f"{name}: for the Game Boy Color only, and may just say so: this is a DMG (model='cgb' is not)",
+            stacklevel=2,
+        )
     end = 0x142 if data[0x143] & 0x80 else 0x143
     title = data[0x134:end].split(b"\0")[0].decode("latin-1").strip()
     digest = hashlib.sha256(data).hexdigest()
-    return Cartridge(data, title, mapper, rom_banks, ram_banks, digest)
+    return Cartridge(data, title, mapper, rom_banks, ram_banks, digest, model)
+
+
+def _model_of(model: str, data: bytes) -> str:
+    """'dmg' or 'cgb', by the header where it is 'auto'."""
+    if model == "auto":
+        return "cgb" if data[0x143] >= 0x80 else "dmg"
+    return model
 
 
 def _check_size(name: str, data: bytes, header: str) -> None:

@@ -22,10 +22,11 @@ from gbxcule_puffer.emulator.launch import current_stream
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
 from gbxcule_puffer.emulator.probes.hooks import Hooks
-from gbxcule_puffer.emulator.probes.until import MOST_FRAMES, ByteTest, Until, check_frames
+from gbxcule_puffer.emulator.probes.screens import Screens
+from gbxcule_puffer.emulator.probes.until import MOST_COLOR_FRAMES, MOST_FRAMES, ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
 from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, power_on
-from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Machine, describe, row_size
+from gbxcule_puffer.emulator.state import INDEX, Machine, describe, state_size
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 
 PIXEL_STEPS = {"half": 2, "full": 1}
@@ -37,21 +38,33 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
     """Bytes that an Emulator allocates: for each env state, memory row and picture (docs/state.md), and what all envs
     share, the ROM as bytes, as 3-byte words and, for the data path, as descriptors."""
     picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
-    per_env = 4 * NUM_FIELDS + row_size(cartridge.ram_banks) + ROW_PADDING + picture_size + 4 + 4 + 1
+    fields, row = state_size(cartridge, pixel_step)
+    per_env = 4 * fields + row + ROW_PADDING + picture_size + 4 + 4 + 1
     shared = 5 * len(cartridge.data) + ROM_PADDING
     if with_descriptors:
         shared += lane_order.memory_needed(num_envs) + 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
     return num_envs * per_env + shared
 
 
-class Emulator(HostAccess):
-    """`num_envs` DMG Game Boys with the same ROM, exactly as PyBoy 2.8.1 runs them.
+def _check_color(kernel: str, accuracy: str, frames_per_step: int) -> None:
+    """Raises: ConfigError for what a Game Boy Color lacks."""
+    if kernel != "interpreter":
+        raise ConfigError("model 'cgb' has kernel 'interpreter' only: leave kernel out")
+    if accuracy != "pyboy":
+        raise ConfigError(f"model 'cgb' has accuracy 'pyboy' only, not {accuracy!r}: leave one of them out")
+    if frames_per_step > MOST_COLOR_FRAMES:
+        raise ConfigError(f"frames_per_step {frames_per_step:,} must be at most {MOST_COLOR_FRAMES:,} with model 'cgb'")
+
+
+class Emulator(HostAccess, Screens):
+    """`num_envs` Game Boys with the same ROM, exactly as PyBoy 2.8.1 runs them.
 
     Args: rom: a path, the image's bytes, or a Cartridge; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every
     second pixel (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU
     threads, all usable cores by default; kernel: 'interpreter' or 'datapath', the faster one for the device by default;
     neither num_threads nor kernel changes any result. accuracy: 'pyboy', or 'hardware': a DMG where public test ROMs
     show that PyBoy is not one (docs/accuracy.md), by the slower kernel. header: as of load_cartridge.
+    model: 'dmg' (by default), 'cgb' (a Game Boy Color, docs/color.md), or 'auto': what PyBoy takes the game for.
     instruction_budget: instructions of a step after which an env is locked at the end of the frame, 0 for any number.
     autotune: on a GPU, the first 64 steps also find the fastest way to launch the kernel for this game.
     Raises: RomError, DeviceError, ConfigError.
@@ -72,6 +85,7 @@ class Emulator(HostAccess):
         kernel: str | None = None,
         accuracy: str = "pyboy",
         header: str = "strict",
+        model: str | None = None,
         instruction_budget: int = 0,
         autotune: bool = False,
     ) -> None:
@@ -87,18 +101,22 @@ class Emulator(HostAccess):
                 "1 <= release_after_frames <= frames_per_step <= 20000"
             )
         start_warp()
-        self.cartridge: Cartridge = load_cartridge(rom, header)
+        self.cartridge: Cartridge = load_cartridge(rom, header, model)
+        self.model = self.cartridge.model
         self.num_envs, self.device = num_envs, resolve_device(device)
         self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
         self.pixel_step = PIXEL_STEPS[screen]
         if accuracy not in PROFILES:
             raise ConfigError(f"accuracy is {accuracy!r}; it must be 'pyboy' or 'hardware'")
         self.accuracy, self.instruction_budget = accuracy, instruction_budget
-        self.kernel = kernel or ("interpreter" if self.device == "cpu" or accuracy == "hardware" else "datapath")
+        only_interpreter = self.device == "cpu" or accuracy == "hardware" or self.model == "cgb"
+        self.kernel = kernel or ("interpreter" if only_interpreter else "datapath")
         if self.kernel not in ("interpreter", "datapath"):
             raise ConfigError(f"kernel is {kernel!r}; it must be 'interpreter' or 'datapath'")
         if accuracy == "hardware" and self.kernel != "interpreter":
             raise ConfigError("accuracy 'hardware' has kernel 'interpreter' only: leave kernel out")
+        if self.model == "cgb":
+            _check_color(self.kernel, accuracy, frames_per_step)
         needed = memory_needed(self.cartridge, num_envs, self.pixel_step, self.kernel == "datapath")
         with room_for(needed, self.device, f"num_envs {num_envs:,}", "use fewer envs"):
             self._allocate()
@@ -128,12 +146,6 @@ class Emulator(HostAccess):
     def kernel_version(self) -> str:
         """The kernel's name and a digest of all of its code, e.g. 'datapath 77df62cc'."""
         return f"{self.kernel} {self._kernel().module.name.rpartition('_')[2]}"
-
-    @property
-    def screen(self) -> torch.Tensor:
-        """Pictures after the last step, shape (num_envs, 72, 80) or (num_envs, 144, 160), uint8 shades 0-3, 0 the
-        lightest: the emulator's own buffer, changed in place by `step`."""
-        return self._screen
 
     @property
     def memory(self) -> torch.Tensor:
@@ -195,8 +207,8 @@ class Emulator(HostAccess):
         self._waits = torch.from_numpy(waits.mark(code, cartridge.data)).to(device)
         self._code = torch.from_numpy(code).to(device)
         self._op_length = torch.tensor(isa.lengths(), dtype=torch.uint8, device=device)
-        self._state = torch.zeros((NUM_FIELDS, self.num_envs), dtype=torch.int32, device=device)
-        row = row_size(cartridge.ram_banks)
+        fields, row = state_size(cartridge, size)
+        self._state = torch.zeros((fields, self.num_envs), dtype=torch.int32, device=device)
         rows = torch.zeros((self.num_envs, row + ROW_PADDING), dtype=torch.uint8, device=device)
         self._memory = rows[:, :row]
         self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
@@ -227,7 +239,7 @@ class Emulator(HostAccess):
 
     def _kernel(self) -> wp.Kernel:
         """The step's kernel, compiled where it is launched first."""
-        return kernels.kernel(self.kernel, self.accuracy)
+        return kernels.kernel(self.kernel, self.accuracy, False, self.model == "cgb")
 
     def _launch(self, frames: int | torch.Tensor, release_after: int) -> None:
         """Run `frames` frames of all envs, or as many of each as a tensor says, with the buttons of self._buttons."""
@@ -308,7 +320,7 @@ class Emulator(HostAccess):
         A button that a loaded state holds stays held until a step has pressed and released it.
 
         buttons: shape (num_envs,), uint8, on the emulator's device; bits 0-3 RIGHT LEFT UP DOWN, 4-7 A B SELECT START.
-        frames: of each env in place of frames_per_step, shape (num_envs,), int32, taken as 1 to 20,000; buttons are
+        frames: of each env in place of frames_per_step, shape (num_envs,), int32, at most as of `run`; buttons are
         released at the end at the latest. On CUDA asynchronous, on torch's current stream.
 
         Raises: ActionError for another shape or type.
@@ -325,32 +337,14 @@ class Emulator(HostAccess):
         self._launch(frames, 0 if is_held else self.release_after_frames)
 
     def run(self, frames: int) -> None:
-        """Run `frames` frames, 1 to 20,000, with the buttons as they are held; draw the last one.
+        """Run `frames` frames, 1 to 20,000 (a Game Boy Color 15,000), with the buttons as they are held; draw the last.
 
         Raises: ConfigError for another number.
         """
-        if not 1 <= frames <= 20_000:
-            raise ConfigError(f"frames {frames} must be from 1 to 20,000")
+        if not 1 <= frames <= self._until.most:
+            raise ConfigError(f"frames {frames} must be from 1 to {self._until.most:,}")
         self._buttons.zero_()
         self._launch(frames, frames)
-
-    def render(self, kind: str = "half") -> torch.Tensor:
-        """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels a byte, the leftmost in
-        bits 7-6) or 'full' (num_envs, 144, 160); uint8.
-
-        Raises: ConfigError for another kind, or 'full' where only every second pixel is kept.
-        """
-        if kind == "full":
-            if self.pixel_step != 1:
-                raise ConfigError("render('full') needs an Emulator with screen='full'")
-            return self._screen
-        half = self._screen if self.pixel_step == 2 else self._screen[:, ::2, ::2].contiguous()
-        if kind == "half":
-            return half
-        if kind != "packed":
-            raise ConfigError(f"kind is {kind!r}; it must be 'half', 'packed' or 'full'")
-        quads = half.view(self.num_envs, 72, 20, 4)
-        return (quads[..., 0] << 6) | (quads[..., 1] << 4) | (quads[..., 2] << 2) | quads[..., 3]
 
     def save(self, env: int | None = None) -> Snapshot:
         """The state of all envs, or of one."""
@@ -369,11 +363,12 @@ class Emulator(HostAccess):
             raise StateError(f"{text}: load one of as many, or of one env")
         part = self._part(env)
         self._state[:, part] = torch.from_numpy(snapshot.state).to(self.device)
-        self._memory[part] = torch.from_numpy(snapshot.memory).to(self.device)
-        self._screen[part] = torch.from_numpy(snapshot.screen_for(tuple(self._screen.shape[1:]))).to(self.device)
+        shape = tuple(self._screen.shape[1:])
+        self._memory[part] = torch.from_numpy(snapshot.memory_for(shape)).to(self.device)
+        self._screen[part] = torch.from_numpy(snapshot.screen_for(shape)).to(self.device)
 
     def check(self, snapshot: Snapshot) -> None:
-        """Raises: StateError where a snapshot is damaged, or belongs to another ROM or to the other accuracy."""
+        """Raises: StateError where a snapshot is damaged, or is of another ROM, accuracy or model."""
         snapshot.check(self.cartridge)
         if snapshot.profile != self.accuracy:
             raise StateError(

@@ -51,6 +51,25 @@ WY = 0xFF4A
 WX = 0xFF4B
 IE = 0xFFFF
 
+# --- IO registers of the Game Boy Color (Pan Docs, "CGB Registers")
+KEY0 = 0xFF4C
+KEY1 = 0xFF4D
+VBK = 0xFF4F
+HDMA1 = 0xFF51
+HDMA2 = 0xFF52
+HDMA3 = 0xFF53
+HDMA4 = 0xFF54
+HDMA5 = 0xFF55
+RP = 0xFF56
+BCPS = 0xFF68
+BCPD = 0xFF69
+OCPS = 0xFF6A
+OCPD = 0xFF6B
+OPRI = 0xFF6C
+SVBK = 0xFF70
+PCM12 = 0xFF76
+PCM34 = 0xFF77
+
 # --- LCDC bits (Pan Docs, "LCD Control")
 LCDC_BG_ENABLE = 0x01
 LCDC_OBJ_ENABLE = 0x02
@@ -89,6 +108,12 @@ SERIAL_BUFFER_SIZE = 1024  # captured output, a ring (PyBoy keeps as many)
 ROW_BASE = 0x8000
 ROW_SIZE = 0x8000
 SERIAL_BUFFER = ECHO - ROW_BASE
+# Of a Game Boy Color, behind the cartridge RAM: VRAM bank 1, WRAM banks 2 to 7, palettes (64 bytes of the background,
+# 64 of sprites), then the picture's colours, 15 bits each in two bytes.
+WRAM_BANK_SIZE = 0x1000
+COLOR_WRAM = 0x2000
+COLOR_PALETTES = COLOR_WRAM + 6 * WRAM_BANK_SIZE
+COLOR_SIZE = COLOR_PALETTES + 0x80
 
 # --- Buttons of Emulator.step: bits 0-3 the directions, bits 4-7 the others, both in P1's order
 BUTTON_RIGHT = 0x01
@@ -115,6 +140,24 @@ POST_BOOT_TILES = bytes.fromhex(  # 6 tiles at 8010
     "7e7e7c7c6666666666667e7e7c7c000000003c3c7e7e666666667e7e3c3c00001818f0f0e0e000000000000000000000"
 )
 POST_BOOT_MAP = {0x9908: 1, 0x990A: 1, 0x9928: 2, 0x9929: 3, 0x992A: 4, 0x992B: 5, 0x992C: 3, 0x9949: 6, 0x994C: 6}
+
+# --- What a Game Boy Color has there instead, with PyBoy's boot ROM
+COMPATIBLE_POST_BOOT = {
+    "a": 0x11, "f": 0x80, "c": 0x00, "e": 0x08, "l": 0x7C, "lcd_zero": -66_308, "lcd_target": 66_576 - 66_308,
+    "div_zero": -0xC72C, "cycles_low": 4_507_436, "rtc_last": -4_507_436, "hdma5": 0xFF, "object_priority": 0xFF,
+}  # fmt: skip
+COLOR_POST_BOOT = COMPATIBLE_POST_BOOT | {  # with a cartridge for it
+    "color_mode": 1, "serial_control": 0x7C, "lcd_zero": -66_292, "lcd_target": 66_576 - 66_292, "div_zero": -0xC71C,
+    "cycles_low": 4_507_420, "rtc_last": -4_507_420,
+}  # fmt: skip
+COLOR_POST_BOOT_HRAM = {0xFFFC: 0xB0}
+POST_BOOT_PALETTE = (0x1CE7, 0x1E19, 0x7E31, 0x217B)  # each one
+POST_BOOT_SHADES = (3, 2)  # of its first and its last colour
+# Four colours for each of BGP, OBP0 and OBP1, in which PyBoy shows a DMG's games on it: 15 bits, red lowest.
+COMPATIBLE_COLORS = tuple(
+    (rgb >> 19) | (rgb >> 11 & 31) << 5 | (rgb >> 3 & 31) << 10
+    for rgb in (0xFFFFFF, 0x7BFF31, 0x0063C5, 0x000000, *(0xFFFFFF, 0xFF8484, 0x943A3A, 0x000000) * 2)
+)
 
 # --- What a DMG has there instead (mooneye, boot_regs-dmgABC, boot_div-dmgABCmgb, boot_hwio-dmgABCmgb)
 HARDWARE_POST_BOOT = {

@@ -1,12 +1,13 @@
 """The kernels of a step: the interpreter and the data path, and copies of them in which a constant has another value.
 
 A copy is made from a second set of the device code, so that the usual kernels do not pay for what they lack: accuracy
-"hardware" (hw/accuracy.py), and counters (hw/counters.py).
+"hardware" and a Game Boy Color (hw/model.py), and counters (hw/counters.py).
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from functools import cache as memoize
 from pathlib import Path
@@ -26,31 +27,37 @@ GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}
 
 
 @memoize
-def kernel(name: str, accuracy: str = "pyboy", counted: bool = False) -> wp.Kernel:
-    """The kernel of one step, 'interpreter' or 'datapath', compiled where it is launched first."""
+def kernel(name: str, accuracy: str = "pyboy", counted: bool = False, color: bool = False) -> wp.Kernel:
+    """The kernel of one step, 'interpreter' or 'datapath', compiled where it is launched first; color: of a Game Boy
+    Color, which has no data path."""
+    assert not (color and (name == "datapath" or accuracy == "hardware"))
     constants = {}
+    if color:
+        constants["hw.model"] = ("\nCOLOR = False\n", "\nCOLOR = True\n")
     if accuracy == "hardware":
-        constants["hw.accuracy"] = ("\nHARDWARE = 0\n", "\nHARDWARE = 1\n")
+        constants["hw.model"] = ("\nHARDWARE = 0\n", "\nHARDWARE = 1\n")
     if counted:
         constants["hw.counters"] = ("\nON = 0\n", "\nON = 1\n")
     package, generated = EMULATOR, interpreter.module(GROUP_SIZES[name])
     if constants:
-        label = "_".join([accuracy, "counted"] if counted else [accuracy])
-        package = kernel_cache.import_package(label, _copies(ROOMS[name], constants))
-        source = _moved(interpreter.source(GROUP_SIZES[name]), package, ROOMS[name])
+        label = "_".join(word for word in (accuracy, "counted" * counted, "color" * color) if word)
+        package = kernel_cache.import_package(label, _copies(ROOMS[name], constants, color))
+        source = _moved(interpreter.source(GROUP_SIZES[name], color=color), package, ROOMS[name], color)
         generated = kernel_cache.import_source(f"interpreter_{label}", source)
     run = importlib.import_module(f"{package}.{LOOPS[name]}")
     return run.make_kernel(generated.execute, generated.load, generated.store)
 
 
-def _moved(text: str, package: str, rooms: tuple[str, ...]) -> str:
-    """Source whose imports of device code are those of another package."""
+def _moved(text: str, package: str, rooms: tuple[str, ...], color: bool = False) -> str:
+    """Source whose imports of device code are those of another package; color: and whose Cpu is a Game Boy Color's."""
+    if color:
+        text = re.sub(rf"(?m)^(from {EMULATOR}\.state import .*)\bCpu\b", r"\1ColorCpu as Cpu", text)
     for room in rooms:
         text = text.replace(f"{EMULATOR}.{room}", f"{package}.{room}")
     return text
 
 
-def _copies(rooms: tuple[str, ...], constants: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+def _copies(rooms: tuple[str, ...], constants: Mapping[str, tuple[str, str]], color: bool = False) -> dict[str, str]:
     """Module name, below the package, to text of the device code with other constants: module -> (line, its copy)."""
     folder = Path(__file__).parent
     paths = [path for room in rooms for path in sorted((folder / room).rglob("*.py")) if path.stem not in HOST_CODE]
@@ -58,4 +65,4 @@ def _copies(rooms: tuple[str, ...], constants: Mapping[str, tuple[str, str]]) ->
     for name, (default, chosen) in constants.items():
         assert default in texts[name]
         texts[name] = texts[name].replace(default, chosen)
-    return {name: _moved(text, kernel_cache.PACKAGE, rooms) for name, text in texts.items()}
+    return {name: _moved(text, kernel_cache.PACKAGE, rooms, color) for name, text in texts.items()}

@@ -129,7 +129,7 @@ class SnapshotPool:
             return whole
 
         self._state = upload([s.state for s in snapshots], axis=1)
-        self._memory = upload([s.memory for s in snapshots])
+        self._memory = upload([s.memory_for(shape) for s in snapshots])
         self._screen = upload([s.screen_for(shape) for s in snapshots])
         machine, rows = emulator.machine, wp.from_torch(words(emulator.memory))
         pool = [wp.from_torch(part) for part in (self._state, words(self._memory), words(self._screen))]

@@ -15,7 +15,15 @@ import numpy as np
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import RAM_BANKS, Cartridge
-from gbxcule_puffer.emulator.state import FIELDS, INDEX, NUM_FIELDS, first_fault, row_size
+from gbxcule_puffer.emulator.state import (
+    COLOR_FIELDS,
+    FIELDS,
+    INDEX,
+    NUM_COLOR_FIELDS,
+    color_row_size,
+    first_fault,
+    state_size,
+)
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.files import Kind, inflate, parse_json, read_bytes, write_bytes
 
@@ -24,8 +32,8 @@ FORMAT_VERSION = 1
 SNAPSHOT_FILE = Kind("snapshot", StateError, "give a file that `Snapshot.to_file` wrote")
 DTYPES = (np.int32, np.uint8, np.uint8)  # of state, memory and screen
 SCREENS = ((hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH), (hw.SCREEN_HEIGHT // 2, hw.SCREEN_WIDTH // 2))
-MAX_ROW = row_size(max(RAM_BANKS.values()))
-MAX_ENV_SIZE = 4 * NUM_FIELDS + MAX_ROW + hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH  # bytes
+MAX_ROW = color_row_size(max(RAM_BANKS.values()), 1)
+MAX_ENV_SIZE = 4 * NUM_COLOR_FIELDS + MAX_ROW + hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH  # bytes
 MAX_ENVS = 2**18
 PROFILES = ("pyboy", "hardware")  # which machine: Emulator's `accuracy`
 
@@ -33,7 +41,8 @@ PROFILES = ("pyboy", "hardware")  # which machine: Emulator's `accuracy`
 @dataclass
 class Snapshot:
     """State of `num_envs` envs: state (fields, num_envs) int32, memory (num_envs, row) uint8, screen (num_envs, h, w)
-    uint8 shades. A screen of 144x160 also serves an emulator that keeps 72x80."""
+    uint8 shades; a Game Boy Color's memory ends with its picture in colour. A screen of 144x160 also serves an
+    emulator that keeps 72x80."""
 
     rom_sha256: str
     state: np.ndarray
@@ -46,9 +55,25 @@ class Snapshot:
         """Envs in the snapshot."""
         return self.state.shape[1]
 
+    @property
+    def model(self) -> str:
+        """'dmg' or 'cgb'."""
+        return "cgb" if len(self.state) == NUM_COLOR_FIELDS else "dmg"
+
+    @property
+    def colors(self) -> np.ndarray:
+        """The pictures of a Game Boy Color, shape as of `screen`, uint16: 5 bits each of red (lowest), green, blue.
+
+        Raises: StateError for a DMG's.
+        """
+        if self.model == "dmg":
+            raise StateError("the snapshot is a DMG's and has no colours: use its screen")
+        size = 2 * math.prod(self.screen.shape[1:])
+        return np.ascontiguousarray(self.memory[:, -size:]).view(np.uint16).reshape(self.screen.shape)
+
     def fields(self, env: int = 0) -> dict[str, int]:
         """All scalar fields of one env by name (state.py)."""
-        return {name: int(self.state[index, env]) for name, index in INDEX.items()}
+        return {name: int(self.state[index, env]) for name, index in INDEX.items() if index < len(self.state)}
 
     def hashes(self) -> np.ndarray:
         """A hash of registers, memory and picture of each env, shape (num_envs,), uint64: 64 bits of BLAKE2b."""
@@ -69,8 +94,14 @@ class Snapshot:
         Raises: StateError that calls the snapshot `name`.
         """
         self.check_rom(cartridge)
+        if self.state.ndim == 2 and self.model != cartridge.model:
+            raise StateError(
+                f"{name} is of model {self.model!r}, this Game Boy of {cartridge.model!r}: save it with the same"
+            )
         envs = self.num_envs if self.state.ndim == 2 else 0
-        shapes = ((NUM_FIELDS, envs), (envs, row_size(cartridge.ram_banks)), (envs, *self.screen.shape[1:]))
+        pixel_step = 1 if self.screen.shape[1:] == SCREENS[0] else 2
+        fields, row = state_size(cartridge, pixel_step)
+        shapes = ((fields, envs), (envs, row), (envs, *self.screen.shape[1:]))
         arrays = {"state": self.state, "memory": self.memory, "screen": self.screen}
         fault = "it has no env" if envs < 1 else ""
         for (part, array), dtype, shape in zip(arrays.items(), DTYPES, shapes, strict=True):
@@ -104,6 +135,17 @@ class Snapshot:
             "the snapshot was saved with screen='half' and cannot serve screen='full'; save it with 'full'"
         )
 
+    def memory_for(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The memory rows in another emulator's resolution, which those of a Game Boy Color have, too.
+
+        Raises: as screen_for.
+        """
+        screen = self.screen_for(shape)
+        if self.model == "dmg" or screen is self.screen:
+            return self.memory
+        half = np.ascontiguousarray(self.colors[:, ::2, ::2]).view(np.uint8).reshape(self.num_envs, -1)
+        return np.concatenate([self.memory[:, : -2 * math.prod(self.screen.shape[1:])], half], 1)
+
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write the file whole or not at all; raises as `files.new_file`."""
         arrays = (self.state, self.memory, self.screen)
@@ -112,7 +154,7 @@ class Snapshot:
             "format_version": FORMAT_VERSION,
             "profile": self.profile,
             "rom_sha256": self.rom_sha256,
-            "fields": [field.name for field in FIELDS],
+            "fields": _field_names(self.model),
             "shapes": [a.shape for a in arrays],
             "payload_sha256": hashlib.sha256(payload).hexdigest(),
         }
@@ -133,14 +175,14 @@ class Snapshot:
             raise StateError(f"{path}: the snapshot's header is damaged")
         if header.get("profile") not in PROFILES:
             raise StateError(f"{path}: snapshot of an unknown profile {header.get('profile')!r}; save it again")
-        if header.get("format_version") != FORMAT_VERSION or header.get("fields") != [f.name for f in FIELDS]:
+        if header.get("format_version") != FORMAT_VERSION or header.get("fields") not in NAMES:
             raise StateError(
                 f"{path}: snapshot format {header.get('format_version')} with other fields than this version's "
                 f"{FORMAT_VERSION}; save it again"
             )
         if hashlib.sha256(payload).hexdigest() != header.get("payload_sha256"):
             raise StateError(f"{path}: the snapshot is damaged (checksum differs)")
-        shapes = _checked_shapes(path, header.get("shapes"), max_envs)
+        shapes = _checked_shapes(path, header.get("shapes"), len(header["fields"]), max_envs)
         sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in zip(shapes, DTYPES, strict=True)]
         raw, arrays, offset = inflate(payload, sum(sizes)), [], 0
         if raw is None or not isinstance(header.get("rom_sha256"), str):
@@ -151,15 +193,23 @@ class Snapshot:
         return cls(header["rom_sha256"], *arrays, profile=header["profile"])
 
 
-def _checked_shapes(path: str | os.PathLike[str], shapes: Any, max_envs: int) -> list[tuple[int, ...]]:
-    """Shapes of state, memory and screen from a snapshot's header.
+def _field_names(model: str) -> list[str]:
+    """The rows of a snapshot's state."""
+    return [field.name for field in (FIELDS if model == "dmg" else [*FIELDS, *COLOR_FIELDS])]
+
+
+NAMES = [_field_names("dmg"), _field_names("cgb")]
+
+
+def _checked_shapes(path: str | os.PathLike[str], shapes: Any, size: int, max_envs: int) -> list[tuple[int, ...]]:
+    """Shapes of state, with `size` fields, memory and screen from a snapshot's header.
 
     Raises: StateError where they are not those of one number of envs, or of more than `max_envs`.
     """
     try:
         (fields, num_envs), (envs, row), (pictures, *screen) = shapes
         numbers = (fields, num_envs, envs, row, pictures, *screen)
-        fits = all(type(number) is int for number in numbers) and fields == len(FIELDS) and num_envs >= 1
+        fits = all(type(number) is int for number in numbers) and fields == size and num_envs >= 1
         fits = fits and num_envs == envs == pictures and 0 < row <= MAX_ROW and tuple(screen) in SCREENS
     except (TypeError, ValueError):
         fits, num_envs = False, 0
@@ -173,20 +223,32 @@ def _checked_shapes(path: str | os.PathLike[str], shapes: Any, max_envs: int) ->
 def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
     """One env at PC=0100, as PyBoy's boot ROM leaves it, or a DMG's (accuracy 'hardware')."""
     fields = dict(hw.POST_BOOT)
+    is_color = cartridge.model == "cgb"
+    if is_color:
+        fields |= hw.COLOR_POST_BOOT if cartridge.is_for_color else hw.COMPATIBLE_POST_BOOT
     fields |= {"bank1": 1, "ram_enabled": int(cartridge.has_open_ram)}
     fields |= {"ram_offset": hw.CART_RAM - hw.ROW_BASE, "rom_high": (1 % cartridge.rom_banks - 1) * hw.ROM_BANK_SIZE}
     bytes_at = {**hw.POST_BOOT_MAP, **hw.POST_BOOT_HRAM}
     if accuracy == "hardware":
         fields |= hw.HARDWARE_POST_BOOT
         bytes_at |= hw.HARDWARE_POST_BOOT_IO
-    state = np.zeros((NUM_FIELDS, 1), np.int32)
+    picture = _picture()
+    rows, size = state_size(cartridge, 1)
+    state = np.zeros((rows, 1), np.int32)
     for name, value in fields.items():
         state[INDEX[name]] = value
-    row = np.zeros(row_size(cartridge.ram_banks), np.uint8)
+    row = np.zeros(size, np.uint8)
+    if is_color:
+        bytes_at |= hw.COLOR_POST_BOOT_HRAM
+        palette = np.array(hw.POST_BOOT_PALETTE, "<u2")
+        at = size - 2 * picture.size
+        row[at - 0x80 : at] = np.tile(palette, 16).view(np.uint8)
+        row[at:] = palette[picture].view(np.uint8).ravel()
+        picture = np.where(picture != 0, hw.POST_BOOT_SHADES[1], hw.POST_BOOT_SHADES[0]).astype(np.uint8)
     row[0x10 : 0x10 + len(hw.POST_BOOT_TILES)] = np.frombuffer(hw.POST_BOOT_TILES, np.uint8)
     for address, value in bytes_at.items():
         row[address - hw.ROW_BASE] = value
-    return Snapshot(cartridge.sha256, state, row[None], _picture()[None], accuracy)
+    return Snapshot(cartridge.sha256, state, row[None], picture[None], accuracy)
 
 
 def _picture() -> np.ndarray:

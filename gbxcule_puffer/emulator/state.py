@@ -171,22 +171,57 @@ instructions count: instructions executed in the last step
 """,
     hot=False,
 )
+COLOR_FIELDS = _fields("""
+color_mode bit: 1 where the cartridge is for the Game Boy Color, 0 where a DMG's runs on one
+double_speed bit: 1 while the CPU runs twice as fast
+lcd_wrapped bit: 1 from where PyBoy's clock of the LCD, an unsigned number, ran backwards at double speed
+key1 byte: KEY1 as written, bit 7 the speed
+vram_bank bit: VBK
+wram_bank 0..7: SVBK, 0 meaning 1
+bg_index byte: BCPS
+obj_index byte: OCPS
+object_priority byte: OPRI
+hdma1 byte: HDMA1
+hdma2 byte: HDMA2
+hdma3 byte: HDMA3
+hdma4 byte: HDMA4
+hdma5 byte: HDMA5 as a read gives it
+hdma_active bit: 1 while HBlanks copy
+hdma_source word: next byte that VRAM DMA copies
+hdma_target word: where to
+undocumented_72 byte: FF72
+undocumented_73 byte: FF73
+undocumented_74 byte: FF74
+undocumented_75 byte: FF75
+""")
 RTC_TIME_FIELDS = _fields("rtc_last -0x800000..0: when the RTC was last brought up to date", hot=False, is_time=True)
 
 FIELDS: list[Field] = [
     *CPU_FIELDS, *LCD_FIELDS, *TIMER_FIELDS, *OTHER_FIELDS, *STEP_FIELDS, *TIME_FIELDS, *RTC_FIELDS, *RTC_TIME_FIELDS,
 ]  # fmt: skip
-INDEX: dict[str, int] = {field.name: index for index, field in enumerate(FIELDS)}
+INDEX: dict[str, int] = {field.name: index for index, field in enumerate((*FIELDS, *COLOR_FIELDS))}
+"""Rows of the state by name; those of COLOR_FIELDS only a Game Boy Color has."""
 NUM_FIELDS = len(FIELDS)
+NUM_COLOR_FIELDS = NUM_FIELDS + len(COLOR_FIELDS)  # of a Game Boy Color's state
 HOT_FIELDS = [field for field in FIELDS if field.hot]
-_LOW, _HIGH = (np.array([getattr(field, end) for field in FIELDS], np.int32)[:, None] for end in ("low", "high"))
-_MAY_BE_NEVER = np.array([field.may_be_never for field in FIELDS])[:, None]
+HOT_COLOR_FIELDS = [*HOT_FIELDS, *COLOR_FIELDS]
+_LOW, _HIGH = (
+    np.array([getattr(field, end) for field in (*FIELDS, *COLOR_FIELDS)], np.int32)[:, None] for end in ("low", "high")
+)
+_COLOR_HIGH = _HIGH.copy()
+_COLOR_HIGH[INDEX["lcd_transition"]] = 3  # hw/lcd/ppu.py, EARLY_VBLANK
+_MAY_BE_NEVER = np.array([field.may_be_never for field in (*FIELDS, *COLOR_FIELDS)])[:, None]
 # The last visit to a loop that polls RAM: where, with which registers, and when (cpu/wait_loops.py).
 POLL_FIELDS = ("poll_pc", "poll_af", "poll_low", "poll_hl", "poll_event", "poll_now")
 # What only lives during a step: not part of the state. overrun: a register was written, but PyBoy's batch went on, so
 # that the LCD may have changes pending, or a frame be over, within the batch. changes: of memory (hw/counters.py).
 SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settle_from", "overrun", "code", "skipped",
                   "changes", *POLL_FIELDS)  # fmt: skip
+# The same of a Game Boy Color. color_base: what the row has of it, beside ROW_BASE (hw/color/banks.py); vram_shift and
+# wram_shift: from an address to the bank that is seen there. hdma_pending: bytes to copy from hdma_from to
+# hdma_to once the instruction is over, and what else the copy is done with (hw/color/hdma.py).
+COLOR_SCRATCH_FIELDS = ("color_base", "vram_shift", "wram_shift", "hdma_pending", "hdma_from", "hdma_to", "hdma_time",
+                        "hdma_lookahead", "hdma_length")  # fmt: skip
 POINTERS = ("row", "rom", "words")
 """Addresses: of the env's memory row (minus 8000h), of the ROM, and of Machine.code."""
 
@@ -199,6 +234,9 @@ def _struct(name: str, members: dict[str, object]):
 _CPU_MEMBERS: dict[str, object] = dict.fromkeys((*(f.name for f in HOT_FIELDS), *SCRATCH_FIELDS), wp.int32)
 Cpu = _struct("Cpu", _CPU_MEMBERS | dict.fromkeys(POINTERS, wp.uint64))
 """Registers and per-step scratch of one env; passed as wp.ref[Cpu]."""
+_COLOR_MEMBERS = _CPU_MEMBERS | dict.fromkeys((*(f.name for f in COLOR_FIELDS), *COLOR_SCRATCH_FIELDS), wp.int32)
+ColorCpu = _struct("ColorCpu", _COLOR_MEMBERS | dict.fromkeys(POINTERS, wp.uint64))
+"""The same of a Game Boy Color, whose kernels have it in Cpu's place (kernels.py)."""
 
 Machine = _struct(
     "Machine",
@@ -252,6 +290,18 @@ def row_size(ram_banks: int) -> int:
     return hw.ROW_SIZE + max(0, ram_banks - 1) * hw.RAM_BANK_SIZE
 
 
+def color_row_size(ram_banks: int, pixel_step: int) -> int:
+    """The same of a Game Boy Color: behind it its VRAM and WRAM banks, palettes and the picture's colours."""
+    return row_size(ram_banks) + hw.COLOR_SIZE + 2 * hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
+
+
+def state_size(cartridge: Cartridge, pixel_step: int) -> tuple[int, int]:
+    """(fields, bytes of the memory row) of an env."""
+    if cartridge.model == "dmg":
+        return NUM_FIELDS, row_size(cartridge.ram_banks)
+    return NUM_COLOR_FIELDS, color_row_size(cartridge.ram_banks, pixel_step)
+
+
 def part_of(env: int | None, num_envs: int) -> slice:
     """One env of several, or all.
 
@@ -275,10 +325,12 @@ def allowed_banks(cartridge: Cartridge) -> dict[str, list[int]]:
 def first_fault(state: np.ndarray, cartridge: Cartridge) -> str:
     """The first value of `state` (fields, envs) that no step of this cartridge leaves, in words; empty if there is
     none."""
-    wrong = ((state < _LOW) | (state > _HIGH)) & ~(_MAY_BE_NEVER & (state == hw.NEVER))
+    rows = slice(len(state))
+    high = _COLOR_HIGH if len(state) > NUM_FIELDS else _HIGH
+    wrong = ((state < _LOW[rows]) | (state > high[rows])) & ~(_MAY_BE_NEVER[rows] & (state == hw.NEVER))
     for name, values in allowed_banks(cartridge).items():
         wrong[INDEX[name]] = ~np.isin(state[INDEX[name]], values)
     if not wrong.any():
         return ""
     index, env = np.argwhere(wrong)[0]
-    return f"{FIELDS[index].name} of env {env} is {state[index, env]}"
+    return f"{(*FIELDS, *COLOR_FIELDS)[index].name} of env {env} is {state[index, env]}"

@@ -1,5 +1,6 @@
 """Random ROMs for the fuzzer: structured programs, streams of weighted instructions, plain random bytes, and by name
-those of io_stack.py, large cartridges of all mappers (bank_snippets.py) and loops (loop_snippets.py).
+those of io_stack.py, large cartridges of all mappers (bank_snippets.py), loops (loop_snippets.py) and programs for the
+Game Boy Color (color_snippets.py).
 
 The same seed gives the same ROM. Layout of a program: RST 00-38 return or start the main loop anew, handlers at the
 interrupt vectors, main loop from 0150, switchable banks full of small subroutines at 4000 + 64 * k. Bytes that no
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.fuzz import bank_snippets, loop_snippets, snippets
+from tests.fuzz import bank_snippets, color_snippets, loop_snippets, snippets
 from tests.fuzz.code import Code, Random
 from tests.fuzz.io_stack import io_stack_program
 
@@ -23,6 +24,7 @@ ILLEGAL = frozenset((0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC,
 MAIN = 0x0150
 RESTART = 0x00F0  # where RST 38 leads: sets SP and goes on at one of ENTRIES, chosen by DIV
 ENTRIES = 0x3F00  # 32 addresses
+COLOR_TITLE = b"FUZC"  # of ROMs that run on a Game Boy Color
 # Cartridge types with the numbers of ROM banks to choose from and the RAM codes; 256 banks and more do not fit into
 # PyBoy's save state.
 CARTRIDGES = (
@@ -60,7 +62,20 @@ def make_rom(seed: int, kind: str | None = None) -> FuzzRom:
     ram_code = random.choice(ram_codes)
     rom = bytearray(KINDS[kind](random, banks))
     header(rom, cartridge_type, ram_code)
+    if kind == "color":
+        name_color(rom, random.choice((0x80, 0xC0, 0xC0, 0x00)))
     return FuzzRom(bytes(rom), kind, seed)
+
+
+def name_color(rom: bytearray, flag: int) -> None:
+    """Have the header say that the ROM is for the Game Boy Color, or with flag 0 for a DMG, and runs on that."""
+    rom[0x134:0x138], rom[0x143] = COLOR_TITLE, flag
+    rom[0x14D] = (-sum(rom[0x134:0x14D]) - 0x19) & 0xFF
+
+
+def model_of(rom: bytes) -> str:
+    """The model that a ROM is made for."""
+    return "cgb" if rom[0x134:0x138] == COLOR_TITLE else "dmg"
 
 
 def header(rom: bytearray, cartridge_type: int, ram_code: int) -> None:
@@ -127,6 +142,15 @@ def _loops(random: Random, banks: int) -> bytes:
         snippets.snippet: 3,
     }
     return _program(random, banks, lambda code: random.weighted(weights)(code))
+
+
+def _color(random: Random, banks: int) -> bytes:
+    """A program for the Game Boy Color."""
+
+    def snippet(code: Code) -> None:
+        random.weighted(color_snippets.SNIPPETS if random.chance(0.45) else {snippets.snippet: 1})(code)
+
+    return _program(random, banks, snippet)
 
 
 def _vectors(random: Random, rom: bytearray) -> None:
@@ -204,5 +228,5 @@ def _bytes(random: Random, banks: int) -> bytes:
 
 KINDS = {
     "program": _program, "stream": _stream, "bytes": _bytes, "io-stack": io_stack_program, "banks": _banks,
-    "loops": _loops,
+    "loops": _loops, "color": _color,
 }  # fmt: skip

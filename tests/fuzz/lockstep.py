@@ -10,7 +10,9 @@ import torch
 
 from gbxcule_puffer.emulator import Cartridge, Emulator
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.state import row_size
 from tests.fuzz import pyboy_state
+from tests.fuzz.generator import model_of
 from tests.support.oracle import PyBoyOracle
 
 CHECK_EVERY = 8
@@ -71,7 +73,13 @@ def emulator_values(emulator: Emulator, env: int) -> dict[str, Any]:
     row = emulator.memory[env].cpu().numpy()
     for name, (start, size) in REGIONS.items():
         values[name] = row[start - hw.ROW_BASE :][:size]
-    values["cartridge RAM"] = np.concatenate([row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE], row[hw.ROW_SIZE :]])
+    base = row_size(emulator.cartridge.ram_banks)
+    ram = [row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE], row[hw.ROW_SIZE : base]]
+    values["cartridge RAM"] = np.concatenate(ram)
+    if emulator.model == "cgb":
+        values["WRAM"] = np.concatenate([values["WRAM"], row[base + hw.COLOR_WRAM : base + hw.COLOR_PALETTES]])
+        values["VRAM bank 1"] = row[base : base + hw.COLOR_WRAM]
+        values["palettes"] = row[base + hw.COLOR_PALETTES : base + hw.COLOR_SIZE]
     return values
 
 
@@ -104,7 +112,7 @@ class Oracle(PyBoyOracle):
 
     def __init__(self, emulator: Emulator) -> None:
         cartridge = emulator.cartridge
-        super().__init__(cartridge.data, emulator.frames_per_step, emulator.release_after_frames)
+        super().__init__(cartridge.data, emulator.frames_per_step, emulator.release_after_frames, model=emulator.model)
         mapper_bytes = len(cartridge.mapper.state_registers.split()) + cartridge.has_rumble
         self._shape = (cartridge.ram_banks, cartridge.has_rtc, mapper_bytes)
         self._rom_banks = cartridge.rom_banks
@@ -114,7 +122,7 @@ class Oracle(PyBoyOracle):
         """Everything comparable."""
         if self._shape[1]:
             self.pyboy.memory[0x6000] = 0xFF  # no command, but PyBoy brings its clock chip up to date
-        values = pyboy_state.parse(self._state(), *self._shape)
+        values = pyboy_state.parse(self._state(), *self._shape, is_color=self.model == "cgb")
         values["rom_bank"] %= self._rom_banks  # 1 on a cartridge of one bank, too
         if self._sets_bank_late:
             del values["ram_bank"]  # PyBoy sets it when RAM is used
@@ -131,20 +139,23 @@ def compare(
     with_datapath: bool = True,
     device: str = "cpu",
     num_oracles: int | None = None,
+    model: str | None = None,
 ) -> Result:
     """Run env i of the emulator and a PyBoy each with buttons[:, i]; shape (steps, num_envs). The first `num_oracles`
     envs have a PyBoy, all by default.
 
     The emulator goes first: where an illegal opcode locks an env, PyBoy would never come back, so the run ends before.
+    model: 'dmg' or 'cgb'; by default what the ROM is made for, if it is one of the fuzzer's.
     with_datapath: the kernel with the data path runs along, and has to have the same state bit by bit.
     """
     num_envs = buttons.shape[1]
     release = min(8, frames_per_step)
-    kernels = ("interpreter", "datapath") if with_datapath else ("interpreter",)
+    model = model or model_of(rom if isinstance(rom, bytes) else rom.data)
+    kernels = ("interpreter", "datapath") if with_datapath and model == "dmg" else ("interpreter",)
     emulators = [
         Emulator(
             rom, num_envs, device, screen="full", frames_per_step=frames_per_step, release_after_frames=release,
-            num_threads=1, kernel=kernel,
+            num_threads=1, kernel=kernel, model=model,
         )
         for kernel in kernels
     ]  # fmt: skip
@@ -190,6 +201,8 @@ def _env_differences(emulator: Emulator, oracle: Oracle, env: int) -> list[str]:
     """What differs between an env and its PyBoy, the picture too."""
     found = differences(oracle.values(), emulator_values(emulator, env))
     pixels = np.argwhere(oracle.picture() != emulator.screen[env].cpu().numpy())
+    if emulator.model == "cgb":
+        pixels = np.argwhere(oracle.colors() != emulator.colors[env].cpu().numpy())
     if len(pixels):
         (top, left), (bottom, right) = pixels.min(axis=0), pixels.max(axis=0)
         found.append(f"picture: {len(pixels)} pixels, lines {top}..{bottom}, columns {left}..{right}")

@@ -19,19 +19,41 @@ RAM_SIZES = (0x2000, 0x60, 0x4C, 0x7F)
 RTC_SIZE = 8 + 9 + 8 + 8
 RAM_BANK = 0x2000
 LCD_FLAGS_AT = LCD_REGISTERS_AT + 12 + 144 * 5
+LCD_FLAGS_SIZE = 32
 
 
 def _word(state: bytes, at: int, size: int = 8) -> int:
     return int.from_bytes(state[at : at + size], "little")
 
 
-def parse(state: bytes, ram_banks: int, has_rtc: bool, mapper_bytes: int) -> dict[str, Any]:
+def _parse_color(state: bytes, values: dict[str, Any]) -> bytes:
+    """The values of a Game Boy Color, but for its WRAM; returns the state without them."""
+    values["key1"], values["double_speed"] = state[3], state[4]
+    names = ("hdma1", "hdma2", "hdma3", "hdma4", "hdma5", "hdma_active")
+    values |= dict(zip(names, state[CPU_AT:], strict=False))
+    values["hdma_source"], values["hdma_target"] = (_word(state, CPU_AT + at, 2) for at in (6, 8))
+    state = state[:CPU_AT] + state[CPU_AT + 10 :]
+    values["object_priority"] = state[LCD_REGISTERS_AT + 11]
+    at = LCD_FLAGS_AT + LCD_FLAGS_SIZE
+    if not state[LCD_FLAGS_AT]:  # without a cartridge for it
+        return state
+    values["VRAM bank 1"] = np.frombuffer(state, np.uint8, 0x2000, at)
+    at += 0x2000
+    values["vram_bank"], values["bg_index"], values["obj_index"] = state[at], state[at + 1], state[at + 69]
+    palettes = state[at + 5 : at + 69] + state[at + 73 : at + 137]
+    values["palettes"] = np.frombuffer(palettes, np.uint8)
+    return state[: LCD_FLAGS_AT + LCD_FLAGS_SIZE] + state[at + 137 :]
+
+
+def parse(state: bytes, ram_banks: int, has_rtc: bool, mapper_bytes: int, is_color: bool = False) -> dict[str, Any]:
     """A save state as names of gbxcule_puffer.emulator.state fields (and memory arrays) -> values.
 
     mapper_bytes: what the mapper adds after the RAM: MBC1 2, MBC5 1 or 2 (with rumble), else 0.
     """
-    cycles = _word(state, CPU_AT + 19)
-    values: dict[str, Any] = {"cycles": cycles}
+    values: dict[str, Any] = {}
+    if is_color:
+        state = _parse_color(state, values)
+    cycles = values["cycles"] = _word(state, CPU_AT + 19)
     values.update(zip("afbcde", state[CPU_AT : CPU_AT + 6], strict=True))
     hl, values["sp"], values["pc"] = (_word(state, CPU_AT + at, 2) for at in (6, 8, 10))
     values["h"], values["l"] = hl >> 8, hl & 0xFF
@@ -47,15 +69,15 @@ def parse(state: bytes, ram_banks: int, has_rtc: bool, mapper_bytes: int) -> dic
     values.update(zip(names, state[LCD_REGISTERS_AT:], strict=False))
     values["lcd_first_frame"], values["lcd_restart"] = state[LCD_FLAGS_AT + 4], state[LCD_FLAGS_AT + 5]
     last, clock, target = (_word(state, LCD_FLAGS_AT + 6 + 8 * index) for index in range(3))
-    values["lcd_zero"] = last - cycles - clock
-    values["lcd_target"] = values["lcd_zero"] + target
+    values["lcd_zero"] = last - cycles - (clock << state[LCD_FLAGS_AT + 2])
+    values["lcd_target"] = values["lcd_zero"] + (target << state[LCD_FLAGS_AT + 2])
     values["lcd_next_mode"], values["lcd_transition"] = state[LCD_FLAGS_AT + 30], state[LCD_FLAGS_AT + 31]
-    _parse_tail(state, values, cycles, ram_banks, has_rtc, mapper_bytes)
+    _parse_tail(state, values, cycles, ram_banks, has_rtc, mapper_bytes, is_color)
     return values
 
 
 def _parse_tail(
-    state: bytes, values: dict[str, Any], cycles: int, ram_banks: int, has_rtc: bool, mapper_bytes: int
+    state: bytes, values: dict[str, Any], cycles: int, ram_banks: int, has_rtc: bool, mapper_bytes: int, is_color: bool
 ) -> None:
     """What follows the sound state, whose length varies: read from the end."""
     at = len(state) - SGB_SIZE - SERIAL_SIZE
@@ -77,8 +99,12 @@ def _parse_tail(
     values["tma"], values["tac"], values["tima_reload"] = state[at + 6 : at + 9]
     if values["tima_reload"]:
         values["tima_reload_count"] = _word(state, at + 4, 2)
-    at -= 1  # WRAM bank of the CGB
-    for name, size in zip(("HRAM", "io_ports", "unusable", "WRAM"), reversed(RAM_SIZES), strict=True):
+    at -= 1
+    sizes = RAM_SIZES
+    if is_color:
+        values["wram_bank"] = state[at]
+        sizes = (0x8000, *RAM_SIZES[1:])
+    for name, size in zip(("HRAM", "io_ports", "unusable", "WRAM"), reversed(sizes), strict=True):
         at -= size
         values[name] = np.frombuffer(state, np.uint8, size, at)
     values["p1"] = int(values.pop("io_ports")[0])

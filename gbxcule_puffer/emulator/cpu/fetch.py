@@ -4,7 +4,8 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import wait_loops
-from gbxcule_puffer.emulator.hw import accuracy, bus, intrinsics, row
+from gbxcule_puffer.emulator.hw import bus, intrinsics, model, row
+from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 FIRST_MARK = wp.constant(1 << 24)  # of Machine.code: a loop begins here that (perhaps) only waits, or here is a hook
@@ -16,6 +17,8 @@ def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
     if c.pc >= hw.WRAM:
         wait_loops.skip_wait_loop(m, c)
     in_row = (c.pc >= hw.WRAM and c.pc < hw.ECHO - 2) or (c.pc >= hw.HRAM and c.pc < hw.IE - 2)
+    if model.COLOR:
+        in_row = in_row and banks.is_in_place(c, c.pc, c.pc + 2)
     if in_row and c.dma_active == 0:  # nothing takes notice of these reads
         c.code = row.load(c, c.pc) | (row.load(c, c.pc + 1) << 8) | (row.load(c, c.pc + 2) << 16)
         return
@@ -49,7 +52,7 @@ def fetch_at_pc(m: wp.ref[Machine], c: wp.ref[Cpu]):
 def fetch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """The instruction at PC."""
     fetch_at_pc(m, c)
-    if accuracy.HARDWARE == 1 and c.halted == 2:  # the byte at PC is read twice: it stands where HALT does, too
+    if model.HARDWARE == 1 and c.halted == 2:  # the byte at PC is read twice: it stands where HALT does, too
         c.halted = 0
         c.pc = (c.pc - 1) & 0xFFFF
         c.code = (c.code & 0xFF) | (c.code << 8)

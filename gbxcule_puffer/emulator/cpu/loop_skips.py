@@ -10,7 +10,8 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, loop_codes
-from gbxcule_puffer.emulator.hw import counters, intrinsics
+from gbxcule_puffer.emulator.hw import counters, intrinsics, model
+from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -134,6 +135,8 @@ def plain_bytes(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, is_write: bool
 def place(c: wp.ref[Cpu], address: int) -> wp.uint64:
     """The address of a byte of plain memory."""
     result = c.row + wp.uint64(address)
+    if model.COLOR:
+        result = c.row + wp.uint64(banks.place(c, address))
     if address < hw.VRAM:
         result = c.rom + wp.uint64(address + wp.where(address < hw.ROM_BANK_SIZE, c.rom_low, c.rom_high))
     return result

@@ -8,7 +8,8 @@ from __future__ import annotations
 import warp as wp
 
 from gbxcule_puffer.emulator.cpu import fetch
-from gbxcule_puffer.emulator.hw import counters, interrupts, step
+from gbxcule_puffer.emulator.hw import counters, interrupts, model, step
+from gbxcule_puffer.emulator.hw.color import hdma
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -27,6 +28,9 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 fetch.fetch(m, c)
                 begin = c.now  # after what fetch may skip
                 execute(m, c)
+                if model.COLOR:
+                    if c.hdma_pending != 0:
+                        hdma.copy(m, c, begin)
                 c.previous = begin
                 interrupts.finish_instruction(c)
                 counters.end_instruction(m, c)

@@ -146,11 +146,12 @@ def _is_pass(node: Statement) -> bool:
     return isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Pass)
 
 
-def splice(instruction: Instruction) -> list[Statement]:
-    """The statements of one instruction: PC, the filled template, T-cycles."""
+def splice(instruction: Instruction, color: bool = False) -> list[Statement]:
+    """The statements of one instruction: PC, the filled template, T-cycles; color: on a Game Boy Color."""
     filler = _Filler(instruction)
     statements: list[Statement] = [_line(f"c.pc = (c.pc + {instruction.length}) & 0xFFFF")]
-    for node in _template(instruction.family):
+    family = "stop_of_color" if color and instruction.family == "stop" else instruction.family
+    for node in _template(family):
         if _is_condition(node) and "cond" not in instruction.operands:  # no condition: only the body
             parts = node.body.body
         else:
@@ -166,14 +167,14 @@ def splice(instruction: Instruction) -> list[Statement]:
     return [statement for statement in statements if not _is_pass(statement)]
 
 
-def group(first: int, size: int, decorator: str) -> str:
+def group(first: int, size: int, decorator: str, color: bool) -> str:
     """The function that executes opcodes `first` to `first` + `size` - 1, with its decorator, as source."""
     table = isa.expand()
     name = f"execute_{first:03x}"
     orelse: cst.BaseStatement | None = None
     for opcode in reversed(range(first, first + size)):
         if opcode in table:
-            body = splice(table[opcode])
+            body = splice(table[opcode], color)
             comment = table[opcode].mnemonic
         elif opcode == 0xCB:
             continue

@@ -11,6 +11,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator.cpu import arithmetic
 from gbxcule_puffer.emulator.hw import bus, interrupts
+from gbxcule_puffer.emulator.hw.color import speed
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 m: wp.ref[Machine]
@@ -199,3 +200,8 @@ def halt():
 def stop():
     """STOP: skips 2 bytes, as PyBoy has it on a DMG."""
     pass
+
+
+def stop_of_color():
+    """STOP of a Game Boy Color."""
+    speed.stop(m, c)

@@ -9,7 +9,8 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, loop_skips, waits
-from gbxcule_puffer.emulator.hw import intrinsics, row
+from gbxcule_puffer.emulator.hw import intrinsics, model, row
+from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -46,6 +47,8 @@ def skip_wait_loop(m: wp.ref[Machine], c: wp.ref[Cpu]):
     in_row = c.pc < hw.ECHO or (c.pc >= hw.HRAM and c.pc < hw.IE - 3)
     # A transfer from VRAM meets its lock in the fetches that look ahead, not in the others.
     in_row = in_row and (c.dma_active == 0 or (c.dma_source & 0xE0) != 0x80)
+    if model.COLOR:
+        in_row = in_row and banks.is_in_place(c, c.pc, c.pc + 2) and (c.dma_active == 0 or c.dma_source != 0xFF)
     if c.ei_delay == 0 and in_row and row.load(c, c.pc + 1) == 0x20:
         opcode = row.load(c, c.pc)
         if row.load(c, c.pc + 2) == 0xFD and (opcode == DEC_A or opcode == DEC_B or opcode == DEC_C):
@@ -74,8 +77,9 @@ def skip_wait_loop(m: wp.ref[Machine], c: wp.ref[Cpu]):
 def ly_at(c: wp.ref[Cpu], t: int) -> int:
     """LY at time `t` of a frame without surprises (ppu.is_quiet)."""
     place = t - c.lcd_zero
-    ly = place // hw.LINE_T_CYCLES
-    if ly < hw.SCREEN_HEIGHT - 1 and place - ly * hw.LINE_T_CYCLES >= hw.LINE_T_CYCLES - 4:
+    length = model.dots(c, hw.LINE_T_CYCLES)
+    ly = place // length
+    if ly < hw.SCREEN_HEIGHT - 1 and place - ly * length >= length - ppu.LY_EARLY:
         ly = ly + 1
     return ly
 
@@ -83,11 +87,11 @@ def ly_at(c: wp.ref[Cpu], t: int) -> int:
 @wp.func
 def time_of_ly(c: wp.ref[Cpu], ly: int) -> int:
     """The time at which LY becomes `ly`; the end of the frame for values that it does not reach."""
-    t = c.lcd_zero + hw.FRAME_T_CYCLES
+    t = c.lcd_zero + model.dots(c, hw.FRAME_T_CYCLES)
     if ly < hw.SCREEN_HEIGHT:
-        t = c.lcd_zero + ly * hw.LINE_T_CYCLES - 4
+        t = c.lcd_zero + ly * model.dots(c, hw.LINE_T_CYCLES) - ppu.LY_EARLY
     elif ly <= hw.LAST_LINE:
-        t = c.lcd_zero + ly * hw.LINE_T_CYCLES
+        t = c.lcd_zero + ly * model.dots(c, hw.LINE_T_CYCLES)
     return t
 
 
@@ -98,7 +102,7 @@ def end_of_halt(c: wp.ref[Cpu]) -> int:
     until = int(hw.NEVER)
     if (c.interrupt_enable & hw.INT_VBLANK) != 0 and (c.lcdc & hw.LCDC_ENABLE) != 0:
         until = time_of_ly(c, hw.SCREEN_HEIGHT)
-        until = until + wp.where(until <= c.now, hw.FRAME_T_CYCLES, 0)
+        until = until + wp.where(until <= c.now, model.dots(c, hw.FRAME_T_CYCLES), 0)
     if (c.interrupt_enable & hw.INT_TIMER) != 0:
         until = wp.min(until, c.timer_next)
     is_stat_used = (c.interrupt_enable & hw.INT_STAT) != 0 and (c.stat & 0x78) != 0
@@ -122,7 +126,7 @@ def skip_ly_poll(m: wp.ref[Machine], c: wp.ref[Cpu], tail: int):
         elif condition == 0x30:
             goes_on = ly >= target
             if target != 0:
-                until = c.lcd_zero + hw.FRAME_T_CYCLES
+                until = c.lcd_zero + model.dots(c, hw.FRAME_T_CYCLES)
         elif condition == 0x38:
             goes_on = ly < target
             until = time_of_ly(c, target)
@@ -201,6 +205,8 @@ def may_call(c: wp.ref[Cpu]) -> bool:
     """True where the bytes below SP are memory, a write of P1 ends no batch, and bank 0 is seen at 0000."""
     low = c.sp - STACK_BYTES
     in_row = (low >= hw.WRAM and c.sp <= hw.ECHO) or (low >= hw.HRAM and c.sp <= hw.IE)
+    if model.COLOR:
+        in_row = in_row and banks.is_in_place(c, low, c.sp)
     return in_row and c.tima_reload == 0 and c.overrun == 0 and c.rom_low == 0
 
 

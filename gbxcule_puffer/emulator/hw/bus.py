@@ -3,19 +3,10 @@
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import (
-    accuracy,
-    counters,
-    intrinsics,
-    joypad,
-    memory,
-    oam_dma,
-    row,
-    serial,
-    sound,
-    timer,
-)
+from gbxcule_puffer.emulator.hw import counters, intrinsics, joypad, memory, model, oam_dma, row, serial, sound, timer
 from gbxcule_puffer.emulator.hw.cartridge import mbc
+from gbxcule_puffer.emulator.hw.color import banks
+from gbxcule_puffer.emulator.hw.color import registers as color_registers
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -23,7 +14,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 @wp.func
 def read_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
     """FE00-FE9F: FF while an OAM DMA runs and, for an access with lookahead, in modes 2 and 3."""
-    if lookahead != 0 or accuracy.HARDWARE == 1:
+    if lookahead != 0 or model.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         mode = c.stat & hw.STAT_MODE
         starting = c.lcd_first_frame != 0 and c.lcd_transition == ppu.START_MODE2
@@ -40,32 +31,6 @@ def read_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead
 
 
 @wp.func
-def read_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
-    """FF00-FF7F; sound registers read 00, undefined ones FF."""
-    if address >= hw.LCDC and address <= hw.WX:
-        if address == hw.DMA:
-            ppu.advance(m, c, t + lookahead)
-            return c.dma_source
-        return lcd_registers.read(m, c, address, t + lookahead)
-    if address == hw.P1:
-        return c.p1
-    if address == hw.IF:
-        return c.interrupt_flag | 0xE0
-    if address >= hw.DIV and address <= hw.TAC:
-        return timer.read(c, address, t)
-    if address >= hw.NR10 and address < hw.WAVE_RAM_END:
-        if accuracy.HARDWARE == 1:
-            return sound.read(m, c, address)
-        return 0
-    if address == hw.SC:
-        serial.advance(c, t)
-        return c.serial_control
-    if accuracy.HARDWARE == 1 and address == hw.SB:
-        return serial.read_data(m, c, t)
-    return 0xFF
-
-
-@wp.func
 def read_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
     """FE00-FFFF."""
     if address < hw.OAM_END:
@@ -74,7 +39,7 @@ def read_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahea
         if c.dma_active != 0:
             oam_dma.advance(m, c, t, lookahead, t + lookahead)
         if address < hw.HRAM:
-            return read_io(m, c, address, t, lookahead)
+            return memory.read_io(m, c, address, t, lookahead)
         if address == hw.IE:
             return c.interrupt_enable
     return row.load(c, address)
@@ -95,6 +60,8 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
     if address < hw.VRAM:
         return intrinsics.load_byte(c.rom, wp.where(address < hw.ROM_BANK_SIZE, c.rom_low, c.rom_high) + address)
     if (address >= hw.WRAM and address < hw.ECHO) or (address >= hw.HRAM and address < hw.IE and c.dma_active == 0):
+        if model.COLOR:
+            return row.load(c, banks.place(c, address))
         return row.load(c, address)
     return read_any(m, c, address, t, lookahead)
 
@@ -104,11 +71,13 @@ def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
     """FE00-FE9F: lost while an OAM DMA is under way and, for an access with lookahead, in modes 2 and 3."""
     ppu.settle(m, c)  # sprites decide the length and the picture of lines that are over
     ppu.draw_pending(m, c)
-    if lookahead != 0 or accuracy.HARDWARE == 1:
+    if lookahead != 0 or model.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         if (c.lcdc & hw.LCDC_ENABLE) != 0:
             mode = c.stat & hw.STAT_MODE
             left = c.lcd_target - c.lcd_last
+            if model.COLOR:
+                left = wp.where(c.lcd_wrapped != 0, -1, left >> c.double_speed)
             if mode == 3 or (mode == 2 and not (c.lcd_first_frame != 0 and left >= 0 and left <= 4)):
                 return
     if c.dma_active != 0:
@@ -140,7 +109,7 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
         serial.write_data(m, c, value)
     elif address == hw.SC:
         serial.write_control(c, value, t)
-    elif accuracy.HARDWARE == 1 and address >= hw.NR10 and address < hw.WAVE_RAM_END:
+    elif model.HARDWARE == 1 and address >= hw.NR10 and address < hw.WAVE_RAM_END:
         sound.write(m, c, address, value)
     # PyBoy ends the batch, but for LY. After these registers nothing could tell, but where the batch went on before.
     inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
@@ -161,6 +130,9 @@ def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
         if address < hw.HRAM:
             if address <= hw.WX:
                 write_io(m, c, address, value, t)
+            if model.COLOR:
+                if address > hw.WX:
+                    color_registers.write(m, c, address, value, t, lookahead)
             return
         if address == hw.IE:
             c.interrupt_enable = value
@@ -175,7 +147,10 @@ def write_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
     if address >= hw.OAM:
         write_high(m, c, address, value, t, lookahead)
     elif address >= hw.WRAM:
-        row.store(c, hw.WRAM + (address & 0x1FFF), value)
+        place = hw.WRAM + (address & 0x1FFF)
+        if model.COLOR:
+            place = banks.place(c, place)
+        row.store(c, place, value)
     elif address < hw.VRAM:
         mbc.write_register(m, c, address, value, t)
         if c.dma_active != 0 or c.tima_reload != 0 or c.overrun != 0:  # PyBoy always does; else nothing could tell
@@ -183,13 +158,16 @@ def write_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
     elif address >= hw.CART_RAM:
         mbc.write_ram(m, c, address, value, t)
     else:
-        if lookahead != 0 or accuracy.HARDWARE == 1:
+        if lookahead != 0 or model.HARDWARE == 1:
             ppu.advance(m, c, t + lookahead)
             if (c.lcdc & hw.LCDC_ENABLE) != 0 and (c.stat & hw.STAT_MODE) == 3:
                 return
         if c.render != 0 and c.next_line < hw.SCREEN_HEIGHT:
             ppu.settle(m, c)
             ppu.draw_pending(m, c)
+        if model.COLOR:
+            row.store(c, banks.place(c, address), value)
+            return
         row.store(c, address, value)
 
 
@@ -197,6 +175,9 @@ def write_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
     """Write `value` to `address` at time `t`; as `read`."""
     if (address >= hw.WRAM and address < hw.ECHO) or (address >= hw.HRAM and address < hw.IE and c.dma_active == 0):
+        if model.COLOR:
+            row.store(c, banks.place(c, address), value)
+            return
         row.store(c, address, value)
     else:
         write_any(m, c, address, value, t, lookahead)

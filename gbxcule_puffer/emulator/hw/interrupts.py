@@ -9,11 +9,23 @@ that nothing can notice do not end a batch here; ppu.settle makes them up.
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import accuracy, bus, counters, oam_dma, serial, timer
-from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.hw import bus, counters, model, oam_dma, serial, timer
+from gbxcule_puffer.emulator.hw.color import hdma
+from gbxcule_puffer.emulator.hw.lcd import ppu, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 LONGEST_T_CYCLES = wp.constant(24)  # of an instruction
+
+
+@wp.func
+def end_batch_of_lcd(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Bring a Game Boy Color's LCD up to date."""
+    timing.look(c, c.now)
+    if c.lcd_wrapped != 0:
+        ppu.change(m, c, c.now)
+    elif c.lcd_target <= c.now:
+        ppu.settle_changes(m, c)
+    c.lcd_last = c.now
 
 
 @wp.func(inline=False)
@@ -24,7 +36,10 @@ def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     serial.advance(c, c.now)
     if c.tima_reload != 0 or c.now >= c.timer_next:
         timer.advance(c, c.now)
-    if c.lcd_target <= c.now and c.lcd_last != c.now:
+    if model.COLOR:
+        if c.lcd_last != c.now:
+            end_batch_of_lcd(m, c)
+    elif c.lcd_target <= c.now and c.lcd_last != c.now:
         ppu.settle_changes(m, c)
     c.settle_from = c.now
 
@@ -68,14 +83,24 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
 def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
     counters.add(m, counters.CAUSES, counters.BATCHES, 1)
+    if model.COLOR:
+        if hdma.is_due(c):
+            hdma.pass_block(m, c)
+            return
     other = wp.min(c.timer_next, c.serial_end)
-    lcd = c.lcd_target
+    lcd = timing.next_change(c)
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
     # An OAM DMA copies when it is looked at. In VBlank no line needs OAM, and code in HRAM looks at each fetch.
     is_dma_quiet = c.dma_active == 0 or (c.ly >= hw.SCREEN_HEIGHT and c.pc >= hw.HRAM)
+    if model.COLOR:
+        is_dma_quiet = is_dma_quiet and (c.dma_active == 0 or c.dma_source != 0xFF)  # registers, as of that time
     is_calm = c.ei_delay == 0 and (pending == 0 or c.ime == 0)
     is_calm = is_calm or c.now + LONGEST_T_CYCLES < c.lcd_target  # a dispatch, or EI's next instruction, is over first
     is_quiet = is_dma_quiet and c.tima_reload == 0 and is_calm
+    if model.COLOR:
+        if c.hdma_active != 0:
+            is_quiet = False
+            other = wp.min(other, hdma.end_of_batch(m, c))
     if is_quiet:
         if c.halted == 0 or other == hw.NEVER:
             lcd = ppu.next_event(c)
@@ -83,10 +108,10 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
             lcd = ppu.halt_event(c, other)
     c.batch_end = wp.max(wp.min(other, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
     c.overrun = 0
-    end = wp.max(wp.min(other, c.lcd_target), c.now + hw.T_CYCLES_PER_M_CYCLE)  # of PyBoy's batch
+    end = wp.max(wp.min(other, timing.next_change(c)), c.now + hw.T_CYCLES_PER_M_CYCLE)  # of PyBoy's batch
     c.ei_end = wp.where(c.ei_delay != 0, end, 0)
     c.next_event = c.batch_end
-    if lcd == c.lcd_target:  # exact: the LCD changes when it is looked at, and at the end
+    if lcd == timing.next_change(c):  # exact: the LCD changes when it is looked at, and at the end
         c.settle_from = c.batch_end
     if pending != 0 and c.ei_delay == 0:
         if c.halted == 1 and c.halted_after_ei == 0:
@@ -96,11 +121,14 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         c.halted_after_ei = 0
         if c.ime != 0:
             dispatch(m, c, end)
+            if model.COLOR:
+                if c.hdma_pending != 0:
+                    hdma.copy(m, c, c.previous)
     if c.halted == 1:
         counters.add(m, counters.CAUSES, counters.HALT_T_CYCLES, c.batch_end - c.now)
         c.previous = c.now
         c.now = c.batch_end
-        if lcd != c.lcd_target:
+        if lcd != timing.next_change(c):
             c.previous = c.now  # PyBoy stops at each change on the way
 
 
@@ -109,7 +137,7 @@ def halt(c: wp.ref[Cpu]):
     """HALT: PC stays on it until an interrupt is pending. On hardware, if one is pending already and IME is 0, the CPU
     goes on at once and reads the next byte twice (halted = 2; Pan Docs, "halt bug")."""
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
-    if accuracy.HARDWARE == 1 and pending != 0 and c.ime == 0 and c.ei_delay == 0:
+    if model.HARDWARE == 1 and pending != 0 and c.ime == 0 and c.ei_delay == 0:
         c.halted = 2
     else:
         c.pc = (c.pc - 1) & 0xFFFF

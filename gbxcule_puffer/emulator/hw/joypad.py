@@ -4,7 +4,7 @@ hardware it follows the buttons, and only those of a selected row request the in
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import accuracy
+from gbxcule_puffer.emulator.hw import model
 from gbxcule_puffer.emulator.state import Cpu
 
 
@@ -28,17 +28,17 @@ def write(c: wp.ref[Cpu], value: int):
     elif (value & 0x30) == 0x10:
         row = (c.buttons >> 4) & 0x0F
     c.p1 = 0xCF & ~row
-    if accuracy.HARDWARE == 1:
+    if model.HARDWARE == 1:
         c.p1 = select(c, value)
 
 
 @wp.func
 def press(c: wp.ref[Cpu], buttons: int):
     """Press buttons; one that was not held requests the joypad interrupt whatever row is selected."""
-    if accuracy.HARDWARE == 0 and (buttons & ~c.buttons) != 0:
+    if model.HARDWARE == 0 and (buttons & ~c.buttons) != 0:
         c.interrupt_flag = c.interrupt_flag | hw.INT_JOYPAD
     c.buttons = c.buttons | buttons | (buttons << 8)
-    if accuracy.HARDWARE == 1:
+    if model.HARDWARE == 1:
         before = c.p1
         c.p1 = select(c, before)
         if (before & ~c.p1 & 0x0F) != 0:
@@ -49,5 +49,5 @@ def press(c: wp.ref[Cpu], buttons: int):
 def release(c: wp.ref[Cpu]):
     """Release the buttons that this step pressed; one that a loaded state holds otherwise stays held, as in PyBoy."""
     c.buttons = c.buttons & ~(c.buttons >> 8) & 0xFF
-    if accuracy.HARDWARE == 1:
+    if model.HARDWARE == 1:
         c.p1 = select(c, c.p1)

@@ -1,11 +1,13 @@
-"""Reads below FE00: ROM, VRAM, cartridge RAM, WRAM and its echo."""
+"""Reads that no OAM DMA changes: ROM, VRAM, cartridge RAM, WRAM and its echo; IO registers."""
 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import accuracy, intrinsics, row
+from gbxcule_puffer.emulator.hw import intrinsics, model, row, serial, sound, timer
 from gbxcule_puffer.emulator.hw.cartridge import mbc
-from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.hw.color import banks
+from gbxcule_puffer.emulator.hw.color import registers as color_registers
+from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -14,6 +16,8 @@ def is_vram_locked(c: wp.ref[Cpu]) -> bool:
     """True where VRAM reads FF: in mode 3 and in the last 4 T-cycles of mode 2."""
     mode = c.stat & hw.STAT_MODE
     left = c.lcd_target - c.lcd_last
+    if model.COLOR:
+        left = wp.where(c.lcd_wrapped != 0, -1, left >> c.double_speed)
     return (c.lcdc & hw.LCDC_ENABLE) != 0 and (mode == 3 or (mode == 2 and left >= 0 and left <= 4))
 
 
@@ -25,11 +29,44 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
     if address < hw.VRAM:
         return intrinsics.load_byte(c.rom, c.rom_high + address)
     if address >= hw.WRAM:
+        if model.COLOR:
+            return row.load(c, banks.place(c, hw.WRAM + (address & 0x1FFF)))
         return row.load(c, hw.WRAM + (address & 0x1FFF))
     if address >= hw.CART_RAM:
         return mbc.read_ram(m, c, address, t)
-    if lookahead != 0 or accuracy.HARDWARE == 1:
+    if lookahead != 0 or model.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         if is_vram_locked(c):
             return 0xFF
+    if model.COLOR:
+        return row.load(c, banks.place(c, address))
     return row.load(c, address)
+
+
+@wp.func
+def read_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """FF00-FF7F; sound registers read 00, undefined ones FF."""
+    if address >= hw.LCDC and address <= hw.WX:
+        if address == hw.DMA:
+            ppu.advance(m, c, t + lookahead)
+            return c.dma_source
+        return lcd_registers.read(m, c, address, t + lookahead)
+    if address == hw.P1:
+        return c.p1
+    if address == hw.IF:
+        return c.interrupt_flag | 0xE0
+    if address >= hw.DIV and address <= hw.TAC:
+        return timer.read(c, address, t)
+    if address >= hw.NR10 and address < hw.WAVE_RAM_END:
+        if model.HARDWARE == 1:
+            return sound.read(m, c, address)
+        return 0
+    if address == hw.SC:
+        serial.advance(c, t)
+        return c.serial_control
+    if model.HARDWARE == 1 and address == hw.SB:
+        return serial.read_data(m, c, t)
+    if model.COLOR:
+        if address >= hw.KEY0:
+            return color_registers.read(c, address)
+    return 0xFF

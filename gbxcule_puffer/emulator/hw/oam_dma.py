@@ -6,7 +6,7 @@ As in PyBoy, bytes are copied when the transfer is looked at: after each batch a
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import memory, row
+from gbxcule_puffer.emulator.hw import memory, model, row
 from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -22,18 +22,33 @@ def start(c: wp.ref[Cpu], source: int, t: int):
     c.dma_index = 0
 
 
+@wp.func
+def read_source(m: wp.ref[Machine], c: wp.ref[Cpu], source: int, t: int, lookahead: int) -> int:
+    """A byte that a Game Boy Color copies: pages FE and FF are what they are elsewhere."""
+    if source < hw.OAM:
+        return memory.read(m, c, source, t, lookahead)
+    if source >= hw.IO and source < hw.HRAM:
+        return memory.read_io(m, c, source, t, lookahead)
+    return row.load(c, source)
+
+
 @wp.func(inline=False)
 def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int, lookahead: int, due_t: int):
     """Copy at time `t` what is due by `due_t`; sources are read with `lookahead`. Pages FE and FF read DE and DF."""
     due = wp.min(0xA0, (due_t - c.dma_start) >> 2)
     page = c.dma_source
-    if page >= 0xFE:
+    if model.COLOR:
+        page = c.dma_source
+    elif page >= 0xFE:
         page = page - 0x20
     if c.dma_index < due:
         ppu.draw_pending(m, c)
     while c.dma_index < due:
         source = (page << 8) | c.dma_index
-        if source >= hw.WRAM and (c.dma_index & 3) == 0 and due - c.dma_index >= 4:
+        if model.COLOR:
+            row.store(c, hw.OAM + c.dma_index, read_source(m, c, source, t, lookahead))
+            c.dma_index = c.dma_index + 1
+        elif source >= hw.WRAM and (c.dma_index & 3) == 0 and due - c.dma_index >= 4:
             row.store_word(c, hw.OAM + c.dma_index, row.load_word(c, hw.WRAM + (source & 0x1FFF)))
             c.dma_index = c.dma_index + 4
         else:

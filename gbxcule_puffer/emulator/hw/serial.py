@@ -4,7 +4,7 @@ hardware it takes 8 periods of the divider's bit 8, and SB reads what was writte
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import accuracy, row
+from gbxcule_puffer.emulator.hw import model, row
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -22,7 +22,7 @@ def write_data(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
     """SB: nothing is sent; the byte is kept as captured output (a ring in the memory row)."""
     row.store(c, hw.ECHO + (c.serial_count & (hw.SERIAL_BUFFER_SIZE - 1)), value)
     c.serial_count = c.serial_count + 1
-    if accuracy.HARDWARE == 1:
+    if model.HARDWARE == 1:
         row.store(c, hw.SB, value)
 
 
@@ -38,9 +38,11 @@ def write_control(c: wp.ref[Cpu], value: int, t: int):
     """SC: bit 7 with the internal clock (bit 0) starts a transfer; on the external clock it never ends."""
     advance(c, t)
     c.serial_control = value | 0x7E
+    if model.COLOR:
+        c.serial_control = value | wp.where(c.color_mode != 0, 0x7C, 0x7E)
     c.serial_end = hw.NEVER
     if (value & 0x81) == 0x81:
         c.serial_end = t + hw.SERIAL_TRANSFER_T_CYCLES
-        if accuracy.HARDWARE == 1:
+        if model.HARDWARE == 1:
             bit = (t - c.div_zero) & 0x1FF  # accesses are 4 T-cycles early (isa.py), ends are not
             c.serial_end = t + 4 - bit + 8 * 512

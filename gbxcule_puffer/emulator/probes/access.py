@@ -10,7 +10,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
-from gbxcule_puffer.emulator.state import INDEX, first_fault, part_of
+from gbxcule_puffer.emulator.state import INDEX, first_fault, part_of, row_size
 from gbxcule_puffer.errors import ConfigError
 
 
@@ -29,7 +29,7 @@ class HostAccess:
     def registers(self, env: int = 0) -> dict[str, int]:
         """All scalar state fields of one env by name (state.py)."""
         column = self._state[:, self._part(env)].cpu().numpy()[:, 0]
-        return {name: int(column[index]) for name, index in INDEX.items()}
+        return {name: int(column[index]) for name, index in INDEX.items() if index < len(column)}
 
     def set_registers(self, env: int = 0, **values: int) -> None:
         """Set scalar state fields of one env by name.
@@ -38,7 +38,7 @@ class HostAccess:
         """
         state = self._state[:, self._part(env)].cpu().numpy().copy()
         for name, value in values.items():
-            if name not in INDEX or not -(2**31) <= value < 2**31:
+            if INDEX.get(name, len(state)) >= len(state) or not -(2**31) <= value < 2**31:
                 raise ConfigError(f"{name} {value}: there is no such field or value (docs/state.md)")
             state[INDEX[name]] = value
         if fault := first_fault(state, self.cartridge):
@@ -56,7 +56,7 @@ class HostAccess:
 
     def save_ram(self, env: int = 0) -> bytes:
         """All banks of one env's cartridge RAM: the content of a .sav or .ram file."""
-        return cartridge_ram(self._memory[self._part(env)].cpu().numpy()[0]).tobytes()
+        return cartridge_ram(self._memory[self._part(env)].cpu().numpy()[0], self.cartridge).tobytes()
 
     def load_ram(self, data: bytes, env: int | None = None) -> None:
         """Put the content of a .sav or .ram file into the cartridge of one env, or of all, while the game runs.
@@ -69,7 +69,7 @@ class HostAccess:
         """Store all banks of cartridge RAM in some envs."""
         values = torch.from_numpy(banks).to(self.device)
         self._memory[part, hw.CART_RAM - hw.ROW_BASE : hw.WRAM - hw.ROW_BASE] = values[: hw.RAM_BANK_SIZE]
-        self._memory[part, hw.ROW_SIZE :] = values[hw.RAM_BANK_SIZE :]
+        self._memory[part, hw.ROW_SIZE : row_size(self.cartridge.ram_banks)] = values[hw.RAM_BANK_SIZE :]
 
     def write_memory(self, env: int, address: int, data: bytes, bank: int | None = None) -> None:
         """Store bytes in VRAM, cartridge RAM, WRAM, OAM or HRAM of one env, past all locks; in cartridge RAM in a bank,

@@ -14,6 +14,7 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.errors import ActionError, ConfigError
 
 MOST_FRAMES = 20_000  # of a step: its T-cycles are an int32
+MOST_COLOR_FRAMES = 15_000  # where the CPU may be twice as fast
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Until:
     the tests as the kernels read them, (tests, 5) int32."""
 
     def __init__(self, cartridge: Cartridge, num_envs: int, device: str, frames_per_step: int) -> None:
+        self.most = MOST_FRAMES if cartridge.model == "dmg" else MOST_COLOR_FRAMES
         self.cartridge, self.frames_per_step = cartridge, frames_per_step
         self.rows = torch.zeros((0, 5), dtype=torch.int32, device=device)
         self.frames = torch.full((num_envs,), frames_per_step, dtype=torch.int32, device=device)
@@ -56,7 +58,7 @@ class Until:
     def begin_step(self, frames: int | torch.Tensor) -> None:
         """Sets the frames that a step takes where it does not end early, of all envs or of each, (num_envs,) int32."""
         if isinstance(frames, torch.Tensor):
-            self.frames.copy_(frames).clamp_(1, MOST_FRAMES)
+            self.frames.copy_(frames).clamp_(1, self.most)
         elif len(self.rows) or self._are_own:
             self.frames.fill_(frames)
         self._are_own = isinstance(frames, torch.Tensor)

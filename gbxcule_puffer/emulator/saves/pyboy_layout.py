@@ -1,4 +1,5 @@
-"""The bytes of a PyBoy .state file: which value stands where, for versions 9 to 29 of the format, as one table.
+"""The bytes of a PyBoy .state file: which value stands where, for versions 9 to 29 of the format, as one table; of a
+Game Boy Color, which has some values more, for version 29.
 
 A token `name:size@first-last~written` is a little-endian number (or, above 8 bytes, a block) that PyBoy 2.8.1 reads for
 the versions `first` to `last`. PyBoy reads some of them for every version although files only have them since version
@@ -25,13 +26,19 @@ LAST_RELEASE = 17  # the newest version that a release before 2.8 wrote
 PIXELS = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH
 CYCLES_NEVER = 1 << 31  # PyBoy's "never"
 
+HDMA = "hdma1 hdma2 hdma3 hdma4 hdma5 hdma_active hdma_source:2 hdma_target:2"
+COLOR_LCD = """
+vram1:8192 vram_bank bg_index bg_increments bg_color bg_high bg_palettes:64
+obj_index obj_increments obj_color obj_high obj_palettes:64
+"""
 START = """
-version bootrom_enabled key0@16 key1 double_speed cgb
+version bootrom_enabled key0@16 key1 double_speed cgb {hdma}
 a f b c d e hl:2 sp:2 pc:2 ime ei_delay@19 halted stopped interrupt_enable interrupt_queued interrupt_flag cycles:8@12
 dma_active@19 dma_reading@19 dma_source@19 dma_index@19 dma_start:8@19
 vram:8192 oam:160 lcdc bgp obp0 obp1 stat ly lyc scy scx wy wx object_priority@16 scanlines:720@11
 lcd_cgb lcd_downgraded@17 lcd_speed frame_done@13 lcd_first_frame@13 lcd_restart@13
 lcd_last:8@12 lcd_clock:8 lcd_target:8 lcd_next_mode lcd_transition~18
+{lcd}
 sound_cycles:16@13-13 sound_head:8@14 sound_samples:8@14
 """
 TONE = """
@@ -57,7 +64,7 @@ noise_running@26
 """
 REST = f"""
 old_scanlines:720@9-10 old_pixels:{4 * PIXELS}@9-9 pixels:{5 * PIXELS}@10 window_hit@18
-wram:8192 unusable:96 io_ports:76 hram:127 old_high_io:52@9-15 wram_bank@16
+wram:{{wram}} unusable:96 io_ports:76 hram:127 old_high_io:52@9-15 wram_bank@16
 div tima divider:2 tima_counter:2 tma tac tima_reload@20 timer_last:8@12 timer_event:8@13
 rom_bank ram_bank ram_enabled banking_mode cartridge_ram:{{ram}}
 """
@@ -95,6 +102,14 @@ LARGEST = {
 }  # fmt: skip
 
 
+DMG, COLOR, COMPATIBLE = "dmg", "color", "compatible"  # the last a Game Boy Color that runs a DMG's cartridge
+
+LARGEST_OF_COLOR = LARGEST | {
+    "lcd_transition": 3, "key1": 0xFF, "double_speed": 1, "lcd_speed": 1, "vram_bank": 1, "wram_bank": 7,
+    "hdma_active": 1,
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Entry:
     """One value of the file."""
@@ -110,6 +125,12 @@ class Variant:
     as_read: bool
     rumble: bool
     nr50: bool
+    machine: str = DMG
+
+
+def _start(machine: str) -> str:
+    """START for a machine."""
+    return START.format(hdma=HDMA * (machine != DMG), lcd=COLOR_LCD * (machine == COLOR))
 
 
 def _entries(text: str, version: int, variant: Variant) -> list[Entry]:
@@ -132,7 +153,9 @@ def _entries(text: str, version: int, variant: Variant) -> list[Entry]:
 
 def layout(version: int, cartridge: Cartridge, variant: Variant, samples: int) -> list[Entry]:
     """All values of a file in order; `samples`: sound samples of a frame."""
-    text = START + SOUND.format(buffer=2 * (samples + 1)) + REST.format(ram=cartridge.ram_banks * hw.RAM_BANK_SIZE)
+    wram = 0x2000 if variant.machine == DMG else 0x8000
+    ram = cartridge.ram_banks * hw.RAM_BANK_SIZE
+    text = _start(variant.machine) + SOUND.format(buffer=2 * (samples + 1)) + REST.format(ram=ram, wram=wram)
     if cartridge.has_rtc:
         text += RTC
     text += cartridge.mapper.state_registers
@@ -141,9 +164,16 @@ def layout(version: int, cartridge: Cartridge, variant: Variant, samples: int) -
     return _entries(text + END, version, variant)
 
 
-def variants(version: int) -> list[Variant]:
+def machine_of(cartridge: Cartridge) -> str:
+    """DMG, COLOR or COMPATIBLE."""
+    if cartridge.model == "dmg":
+        return DMG
+    return COLOR if cartridge.is_for_color else COMPATIBLE
+
+
+def variants(version: int, machine: str = DMG) -> list[Variant]:
     """The forms a file of this version can have."""
-    forms = [Variant(True, True, True), Variant(True, False, True)]
+    forms = [Variant(True, True, True, machine), Variant(True, False, True, machine)]
     if version <= LAST_RELEASE:
         forms += [Variant(False, False, True), Variant(False, False, False)]
     return forms
@@ -165,13 +195,15 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
             f"{name}: neither a snapshot of this program nor a PyBoy state of version {OLDEST_VERSION} to {VERSION} "
             f"(the first byte is {version})"
         )
-    values = _unpack(data, _entries(START, version, Variant(True, True, True)))
-    if values.get("cgb") or values.get("double_speed"):
-        raise StateError(f"{name}: a state of a Game Boy Color; this is a DMG: save it with PyBoy(..., cgb=False)")
+    machine = machine_of(cartridge)
+    values = _unpack(data, _entries(_start(machine), version, Variant(True, True, True)))
+    _check_machine(values, machine, version, name)
     samples = values.get("sound_samples", 0)
-    forms = [layout(version, cartridge, variant, samples) for variant in variants(version) if samples < 1 << 20]
-    if version <= LAST_RELEASE:  # one byte less stands before the number of samples
-        start = size(_entries(START, version, Variant(False, False, False)))
+    forms = [
+        layout(version, cartridge, variant, samples) for variant in variants(version, machine) if samples < 1 << 20
+    ]
+    if version <= LAST_RELEASE and machine == DMG:  # one byte less stands before the number of samples
+        start = size(_entries(_start(DMG), version, Variant(False, False, False)))
         older = int.from_bytes(data[start - 8 : start], "little") if version >= 14 else 0
         forms += [layout(version, cartridge, variant, older) for variant in variants(version)[2:] if older < 1 << 20]
     entries = next((form for form in forms if size(form) == len(data)), None)
@@ -180,6 +212,23 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
     values = _unpack(data, entries)
     _check(values, cartridge, name)
     return values
+
+
+def _check_machine(values: Mapping[str, Any], machine: str, version: int, name: str) -> None:
+    """Refuse a state of another model, and an old one of a Game Boy Color."""
+    is_color = bool(values.get("cgb") or values.get("double_speed"))
+    if is_color and machine == DMG:
+        raise StateError(
+            f"{name}: a state of a Game Boy Color; this is a DMG: give model='cgb', or one of PyBoy(..., cgb=False)"
+        )
+    if machine != DMG and not is_color:
+        raise StateError(
+            f"{name}: a state of a DMG; this is a Game Boy Color: give model='dmg', or one of PyBoy(..., cgb=True)"
+        )
+    if machine != DMG and version != VERSION:
+        raise StateError(
+            f"{name}: a state of a Game Boy Color of version {version}: save it with PyBoy 2.8.1 (version {VERSION})"
+        )
 
 
 def _explain_size(data: bytes, cartridge: Cartridge, forms: list[list[Entry]], name: str, version: int) -> str:
@@ -210,11 +259,16 @@ def _unpack(data: bytes, entries: list[Entry]) -> dict[str, Any]:
 
 def _check(values: Mapping[str, Any], cartridge: Cartridge, name: str) -> None:
     """Refuse values that no machine has."""
-    if values["lcd_cgb"] or values.get("lcd_downgraded"):
-        raise StateError(f"{name}: a state of a Game Boy Color; this is a DMG: save it with PyBoy(..., cgb=False)")
+    machine = machine_of(cartridge)
+    is_as_expected = values["lcd_cgb"] == (machine == COLOR) and values.get("lcd_downgraded", 0) == (
+        machine == COMPATIBLE
+    )
+    if not is_as_expected and not values["bootrom_enabled"]:
+        other = "a DMG's cartridge in it" if machine == COLOR else "a Game Boy Color's picture"
+        raise StateError(f"{name}: a state of a Game Boy Color with {other}: use one that was saved with this ROM")
     if values["bootrom_enabled"]:
         raise StateError(f"{name}: saved while the boot ROM ran; save it once the cartridge runs")
-    for key, largest in LARGEST.items():
+    for key, largest in (LARGEST if machine == DMG else LARGEST_OF_COLOR).items():
         if values.get(key, 0) > largest:
             raise StateError(f"{name}: damaged, {key} is {values[key]} and at most {largest}")
     if values["rom_bank"] >= max(cartridge.rom_banks, 2):  # 1 with an image of 16 KiB, too
@@ -226,10 +280,14 @@ def _check(values: Mapping[str, Any], cartridge: Cartridge, name: str) -> None:
 
 def write(values: Mapping[str, Any], cartridge: Cartridge) -> bytes:
     """A file of version 29 from values by name; those that are not given are neutral."""
-    samples = NEUTRAL["sound_samples"]
-    parts = []
-    for entry in layout(VERSION, cartridge, Variant(True, True, True), samples):
-        value = values.get(entry.name, NEUTRAL.get(entry.name, 0))
+    samples, machine = NEUTRAL["sound_samples"], machine_of(cartridge)
+    neutral, parts = NEUTRAL, []
+    if machine != DMG:
+        is_color = int(machine == COLOR)
+        neutral = NEUTRAL | {"cgb": 1, "key0": 4 - 4 * is_color, "lcd_cgb": is_color, "lcd_downgraded": 1 - is_color}
+        neutral |= {"hdma5": 0xFF}
+    for entry in layout(VERSION, cartridge, Variant(True, True, True, machine), samples):
+        value = values.get(entry.name, neutral.get(entry.name, 0))
         if isinstance(value, int | np.integer):
             value = int(value).to_bytes(entry.size, "little")
         elif not value:

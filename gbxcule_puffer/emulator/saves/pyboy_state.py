@@ -17,11 +17,11 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.hw import timer
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.lcd import ppu
-from gbxcule_puffer.emulator.saves import pyboy_layout
+from gbxcule_puffer.emulator.saves import pyboy_color, pyboy_layout
 from gbxcule_puffer.emulator.saves.one_env import one_env
 from gbxcule_puffer.emulator.saves.pyboy_layout import CYCLES_NEVER
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, row_size
+from gbxcule_puffer.emulator.state import INDEX, row_size, state_size
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.pictures import LEVELS
 
@@ -50,6 +50,8 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
     values = pyboy_layout.read(data, cartridge, name)
     fields = {field: int(values[field]) for field in PLAIN_FIELDS if field in values}
     fields.setdefault("serial_control", 0x7E)
+    is_color = cartridge.model == "cgb"
+    fields |= pyboy_color.fields_of(values) if is_color else {}
     now = values.get("cycles", 0)
     fields |= {"h": values["hl"] >> 8, "l": values["hl"] & 0xFF, "p1": values["io_ports"][0], "window_line": -1}
     fields |= {"buttons": (values["directional"] | values["standard"] << 4) ^ 0xFF}
@@ -60,7 +62,7 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
     if "window_hit" not in values:
         fields["window_hit"] = int(fields["wy"] <= fields["ly"] < hw.SCREEN_HEIGHT)
     if fields["stat"] & hw.STAT_MODE == 3:
-        fields["mode3_extra"] = _mode3_extra(fields, row)
+        fields["mode3_extra"] = _mode3_extra(fields, row, is_color)
     fields["serial_end"] = hw.NEVER
     if values.get("serial_active"):
         fields["serial_end"] = values["serial_target"] - values["serial_clock"] + values["serial_last"] - now
@@ -77,21 +79,29 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
         if not -(1 << 31) <= value < 1 << 31:
             raise StateError(f"{name}: damaged, {field} would be {value}")
     fields |= _derived(fields, values, cartridge)
-    state = np.zeros((NUM_FIELDS, 1), np.int32)
+    state = np.zeros((state_size(cartridge, 1)[0], 1), np.int32)
     for field, value in fields.items():
         state[INDEX[field], 0] = value
-    snapshot = Snapshot(cartridge.sha256, state, row[None], _screen(values)[None])
+    screen = _screen(values)
+    if is_color:
+        colors = pyboy_color.colors_of(np.frombuffer(values["pixels"], PIXEL)["color"])
+        row, screen = (
+            pyboy_color.fill_row(row, values, cartridge, colors),
+            pyboy_color.shades_of(colors.reshape(screen.shape)),
+        )
+    snapshot = Snapshot(cartridge.sha256, state, row[None], screen[None])
     snapshot.check(cartridge, name)
     return snapshot
 
 
 def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
-    """One env of a snapshot as a PyBoy state of version 29, for PyBoy(..., cgb=False, sound_emulated=False).
+    """One env of a snapshot as a PyBoy state of version 29, for PyBoy(..., sound_emulated=False), with cgb=True for a
+    Game Boy Color's, else False.
 
     Raises: StateError for another ROM, for an env locked by an illegal opcode, and for ROM banks from 256 up, which the
     format cannot hold.
     """
-    snapshot.check_rom(cartridge)
+    snapshot.check(cartridge)
     fields = snapshot.fields(env)
     if fields["locked"]:
         raise StateError("an illegal opcode locked this env; PyBoy would never return from such a state")
@@ -105,11 +115,9 @@ def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
         pending = fields["interrupt_flag"] & fields["interrupt_enable"] & 0x1F
         values |= {"halted": 0, "ei_delay": 0 if pending else 1}
     values["dma_start"] = now + fields["dma_start"] if fields["dma_active"] else 0
-    values |= {
-        "lcd_last": now,
-        "lcd_clock": -fields["lcd_zero"],
-        "lcd_target": fields["lcd_target"] - fields["lcd_zero"],
-    }
+    speed = fields.get("double_speed", 0)
+    clock, target = -fields["lcd_zero"] >> speed, fields["lcd_target"] - fields["lcd_zero"] >> speed
+    values |= {"lcd_last": now, "lcd_clock": clock, "lcd_target": target}
     divider = -fields["div_zero"] & 0xFFFF
     values |= {"divider": divider, "div": divider >> 8, "tima": tima(fields, cartridge), "timer_last": now}
     values["tima_counter"] = fields["tima_reload_count"] if fields["tima_reload"] else 0
@@ -121,17 +129,23 @@ def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
     for name, start in MEMORY.items():
         length = {"vram": 0x2000, "wram": 0x2000, "oam": 0xA0, "unusable": 0x60, "hram": 0x7F}[name]
         values[name] = row[start - hw.ROW_BASE :][:length].tobytes()
-    values["cartridge_ram"] = cartridge_ram(row).tobytes()
+    values["cartridge_ram"] = cartridge_ram(row, cartridge).tobytes()
     values["io_ports"] = bytes([fields["p1"]]) + bytes(75)
     values["pixels"] = _pixels(snapshot.screen[env])
+    if snapshot.model == "cgb":
+        values |= pyboy_color.values_of(fields, row, cartridge, snapshot.colors[env])
+        pixels = np.zeros(values["colors"].shape, PIXEL)
+        pixels["color"] = values["colors"]
+        values["pixels"] = pixels.tobytes()
     values["rtc_epoch"] = values["rtc_saved_at"] = np.float64(np.inf).tobytes()  # no host time passes while it is saved
     values |= {"rtc_old_halt": fields["rtc_halt"], "rtc_old_day_carry": fields["rtc_day_carry"]}
     return pyboy_layout.write(values, cartridge)
 
 
-def cartridge_ram(row: np.ndarray) -> np.ndarray:
+def cartridge_ram(row: np.ndarray, cartridge: Cartridge) -> np.ndarray:
     """All banks of cartridge RAM in a memory row, one after the other, uint8."""
-    return np.concatenate([row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE], row[hw.ROW_SIZE :]])
+    others = row[hw.ROW_SIZE : row_size(cartridge.ram_banks)]
+    return np.concatenate([row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE], others])
 
 
 def tima(fields: Mapping[str, int], cartridge: Cartridge) -> int:
@@ -141,9 +155,9 @@ def tima(fields: Mapping[str, int], cartridge: Cartridge) -> int:
     return cpu.tima
 
 
-def _mode3_extra(fields: Mapping[str, int], row: np.ndarray) -> int:
-    """T-cycles by which mode 3 of line LY differs from 172: mode3.extra, whose native code Python cannot call."""
-    scroll = 0 if fields.get("lcd_first_frame") else ((fields["scx"] & 7) + 3 >> 2) * 4
+def _mode3_extra(fields: Mapping[str, int], row: np.ndarray, is_color: bool) -> int:
+    """mode3.extra, T-cycles of mode 3 of line LY beyond the usual ones, whose native code Python cannot call."""
+    scroll = 0 if fields.get("lcd_first_frame") or is_color else ((fields["scx"] & 7) + 3 >> 2) * 4
     if not fields["lcdc"] & hw.LCDC_OBJ_ENABLE:
         return scroll
     height = 16 if fields["lcdc"] & hw.LCDC_OBJ_SIZE else 8
@@ -155,7 +169,8 @@ def _mode3_extra(fields: Mapping[str, int], row: np.ndarray) -> int:
     if not shown:
         return scroll - 4
     penalty = 6 * len(shown) + sum(max(0, 5 - (x + fields["scx"] - 8 & 7)) for x in set(shown))
-    return scroll + max(0, penalty - 7)
+    penalty = max(0, penalty - 7)
+    return penalty + 3 & ~3 if is_color else scroll + penalty
 
 
 def _count(value: int, ticks: int, last: int, size: int) -> tuple[int, int]:
@@ -183,7 +198,7 @@ def _memory_row(values: Mapping[str, Any], cartridge: Cartridge) -> np.ndarray:
     """The memory row (hardware.py) from the file's blocks."""
     row = np.zeros(row_size(cartridge.ram_banks), np.uint8)
     for name, start in MEMORY.items():
-        block = np.frombuffer(values[name], np.uint8)
+        block = np.frombuffer(values[name], np.uint8)[:0x2000]
         row[start - hw.ROW_BASE :][: len(block)] = block
     banks = np.frombuffer(values["cartridge_ram"], np.uint8)
     row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE] = banks[: hw.RAM_BANK_SIZE]
@@ -193,9 +208,11 @@ def _memory_row(values: Mapping[str, Any], cartridge: Cartridge) -> np.ndarray:
 
 def _lcd_times(values: Mapping[str, Any], now: int) -> dict[str, int]:
     """Times of the LCD, from the moment of saving. Files before version 18 have the end of mode 0 in one change."""
-    zero = values.get("lcd_last", now) - now - values["lcd_clock"]
-    times = {"lcd_zero": zero, "lcd_target": zero + values["lcd_target"], "lcd_last": values.get("lcd_last", now) - now}
-    if not values.get("lcd_transition") and values["lcd_next_mode"] == 2:
+    speed = values["double_speed"]
+    zero = values.get("lcd_last", now) - now - (values["lcd_clock"] << speed)
+    target = zero + (values["lcd_target"] << speed)
+    times = {"lcd_zero": zero, "lcd_target": target, "lcd_last": values.get("lcd_last", now) - now}
+    if not values["cgb"] and not values.get("lcd_transition") and values["lcd_next_mode"] == 2:
         times |= {"lcd_transition": 1, "lcd_target": times["lcd_target"] - 4}
     return times
 

@@ -11,6 +11,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.emulator.snapshot import MAGIC, MAX_ENV_SIZE, Snapshot, power_on
+from gbxcule_puffer.emulator.state import row_size
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.files import Kind, read_bytes, write_bytes
 
@@ -46,11 +47,9 @@ def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
 def start_files(path: StrPath) -> list[StrPath]:
     """The states and save RAM in a folder, in the order of their names; a file alone.
 
-    Raises: StateError for a folder without any, and for several files in one text.
+    Raises: StateError for a folder without any.
     """
     if not os.path.isdir(path):
-        if "," in os.fspath(path) and not os.path.exists(path):
-            raise StateError(f"state {path} is not there: put several states into a folder, and give that")
         return [path]
     found = sorted(each for each in Path(path).iterdir() if each.suffix.lower() in STATE_FILES + RAM_FILES)
     if not found:
@@ -65,7 +64,7 @@ def _switched_on(path: StrPath, cartridge: Cartridge) -> Snapshot:
     row = snapshot.memory[0]
     if len(banks):
         row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE] = banks[: hw.RAM_BANK_SIZE]
-        row[hw.ROW_SIZE :] = banks[hw.RAM_BANK_SIZE :]
+        row[hw.ROW_SIZE : row_size(cartridge.ram_banks)] = banks[hw.RAM_BANK_SIZE :]
     return snapshot
 
 

@@ -7,7 +7,7 @@ An access first brings the LCD up to date (ppu.py); what a write changes on the 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import accuracy
+from gbxcule_puffer.emulator.hw import model
 from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -16,10 +16,15 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 def write_lcdc(c: wp.ref[Cpu], value: int, t: int):
     """LCDC; switching the LCD off or on ends the frame at the end of the instruction."""
     was_on = c.lcdc & hw.LCDC_ENABLE
+    if model.COLOR:
+        if c.color_mode != 0 and (c.lcdc & ~value & hw.LCDC_WINDOW_ENABLE) != 0:
+            c.window_hit = 0
     c.lcdc = value
     if was_on != 0 and (value & hw.LCDC_ENABLE) == 0:
         c.lcd_zero = t
         c.lcd_target = t
+        if model.COLOR:
+            c.lcd_wrapped = 0
         requested = c.interrupt_flag
         ppu.set_mode(c, 0)
         c.interrupt_flag = requested  # the STAT line may rise, but PyBoy requests nothing
@@ -29,7 +34,10 @@ def write_lcdc(c: wp.ref[Cpu], value: int, t: int):
         c.lcd_first_frame = 1
         c.lcd_restart = 1
         if c.lyc_written_off != 0:
-            c.stat_mode_hidden = 1
+            if model.COLOR:
+                c.stat_mode_hidden = wp.where(c.color_mode != 0, c.stat_mode_hidden, 1)
+            else:
+                c.stat_mode_hidden = 1
             c.lyc_written_off = 0
         if (c.stat & hw.STAT_LYC_INT) != 0:
             ppu.compare_lyc(c)
@@ -100,7 +108,7 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     if address == hw.LCDC:
         write_lcdc(c, value, t)
     elif address == hw.STAT:
-        if accuracy.HARDWARE == 1 and (c.lcdc & hw.LCDC_ENABLE) != 0:  # for a moment all sources are enabled
+        if model.HARDWARE == 1 and (c.lcdc & hw.LCDC_ENABLE) != 0:  # for a moment all sources are enabled
             c.stat = c.stat | 0x58 | wp.where((c.stat & hw.STAT_MODE) == 2, 0, hw.STAT_MODE2_INT)
             ppu.update_stat_line(c)
         c.stat = (c.stat & 0x87) | (value & 0x78)

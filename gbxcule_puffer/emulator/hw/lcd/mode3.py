@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import intrinsics, row
+from gbxcule_puffer.emulator.hw import intrinsics, model, row
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 NONE = wp.constant(wp.uint64(0))
@@ -46,8 +46,22 @@ def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 
 
 @wp.func
+def extra_of_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> int:
+    """`extra` of any line on a Game Boy Color, where SCX prolongs nothing."""
+    ly = c.ly
+    c.ly = line
+    extra = int(0)
+    if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
+        extra = sprite_penalty(m, c)
+    c.ly = ly
+    return wp.where(extra > 0, (extra + 3) & ~3, extra)
+
+
+@wp.func
 def extra(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """T-cycles by which mode 3 of line LY differs from 172."""
+    """T-cycles by which mode 3 of line LY differs from 172; from 170 on a Game Boy Color, but for the first frame."""
+    if model.COLOR:
+        return extra_of_line(m, c, c.ly)
     extra = int(0)
     if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
         extra = sprite_penalty(m, c)

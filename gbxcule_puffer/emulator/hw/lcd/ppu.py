@@ -8,12 +8,14 @@ to draw) are made up later, whole lines at once. Pan Docs, "Rendering"; lengths 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw.lcd import mode3, render
+from gbxcule_puffer.emulator.hw import model
+from gbxcule_puffer.emulator.hw.lcd import color_picture, mode3, render, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 CHANGE_MODE = wp.constant(0)
 ADVANCE_LY = wp.constant(1)
 START_MODE2 = wp.constant(2)
+LY_EARLY = wp.constant(0 if model.COLOR else 4)  # by which LY increases before a line begins
 STAT_EACH_LINE = wp.constant(0x28)  # interrupts in mode 0 or 2
 WRAPPED_T_CYCLES = wp.constant(2**64 % hw.FRAME_T_CYCLES)  # see advance
 
@@ -62,7 +64,10 @@ def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
     """Draw the lines from next_line to `end`, whose registers and memory are still those of now."""
     for line in range(c.next_line, end):
         if line % m.pixel_step == 0:
-            render.draw_line(m, c, line)
+            if model.COLOR:
+                color_picture.draw_line(m, c, line)
+            else:
+                render.draw_line(m, c, line)
     c.window_line = render.window_row(c, end - 1)
     if end == hw.SCREEN_HEIGHT:
         c.window_line = -1
@@ -93,13 +98,24 @@ def draw_pending(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 
 @wp.func
+def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """The whole picture in one colour."""
+    if model.COLOR:
+        color_picture.blank(m, c)
+    else:
+        render.blank(m, c)
+
+
+@wp.func
 def restart(c: wp.ref[Cpu], t: int):
     """First line after switching on: mode 0 for 76 T-cycles, then mode 3. The frame before ends here."""
+    if model.COLOR:
+        c.lcd_wrapped = 0
     c.lcd_restart = 0
     c.frame_done = 1
     c.ly = 0
     c.lcd_zero = t
-    c.lcd_target = t + 76
+    c.lcd_target = t + model.dots(c, 76)
     c.lcd_next_mode = 3
     c.lcd_transition = CHANGE_MODE
     set_mode(c, 0)
@@ -108,15 +124,18 @@ def restart(c: wp.ref[Cpu], t: int):
 
 
 @wp.func
-def end_frame(c: wp.ref[Cpu]):
+def end_frame(c: wp.ref[Cpu], t: int):
     """LY 153 is over: line 0 begins with mode 2. The first frame's line 0 was 4 T-cycles short: made good here."""
-    if c.lcd_first_frame != 0 and c.lcd_target - c.lcd_zero < hw.FRAME_T_CYCLES:
-        c.lcd_target = c.lcd_zero + hw.FRAME_T_CYCLES
+    frame = model.dots(c, hw.FRAME_T_CYCLES)
+    if c.lcd_first_frame != 0 and c.lcd_target - c.lcd_zero < frame:
+        c.lcd_target = c.lcd_zero + frame
     else:
         c.frame_done = 1
         c.ly = 0
-        c.lcd_target = c.lcd_target + 80
-        c.lcd_zero = c.lcd_zero + hw.FRAME_T_CYCLES
+        c.lcd_target = c.lcd_target + model.dots(c, 80)
+        c.lcd_zero = c.lcd_zero + frame
+        if model.COLOR:
+            timing.end_frame(c, t)
         c.lcd_first_frame = 0
         c.lcd_next_mode = 3
         c.lcd_transition = CHANGE_MODE
@@ -136,19 +155,41 @@ def enter_hblank(c: wp.ref[Cpu]):
         c.lcd_transition = CHANGE_MODE
         if c.lcd_first_frame == 0:
             length = length + 4
-    c.lcd_target = c.lcd_target + length
+    if model.COLOR:
+        if c.lcd_first_frame == 0:
+            c.lcd_transition = CHANGE_MODE
+            length = 206 - c.mode3_extra
+    c.lcd_target = c.lcd_target + model.dots(c, length)
 
 
 @wp.func
-def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """One of the lines 144 to 153 begins."""
-    c.lcd_target = c.lcd_target + hw.LINE_T_CYCLES
+def enter_line(c: wp.ref[Cpu]):
+    """A line begins with mode 2, on a Game Boy Color."""
+    c.ly = c.ly + 1
+    c.lcd_target = c.lcd_target + model.dots(c, 80)
+    c.lcd_next_mode = 3
+    compare_lyc(c)
+    hit_window(c)
+
+
+@wp.func
+def hit_window(c: wp.ref[Cpu]):
+    """Mode 2 begins: LY is compared with WY."""
+    if c.wy == c.ly and c.window_hit == 0:
+        c.window_hit = 1
+        c.window_first = c.ly
+
+
+@wp.func
+def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu], is_early: int):
+    """One of the lines 144 to 153 begins; is_early: its STAT interrupt has come."""
+    c.lcd_target = c.lcd_target + model.dots(c, hw.LINE_T_CYCLES)
     c.lcd_next_mode = 1
     c.lcd_transition = CHANGE_MODE
     c.ly = c.ly + 1
     compare_lyc(c)
     if c.ly == hw.SCREEN_HEIGHT:
-        if (c.stat & hw.STAT_MODE2_INT) != 0 and c.stat_line == 0:
+        if (c.stat & hw.STAT_MODE2_INT) != 0 and c.stat_line == 0 and is_early == 0:
             c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
         c.interrupt_flag = c.interrupt_flag | hw.INT_VBLANK
         if m.draw_later != 0 and c.render != 0 and c.lcd_first_frame == 0:
@@ -157,7 +198,32 @@ def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu]):
             draw_pending(m, c)
             c.window_hit = 0
         if c.lcd_first_frame != 0:
-            render.blank(m, c)
+            blank(m, c)
+
+
+@wp.func
+def enter_mode(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """The next mode begins."""
+    is_early = 0
+    if model.COLOR:
+        is_early = wp.where(c.lcd_transition == timing.EARLY_VBLANK, 1, 0)
+        c.lcd_transition = CHANGE_MODE
+    set_mode(c, c.lcd_next_mode)
+    if c.lcd_next_mode == 3:
+        c.mode3_extra = mode3.extra(m, c)
+        length = 172 + c.mode3_extra
+        if model.COLOR:
+            length = wp.where(c.lcd_first_frame != 0, length, length - 2)
+        c.lcd_target = c.lcd_target + model.dots(c, length)
+        c.lcd_next_mode = 0
+    elif c.lcd_next_mode == 0:
+        enter_hblank(c)
+    else:
+        if model.COLOR:
+            if c.lcd_next_mode == 2:
+                enter_line(c)
+                return
+        enter_vblank_line(m, c, is_early)
 
 
 @wp.func(inline=False)
@@ -165,16 +231,19 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
     """The change that is due."""
     if (c.lcdc & hw.LCDC_ENABLE) == 0:  # a frame without a picture
         c.frame_done = 1
-        if t - c.lcd_zero >= hw.FRAME_T_CYCLES:
-            c.lcd_zero = c.lcd_zero + hw.FRAME_T_CYCLES
+        if model.COLOR:
+            timing.end_frame(c, t)
+        frame = model.dots(c, hw.FRAME_T_CYCLES)
+        if t - c.lcd_zero >= frame:
+            c.lcd_zero = c.lcd_zero + frame
         elif t < c.lcd_zero:
             c.lcd_zero = c.lcd_zero - WRAPPED_T_CYCLES
-        c.lcd_target = c.lcd_zero + hw.FRAME_T_CYCLES
-        render.blank(m, c)
+        c.lcd_target = c.lcd_zero + frame
+        blank(m, c)
     elif c.lcd_restart != 0:
         restart(c, t)
     elif c.ly == hw.LAST_LINE:
-        end_frame(c)
+        end_frame(c, t)
     elif c.lcd_transition == ADVANCE_LY:
         c.ly = c.ly + 1
         if c.lcd_first_frame != 0:  # the comparison waits for mode 2
@@ -182,44 +251,35 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
             update_stat_line(c)
         else:
             compare_lyc(c)
-        c.lcd_target = c.lcd_target + 4
+        c.lcd_target = c.lcd_target + model.dots(c, 4)
         c.lcd_transition = START_MODE2
     elif c.lcd_transition == START_MODE2:
         set_mode(c, 2)
         if c.lcd_first_frame != 0:
             compare_lyc(c)
-        c.lcd_target = c.lcd_target + 80
+        c.lcd_target = c.lcd_target + model.dots(c, 80)
         c.lcd_next_mode = 3
         c.lcd_transition = CHANGE_MODE
-        if c.wy == c.ly and c.window_hit == 0:
-            c.window_hit = 1
-            c.window_first = c.ly
+        hit_window(c)
     else:
-        set_mode(c, c.lcd_next_mode)
-        if c.lcd_next_mode == 3:
-            c.mode3_extra = mode3.extra(m, c)
-            c.lcd_target = c.lcd_target + 172 + c.mode3_extra
-            c.lcd_next_mode = 0
-        elif c.lcd_next_mode == 0:
-            enter_hblank(c)
-        else:
-            enter_vblank_line(m, c)
+        enter_mode(m, c)
 
 
 @wp.func
 def skip_lines(c: wp.ref[Cpu]):
     """Make up whole lines at once, as far as they were over before the last instruction; the rest is made change by
     change. The length of mode 3 of a line that is over does not matter."""
-    line = (c.previous - c.lcd_zero) // hw.LINE_T_CYCLES  # the line of that time
+    length = model.dots(c, hw.LINE_T_CYCLES)
+    line = (c.previous - c.lcd_zero) // length  # the line of that time
     if c.ly >= hw.SCREEN_HEIGHT:
         line = wp.min(line, hw.LAST_LINE)
         if line > c.ly:
             c.ly = line
-            c.lcd_target = c.lcd_zero + (line + 1) * hw.LINE_T_CYCLES
+            c.lcd_target = c.lcd_zero + (line + 1) * length
             compare_lyc(c)
     else:
         line = wp.min(line, hw.SCREEN_HEIGHT)
-        begin = c.lcd_zero + line * hw.LINE_T_CYCLES
+        begin = c.lcd_zero + line * length
         if c.lcd_target < begin and line > c.ly:  # a state from a file may have its LY and its times at odds
             begun = wp.where(c.lcd_transition == START_MODE2, c.ly, c.ly + 1)  # first line whose mode 2 comes
             if c.window_hit == 0 and c.wy >= begun and c.wy < line:
@@ -231,6 +291,9 @@ def skip_lines(c: wp.ref[Cpu]):
             if line == hw.SCREEN_HEIGHT:  # mode 0 of the last line goes straight into VBlank
                 c.ly = line - 1
                 c.lcd_next_mode = 1
+                c.lcd_transition = CHANGE_MODE
+            if model.COLOR:  # LY increases when the line begins
+                c.ly = line - 1
                 c.lcd_transition = CHANGE_MODE
             c.lcd_target = begin
             c.stat = c.stat & ~hw.STAT_MODE
@@ -263,6 +326,8 @@ def settle(m: wp.ref[Machine], c: wp.ref[Cpu]):
 def is_quiet(c: wp.ref[Cpu]) -> bool:
     """True where only VBlank, the end of the frame and LYC can be noticed unasked."""
     special = c.lcd_first_frame != 0 or c.lcd_restart != 0 or (c.stat & STAT_EACH_LINE) != 0
+    if model.COLOR:
+        special = special or c.lcd_wrapped != 0
     return (c.lcdc & hw.LCDC_ENABLE) != 0 and not special
 
 
@@ -281,15 +346,15 @@ def is_vram_unlocked(c: wp.ref[Cpu]) -> bool:
 @wp.func
 def next_event(c: wp.ref[Cpu]) -> int:
     """Time of the next change that has to be made on time."""
-    event = c.lcd_target
+    event = timing.next_change(c)
     if is_quiet(c):
-        event = c.lcd_zero + hw.FRAME_T_CYCLES
+        event = c.lcd_zero + model.dots(c, hw.FRAME_T_CYCLES)
         if c.ly < hw.SCREEN_HEIGHT:
-            event = c.lcd_zero + hw.SCREEN_HEIGHT * hw.LINE_T_CYCLES
+            event = c.lcd_zero + model.dots(c, hw.SCREEN_HEIGHT * hw.LINE_T_CYCLES)
         if (c.stat & hw.STAT_LYC_INT) != 0 and c.lyc > c.ly and c.lyc <= hw.LAST_LINE:
-            match = c.lcd_zero + c.lyc * hw.LINE_T_CYCLES
+            match = c.lcd_zero + c.lyc * model.dots(c, hw.LINE_T_CYCLES)
             if c.lyc < hw.SCREEN_HEIGHT:
-                match = match - 4
+                match = match - LY_EARLY
             event = wp.min(event, match)
     return event
 
@@ -301,12 +366,20 @@ def halt_event(c: wp.ref[Cpu], other: int) -> int:
     PyBoy's HALT stops at each change of the LCD and never for less than 4 T-cycles, so what lies just before `other`
     decides when it is seen: jump to the line in which it falls, and go on change by change from there.
     """
-    event = c.lcd_target
+    event = timing.next_change(c)
     if is_quiet(c):
-        line_begin = other - (other - c.lcd_zero) % hw.LINE_T_CYCLES
+        line_begin = other - (other - c.lcd_zero) % model.dots(c, hw.LINE_T_CYCLES)
         if line_begin > c.lcd_target and line_begin > c.now + hw.T_CYCLES_PER_M_CYCLE:
             event = wp.min(next_event(c), line_begin)
     return event
+
+
+@wp.func
+def is_due(c: wp.ref[Cpu], t: int) -> bool:
+    """True where a change is due at time `t`."""
+    if model.COLOR:
+        return t >= c.lcd_target or t < c.lcd_zero or c.lcd_wrapped != 0
+    return t >= c.lcd_target or t < c.lcd_zero
 
 
 @wp.func(inline=False)
@@ -318,6 +391,8 @@ def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
     """
     settle(m, c)
     if t != c.lcd_last:
+        if model.COLOR:
+            timing.look(c, t)
         c.lcd_last = t
-        if t >= c.lcd_target or t < c.lcd_zero:
+        if is_due(c, t):
             change(m, c, t)

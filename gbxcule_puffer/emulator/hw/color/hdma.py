@@ -1,0 +1,62 @@
+"""VRAM DMA: all at once, or 16 bytes in each HBlank. Pan Docs, "CGB Registers", HDMA1-HDMA5; as PyBoy has it: the
+first takes no time, and a block of the second 206 T-cycles, in which several fall into one HBlank at double speed."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import bus
+from gbxcule_puffer.emulator.hw.color import registers
+from gbxcule_puffer.emulator.hw.lcd import mode3
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+BLOCK_T_CYCLES = wp.constant(206)
+
+
+@wp.func(inline=False)
+def copy(m: wp.ref[Machine], c: wp.ref[Cpu], begin: int):
+    """Copy what is planned, as the CPU would in the instruction that began at time `begin`."""
+    now = c.now
+    c.now = begin
+    count = c.hdma_pending
+    c.hdma_pending = 0
+    after = c.hdma5
+    c.hdma5 = c.hdma_length  # a transfer may read it
+    for i in range(count):
+        value = bus.read(m, c, (c.hdma_from + i) & 0xFFFF, c.hdma_time, c.hdma_lookahead)
+        bus.write(m, c, (c.hdma_to + i) & 0xFFFF, value, c.hdma_time, c.hdma_lookahead)
+    c.hdma5 = after
+    c.now = now
+
+
+@wp.func
+def is_due(c: wp.ref[Cpu]) -> bool:
+    """True where a block is copied in place of instructions."""
+    in_hblank = (c.lcdc & hw.LCDC_ENABLE) != 0 and (c.stat & hw.STAT_MODE) == 0
+    return c.hdma_active != 0 and c.halted == 0 and in_hblank
+
+
+@wp.func(inline=False)
+def pass_block(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """A batch in which a block is copied."""
+    c.overrun = 0
+    registers.plan_block(c, c.now, 0)
+    copy(m, c, c.now)
+    c.previous = c.now
+    c.now = c.now + BLOCK_T_CYCLES
+    c.batch_end = c.now
+    c.next_event = c.now
+    c.settle_from = c.now
+
+
+@wp.func(inline=False)
+def end_of_batch(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+    """Time at which PyBoy ends a batch for the sake of the next HBlank: it counts to it in the LCD's T-cycles."""
+    mode = c.stat & hw.STAT_MODE
+    left = (c.lcd_target - c.now) >> c.double_speed
+    if mode == 0 or c.lcd_wrapped != 0:
+        left = 0
+    elif mode == 2:
+        left = left + wp.where(c.lcd_first_frame != 0, 172, 170) + mode3.extra_of_line(m, c, c.ly)
+    elif mode == 1:
+        left = left + hw.LINE_T_CYCLES * (hw.LAST_LINE - c.ly) + 80 + 170 + mode3.extra_of_line(m, c, 0)
+    return c.now + left

@@ -1,0 +1,201 @@
+"""The registers FF4C to FF7F. Pan Docs, "CGB Registers"; what PyBoy makes of them, with a cartridge for the Game Boy
+Color (color_mode) and without."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import counters, row
+from gbxcule_puffer.emulator.hw.color import banks
+from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+BLOCK = wp.constant(16)  # bytes that VRAM DMA copies at a time
+OBJ_PALETTES = wp.constant(64)
+
+
+@wp.func
+def palette_place(c: wp.ref[Cpu], index: int) -> int:
+    """The place of the byte of the background's palettes that BCPS or OCPS selects."""
+    return c.color_base + hw.COLOR_PALETTES + (index & 0x3F)
+
+
+@wp.func
+def read_color(c: wp.ref[Cpu], address: int) -> int:
+    """Those that only show with a cartridge for the Game Boy Color."""
+    value = int(0xFF)
+    if address == hw.KEY0:
+        value = 0xFB
+    elif address == hw.KEY1:
+        value = c.key1
+    elif address == hw.HDMA5:
+        value = c.hdma5
+    elif address == hw.BCPD:
+        value = row.load(c, palette_place(c, c.bg_index))
+    elif address == hw.OCPD:
+        value = row.load(c, palette_place(c, c.obj_index) + OBJ_PALETTES)
+    elif address == hw.OPRI:
+        value = c.object_priority | 0xFE
+    elif address == hw.SVBK:
+        value = c.wram_bank | 0xF8
+    elif address == 0xFF74:
+        value = c.undocumented_74
+    return value
+
+
+@wp.func(inline=False)
+def read(c: wp.ref[Cpu], address: int) -> int:
+    """FF4C-FF7F."""
+    value = int(0xFF)
+    if address == hw.VBK:
+        value = c.vram_bank | 0xFE
+    elif address == hw.BCPS:
+        value = c.bg_index | 0x40
+    elif address == hw.OCPS:
+        value = c.obj_index | 0x40
+    elif address == 0xFF72:
+        value = c.undocumented_72
+    elif address == 0xFF73:
+        value = c.undocumented_73
+    elif address == 0xFF75:
+        value = c.undocumented_75
+    elif address == hw.PCM12 or address == hw.PCM34:
+        value = 0  # PyBoy without sound
+    elif c.color_mode != 0:
+        value = read_color(c, address)
+    return value
+
+
+@wp.func
+def write_palette(m: wp.ref[Machine], c: wp.ref[Cpu], place: int, value: int):
+    """A byte of a palette; the lines that are over are drawn before."""
+    if c.render != 0 and c.next_line < hw.SCREEN_HEIGHT:
+        ppu.settle(m, c)
+        ppu.draw_pending(m, c)
+    row.store(c, place, value)
+
+
+@wp.func
+def next_index(index: int) -> int:
+    """BCPS or OCPS after a byte was written."""
+    result = index
+    if (index & 0x80) != 0:
+        result = ((index + 1) & 0xFF) | 0x80
+    return result
+
+
+@wp.func
+def count_block(c: wp.ref[Cpu]):
+    """A block is copied: where the next one lies, and how many are left."""
+    c.hdma_target = (c.hdma_target + BLOCK) & 0xFFFF
+    c.hdma_source = (c.hdma_source + BLOCK) & 0xFFFF
+    if c.hdma_target == 0xA000:
+        c.hdma_target = 0x8000
+    if c.hdma_source == 0x8000:
+        c.hdma_source = 0xA000
+    c.hdma1 = c.hdma_source >> 8
+    c.hdma2 = c.hdma_source & 0xFF
+    c.hdma3 = c.hdma_target >> 8
+    c.hdma4 = c.hdma_target & 0xFF
+    if c.hdma5 == 0:
+        c.hdma_active = 0
+        c.hdma5 = 0xFF
+    else:
+        c.hdma5 = c.hdma5 - 1
+
+
+@wp.func
+def plan_copy(c: wp.ref[Cpu], source: int, target: int, count: int, t: int, lookahead: int):
+    """Have bytes copied once the instruction is over, as of time `t`."""
+    c.hdma_from = source
+    c.hdma_to = target
+    c.hdma_pending = count
+    c.hdma_time = t
+    c.hdma_lookahead = lookahead
+    c.hdma_length = c.hdma5
+
+
+@wp.func
+def plan_block(c: wp.ref[Cpu], t: int, lookahead: int):
+    """The next 16 bytes."""
+    plan_copy(c, c.hdma_source & 0xFFF0, (c.hdma_target & 0x1FF0) | 0x8000, BLOCK, t, lookahead)
+    count_block(c)
+
+
+@wp.func
+def start_hdma(c: wp.ref[Cpu], value: int, t: int, lookahead: int):
+    """HDMA5; what it copies now is copied at the end of the instruction (hdma.py)."""
+    if c.hdma_active != 0:
+        if (value & 0x80) == 0:
+            c.hdma_active = 0
+            c.hdma5 = 0x80
+        else:
+            c.hdma5 = value & 0x7F
+    elif (value & 0x80) == 0:
+        count = ((value & 0x7F) + 1) * BLOCK
+        c.hdma5 = value
+        plan_copy(c, c.hdma_source, c.hdma_target, count, t, lookahead)
+        c.hdma_source = (c.hdma_source + count) & 0xFFFF
+        c.hdma_target = (c.hdma_target + count) & 0xFFFF
+        c.hdma5 = 0xFF
+    else:
+        c.hdma5 = value & 0x7F
+        c.hdma_active = 1
+        if (c.lcdc & hw.LCDC_ENABLE) == 0:
+            plan_block(c, t, lookahead)
+    c.next_event = c.now
+
+
+@wp.func
+def write_color(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """Those that only a cartridge for the Game Boy Color can write."""
+    if address == hw.HDMA1:
+        c.hdma1 = value
+        c.hdma_source = (value << 8) | (c.hdma_source & 0xFF)
+    elif address == hw.HDMA2:
+        c.hdma2 = value
+        c.hdma_source = (c.hdma_source & 0xFF00) | (value & 0xF0)
+    elif address == hw.HDMA3:
+        c.hdma3 = value
+        c.hdma_target = ((value & 0x1F) << 8) | (c.hdma_target & 0xFF) | 0x8000
+    elif address == hw.HDMA4:
+        c.hdma4 = value
+        c.hdma_target = (c.hdma_target & 0xFF00) | (value & 0xF0)
+    elif address == hw.HDMA5:
+        start_hdma(c, value, t, lookahead)
+    elif address == hw.OCPD:
+        write_palette(m, c, palette_place(c, c.obj_index) + OBJ_PALETTES, value)
+        c.obj_index = next_index(c.obj_index)
+    elif address == hw.OPRI:
+        c.object_priority = value & 1
+    elif address == hw.SVBK:
+        c.wram_bank = value & 7
+        banks.map_banks(m, c)
+    elif address == 0xFF74:
+        c.undocumented_74 = value
+
+
+@wp.func(inline=False)
+def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """FF4C-FF7F."""
+    counters.changed(c, -1, value)
+    if address == hw.KEY1:
+        c.key1 = value
+        c.next_event = c.now
+    elif address == hw.VBK:
+        c.vram_bank = value & 1
+        banks.map_banks(m, c)
+    elif address == hw.BCPS:
+        c.bg_index = value
+    elif address == hw.BCPD:
+        write_palette(m, c, palette_place(c, c.bg_index), value)
+        c.bg_index = next_index(c.bg_index)
+    elif address == hw.OCPS:
+        c.obj_index = value
+    elif address == 0xFF72:
+        c.undocumented_72 = value
+    elif address == 0xFF73:
+        c.undocumented_73 = value
+    elif address == 0xFF75:
+        c.undocumented_75 = value | 0x8F
+    elif c.color_mode != 0:
+        write_color(m, c, address, value, t, lookahead)

@@ -1,0 +1,54 @@
+"""The LCD's clock where a Game Boy Color's is not a DMG's: what PyBoy makes of it when it looks at it."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import model
+from gbxcule_puffer.emulator.state import Cpu
+
+EARLY_VBLANK = wp.constant(3)  # of lcd_transition: the STAT interrupt of VBlank has come already
+EARLY_T_CYCLES = wp.constant(4)  # by which it does
+WRAP = wp.constant(2**63 % hw.FRAME_T_CYCLES)
+
+
+@wp.func
+def is_early_vblank(c: wp.ref[Cpu]) -> bool:
+    """True where the STAT interrupt of VBlank is due 4 T-cycles early."""
+    in_last_hblank = c.ly == 143 and (c.stat & hw.STAT_MODE) == 0 and c.lcd_next_mode == 1
+    return in_last_hblank and (c.lcdc & hw.LCDC_ENABLE) != 0 and (c.stat & hw.STAT_MODE2_INT) != 0 and c.stat_line == 0
+
+
+@wp.func
+def next_change(c: wp.ref[Cpu]) -> int:
+    """Time of the LCD's next change, or of VBlank's early interrupt."""
+    if model.COLOR:
+        event = c.lcd_target - wp.where(is_early_vblank(c), model.dots(c, EARLY_T_CYCLES), 0)
+        return wp.where(c.lcd_wrapped != 0 and c.double_speed == 0, wp.min(event, c.now), event)
+    else:
+        return c.lcd_target
+
+
+@wp.func
+def look(c: wp.ref[Cpu], t: int):
+    """The LCD is looked at: it counts whole T-cycles of its own, forgets what is left over, of which a HALT can make
+    some, and takes a look back at double speed (ppu.advance) for one far ahead. Request VBlank's early interrupt."""
+    if c.double_speed != 0:
+        lost = (t - c.lcd_last) & 1
+        c.lcd_zero = c.lcd_zero + lost
+        c.lcd_target = c.lcd_target + lost
+        if t < c.lcd_last:
+            c.lcd_wrapped = 1 - c.lcd_wrapped
+    if is_early_vblank(c) and (t >= c.lcd_target - model.dots(c, EARLY_T_CYCLES) or c.lcd_wrapped != 0):
+        c.lcd_transition = EARLY_VBLANK
+        c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
+
+
+@wp.func
+def end_frame(c: wp.ref[Cpu], t: int):
+    """The clock is taken modulo a frame; the next change stays as far from the frame's begin."""
+    if c.lcd_wrapped != 0:
+        frame = model.dots(c, hw.FRAME_T_CYCLES)
+        target = c.lcd_target - c.lcd_zero
+        c.lcd_zero = t - (t - c.lcd_zero + model.dots(c, WRAP) + 4 * frame) % frame
+        c.lcd_target = c.lcd_zero + target
+        c.lcd_wrapped = 0

@@ -1,0 +1,18 @@
+"""The machine that the kernels are: constants, of which kernels.py makes copies with other values."""
+
+import warp as wp
+
+from gbxcule_puffer.emulator.state import Cpu
+
+HARDWARE = 0
+"""0: PyBoy. 1: a DMG, where public test ROMs show that PyBoy is not one (docs/accuracy.md lists what differs)."""
+COLOR = False
+"""True: a Game Boy Color. `if model.COLOR:` by itself leaves nothing in a DMG's kernel."""
+
+
+@wp.func
+def dots(c: wp.ref[Cpu], count: int) -> int:
+    """T-cycles of the CPU in which the LCD's clock, which double speed leaves as it is, counts to `count`."""
+    if COLOR:
+        return count << c.double_speed
+    return count

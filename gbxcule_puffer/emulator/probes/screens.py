@@ -1,0 +1,59 @@
+"""The pictures of an emulator: shades, and on a Game Boy Color colours."""
+
+from __future__ import annotations
+
+import torch
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.errors import ConfigError
+
+
+class Screens:
+    """The part of Emulator that shows what it has drawn."""
+
+    num_envs: int
+    pixel_step: int
+    model: str
+    _memory: torch.Tensor
+    _screen: torch.Tensor
+
+    @property
+    def screen(self) -> torch.Tensor:
+        """Pictures after the last step, shape (num_envs, 72, 80) or (num_envs, 144, 160), uint8 shades 0-3, 0 the
+        lightest: the emulator's own buffer, changed in place by `step`. Of a Game Boy Color the shades of grey nearest
+        to `colors`."""
+        return self._screen
+
+    @property
+    def colors(self) -> torch.Tensor:
+        """The same pictures of a Game Boy Color, shape as of `screen`, uint16: 5 bits each of red (lowest), green and
+        blue. The emulator's own buffer.
+
+        Raises: ConfigError for a DMG.
+        """
+        if self.model != "cgb":
+            raise ConfigError("colors: this is a DMG, which has shades: use screen, or give model='cgb'")
+        _, rows, columns = self._screen.shape
+        return self._memory[:, -2 * rows * columns :].view(torch.uint16).view(-1, rows, columns)
+
+    def render(self, kind: str = "half") -> torch.Tensor:
+        """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels a byte, the leftmost in
+        bits 7-6) or 'full' (num_envs, 144, 160), uint8 shades; of a Game Boy Color also as 'rgb' (num_envs, rows,
+        columns, 3) uint8, in PyBoy's values.
+
+        Raises: ConfigError for another kind, or 'full' where only every second pixel is kept.
+        """
+        if kind == "rgb":
+            colors = self.colors.view(torch.int16).int()
+            return torch.stack([colors << 3 & 0xF8, colors >> 2 & 0xF8, colors >> 7 & 0xF8], -1).byte()
+        if kind == "full":
+            if self.pixel_step != 1:
+                raise ConfigError("render('full') needs an Emulator with screen='full'")
+            return self._screen
+        half = self._screen if self.pixel_step == 2 else self._screen[:, ::2, ::2].contiguous()
+        if kind == "half":
+            return half
+        if kind != "packed":
+            raise ConfigError(f"kind is {kind!r}; it must be 'half', 'packed', 'full' or 'rgb'")
+        quads = half.view(self.num_envs, hw.SCREEN_HEIGHT // 2, hw.SCREEN_WIDTH // 8, 4)
+        return (quads[..., 0] << 6) | (quads[..., 1] << 4) | (quads[..., 2] << 2) | quads[..., 3]
