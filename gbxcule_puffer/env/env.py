@@ -78,7 +78,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         self.device = torch.device(resolve_device(device))
         if self.options.autotune and self.device.type == "cpu":
             raise ConfigError("autotune chooses how a GPU's kernel is launched: give device 'cuda', or leave it out")
-        self.cartridge = load_cartridge(rom, self.options.header)
+        self.cartridge = load_cartridge(rom, self.options.header, self.options.model)
         self._load_task()
         self.seed = self.options.seed or 0
         self.infos: list[dict[str, float]] = []

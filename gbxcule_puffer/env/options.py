@@ -13,7 +13,7 @@ from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, Literal, TypeVar
 
-from gbxcule_puffer.emulator.cartridge import HEADERS
+from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.tasks.observations import MOST_PICTURES, PICTURES
@@ -79,8 +79,8 @@ class EnvOptions:
         "then the most that it takes", PICTURE)
 
     start_state: StrPath | Sequence[StrPath] | None = option(
-        None, "state or .sav file that episodes start from, or a folder (in Python also a list) of several, of which "
-        "each episode takes one (default: power-on)", TASK)
+        None, "state or .sav file that episodes start from, or several, as a folder or a list, of which each episode "
+        "takes one (default: power-on)", TASK)
     goal_dir: StrPath | None = option(None, "folder of the goal (default: none, only time ends an episode)", TASK)
     stages: StrPath | None = option(
         None, "list of stages with starts, goals and limits of their own, instead of start_state and goal_dir", TASK)
@@ -133,6 +133,8 @@ class EnvOptions:
     log_interval: int = option(64, "steps between two infos", RUNNING, least=1)
     header: str = option("strict", "pyboy also runs ROMs of 16 KiB, and those shorter than their header says",
                          RUNNING, one_of=HEADERS)
+    model: str = option("dmg", "the Game Boy: dmg, cgb (docs/color.md), or auto, what PyBoy takes the game for",
+                        RUNNING, one_of=MODELS)
     instruction_budget: int = option(0, "instructions of a step after which the Game Boy is locked, at the end of the "
                                      "frame (0: any number)", RUNNING, least=0, most=2**31 - 1)
     num_threads: int | None = option(None, "CPU threads that emulate (default: as many as cores)", RUNNING, least=1)
