@@ -34,10 +34,6 @@ REFERENCE = {
     ],
     "Tasks": [
         "gbxcule_puffer.tasks.task.Task",
-        "gbxcule_puffer.tasks.task.StepInfo",
-        "gbxcule_puffer.tasks.task.StepResult",
-        "gbxcule_puffer.tasks.ram.view.Ram",
-        "gbxcule_puffer.tasks.ram.symbols.Symbols",
         "gbxcule_puffer.tasks.default_task.find_task",
         "gbxcule_puffer.tasks.stages.make_stage",
         "gbxcule_puffer.tasks.goals.GoalTemplate",

@@ -72,7 +72,7 @@ def read_shades(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndar
 
     Raises: ConfigError for a file of another kind or size, or in more colours.
     """
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     data = read_bytes(path, SCREENSHOT, LARGEST_SCREENSHOT)
     try:
@@ -86,8 +86,7 @@ def read_shades(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndar
     except (OSError, ValueError, SyntaxError) as error:
         if isinstance(error, ConfigError):
             raise
-        reason = "" if isinstance(error, UnidentifiedImageError) else f" ({error!s:.60})"  # that has a memory address
-        raise SCREENSHOT.bad(path, f"is no PNG{reason}") from None
+        raise SCREENSHOT.bad(path, f"is no PNG ({error!s:.60})") from None
     if whole:
         grey = grey[::scale, ::scale]
         grey = grey[:: 144 // shape[0], :: 160 // shape[1]]

@@ -30,11 +30,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     result = build(ROOT / "mkdocs.yml", tmp_path)
     assert result.returncode == 0, result.stderr
     assert "Thousands of Game Boys" in (tmp_path / "index.html").read_text()
-    reference = (tmp_path / "reference.html").read_text()
-    assert "gbxcule_puffer.emulator.emulator.Emulator.step" in reference
-    assert (
-        "gbxcule_puffer.tasks.ram.view.Ram.popcount" in reference and "gbxcule_puffer.tasks.task.StepInfo" in reference
-    )
+    assert "gbxcule_puffer.emulator.emulator.Emulator.step" in (tmp_path / "reference.html").read_text()
 
 
 def test_the_notebook_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,10 +135,7 @@ def calibrate(
             raise ConfigError(f"{name} {value} must be at least 1")
     goal, start = read_task(folder)
     if not goal.meta.get("solve_actions"):
-        raise GoalError(
-            f"goal {folder} does not say how it is reached, as one of --png: make it with --actions to calibrate it, "
-            "or train with --tau"
-        )
+        raise GoalError(f"goal {folder} does not say how it is reached: make it again with `puffer goal make`")
     own = goal.meta.get("rom_file")
     path = find_rom(rom) if rom is not None else Path(folder, "goal", own) if isinstance(own, str) else None
     if path is None or not os.path.isfile(path):
