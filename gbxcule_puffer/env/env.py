@@ -20,7 +20,7 @@ from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, ch
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
 from gbxcule_puffer.env.episodes import Episodes
-from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
+from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.saved_state import saved_machines
 from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.env.task_runner import vectors_of
@@ -217,7 +217,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
         """Starts an episode in every env; the same seed gives the same episodes."""
         if seed is not None:
-            self.seed = seed
+            self.seed = whole_number("seed", seed, -LARGEST_SEED)
         if self.emulator is None:
             if self.io == "torch":
                 raise ConfigError("reset after close: make another env")

@@ -25,6 +25,7 @@ StrPath = str | os.PathLike[str]
 Options = TypeVar("Options", bound="EnvOptions")
 PICTURE, TASK, EPISODES = "Observations and actions", "The task", "How episodes begin and what is pressed"
 ANY_REWARD: dict[str, Any] = {"least": -1e9, "most": 1e9}  # sums and products of several stay finite in float32
+LARGEST_SEED = 2**62  # steps are added to it, and torch has 64 bits
 EXPLORATION, RUNNING = "Exploration, and rewards beside the goal's", "How it runs"
 
 
@@ -140,7 +141,8 @@ class EnvOptions:
     num_threads: int | None = option(None, "CPU threads that emulate (default: as many as cores)", RUNNING, least=1)
     autotune: bool = option(False, "on a GPU, the first 64 steps also find the fastest way to launch the kernel for "
                             "this game; no result depends on it", RUNNING)
-    seed: int | None = option(0, "seed of everything that is sampled (None: 0)", RUNNING)
+    seed: int | None = option(
+        0, "seed of everything that is sampled (None: 0)", RUNNING, least=-LARGEST_SEED, most=LARGEST_SEED)
     first_env: int = option(
         0, "env i has the random numbers of env first_env + i of a larger environment", RUNNING, least=0, most=2**31 - 1
     )

@@ -133,6 +133,8 @@ def calibrate(
     for name, value in (("steps", steps), ("num_envs", num_envs), ("max_steps", max_steps)):
         if value is not None and value < 1:
             raise ConfigError(f"{name} {value} must be at least 1")
+    if not -(2**63) <= seed < 2**63:
+        raise ConfigError(f"seed {seed} must have at most 64 bits")
     goal, start = read_task(folder)
     if not goal.meta.get("solve_actions"):
         raise GoalError(f"goal {folder} does not say how it is reached: make it again with `puffer goal make`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Mapping
@@ -48,9 +49,9 @@ def save_checkpoint(path: Path, state: Mapping[str, Any], keep: int = 1) -> None
         file.flush()
         os.fsync(file.fileno())
         if path.exists():
-            for age in range(keep - 1, 1, -1):
-                if older(path, age - 1).exists():
-                    older(path, age - 1).replace(older(path, age))
+            free = next(age for age in itertools.count(1) if not older(path, age).exists())
+            for age in range(min(free, keep - 1), 1, -1):
+                older(path, age - 1).replace(older(path, age))
             if keep > 1:
                 older(path, 1).unlink(missing_ok=True)
                 os.link(path, older(path, 1))

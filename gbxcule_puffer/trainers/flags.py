@@ -18,7 +18,7 @@ import torch
 import tyro
 
 from gbxcule_puffer.device import resolve_device
-from gbxcule_puffer.env.options import EnvOptions, flag_type
+from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, flag_type
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.trainers.boards.tracking import check_tracking
 from gbxcule_puffer.trainers.distributed import World
@@ -132,11 +132,13 @@ class RunFlags(TaskFlags):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ConfigError(f"--{name.replace('_', '-')} {value} must be at least 1")
         for name, value in vars(self).items():
-            most = MOST_STEPS if name.endswith("_steps") else MOST_COUNT
-            if type(value) is int and abs(value) > most and name != "seed":
+            most = LARGEST_SEED if name == "seed" else MOST_STEPS if name.endswith("_steps") else MOST_COUNT
+            if type(value) is int and abs(value) > most:
                 raise ConfigError(f"--{name.replace('_', '-')} {value:,} is too large: give at most {most:,}")
         if self.max_seconds is not None and not self.max_seconds > 0:
             raise ConfigError(f"--max-seconds {self.max_seconds} must be above 0")
+        if (rate := vars(self).get("lr", 0)) < 0:
+            raise ConfigError(f"--lr {rate} must be at least 0")
         for name in self.shares:
             if not 0 <= (value := getattr(self, name)) <= 1:
                 raise ConfigError(f"--{name.replace('_', '-')} {value} must be from 0 to 1")

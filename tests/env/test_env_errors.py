@@ -77,6 +77,14 @@ def test_step_needs_a_reset(task: Task) -> None:
             GBxCuLEEnv(task.kwargs["rom"], io=io).step(actions)
 
 
+@pytest.mark.parametrize("seed", ["x", 1.5, -(2**70)])
+def test_a_seed_that_is_none(task: Task, seed: Any) -> None:
+    env = GBxCuLEEnv(task.kwargs["rom"])
+    with pytest.raises(ConfigError, match=r"seed .* must be"):
+        env.reset(seed=seed)
+    assert env.reset(seed=-3)[1] == []
+
+
 def test_a_start_state_of_another_rom(task: Task) -> None:
     rom = bytearray(Path(task.kwargs["rom"]).read_bytes())
     rom[0x7FFF] ^= 1

@@ -94,6 +94,7 @@ def test_the_signature_shows_every_option() -> None:
         ({"stack_k": 0}, "stack_k 0 must be from 1 to 256"),
         ({"stack_k": 10**20}, "stack_k 100000000000000000000 must be from 1 to 256"),
         ({"archive_slots": 10**20}, "archive_slots 100000000000000000000 must be from 0 to 16,777,216"),
+        ({"seed": 10**20}, "seed 100000000000000000000 must be from -4,611,686,018,427,387,904 to"),
         ({"stack_k": 1.5}, "stack_k 1.5 must be"),
         ({"stack_k": True}, "stack_k True must be"),
         ({"num_envs": 0}, "num_envs 0 must be at least 1"),

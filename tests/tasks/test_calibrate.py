@@ -110,6 +110,7 @@ def test_what_is_refused(task: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
         return text
 
     assert "steps 0 must be at least 1" in line("--steps", "0")
+    assert "seed 99999999999999999999 must have at most 64 bits" in line("--seed", "99999999999999999999")
     assert "--truth: 'here' is no condition" in line("--truth", "here")
     rom = bytearray((STAGE.parent.parent / "homeward.gb").read_bytes())
     rom[0x7FFF] ^= 1

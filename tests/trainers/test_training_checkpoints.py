@@ -45,6 +45,8 @@ def test_the_last_checkpoints_are_kept(tmp_path: Path) -> None:
         save(path, number)
     assert [read_checkpoint(older(path, age))["number"] for age in range(3)] == [4, 3, 2]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["checkpoint.1.pt", "checkpoint.2.pt", "checkpoint.pt"]
+    save_checkpoint(path, {"number": 5}, keep=10**20)  # all of them: the loop is over those that are there
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_one_checkpoint_is_kept_when_one_is_asked_for(tmp_path: Path) -> None:
