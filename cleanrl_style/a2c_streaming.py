@@ -80,7 +80,7 @@ class Args(GraphFlags):
         num_envs=8, total_env_steps=512, log_interval=16, eval_every_steps=256, checkpoint_every=128, media_every=256
     )
     counts: ClassVar = ("num_envs", "env_groups", "update_every", "entropy_steps", "log_interval")
-    shares: ClassVar = ("td_lambda",)
+    shares: ClassVar = ("gamma", "td_lambda")
     free: ClassVar = ("overlap",)
 
     def check(self) -> None:

@@ -83,7 +83,7 @@ class Args(RunFlags):
     }
     counts: ClassVar = ("num_envs", "n_step", "buffer_size", "batch_size", "train_every", "target_every", "eps_steps")
     counts += ("sequence_length", "log_interval")
-    shares: ClassVar = ("eps_start", "eps_end")
+    shares: ClassVar = ("gamma", "eps_start", "eps_end")
     free: ClassVar = ("keep_replay",)
 
     def check(self) -> None:

@@ -74,6 +74,7 @@ class Args(RunFlags):
         **dict(eval_every_steps=64, checkpoint_every=64, media_every=128),
     }
     counts: ClassVar = ("num_envs", "num_steps", "update_epochs", "num_minibatches", "log_interval")
+    shares: ClassVar = ("gamma", "gae_lambda")
 
     def check(self) -> None:
         super().check()

@@ -67,7 +67,7 @@ class Args(GraphFlags):
         num_envs=4, num_steps=8, total_env_steps=128, eval_every_steps=64, checkpoint_every=64, media_every=128
     )
     counts: ClassVar = ("num_envs", "num_steps", "update_epochs", "num_minibatches", "eps_steps", "log_interval")
-    shares: ClassVar = ("q_lambda", "eps_start", "eps_end")
+    shares: ClassVar = ("gamma", "q_lambda", "eps_start", "eps_end")
 
     def check(self) -> None:
         super().check()
