@@ -19,19 +19,22 @@ UPPER_HALF = "\u2580"
 
 
 def to_rgb(shades: np.ndarray, scale: int = 1) -> np.ndarray:
-    """Shades (rows, columns) uint8 as RGB (scale * rows, scale * columns, 3) uint8, each pixel a square."""
-    grey = LEVELS[shades].repeat(scale, 0).repeat(scale, 1)
-    return np.stack([grey] * 3, axis=-1)
+    """Shades (rows, columns) uint8, or RGB already, as RGB (scale * rows, scale * columns, 3) uint8, each pixel a
+    square."""
+    colors = np.stack([LEVELS[shades]] * 3, axis=-1) if shades.ndim == 2 else shades
+    return colors.repeat(scale, 0).repeat(scale, 1)
 
 
 def mosaic(shades: np.ndarray, columns: int | None = None, gap: int = 1) -> np.ndarray:
-    """Pictures (n, rows, columns) side by side in one (rows, columns) of shades, black gaps between them, row by row.
+    """Pictures (n, rows, columns) of shades, or (n, rows, columns, 3) of RGB, side by side in one, black gaps between
+    them, row by row.
 
     columns: pictures in a row; as many as make it nearly square if None. Empty places are black.
     """
-    count, height, width = shades.shape
+    count, height, width, *channels = shades.shape
     across = _across(count, columns)
-    sheet = np.full(mosaic_shape(count, height, width, columns, gap), 3, np.uint8)
+    black = 0 if channels else 3
+    sheet = np.full((*mosaic_shape(count, height, width, columns, gap), *channels), black, np.uint8)
     for index, picture in enumerate(shades):
         top, left = (index // across) * (height + gap), (index % across) * (width + gap)
         sheet[top : top + height, left : left + width] = picture

@@ -22,6 +22,12 @@ def add_header(parser: argparse.ArgumentParser, default: str = "strict") -> None
     parser.add_argument("--header", default=default, metavar="{strict,pyboy}", help=text)
 
 
+def add_model(parser: argparse.ArgumentParser, default: str | None = "dmg") -> None:
+    """Adds --model, the Game Boy (emulator.cartridge.load_cartridge, which checks it)."""
+    text = "cgb: a Game Boy Color; auto: what PyBoy takes the game for (default: dmg)"
+    parser.add_argument("--model", default=default, metavar="{dmg,cgb,auto}", help=text)
+
+
 def add_action_codec(parser: argparse.ArgumentParser, default: str | None = DEFAULT_CODEC) -> None:
     """Adds --action-codec, of which `plain_codec` is to read the value."""
     text = f"a name, or a list such as NOOP,A,B,SELECT,UP+B (default: {DEFAULT_CODEC})"

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,16 @@ class Snapshot:
         raise StateError(
             "the snapshot was saved with screen='half' and cannot serve screen='full'; save it with 'full'"
         )
+
+    def doubled(self) -> Snapshot:
+        """A snapshot for an emulator that keeps 144x160 pixels; of every second one each stands four times."""
+        if self.screen.shape[1:] == SCREENS[0]:
+            return self
+        memory = self.memory
+        if self.model == "cgb":
+            colors = self.colors.repeat(2, 1).repeat(2, 2).view(np.uint8).reshape(self.num_envs, -1)
+            memory = np.concatenate([memory[:, : -2 * math.prod(self.screen.shape[1:])], colors], 1)
+        return replace(self, memory=memory, screen=self.screen.repeat(2, 1).repeat(2, 2))
 
     def memory_for(self, shape: tuple[int, ...]) -> np.ndarray:
         """The memory rows in another emulator's resolution, which those of a Game Boy Color have, too.

@@ -142,7 +142,7 @@ def calibrate(
     path = find_rom(rom) if rom is not None else Path(folder, "goal", own) if isinstance(own, str) else None
     if path is None or not os.path.isfile(path):
         raise ConfigError(f"goal {folder}: its ROM {path} is not there: give --rom")
-    cartridge = load_cartridge(path, goal.meta.get("header", "strict"))
+    cartridge = load_cartridge(path, goal.meta.get("header", "strict"), goal.meta.get("model"))
     if cartridge.sha256 != goal.meta["rom_sha256"]:
         own, found = goal.meta["rom_sha256"], cartridge.sha256
         raise GoalError(f"goal {folder} is of ROM {own[:12]}..., {path} is {found[:12]}...: give --rom")

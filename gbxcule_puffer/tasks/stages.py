@@ -57,6 +57,7 @@ def make_task(
     max_steps: int | None = None,
     device: str = "cpu",
     header: str = "strict",
+    model: str = "dmg",
 ) -> TaskFiles:
     """Plays `start_actions` from `start_state` (or post-boot), then the solution; writes out/start.state and out/goal.
 
@@ -87,6 +88,7 @@ def make_task(
         frames_per_step=frames_per_step,
         release_after_frames=release_after_frames,
         header=header,
+        model=model,
     )
     pictures = [read_shades(path, layout.kind.screen_shape) for path in png] or None
     emulator.reset()
@@ -104,6 +106,7 @@ def make_task(
         "stack_k": stack_k,
         "obs": obs,
         **({} if header == "strict" else {"header": header}),
+        **({} if emulator.model == "dmg" else {"model": emulator.model}),
         **({} if max_steps is None else {"max_steps": max_steps}),
         "solve_actions": list(solve_actions),
         "more_ways": [list(way) for way in more_ways],

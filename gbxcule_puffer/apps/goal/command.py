@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.apps.parser import OneLineParser, add_action_codec, add_header
+from gbxcule_puffer.apps.parser import OneLineParser, add_action_codec, add_header, add_model
 from gbxcule_puffer.apps.play.command import add_display
 from gbxcule_puffer.errors import ConfigError
 
@@ -40,6 +40,7 @@ def _add_make(goal: argparse._SubParsersAction) -> None:
     make = goal.add_parser("make", help="play actions; the picture they end at is the goal")
     make.add_argument("--rom", required=True, help="Game Boy image")
     add_header(make)
+    add_model(make)
     start = make.add_mutually_exclusive_group()
     start.add_argument("--start-actions", help="actions that lead to the start (default: none)")
     start.add_argument("--start-state", help="snapshot or PyBoy .state file to start from (default: post-boot)")
@@ -104,7 +105,8 @@ def _run_make(args: argparse.Namespace) -> None:
     from gbxcule_puffer.tasks.stages import make_task
     from gbxcule_puffer.tasks.traces import read_actions
 
-    options = {"start_state": args.start_state, "header": args.header, **_task_options(args)}
+    options = {"start_state": args.start_state, "header": args.header, "model": args.model}
+    options |= _task_options(args)
     if args.start_actions:
         options["start_actions"], _ = read_actions(args.start_actions)
     if args.play:
@@ -130,6 +132,7 @@ def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str
         None,
         start_state=args.start_state,
         header=args.header,
+        model=args.model,
         frames_per_step=args.frames_per_step,
         release_after_frames=args.release_after_frames,
         goal=True,

@@ -20,6 +20,7 @@ from gbxcule_puffer.trainers.trained import Trained
 ENDLESS = 2**31 - 1  # steps
 SEEN = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == PICTURE} | {
     "header",
+    "model",
     "symbols",
     "place",
 }

@@ -106,7 +106,9 @@ class BrowserPlay:
         session = self.session
         try:
             own = Agent(agent.trained.path, session.rom, agent.seed + 1, agent.greedy)
-            beside = PlaySession(session.rom, None, header=own.trained.args.header, agent=own)
+            beside = PlaySession(
+                session.rom, None, header=own.trained.args.header, model=own.trained.args.model, agent=own
+            )
             beside.emulator.load(session.emulator.save(0))
             beside.let_agent_play(True)
         except GBxCuLEError as error:

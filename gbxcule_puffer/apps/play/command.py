@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from gbxcule_puffer.apps.parser import add_header
+from gbxcule_puffer.apps.parser import add_header, add_model
 
 
 def add(commands: argparse._SubParsersAction) -> None:
     play = commands.add_parser("play", help="play a ROM by hand, in real time or a step a key; save states and traces")
     play.add_argument("rom", help="Game Boy image, or homeward")
     add_header(play)
+    add_model(play)
     play.add_argument("--start-state", help="snapshot or PyBoy .state file to start from (default: post-boot)")
     play.add_argument("--out", default="play", help="folder for states and traces (default: play)")
     play.add_argument("--agent", metavar="RUN", help="a run whose agent may play beside you or take over")
@@ -43,6 +44,7 @@ def _run(args: argparse.Namespace) -> None:
         args.out,
         start_state=args.start_state,
         header=args.header,
+        model=args.model,
         frames_per_step=args.frames_per_step,
         release_after_frames=args.release_after_frames,
         agent=Agent(args.agent, args.rom, greedy=args.greedy) if args.agent else None,

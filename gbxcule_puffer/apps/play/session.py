@@ -62,6 +62,7 @@ class PlaySession:
         *,
         start_state: StrPath | None = None,
         header: str = "strict",
+        model: str = "dmg",
         frames_per_step: int = 24,
         release_after_frames: int = 8,
         goal: bool = False,
@@ -75,13 +76,12 @@ class PlaySession:
             frames_per_step=frames_per_step,
             release_after_frames=release_after_frames,
             header=header,
+            model=model,
         )
         if start_state is not None:
             snapshot = load_state_file(start_state, self.emulator.cartridge)
             # A state saved with every second pixel shows each of them four times until the first step.
-            whole = snapshot.screen.shape[1:] == (144, 160)
-            screen = snapshot.screen if whole else snapshot.screen.repeat(2, 1).repeat(2, 2)
-            self.emulator.load(Snapshot(snapshot.rom_sha256, snapshot.state, snapshot.memory, screen))
+            self.emulator.load(snapshot.doubled())
         self._own_schedule = self.schedule = (frames_per_step, release_after_frames)
         self.origin = self.emulator.save(0)
         self.actions: list[str] = []
@@ -96,6 +96,11 @@ class PlaySession:
     def picture(self) -> np.ndarray:
         """Shades [144, 160] uint8."""
         return self.emulator.screen[0].numpy()
+
+    @property
+    def shown(self) -> np.ndarray:
+        """The picture as a window shows it: shades [144, 160], or of a Game Boy Color RGB [144, 160, 3], uint8."""
+        return self.picture if self.emulator.model == "dmg" else self.emulator.render("rgb")[0].numpy()
 
     @property
     def runs(self) -> bool:

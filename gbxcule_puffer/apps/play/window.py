@@ -21,7 +21,7 @@ def play_in_window(session: PlaySession) -> None:
     held, pace = set[str](), Pace()
     try:
         while not session.finished:
-            window.show(to_rgb(session.picture), session.status)
+            window.show(to_rgb(session.shown), session.status)
             event = window.event(0 if session.runs else IDLE_MS)
             while event is not None:
                 _take(session, event, held)

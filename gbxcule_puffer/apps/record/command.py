@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from gbxcule_puffer.apps.parser import add_header
+from gbxcule_puffer.apps.parser import add_header, add_model
 
 OPTIONS = ("policy", "start_state", "goal_dir", "num_envs", "steps", "max_steps", "columns", "scale", "fps")
-OPTIONS += ("greedy", "seed", "device", "header", "task", "symbols")
+OPTIONS += ("greedy", "seed", "device", "header", "model", "task", "symbols")
 
 
 def add(commands: argparse._SubParsersAction) -> None:
     record = commands.add_parser("record", help="film random buttons or a trained policy, one Game Boy or a mosaic")
     record.add_argument("rom", help="Game Boy image")
     add_header(record)
+    add_model(record, None)
     record.add_argument("--out", required=True, help="film to write, .gif or .mp4")
     record.add_argument("--policy", default="random", help="random, or a trainer's checkpoint.pt (default: random)")
     record.add_argument("--start-state", help="snapshot or PyBoy .state file that episodes start from")

@@ -49,9 +49,17 @@ class Camera:
         call it before that step."""
         source, copy = self.env.emulator, self.emulator
         wp.to_torch(copy.machine.state).copy_(wp.to_torch(source.machine.state))
-        copy.memory.copy_(source.memory)
+        same = copy.memory.shape[1]
+        if copy.model == "cgb":  # whose rows end with the picture's colours
+            same -= 2 * copy.screen[0].numel()
+        copy.memory[:, :same].copy_(source.memory[:, :same])
         copy.step(self._buttons[actions], None if self._frames is None else self._frames[actions])
         return copy.screen.cpu().numpy().copy()
+
+    def shoot_colors(self, actions: torch.Tensor) -> np.ndarray:
+        """The same pictures of Game Boy Colors, (num_envs, 144, 160, 3) uint8 RGB; of DMGs as of `shoot`."""
+        shades = self.shoot(actions)
+        return shades if self.emulator.model == "dmg" else self.emulator.render("rgb").cpu().numpy()
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
@@ -79,7 +87,8 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 
 
 def write_film(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
-    """Writes shades [(rows, columns) uint8, ...], each pixel a square of `scale`; a reader never sees a part of it."""
+    """Writes shades [(rows, columns) uint8, ...] or RGB [(rows, columns, 3) uint8, ...], each pixel a square of
+    `scale`; a reader never sees a part of it."""
     with new_file(path) as file:
         if path.suffix.lower() == ".gif":
             _write_gif(file, pictures, scale, frames_per_second)
@@ -92,8 +101,10 @@ def _write_gif(file: BinaryIO, pictures: Sequence[np.ndarray], scale: int, frame
 
     palette = np.repeat(LEVELS, 3).tobytes()
 
-    def image(shades: np.ndarray) -> Image.Image:
-        frame = Image.fromarray(shades.repeat(scale, 0).repeat(scale, 1), "P")
+    def image(picture: np.ndarray) -> Image.Image:
+        if picture.ndim == 3:
+            return _indexed(to_rgb(picture, scale))
+        frame = Image.fromarray(picture.repeat(scale, 0).repeat(scale, 1), "P")
         frame.putpalette(palette)
         return frame
 
@@ -102,11 +113,25 @@ def _write_gif(file: BinaryIO, pictures: Sequence[np.ndarray], scale: int, frame
     image(first).save(file, "GIF", save_all=True, append_images=map(image, rest), duration=duration, loop=0)
 
 
+def _indexed(rgb: np.ndarray) -> Any:
+    """A Pillow image of RGB (rows, columns, 3) with a palette: of its own colours, or where it has more than 256 of the
+    nearest to them."""
+    from PIL import Image
+
+    packed = rgb.astype(np.uint32) @ np.array([0x10000, 0x100, 1], np.uint32)
+    colors, indices = np.unique(packed, return_inverse=True)
+    if len(colors) > 256:
+        return Image.fromarray(rgb).quantize(256)
+    frame = Image.fromarray(indices.reshape(packed.shape).astype(np.uint8), "P")
+    frame.putpalette((colors[:, None] >> np.array([16, 8, 0], np.uint32) & 0xFF).astype(np.uint8).tobytes())
+    return frame
+
+
 def _write_mp4(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
     import imageio.v2  # pyright: ignore[reportMissingImports]
 
     # The encoder stores colours for blocks of 2x2 pixels: odd sizes get a black line more.
-    rows, columns = (-(-length * scale // 2) * 2 for length in pictures[0].shape)
+    rows, columns = (-(-length * scale // 2) * 2 for length in pictures[0].shape[:2])
     with imageio.v2.get_writer(path, fps=frames_per_second, macro_block_size=1) as film:
         for shades in pictures:
             frame = np.zeros((rows, columns, 3), np.uint8)

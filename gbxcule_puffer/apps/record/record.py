@@ -53,6 +53,7 @@ def record(
     seed: int = 0,
     device: str = "cpu",
     header: str = "strict",
+    model: str | None = None,
     task: str | None = None,
     symbols: str | None = None,
 ) -> Recording:
@@ -60,6 +61,7 @@ def record(
 
     policy: `random`, or a trainer's checkpoint.pt. The env is then as in its training; without start_state and goal_dir
     it plays the task that lies in the checkpoint's folder.
+    model: the Game Boy (default: the training's, or a DMG); a Game Boy Color's film is in colour.
     task: what ends episodes, if it is not a picture; a checkpoint that was trained with one needs it.
     max_steps: steps of an episode (default: the training's, or all of the film with random buttons).
     fps: steps shown in a second; the console itself makes 2.5 of 24 frames each.
@@ -74,6 +76,7 @@ def record(
     _check_size(num_envs, columns, scale)
     path = check_path(out)
     options: dict[str, Any] = {"start_state": start_state, "goal_dir": goal_dir, "header": header}
+    options |= {} if model is None else {"model": model}
     options |= {"task": task, "symbols": symbols}
     if policy == "random":
         options["max_steps"] = max_steps or steps
@@ -90,11 +93,12 @@ def record(
         env = trained.open_env(num_envs, device, seed, max_steps=max_steps, **options)
         play = trained.policy(env, seed, greedy)
     height, width = mosaic_shape(num_envs, *SCREEN, columns)
-    needed = steps * height * width * (1 + scale**2)  # Pillow keeps a GIF's pictures, as large as they are shown
+    depth = 1 if env.emulator.model == "dmg" else 3
+    needed = steps * height * width * (depth + scale**2)  # Pillow keeps a GIF's pictures, as large as they are shown
     with room_for(needed, "cpu", f"--steps {steps:,}", "use fewer, a lower --scale, or fewer --num-envs"):
         pictures, episodes, solved = film(env, play, steps, seed, columns)
         write_film(path, pictures, scale, fps)
-    height, width = pictures[0].shape
+    height, width = pictures[0].shape[:2]
     return Recording(path, scale * width, scale * height, steps, episodes, solved)
 
 
@@ -117,7 +121,7 @@ def film(env: Any, policy: Policy, steps: int, seed: int, columns: int | None) -
     episodes = solved = 0
     for _ in range(steps):
         actions = policy(observations, starts)
-        pictures.append(mosaic(camera.shoot(actions), columns))
+        pictures.append(mosaic(camera.shoot_colors(actions), columns))
         observations, _, terminals, truncations, _ = env.step(actions)
         starts = terminals | truncations
         episodes, solved = episodes + int(starts.sum()), solved + int((terminals & ~env.failures).sum())

@@ -20,7 +20,7 @@ from gbxcule_puffer.pictures import LEVELS, write_png
 LINES_BEFORE, LINES_AFTER = 8, 16
 BYTES_BEFORE = 3 * LINES_BEFORE
 REPLAYED = {"frames_per_step": int, "release_after_frames": int, "action_codec": str, "mem_region": str}
-REPLAYED |= {"rom_sha256": str, "device": str, "header": str}
+REPLAYED |= {"rom_sha256": str, "device": str, "header": str, "model": str}
 FORMAT, VERSION = "gbxcule-verify", 1
 BUNDLE_FILE = Kind("verify bundle", ConfigError, "give a bundle that `puffer verify` wrote")
 README = """What puffer verify found: see diff.json and, at PC, disassembly.txt.
@@ -78,6 +78,7 @@ def replayed(bundle: Path) -> dict[str, Any]:
     path = bundle / "summary.json"
     summary = read_object(path, BUNDLE_FILE, FORMAT, VERSION)
     options: dict[str, Any] = {}
+    summary.setdefault("model", "dmg")  # older bundles have none
     for name, kind in REPLAYED.items():
         if not isinstance(summary.get(name), kind) or isinstance(summary[name], bool):
             raise BUNDLE_FILE.bad(path, f"{name} is missing or no {kind.__name__}")

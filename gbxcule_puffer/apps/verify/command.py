@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from gbxcule_puffer.apps.parser import add_action_codec, add_header
+from gbxcule_puffer.apps.parser import add_action_codec, add_header, add_model
 
 OPTIONS = ("rom", "start_state", "steps", "frames_per_step", "release_after_frames", "actions", "action_codec")
-OPTIONS += ("device", "mem_region", "rom_sha256", "header")
+OPTIONS += ("device", "mem_region", "rom_sha256", "header", "model")
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -21,6 +21,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     )
     verify.add_argument("rom", help="Game Boy image")
     add_header(verify, argparse.SUPPRESS)  # a bundle to replay has its own
+    add_model(verify, argparse.SUPPRESS)
     verify.add_argument("--start-state", help="snapshot or PyBoy .state file to start from (default: post-boot)")
     verify.add_argument("--steps", type=int, help="steps to compare (default: 500, or all of an action file)")
     verify.add_argument("--frames-per-step", type=int, help="default: 24; 1 compares every frame")

@@ -20,6 +20,7 @@ from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.state import row_size
 from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.provenance import versions
 from gbxcule_puffer.tasks.actions import ActionCodec
@@ -51,6 +52,7 @@ class Options:
     mem_region: str = "C000:E000"
     rom_sha256: str | None = None
     header: str = "strict"
+    model: str = "dmg"
 
 
 @dataclass
@@ -91,6 +93,7 @@ class Result:
             "rom_sha256": self.cartridge.sha256,
             "device": self.options.device,
             "header": self.options.header,
+            "model": self.cartridge.model,
             "steps_compared": len(self.trace),
             "first_difference_step": None if self.equal else len(self.trace),
             "differences": self.differences,
@@ -118,7 +121,7 @@ def verify(
 
     Raises: RomError, StateError, ActionError, ConfigError or DeviceError, before anything runs.
     """
-    cartridge = load_cartridge(options.rom, options.header)
+    cartridge = load_cartridge(options.rom, options.header, options.model)
     if options.rom_sha256 not in (None, cartridge.sha256):
         raise RomError(
             f"{options.rom}: its SHA-256 is {cartridge.sha256}, asked for was {options.rom_sha256}: give that ROM"
@@ -194,10 +197,30 @@ def differences(
             cells = {f"{i:04X}": {"oracle": int(buses[0][i]), "emulator": int(buses[1][i])} for i in at.tolist()}
             result[name] = {"bytes": len(at), "at": cells}
     pixels = np.argwhere(expected.screen[0] != found.screen_for(expected.screen.shape[1:])[0])
+    if cartridge.model == "cgb":
+        result |= bank_differences(expected, found, cartridge)
+        pixels = np.argwhere(expected.colors[0] != found.colors[0])
     if len(pixels):
         low, high = pixels.min(axis=0).tolist(), pixels.max(axis=0).tolist()
         lines, columns = [low[0], high[0]], [low[1], high[1]]
         result["picture"] = {"pixels": len(pixels), "lines": lines, "columns": columns}
+    return result
+
+
+def bank_differences(expected: Snapshot, found: Snapshot, cartridge: Cartridge) -> dict[str, Any]:
+    """Banks and palettes of a Game Boy Color in which two single-env snapshots of full screens differ; PyBoy's states
+    have those of VRAM and the palettes only with a cartridge for it."""
+    start = row_size(cartridge.ram_banks)
+    parts = {"WRAM banks 2 to 7": (hw.COLOR_WRAM, hw.COLOR_PALETTES)}
+    if cartridge.is_for_color:
+        parts |= {"VRAM bank 1": (0, hw.COLOR_WRAM), "palettes": (hw.COLOR_PALETTES, hw.COLOR_SIZE)}
+    result: dict[str, Any] = {}
+    for name, (begin, end) in parts.items():
+        first, second = (snapshot.memory[0, start + begin : start + end] for snapshot in (expected, found))
+        at = np.flatnonzero(first != second).tolist()
+        if at:
+            cells = {f"+{i:04X}": {"oracle": int(first[i]), "emulator": int(second[i])} for i in at}
+            result[name] = {"bytes": len(at), "at": cells}
     return result
 
 
@@ -213,6 +236,8 @@ def comparable(snapshot: Snapshot, cartridge: Cartridge) -> dict[str, int]:
         del values["tima_reload_count"]
     if not fields["ram_enabled"]:
         del values["ram_bank"], values["ram_offset"]
+    if cartridge.model == "cgb" and not cartridge.is_for_color:  # not in PyBoy's states
+        del values["vram_bank"], values["bg_index"], values["obj_index"]
     if cartridge.has_rtc:  # PyBoy's cycle counter starts anew, or its clock chip would jump
         del values["cycles_low"], values["cycles_high"]
     return values

@@ -1,0 +1,128 @@
+"""`--model` of the commands: a film in colour, a comparison with PyBoy, a game and a goal on a Game Boy Color."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageSequence
+
+from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.apps.play.session import PlaySession
+from gbxcule_puffer.apps.record.film import Camera
+from gbxcule_puffer.apps.record.record import record
+from gbxcule_puffer.apps.verify.verify import Options, verify
+from gbxcule_puffer.cli import main
+from gbxcule_puffer.emulator import Emulator, kernel_cache, kernels
+from gbxcule_puffer.emulator.cpu import interpreter
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.tasks.goals import GoalTemplate
+from tests.conformance.test_color import picture_rom, rom_of
+from tests.emulator.test_color import PROGRAM
+
+
+@pytest.fixture
+def rom(tmp_path: Path) -> Path:
+    path = tmp_path / "game.gb"
+    path.write_bytes(picture_rom(1, 0xC0))
+    return path
+
+
+def pyboys(rom: Path, actions: np.ndarray) -> list[np.ndarray]:
+    """The pictures of a PyBoy after each of a codec's actions that press nothing, RGB in its own values."""
+    machine = PyBoyMachine(rom.read_bytes(), model="cgb")
+    pictures = []
+    for buttons in actions:
+        machine.step(int(buttons))
+        pictures.append(machine.pyboy.screen.ndarray[..., :3] & 0xF8)
+    machine.close()
+    return pictures
+
+
+def test_a_film_has_pyboys_colours(rom: Path, tmp_path: Path) -> None:
+    made = record(rom, tmp_path / "film.gif", steps=6, num_envs=2, columns=2, scale=2, model="auto")
+    assert (made.width, made.height) == (2 * 321, 2 * 144)
+    env = GBxCuLEEnv(rom, 2, io="torch", model="cgb", seed=0)
+    env.reset(seed=0)
+    with Image.open(made.path) as film:
+        frames = [np.asarray(frame.convert("RGB"))[::2, ::2] for frame in ImageSequence.Iterator(film)]
+    expected = pyboys(rom, np.zeros(6, int))  # the ROM looks at no button
+    assert len({picture.tobytes() for picture in expected}) >= 3
+    pairs = {frame[:, :160].tobytes() for frame in frames} | {frame[:, 161:].tobytes() for frame in frames}
+    assert pairs == {picture.tobytes() for picture in expected}
+
+
+def test_a_camera_beside_an_env(rom: Path) -> None:
+    """Its shades and its colours are those of the step that follows."""
+    env = GBxCuLEEnv(rom, 2, io="torch", model="cgb")
+    env.reset(seed=0)
+    camera = Camera(env)
+    for _ in range(3):
+        actions = torch.zeros(2, dtype=torch.int64)
+        shades, colors = camera.shoot(actions), camera.shoot_colors(actions)
+        env.step(actions)
+        np.testing.assert_array_equal(shades[:, ::2, ::2], env.emulator.screen.numpy())
+        np.testing.assert_array_equal(colors[:, ::2, ::2], env.emulator.render("rgb").numpy())
+
+
+def test_verify(rom: Path) -> None:
+    result = verify(Options(str(rom), steps=6, model="cgb"))
+    assert result.equal and len(result.trace) == 6 and result.summary()["model"] == "cgb"
+
+
+def test_verify_finds_a_planted_fault(rom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colours are written two too far."""
+    source = kernels._copies(kernels.ROOMS["interpreter"], {}, color=True)
+    registers = source["hw.color.registers"]
+    fault = "write_palette(m, c, palette_place(c, c.bg_index), value)"
+    assert registers.count(fault) == 1
+    text = registers.replace(fault, fault.replace("c.bg_index", "c.bg_index + 4"))
+    model = source["hw.model"].replace("\nCOLOR = False\n", "\nCOLOR = True\n")
+    package = kernel_cache.import_package("faulty", {**source, "hw.color.registers": text, "hw.model": model})
+    rooms = kernels.ROOMS["interpreter"]
+    code = kernels._moved(interpreter.source(color=True), package, rooms, color=True)
+    generated = kernel_cache.import_source("faulty_color", code)
+    run = __import__(f"{package}.cpu.run", fromlist=["run"])
+    kernel = run.make_kernel(generated.execute, generated.load, generated.store)
+    monkeypatch.setattr(kernels, "kernel", lambda *rest: kernel)
+    result = verify(Options(str(rom), steps=4, model="cgb"))
+    assert set(result.differences) == {"palettes", "picture"}
+
+
+def test_play_and_a_state_of_half_the_pixels(rom: Path, tmp_path: Path) -> None:
+    half = Emulator(rom, model="cgb")
+    half.step(torch.zeros(1, dtype=torch.uint8))
+    half.save().to_file(tmp_path / "half.state")
+    session = PlaySession(rom, tmp_path / "play", model="cgb", start_state=tmp_path / "half.state")
+    assert session.shown.shape == (144, 160, 3)
+    np.testing.assert_array_equal(session.shown[::2, ::2], half.render("rgb")[0].numpy())
+    np.testing.assert_array_equal(session.shown[1::2, ::2], half.render("rgb")[0].numpy())
+    session.press("NOOP")
+    half.step(torch.zeros(1, dtype=torch.uint8))
+    np.testing.assert_array_equal(session.shown[::2, ::2], half.render("rgb")[0].numpy())
+    assert session.emulator.registers()["pc"] == int(half.save().state[INDEX["pc"], 0])
+
+
+def test_a_goal(tmp_path: Path) -> None:
+    (rom := tmp_path / "game.gb").write_bytes(rom_of(PROGRAM))
+    (tmp_path / "way.txt").write_text("NOOP\n" * 3)
+    flags = ["--rom", str(rom), "--actions", str(tmp_path / "way.txt"), "--model", "cgb"]
+    assert main(["goal", "make", *flags, "--out", str(tmp_path / "task")]) == 0
+    assert GoalTemplate.load(tmp_path / "task" / "goal").meta["model"] == "cgb"
+    start = tmp_path / "task" / "start.state"
+    assert Snapshot.from_file(start).model == "cgb"
+    env = GBxCuLEEnv(rom, io="torch", model="cgb", start_state=start, goal_dir=tmp_path / "task" / "goal")
+    env.reset(seed=0)
+    done = [bool(env.step(torch.zeros(1, dtype=torch.int64))[2]) for _ in range(8)]
+    assert any(done), "the way does not lead to the goal"
+
+
+@pytest.mark.parametrize("command", ["record", "verify", "play"])
+def test_an_unknown_model_ends_in_one_line(
+    command: str, rom: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = {"record": ["--out", str(tmp_path / "x.gif")], "verify": [], "play": ["--terminal"]}[command]
+    assert main([command, str(rom), "--model", "sgb", *more]) == 2
+    assert "model" in (error := capsys.readouterr().err) and "'sgb'" in error and error.count("\n") == 1
