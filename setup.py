@@ -14,7 +14,7 @@ assert VERSION is not None
 INSIDE = {
     "baselines": ["*.py"],
     "cleanrl_style": ["*.py"],
-    "roms": ["*.gb", "*.sym", "manifest.json", "homeward/*.json", "micro/*.gb"],
+    "roms": ["*.gb", "*.sym", "manifest.json", "homeward/*.json", "homeward/errand.py", "micro/*.gb"],
 }
 IMPORTS = re.compile(r"^(\s*from )baselines\b", re.MULTILINE)
 EDITABLE = "editable_wheel" in sys.argv  # an editable installation imports from the clone

@@ -22,6 +22,10 @@ from gbxcule_puffer import cli, env_creator
 assert gbxcule_puffer.__file__.startswith(sys.argv[1]), gbxcule_puffer.__file__
 for arguments in (
     "copy ppo",
+    "copy homeward",
+    "stage --stage roms/homeward/stages.json --out made",
+    "train ppo --smoke --device cpu --rom roms/homeward.gb --symbols roms/homeward.sym --run-dir runs/errand"
+    " --task roms/homeward/errand.py:Errand --start-state made/bring_parcel/start.state",
     "train a2c --smoke --device cpu --run-dir runs/first",
     "eval runs/first --episodes 2 --num-envs 2 --policy greedy",
     "record homeward --policy runs/first/checkpoint.pt --out film.gif --steps 3",
@@ -76,7 +80,7 @@ def test_wheel_is_used_outside_of_the_clone(wheel: Path, tmp_path: Path) -> None
         text=True,
     )
     assert result.returncode == 0, result.stdout + result.stderr
-    assert {path.name for path in folder.iterdir()} == {"ppo_lite.py", "runs", "film.gif"}
+    assert {path.name for path in folder.iterdir()} == {"ppo_lite.py", "runs", "film.gif", "roms", "made"}
     assert (folder / "ppo_lite.py").read_text() == (ROOT / "cleanrl_style/ppo_lite.py").read_text()
     assert '"git_sha": "unknown"' in (folder / "runs/first/manifest.json").read_text()
 

@@ -1,5 +1,5 @@
-"""`puffer train a2c`, `puffer eval RUN` and `puffer copy a2c`: the single-file trainers. With an environment's name,
-PufferLib's own modes: `puffer train | eval | sweep | autotune | export ENV [its flags]`."""
+"""`puffer train a2c`, `puffer eval RUN` and `puffer copy a2c`: the single-file trainers, and our game. With an
+environment's name, PufferLib's own modes: `puffer train | eval | sweep | autotune | export ENV [its flags]`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import warnings
 from pathlib import Path
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.layout import SCRIPTS, trainer_scripts
+from gbxcule_puffer.layout import ROMS, SCRIPTS, trainer_scripts
 
 OWN = "gbxcule"  # of which PufferLib's trainer has an .ini of ours
+GAME = ("homeward.gb", "homeward.sym", "homeward/*.json", "homeward/errand.py")  # of roms/, what `copy homeward` copies
 HELP = {
     "train": "train with a script of cleanrl_style (a2c, ppo, dqn, pqn), or with PufferLib's own trainer (gbxcule)",
     "eval": "play episodes with a run's checkpoint, or watch a policy of PufferLib's trainer (gbxcule)",
@@ -32,9 +33,13 @@ def add(commands: argparse._SubParsersAction) -> None:
         rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its flags; WHAT --help lists them")
         rest.required = False
         parser.set_defaults(run=_run, mode=mode)
-    copy = commands.add_parser("copy", help="write a trainer's single file into this folder, to be edited")
-    copy.add_argument("trainer", help="a2c, ppo, dqn or pqn; evaluate copies the script of `puffer eval`")
-    copy.add_argument("--out", help="file to write (default: the script's own name)")
+    copy = commands.add_parser("copy", help="write a trainer's single file, or our game, into this folder")
+    copy.add_argument(
+        "what",
+        help="a2c, ppo, dqn or pqn, to be edited; evaluate: the script of `puffer eval`; homeward: our game with its "
+        "symbols, stages, quest and Task, as the documentation uses them",
+    )
+    copy.add_argument("--out", help="file to write (default: the script's own name), or folder (default: roms)")
     copy.set_defaults(run=_copy)
 
 
@@ -72,14 +77,24 @@ def trainer(name: str) -> Path | None:
 
 
 def _copy(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.files import write_bytes
+    from gbxcule_puffer.files import make_folder, write_bytes
 
-    source = SCRIPTS / "evaluate.py" if args.trainer == "evaluate" else trainer(args.trainer)
-    if source is None:
-        names = ", ".join([*trainer_scripts(), "evaluate"])
-        raise ConfigError(f"trainer {args.trainer!r:.40} is unknown: give one of {names}")
-    target = Path(args.out or source.name)
-    if target.exists():
-        raise ConfigError(f"{target} is there already: give another --out")
-    write_bytes(target, source.read_bytes())
-    print(f"{target}: edit it, then run it with python {target}")
+    if args.what == "homeward":
+        sources, target = [path for pattern in GAME for path in sorted(ROMS.glob(pattern))], Path(args.out or "roms")
+        places = [target / path.relative_to(ROMS) for path in sources]
+        said = f"{target}: our game, its symbols, stages, quest and Task"
+    else:
+        source = SCRIPTS / "evaluate.py" if args.what == "evaluate" else trainer(args.what)
+        if source is None:
+            names = ", ".join([*trainer_scripts(), "evaluate", "homeward"])
+            raise ConfigError(f"{args.what!r:.40} cannot be copied: give one of {names}")
+        sources, places = [source], [Path(args.out or source.name)]
+        said = f"{places[0]}: edit it, then run it with python {places[0]}"
+    for place in places:
+        if place.exists():
+            raise ConfigError(f"{place} is there already: give another --out")
+    for source, place in zip(sources, places, strict=True):
+        if len(sources) > 1:
+            make_folder(place.parent)
+        write_bytes(place, source.read_bytes())
+    print(said)
