@@ -16,10 +16,16 @@ def hardly_apart(start_distance: float, name: str = "goal") -> str | None:
     )
 
 
-def met_by_chance(success: float) -> str | None:
-    """Advice where random play reaches the goal in at least half of its episodes, else None."""
+def met_by_chance(success: float, is_picture: bool = True) -> str | None:
+    """Advice where random play reaches the goal, a picture or what a Task says, in at least half of its episodes, else
+    None."""
     if success < BY_CHANCE:
         return None
+    if not is_picture:
+        return (
+            f"random play succeeds in {success:.0%} of its episodes, so that success says little: have the task end them "
+            "farther from the start, or lower --max-steps"
+        )
     return (
         f"random play reaches the goal in {success:.0%} of its episodes, so that success says little: end the way "
         "farther from the start, lower --max-steps, or raise --k-consecutive if the goal is mistaken"

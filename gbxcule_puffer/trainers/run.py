@@ -353,7 +353,7 @@ class Run(AbstractContextManager):
         args = self.args
         random = self._evaluations.of_random()
         records.record(self.step, {f"eval/random_{name}": random[name] for name in ("success_rate", "return")})
-        _advise(met_by_chance(random["success_rate"]))
+        _advise(met_by_chance(random["success_rate"], getattr(self.eval_env, "goal", True) is not None))
         result, times = self.result, sorted(self.seconds.items(), key=lambda item: -item[1])
         median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
         whole = sum(self.seconds.values()) or 1.0

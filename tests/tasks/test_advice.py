@@ -23,6 +23,8 @@ def test_advice_is_given_only_where_it_is_due() -> None:
     assert hardly_apart(0.4) is None and met_by_chance(0.2) is None
     assert "village: start and goal are hardly apart (distance 0.0123)" in str(hardly_apart(0.0123, "village"))
     assert "random play reaches the goal in 80% of its episodes" in str(met_by_chance(0.8))
+    of_a_task = str(met_by_chance(0.8, is_picture=False))
+    assert "random play succeeds in 80% of its episodes" in of_a_task and "--k-consecutive" not in of_a_task
     assert "in 1,000,000 steps; the nearest tenth of the Game Boys was 0.250 away" in never_near(10**6, 0.25)
     assert "nearest" not in never_near(10**6, None), "a Task has no distances"
 

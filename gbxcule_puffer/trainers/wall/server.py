@@ -89,7 +89,7 @@ class Server:
         self._thread.start()
         self._ready.wait()
         if self._error:
-            raise ConfigError(f"watch address {address} cannot be had ({self._error.strerror}): give another port")
+            raise ConfigError(f"watch address {address} cannot be had ({self._error.strerror}): give another one")
 
     @property
     def url(self) -> str:
