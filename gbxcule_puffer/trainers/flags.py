@@ -132,7 +132,8 @@ class RunFlags(TaskFlags):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ConfigError(f"--{name.replace('_', '-')} {value} must be at least 1")
         for name, value in vars(self).items():
-            most = LARGEST_SEED if name == "seed" else MOST_STEPS if name.endswith("_steps") else MOST_COUNT
+            steps = name in every or name.endswith("_steps")
+            most = LARGEST_SEED if name == "seed" else MOST_STEPS if steps else MOST_COUNT
             if type(value) is int and abs(value) > most:
                 raise ConfigError(f"--{name.replace('_', '-')} {value:,} is too large: give at most {most:,}")
         if self.max_seconds is not None and not self.max_seconds > 0:

@@ -46,6 +46,12 @@ def test_numbers_that_nothing_can_count_with(
     assert told in line and not (tmp_path / "run").exists()
 
 
+def test_steps_may_be_more_than_any_run_has() -> None:
+    """As benchmarks.suite says never."""
+    args = ppo_lite.Args(checkpoint_every=10**12, media_every=10**12, eval_every_steps=10**12, total_env_steps=10**12)
+    args.check()
+
+
 @pytest.mark.parametrize("script", [a2c_streaming, ppo_lite])
 def test_help_tells_a_default_once(script: object, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
