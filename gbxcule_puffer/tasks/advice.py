@@ -23,8 +23,8 @@ def met_by_chance(success: float, is_picture: bool = True) -> str | None:
         return None
     if not is_picture:
         return (
-            f"random play succeeds in {success:.0%} of its episodes, so that success says little: have the task end them "
-            "farther from the start, or lower --max-steps"
+            f"random play succeeds in {success:.0%} of its episodes, so that success says little: have the task end "
+            "them farther from the start, or lower --max-steps"
         )
     return (
         f"random play reaches the goal in {success:.0%} of its episodes, so that success says little: end the way "
