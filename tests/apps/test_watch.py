@@ -66,6 +66,25 @@ def test_whole_pictures_are_those_of_the_env(run: Path) -> None:
     player.env.close()
 
 
+def test_the_figures_are_those_of_the_episodes_that_ended(run: Path) -> None:
+    player = Player(run, 2, "cpu", seed=1, greedy=False, max_steps=4)
+    assert set(player.status()) == {"step"}
+    step, rewards = player.env.step, []
+
+    def noted(actions: Any) -> Any:
+        result = step(actions)
+        rewards.append(result[1].clone())
+        return result
+
+    player.env.step = noted
+    for _ in range(9):  # two episodes each have ended, the third has begun
+        player.step()
+    figures = player.status()
+    assert player.episodes == 4 and figures["charts/episodic_length"] == 4
+    assert figures["charts/episodic_return"] == pytest.approx(float(torch.stack(rewards[:8]).sum()) / 4)
+    player.env.close()
+
+
 def test_a_task_and_a_place_are_given_again(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for flags, message in (
         (["--task", "none.py:Task"], "there is no file none.py"),

@@ -68,6 +68,8 @@ class Player:
         self.starts = torch.ones(num_envs, dtype=torch.bool, device=self.env.device)
         self.camera = Camera(self.env) if hasattr(self.env, "emulator") else None
         self.picture = (144, 160) if self.camera else None
+        self.running = torch.zeros((2, num_envs), dtype=torch.float64, device=self.env.device)  # returns, lengths
+        self.ended = torch.zeros_like(self.running[:, 0])  # their sums over the episodes that have ended
         self.episodes = self.solved = 0
 
     def _take(self, trained: Trained) -> None:
@@ -77,8 +79,12 @@ class Player:
 
     def status(self) -> dict[str, float]:
         """The figures beside the pictures."""
-        figures = {"step": self.trained_steps}
-        return figures | ({"charts/success_rate": self.solved / self.episodes} if self.episodes else {})
+        figures: dict[str, float] = {"step": self.trained_steps}
+        if self.episodes:
+            figures["charts/success_rate"] = self.solved / self.episodes
+            means = (self.ended / self.episodes).tolist()
+            figures |= dict(zip(("charts/episodic_return", "charts/episodic_length"), means, strict=True))
+        return figures
 
     @torch.no_grad()
     def step(self) -> torch.Tensor | None:
@@ -91,8 +97,12 @@ class Player:
                 self.changed = _changed(self.file)
         actions = self.policy(self.observations, self.starts)
         pictures = torch.from_numpy(self.camera.shoot(actions)).to(self.env.device) if self.camera else None
-        self.observations, _, terminals, truncations, _ = self.env.step(actions)
+        self.observations, rewards, terminals, truncations, _ = self.env.step(actions)
         self.starts = terminals | truncations
+        self.running[0] += rewards
+        self.running[1] += 1
+        self.ended += torch.where(self.starts, self.running, 0.0).sum(1)
+        self.running.masked_fill_(self.starts, 0.0)
         self.episodes += int(self.starts.sum())
         self.solved += int((terminals & ~self.env.failures).sum())
         return pictures
