@@ -10,7 +10,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import ROW_PADDING, memory_needed
 from gbxcule_puffer.emulator.gpu import lane_order
-from gbxcule_puffer.emulator.state import FIELDS, NUM_FIELDS, Field, allowed_banks, row_size
+from gbxcule_puffer.emulator.state import COLOR_FIELDS, FIELDS, NUM_FIELDS, Field, allowed_banks, row_size
 from gbxcule_puffer.files import write_text
 
 INTRO = """# The state of an env
@@ -35,8 +35,14 @@ the start of the step, so that they fit into 32 bits. `hot` fields live in regis
 A state from outside, a file or a checkpoint, is loaded only if each field has one of the values that it may have
 between two steps.
 
-| field | meaning | between steps | hot | time |
-| --- | --- | --- | --- | --- |
+"""
+HEAD = "| field | meaning | between steps | hot | time |\n| --- | --- | --- | --- | --- |\n"
+COLOR = """
+## A Game Boy Color
+
+With `model="cgb"` an env has these fields as well, and a longer memory row ([color.md](color.md)); `lcd_transition` is
+3 from 4 T-cycles before VBlank on, where its STAT interrupt has come.
+
 """
 
 
@@ -50,12 +56,17 @@ def page() -> str:
         scalars=scalars, env=row_size(0) + ROW_PADDING + half + scalars + order, order=order,
         homeward=memory_needed(load_cartridge(ROOT / "roms" / "homeward.gb"), 16_384),
     )  # fmt: skip
-    rows = (
+    return intro + HEAD + rows(FIELDS) + COLOR + HEAD + rows(COLOR_FIELDS)
+
+
+def rows(fields: list[Field]) -> str:
+    """The rows of a table of fields."""
+    lines = (
         f"| `{field.name}` | {field.meaning} | {values(field)} | {'yes' if field.hot else ''} "
-        f"| {'yes' if field.is_time else ''} |"
-        for field in FIELDS
+        f"| {'yes' if field.is_time else ''} |\n"
+        for field in fields
     )
-    return intro + "\n".join(rows) + "\n"
+    return "".join(lines)
 
 
 def values(field: Field) -> str:

@@ -219,9 +219,9 @@ SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settl
                   "changes", *POLL_FIELDS)  # fmt: skip
 # The same of a Game Boy Color. color_base: what the row has of it, beside ROW_BASE (hw/color/banks.py); vram_shift and
 # wram_shift: from an address to the bank that is seen there. hdma_pending: bytes to copy from hdma_from to
-# hdma_to once the instruction is over, and what else the copy is done with (hw/color/hdma.py).
+# hdma_to once the instruction is over, and what else the copy is done with (hw/color/hdma.py). lcd_due: timing.py.
 COLOR_SCRATCH_FIELDS = ("color_base", "vram_shift", "wram_shift", "hdma_pending", "hdma_from", "hdma_to", "hdma_time",
-                        "hdma_lookahead", "hdma_length")  # fmt: skip
+                        "hdma_lookahead", "hdma_length", "lcd_due")  # fmt: skip
 POINTERS = ("row", "rom", "words")
 """Addresses: of the env's memory row (minus 8000h), of the ROM, and of Machine.code."""
 

@@ -126,6 +126,8 @@ def plain_bytes(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, is_write: bool
         is_plain = not is_write and (address >= hw.ROM_BANK_SIZE or c.rom_low == 0)
     elif address < hw.CART_RAM:
         is_plain = ppu.is_vram_unlocked(c) and not (is_write and ppu.is_drawing(c))
+        if model.COLOR:
+            is_plain = is_plain and c.lcd_wrapped == 0
     elif address < hw.WRAM:
         is_plain = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE and m.has_plain_ram == 1
     return wp.where(is_plain, PAGE - (address & (PAGE - 1)), 0)

@@ -156,6 +156,8 @@ def skip_stat_poll(m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int, tail: int, l
         period = period + 4
         instructions = 4
     is_loop = (jump & 0xFFF7) == (back | 0x20) and (opcode == AND_N or (opcode == PREFIX and mask == BIT_1_A))
+    if model.COLOR:
+        is_loop = is_loop and c.lcd_wrapped == 0
     if is_loop and c.ei_delay == 0 and c.dma_active == 0 and c.stat_mode_hidden == 0:
         ppu.settle(m, c)
         if opcode == PREFIX:

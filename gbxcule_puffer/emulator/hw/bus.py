@@ -114,6 +114,8 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
     # PyBoy ends the batch, but for LY. After these registers nothing could tell, but where the batch went on before.
     inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
     inert = inert or (address >= hw.NR10 and address < hw.WAVE_RAM_END)
+    if model.COLOR:
+        inert = inert and c.lcd_wrapped == 0
     if address != hw.LY and not (inert and c.dma_active == 0 and c.tima_reload == 0 and c.overrun == 0):
         c.next_event = c.now
 
@@ -155,6 +157,9 @@ def write_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
         mbc.write_register(m, c, address, value, t)
         if c.dma_active != 0 or c.tima_reload != 0 or c.overrun != 0:  # PyBoy always does; else nothing could tell
             c.next_event = c.now
+        if model.COLOR:
+            if c.lcd_wrapped != 0:
+                c.next_event = c.now
     elif address >= hw.CART_RAM:
         mbc.write_ram(m, c, address, value, t)
     else:

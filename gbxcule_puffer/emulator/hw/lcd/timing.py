@@ -32,12 +32,16 @@ def next_change(c: wp.ref[Cpu]) -> int:
 def look(c: wp.ref[Cpu], t: int):
     """The LCD is looked at: it counts whole T-cycles of its own, forgets what is left over, of which a HALT can make
     some, and takes a look back at double speed (ppu.advance) for one far ahead. Request VBlank's early interrupt."""
+    if c.lcd_last <= c.now:
+        c.lcd_due = c.lcd_target  # where PyBoy's batch ends, if this instruction makes the clock wrap
     if c.double_speed != 0:
         lost = (t - c.lcd_last) & 1
         c.lcd_zero = c.lcd_zero + lost
         c.lcd_target = c.lcd_target + lost
         if t < c.lcd_last:
             c.lcd_wrapped = 1 - c.lcd_wrapped
+            c.next_event = wp.min(c.next_event, c.lcd_due)
+            c.settle_from = c.next_event
     if is_early_vblank(c) and (t >= c.lcd_target - model.dots(c, EARLY_T_CYCLES) or c.lcd_wrapped != 0):
         c.lcd_transition = EARLY_VBLANK
         c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
