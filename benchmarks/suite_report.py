@@ -1,6 +1,6 @@
 """The table and the curves of docs/suite.md from records of benchmarks.suite.
 
-    python -m benchmarks.suite_report benchmarks/results/h200/suite_*.json --curves docs/images/suite_curves.png
+    python -m benchmarks.suite_report benchmarks/results/h200/suite_{orchard,storeroom}_*.json --curves curves.png
 
 prints a row for each game, script and number of training levels: the mean over the seeds, and the least and the
 greatest of them, of the normalised score and the success rate.
