@@ -212,7 +212,7 @@ _COLOR_HIGH = _HIGH.copy()
 _COLOR_HIGH[INDEX["lcd_transition"]] = 3  # hw/lcd/ppu.py, EARLY_VBLANK
 _MAY_BE_NEVER = np.array([field.may_be_never for field in (*FIELDS, *COLOR_FIELDS)])[:, None]
 # The last visit to a loop that polls RAM: where, with which registers, and when (cpu/wait_loops.py).
-POLL_FIELDS = ("poll_pc", "poll_af", "poll_low", "poll_hl", "poll_event", "poll_now")
+POLL_FIELDS = ("poll_pc", "poll_f", "poll_low", "poll_high", "poll_event", "poll_now")
 # What only lives during a step: not part of the state. overrun: a register was written, but PyBoy's batch went on, so
 # that the LCD may have changes pending, or a frame be over, within the batch. changes: of memory (hw/counters.py).
 SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settle_from", "overrun", "code", "skipped",

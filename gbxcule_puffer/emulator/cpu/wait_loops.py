@@ -220,16 +220,15 @@ def skip_poll_of_ram(c: wp.ref[Cpu], entry: int, most: int):
     longer, unless by a `jp hl`, which changes nothing either. What it wrote to the stack and to P1 the others would
     write again.
     """
-    af = (c.a << 8) | c.f
-    low = (c.e << 24) | (c.d << 16) | (c.c << 8) | c.b
-    hl = (c.h << 8) | c.l
-    is_same = c.poll_pc == c.pc and c.poll_af == af and c.poll_low == low and c.poll_hl == hl
+    low = c.c | (c.b << 8) | (c.e << 16) | (c.d << 24)  # as the data path packs them
+    high = c.l | (c.h << 8) | (c.a << 16)
+    is_same = c.poll_pc == c.pc and c.poll_f == c.f and c.poll_low == low and c.poll_high == high
     if is_same and c.poll_event == c.next_event and c.now - c.poll_now == (entry & 0x3FF) and most > 0:
         pass_rounds(c, entry, most)
     c.poll_pc = c.pc
-    c.poll_af = af
+    c.poll_f = c.f
     c.poll_low = low
-    c.poll_hl = hl
+    c.poll_high = high
     c.poll_event = c.next_event
     c.poll_now = c.now
 

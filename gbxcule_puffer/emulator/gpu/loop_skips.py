@@ -10,6 +10,7 @@ and before the pointers leave their 4 KiB of plain memory, so that nothing can t
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast
 from gbxcule_puffer.emulator.hw import intrinsics
@@ -27,6 +28,13 @@ DEC_BC = wp.constant(0x0B)
 DEC_D = wp.constant(0x15)
 DEC_E = wp.constant(0x1D)
 INC_C = wp.constant(0x0C)
+INSTRUCTIONS_SHIFT = wp.constant(waits.INSTRUCTIONS_SHIFT)
+JUMP_SHIFT = wp.constant(waits.JUMP_SHIFT)
+KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
+DELAY_B = wp.constant(waits.DELAY_B)
+DELAY_REGISTERS = wp.constant(0x6452301)  # places of b c d e h l a among the bytes of lo and hi
+SHAPE = wp.constant((1 << waits.KIND_SHIFT) - 1)
+SHORT_DELAY = wp.constant(16 | 2 << waits.INSTRUCTIONS_SHIFT | 12 << waits.JUMP_SHIFT)  # `dec r / jr nz`
 FLAG_C = wp.constant(ds.MASK_C)
 FLAG_H = wp.constant(ds.MASK_H)
 FLAG_N = wp.constant(ds.MASK_N)
@@ -87,6 +95,54 @@ def pass_time(c: wp.ref[Cpu], r: wp.ref[Fast], count: int, t_cycles: int, instru
     r.previous = r.now - 12  # the jump's begin
     c.executed = c.executed + count * instructions
     c.skipped = c.skipped + count * instructions
+
+
+@wp.func
+def skip_delay(c: wp.ref[Cpu], r: wp.ref[Fast], entry: int):
+    """Skip rounds of the delay at PC: all but the last, or as many as are over before the next event. One of two
+    instructions is skipped to its end."""
+    place = (DELAY_REGISTERS >> (4 * ((entry >> KIND_SHIFT) - DELAY_B))) & 7  # of the byte in lo and hi
+    shift = 8 * (place & 3)
+    value = (wp.where(place < 4, r.lo, r.hi) >> shift) & 0xFF
+    t_cycles = entry & 0x3FF
+    room = c.next_event - 1 - r.now
+    left = ((value - 1) & 0xFF) + 1
+    count = left - 1
+    ends = (entry & SHAPE) == SHORT_DELAY and left * t_cycles <= room
+    if ends:
+        count = left
+    elif count * t_cycles > room:
+        count = room // t_cycles
+    if count > 0:
+        changed = (value ^ ((value - count) & 0xFF)) << shift
+        r.lo = r.lo ^ wp.where(place < 4, changed, 0)
+        r.hi = r.hi ^ wp.where(place < 4, 0, changed)
+        half = wp.where(((value - count) & 0x0F) == 0x0F, FLAG_H, 0)
+        r.flags = FLAG_ONE | FLAG_N | (r.flags & FLAG_C) | half | wp.where(ends, 0, FLAG_NZ)
+        pass_time(c, r, count, t_cycles, (entry >> INSTRUCTIONS_SHIFT) & 0x3F)
+        r.previous = r.now - ((entry >> JUMP_SHIFT) & 0x1F)
+        if ends:  # the last jump is not taken
+            r.now = r.now - 4
+            r.pc = r.pc + 3
+
+
+@wp.func
+def skip_poll(c: wp.ref[Cpu], r: wp.ref[Fast], entry: int):
+    """Skip rounds of the poll at PC, if one has just shown that it changes nothing (wait_loops.skip_poll_of_ram)."""
+    f = intrinsics.flags_byte(r.flags)
+    is_same = c.poll_pc == r.pc and c.poll_f == f and c.poll_low == r.lo and c.poll_high == r.hi
+    t_cycles = entry & 0x3FF
+    if is_same and c.poll_event == c.next_event and r.now - c.poll_now == t_cycles:
+        count = (c.next_event - 1 - r.now) // t_cycles
+        if count > 0:
+            pass_time(c, r, count, t_cycles, (entry >> INSTRUCTIONS_SHIFT) & 0x3F)
+            r.previous = r.now - ((entry >> JUMP_SHIFT) & 0x1F)
+    c.poll_pc = r.pc
+    c.poll_f = f
+    c.poll_low = r.lo
+    c.poll_high = r.hi
+    c.poll_event = c.next_event
+    c.poll_now = r.now
 
 
 @wp.func

@@ -7,11 +7,13 @@ lane falls asleep until the interpreter is called for all such lanes together. g
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import arithmetic, fetch, wait_loops, waits
+from gbxcule_puffer.emulator import mappers
+from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import loop_skips, packing
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
-from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row
+from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row, timer
+from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -26,10 +28,12 @@ LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.L
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
+BANK_REGISTERS = wp.constant(0x2000)  # to 3FFF: of ROM banks
 KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
 HOOK = wp.constant(ds.KIND_HOOK)
 FIRST_HOOK = wp.constant(waits.FIRST_HOOK)
 PUSH_AF = wp.constant(ds.KIND_PUSH_AF << ds.KIND_SHIFT)
+KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 # Sets of 4 KiB pages
 PAGES_ROM = wp.constant(0x00FF)
@@ -40,12 +44,18 @@ PAGES_WRAM = wp.constant(0x3000)
 
 
 @wp.func
-def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Work out which banks are in place, and what memory is plain until the next event."""
+def map_rom(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Work out which ROM bank is seen at 4000."""
     r.rom_high = c.rom_high
-    r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
     bank = (c.rom_high >> 14) + 1
     r.table_high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
+
+
+@wp.func
+def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
+    """Work out which banks are in place, and what memory is plain until the next event."""
+    map_rom(m, c, r)
+    r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
     is_bank0 = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE
     ram = wp.where(is_bank0 and m.has_plain_ram == 1, PAGES_CART_RAM, 0) | PAGES_WRAM
     rom = wp.where(c.rom_low == 0, PAGES_ROM, PAGES_HIGH_ROM)  # the data path reads 0000-3FFF from bank 0
@@ -173,17 +183,6 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
 
 
 @wp.func
-def write_quiet_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
-    """Store a register that nothing else notices: P1, and while no line is drawn SCY, SCX, BGP to WX; sound registers
-    and those that a DMG lacks keep nothing."""
-    if address == hw.P1:
-        joypad.write(c, value)
-        row.store(c, hw.P1, c.p1)
-    else:
-        lcd_registers.store(c, address, value)
-
-
-@wp.func
 def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
     """True where reads of LCD registers find and leave the LCD as it is."""
     return c.stat_mode_hidden == 0 and c.dma_active == 0 and r.now < c.lcd_target - LATEST_READ_T
@@ -221,11 +220,55 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
 
 
 @wp.func
-def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
-    """True where write_quiet_register may write a register now."""
+def is_spot(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """True for an access of one byte that is over before anything else happens, with no OAM DMA and no reload of TIMA
+    under way: `touch` may know it."""
+    access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.RARE)
+    is_byte = access == ds.READ or access == ds.WRITE
+    return is_byte and r.now + i.t_cycles < r.wake and (c.dma_active | c.tima_reload) == 0
+
+
+@wp.func(inline=False)
+def touch(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value: int, t: int) -> int:
+    """What is frequent and concerns little: writes of P1, of a ROM bank and of registers that nothing else notices,
+    reads of DIV and of no register. The byte read, 0 for a write, -1 if a visit has to do it."""
+    found = int(-1)
     is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
+    if is_write != 0:
+        if address == hw.P1:
+            joypad.write(c, value)
+            row.store(c, hw.P1, c.p1)
+            found = 0
+        elif is_silent:
+            found = 0
+        elif address < hw.VRAM:
+            if address >= BANK_REGISTERS and address < hw.ROM_BANK_SIZE and m.mapper != mappers.MBC2:
+                mbc.write_register(m, c, address, value, t)
+                found = 0
+        elif is_quiet_register(c, address):
+            lcd_registers.store(c, address, value)
+            found = 0
+    elif address == hw.DIV:
+        found = timer.read(c, address, t)
+    elif address > hw.WX and address < hw.HRAM:
+        found = 0xFF
+    return found
+
+
+@wp.func
+def end_touch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], found: int):
+    """After `touch`: the instruction has its byte, or has written it."""
+    if (i.d3 & ds.WRITE) != 0 and i.address < hw.VRAM:
+        map_rom(m, c, r)
+    i.y = wp.where((i.d3 & ds.WRITE) != 0, i.y, found)
+    i.d3 = i.d3 & ~ds.WRITE
+
+
+@wp.func
+def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
+    """True for SCY, SCX and BGP to WX while no line is drawn: then nothing else notices that they are written."""
     is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
-    return address == hw.P1 or is_silent or (is_lcd and ppu.is_vram_unlocked(c) and not ppu.is_drawing(c))
+    return is_lcd and ppu.is_vram_unlocked(c) and not ppu.is_drawing(c)
 
 
 @wp.func
@@ -283,13 +326,10 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
         done = 0
     elif kind == ds.WRITE and c.tima_reload == 0 and (address < hw.IO or may_write(c, r, i)):
         value = i.x & 0xFF
-        if address >= hw.IO and is_quiet_register(c, address):
-            write_quiet_register(m, c, address, value)
-        else:
-            bus.write(m, c, address, value, t, lookahead)
-            if c.next_event == c.now:
-                end_batch(m, c, r, i)
-            map_memory(m, c, r)
+        bus.write(m, c, address, value, t, lookahead)
+        if c.next_event == c.now:
+            end_batch(m, c, r, i)
+        map_memory(m, c, r)
         i.d3 = i.d3 & ~ds.WRITE
         done = 1
     elif kind == ds.READ and address < hw.HRAM:
@@ -298,6 +338,9 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
             done = 1
         elif address == hw.LY and skip_poll(m, c, r) != 0:
             wait(r, i)
+            done = 1
+        elif address >= hw.LCDC and address <= hw.WX and address != hw.DMA:
+            i.y = read_lcd(m, c, address, r.now, r.previous, t + lookahead)
             done = 1
         else:
             i.y = bus.read(m, c, address, t, lookahead)
@@ -336,7 +379,21 @@ def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
     before = c.skipped
     index = place_in_rom(c, r)
     c.code = intrinsics.load_word(c.words, 4 * index)
-    if c.code >= fetch.FIRST_MARK:
+    number = c.code >> 24
+    entry = int(0)
+    if number > 0 and number != wait_loops.LCD_POLL:
+        entry = m.waits[number - 1]
+    # An absolute jump leads to the bank as it was seen when the loop was found.
+    is_in_place = (r.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE) and c.dma_active == 0
+    kind = entry >> KIND_SHIFT
+    if kind >= wait_loops.DELAY_B and kind < wait_loops.DELAY_WIDE:
+        if is_in_place:
+            loop_skips.skip_delay(c, r, entry)
+    elif entry != 0 and (kind == wait_loops.POLL or kind == wait_loops.POLL_WITH_CALLS):
+        c.sp = r.sp
+        if is_in_place and (kind == wait_loops.POLL or wait_loops.may_call(c)):
+            loop_skips.skip_poll(c, r, entry)
+    elif number > 0:
         packing.to_cpu(c, r)
         wait_loops.skip_marked(m, c, index)
         packing.pack_registers(c, r)
