@@ -1,11 +1,10 @@
-"""What each kind of stop of the data path costs on a GPU, in clocks of the warp that stops.
+"""What each kind of stop of the data path costs on a GPU, in turns of the warp that stops.
 
     python -m benchmarks.stop_cost --out FILE.json [--num-envs 16384] [--kinds stat p1 ...]
 
 Each kind is a small program: one instruction that stops the data path, or a short piece of code, among plain ones, over
-and over. It runs twice: with all lanes of a warp at the same place, so that they share each stop, and with each at a
-place of its own. The cost is what a step takes longer than the same number of turns without stops, divided by the
-stops of a lane. One JSON record.
+and over. All lanes of a warp are at the same place and share each stop. The cost is what a step takes longer than as
+many turns without stops, divided by the stops, in turns. One JSON record.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import json
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -58,10 +56,8 @@ KINDS: dict[str, tuple[str, int]] = {
 
 
 def program(code: bytes) -> bytes:
-    """A ROM of 64 KiB, MBC1, whose lanes wait for a time of their own (FF80), then repeat `code` among plain code."""
-    begin = bytes.fromhex("f3 31 fe df 3e c9 e0 a0 af e0 90 e0 0f 3e 00 e0 ff f0 80 57 14")
-    begin += bytes.fromhex("1c 1c 1c 1c 15 c2 65 01")  # wait: 7 instructions, 9 M-cycles, for each of D
-    begin += bytes.fromhex("3e 20 06 01 21 00 90 11 00 c1")
+    """A ROM of 64 KiB, MBC1, that repeats `code` among plain code. FFA0 holds a RET, FF90 0; no interrupts."""
+    begin = bytes.fromhex("f3 31 fe df 3e c9 e0 a0 af e0 90 e0 0f e0 ff 3e 20 06 01 21 00 90 11 00 c1")
     body = (code + PLAIN * BETWEEN) * PIECES
     start = 0x150
     rom = bytearray(0x10000)
@@ -73,14 +69,12 @@ def program(code: bytes) -> bytes:
     end = loop + len(body)
     rom[end : end + 3] = bytes([0xC3, loop & 0xFF, loop >> 8])
     rom[0x14D] = -sum(byte + 1 for byte in rom[0x134:0x14D]) & 0xFF
-    assert rom[0x165] == PLAIN[0]
     return bytes(rom)
 
 
-def measure(path: Path, num_envs: int, device: str, steps: int, spread: bool) -> tuple[float, float]:
+def measure(path: Path, num_envs: int, device: str, steps: int) -> tuple[float, float]:
     """(seconds of a step, instructions of a lane in it that were not skipped)."""
     emulator = Emulator(path, num_envs, device, frames_per_step=FRAMES_PER_STEP)
-    emulator.memory[:, 0xFF80 - 0x8000] = torch.arange(num_envs, device=device).to(torch.uint8) % 64 if spread else 7
     buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
     for _ in range(WARM_UP):
         emulator.step(buttons)
@@ -101,26 +95,21 @@ def wait(device: str) -> None:
         torch.cuda.synchronize(device)
 
 
-def costs(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Of each kind: what a stop costs, in turns without one, where all lanes share it and where a lane is alone."""
-    found, turn_ns = [], {}
+def costs(args: argparse.Namespace) -> dict[str, float]:
+    """Of each kind: what a stop costs, in turns without one; of "plain" the nanoseconds of such a turn."""
+    found: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.gb"
         for kind in ["plain", *(kind for kind in args.kinds or KINDS if kind != "plain")]:
             code, instructions = KINDS[kind]
-            path = Path(folder) / "program.gb"
             path.write_bytes(program(bytes.fromhex(code)))
-            row: dict[str, Any] = {"kind": kind}
-            for spread, name in ((False, "shared"), (True, "alone")):
-                seconds, turns = measure(path, args.num_envs, args.device, args.steps, spread)
-                if kind == "plain":
-                    turn_ns[name] = seconds / turns * 1e9
-                    row[name] = round(turn_ns[name], 1)
-                    continue
-                extra = seconds * 1e9 / turn_ns[name] - turns
-                stops = turns / (instructions + BETWEEN) * (args.lanes if spread else 1)
-                row[name] = round(extra / stops, 2)
-            found.append(row)
-            print(f"{kind:28} {row['shared']:8} {row['alone']:8}", flush=True)
+            seconds, turns = measure(path, args.num_envs, args.device, args.steps)
+            if kind == "plain":
+                found[kind] = round(seconds / turns * 1e9, 1)
+            else:
+                extra = seconds * 1e9 / found["plain"] - turns
+                found[kind] = round(extra * (instructions + BETWEEN) / turns, 2)
+            print(f"{kind:28} {found[kind]:8}", flush=True)
     return found
 
 
@@ -129,13 +118,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--num-envs", type=int, default=16_384)
-    parser.add_argument("--lanes", type=int, default=16, help="lanes of a warp at that number of envs")
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS))
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the record")
     args = parser.parse_args()
     record = {
-        "what": "cost of a stop in turns of a warp without one, shared by all lanes or of one lane alone; plain: ns of a turn",
+        "what": "cost of a stop that all lanes of a warp share, in turns without one; plain: ns of such a turn",
         **{"device_name": device_name(args.device), "num_envs": args.num_envs, "git_sha": git_sha()},
         **{"versions": versions(), "kinds": costs(args)},
     }
