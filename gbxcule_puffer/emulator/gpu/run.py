@@ -9,7 +9,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import fetch
-from gbxcule_puffer.emulator.gpu import datapath, slow_path, stop_counters
+from gbxcule_puffer.emulator.gpu import datapath, slow_path, spots, stop_counters
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, step
 from gbxcule_puffer.emulator.hw.lcd import ppu
@@ -93,11 +93,11 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                                 i.y = slow_path.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
                             else:
                                 found = int(-1)
-                                if slow_path.is_spot(c, r, i):
+                                if spots.is_spot(c, r, i):
                                     t = r.now + i.t_cycles - 8
-                                    found = slow_path.touch(m, c, i.d3 & ds.WRITE, i.address, i.x & 0xFF, t)
+                                    found = spots.touch(m, c, i.d3 & ds.WRITE, i.address, i.x & 0xFF, t)
                                 if found >= 0:
-                                    slow_path.end_touch(m, c, r, i, found)
+                                    spots.end_touch(m, c, r, i, found)
                                 else:
                                     slow_path.visit(m, c, r, i, lane)
                             stop_counters.count(m, c, cause, int(lane.running == slow_path.ASLEEP))

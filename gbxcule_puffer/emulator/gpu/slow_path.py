@@ -7,13 +7,11 @@ lane falls asleep until the interpreter is called for all such lanes together. g
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator import mappers
 from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import loop_skips, packing
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
-from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, joypad, row, timer
-from gbxcule_puffer.emulator.hw.cartridge import mbc
+from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -28,7 +26,6 @@ LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.L
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
-BANK_REGISTERS = wp.constant(0x2000)  # to 3FFF: of ROM banks
 KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
 HOOK = wp.constant(ds.KIND_HOOK)
 FIRST_HOOK = wp.constant(waits.FIRST_HOOK)
@@ -217,58 +214,6 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
     c.now = now
     c.previous = previous
     return lcd_registers.read(m, c, address, t)
-
-
-@wp.func
-def is_spot(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True for an access of one byte that is over before anything else happens, with no OAM DMA and no reload of TIMA
-    under way: `touch` may know it."""
-    access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.RARE)
-    is_byte = access == ds.READ or access == ds.WRITE
-    return is_byte and r.now + i.t_cycles < r.wake and (c.dma_active | c.tima_reload) == 0
-
-
-@wp.func(inline=False)
-def touch(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value: int, t: int) -> int:
-    """What is frequent and concerns little: writes of P1, of a ROM bank and of registers that nothing else notices,
-    reads of DIV and of no register. The byte read, 0 for a write, -1 if a visit has to do it."""
-    found = int(-1)
-    is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
-    if is_write != 0:
-        if address == hw.P1:
-            joypad.write(c, value)
-            row.store(c, hw.P1, c.p1)
-            found = 0
-        elif is_silent:
-            found = 0
-        elif address < hw.VRAM:
-            if address >= BANK_REGISTERS and address < hw.ROM_BANK_SIZE and m.mapper != mappers.MBC2:
-                mbc.write_register(m, c, address, value, t)
-                found = 0
-        elif is_quiet_register(c, address):
-            lcd_registers.store(c, address, value)
-            found = 0
-    elif address == hw.DIV:
-        found = timer.read(c, address, t)
-    elif address > hw.WX and address < hw.HRAM:
-        found = 0xFF
-    return found
-
-
-@wp.func
-def end_touch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], found: int):
-    """After `touch`: the instruction has its byte, or has written it."""
-    if (i.d3 & ds.WRITE) != 0 and i.address < hw.VRAM:
-        map_rom(m, c, r)
-    i.y = wp.where((i.d3 & ds.WRITE) != 0, i.y, found)
-    i.d3 = i.d3 & ~ds.WRITE
-
-
-@wp.func
-def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
-    """True for SCY, SCX and BGP to WX while no line is drawn: then nothing else notices that they are written."""
-    is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
-    return is_lcd and ppu.is_vram_unlocked(c) and not ppu.is_drawing(c)
 
 
 @wp.func
