@@ -76,7 +76,7 @@ def total(which: int, amount: int) -> int:
 
 ROUND = "            if lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
 TURN = "                datapath.end_turn(r, i, place, table)\n"
-IMPORTS = "from gbxcule_puffer.emulator.gpu import datapath, slow_path, stop_counters\n"
+IMPORTS = "from gbxcule_puffer.emulator.gpu import datapath, slow_path, spots, stop_counters\n"
 CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks import warp_of_threads\n",
     'module="unique"': 'module="warp_of_threads"',

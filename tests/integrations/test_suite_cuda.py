@@ -42,4 +42,4 @@ def test_a_game_is_learned_in_a_graph(name: str, cuda_device: str, tmp_path: Pat
     words += " --max-seconds 5 --max-steps 32 --eval-envs 1 --eval-episodes 1 --eval-every-steps 1000000000"
     assert pqn.main([*words.split(), "--run-dir", str(tmp_path / "run")]) == 0
     found = suite.read_run(tmp_path / "run")
-    assert found["steps"] > 10 * 64 * 8 and found["curve"]
+    assert found["steps"] >= 5 * 64 * 8 and found["curve"]

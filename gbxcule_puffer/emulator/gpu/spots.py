@@ -6,7 +6,6 @@ What a write of P1 or of a ROM bank changes is known beforehand, so nothing has 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator import mappers
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import slow_path
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Turn
@@ -14,8 +13,6 @@ from gbxcule_puffer.emulator.hw import joypad, row, timer
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
-
-BANK_REGISTERS = wp.constant(0x2000)  # to 3FFF: of ROM banks
 
 
 @wp.func
@@ -48,7 +45,7 @@ def touch(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value
         elif is_silent:
             found = 0
         elif address < hw.VRAM:
-            if address >= BANK_REGISTERS and address < hw.ROM_BANK_SIZE and m.mapper != mappers.MBC2:
+            if mbc.only_selects_rom(m, address):
                 mbc.write_register(m, c, address, value, t)
                 found = 0
         elif is_quiet_register(c, address):

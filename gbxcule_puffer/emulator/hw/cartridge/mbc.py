@@ -127,6 +127,12 @@ def write_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int,
 
 
 @wp.func
+def only_selects_rom(m: wp.ref[Machine], address: int) -> bool:
+    """True where a write selects the ROM bank at 4000 and does nothing else: 2000-3FFF, but of MBC2."""
+    return address >= 0x2000 and address < 0x4000 and m.mapper != mappers.MBC2
+
+
+@wp.func
 def restore(m: wp.ref[Machine], c: wp.ref[Cpu], rom_bank: int, ram_bank: int):
     """Map what the registers of a state select, with the ROM bank at 4000 and the RAM bank given; MBC1 works the latter
     out from its other registers. No kernel calls it: saves/pyboy_state.py does, in Python."""
