@@ -20,11 +20,19 @@ def copy(m: wp.ref[Machine], c: wp.ref[Cpu], begin: int):
     count = c.hdma_pending
     c.hdma_pending = 0
     after = c.hdma5
-    c.hdma5 = c.hdma_length  # a transfer may read it
+    source = c.hdma_source
+    target = c.hdma_target
+    first = c.hdma_from
+    to = c.hdma_to
+    time = c.hdma_time
+    lookahead = c.hdma_lookahead
+    c.hdma5 = c.hdma_length  # a transfer may read it, and write to HDMA1-HDMA5
     for i in range(count):
-        value = bus.read(m, c, (c.hdma_from + i) & 0xFFFF, c.hdma_time, c.hdma_lookahead)
-        bus.write(m, c, (c.hdma_to + i) & 0xFFFF, value, c.hdma_time, c.hdma_lookahead)
+        value = bus.read(m, c, (first + i) & 0xFFFF, time, lookahead)
+        bus.write(m, c, (to + i) & 0xFFFF, value, time, lookahead)
     c.hdma5 = after
+    c.hdma_source = source
+    c.hdma_target = target
     c.now = now
 
 

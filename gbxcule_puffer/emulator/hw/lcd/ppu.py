@@ -326,8 +326,8 @@ def settle(m: wp.ref[Machine], c: wp.ref[Cpu]):
 def is_quiet(c: wp.ref[Cpu]) -> bool:
     """True where only VBlank, the end of the frame and LYC can be noticed unasked."""
     special = c.lcd_first_frame != 0 or c.lcd_restart != 0 or (c.stat & STAT_EACH_LINE) != 0
-    if model.COLOR:
-        special = special or c.lcd_wrapped != 0
+    if model.COLOR:  # behind its clock, which has wrapped, the LCD makes one change after each instruction
+        special = special or c.lcd_wrapped != 0 or c.lcd_target <= c.lcd_last
     return (c.lcdc & hw.LCDC_ENABLE) != 0 and not special
 
 
