@@ -358,6 +358,7 @@ class Run(AbstractContextManager):
         median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
         whole = sum(self.seconds.values()) or 1.0
         shares = ", ".join(f"{name.removeprefix('time/')} {part / whole:.0%}" for name, part in times)
+        shares = f"a step's time  {shares}\n" if shares else ""  # a run shorter than --log-interval has measured none
         twice = f"two evaluations in a row reached --stop-at-success {args.stop_at_success}"
         through = "all of --total-env-steps" if self.step >= args.total_env_steps else "for --max-seconds"
         why = f"until {twice}" if self.counters["passed"] >= 2 else through
@@ -366,7 +367,7 @@ class Run(AbstractContextManager):
             f"(median {median} steps, mean return {result['eval/return']:.2f})\n"
             f"greedy         {result['eval/greedy_success']:.2f}   (mean return {result['eval/greedy_return']:.2f})\n"
             f"random policy  {random['success_rate']:.2f}   (mean return {random['return']:.2f})\n"
-            f"a step's time  {shares}\n"
+            f"{shares}"
             f"checkpoint     {self.run_dir / CHECKPOINT}\n"
             f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {self.run_dir}\n"
             f"trained        {self.step:,} steps in {seconds:.0f} s, {why}"
