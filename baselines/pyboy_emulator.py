@@ -19,8 +19,10 @@ from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.probes.hooks import hook_place
+from gbxcule_puffer.emulator.probes.screens import colors_in
 from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
+from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX, state_size
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
@@ -164,8 +166,18 @@ class PyBoyEmulator:
 
     def draw(self) -> None:
         """Reads the pictures into `screen`."""
-        for machine, picture in zip(self.machines, self._pictures, strict=True):
-            machine.picture(self.pixel_step, out=picture)
+        if self.model == "dmg":
+            for machine, picture in zip(self.machines, self._pictures, strict=True):
+                machine.picture(self.pixel_step, out=picture)
+            return
+        for machine, picture, colors in zip(self.machines, self._pictures, self.colors.numpy(), strict=True):
+            colors[:] = machine.colors(self.pixel_step)
+            picture[:] = shades_of(colors)
+
+    @property
+    def colors(self) -> torch.Tensor:
+        """As Emulator.colors, of a Game Boy Color."""
+        return colors_in(self.mirror.memory, self.screen.shape)
 
     def reset(self) -> None:
         """All envs to the end of the frame in which the cartridge starts."""

@@ -17,13 +17,14 @@ from gbxcule_puffer.env.options import EnvOptions, StrPath, options_of, signatur
 from gbxcule_puffer.env.statistics import OF_DISTANCES, EpisodeStats
 from gbxcule_puffer.env.task_runner import means
 from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.tasks.observations import ShowsPictures
 
 OF_A_SLOT = ("seed", "first_env")  # options that each worker has its own of
 STEP_BUFFERS = ("observations", "rewards", "terminals", "truncations")
 Answer = tuple[Any, Any, Any, Any, list[dict[str, float]]]
 
 
-class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessIssue]
+class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
     """`num_envs` PyBoys as one PufferEnv, by default on all cores; the same numbers as `gbxcule`, element by element.
 
     backend: 'serial' (this process), 'mp_sync' (processes; every `step` waits for all of them) or 'mp_async'
@@ -255,7 +256,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAcc
         """Starts the workers; PufferLib's buffers, as tensors for io='torch'."""
         shape = self.single_observation_space.shape
         shared = {
-            "final_observation": (np.uint8, shape),
+            "final_observation": (self.single_observation_space.dtype, shape),
             "final_mask": (np.bool_, ()),
             "failures": (np.bool_, ()),
             "taken_actions": (np.int64, ()),

@@ -212,7 +212,7 @@ def train(args: Args, run: Run) -> None:
     torch.manual_seed(args.seed + run.world.rank)
     optimizer = blocks.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     forward = run.compiled(model)
-    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout.shape, env.device, **OWN)
+    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout, env.device, **OWN)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model)):

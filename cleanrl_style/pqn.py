@@ -166,7 +166,7 @@ def train(args: Args, run: Run) -> None:
     model = run.place(QNetwork(env.layout, env.codec.num_actions))
     torch.manual_seed(args.seed + run.world.rank)
     optimizer = blocks.RAdam(model.parameters(), lr=args.lr)
-    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout.shape, env.device, **OWN)
+    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout, env.device, **OWN)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 
     epsilon = torch.zeros((), device=env.device)

@@ -1,9 +1,13 @@
-"""Pictures of the screen for people: shades in PyBoy's colours, scaled by whole numbers, tiled, or as terminal text."""
+"""Pictures of the screen for people, in PyBoy's colours: scaled by whole numbers, tiled, or as terminal text.
+
+A picture is shades 0-3 (rows, columns) uint8, or colours (rows, columns) uint16, as of Emulator.colors.
+"""
 
 from __future__ import annotations
 
 import io
 import os
+from typing import Any
 
 import numpy as np
 
@@ -18,24 +22,25 @@ LARGEST_SCREENSHOT, MOST_SCALE = 2**22, 10  # bytes; pixels of a pixel
 UPPER_HALF = "\u2580"
 
 
-def to_rgb(shades: np.ndarray, scale: int = 1) -> np.ndarray:
-    """Shades (rows, columns) uint8, or RGB already, as RGB (scale * rows, scale * columns, 3) uint8, each pixel a
-    square."""
-    colors = np.stack([LEVELS[shades]] * 3, axis=-1) if shades.ndim == 2 else shades
-    return colors.repeat(scale, 0).repeat(scale, 1)
+def to_rgb(picture: np.ndarray, scale: int = 1) -> np.ndarray:
+    """A picture as RGB (scale * rows, scale * columns, 3) uint8, each pixel a square."""
+    if picture.dtype == np.uint16:
+        rgb = (np.stack([picture << 3, picture >> 2, picture >> 7], -1) & 0xF8).astype(np.uint8)
+    else:
+        rgb = np.stack([LEVELS[picture]] * 3, axis=-1)
+    return rgb.repeat(scale, 0).repeat(scale, 1)
 
 
-def mosaic(shades: np.ndarray, columns: int | None = None, gap: int = 1) -> np.ndarray:
-    """Pictures (n, rows, columns) of shades, or (n, rows, columns, 3) of RGB, side by side in one, black gaps between
-    them, row by row.
+def mosaic(pictures: np.ndarray, columns: int | None = None, gap: int = 1) -> np.ndarray:
+    """Pictures (n, rows, columns) side by side in one, black gaps between them, row by row.
 
     columns: pictures in a row; as many as make it nearly square if None. Empty places are black.
     """
-    count, height, width, *channels = shades.shape
+    count, height, width = pictures.shape
     across = _across(count, columns)
-    black = 0 if channels else 3
-    sheet = np.full((*mosaic_shape(count, height, width, columns, gap), *channels), black, np.uint8)
-    for index, picture in enumerate(shades):
+    black = 0 if pictures.dtype == np.uint16 else 3
+    sheet = np.full(mosaic_shape(count, height, width, columns, gap), black, pictures.dtype)
+    for index, picture in enumerate(pictures):
         top, left = (index // across) * (height + gap), (index % across) * (width + gap)
         sheet[top : top + height, left : left + width] = picture
     return sheet
@@ -51,9 +56,9 @@ def _across(count: int, columns: int | None) -> int:
     return columns or int(np.ceil(count**0.5))
 
 
-def save_png(path: str | os.PathLike[str], shades: np.ndarray, scale: int = 4) -> None:
-    """Write shades (rows, columns) as a PNG, each pixel `scale` pixels wide; raises as `write_png`."""
-    write_png(path, to_rgb(shades, scale))
+def save_png(path: str | os.PathLike[str], picture: np.ndarray, scale: int = 4) -> None:
+    """Write a picture as a PNG, each pixel `scale` pixels wide; raises as `write_png`."""
+    write_png(path, to_rgb(picture, scale))
 
 
 def write_png(path: str | os.PathLike[str], picture: np.ndarray) -> None:
@@ -75,6 +80,24 @@ def read_shades(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndar
 
     Raises: ConfigError for a file of another kind or size, or in more colours.
     """
+    grey = _read_png(path, shape, "L")
+    if (colours := len(np.unique(grey))) > len(LEVELS):
+        raise SCREENSHOT.bad(path, f"has {colours} greys, a Game Boy has four")
+    return np.abs(grey[..., None].astype(int) - LEVELS).argmin(-1).astype(np.uint8)
+
+
+def read_colors(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndarray:
+    """A screenshot (PNG) of a Game Boy Color as colours, `shape` uint16: of a size as for read_shades, of each channel
+    the upper 5 bits.
+
+    Raises: ConfigError for a file of another kind or size.
+    """
+    red, green, blue = np.moveaxis(_read_png(path, shape, "RGB") >> 3, -1, 0).astype(np.uint16)
+    return red | green << 5 | blue << 10
+
+
+def _read_png(path: str | os.PathLike[str], shape: tuple[int, int], mode: str) -> np.ndarray:
+    """The pixels of a screenshot at `shape`, in a mode of Pillow's."""
     from PIL import Image
 
     data = read_bytes(path, SCREENSHOT, LARGEST_SCREENSHOT)
@@ -85,17 +108,32 @@ def read_shades(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndar
             whole = (columns, rows) == (160 * scale, 144 * scale) and 1 <= scale <= MOST_SCALE
             if not whole and (rows, columns) != shape:
                 raise SCREENSHOT.bad(path, f"has {columns} x {rows} pixels, not 160 x 144 or a multiple")
-            grey = np.asarray(image.convert("RGB").convert("L"))
+            pixels = np.asarray(image.convert("RGB").convert(mode))
     except (OSError, ValueError, SyntaxError) as error:
         if isinstance(error, ConfigError):
             raise
         raise SCREENSHOT.bad(path, f"is no PNG ({error!s:.60})") from None
     if whole:
-        grey = grey[::scale, ::scale]
-        grey = grey[:: 144 // shape[0], :: 160 // shape[1]]
-    if (colours := len(np.unique(grey))) > len(LEVELS):
-        raise SCREENSHOT.bad(path, f"has {colours} greys, a Game Boy has four")
-    return np.abs(grey[..., None].astype(int) - LEVELS).argmin(-1).astype(np.uint8)
+        pixels = pixels[::scale, ::scale]
+        pixels = pixels[:: 144 // shape[0], :: 160 // shape[1]]
+    return pixels
+
+
+def indexed(picture: np.ndarray, scale: int = 1) -> Any:
+    """A picture as a Pillow image with a palette, each pixel a square: of its own colours, or where it has more than
+    256 of the nearest to them."""
+    from PIL import Image
+
+    if picture.dtype == np.uint8:
+        palette, places = np.stack([LEVELS] * 3, -1), picture
+    else:
+        colors, places = np.unique(picture, return_inverse=True)
+        if len(colors) > 256:
+            return Image.fromarray(to_rgb(picture, scale)).quantize(256)
+        palette, places = to_rgb(colors[None])[0], places.reshape(picture.shape).astype(np.uint8)
+    image = Image.fromarray(places.repeat(scale, 0).repeat(scale, 1), "P")
+    image.putpalette(palette.tobytes())
+    return image
 
 
 def shrunk(shades: np.ndarray, columns: int, rows: int) -> np.ndarray:

@@ -18,14 +18,14 @@ from gbxcule_puffer.env.randomness import START, CounterRandom
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
-from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.tasks.observations import ShowsPictures, shades_layout
 
 CELL = 4  # pixels
 MAX_STEPS = 16
 MOVES = {"UP": (-1, 0), "DOWN": (1, 0), "LEFT": (0, -1), "RIGHT": (0, 1)}  # rows, columns
 
 
-class ToyEnv:
+class ToyEnv(ShowsPictures):
     """`num_envs` boards of `side` x `side` cells; observations (num_envs, stack_k, CELL * side, CELL * side) uint8."""
 
     io = "torch"

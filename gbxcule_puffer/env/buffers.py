@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import gymnasium
 import numpy as np
 import torch
 
@@ -14,12 +15,14 @@ class StepBuffers:
     Without `numpy_buffers` they are tensors of their own, and `observations` is None: the frame stack provides it.
     With them, on a CPU, they are views of the NumPy buffers; on a GPU they lie in one block of memory, so that
     `publish` is one device-to-host copy.
+
+    space: of one env's observation.
     """
 
     def __init__(
         self,
         num_envs: int,
-        observation_shape: tuple[int, ...],
+        space: gymnasium.spaces.Box,
         device: torch.device,
         numpy_buffers: Mapping[str, np.ndarray] | None,
     ) -> None:
@@ -35,13 +38,14 @@ class StepBuffers:
             self.truncations = torch.from_numpy(numpy_buffers["truncations"])
             self.observations = torch.from_numpy(numpy_buffers["observations"])
         else:
-            size = num_envs * (6 + int(np.prod(observation_shape)))
+            kind = getattr(torch, str(space.dtype))
+            size = num_envs * (6 + int(np.prod(space.shape)) * kind.itemsize)
             self._device_block = torch.zeros(size, dtype=torch.uint8, device=device)
             self._host_block = torch.zeros(size, dtype=torch.uint8, pin_memory=True)
-            shape = (num_envs, *observation_shape)
-            self.rewards, self.terminals, self.truncations, self.observations = _split(self._device_block, shape)
+            form = (num_envs, *space.shape), kind
+            self.rewards, self.terminals, self.truncations, self.observations = _split(self._device_block, *form)
             names = ("rewards", "terminals", "truncations", "observations")
-            parts = _split(self._host_block, shape)
+            parts = _split(self._host_block, *form)
             self._copies = [(numpy_buffers[name], part.numpy()) for name, part in zip(names, parts, strict=True)]
 
     def publish(self) -> None:
@@ -52,7 +56,7 @@ class StepBuffers:
                 np.copyto(target, source)
 
 
-def _split(block: torch.Tensor, shape: tuple[int, ...]) -> tuple[torch.Tensor, ...]:
+def _split(block: torch.Tensor, shape: tuple[int, ...], kind: torch.dtype) -> tuple[torch.Tensor, ...]:
     """Rewards, terminals, truncations and observations in a block of bytes; observations and rewards lie at its start,
     since they need alignment."""
     n = shape[0]
@@ -61,5 +65,5 @@ def _split(block: torch.Tensor, shape: tuple[int, ...]) -> tuple[torch.Tensor, .
         rewards.view(torch.float32),
         terminals.view(torch.bool),
         truncations.view(torch.bool),
-        observations.view(shape),
+        observations.view(kind).view(shape),
     )

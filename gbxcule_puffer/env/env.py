@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import os
 from collections.abc import Mapping
@@ -26,7 +25,7 @@ from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.env.task_runner import vectors_of
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
-from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, picture_kind
+from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, ShowsPictures, picture_kind, rows_of
 from gbxcule_puffer.tasks.ram import Ram, Symbols
 from gbxcule_puffer.tasks.ram.observers import make_observers
 from gbxcule_puffer.tasks.ram.place import find_place
@@ -41,7 +40,7 @@ if not hasattr(pufferlib, "APIUsageError"):  # pufferlib-core raises it in vecto
     setattr(pufferlib, "APIUsageError", type("APIUsageError", (RuntimeError,), {}))  # noqa: B010
 
 
-class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessIssue]
+class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
     """`num_envs` Game Boys as one PufferEnv: reach the pictures of `goal_dir` from `start_state` by buttons alone.
 
     reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done, where done = distance < tau for
@@ -92,7 +91,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         else:
             # PufferLib's vector backends make one env more, only to read its spaces, and then fork: with the emulator
             # started late that one costs nothing and the workers inherit no threads and no CUDA context.
-            size = 0 if buf is not None else self.num_agents * math.prod(self.layout.shape)
+            size = 0 if buf is not None else self.num_agents * self.layout.dtype.itemsize
             with room_for(size, "cpu", f"num_envs {self.num_agents:,}", "use fewer envs"):
                 super().__init__(buf)
 
@@ -142,6 +141,17 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
     def final_mask(self) -> Any:
         """Mask of the envs whose episode the last step ended and whose observation is a new one's, (num_envs,) bool."""
         return self._give(self._episodes.envs.ended)
+
+    def pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+        return super().pictures(rows) if self.cartridge.model == "dmg" else rows_of(self.emulator.colors, rows)
+
+    def final_pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+        kept = self._episodes.final_colors
+        return super().final_pictures(rows) if kept is None else rows_of(kept, rows)
+
+    def keep_pictures(self) -> None:
+        if self.cartridge.model == "cgb":
+            self._episodes.keep_colors()
 
     @property
     def failures(self) -> Any:
@@ -207,6 +217,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
             "stack_k": self.stack_k,
             "obs": self.obs,
             **({"vectors": self.layout.vectors} if self.layout.vectors else {}),
+            **({"model": "cgb"} if self.cartridge.model == "cgb" else {}),
         }
 
     @property
@@ -221,8 +232,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         if self.emulator is None:
             if self.io == "torch":
                 raise ConfigError("reset after close: make another env")
-            names = ("observations", "rewards", "terminals", "truncations")
-            self._start({name: getattr(self, name) for name in names})
+            self._start({x: getattr(self, x) for x in ("observations", "rewards", "terminals", "truncations")})
         self._episodes.reset(self.seed)
         self._steps = 0
         self.masks[:] = True
@@ -296,12 +306,11 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
         tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
         totals = self._episodes.tasks.totals() if machines else {}
         copies = {name: tensor.clone() for name, tensor in (tensors | totals).items()}
-        state: dict[str, Any] = {"tensors": copies, "machines": None, "steps": self._steps, "seed": self.seed}
-        state["config"] = self.config
+        state: dict[str, Any] = {"tensors": copies, "machines": None, "config": self.config}
+        state |= {"steps": self._steps, "seed": self.seed}
         if machines:
             saved = self.emulator.save()
-            parts = ("state", "memory", "screen")
-            state["machines"] = {name: torch.from_numpy(getattr(saved, name)) for name in parts}
+            state["machines"] = {x: torch.from_numpy(getattr(saved, x)) for x in ("state", "memory", "screen")}
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -368,8 +377,9 @@ class GBxCuLEEnv(pufferlib.PufferEnv):  # pyright: ignore[reportAttributeAccessI
 
         emulator = self._make_emulator()
         emulator.end_steps_when(self.until)
-        self._out = StepBuffers(n, self.layout.shape, device, numpy_buffers)
-        stack = FrameStack(emulator.screen, self.layout, self._out.observations)
+        self._out = StepBuffers(n, self.layout.box, device, numpy_buffers)
+        colors = emulator.colors if self.cartridge.model == "cgb" else None
+        stack = FrameStack(emulator.screen, self.layout, self._out.observations, colors)
         quest = [Quest(self.quest)] if self.quest else []
         tasks = [*quest, *([] if self.task is None else [self.task]), *self.observers]
         what = (self.stages, tasks, self.symbols, self.codec)

@@ -21,7 +21,7 @@ from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.env.task_runner import TaskRunners
 from gbxcule_puffer.tasks.actions import ActionCodec
-from gbxcule_puffer.tasks.observations import FrameStack
+from gbxcule_puffer.tasks.observations import FrameStack, signed
 from gbxcule_puffer.tasks.ram import Ram, Symbols
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.stage import Stage
@@ -31,8 +31,8 @@ from gbxcule_puffer.tasks.task import StepInfo, Task
 class Episodes:
     """The episodes of an emulator's envs: `step` plays them, `begin_all` starts them anew.
 
-    envs: tensors of each env (env/fields.py); final_observation: what the last step's resets replaced. Allocates only
-    here.
+    envs: tensors of each env (env/fields.py); final_observation: what the last step's resets replaced; final_colors:
+    the same of a Game Boy Color's picture, after `keep_colors`. Allocates only here and there.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class Episodes:
         pool = self.curriculum.pool
         # Else something of torch's is to be done between a step's end and the next episode's start.
         self._at_once = bool(pool.members) and not self.tasks.active and not self.curriculum.learns
-        self.step_end = StepEnd(n, device)
+        self.step_end = StepEnd(n, device, stack.layout.kind.in_color)
+        self.final_colors: torch.Tensor | None = None
         parts = (self.score, self.curriculum.starts, pool)
         for members in (self.envs.members(), stack.members, *(part.members for part in parts)):
             self.step_end.use(**members)
@@ -77,11 +78,13 @@ class Episodes:
         """One action in every env. No allocation, no branch on device data, no host synchronisation."""
         self.input.take(actions, seed)
         self.emulator.step(self.envs.buttons, self.input.frames)
-        if self._at_once:
+        if self._at_once and self.final_colors is None:
             self.curriculum.draw(seed)
             self.step_end.run("full_step")
         else:
             self.step_end.run("end")
+            if self.final_colors is not None:
+                self.final_colors.copy_(self.emulator.colors)
             self.tasks.step(self.emulator.screen)
             self.tasks.observe(self.emulator.screen, self._final_vectors)
             self.step_end.run("count")
@@ -90,6 +93,11 @@ class Episodes:
         t = self.envs
         ends = (t.terminals, t.failures, t.truncations, t.was_locked)
         self.stats.count(t.action, t.rewards, t.length, *ends, self.emulator.frames)
+
+    def keep_colors(self) -> None:
+        """Has each step fill final_colors from now on."""
+        if self.final_colors is None:
+            self.final_colors = self.emulator.colors.clone()
 
     def reset(self, seed: int) -> None:
         """Forgets everything and starts an episode in every env."""
@@ -110,17 +118,22 @@ class Episodes:
     def begin_where(self, mask: torch.Tensor, seed: int) -> None:
         """Starts an episode in the envs of `mask` (num_envs,) bool; those they were in count for nothing, and the
         others' final_observation and `ended` stay."""
-        before, final = self.envs.ended.clone(), self.final_observation
+        before = self.envs.ended.clone()
         self.envs.ended.copy_(mask)
         self.stats.returns.masked_fill_(mask, 0)
         self._begin(seed)
-        torch.where(mask.view(-1, *[1] * (final.dim() - 1)), self.stack.observations, final, out=final)
+        replaced = [(self.stack.observations, self.final_observation)]
+        if self.final_colors is not None:
+            replaced.append((self.emulator.colors, self.final_colors))
+        for new, final in replaced:
+            new, final = signed(new), signed(final)
+            torch.where(mask.view(-1, *[1] * (final.dim() - 1)), new, final, out=final)
         torch.gt(before, mask, out=self.envs.ended)
 
     def env_tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that each env's next steps depend on, beside its machine."""
         own = self.envs.saved() | self.stats.tensors() | self.tasks.tensors()
-        return {**own, "observations": self.stack.observations}
+        return {**own, "observations": signed(self.stack.observations)}
 
     def run_tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that all envs have filled together: progress at the stages, the archive, visits."""

@@ -73,6 +73,9 @@ PICTURES = {
     "packed": int,
     "averaged": int,
     "in_place": int,
+    "colors": wp.array2d(dtype=wp.int32),  # of a Game Boy Color, two pixels a word; only where they are observed
+    "has_colors": int,
+    "channels": int,
 }
 GOALS = {
     "goal_frames": wp.array2d(dtype=wp.int32),  # a row for each picture of all goals
@@ -81,6 +84,7 @@ GOALS = {
     "ks": wp.array(dtype=wp.int32),
     "limits": wp.array(dtype=wp.int32),
     "has_goal": int,
+    "goal_in_color": int,
     "last_stage": int,
     "chain": int,
     "scale": float,

@@ -59,7 +59,8 @@ class EnvOptions:
 
     # fmt: off
     obs: str = option("shades", "picture of an observation: 72x80 shades, the same packed (four pixels a byte), 72x80 "
-                      "averaged (sums of four shades), or the full 144x160", PICTURE, one_of=PICTURES)
+                      "averaged (sums of four shades), the full 144x160, or in colour luma (grey), rgb or rgb555 "
+                      "(docs/color.md), each also with _full", PICTURE, one_of=PICTURES)
     stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1, most=MOST_PICTURES)
     ram_obs: str | None = option(
         None, "bytes of RAM that are observed too, by symbol or hexadecimal address, with lengths: wMoney:3,D347",

@@ -10,7 +10,7 @@ import torch
 from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import WEIGHTS, EnvOptions
-from gbxcule_puffer.tasks.goals import GoalDistance
+from gbxcule_puffer.tasks.goals import GoalDistance, drawn
 from gbxcule_puffer.tasks.stage import Stage
 
 STEP_COST = -0.01  # where the options do not say otherwise
@@ -40,6 +40,7 @@ class GoalScore:
             "ks": torch.tensor([stage.k_consecutive for stage in task], dtype=torch.int32, device=device),
             "limits": torch.tensor(limits, dtype=torch.int32, device=device),
             "has_goal": int(self.distances is not None),
+            "goal_in_color": int(self.distances is not None and self.distances.in_color),
             "last_stage": len(task) - 1,
             "chain": int(options.chain),
             **{name: getattr(options, name) for name in WEIGHTS},
@@ -50,7 +51,8 @@ class GoalScore:
             goal = self.distances
             self.members |= {"goal_frames": words(goal.frames), "goal_first": goal.first, "scale": goal.scale}
 
-    def measure(self, screen: torch.Tensor) -> None:
-        """Fills `distance` from the pictures; it stays 0 without a goal."""
+    def measure(self, emulator: Any) -> None:
+        """Fills `distance` from the emulator's pictures; it stays 0 without a goal."""
         if self.distances is not None:
-            self.distances.measure(screen, self.envs.distance, self.envs.stage)
+            picture = drawn(emulator, self.distances.in_color)
+            self.distances.measure(picture, self.envs.distance, self.envs.stage)

@@ -120,8 +120,8 @@ class HumanView:
 
 
 def _pictures(env: Any) -> np.ndarray:
-    """What the last step led to, before any reset: shades (num_envs, rows, columns) uint8."""
-    return env.layout.shades(torch.as_tensor(env.final_observation)).cpu().numpy()
+    """What the last step led to, before any reset: shades or colours (num_envs, rows, columns)."""
+    return env.final_pictures().cpu().numpy()
 
 
 class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
@@ -163,6 +163,8 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         mask = (options or {}).get("reset_mask")
         if mask is None:
             self.env.reset(seed=_env_seed(self, seed))
+            if self.render_mode:
+                self.env.keep_pictures()
             self._ended = self.env.terminals & False
             return self._parts(self._returned(self.env.observations)), {}
         self._check_mask(mask)
@@ -285,6 +287,8 @@ class GameBoyEnv(gymnasium.Env):
         """Start an episode; the observation has no axis for envs."""
         super().reset(seed=seed)
         observations, _ = self.env.reset(seed=_env_seed(self, seed))
+        if self.render_mode:
+            self.env.keep_pictures()
         return _single(self.env, observations.copy()), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:

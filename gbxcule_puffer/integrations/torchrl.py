@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
+import numpy as np
 import torch
 
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observations import PICTURE
+from gbxcule_puffer.tasks.observations import PICTURE, signed
 
 try:
     from tensordict import TensorDict, TensorDictBase  # pyright: ignore[reportMissingImports]
@@ -86,7 +87,7 @@ class GameBoyTorchRL(EnvBase):
 
     def _told(self, observations: torch.Tensor, **others: torch.Tensor) -> TensorDictBase:
         """A tensordict of copies: the env overwrites its own tensors."""
-        copies = {_key(name): part.clone() for name, part in self._env.layout.split(observations).items()}
+        copies = {_key(name): signed(part).clone() for name, part in self._env.layout.split(observations).items()}
         return TensorDict({**copies, **others}, batch_size=self.batch_size, device=self.device)
 
     def _set_seed(self, seed: int | None) -> None:
@@ -106,10 +107,9 @@ def _key(name: str) -> str:
 def _observed(space: gymnasium.Space, num_envs: int, device: torch.device) -> Any:
     """The spec of one part of an observation, for all envs."""
     assert isinstance(space, gymnasium.spaces.Box)
-    low, high = (
-        torch.as_tensor(bound, device=device).expand(num_envs, *space.shape) for bound in (space.low, space.high)
-    )
-    dtype = getattr(torch, str(space.dtype))
+    dtype = torch.int16 if space.dtype == np.uint16 else getattr(torch, str(space.dtype))  # torch compares no uint16
+    bounds = (torch.as_tensor(bound, device=device).to(dtype) for bound in (space.low, space.high))
+    low, high = (bound.expand(num_envs, *space.shape) for bound in bounds)
     return Bounded(low.clone(), high.clone(), shape=(num_envs, *space.shape), dtype=dtype, device=device)
 
 

@@ -18,7 +18,7 @@ from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import new_file
 from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.tasks.actions import Schedule, all_buttons_of, get_codec
-from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate
+from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate, drawn
 from gbxcule_puffer.tasks.observations import picture_kind
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.ram.quest import Condition, Quest
@@ -152,6 +152,8 @@ def calibrate(
     random = player.random_play(steps, max_steps or goal.meta.get("max_steps", MAX_STEPS))
     here = np.concatenate([part.split()[0] for part in (at_goal, near, random)])
     elsewhere = np.concatenate([part.split()[1] for part in (at_goal, near, random)])
+    if not len(elsewhere):
+        raise GoalError(f"goal {folder} shows in every step: there is nothing to tell it from, make another")
     tau = best_tau(here, elsewhere)
     k = max(SMALLEST_K, random.longest_false_run(tau) + 1, near.longest_false_run(tau) + 1)
     return Calibration(at_goal, near, random, tau, k)
@@ -213,7 +215,7 @@ class _Player:
             buttons = torch.full((self.emulator.num_envs,), buttons, dtype=torch.uint8)
         device = self.emulator.device
         self.emulator.step(buttons.to(device), None if frames is None else frames.to(device))
-        self.distance.measure(self.emulator.screen, self.out)
+        self.distance.measure(drawn(self.emulator, self.distance.in_color), self.out)
         distances = self.out.cpu().numpy().copy()
         return distances, distances == 0 if self.truth is None else self.truth.test().all(1).cpu().numpy()
 

@@ -14,7 +14,8 @@ import torch
 from gbxcule_puffer.emulator.launch import Launcher, words
 from gbxcule_puffer.errors import GoalError
 from gbxcule_puffer.files import Kind, new_folder, read_array, read_object, write_json
-from gbxcule_puffer.tasks.distance import kernel_distance
+from gbxcule_puffer.tasks.distance import kernel_color_distance, kernel_distance
+from gbxcule_puffer.tasks.observations import picture_kind
 
 if TYPE_CHECKING:
     from gbxcule_puffer.emulator import Emulator
@@ -36,8 +37,9 @@ LARGEST_TAU = 0.05
 
 @dataclass(frozen=True)
 class GoalTemplate:
-    """Pictures that count as the goal: `frames` [frame, row, column] uint8 shades 0..3, and `meta` as in META_FILE:
-    REQUIRED_FIELDS, and where the task has one `max_steps`, the steps after which an attempt has failed."""
+    """Pictures that count as the goal: `frames` [frame, row, column] uint8 shades 0..3 or, where the environment
+    observes a Game Boy Color in colour, uint16 of Emulator.colors, and `meta` as in META_FILE: REQUIRED_FIELDS, `model`
+    where that is 'cgb', and where the task has one `max_steps`, the steps after which an attempt has failed."""
 
     frames: np.ndarray
     meta: dict[str, Any]
@@ -62,7 +64,6 @@ class GoalTemplate:
             if not (folder / name).exists():
                 raise GOAL_FILE.bad(folder, f"has no {name}")
         meta = read_object(folder / META_FILE, GOAL_FILE)
-        frames = read_array(folder / FRAMES_FILE, GOAL_FILE, np.uint8, 3, MAX_SIZE)
         if missing := [name for name in REQUIRED_FIELDS if name not in meta]:
             raise GOAL_FILE.bad(folder, f"lacks {', '.join(missing)} in {META_FILE}")
         if meta["format"] != FORMAT:
@@ -73,8 +74,10 @@ class GoalTemplate:
         limit = meta.get("max_steps", 1)
         if not isinstance(limit, int) or limit < 1:
             raise GOAL_FILE.bad(folder, f"max_steps {limit!r} must be a whole number, at least 1")
-        if not frames.size or frames.max() > 3:
-            raise GOAL_FILE.bad(folder, f"{FRAMES_FILE} has no pictures, or others than of shades 0..3")
+        dtype, most, what = (np.uint16, 2**15 - 1, "colours") if in_color(meta) else (np.uint8, 3, "shades")
+        frames = read_array(folder / FRAMES_FILE, GOAL_FILE, dtype, 3, MAX_SIZE)
+        if not frames.size or frames.max() > most:
+            raise GOAL_FILE.bad(folder, f"{FRAMES_FILE} has no pictures, or others than of {what} 0..{most}")
         return cls(frames, meta)
 
     def check(self, config: Mapping[str, Any], shape: tuple[int, int]) -> None:
@@ -82,10 +85,11 @@ class GoalTemplate:
 
         Raises: GoalError that names the field that differs and both values.
         """
-        for name in CHECKED_FIELDS:
-            if self.meta[name] != config[name]:
+        for name in (*CHECKED_FIELDS, "model"):
+            own, wanted = (fields.get(name, "dmg") for fields in (self.meta, config))
+            if own != wanted:
                 raise GoalError(
-                    f"goal was made for {name} {self.meta[name]!r}, the environment has {config[name]!r}: "
+                    f"goal was made for {name} {own!r}, the environment has {wanted!r}: "
                     "change the environment or make the goal again"
                 )
         if self.frames.shape[1:] != shape:
@@ -94,11 +98,23 @@ class GoalTemplate:
             )
 
 
+def in_color(meta: Mapping[str, Any]) -> bool:
+    """True where a goal with this `meta` has colours: the environment observes a Game Boy Color in colour."""
+    return meta.get("model") == "cgb" and picture_kind(str(meta["obs"])).in_color
+
+
+def drawn(emulator: Any, colors: bool) -> torch.Tensor:
+    """An emulator's pictures as a goal has them: colours, or shades."""
+    return emulator.colors if colors else emulator.screen
+
+
 class GoalDistance:
-    """Mean absolute difference of shades / 3 in [0, 1], the minimum over a goal's frames; allocates only here.
+    """Mean absolute difference of shades / 3, or of red, green and blue / 31, in [0, 1], the minimum over a goal's
+    frames; allocates only here.
 
     `frames` are the pictures of one goal or a list of those of several, each [frame, row, column]; every env has a goal
-    of its own. `frames` and `first` (goals + 1,) int32, where each begins, are tensors; `scale` is 1 of the distance.
+    of its own. `frames` and `first` (goals + 1,) int32, where each begins, are tensors; `scale` is 1 of the distance;
+    in_color: the frames are colours, uint16.
     """
 
     def __init__(self, frames: np.ndarray | Sequence[np.ndarray], num_envs: int, device: str | torch.device) -> None:
@@ -106,18 +122,21 @@ class GoalDistance:
         self._launch = Launcher(torch.device(device))
         self.frames = torch.from_numpy(np.concatenate(goals)).to(device)
         self.first = torch.from_numpy(np.cumsum([0, *map(len, goals)], dtype=np.int32)).to(device)
-        self.scale = 1.0 / (3 * goals[0][0].size)
+        self.in_color = goals[0].dtype == np.uint16
+        self.scale = 1.0 / ((3 * 31 if self.in_color else 3) * goals[0][0].size)
         self._goal_0 = torch.zeros(num_envs, dtype=torch.int64, device=device)
 
     def measure(self, screen: torch.Tensor, out: torch.Tensor, goal: torch.Tensor | None = None) -> None:
-        """Distance of each env's picture in `screen` (num_envs, rows, columns) into `out` (num_envs,) float32.
+        """Distance of each env's picture in `screen` (num_envs, rows, columns), shades or colours as the frames, into
+        `out` (num_envs,) float32.
 
         goal (num_envs,) int64: which goal each env has, the first if None. The sums are integers, the same in any
         order: the CPU and the GPU give the same bits.
         """
         goal, lanes = self._goal_0 if goal is None else goal, self._launch.lanes
         inputs = words(screen), words(self.frames), self.first, goal, lanes, self.scale, out
-        self._launch(kernel_distance, (len(out), lanes), *inputs)
+        kernel = kernel_color_distance if self.in_color else kernel_distance
+        self._launch(kernel, (len(out), lanes), *inputs)
 
 
 def record_goal(
@@ -144,7 +163,10 @@ def record_goal(
 
     def play(button: int) -> np.ndarray:
         emulator.step(torch.full((1,), button, dtype=torch.uint8, device=emulator.device))
-        return emulator.screen[0].cpu().numpy().copy()
+        return picture()
+
+    def picture() -> np.ndarray:
+        return drawn(emulator, in_color(meta))[0].cpu().numpy().copy()
 
     for button in start_buttons:
         play(button)
@@ -152,7 +174,7 @@ def record_goal(
     ways, settled = [], []
     for buttons in (solve_buttons, *more_ways):
         emulator.load(snapshot)
-        ways.append([emulator.screen[0].cpu().numpy().copy(), *(play(button) for button in buttons)])
+        ways.append([picture(), *(play(button) for button in buttons)])
         if pictures is None:
             settled += [ways[-1][-1], *(play(0) for _ in range(SETTLE_STEPS))]
     frames = distinct(settled if pictures is None else pictures)

@@ -20,14 +20,34 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PictureKind:
-    """A way to show the screen: what the emulator draws ('half' or 'full'), rows and bytes of a row in the observation,
-    pixels of a byte, and the value of the darkest shade."""
+    """A way to show the screen: what the emulator draws ('half' or 'full'), rows and values of a row in the
+    observation, the largest value of a pixel or of one of its colours, pixels of a value, and for observations in
+    colour the channels that a network gets of a picture, else 0."""
 
     screen: str
     rows: int
-    row_bytes: int
-    darkest: int
+    row_values: int
+    most: int
     pixels: int = 1
+    channels: int = 0
+    dtype: Any = np.uint8
+
+    @property
+    def in_color(self) -> bool:
+        """False where shades are observed."""
+        return self.channels > 0
+
+    @property
+    def planes(self) -> int:
+        """Of a picture in an observation: one, or red, green and blue apart."""
+        return self.channels if self.channels > 1 and self.dtype == np.uint8 else 1
+
+    @property
+    def high(self) -> int:
+        """The largest value in the observation's space, for images that of a byte."""
+        if self.dtype == np.uint16:
+            return 2**15 - 1
+        return 255 if self.in_color or self.pixels > 1 else self.most
 
     @property
     def screen_shape(self) -> tuple[int, int]:
@@ -40,6 +60,12 @@ PICTURES = {
     "packed": PictureKind("half", 72, 20, 3, pixels=4),
     "averaged": PictureKind("full", 72, 80, 12),
     "full": PictureKind("full", 144, 160, 3),
+    "luma": PictureKind("half", 72, 80, 248, channels=1),
+    "rgb": PictureKind("half", 72, 80, 248, channels=3),
+    "rgb555": PictureKind("half", 72, 80, 31, channels=3, dtype=np.uint16),
+    "luma_full": PictureKind("full", 144, 160, 248, channels=1),
+    "rgb_full": PictureKind("full", 144, 160, 248, channels=3),
+    "rgb555_full": PictureKind("full", 144, 160, 31, channels=3, dtype=np.uint16),
 }
 
 
@@ -56,8 +82,9 @@ def picture_kind(obs: str) -> PictureKind:
 class ObservationLayout:
     """The parts of an observation: `stack_k` pictures, the newest last, and `vectors`, float32 by name and shape.
 
-    Without vectors an observation is the pictures alone, (stack_k, rows, row bytes) uint8. With vectors it is a row of
-    bytes, as PufferLib's emulation of Dict spaces has it: those of the structured `dtype`, with the pictures first.
+    Without vectors an observation is the pictures alone, (stack_k * planes, rows, values of a row) uint8 or uint16.
+    With vectors it is a row of bytes, as PufferLib's emulation of Dict spaces has it: those of the structured `dtype`,
+    with the pictures first.
 
     `box`: the Gymnasium space of this one array; `space`: the same, or with vectors a Dict of all parts.
 
@@ -68,10 +95,9 @@ class ObservationLayout:
         if not 1 <= stack_k <= MOST_PICTURES:
             raise ConfigError(f"stack_k {stack_k} must be from 1 to {MOST_PICTURES}")
         self.kind, self.stack_k, self.vectors = kind, stack_k, dict(vectors or {})
-        pictures = stack_k, kind.rows, kind.row_bytes
-        most = 255 if kind.pixels > 1 else kind.darkest
-        self.box = self.space = gymnasium.spaces.Box(0, most, pictures, np.uint8)
-        parts: list[Any] = [(PICTURE, np.uint8, pictures)]
+        pictures = stack_k * kind.planes, kind.rows, kind.row_values
+        self.box = self.space = gymnasium.spaces.Box(0, kind.high, pictures, kind.dtype)
+        parts: list[Any] = [(PICTURE, kind.dtype, pictures)]
         parts += [(name, np.float32, shape) for name, shape in self.vectors.items()]
         self.dtype = np.dtype(parts, align=True)
         if self.vectors:
@@ -87,13 +113,20 @@ class ObservationLayout:
 
     @property
     def picture_shape(self) -> tuple[int, int, int]:
-        """(stack_k, rows, columns) of the pixels."""
-        return self.stack_k, self.kind.rows, self.kind.row_bytes * self.kind.pixels
+        """(channels of all pictures, rows, columns) of what a network gets."""
+        kind = self.kind
+        return self.stack_k * max(1, kind.channels), kind.rows, kind.row_values * kind.pixels
 
     @property
     def picture_bytes(self) -> int:
         """Bytes of an observation's pictures, which its other parts follow."""
-        return self.stack_k * self.kind.rows * self.kind.row_bytes
+        kind = self.kind
+        return self.stack_k * kind.planes * kind.rows * kind.row_values * np.dtype(kind.dtype).itemsize
+
+    @property
+    def kept_dtype(self) -> torch.dtype:
+        """Of one env's observation as rollouts keep it: uint16 as int16, for which torch has all operations."""
+        return torch.int16 if self.box.dtype == np.uint16 else torch.uint8
 
     @property
     def vector_size(self) -> int:
@@ -115,8 +148,8 @@ class ObservationLayout:
         parts = {}
         for name, (dtype, offset) in (self.dtype.fields or {}).items():  # pyright: ignore[reportAssignmentType]
             part = observations[:, offset : offset + dtype.itemsize]
-            if name != PICTURE:
-                part = part.view(torch.float32 if is_tensor else np.float32)
+            if (own := dtype.base) != np.uint8:
+                part = part.view(getattr(torch, own.name) if is_tensor else own)
             parts[name] = part.view(len(part), *dtype.shape) if is_tensor else _shaped(part, dtype.shape)
         return parts
 
@@ -124,15 +157,27 @@ class ObservationLayout:
         """The pictures of observations (n, *shape) as 32-bit words (n, words), without a copy."""
         return observations.view(len(observations), -1).view(torch.int32)[:, : self.picture_bytes // 4]
 
-    def shades(self, observations: torch.Tensor) -> torch.Tensor:
-        """The newest picture of observations (n, *shape) as shades 0-3, (n, rows, columns) uint8."""
-        newest = _unpacked(self.split(observations)[PICTURE][:, -1], self.kind)
-        return newest if self.kind.darkest == 3 else (newest + 2) // 4
+    def newest(self, observations: torch.Tensor) -> torch.Tensor:
+        """The newest picture of observations (n, *shape) for people, (n, rows, columns): shades 0-3 uint8, or of
+        observations in colour colours of 15 bits uint16, as of Emulator.colors."""
+        kind = self.kind
+        newest = self.split(observations)[PICTURE][:, -kind.planes :]
+        if kind.dtype == np.uint16:
+            return newest[:, 0]
+        if kind.in_color:
+            red, green, blue = (newest.to(torch.int16) >> 3).expand(-1, 3, -1, -1).unbind(1)
+            return (red | green << 5 | blue << 10).view(torch.uint16)
+        shades = _unpacked(newest[:, 0], kind)
+        return shades if kind.most == 3 else (shades + 2) // 4
 
     def pictures(self, observations: torch.Tensor) -> torch.Tensor:
-        """The pictures of observations (n, *shape) for a network, (n, stack_k, rows, columns) float32 from 0, the
-        lightest, to 1."""
-        return _unpacked(self.split(observations)[PICTURE], self.kind).float() / self.kind.darkest
+        """The pictures of observations (n, *shape) for a network, (n, *picture_shape) float32: shades from 0, the
+        lightest, to 1; colours and luma from 0, black, to 1."""
+        pictures = self.split(observations)[PICTURE]
+        if self.kind.dtype == np.uint16:
+            pictures = signed(pictures)
+            pictures = torch.stack([pictures & 31, pictures >> 5 & 31, pictures >> 10], 2).flatten(1, 2)
+        return _unpacked(pictures, self.kind).float() / self.kind.most
 
     def join(self, features: torch.Tensor, observations: torch.Tensor) -> torch.Tensor:
         """`features` (n, k) that a network has of the pictures, and behind them the vectors of its observations, (n,
@@ -153,6 +198,16 @@ def shades_layout(stack_k: int, rows: int = 72, columns: int = 80) -> Observatio
     return ObservationLayout(PictureKind("half", rows, columns, 3), stack_k)
 
 
+def signed(values: torch.Tensor) -> torch.Tensor:
+    """uint16 as int16, without a copy, since torch can do little with uint16; others as they are."""
+    return values.view(torch.int16) if values.dtype == torch.uint16 else values
+
+
+def rows_of(colors: torch.Tensor, rows: Any) -> torch.Tensor:
+    """The `rows`, an index, of uint16 pictures."""
+    return signed(colors)[rows].view(torch.uint16)
+
+
 def _shaped(part: np.ndarray, shape: Shape) -> np.ndarray:
     """A view (n, *shape) of rows that lie apart, which `reshape` might copy."""
     view = part.view()
@@ -161,30 +216,68 @@ def _shaped(part: np.ndarray, shape: Shape) -> np.ndarray:
 
 
 def _unpacked(pictures: torch.Tensor, kind: PictureKind) -> torch.Tensor:
-    """Pixels (..., rows, columns) of pictures (..., rows, row bytes)."""
+    """Pixels (..., rows, columns) of pictures (..., rows, values of a row)."""
     return unpack(pictures) if kind.pixels > 1 else pictures
 
 
+class ShowsPictures:
+    """The pictures of an env with a layout, for people: shades or colours, as of ObservationLayout.newest."""
+
+    layout: ObservationLayout
+    observations: Any
+    final_observation: Any
+
+    def pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+        """The pictures that the envs of `rows`, an index, show now, (n, rows, columns)."""
+        return self.layout.newest(torch.as_tensor(self.observations[rows]))
+
+    def final_pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+        """The pictures that each env's action led to, as final_observation."""
+        return self.layout.newest(torch.as_tensor(self.final_observation[rows]))
+
+    def keep_pictures(self) -> None:
+        """Has final_pictures of Game Boy Colors be in colour from the next step on, whatever is observed."""
+
+
 class FrameStack:
-    """The last `stack_k` pictures of each env in `observations` (num_envs, *layout.shape) uint8, for
+    """The last `stack_k` pictures of each env in `observations` (num_envs, *layout.shape), for
     env/step_end/parts.py to fill.
 
+    colors: those of a Game Boy Color, shape as of the screen, uint16.
+
     Without `out`, with stack_k 1, pictures as they are drawn and no vectors `observations` is a view of the screen
-    itself: no shift, no copy.
+    itself, or of the colours: no shift, no copy.
     """
 
-    def __init__(self, screen: torch.Tensor, layout: ObservationLayout, out: torch.Tensor | None = None) -> None:
+    def __init__(
+        self,
+        screen: torch.Tensor,
+        layout: ObservationLayout,
+        out: torch.Tensor | None = None,
+        colors: torch.Tensor | None = None,
+    ) -> None:
         kind = layout.kind
-        as_drawn = (kind.rows, kind.row_bytes) == screen.shape[1:]
-        in_place = out is None and layout.stack_k == 1 and as_drawn and not layout.vectors
-        if out is None:
-            out = screen.unsqueeze(1) if in_place else screen.new_zeros((len(screen), *layout.shape))
+        drawn = screen if not kind.in_color else colors if kind.dtype == np.uint16 else None
+        if drawn is not None and (kind.rows, kind.row_values) != drawn.shape[1:]:
+            drawn = None
+        in_place = out is None and layout.stack_k == 1 and drawn is not None and not layout.vectors
+        if in_place and drawn is not None:
+            out = drawn.unsqueeze(1)
+        elif out is None:
+            dtype = getattr(torch, str(layout.box.dtype))
+            out = torch.zeros((len(screen), *layout.shape), dtype=dtype, device=screen.device)
         self.observations, self.layout = out, layout
         self.members: dict[str, Any] = {
             "screen": screen.view(len(screen), -1).view(torch.int32),
             "observations": layout.words(out),
             "stack_k": layout.stack_k,
             "packed": int(kind.pixels > 1),
-            "averaged": int(kind.darkest == 12),
+            "averaged": int(kind.most == 12),
             "in_place": int(in_place),
         }
+        if kind.in_color:
+            self.members |= {"has_colors": int(colors is not None), "channels": kind.planes}
+            if kind.dtype == np.uint16:
+                self.members["channels"] = 0
+            if colors is not None:
+                self.members["colors"] = colors.view(len(colors), -1).view(torch.int32)

@@ -12,13 +12,14 @@ import numpy as np
 import torch
 
 from gbxcule_puffer import __version__
+from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, make_folder, read_object
 from gbxcule_puffer.layout import find_rom
-from gbxcule_puffer.pictures import read_shades
+from gbxcule_puffer.pictures import read_colors, read_shades
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, all_buttons_of, get_codec
-from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, record_goal
+from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, in_color, record_goal
 from gbxcule_puffer.tasks.observations import ObservationLayout, picture_kind
 from gbxcule_puffer.tasks.traces import Trace, picture_hash, read_actions
 
@@ -90,7 +91,6 @@ def make_task(
         header=header,
         model=model,
     )
-    pictures = [read_shades(path, layout.kind.screen_shape) for path in png] or None
     emulator.reset()
     if isinstance(start_state, Snapshot):
         emulator.load(start_state)
@@ -113,6 +113,7 @@ def make_task(
         "rom_file": None if isinstance(rom, bytes) else os.path.relpath(find_rom(rom), Path(out) / "goal"),
         "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }
+    pictures = [_read_picture(path, layout.kind.screen_shape, meta) for path in png] or None
     others = [all_buttons_of(way) for way in more_ways]
     k = k_consecutive or K_CONSECUTIVE
     snapshot, goal = record_goal(
@@ -122,6 +123,17 @@ def make_task(
     snapshot.to_file(out / "start.state")
     goal.save(out / "goal")
     return TaskFiles(Path(rom), out / "start.state", out / "goal")
+
+
+def _read_picture(path: StrPath, shape: tuple[int, int], meta: Mapping[str, Any]) -> np.ndarray:
+    """A screenshot as a goal with this `meta` has it.
+
+    Raises: ConfigError.
+    """
+    if meta.get("model") != "cgb":
+        return read_shades(path, shape)
+    colors = read_colors(path, shape)
+    return colors if in_color(meta) else shades_of(colors)
 
 
 def _check_trace(emulator: Emulator, source: StrPath, trace: Trace, start_buttons: Sequence[int]) -> None:

@@ -19,7 +19,7 @@ from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 
 # Options that only training is to see.
 INCENTIVES = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == EXPLORATION}
-STAGE_FLAGS = ("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
+STAGE_FLAGS = ("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive", "model")
 
 
 def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:

@@ -26,9 +26,9 @@ PolicyMaker = Callable[[Any, bool, int], Policy]  # (env, greedy, seed) -> the p
 class Watcher(Protocol):
     """A viewer of the first policy's envs in an evaluation."""
 
-    def begin(self, obs: torch.Tensor) -> None: ...
+    def begin(self, num_envs: int) -> None: ...
 
-    def step(self, obs: torch.Tensor, ended: torch.Tensor, won: torch.Tensor) -> None: ...
+    def step(self, ended: torch.Tensor, won: torch.Tensor) -> None: ...
 
 
 class Part:
@@ -97,7 +97,7 @@ def _play(
     # Of each episode that counts: its return, its steps if it succeeded, else 0, and its stage.
     found = torch.zeros((max(quotas), n, 3), dtype=torch.float64, device=device)
     if watcher:
-        watcher.begin(obs[parts[0].rows])
+        watcher.begin(num_envs)
     every = 1 if device.type == "cpu" else 8  # steps between two looks at how far it is: a GPU's host waits for each
     for step in itertools.count(1):
         for policy, part in zip(policies, parts, strict=True):
@@ -107,8 +107,7 @@ def _play(
         total += rewards
         starts, won = terminals | truncations, terminals & ~env.failures
         if watcher:
-            rows = parts[0].rows
-            watcher.step(env.final_observation[rows], starts[rows], won[rows])
+            watcher.step(starts, won)
         episode = played.clamp(max=len(found) - 1)
         facts = torch.stack([total, length * won, first.double()], 1)
         counted = starts & (played < quota)

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from gbxcule_puffer.pictures import LEVELS, mosaic
-from gbxcule_puffer.tasks.observations import ObservationLayout
+from gbxcule_puffer.pictures import indexed, mosaic, to_rgb
 from gbxcule_puffer.trainers.evaluation import Policy
 from gbxcule_puffer.trainers.runlog import RunLog
 
@@ -22,9 +21,9 @@ MILLISECONDS = 100  # a GIF's picture stays for this long
 LOOK = 16  # steps between two looks at whether all episodes are over: a GPU's host waits for each
 
 
-def sheet(layout: ObservationLayout, obs: torch.Tensor) -> np.ndarray:
-    """The newest pictures of the first SHEET of the observations side by side, grey (rows, columns) uint8."""
-    return LEVELS[mosaic(layout.shades(obs[:SHEET]).cpu().numpy(), columns=8)]
+def sheet(env: Any) -> np.ndarray:
+    """The pictures of the first SHEET envs side by side, RGB (rows, columns, 3) uint8."""
+    return to_rgb(mosaic(env.pictures(slice(SHEET)).cpu().numpy(), columns=8))
 
 
 @dataclass
@@ -42,17 +41,14 @@ class Episode:
 def film(policy: Policy, env: Any, seed: int) -> Episode:
     """Plays one episode and keeps what env 0 saw and did."""
     obs, _ = env.reset(seed=seed)
+    env.keep_pictures()
     starts = torch.ones(len(obs), dtype=torch.bool, device=env.device)
-
-    def picture(observations: torch.Tensor) -> np.ndarray:
-        return env.layout.shades(observations[:1])[0].cpu().numpy().copy()
-
-    episode = Episode([picture(obs)], [], [], [])
+    episode = Episode([env.pictures(slice(1))[0].cpu().numpy().copy()], [], [], [])
     for _ in range(env.max_steps + 1):
         actions = policy(obs, starts)
         obs, rewards, terminals, truncations, _ = env.step(actions)
         starts = terminals | truncations
-        episode.pictures.append(picture(env.final_observation))
+        episode.pictures.append(env.final_pictures(slice(1))[0].cpu().numpy().copy())
         episode.actions.append(int(actions[0]))
         episode.rewards.append(float(rewards[0]))
         if hasattr(env, "distance"):
@@ -64,9 +60,9 @@ def film(policy: Policy, env: Any, seed: int) -> Episode:
 
 
 def gif(pictures: Sequence[np.ndarray]) -> bytes:
-    """Shades [(rows, columns) uint8, ...] as an endless GIF; its last picture stays for a second."""
+    """Pictures (gbxcule_puffer.pictures) as an endless GIF; its last one stays for a second."""
     scale = -(-WIDTH // pictures[0].shape[1])
-    frames = [Image.fromarray(LEVELS[p].repeat(scale, 0).repeat(scale, 1)) for p in pictures]
+    frames = [indexed(picture, scale) for picture in pictures]
     duration = [MILLISECONDS] * (len(frames) - 1) + [1000]
     file = io.BytesIO()
     frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
@@ -77,21 +73,23 @@ class BothEnds:
     """Looks on while episodes are played: pictures of one that succeeds and of one that does not, among the first
     episodes of up to SHEET envs. They stay on the device until they are asked for."""
 
-    def __init__(self, layout: ObservationLayout) -> None:
-        self.layout, self.over = layout, False
+    def __init__(self, env: Any) -> None:
+        self.env, self.over = env, False
 
-    def begin(self, obs: torch.Tensor) -> None:
-        """Takes the observations that the episodes begin with."""
-        self._pictures = [self.layout.shades(obs[:SHEET]).clone()]
-        self._running = torch.ones(len(self._pictures[0]), dtype=torch.bool, device=obs.device)
+    def begin(self, num_envs: int) -> None:
+        """Looks at the first pictures of the episodes in the first `num_envs` envs."""
+        self.env.keep_pictures()
+        self._rows = slice(min(num_envs, SHEET))
+        self._pictures = [self.env.pictures(self._rows).clone()]
+        self._running = torch.ones(len(self._pictures[0]), dtype=torch.bool, device=self.env.device)
         self._ends: list[torch.Tensor] = []
 
-    def step(self, obs: torch.Tensor, ended: torch.Tensor, won: torch.Tensor) -> None:
-        """Takes the observations that a step led to, before any new episode."""
+    def step(self, ended: torch.Tensor, won: torch.Tensor) -> None:
+        """Looks at the pictures that a step led to, before any new episode."""
         if self.over:
             return
-        self._pictures.append(self.layout.shades(obs[:SHEET]).clone())
-        ended, won = ended[:SHEET] & self._running, won[:SHEET]
+        self._pictures.append(self.env.final_pictures(self._rows).clone())
+        ended, won = ended[self._rows] & self._running, won[self._rows]
         self._ends.append(torch.stack([ended & won, ended & ~won]))
         self._running = self._running & ~ended
         self.over = len(self._ends) % LOOK == 0 and not bool(self._running.any())
@@ -112,23 +110,23 @@ def both_ends(policy: Policy, env: Any, seed: int) -> BothEnds:
     """Looks on while `policy` plays an episode of each env."""
     obs, _ = env.reset(seed=seed)
     starts = torch.ones(len(obs), dtype=torch.bool, device=env.device)
-    looks = BothEnds(env.layout)
-    looks.begin(obs)
+    looks = BothEnds(env)
+    looks.begin(len(obs))
     while not looks.over:
         obs, _, terminals, truncations, _ = env.step(policy(obs, starts))
         starts = terminals | truncations
-        looks.step(env.final_observation, starts, terminals & ~env.failures)
+        looks.step(starts, terminals & ~env.failures)
     return looks
 
 
-def record_media(log: RunLog, step: int, layout: ObservationLayout, obs: torch.Tensor, films: BothEnds) -> None:
-    """Writes the sheet of the training envs' `obs`, and GIFs of the episodes in `films` that succeed and that do not,
+def record_media(log: RunLog, step: int, env: Any, films: BothEnds) -> None:
+    """Writes the sheet of the training's env, and GIFs of the episodes in `films` that succeed and that do not,
     into the run's media folder and onto its boards.
 
     Raises: StorageError when the disk is full.
     """
     file = io.BytesIO()
-    Image.fromarray(sheet(layout, obs)).save(file, "PNG")
+    Image.fromarray(sheet(env)).save(file, "PNG")
     log.picture("envs", step, "png", file.getvalue())
     for kind, pictures in films.found().items():
         log.picture(kind, step, "gif", gif(pictures))

@@ -316,7 +316,7 @@ class Run(AbstractContextManager):
         if last or self._due(args.eval_every_steps):
             self.result: dict[str, float] = {}
             if self._records:
-                films = BothEnds(self.eval_env.layout)
+                films = BothEnds(self.eval_env)
                 self.result = self._evaluations.assess(play, seed, films)
                 self._records.record(self.step, self.result)
             self.result = self.world.tell(self.result)
@@ -325,7 +325,7 @@ class Run(AbstractContextManager):
             last = last or self.counters["passed"] == 2
         if self._records and (last or self._due(args.media_every)):
             films = films or both_ends(play(self.eval_env, False, seed), self.eval_env, seed)
-            record_media(self._records, self.step, self.eval_env.layout, self.envs[0].observations, films)
+            record_media(self._records, self.step, self.envs[0], films)
         if last or self._due(args.checkpoint_every or args.eval_every_steps):
             self._save()
         self._logged_at += time.time() - began  # SPS is the training's

@@ -8,6 +8,7 @@ import torch
 from PIL import Image, ImageSequence
 
 from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.apps.play.browser import BrowserPlay
 from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.record.record import record
@@ -18,9 +19,12 @@ from gbxcule_puffer.emulator.cpu import interpreter
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.errors import GoalError
+from gbxcule_puffer.pictures import to_rgb
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from tests.conformance.test_color import picture_rom, rom_of
 from tests.emulator.test_color import PROGRAM
+from tests.support.browser import Browser, wait_for
 
 
 @pytest.fixture
@@ -55,16 +59,16 @@ def test_a_film_has_pyboys_colours(rom: Path, tmp_path: Path) -> None:
 
 
 def test_a_camera_beside_an_env(rom: Path) -> None:
-    """Its shades and its colours are those of the step that follows."""
+    """Its colours are those of the step that follows."""
     env = GBxCuLEEnv(rom, 2, io="torch", model="cgb")
     env.reset(seed=0)
     camera = Camera(env)
     for _ in range(3):
         actions = torch.zeros(2, dtype=torch.int64)
-        shades, colors = camera.shoot(actions), camera.shoot_colors(actions)
+        pictures = camera.shoot(actions)
         env.step(actions)
-        np.testing.assert_array_equal(shades[:, ::2, ::2], env.emulator.screen.numpy())
-        np.testing.assert_array_equal(colors[:, ::2, ::2], env.emulator.render("rgb").numpy())
+        np.testing.assert_array_equal(pictures[:, ::2, ::2], env.emulator.colors.numpy())
+        np.testing.assert_array_equal(to_rgb(pictures[1])[::2, ::2], env.emulator.render("rgb")[1].numpy())
 
 
 def test_verify(rom: Path) -> None:
@@ -96,27 +100,83 @@ def test_play_and_a_state_of_half_the_pixels(rom: Path, tmp_path: Path) -> None:
     half.step(torch.zeros(1, dtype=torch.uint8))
     half.save().to_file(tmp_path / "half.state")
     session = PlaySession(rom, tmp_path / "play", model="cgb", start_state=tmp_path / "half.state")
-    assert session.shown.shape == (144, 160, 3)
-    np.testing.assert_array_equal(session.shown[::2, ::2], half.render("rgb")[0].numpy())
-    np.testing.assert_array_equal(session.shown[1::2, ::2], half.render("rgb")[0].numpy())
+    np.testing.assert_array_equal(session.shown[::2, ::2], half.colors[0].numpy())
+    np.testing.assert_array_equal(session.shown[1::2, ::2], half.colors[0].numpy())
     session.press("NOOP")
     half.step(torch.zeros(1, dtype=torch.uint8))
-    np.testing.assert_array_equal(session.shown[::2, ::2], half.render("rgb")[0].numpy())
+    np.testing.assert_array_equal(session.shown[::2, ::2], half.colors[0].numpy())
     assert session.emulator.registers()["pc"] == int(half.save().state[INDEX["pc"], 0])
 
 
-def test_a_goal(tmp_path: Path) -> None:
-    (rom := tmp_path / "game.gb").write_bytes(rom_of(PROGRAM))
+def test_the_page_of_a_game_shows_colours(rom: Path) -> None:
+    session = PlaySession(rom, None, model="cgb")
+    page = BrowserPlay(session, "127.0.0.1:0")
+    with Browser() as browser:
+        browser.open(page.server.url)
+        wait_for(lambda: page.server.viewers, 10)
+        for _ in range(2):
+            session.press("NOOP")
+        page.turn()
+        browser.wait_until("header.status && header.status.startsWith('step 2')")
+        canvas = "document.getElementById('game').getContext('2d').getImageData(0, 0, 160, 144).data"
+        pixels = np.array(browser.run(f"Array.from({canvas})")).reshape(144, 160, 4)
+    page.close()
+    rgb = session.emulator.render("rgb")[0].numpy()
+    np.testing.assert_array_equal(pixels[..., :3], rgb)
+    assert (rgb != rgb[..., :1]).any()
+
+
+@pytest.mark.filterwarnings("ignore:.*for the Game Boy Color only")
+@pytest.mark.parametrize("obs", ["shades", "luma", "rgb", "rgb555_full"])
+def test_a_goal(obs: str, rom: Path, tmp_path: Path) -> None:
+    """Of colours where they are observed; the distance is theirs; PNGs of it make the same goal."""
     (tmp_path / "way.txt").write_text("NOOP\n" * 3)
-    flags = ["--rom", str(rom), "--actions", str(tmp_path / "way.txt"), "--model", "cgb"]
-    assert main(["goal", "make", *flags, "--out", str(tmp_path / "task")]) == 0
-    assert GoalTemplate.load(tmp_path / "task" / "goal").meta["model"] == "cgb"
+    flags = ["--rom", str(rom), "--model", "cgb", "--obs", obs]
+    made = [*flags, "--actions", str(tmp_path / "way.txt"), "--out", str(tmp_path / "task")]
+    assert main(["goal", "make", *made]) == 0
+    goal = GoalTemplate.load(tmp_path / "task" / "goal")
+    assert goal.meta["model"] == "cgb" and goal.frames.dtype == (np.uint8 if obs == "shades" else np.uint16)
     start = tmp_path / "task" / "start.state"
     assert Snapshot.from_file(start).model == "cgb"
-    env = GBxCuLEEnv(rom, io="torch", model="cgb", start_state=start, goal_dir=tmp_path / "task" / "goal")
+    options = {"start_state": start, "goal_dir": tmp_path / "task" / "goal", "obs": obs}
+    env = GBxCuLEEnv(rom, io="torch", model="cgb", **options)
     env.reset(seed=0)
+    assert float(env.distance) == 0  # of no step
+    env.step(torch.zeros(1, dtype=torch.int64))
+    drawn = env.emulator.screen if obs == "shades" else env.emulator.colors
+    assert float(env.distance) == pytest.approx(distance(drawn[0].numpy(), goal.frames), abs=1e-6)
     done = [bool(env.step(torch.zeros(1, dtype=torch.int64))[2]) for _ in range(8)]
     assert any(done), "the way does not lead to the goal"
+    assert main(["goal", "calibrate", str(tmp_path / "task"), "--steps=32", "--num-envs=4", "--max-steps=8"]) == 0
+    assert main(["goal", "show", str(tmp_path / "task")]) == 0
+    picture = tmp_path / "task/pictures/goal0.png"
+    with Image.open(picture) as image:
+        seen = np.asarray(image)[::4, ::4]
+    assert ((seen == seen[..., :1]).all() == (obs == "shades")) and set(seen[0, 0]) != {0}
+    again = [*flags, "--png", str(picture), "--out", str(tmp_path / "again")]
+    assert main(["goal", "make", *again]) == 0
+    np.testing.assert_array_equal(GoalTemplate.load(tmp_path / "again/goal").frames[0], goal.frames[0])
+    with pytest.raises(GoalError, match="goal was made for model 'cgb', the environment has 'dmg'"):
+        GBxCuLEEnv(rom, **{**options, "start_state": None})
+
+
+def test_a_goal_that_always_shows_cannot_be_calibrated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (rom := tmp_path / "game.gb").write_bytes(rom_of(PROGRAM))
+    (tmp_path / "way.txt").write_text("NOOP\n")
+    flags = ["--rom", str(rom), "--model", "cgb", "--actions", str(tmp_path / "way.txt")]
+    assert main(["goal", "make", *flags, "--out", str(tmp_path / "task")]) == 0
+    capsys.readouterr()
+    assert main(["goal", "calibrate", str(tmp_path / "task"), "--steps=16", "--num-envs=4", "--max-steps=4"]) == 2
+    assert "shows in every step" in (error := capsys.readouterr().err) and error.count("\n") == 1
+
+
+def distance(picture: np.ndarray, goals: np.ndarray) -> float:
+    """To the nearest of the goals, of shades or of the three channels of colours."""
+    shifts, most = ((0, 5, 10), 31) if goals.dtype == np.uint16 else ((0,), 3)
+    here, there = (
+        np.stack([part >> shift & most for shift in shifts], 1).astype(int) for part in (picture[None], goals)
+    )
+    return float(np.abs(here - there).mean((1, 2, 3)).min() / most)
 
 
 @pytest.mark.parametrize("command", ["record", "verify", "play"])

@@ -165,7 +165,7 @@ def test_an_averaged_picture() -> None:
     env = GBxCuLEEnv(ROM, obs="averaged", io="torch")
     observations, _ = env.reset()
     assert torch.equal(env.layout.pictures(observations), observations.float() / 12)
-    assert torch.equal(env.layout.shades(observations), (observations[:, 0] + 2) // 4)
+    assert torch.equal(env.layout.newest(observations), (observations[:, 0] + 2) // 4)
 
 
 def task_of(**members: Any) -> type[Task]:

@@ -86,7 +86,7 @@ def test_the_signature_shows_every_option() -> None:
         ({"max_step": 3}, "option 'max_step' is unknown: did you mean max_steps?"),
         ({"teleport": 1}, "option 'teleport' is unknown: give one of obs, stack_k"),
         ({"io": "jax"}, "io 'jax' is unknown: give one of numpy, torch"),
-        ({"obs": "rgb"}, "obs 'rgb' is unknown: give one of shades, packed, averaged, full"),
+        ({"obs": "rgba"}, "obs 'rgba' is unknown: give one of shades, packed, averaged, full"),
         ({"info_mode": "all"}, "info_mode 'all' is unknown"),
         ({"action_codec": "v7"}, "action_codec 'v7' is unknown"),
         ({"curriculum": "hard"}, "curriculum 'hard' is unknown"),

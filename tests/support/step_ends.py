@@ -47,7 +47,7 @@ class MadeUpStep:
 
         self.screen, self.locked = noise(n, *SHAPE), zeros(n, dtype=torch.int32)
         pixels = 4 if obs == "packed" else 1
-        kind = replace(PICTURES[obs], rows=SHAPE[0], row_bytes=SHAPE[1] // pixels)
+        kind = replace(PICTURES[obs], rows=SHAPE[0], row_values=SHAPE[1] // pixels)
         self.stack = FrameStack(self.screen, ObservationLayout(kind, k))
         options = {"step_cost": STEP_COST, "alpha": ALPHA, "goal_bonus": BONUS, **options}
         self.envs = EnvTensors(n, where)

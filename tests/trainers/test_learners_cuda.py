@@ -57,7 +57,7 @@ def test_ppo_never_waits(cuda_device: str) -> None:
     args = ppo_lite.Args(env="toy", num_envs=32, num_steps=16)
     model = ppo_lite.Agent(shades_layout(2, 20, 20), 8).to(env.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
-    rollout = allocate_rollout(16, 32, (2, 20, 20), env.device, **ppo_lite.OWN)
+    rollout = allocate_rollout(16, 32, shades_layout(2, 20, 20), env.device, **ppo_lite.OWN)
     clock = Stopwatch(env.device, False)
 
     def iterate() -> torch.Tensor:
@@ -76,7 +76,7 @@ def test_pqn_never_waits(cuda_device: str) -> None:
     args = pqn.Args(env="toy", num_envs=32, num_steps=16)
     model = pqn.QNetwork(shades_layout(1, 20, 20), 8).to(env.device)
     optimizer = torch.optim.RAdam(model.parameters(), lr=1e-4)
-    rollout = allocate_rollout(16, 32, (1, 20, 20), env.device, **pqn.OWN)
+    rollout = allocate_rollout(16, 32, shades_layout(1, 20, 20), env.device, **pqn.OWN)
     clock, epsilon = Stopwatch(env.device, False), torch.full((), 0.3, device=env.device)
 
     def iterate() -> torch.Tensor:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image, ImageSequence
 
-from cleanrl_style import evaluate, ppo_lite
-from gbxcule_puffer.tasks.observations import PICTURES, ObservationLayout
+from cleanrl_style import a2c_streaming, dqn_nstep, evaluate, ppo_lite, pqn
+from gbxcule_puffer.tasks.observations import PICTURES, ObservationLayout, signed
+from gbxcule_puffer.tasks.stages import make_task
 from gbxcule_puffer.trainers.blocks import Replay, Trunk
+from tests.conformance.test_color import picture_rom
 from tests.support.envs import STAGE
 
 ROM = STAGE.parent.parent / "homeward.gb"
@@ -18,8 +23,8 @@ VECTORS = {"ram": (3,), "visited": (5, 5)}
 
 
 def noise(layout: ObservationLayout, *count: int) -> torch.Tensor:
-    """Observations (*count, *layout.shape) with vectors from 0 to 1."""
-    flat = torch.randint(0, 4, (*count, *layout.shape), dtype=torch.uint8).flatten(0, len(count) - 1)
+    """Observations (*count, *layout.shape) of layout.kept_dtype with vectors from 0 to 1."""
+    flat = torch.randint(0, 4, (*count, *layout.shape), dtype=layout.kept_dtype).flatten(0, len(count) - 1)
     for name in layout.vectors:
         layout.split(flat)[name].uniform_()
     return flat.unflatten(0, count)
@@ -36,7 +41,7 @@ def test_features_are_of_all_parts(obs: str) -> None:
     for name in layout.split(observations):
         other = observations.clone()
         part = layout.split(other)[name]
-        part.zero_() if part.is_floating_point() else part.copy_(part ^ 1)
+        part.zero_() if part.is_floating_point() else part.copy_(signed(part) ^ 1)
         assert not torch.equal(trunk(other), features), name
     torch.manual_seed(1)
     plain = Trunk(ObservationLayout(PICTURES[obs], 2))
@@ -74,3 +79,36 @@ def test_a_run_with_all_of_them(tmp_path: Path) -> None:
     checkpoint = [str(tmp_path / "run"), task, "--episodes=2", "--num-envs=2"]
     assert evaluate.main([*checkpoint, f"--json={out}", "--policy=greedy"]) == 0
     assert json.loads(out.read_text())["greedy"]["episodes"] == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "flags"),
+    [
+        (ppo_lite, ["--obs=rgb555", "--stack-k=2"]),
+        (a2c_streaming, ["--obs=rgb"]),
+        (dqn_nstep, ["--obs=rgb555", "--stack-k=2"]),
+        (dqn_nstep, ["--obs=rgb", "--action-obs=2"]),
+        (pqn, ["--obs=luma_full"]),
+    ],
+)
+def test_a_run_in_colour(script: Any, flags: list[str], tmp_path: Path) -> None:
+    """On a ROM for both kinds of Game Boy: with a goal in colour, films in colour, and an agent that plays again."""
+    (rom := tmp_path / "game.gb").write_bytes(picture_rom(1, 0x80))
+    stack_k = 2 if "--stack-k=2" in flags else 1
+    task = make_task(rom, ["NOOP"] * 3, tmp_path / "task", obs=flags[0][6:], stack_k=stack_k, model="cgb")
+    words = [f"--rom={rom}", f"--start-state={task.start_state}", f"--goal-dir={task.goal_dir}", "--model=cgb"]
+    run = tmp_path / "run"
+    assert script.main([*words, *flags, "--smoke", "--device=cpu", f"--run-dir={run}"]) == 0
+    for path in [*run.glob("media/*.gif"), *run.glob("media/envs*.png")]:
+        assert has_colors(path), f"{path} is grey"
+    assert len(list(run.glob("media/*"))) >= 2
+    out = tmp_path / "film.gif"
+    assert evaluate.main([str(run), "--episodes=2", "--num-envs=2", f"--gif={out}"]) == 0
+    assert has_colors(out)
+
+
+def has_colors(path: Path) -> bool:
+    """True where a picture of a film has other colours than greys."""
+    with Image.open(path) as film:
+        frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(film)]
+    return any((frame != frame[..., :1]).any() for frame in frames)

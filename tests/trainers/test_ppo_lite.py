@@ -94,7 +94,7 @@ def test_a_rollout_keeps_what_the_env_overwrites() -> None:
     twin.reset(seed=1)
     torch.manual_seed(1)
     model = Agent(shades_layout(2, 20, 20), 8)
-    rollout = allocate_rollout(20, 6, (2, 20, 20), torch.device("cpu"), **OWN)
+    rollout = allocate_rollout(20, 6, shades_layout(2, 20, 20), torch.device("cpu"), **OWN)
     collect(model, env, rollout, Stopwatch(env.device, False))
     for step in range(20):
         assert torch.equal(rollout["obs"][step], twin.observations)
@@ -126,7 +126,7 @@ def test_values_of_the_next_forward_are_those_of_its_own(gamma: float) -> None:
         torch.manual_seed(1)
         model = Agent(shades_layout(1, 20, 20), 8)
         model.register_forward_hook(lambda *_, reuse=reuse: forwards.append(reuse))
-        rollouts.append(allocate_rollout(24, 6, (1, 20, 20), torch.device("cpu"), **OWN))
+        rollouts.append(allocate_rollout(24, 6, shades_layout(1, 20, 20), torch.device("cpu"), **OWN))
         collect(model, env, rollouts[-1], Stopwatch(env.device, False), reuse)
     assert forwards.count(False) == 48 and forwards.count(True) == 25
     two, one = rollouts
@@ -194,7 +194,7 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path) -> None:
 
 def test_the_memory_estimate_is_what_is_allocated() -> None:
     args = Args(env="toy", num_envs=16, num_steps=32, stack_k=2)
-    rollout = allocate_rollout(32, 16, (2, 20, 20), torch.device("cpu"), **OWN)
+    rollout = allocate_rollout(32, 16, shades_layout(2, 20, 20), torch.device("cpu"), **OWN)
     allocated = sum(part.nbytes for part in rollout.values())
     assert rollout_memory(args, OWN, Agent, targets=2)["rollout"] == allocated + 2 * 4 * 32 * 16, (
         "and the advantages and returns"

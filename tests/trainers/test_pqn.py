@@ -46,7 +46,7 @@ def filled(steps: int = 20, envs: int = 6) -> tuple[QNetwork, Any, dict[str, tor
     env.reset(seed=1)
     torch.manual_seed(1)
     model = QNetwork(shades_layout(1, 20, 20), 8)
-    rollout = allocate_rollout(steps, envs, (1, 20, 20), torch.device("cpu"), **OWN)
+    rollout = allocate_rollout(steps, envs, shades_layout(1, 20, 20), torch.device("cpu"), **OWN)
     counted = Counted(model)
     collect(counted, env, rollout, torch.tensor(0.5), Stopwatch(env.device, False))
     assert rollout["truncations"].any() and rollout["actions"].unique().numel() == 8
@@ -149,7 +149,7 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path) -> None:
 
 def test_the_memory_estimate_is_what_is_allocated() -> None:
     args = Args(env="toy", num_envs=16, num_steps=32, stack_k=2)
-    rollout = allocate_rollout(32, 16, (2, 20, 20), torch.device("cpu"), **OWN)
+    rollout = allocate_rollout(32, 16, shades_layout(2, 20, 20), torch.device("cpu"), **OWN)
     allocated = sum(part.nbytes for part in rollout.values())
     assert rollout_memory(args, OWN, QNetwork, targets=1)["rollout"] == allocated + 4 * 32 * 16, "and the returns"
 

@@ -44,8 +44,9 @@ class PartialStep:
         self._table = torch.tensor(buttons, dtype=torch.uint8, device=device)
         self._index = torch.zeros(n, dtype=torch.int64, device=device)
         self._buttons = torch.zeros(n, dtype=torch.uint8, device=device)
-        self.stage, self._step_end = stage, StepEnd(n, device)
-        self._step_end.use(**FrameStack(emulator.screen, env.layout, observations).members)
+        self.stage, self._step_end = stage, StepEnd(n, device, env.layout.kind.in_color)
+        colors = emulator.colors if emulator.model == "cgb" else None
+        self._step_end.use(**FrameStack(emulator.screen, env.layout, observations, colors).members)
         if stage == "reward_only":
             assert goal_dir is not None
             goal = GoalTemplate.load(goal_dir)

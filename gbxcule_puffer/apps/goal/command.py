@@ -32,6 +32,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 def _add_stage(commands: argparse._SubParsersAction) -> None:
     stage = commands.add_parser("stage", help="make the start states and goals of a stage file or a list of stages")
     stage.add_argument("--stage", required=True, help="JSON with rom, start_actions and solve_actions, or stages.json")
+    add_model(stage)
     _add_task_options(stage)
     stage.set_defaults(run=_run_stage)
 
@@ -76,7 +77,7 @@ def _add_calibrate(goal: argparse._SubParsersAction) -> None:
 
 def _add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, help="folder for start.state and goal/")
-    kinds = "{shades,packed,averaged,full}"  # tasks.observations, which checks it, has torch
+    kinds = "{shades,packed,averaged,full,luma,rgb,rgb555,...}"  # tasks.observations, which checks it, has torch
     parser.add_argument("--obs", metavar=kinds, default="shades", help="picture of an observation (default: shades)")
     parser.add_argument("--stack-k", type=int, default=1, help="pictures in an observation")
     add_action_codec(parser)
@@ -94,11 +95,12 @@ def _run_stage(args: argparse.Namespace) -> None:
     from gbxcule_puffer.tasks.stage_list import is_stage_list, make_stages
     from gbxcule_puffer.tasks.stages import make_stage
 
+    options = _task_options(args) | {"model": args.model}
     if is_stage_list(args.stage):
-        rom, path = make_stages(args.stage, args.out, **_task_options(args))
+        rom, path = make_stages(args.stage, args.out, **options)
         print(f"ROM     {rom}\nstages  {path}")
     else:
-        _report(make_stage(args.stage, args.out, **_task_options(args)))
+        _report(make_stage(args.stage, args.out, **options))
 
 
 def _run_make(args: argparse.Namespace) -> None:

@@ -15,8 +15,8 @@ from gbxcule_puffer.apps.play.agent import Agent
 from gbxcule_puffer.apps.play.session import Pace, PlaySession
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.tasks.actions import BUTTONS
-from gbxcule_puffer.trainers.blocks.replay import pack
 from gbxcule_puffer.trainers.wall.server import Server
+from gbxcule_puffer.trainers.wall.wall import encoded
 
 PAGE = Path(__file__).with_name("play.html")
 IDLE_SECONDS, LAST_SECONDS = 0.25, 0.2  # without a message; for the last picture
@@ -120,8 +120,9 @@ class BrowserPlay:
         session = self.session
         names = ("status", "pressed", "real_time", "agent_plays", "finished")
         header = {name: getattr(session, name) for name in names} | {"beside": self._beside is not None}
+        header["colors"] = session.emulator.model == "cgb"
         header["written"] = [path.name for path in session.written]
-        parts = [session.picture] if self._beside is None else [session.picture, self._beside.picture]
-        pictures = b"".join(pack(torch.from_numpy(part)).numpy().tobytes() for part in parts)
+        parts = [session.shown] if self._beside is None else [session.shown, self._beside.shown]
+        pictures = b"".join(encoded(torch.from_numpy(part)).numpy().tobytes() for part in parts)
         text = json.dumps(header).encode()
         self.server.call(self.server.publish, struct.pack("<I", len(text)) + text + pictures)

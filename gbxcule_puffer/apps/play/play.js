@@ -1,6 +1,6 @@
 "use strict";
 // A game in the browser. A message of bytes is: length of the header (uint32), the header as JSON, and one or two pictures,
-// four pixels a byte, the leftmost in bits 7 and 6. The page sends {key}, as `puffer play` names keys, and {held}, the buttons.
+// four pixels a byte, the leftmost in bits 7 and 6, or in colour two bytes a pixel, red in bits 4 to 0. The page sends {key}, as `puffer play` names keys, and {held}, the buttons.
 const $ = (id) => document.getElementById(id);
 const SHADES = [[0xe8, 0xf0, 0xd0], [0xa4, 0xb8, 0x84], [0x58, 0x70, 0x4c], [0x18, 0x22, 0x14]];
 const COLOURS = SHADES.map(([r, g, b]) => (0xff000000 | b << 16 | g << 8 | r) >>> 0);
@@ -10,7 +10,7 @@ const BUTTONS = {
 const STEPS = {UP: "up", DOWN: "down", LEFT: "left", RIGHT: "right", A: "a", B: "s", START: "enter", SELECT: "backspace"};
 const KEYS = {" ": "space", g: "b"};
 const PAD = {12: "UP", 13: "DOWN", 14: "LEFT", 15: "RIGHT", 1: "A", 0: "B", 9: "START", 8: "SELECT"};
-const WIDTH = 160, HEIGHT = 144, SIZE = WIDTH * HEIGHT / 4;
+const WIDTH = 160, HEIGHT = 144;
 let hello = null, socket = null, header = {}, held = new Set(), gamepad = new Set();
 
 const tell = (message) => socket && socket.readyState === 1 && socket.send(JSON.stringify(message));
@@ -40,10 +40,11 @@ function greet(message) {
 function show(data) {
   const length = new DataView(data).getUint32(0, true);
   header = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length)));
-  draw($("game"), new Uint8Array(data, 4 + length, SIZE));
+  const size = WIDTH * HEIGHT * (header.colors ? 2 : 1 / 4);
+  draw($("game"), new Uint8Array(data, 4 + length, size));
   $("other").hidden = !header.beside;
   $("games").classList.toggle("two", header.beside);
-  if (header.beside) draw($("beside"), new Uint8Array(data, 4 + length + SIZE, SIZE));
+  if (header.beside) draw($("beside"), new Uint8Array(data, 4 + length + size, size));
   $("status").textContent = header.finished ? "the game has ended: this page can be closed" : header.status;
   $("player").textContent = header.agent_plays ? "the agent, for you" : "you";
   $("real").classList.toggle("on", header.real_time);
@@ -55,9 +56,12 @@ function show(data) {
   $("written").textContent = header.written.length ? `saved: ${header.written.join(", ")}` : "";
 }
 
-function draw(canvas, packed) {
+const colour = (rgb) => 0xff000000 | (rgb & 0x7c00) << 9 | (rgb & 0x3e0) << 6 | (rgb & 31) << 3;
+
+function draw(canvas, bytes) {
   const context = canvas.getContext("2d"), image = context.createImageData(WIDTH, HEIGHT), pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < packed.length; i++) for (let k = 0; k < 4; k++) pixels[4 * i + k] = COLOURS[packed[i] >> (6 - 2 * k) & 3];
+  if (header.colors) for (let i = 0; i < pixels.length; i++) pixels[i] = colour(bytes[2 * i] | bytes[2 * i + 1] << 8);
+  else for (let i = 0; i < bytes.length; i++) for (let k = 0; k < 4; k++) pixels[4 * i + k] = COLOURS[bytes[i] >> (6 - 2 * k) & 3];
   context.putImageData(image, 0, 0);
 }
 

@@ -99,8 +99,8 @@ class PlaySession:
 
     @property
     def shown(self) -> np.ndarray:
-        """The picture as a window shows it: shades [144, 160], or of a Game Boy Color RGB [144, 160, 3], uint8."""
-        return self.picture if self.emulator.model == "dmg" else self.emulator.render("rgb")[0].numpy()
+        """The picture as a window or a page shows it: shades, or of a Game Boy Color its colours [144, 160] uint16."""
+        return self.picture if self.emulator.model == "dmg" else self.emulator.colors[0].numpy()
 
     @property
     def runs(self) -> bool:

@@ -14,7 +14,7 @@ import warp as wp
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import check_target, new_file
-from gbxcule_puffer.pictures import LEVELS, to_rgb
+from gbxcule_puffer.pictures import indexed, to_rgb
 
 FORMATS = (".gif", ".mp4")
 GIF_TICK = 10  # milliseconds; a GIF knows no shorter time
@@ -45,8 +45,8 @@ class Camera:
         self._frames = torch.tensor(frames, dtype=torch.int32, device=env.device) if env.codec.frames else None
 
     def shoot(self, actions: torch.Tensor) -> np.ndarray:
-        """The pictures (num_envs, 144, 160) uint8 shades that the env's next step with `actions` (num_envs,) leads to;
-        call it before that step."""
+        """The pictures (num_envs, 144, 160) that the env's next step with `actions` (num_envs,) leads to: uint8 shades,
+        of Game Boy Colors uint16 colours; call it before that step."""
         source, copy = self.env.emulator, self.emulator
         wp.to_torch(copy.machine.state).copy_(wp.to_torch(source.machine.state))
         same = copy.memory.shape[1]
@@ -54,12 +54,7 @@ class Camera:
             same -= 2 * copy.screen[0].numel()
         copy.memory[:, :same].copy_(source.memory[:, :same])
         copy.step(self._buttons[actions], None if self._frames is None else self._frames[actions])
-        return copy.screen.cpu().numpy().copy()
-
-    def shoot_colors(self, actions: torch.Tensor) -> np.ndarray:
-        """The same pictures of Game Boy Colors, (num_envs, 144, 160, 3) uint8 RGB; of DMGs as of `shoot`."""
-        shades = self.shoot(actions)
-        return shades if self.emulator.model == "dmg" else self.emulator.render("rgb").cpu().numpy()
+        return (copy.colors if copy.model == "cgb" else copy.screen).cpu().numpy().copy()
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
@@ -87,8 +82,7 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 
 
 def write_film(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
-    """Writes shades [(rows, columns) uint8, ...] or RGB [(rows, columns, 3) uint8, ...], each pixel a square of
-    `scale`; a reader never sees a part of it."""
+    """Writes pictures (gbxcule_puffer.pictures), each pixel a square of `scale`; a reader never sees a part of it."""
     with new_file(path) as file:
         if path.suffix.lower() == ".gif":
             _write_gif(file, pictures, scale, frames_per_second)
@@ -97,34 +91,9 @@ def write_film(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_pe
 
 
 def _write_gif(file: BinaryIO, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
-    from PIL import Image
-
-    palette = np.repeat(LEVELS, 3).tobytes()
-
-    def image(picture: np.ndarray) -> Image.Image:
-        if picture.ndim == 3:
-            return _indexed(to_rgb(picture, scale))
-        frame = Image.fromarray(picture.repeat(scale, 0).repeat(scale, 1), "P")
-        frame.putpalette(palette)
-        return frame
-
-    first, *rest = pictures
+    first, *rest = (indexed(picture, scale) for picture in pictures)
     duration = max(2, round(1000 / frames_per_second / GIF_TICK)) * GIF_TICK  # players slow down what is below 20 ms
-    image(first).save(file, "GIF", save_all=True, append_images=map(image, rest), duration=duration, loop=0)
-
-
-def _indexed(rgb: np.ndarray) -> Any:
-    """A Pillow image of RGB (rows, columns, 3) with a palette: of its own colours, or where it has more than 256 of the
-    nearest to them."""
-    from PIL import Image
-
-    packed = rgb.astype(np.uint32) @ np.array([0x10000, 0x100, 1], np.uint32)
-    colors, indices = np.unique(packed, return_inverse=True)
-    if len(colors) > 256:
-        return Image.fromarray(rgb).quantize(256)
-    frame = Image.fromarray(indices.reshape(packed.shape).astype(np.uint8), "P")
-    frame.putpalette((colors[:, None] >> np.array([16, 8, 0], np.uint32) & 0xFF).astype(np.uint8).tobytes())
-    return frame
+    first.save(file, "GIF", save_all=True, append_images=rest, duration=duration, loop=0)
 
 
 def _write_mp4(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
@@ -133,8 +102,8 @@ def _write_mp4(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_pe
     # The encoder stores colours for blocks of 2x2 pixels: odd sizes get a black line more.
     rows, columns = (-(-length * scale // 2) * 2 for length in pictures[0].shape[:2])
     with imageio.v2.get_writer(path, fps=frames_per_second, macro_block_size=1) as film:
-        for shades in pictures:
+        for each in pictures:
             frame = np.zeros((rows, columns, 3), np.uint8)
-            picture = to_rgb(shades, scale)
+            picture = to_rgb(each, scale)
             frame[: picture.shape[0], : picture.shape[1]] = picture
             film.append_data(frame)

@@ -93,7 +93,7 @@ def record(
         env = trained.open_env(num_envs, device, seed, max_steps=max_steps, **options)
         play = trained.policy(env, seed, greedy)
     height, width = mosaic_shape(num_envs, *SCREEN, columns)
-    depth = 1 if env.emulator.model == "dmg" else 3
+    depth = 1 if env.emulator.model == "dmg" else 2
     needed = steps * height * width * (depth + scale**2)  # Pillow keeps a GIF's pictures, as large as they are shown
     with room_for(needed, "cpu", f"--steps {steps:,}", "use fewer, a lower --scale, or fewer --num-envs"):
         pictures, episodes, solved = film(env, play, steps, seed, columns)
@@ -121,7 +121,7 @@ def film(env: Any, policy: Policy, steps: int, seed: int, columns: int | None) -
     episodes = solved = 0
     for _ in range(steps):
         actions = policy(observations, starts)
-        pictures.append(mosaic(camera.shoot_colors(actions), columns))
+        pictures.append(mosaic(camera.shoot(actions), columns))
         observations, _, terminals, truncations, _ = env.step(actions)
         starts = terminals | truncations
         episodes, solved = episodes + int(starts.sum()), solved + int((terminals & ~env.failures).sum())

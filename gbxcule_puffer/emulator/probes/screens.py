@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from gbxcule_puffer.emulator import hardware as hw
@@ -33,8 +35,7 @@ class Screens:
         """
         if self.model != "cgb":
             raise ConfigError("colors: this is a DMG, which has shades: use screen, or give model='cgb'")
-        _, rows, columns = self._screen.shape
-        return self._memory[:, -2 * rows * columns :].view(torch.uint16).view(-1, rows, columns)
+        return colors_in(self._memory, self._screen.shape)
 
     def render(self, kind: str = "half") -> torch.Tensor:
         """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels a byte, the leftmost in
@@ -57,3 +58,10 @@ class Screens:
             raise ConfigError(f"kind is {kind!r}; it must be 'half', 'packed', 'full' or 'rgb'")
         quads = half.view(self.num_envs, hw.SCREEN_HEIGHT // 2, hw.SCREEN_WIDTH // 8, 4)
         return (quads[..., 0] << 6) | (quads[..., 1] << 4) | (quads[..., 2] << 2) | quads[..., 3]
+
+
+def colors_in(memory: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    """The pictures in colour at the end of a Game Boy Color's memory rows (num_envs, row), of the screens' `shape`: a
+    view, uint16."""
+    _, rows, columns = shape
+    return memory[:, -2 * rows * columns :].view(torch.uint16).view(-1, rows, columns)

@@ -117,7 +117,7 @@ def _play_starts(
                 if wait:
                     emulator.step(idle)
                 envs.stage.fill_(number)
-                score.measure(emulator.screen)
+                score.measure(emulator)
                 snapshots.append(emulator.save(0))
                 stages.append(number)
                 distances.append(envs.distance[0].clone())

@@ -9,6 +9,8 @@ import warp as wp
 
 from gbxcule_puffer.emulator import kernel_cache
 
+IMPORT = "from gbxcule_puffer.env.step_end import parts"
+
 SEQUENCES: dict[str, tuple[str, ...]] = {
     # What can be measured by itself, and the whole; `emulate_only` is the frames with nothing after them.
     "emulate_only": (),
@@ -57,6 +59,17 @@ def generate(name: str) -> str:
 
 
 @memoize
-def kernel(name: str) -> wp.Kernel:
-    """A sequence's kernel, compiled where it is launched first."""
-    return kernel_cache.import_source(name, source(name)).kernel_parts
+def kernel(name: str, in_color: bool = False) -> wp.Kernel:
+    """A sequence's kernel, compiled where it is launched first; in_color: of observations in colour."""
+    text = source(name)
+    if in_color:
+        name, text = f"{name}_color", text.replace(IMPORT, f"import {_parts_in_color()} as parts")
+    return kernel_cache.import_source(name, text).kernel_parts
+
+
+@memoize
+def _parts_in_color() -> str:
+    """The name of a copy of the parts, imported."""
+    text = Path(__file__).with_name("parts.py").read_text()
+    assert text.count("\nCOLOR = False\n") == 1
+    return kernel_cache.import_source("parts_color", text.replace("\nCOLOR = False\n", "\nCOLOR = True\n")).__name__

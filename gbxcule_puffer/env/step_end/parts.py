@@ -1,6 +1,7 @@
 """The parts of a step's end: observation, score, new episodes; env/step_end/kernels.py makes kernels of them.
 
 On a GPU the lanes of a warp share one env: all of them work out the same score, and each does a part of the pictures.
+`if COLOR:` by itself leaves nothing in the kernels of observations in shades.
 """
 
 # Kernels: Warp's integers are types of their own.
@@ -11,7 +12,50 @@ import warp as wp
 from gbxcule_puffer.emulator.hw import intrinsics
 from gbxcule_puffer.emulator.pool import copy_slot
 from gbxcule_puffer.env.fields import Episode
-from gbxcule_puffer.tasks.distance import goal_difference
+from gbxcule_puffer.tasks.distance import color_difference, goal_difference
+
+COLOR = False
+"""True: observations in colour, of which kernels.py makes a copy."""
+LUMA = wp.constant(1)  # e.channels, which is 3 of red, green and blue, and 0 of the colours themselves
+GREYS = wp.constant(0x000A131F)  # PyBoy's of the shades of a DMG, 5 bits, a byte each, that of shade 0 lowest
+
+
+@wp.func
+def grey(shade: int) -> int:
+    """The colour of a DMG's shade."""
+    return ((GREYS >> (8 * shade)) & 31) * 0x421
+
+
+@wp.func
+def two_colors(e: Episode, env: int, index: int) -> int:
+    """Two pixels' colours of 15 bits."""
+    if e.has_colors != 0:
+        return e.colors[env, index]
+    shades = e.screen[env, index // 2] >> (16 * (index & 1))
+    return grey(shades & 3) | (grey((shades >> 8) & 3) << 16)
+
+
+@wp.func
+def value(e: Episode, color: int, plane: int) -> int:
+    """A byte of a colour: its luma, 2 red + 5 green + blue, or red, green or blue as PyBoy has them."""
+    if e.channels == LUMA:
+        return 2 * (color & 31) + 5 * ((color >> 5) & 31) + ((color >> 10) & 31)
+    return ((color >> (5 * plane)) & 31) << 3
+
+
+@wp.func
+def newest_color(e: Episode, env: int, index: int) -> int:
+    """A word of the newest picture in colour: two pixels, or a byte of each of four in one of its planes."""
+    if e.channels == 0:
+        return two_colors(e, env, index)
+    size = e.screen.shape[1]
+    plane, four = index // size, index % size
+    word = int(0)
+    for half in range(2):
+        both = two_colors(e, env, 2 * four + half)
+        pair = value(e, both & 0x7FFF, plane) | (value(e, (both >> 16) & 0x7FFF, plane) << 8)
+        word = word | (pair << (16 * half))
+    return word
 
 
 @wp.func
@@ -30,6 +74,8 @@ def averages(e: Episode, env: int, index: int) -> int:
 def newest(e: Episode, env: int, index: int) -> int:
     """A word of the newest picture as it is observed: four pixels a byte each, or sixteen, four a byte, the leftmost
     in bits 7-6, or four sums of 2x2 pixels."""
+    if COLOR:
+        return newest_color(e, env, index)
     if e.averaged != 0:
         return averages(e, env, index)
     if e.packed == 0:
@@ -55,7 +101,10 @@ def observe(e: Episode, env: int, lane: int, lanes: int):
 
 @wp.func
 def distance_to(e: Episode, stage: int, env: int, lane: int, lanes: int) -> float:
-    """Mean absolute difference of shades / 3 to a stage's goal."""
+    """Mean absolute difference of shades / 3 to a stage's goal, or of red, green and blue / 31."""
+    if COLOR:
+        if e.goal_in_color != 0:
+            return float(color_difference(e.colors, e.goal_frames, e.goal_first, stage, env, lane, lanes)) * e.scale
     return float(goal_difference(e.screen, e.goal_frames, e.goal_first, stage, env, lane, lanes)) * e.scale
 
 

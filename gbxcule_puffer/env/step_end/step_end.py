@@ -15,7 +15,9 @@ from gbxcule_puffer.env.step_end import kernels
 class StepEnd:
     """The parts of the step's end of `num_envs` envs, once `use` has named all tensors and numbers that they need."""
 
-    def __init__(self, num_envs: int, device: torch.device) -> None:
+    def __init__(self, num_envs: int, device: torch.device, in_color: bool = False) -> None:
+        """in_color: the observations are."""
+        self.in_color = in_color
         self._launcher = Launcher(device)
         self._dim, self._episode = (num_envs, self._launcher.lanes), Episode()
         self._kept: list[torch.Tensor] = []
@@ -31,4 +33,4 @@ class StepEnd:
     def run(self, sequence: str) -> None:
         """Runs the parts of a sequence, on a GPU on torch's current stream. No host synchronisation and, but for the
         first time, no allocation."""
-        self._launcher(kernels.kernel(sequence), self._dim, self._episode, self._launcher.lanes)
+        self._launcher(kernels.kernel(sequence, self.in_color), self._dim, self._episode, self._launcher.lanes)

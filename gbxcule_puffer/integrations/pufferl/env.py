@@ -16,7 +16,7 @@ from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, to_rgb
 from gbxcule_puffer.tasks.default_task import find_task
 
 STAGE_OPTIONS = (
-    *("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive"),
+    *("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive", "model"),
     "device",
 )
 RENDER_MODES = ("ansi", "rgb_array", "frames")
@@ -76,7 +76,7 @@ class PuffeRLEnv(GBxCuLEEnv):
             recent = self.successes[-100:]
             caption = f"episodes {len(self.successes)}, solved {sum(recent)} of the last {len(recent)}"
             return "\n".join([*half_blocks(TERMINAL_COLORS[shades]), f"{caption:80}"])
-        return to_rgb(shades, FRAME_SCALE * 72 // len(shades))
+        return to_rgb(self.pictures(slice(1))[0].cpu().numpy(), FRAME_SCALE * 72 // len(shades))
 
 
 def make_env(

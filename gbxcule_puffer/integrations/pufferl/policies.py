@@ -1,7 +1,7 @@
-"""Policies for PufferLib's trainer: a CNN on the screen's shades, and the same CNN in front of an LSTM.
+"""Policies for PufferLib's trainer: a CNN on the screen, and the same CNN in front of an LSTM.
 
 They follow PufferLib's contract (encode_observations, decode_actions, forward, forward_eval) and take every kind of
-observation: shades, packed, averaged or full, stacked or not, with vectors or without.
+observation: shades or colours, stacked or not, with vectors or without.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PixelCNN(nn.Module):
         self.value = layer_init(nn.Linear(hidden_size, 1), 1.0)
 
     def forward(self, observations: torch.Tensor, state: Any = None) -> tuple[Any, torch.Tensor]:
-        """Logits (batch, num_actions) and values (batch, 1) of uint8 observations (batch, *shape)."""
+        """Logits (batch, num_actions) and values (batch, 1) of observations (batch, *shape)."""
         return self.decode_actions(self.encode_observations(observations, state))
 
     forward_eval = forward

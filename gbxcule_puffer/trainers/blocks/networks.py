@@ -21,7 +21,7 @@ def layer_init(layer: Any, std: float = 2**0.5) -> Any:
 
 class Trunk(nn.Sequential):
     """Two strided convolutions on the pictures, and a hidden layer for what they find and for the vectors that are
-    observed beside them: observations (batch, *layout.shape) uint8 -> (batch, FEATURES).
+    observed beside them: observations (batch, *layout.shape) -> (batch, FEATURES).
 
     normalised: LayerNorm before each ReLU.
     """

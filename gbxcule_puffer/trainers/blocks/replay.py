@@ -1,9 +1,9 @@
 """The replay of an off-policy learner: a ring of steps on the device, drawn from uniformly or by priority.
 
-One row is one step of every env. Of an observation only its newest picture is kept, four pixels a byte, and stacks are
-put together when drawn: a step takes 1/16 of the memory of its observation at stack_k 4. What follows an action is the
-next row's picture, so that nothing is kept twice. How many rows there are is known to the host, so drawing never waits
-for the device.
+One row is one step of every env. Of an observation only its newest picture is kept, of shades four pixels a byte, and
+stacks are put together when drawn: a step takes 1/16 of the memory of its observation at stack_k 4. What follows an
+action is the next row's picture, so that nothing is kept twice. How many rows there are is known to the host, so
+drawing never waits for the device.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
@@ -25,7 +26,7 @@ class Draw(NamedTuple):
     """Moments that were drawn, and the n_step steps from each on."""
 
     obs: torch.Tensor
-    """(batch, *layout.shape) uint8"""
+    """(batch, *layout.shape) of layout.kept_dtype"""
     actions: torch.Tensor
     """(batch,) int64"""
     rewards: torch.Tensor
@@ -58,12 +59,18 @@ def pack(pictures: torch.Tensor) -> torch.Tensor:
 
 def _is_packed_here(layout: ObservationLayout) -> bool:
     """True for shades of a byte a pixel: averages have too many values, and some observations are packed already."""
-    return layout.kind.darkest == 3 and layout.kind.pixels == 1
+    return layout.kind.most == 3 and layout.kind.pixels == 1
 
 
 def _kept_picture(layout: ObservationLayout) -> tuple[int, int]:
-    """Rows and bytes of a row of a picture as it is kept."""
-    return layout.kind.rows, layout.kind.row_bytes // (4 if _is_packed_here(layout) else 1)
+    """Rows, of all planes, and values of a row of a picture as it is kept."""
+    kind = layout.kind
+    return kind.planes * kind.rows, kind.row_values // (4 if _is_packed_here(layout) else 1)
+
+
+def _kept_dtype(layout: ObservationLayout) -> torch.dtype:
+    """Of the pictures: uint16 as int16, for which torch has all operations."""
+    return torch.uint8 if layout.kind.dtype == np.uint8 else torch.int16
 
 
 def _vector_bytes(layout: ObservationLayout) -> int:
@@ -97,8 +104,8 @@ class Replay:
             raise ConfigError(
                 f"a replay of {capacity} steps is too short for n_step {n_step}: give it more transitions"
             )
-        if layout.kind.row_bytes % 4:
-            raise ConfigError(f"pictures of {layout.kind.row_bytes} columns cannot be packed: give a multiple of 4")
+        if layout.kind.row_values % 4:
+            raise ConfigError(f"pictures of {layout.kind.row_values} columns cannot be packed: give a multiple of 4")
         self.capacity, self.num_envs, self.n_step, self.alpha = capacity, num_envs, n_step, alpha
         self.device, self.num_actions = device, num_actions
         self.count = 0  # rows ever added; row i is at i % capacity
@@ -106,7 +113,7 @@ class Replay:
         def ring(*shape: int, dtype: torch.dtype) -> torch.Tensor:
             return torch.zeros((capacity, num_envs, *shape), dtype=dtype, device=device)
 
-        self.pictures = ring(*_kept_picture(layout), dtype=torch.uint8)
+        self.pictures = ring(*_kept_picture(layout), dtype=_kept_dtype(layout))
         self.vectors = ring(_vector_bytes(layout), dtype=torch.uint8)
         self.actions, self.rewards = ring(dtype=torch.uint8), ring(dtype=torch.float32)
         self.terminals, self.truncations = ring(dtype=torch.bool), ring(dtype=torch.bool)
@@ -118,8 +125,8 @@ class Replay:
     @staticmethod
     def bytes_needed(capacity: int, num_envs: int, layout: ObservationLayout, alpha: float) -> int:
         """Bytes of the ring."""
-        rows, row_bytes = _kept_picture(layout)
-        return capacity * num_envs * (rows * row_bytes + _vector_bytes(layout) + 8 + (4 if alpha else 0))
+        picture = math.prod(_kept_picture(layout)) * _kept_dtype(layout).itemsize
+        return capacity * num_envs * (picture + _vector_bytes(layout) + 8 + (4 if alpha else 0))
 
     @property
     def rows(self) -> int:
@@ -184,22 +191,22 @@ class Replay:
         )
 
     def observations(self, row: torch.Tensor, env: torch.Tensor) -> torch.Tensor:
-        """Observations (..., *layout.shape) uint8 at `row` and `env`, both (...) int64."""
+        """Observations (..., *layout.shape) of layout.kept_dtype at `row` and `env`, both (...) int64."""
         reach = self.ages[row, env].long()
         # Before an episode's first picture there is the first one again, as in the env.
         planes = [
             self.pictures[(row - torch.clamp(reach, max=back)) % self.capacity, env]
             for back in reversed(range(self.stack_k))
         ]
-        pictures = torch.stack(planes, -3)
+        pictures = torch.cat(planes, -2).unflatten(-2, (-1, self.layout.kind.rows))
         if _is_packed_here(self.layout):
             pictures = unpack(pictures)
         if not self.layout.vectors:
             return pictures
-        return torch.cat([pictures.flatten(-3), self.vectors[row, env]], -1)
+        return torch.cat([pictures.flatten(-3).view(torch.uint8), self.vectors[row, env]], -1)
 
     def observations_after(self, index: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
-        """Observations (batch, *layout.shape) uint8, up to n_step `steps` (batch,) after drawn moments."""
+        """Observations as of `observations`, up to n_step `steps` (batch,) after drawn moments (batch,)."""
         return self.observations((index // self.num_envs + steps) % self.capacity, index % self.num_envs)
 
     def update_priorities(self, index: torch.Tensor, errors: torch.Tensor, weights: torch.Tensor) -> None:
@@ -256,7 +263,7 @@ class Replay:
         terminals: torch.Tensor,
         truncations: torch.Tensor,
     ) -> None:
-        newest = self.layout.split(obs)[PICTURE][:, -1]
+        newest = self.layout.split(obs)[PICTURE][:, -self.layout.kind.planes :].flatten(1, 2)
         self.pictures[row, envs] = pack(newest) if _is_packed_here(self.layout) else newest
         if self.layout.vectors:
             self.vectors[row, envs] = obs[:, self.layout.picture_bytes :]

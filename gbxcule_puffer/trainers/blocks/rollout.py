@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from gbxcule_puffer.errors import DeviceError
+from gbxcule_puffer.tasks.observations import ObservationLayout
 from gbxcule_puffer.trainers.envs import layout_of
 
 MOST = 2**36  # steps of all Game Boys
@@ -16,10 +17,10 @@ KINDS = {"actions": torch.int64, "terminals": torch.bool, "truncations": torch.b
 
 
 def allocate_rollout(
-    num_steps: int, num_envs: int, shape: Sequence[int], device: torch.device, **more: int
+    num_steps: int, num_envs: int, layout: ObservationLayout, device: torch.device, **more: int
 ) -> dict[str, Tensor]:
-    """Zeros (num_steps, num_envs), obs with (stack_k, rows, columns) behind: observations, actions, rewards and ends,
-    and float32 tensors of the names in `more`, of so many steps more.
+    """Zeros (num_steps, num_envs), obs with the layout's shape behind: observations, actions, rewards and ends, and
+    float32 tensors of the names in `more`, of so many steps more.
 
     Raises: DeviceError for more steps than can be counted in bytes.
     """
@@ -28,7 +29,7 @@ def allocate_rollout(
             f"a rollout of {num_steps:,} steps of {num_envs:,} Game Boys fits into no memory: lower --num-envs or "
             "--num-steps"
         )
-    rollout = {"obs": torch.zeros((num_steps, num_envs, *shape), dtype=torch.uint8, device=device)}
+    rollout = {"obs": torch.zeros((num_steps, num_envs, *layout.shape), dtype=layout.kept_dtype, device=device)}
     for name in ("actions", "rewards", "terminals", "truncations", *more):
         kind = KINDS.get(name, torch.float32)
         rollout[name] = torch.zeros((num_steps + more.get(name, 0), num_envs), dtype=kind, device=device)
@@ -55,7 +56,7 @@ def rollout_memory(args: Any, more: Mapping[str, int], network: Any, targets: in
     """Estimated bytes of the rollout with `targets` tensors that are computed of it, and of a minibatch: observations,
     activations of the network's trunk and their gradients. `network(layout, num_actions)` makes one."""
     layout = layout_of(args)
-    rollout = allocate_rollout(args.num_steps, args.num_envs, layout.shape, torch.device("meta"), **more)
+    rollout = allocate_rollout(args.num_steps, args.num_envs, layout, torch.device("meta"), **more)
     picture = torch.zeros(1, *layout.picture_shape)
     pixels = activations = picture.numel()
     for layer in network(layout, 8).trunk:

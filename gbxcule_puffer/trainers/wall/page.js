@@ -1,9 +1,10 @@
 "use strict";
 // The wall in the browser. A message of bytes is: length of the header (uint32), the header as JSON, three float32 a Game Boy
-// (actions, rewards, returns), the watched bytes of RAM, the pictures, four pixels a byte, the leftmost in bits 7 and 6, and
-// `cells` bytes of the map (map.js).
+// (actions, rewards, returns), the watched bytes of RAM, the pictures, four pixels a byte, the leftmost in bits 7 and 6, or
+// in colour two bytes a pixel, red in bits 4 to 0, and `cells` bytes of the map (map.js).
 const $ = (id) => document.getElementById(id);
 const SHADES = [[0xe8, 0xf0, 0xd0], [0xa4, 0xb8, 0x84], [0x58, 0x70, 0x4c], [0x18, 0x22, 0x14]];
+const COLOURS = SHADES.map(([r, g, b]) => (0xff000000 | b << 16 | g << 8 | r) >>> 0);
 const LIT = [0xb9, 0xd6, 0x5c];
 const FIGURES = [
   ["steps", "step", 0], ["steps a second", "charts/SPS", 0], ["success", "charts/success_rate", 2],
@@ -63,13 +64,13 @@ function show(data) {
   const count = hello.envs.length, begin = 4 + length, watched = header.watches.length;
   const numbers = new Float32Array(data.slice(begin, begin + 12 * count));
   const ram = new Uint8Array(data, begin + 12 * count, hello.ram ? watched : 0);
-  const size = hello.rows * hello.columns;
-  const packed = new Uint8Array(data, begin + 12 * count + ram.length, size * count / 4);
-  const pictures = new Uint8Array(size * count);
-  for (let i = 0; i < packed.length; i++) for (let k = 0; k < 4; k++) pictures[4 * i + k] = packed[i] >> (6 - 2 * k) & 3;
+  const size = hello.rows * hello.columns, pictures = new Uint32Array(size * count);
+  const bytes = new Uint8Array(data, begin + 12 * count + ram.length, size * count * (header.colors ? 2 : 1 / 4));
+  if (header.colors) for (let i = 0; i < pictures.length; i++) pictures[i] = colour(bytes[2 * i] | bytes[2 * i + 1] << 8);
+  else for (let i = 0; i < bytes.length; i++) for (let k = 0; k < 4; k++) pictures[4 * i + k] = COLOURS[bytes[i] >> (6 - 2 * k) & 3];
   if (hello.controls) setPaused(header.paused);
   last = {header, numbers, ram, pictures, count};
-  if (hello.map) readMap(data.slice(begin + 12 * count + ram.length + packed.length), count);
+  if (hello.map) readMap(data.slice(begin + 12 * count + ram.length + bytes.length), count);
   returns.push(numbers[2 * count + chosen]);
   if (returns.length > 320) returns.shift();
   draw();
@@ -81,7 +82,7 @@ function draw() {
   drawWall(pictures, count);
   const size = hello.rows * hello.columns, screen = $("screen").getContext("2d");
   const image = screen.createImageData(hello.columns, hello.rows);
-  for (let i = 0; i < size; i++) paint(image.data, i, SHADES[pictures[chosen * size + i]]);
+  new Uint32Array(image.data.buffer).set(pictures.subarray(chosen * size, (chosen + 1) * size));
   screen.putImageData(image, 0, 0);
   const action = numbers[chosen];
   [...$("pad").children].forEach((each, number) => each.classList.toggle("on", number === action));
@@ -102,12 +103,11 @@ function draw() {
     .map((key) => [key.slice(7).replaceAll("_", " "), text(header[key], 4)]));
 }
 
-const paint = (pixels, i, [r, g, b]) => { pixels.set([r, g, b, 255], 4 * i); };
+const colour = (rgb) => 0xff000000 | (rgb & 0x7c00) << 9 | (rgb & 0x3e0) << 6 | (rgb & 31) << 3;
 
 function drawWall(pictures, count) {
   const canvas = $("wall"), context = canvas.getContext("2d"), [across] = tiles();
   const image = context.createImageData(canvas.width, canvas.height), pixels = new Uint32Array(image.data.buffer);
-  const colours = SHADES.map(([r, g, b]) => 0xff000000 | b << 16 | g << 8 | r);
   const {rows, columns} = hello;
   for (let n = 0; n < count; n++) {
     const left = n % across * (columns + GAP) + GAP, top = Math.floor(n / across) * (rows + GAP) + GAP;
@@ -117,7 +117,7 @@ function drawWall(pictures, count) {
     }
     for (let y = 0; y < rows; y++) {
       const to = (top + y) * canvas.width + left, from = (n * rows + y) * columns;
-      for (let x = 0; x < columns; x++) pixels[to + x] = colours[pictures[from + x]];
+      pixels.set(pictures.subarray(from, from + columns), to);
     }
   }
   context.putImageData(image, 0, 0);

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gbxcule_puffer.tasks.observations import signed
 from gbxcule_puffer.trainers.blocks.replay import pack
 from gbxcule_puffer.trainers.wall.process import ServerProcess
 from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
@@ -33,8 +34,8 @@ class Wall(AbstractContextManager):
     """An env's Game Boys in a browser, while they are trained or played.
 
     The one who steps the env calls `look` after each step. With no viewer that is one comparison. With one, a few times
-    a second the device packs pictures of 2 bits a pixel and copies them to pinned memory; a thread waits for the copy
-    and hands it to the server, which is a process of its own.
+    a second the device packs pictures of 2 bits a pixel, or of 16 in colour, and copies them to pinned memory; a thread
+    waits for the copy and hands it to the server, which is a process of its own.
 
     env: with torch io; status: called for the figures beside the pictures, names to numbers; controls: whether viewers
     may pause and set the speed, which `wait` follows.
@@ -88,7 +89,8 @@ class Wall(AbstractContextManager):
 
     @torch.no_grad()
     def look(self, pictures: Tensor | None = None) -> None:
-        """Shows the env as it is now, or `pictures` (num_envs, rows, columns) uint8 shades of it, if somebody looks."""
+        """Shows the env as it is now, or `pictures` of it (num_envs, rows, columns), shades or colours, if somebody
+        looks."""
         if not self._server.viewers or self._busy or time.monotonic() < self._next:
             return
         env = self.env
@@ -97,12 +99,12 @@ class Wall(AbstractContextManager):
             return
         self._next, self._busy = time.monotonic() + 1 / PICTURES_A_SECOND, True
         sample, focus, watches = self._sample, self._focus, self._watches
-        screens = env.layout.shades(env.observations[sample]) if pictures is None else pictures[sample]
+        screens = env.pictures(sample) if pictures is None else signed(pictures)[sample]
         numbers = torch.stack([self._numbers(name) for name in ("taken_actions", "rewards", "episode_returns")])
         parts = [numbers.view(torch.uint8).flatten()]
         if self._memory is not None and watches:
             parts += [self._memory[self._envs[focus], address - MEMORY_BEGIN].view(1) for address in watches]
-        parts.append(pack(screens).flatten())
+        parts.append(encoded(screens).flatten())
         if self._memory is not None and self._places is not None:
             parts.append(self._memory.gather(1, self._places).flatten())
         payload, copied = torch.cat(parts), None
@@ -112,7 +114,13 @@ class Wall(AbstractContextManager):
             payload = self._host[: payload.numel()].copy_(payload, non_blocking=True)
             copied = torch.cuda.Event(blocking=True)
             copied.record()
-        header = {"focus": focus, "watches": watches, **_finite(self._status()), "paused": self.paused}
+        header = {
+            "focus": focus,
+            "watches": watches,
+            "colors": screens.dtype != torch.uint8,
+            **_finite(self._status()),
+            "paused": self.paused,
+        }
         self._gathered.put((header, payload, copied))
 
     def _numbers(self, name: str) -> Tensor:
@@ -162,6 +170,12 @@ class Wall(AbstractContextManager):
             self.paused = message["paused"]
         if message.get("step") is True:
             self._single.set()
+
+
+def encoded(pictures: Tensor) -> Tensor:
+    """Bytes of pictures (..., columns) as the pages take them: of shades four pixels a byte, of colours two bytes a
+    pixel."""
+    return pack(pictures) if pictures.dtype == torch.uint8 else pictures.contiguous().view(torch.uint8)
 
 
 def _finite(status: Mapping[str, Any]) -> dict[str, Any]:

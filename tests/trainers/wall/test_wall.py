@@ -33,6 +33,7 @@ from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall.process import TELL_SECONDS
 from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, parse_address
 from gbxcule_puffer.trainers.wall.wall import Wall
+from tests.conformance.test_color import picture_rom
 from tests.support.browser import Browser, wait_for
 from tests.support.signals import HEARS_CTRL_C
 
@@ -313,8 +314,28 @@ def test_the_page_in_a_browser(wall: Wall) -> None:
         assert browser.run("last.numbers[last.count + 1]") == float(wall.env.rewards[env])
         assert browser.run("returns[0]") == browser.run("last.numbers[2 * last.count + 1]")
         size = browser.run("hello.rows * hello.columns")
-        shades = browser.run(f"Array.from(last.pictures.slice({size}, {2 * size}))")
+        shades = browser.run(f"Array.from(last.pictures.slice({size}, {2 * size}), (pixel) => COLOURS.indexOf(pixel))")
         assert shades == wall.env.observations[env, -1].flatten().tolist()
         browser.run("document.getElementById('pause').click()")
         wait_for(lambda: wall.paused, 5)
         assert browser.run("document.getElementById('pause').textContent") == "Go on"
+
+
+def test_the_page_shows_colours() -> None:
+    """Of Game Boy Colors, whatever is observed."""
+    env = GBxCuLEEnv(picture_rom(1, 0xC0), 4, model="cgb", io="torch")
+    env.reset(seed=1)
+    canvas = "document.getElementById('screen').getContext('2d').getImageData(0, 0, 80, 72).data"
+    with Wall(env, "colours", dict, "127.0.0.1:0") as wall, Browser() as browser:
+        browser.open(wall.url)
+        browser.wait_until("typeof hello !== 'undefined' && hello !== null")
+        for _ in range(2):
+            env.step(torch.zeros(4, dtype=torch.int64))
+        wait_for(lambda: wall._server.viewers, 5)
+        wall.look()
+        browser.wait_until("last !== null")
+        pixels = np.array(browser.run(f"Array.from({canvas})")).reshape(72, 80, 4)
+    rgb = env.emulator.render("rgb")[0].numpy()
+    np.testing.assert_array_equal(pixels[..., :3], rgb)
+    assert (rgb != rgb[..., :1]).any()
+    env.close()
