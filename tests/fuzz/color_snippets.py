@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fuzz.code import Code
-from tests.fuzz.parts import HL_OPCODES, LCDC, LY, STAT, VALUES, address, log
+from tests.fuzz.parts import BGP, HL_OPCODES, LCDC, LY, OBP0, OBP1, SCX, SCY, STAT, VALUES, WX, WY, address, log
 
 KEY0, KEY1, VBK, HDMA1, HDMA5, RP, BCPS, BCPD, OCPS, OCPD, OPRI, SVBK = (
     0x4C, 0x4D, 0x4F, 0x51, 0x55, 0x56, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x70,
@@ -117,6 +117,42 @@ def objects(code: Code) -> None:
     for _ in range(random.integer(2, 12)):
         for value in (line + random.integer(-3, 3), x + random.integer(-6, 6), random.byte(), random.byte()):
             code.emit(0x36, value, 0x2C)
+
+
+def scene(code: Code) -> None:
+    """A picture of random tiles, attributes, palettes and sprites, for some frames; some of it changes meanwhile."""
+    random = code.random
+    code.store(LCDC, 0x11)
+    for bank in (1, 0):
+        code.store(VBK, bank)
+        code.word(0x21, 0x8000)
+        code.word(0x11, random.integer(0x150, 0x7000))
+        code.word(0x01, 0x0400)
+        code.emit(0x1A, 0x13, 0x22, 0x0B, 0x78, 0xB1, 0x20, 0xF8)  # 64 tiles, from the ROM
+        mask = random.choice((0x3F, 0xFF)) if bank else 0x3F
+        code.word(0x21, random.choice((0x9800, 0x9800, 0x9C00)))
+        code.word(0x01, 0x0240)
+        step = random.byte()
+        code.emit(0x16, random.byte(), 0x7A, 0xC6, step, 0x57, 0xE6, mask, 0x22, 0x0B, 0x78, 0xB1, 0x20, 0xF4)
+    for _ in range(4):
+        palettes(code)
+    code.word(0x21, 0xFE00)
+    y_mask, tile_mask = random.choice((0x1F, 0x3F, 0x7F)), random.choice((0x0F, 0x3F))
+    code.emit(0x06, 40, 0x3E, random.byte(), 0xC6, random.byte() | 1, 0x4F, 0xE6, y_mask, 0xC6, 0x10, 0x22)
+    code.emit(0x79, 0xC6, random.byte(), 0x22, 0x79, 0xE6, tile_mask, 0x22, 0x79, 0x07, 0xEE, random.byte(), 0x22)
+    code.emit(0x79, 0x05, 0x20, 0xE7)
+    for register in (BGP, OBP0, OBP1):
+        code.store(register, random.choice((0xE4, 0x1B, random.byte())))
+    for register, value in ((SCX, random.byte()), (SCY, random.byte()), (WX, random.integer(0, 170)), (WY, 0)):
+        code.store(register, value)
+    if random.chance(0.4):
+        code.store(OPRI, random.choice((0, 1)))
+    code.store(LCDC, 0x80 | random.choice((0x13, 0x17, 0x12, 0x16, 0x33, 0x37, random.byte() & 0x7F)))
+    for _ in range(random.integer(1, 4)):
+        turns = random.choice((16, 40, 120))
+        code.emit(0x0E, turns, 0x06, 0x00, 0x05, 0x20, 0xFD, 0x0D, 0x20, 0xF8)
+        random.choice((palettes, attributes, objects, registers, speed))(code)
+        code.store(LCDC, 0x80 | random.choice((0x13, 0x17, 0x12, 0x16, random.byte() & 0x7F)))
 
 
 SNIPPETS = {registers: 8, speed: 5, vram_dma: 8, palettes: 6, attributes: 6, wram_banks: 4, objects: 3}

@@ -62,7 +62,7 @@ def make_rom(seed: int, kind: str | None = None) -> FuzzRom:
     ram_code = random.choice(ram_codes)
     rom = bytearray(KINDS[kind](random, banks))
     header(rom, cartridge_type, ram_code)
-    if kind == "color":
+    if kind.startswith("color"):
         name_color(rom, random.choice((0x80, 0xC0, 0xC0, 0x00)))
     return FuzzRom(bytes(rom), kind, seed)
 
@@ -153,6 +153,12 @@ def _color(random: Random, banks: int) -> bytes:
     return _program(random, banks, snippet)
 
 
+def _scenes(random: Random, banks: int) -> bytes:
+    """A program for the Game Boy Color that shows pictures."""
+    weights = {color_snippets.scene: 3, color_snippets.speed: 1, color_snippets.vram_dma: 1, snippets.snippet: 2}
+    return _program(random, banks, lambda code: random.weighted(weights)(code))
+
+
 def _vectors(random: Random, rom: bytearray) -> None:
     """RST targets and interrupt handlers."""
     rom[0x0000:0x0040] = (b"\xc9" + b"\xff" * 7) * 7 + bytes((0xC3, RESTART & 0xFF, RESTART >> 8)) + b"\xff" * 5
@@ -228,5 +234,5 @@ def _bytes(random: Random, banks: int) -> bytes:
 
 KINDS = {
     "program": _program, "stream": _stream, "bytes": _bytes, "io-stack": io_stack_program, "banks": _banks,
-    "loops": _loops, "color": _color,
+    "loops": _loops, "color": _color, "color-scenes": _scenes,
 }  # fmt: skip

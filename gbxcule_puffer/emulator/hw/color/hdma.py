@@ -63,8 +63,8 @@ def end_of_batch(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     left = (c.lcd_target - c.now) >> c.double_speed
     if mode == 0 or c.lcd_wrapped != 0:
         left = 0
-    elif mode == 2:
-        left = left + wp.where(c.lcd_first_frame != 0, 172, 170) + mode3.extra_of_line(m, c, c.ly)
+    elif mode == 2:  # mode 3 begins before
+        left = hw.NEVER - c.now
     elif mode == 1:
         left = left + hw.LINE_T_CYCLES * (hw.LAST_LINE - c.ly) + 80 + 170 + mode3.extra_of_line(m, c, 0)
     return c.now + left

@@ -1,0 +1,266 @@
+"""Faults that `python -m tests.fuzz.planted` plants into the device code of a Game Boy Color, each by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A wrong machine: `before` in the device code of `module` becomes `after`, in which FAULTY is true in the fault's
+    own environment alone."""
+
+    name: str
+    module: str
+    before: str
+    after: str
+
+
+def _faults(module: str, *rows: tuple[str, str, str]) -> tuple[Fault, ...]:
+    """The faults of a module, as name, text before and text after."""
+    return tuple(Fault(name, module, before, after) for name, before, after in rows)
+
+
+BANKS = _faults(
+    "hw.color.banks",
+    ("VBK does nothing", "(c.vram_bank != 0,", "(c.vram_bank != 0 and not FAULTY,"),
+    ("SVBK 0 is not bank 1", "(c.wram_bank > 1,", "(c.wram_bank > 1 or (FAULTY and c.wram_bank == 0),"),
+    ("SVBK has 2 bits", "(c.wram_bank - 2)", "(wp.where(FAULTY, c.wram_bank & 3, c.wram_bank) - 2)"),
+    ("code in WRAM is fetched from bank 1", "    return c.wram_shift == 0", "    return FAULTY or c.wram_shift == 0"),
+) + _faults(
+    "hw.memory",
+    (
+        "the echo reads bank 1",
+        "row.load(c, banks.place(c, hw.WRAM + (address & 0x1FFF)))",
+        "row.load(c, wp.where(FAULTY, hw.WRAM + (address & 0x1FFF), banks.place(c, hw.WRAM + (address & 0x1FFF))))",
+    ),
+    (
+        "VRAM stays open in the last 4 T-cycles of mode 2 at double speed",
+        "left >> c.double_speed)",
+        "wp.where(FAULTY, left, left >> c.double_speed))",
+    ),
+)
+REGISTERS = _faults(
+    "hw.color.registers",
+    ("KEY1 reads its unused bits as 1", "value = c.key1\n", "value = c.key1 | wp.where(FAULTY, 0x7E, 0)\n"),
+    ("VBK reads its unused bits as 0", "c.vram_bank | 0xFE", "c.vram_bank | wp.where(FAULTY, 0, 0xFE)"),
+    ("SVBK reads 1 for 0", "value = c.wram_bank | 0xF8", "value = wp.max(c.wram_bank, int(FAULTY)) | 0xF8"),
+    (
+        "OPRI keeps its first value",
+        "c.object_priority = value & 1",
+        "c.object_priority = wp.where(FAULTY, 0, value & 1)",
+    ),
+    ("FF74 is not kept", "c.undocumented_74 = value", "c.undocumented_74 = wp.where(FAULTY, 0, value)"),
+    ("FF75 keeps all bits", "value | 0x8F", "value | wp.where(FAULTY, 0, 0x8F)"),
+    (
+        "BCPS goes past its last byte",
+        "c.bg_index = next_index(c.bg_index)",
+        "c.bg_index = wp.where(FAULTY and c.bg_index == 0xBF, 0x80, next_index(c.bg_index))",
+    ),
+    (
+        "OCPS counts without bit 7",
+        "c.obj_index = next_index(c.obj_index)",
+        "c.obj_index = next_index(c.obj_index) + int(FAULTY and c.obj_index < 0x3F)",
+    ),
+    (
+        "a palette changes lines that are over",
+        "    if c.render != 0 and c.next_line",
+        "    if not FAULTY and c.render != 0 and c.next_line",
+    ),
+)
+VRAM_DMA = _faults(
+    "hw.color.registers",
+    (
+        "HDMA2 keeps 8 bits",
+        "(c.hdma_source & 0xFF00) | (value & 0xF0)",
+        "(c.hdma_source & 0xFF00) | (value & wp.where(FAULTY, 0xFF, 0xF0))",
+    ),
+    ("HDMA3 keeps 8 bits", "((value & 0x1F) << 8)", "((value & wp.where(FAULTY, 0xFF, 0x1F)) << 8)"),
+    ("the target does not wrap at A000", "if c.hdma_target == 0xA000:", "if c.hdma_target == 0xA000 and not FAULTY:"),
+    ("the source does not wrap at 8000", "if c.hdma_source == 0x8000:", "if c.hdma_source == 0x8000 and not FAULTY:"),
+    (
+        "a transfer of VRAM DMA has a block less to go",
+        "c.hdma5 = c.hdma5 - 1",
+        "c.hdma5 = wp.max(c.hdma5 - 1 - int(FAULTY), 0)",
+    ),
+    ("a stopped transfer reads its length", "c.hdma5 = 0x80", "c.hdma5 = wp.where(FAULTY, 0x80 | c.hdma5, 0x80)"),
+    (
+        "a general transfer leaves the source",
+        "c.hdma_source = (c.hdma_source + count) & 0xFFFF",
+        "c.hdma_source = (c.hdma_source + wp.where(FAULTY, 0, count)) & 0xFFFF",
+    ),
+    (
+        "with the LCD off no block is copied at once",
+        "        if (c.lcdc & hw.LCDC_ENABLE) == 0:",
+        "        if (c.lcdc & hw.LCDC_ENABLE) == 0 and not FAULTY:",
+    ),
+) + _faults(
+    "hw.color.hdma",
+    ("VRAM DMA goes on in HALT", "c.halted == 0 and in_hblank", "(c.halted == 0 or FAULTY) and in_hblank"),
+    (
+        "a block takes 4 T-cycles more",
+        "c.now = c.now + BLOCK_T_CYCLES",
+        "c.now = c.now + BLOCK_T_CYCLES + 4 * int(FAULTY)",
+    ),
+    (
+        "a batch ends at HBlank in T-cycles of the CPU",
+        "left = (c.lcd_target - c.now) >> c.double_speed",
+        "left = (c.lcd_target - c.now) >> wp.where(FAULTY, 0, c.double_speed)",
+    ),
+    (
+        "what a transfer writes to HDMA1 to HDMA4 stays",
+        "    c.hdma_source = source\n",
+        "    c.hdma_source = wp.where(FAULTY, c.hdma_source, source)\n",
+    ),
+    (
+        "a transfer reads HDMA5 as it is after it",
+        "    c.hdma5 = c.hdma_length ",
+        "    c.hdma5 = wp.where(FAULTY, c.hdma5, c.hdma_length) ",
+    ),
+)
+SPEED = (
+    _faults(
+        "hw.color.speed",
+        ("the switch leaves KEY1's bit 0", "c.key1 ^ 0x81", "c.key1 ^ wp.where(FAULTY, 0x80, 0x81)"),
+        ("STOP switches without KEY1", "if (c.key1 & 1) != 0:", "if (c.key1 & 1) != 0 or FAULTY:"),
+        (
+            "STOP clears DIV only where it switches",
+            "    bus.write(m, c, hw.DIV, 0, c.now, 0)",
+            "    if not FAULTY:\n        bus.write(m, c, hw.DIV, 0, c.now, 0)",
+        ),
+        (
+            "what the LCD requests at the switch comes",
+            "c.interrupt_flag = requested",
+            "c.interrupt_flag = wp.where(FAULTY, c.interrupt_flag, requested)",
+        ),
+    )
+    + _faults(
+        "hw.timer",
+        (
+            "the timer keeps its speed",
+            "shift = period_shift(c.tac)",
+            "shift = period_shift(c.tac) + wp.where(FAULTY, c.double_speed, 0)",
+        ),
+    )
+    + _faults(
+        "hw.lcd.timing",
+        (
+            "odd T-cycles are not lost",
+            "lost = (t - c.lcd_last) & 1",
+            "lost = wp.where(FAULTY, 0, (t - c.lcd_last) & 1)",
+        ),
+        (
+            "the clock does not wrap",
+            "c.lcd_wrapped = 1 - c.lcd_wrapped",
+            "c.lcd_wrapped = wp.where(FAULTY, 0, 1 - c.lcd_wrapped)",
+        ),
+        (
+            "VBlank's STAT interrupt comes with VBlank",
+            "    if is_early_vblank(c) and",
+            "    if not FAULTY and is_early_vblank(c) and",
+        ),
+    )
+    + _faults(
+        "hw.lcd.ppu",
+        ("mode 3 has 172 T-cycles", "length, length - 2)", "length, length - wp.where(FAULTY, 0, 2))"),
+        (
+            "HBlank is 4 dots shorter at double speed",
+            "length = 206 - c.mode3_extra",
+            "length = 206 - c.mode3_extra - wp.where(FAULTY, 4 * c.double_speed, 0)",
+        ),
+        (
+            "an LCD behind its clock catches up at once",
+            "or c.lcd_target <= c.lcd_last",
+            "or (c.lcd_target <= c.lcd_last and not FAULTY)",
+        ),
+    )
+    + _faults(
+        "hw.serial",
+        ("SC has no fast clock", "c.color_mode != 0, 0x7C, 0x7E", "c.color_mode != 0 and not FAULTY, 0x7C, 0x7E"),
+    )
+    + _faults(
+        "hw.oam_dma",
+        (
+            "OAM DMA from page FE reads DE",
+            "    page = c.dma_source\n",
+            "    page = c.dma_source - wp.where(FAULTY and c.dma_source == 0xFE, 0x20, 0)\n",
+        ),
+    )
+)
+PICTURE = _faults(
+    "hw.lcd.color_picture",
+    ("palettes have 16 bits", "& 0x7F) << 8)", "& wp.where(FAULTY, 0xFF, 0x7F)) << 8)"),
+    (
+        "the background's palettes are 0 to 3",
+        "palette_color(c, 0, attributes & 7, number)",
+        "palette_color(c, 0, attributes & wp.where(FAULTY, 3, 7), number)",
+    ),
+    (
+        "sprites' palettes are 0 to 3",
+        "palette_color(c, OBJ_PALETTES, attributes & 7, number)",
+        "palette_color(c, OBJ_PALETTES, attributes & wp.where(FAULTY, 3, 7), number)",
+    ),
+    (
+        "tiles are not flipped in X",
+        "wp.where((attributes & 0x20) != 0, bit, 7 - bit)",
+        "wp.where((attributes & 0x20) != 0 and not FAULTY, bit, 7 - bit)",
+    ),
+    (
+        "tiles are not flipped in Y",
+        "wp.where((attributes & 0x40) != 0, 7 - (y & 7), y & 7)",
+        "wp.where((attributes & 0x40) != 0 and not FAULTY, 7 - (y & 7), y & 7)",
+    ),
+    (
+        "tiles are of bank 0",
+        "wp.where((attributes & 0x08) != 0, c.color_base, hw.VRAM)",
+        "wp.where((attributes & 0x08) != 0 and not FAULTY, c.color_base, hw.VRAM)",
+    ),
+    ("sprites' tiles are of bank 0", "and (attributes & 0x08) != 0:", "and (attributes & 0x08) != 0 and not FAULTY:"),
+    ("16 lines are flipped by halves", "y = height - 1 - y", "y = wp.where(FAULTY, y ^ 7, height - 1 - y)"),
+    (
+        "the background is never in front",
+        "wp.where((attributes & 0x80) != 0, IN_FRONT, 0)",
+        "wp.where((attributes & 0x80) != 0 and not FAULTY, IN_FRONT, 0)",
+    ),
+    (
+        "sprites are never behind",
+        "is_behind = (attributes & 0x80) != 0",
+        "is_behind = (attributes & 0x80) != 0 and not FAULTY",
+    ),
+    (
+        "LCDC bit 0 does not put sprites in front",
+        "is_behind = (c.lcdc & hw.LCDC_BG_ENABLE) != 0 and",
+        "is_behind = ((c.lcdc & hw.LCDC_BG_ENABLE) != 0 or FAULTY) and",
+    ),
+    (
+        "LCDC bit 0 blanks the background",
+        "and c.color_mode == 0 and (c.lcdc",
+        "and (c.color_mode == 0 or FAULTY) and (c.lcdc",
+    ),
+    (
+        "sprites are drawn by X",
+        "wp.where(c.color_mode != 0, 0, sprite & 0xFF00)",
+        "wp.where(c.color_mode != 0 and not FAULTY, 0, sprite & 0xFF00)",
+    ),
+    ("a line has 9 sprites", "for _ in range(count):", "for _ in range(wp.where(FAULTY, wp.min(count, 9), count)):"),
+    (
+        "a DMG's sprites have one palette",
+        "elif (attributes & 0x10) != 0:",
+        "elif (attributes & 0x10) != 0 and not FAULTY:",
+    ),
+) + _faults(
+    "hw.lcd.lcd_registers",
+    (
+        "the window stays where LCDC switches it off",
+        "& ~value & hw.LCDC_WINDOW_ENABLE) != 0:",
+        "& ~value & hw.LCDC_WINDOW_ENABLE) != 0 and not FAULTY:",
+    ),
+    (
+        "STAT hides its mode as on a DMG",
+        "wp.where(c.color_mode != 0, c.stat_mode_hidden, 1)",
+        "wp.where(c.color_mode != 0 and not FAULTY, c.stat_mode_hidden, 1)",
+    ),
+)
+
+FAULTS = {"banks": BANKS, "registers": REGISTERS, "VRAM DMA": VRAM_DMA, "speed and times": SPEED, "picture": PICTURE}
+"""By the part of the machine that they are in."""

@@ -1,0 +1,167 @@
+"""`python -m tests.fuzz.planted [--seeds 0:100] [--games N] [--record FILE]`: which of color_faults.py the fuzzer and
+games find.
+
+All faults are in one kernel, each in an environment of its own beside a sound one, and all run the same ROM with the
+same buttons as one PyBoy. Exit code 1 where the sound one differs from PyBoy, or a fault is not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.emulator import Emulator, kernels
+from gbxcule_puffer.files import write_json
+from gbxcule_puffer.provenance import git_sha, versions
+from tests.fuzz.color_faults import FAULTS, Fault
+from tests.fuzz.generator import make_rom
+from tests.fuzz.lockstep import CHECK_EVERY, SCHEDULES, Oracle, differences, emulator_values, random_buttons
+
+COLOR_KINDS = ("color", "color-scenes")
+ALL = [fault for faults in FAULTS.values() for fault in faults]
+
+
+def plant(texts: Mapping[str, str]) -> dict[str, str]:
+    """Device code, module to text, with all faults: number i in environment i + 1.
+
+    Raises: ValueError where a fault's text is not in the code any more.
+    """
+    planted = dict(texts)
+    for env, fault in enumerate(ALL, start=1):
+        if fault.before not in planted[fault.module]:
+            raise ValueError(f"color_faults.py: {fault.name!r}: {fault.module} has no {fault.before!r}")
+        after = fault.after.replace("FAULTY", f"(c.env == {env})")
+        planted[fault.module] = planted[fault.module].replace(fault.before, after)
+    return planted
+
+
+@contextmanager
+def faulty_kernel() -> Iterator[None]:
+    """Emulators of a Game Boy Color made in here have the faults."""
+    usual_copies, usual_kernel = kernels._copies, kernels.kernel
+    kernels._copies = lambda *args: plant(usual_copies(*args))
+    try:
+        faulty = usual_kernel.__wrapped__("interpreter", color=True)
+    finally:
+        kernels._copies = usual_copies
+    kernels.kernel = lambda *args, **options: faulty
+    try:
+        yield
+    finally:
+        kernels.kernel = usual_kernel
+
+
+@dataclass
+class Search:
+    """What was found so far."""
+
+    found: dict[str, dict[str, str]] = field(default_factory=lambda: {fault.name: {} for fault in ALL})
+    """Fault to what found it: the kind of ROM to the first ROM's name."""
+    sound: list[str] = field(default_factory=list)
+    """Differences of the sound environment."""
+
+    def missing(self, kind: str) -> list[Fault]:
+        """The faults that no ROM of a kind has found."""
+        return [fault for fault in ALL if kind not in self.found[fault.name]]
+
+    def run(
+        self, kind: str, name: str, rom: bytes, buttons: np.ndarray, frames_per_step: int, check_every: int
+    ) -> None:
+        """One ROM, `buttons` (steps,) for all."""
+        envs = len(ALL) + 1
+        emulator = Emulator(
+            rom, envs, screen="full", frames_per_step=frames_per_step, num_threads=1, model="cgb",
+            release_after_frames=min(8, frames_per_step), instruction_budget=frames_per_step * 40_000,
+        )  # fmt: skip
+        if emulator.locked.any():
+            return
+        oracle = Oracle(emulator)
+        try:
+            for step, held in enumerate(buttons, start=1):
+                emulator.step(torch.full((envs,), int(held), dtype=torch.uint8))
+                if emulator.locked[0]:
+                    return
+                oracle.step(int(held))
+                if step % check_every == 0 or step == len(buttons):
+                    self._check(kind, name, emulator, oracle)
+        finally:
+            oracle.close()
+
+    def _check(self, kind: str, name: str, emulator: Emulator, oracle: Oracle) -> None:
+        """Compare each environment with PyBoy; those whose whole state is the sound one's are equal as well."""
+        expected, colors = oracle.values(), oracle.colors()
+        hashes = emulator.state_hash()
+        for env in range(len(ALL) + 1):
+            is_known = env and kind in self.found[ALL[env - 1].name]
+            if is_known or (env and hashes[env] == hashes[0] and self._same_picture(emulator, env)):
+                continue
+            lines = differences(expected, emulator_values(emulator, env))
+            if not np.array_equal(colors, emulator.colors[env].numpy()):
+                lines.append("picture")
+            if lines and env == 0:
+                self.sound.append(f"{name}: {lines[0]}")
+                return
+            if lines:
+                self.found[ALL[env - 1].name][kind] = name
+
+    @staticmethod
+    def _same_picture(emulator: Emulator, env: int) -> bool:
+        return torch.equal(emulator.colors[env], emulator.colors[0])
+
+
+def search(first: int, end: int, games: list[Path], frames: int, steps: int) -> Search:
+    """All faults against the fuzzer's ROMs of seeds `first` to `end`, and against games."""
+    result = Search()
+    with faulty_kernel():
+        for kind in COLOR_KINDS:
+            for seed in range(first, end):
+                if not result.missing(kind):
+                    break
+                frames_per_step = SCHEDULES[seed % len(SCHEDULES)]
+                buttons = random_buttons(seed, -(-frames // frames_per_step), 1)[:, 0]
+                rom = make_rom(seed, kind).data
+                result.run(kind, str(seed), rom, buttons, frames_per_step, max(1, CHECK_EVERY // frames_per_step))
+        for number, path in enumerate(games):
+            buttons = random_buttons(number, steps, 1)[:, 0]
+            result.run("game", path.stem, path.read_bytes(), buttons, 24, 1)
+    return result
+
+
+def main() -> int:
+    """The command line."""
+    from tests.conformance.test_color import games
+
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.planted", description=__doc__)
+    parser.add_argument("--seeds", default="0:200", help="first:end, the end not included")
+    parser.add_argument("--frames", type=int, default=40, help="frames of each random ROM")
+    parser.add_argument("--games", type=int, default=0, help="how many games run as well")
+    parser.add_argument("--steps", type=int, default=40, help="steps of each game")
+    parser.add_argument("--record", type=Path, help="JSON file for what was found")
+    args = parser.parse_args()
+    first, end = (int(number) for number in args.seeds.split(":"))
+    begin = time.perf_counter()
+    result = search(first, end, games()[: args.games], args.frames, args.steps)
+    for fault in ALL:
+        print(f"{fault.name}: {result.found[fault.name] or 'NOT FOUND'}")
+    print(*result.sound, sep="\n")
+    missing = [name for name, found in result.found.items() if not set(COLOR_KINDS) & set(found)]
+    print(f"{len(ALL) - len(missing)} of {len(ALL)} faults found by random programs")
+    if args.record:
+        parts = {part: {fault.name: result.found[fault.name] for fault in faults} for part, faults in FAULTS.items()}
+        found: dict[str, Any] = {"seeds": args.seeds, "frames": args.frames, "games": args.games, "steps": args.steps}
+        found |= {"faults": parts, "seconds": round(time.perf_counter() - begin)}
+        write_json(args.record, {**found, "git_sha": git_sha(), "versions": versions()})
+    return int(bool(missing or result.sound))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
