@@ -80,6 +80,8 @@ IMPORTS = "from gbxcule_puffer.emulator.gpu import datapath, slow_path, spots, s
 CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks import warp_of_threads\n",
     'module="unique"': 'module="warp_of_threads"',
+    "        used: int,\n": "        used: int,\n        lanes: int,\n",
+    "run_datapath(m, c, used, ": "run_datapath(m, c, used, lanes, ",
     "intrinsics.any_lane(": "warp_of_threads.any_lane(lanes, ",
     "intrinsics.least(": "warp_of_threads.least(lanes, ",
     TURN: TURN + "                warp_of_threads.total(0, 1)\n",
@@ -120,7 +122,7 @@ class WarpOfThreads(Emulator):
 
     def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:
         inputs, dim = super()._arguments(first_env, count, frames, release_after)
-        inputs[-2] = self.num_envs  # its lanes
+        inputs[5] = self.num_envs  # its lanes
         return inputs, dim
 
     def totals(self) -> dict[str, int]:

@@ -66,7 +66,7 @@ class Emulator(HostAccess, Screens):
     show that PyBoy is not one (docs/accuracy.md), by the slower kernel. header: as of load_cartridge.
     model: 'dmg' (by default), 'cgb' (a Game Boy Color, docs/color.md), or 'auto': what PyBoy takes the game for.
     instruction_budget: instructions of a step after which an env is locked at the end of the frame, 0 for any number.
-    autotune: on a GPU, the first 64 steps also find the fastest way to launch the kernel for this game.
+    autotune: on a GPU, some of the steps also find the fastest way to launch the kernel for this game.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -87,7 +87,7 @@ class Emulator(HostAccess, Screens):
         header: str = "strict",
         model: str | None = None,
         instruction_budget: int = 0,
-        autotune: bool = False,
+        autotune: bool = True,
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs is {num_envs}; it must be at least 1")
@@ -123,7 +123,8 @@ class Emulator(HostAccess, Screens):
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
         name = "cpu" if self.device == "cpu" else torch.cuda.get_device_name(self.device)
         self.launch_shape = launch_shape.best(num_envs, name)
-        self._autotuner = autotuner.Autotuner(self.launch_shape, self.device, self.kernel) if autotune else None
+        has_lanes = self.device != "cpu" and self.kernel == "datapath"
+        self._autotuner = autotuner.tuner(self.launch_shape) if autotune and has_lanes else None
         cores = default_threads() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -252,7 +253,6 @@ class Emulator(HostAccess, Screens):
         if self._autotuner is not None:
             with self._autotuner.step(torch.cuda.current_stream(self.device)) as self.launch_shape:
                 self._run_on_gpu(frames, release_after)
-            self._autotuner = None if self._autotuner.done else self._autotuner
             return
         if self.device != "cpu":
             return self._run_on_gpu(frames, release_after)
@@ -292,9 +292,10 @@ class Emulator(HostAccess, Screens):
         inputs: list[object] = [self.machine, wp.from_torch(self._buttons), first_env, frames, release_after]
         if self.kernel == "interpreter":
             return inputs, count
-        warp_size = launch_shape.WARP_SIZE
-        lanes = warp_size if self.device == "cpu" else self.launch_shape.lanes
-        return [*inputs, lanes, 0], count if self.device == "cpu" else -(-count // lanes) * warp_size
+        if self.device == "cpu":
+            return [*inputs, launch_shape.WARP_SIZE, 0, 0, launch_shape.PATIENCE, 0], count
+        shape, (head_warps, warps) = self.launch_shape, self.launch_shape.warps(count)
+        return [*inputs, shape.lanes, head_warps, shape.head_lanes, shape.patience, 0], warps * launch_shape.WARP_SIZE
 
     def reset(self, save_ram: bytes | None = None) -> None:
         """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM.

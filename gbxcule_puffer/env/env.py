@@ -75,8 +75,6 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         if self.options.io == "torch" and buf is not None:
             raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
         self.device = torch.device(resolve_device(device))
-        if self.options.autotune and self.device.type == "cpu":
-            raise ConfigError("autotune chooses how a GPU's kernel is launched: give device 'cuda', or leave it out")
         self.cartridge = load_cartridge(rom, self.options.header, self.options.model)
         self._load_task()
         self.seed = self.options.seed or 0

@@ -140,7 +140,7 @@ class EnvOptions:
     instruction_budget: int = option(0, "instructions of a step after which the Game Boy is locked, at the end of the "
                                      "frame (0: any number)", RUNNING, least=0, most=2**31 - 1)
     num_threads: int | None = option(None, "CPU threads that emulate (default: as many as cores)", RUNNING, least=1)
-    autotune: bool = option(False, "on a GPU, the first 64 steps also find the fastest way to launch the kernel for "
+    autotune: bool = option(True, "on a GPU, some steps also find the fastest way to launch the kernel for "
                             "this game; no result depends on it", RUNNING)
     seed: int | None = option(
         0, "seed of everything that is sampled (None: 0)", RUNNING, least=-LARGEST_SEED, most=LARGEST_SEED)

@@ -182,8 +182,6 @@ class GraphFlags(RunFlags):
         super().check()
         if self.cuda_graph and (self.device == "cpu" or self.env.startswith("pyboy")):
             raise ConfigError("--cuda-graph needs an env on a GPU: give --device cuda and --env gbxcule")
-        if self.cuda_graph and self.autotune:
-            raise ConfigError("--autotune measures steps, which a CUDA graph hides: give only one of them")
 
     def free_on_resume(self) -> set[str]:
         return super().free_on_resume() | {"cuda_graph"}

@@ -1,77 +1,89 @@
-"""Lanes of a warp for the game at hand, chosen by measuring a run's own steps: no shape changes a result, so these are
-steps as all others. Nothing waits for the GPU meanwhile, and nothing is left of it afterwards."""
+"""The launch shape for the game at hand, chosen by measuring a run's own steps: no shape changes a result, so these are
+steps as all others. Nothing waits for the GPU meanwhile."""
 
 from __future__ import annotations
 
 import contextlib
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import torch
 
-from gbxcule_puffer.emulator.gpu.launch_shape import LANES, LaunchShape
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.emulator.gpu.launch_shape import LaunchShape
 
-WARMUP = 40  # steps, until the games have gone different ways
-ROUNDS = 4
+FIRST, LATER = 8, 8  # steps before the first trial; at so many times the steps of a trial's begin the next one begins
+ROUNDS = 2
+GAIN = 0.96  # of the usual shape's time is what another one takes at most: less may be chance
+# By the usual lanes: lanes, head and head_lanes of what is the fastest for some games (docs/performance.md).
+OTHERS = {
+    1: [(2, 0, 0), (4, 0, 0)],
+    2: [(1, 0, 0), (4, 0, 0)],
+    8: [(16, 4, 4), (16, 8, 2), (1, 0, 0)],
+    16: [(32, 4, 8), (32, 8, 4)],
+}
+
+
+def candidates(usual: LaunchShape) -> list[LaunchShape]:
+    """The usual shape, and what else is tried."""
+    return [usual, *(LaunchShape(lanes, usual.block_dim, True, *head) for lanes, *head in OTHERS[usual.lanes])]
 
 
 class Trial:
-    """Shapes that differ in their lanes. measured: that of each step that is measured, all of them ROUNDS times forward
-    and backward, so that steps that become longer favour none."""
+    """measured: the shape of each step that is measured, all of them ROUNDS times forward and backward, so that steps
+    that become longer favour none."""
 
     def __init__(self, usual: LaunchShape) -> None:
-        self.usual = usual
-        self._shapes = [replace(usual, lanes=lanes) for lanes in LANES]
+        self.usual, self._shapes = usual, candidates(usual)
         self.measured = [*self._shapes, *reversed(self._shapes)] * ROUNDS
 
     def best(self, times: Sequence[float]) -> LaunchShape:
-        """The shape that took the smallest share of its rounds, in the median; the usual one where it is as good.
+        """The shape that took the smallest share of its rounds, in the median; the usual one where it is about as good.
 
         Args: times: of each step of `measured`, in any unit.
         """
         size = 2 * len(self._shapes)
-        shares: dict[LaunchShape, list[float]] = {shape: [] for shape in (self.usual, *self._shapes)}
+        shares: dict[LaunchShape, list[float]] = {shape: [] for shape in self._shapes}
         for begin in range(0, len(times), size):
             round_times = times[begin : begin + size]
             for place in range(len(self._shapes)):
                 of_shape = round_times[place] + round_times[size - 1 - place]
                 shares[self._shapes[place]].append(of_shape / sum(round_times))
-        return min(shares, key=lambda shape: statistics.median(shares[shape]))
+        medians = {shape: statistics.median(found) for shape, found in shares.items()}
+        fastest = min(medians, key=lambda shape: medians[shape])
+        return fastest if medians[fastest] < GAIN * medians[self.usual] else self.usual
+
+
+def tuner(usual: LaunchShape) -> Autotuner | None:
+    """An Autotuner, None where nothing but the usual shape is known to be the fastest for any game."""
+    return Autotuner(usual) if usual.lanes in OTHERS else None
 
 
 class Autotuner:
-    """A trial on a run's steps, after WARMUP with the usual shape; CUDA events time them.
+    """Trials on a run's steps, again and again, since a game's steps change as an agent learns; CUDA events time them.
+    Each stays without a choice until the GPU has come to its end."""
 
-    Raises: ConfigError on a CPU, and for the interpreter, whose launches have no such choice.
-    """
-
-    def __init__(self, usual: LaunchShape, device: str, kernel: str) -> None:
-        if device == "cpu" or kernel != "datapath":
-            raise ConfigError("autotune chooses how a GPU's kernel is launched: give device 'cuda', or leave it out")
-        self._trial = Trial(usual)
-        self._steps = 0
+    def __init__(self, usual: LaunchShape) -> None:
+        self._trial, self._kept = Trial(usual), usual
+        self._steps, self._begin = 0, FIRST
         self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
-        self.done = False
 
     @contextlib.contextmanager
     def step(self, stream: torch.cuda.Stream) -> Iterator[LaunchShape]:
-        """The shape of the step that is launched inside; `done` where it is the one to keep. While a CUDA graph is
-        recorded nothing can be measured: the trial ends without a choice."""
-        number = self._steps - WARMUP
-        self._steps += 1
+        """The shape of the step that is launched inside. What a CUDA graph records is not measured: it keeps the shape
+        chosen by then."""
         if torch.cuda.is_current_stream_capturing():
-            self.done = True
-            yield self._trial.usual
-        elif 0 <= number < len(self._trial.measured):
+            yield self._kept
+            return
+        number = self._steps - self._begin
+        self._steps += 1
+        if 0 <= number < len(self._trial.measured):
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             self._events.append((begin, end))
             begin.record(stream)
             yield self._trial.measured[number]
             end.record(stream)
-        elif number >= 0 and self._events[-1][1].query():
-            self.done = True
-            yield self._trial.best([begin.elapsed_time(end) for begin, end in self._events])
-        else:
-            yield self._trial.usual
+            return
+        if number > 0 and self._events[-1][1].query():
+            self._kept = self._trial.best([begin.elapsed_time(end) for begin, end in self._events])
+            self._events, self._begin = [], max(LATER * self._begin, self._steps)
+        yield self._kept

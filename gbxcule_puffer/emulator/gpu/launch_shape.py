@@ -17,25 +17,40 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, read_object, write_json
 
 WARP_SIZE = 32
-LANES = (8, 16, 32)
+LANES = (1, 2, 8, 16, 32)
 BLOCK_DIMS = (32, 128)
+PATIENCE = 32  # turns that a lane waits at most for the interpreter to be called, with up to 8 lanes in use
 TABLE_FILE = Kind("launch shapes", ConfigError, "delete it, or measure again with bench --autotune")
 
 
 @dataclass(frozen=True)
 class LaunchShape:
     """Lanes of each warp in use, threads of a block; grouped: envs whose steps will take alike long share a
-    warp (lane_order.py)."""
+    warp (lane_order.py). head: one in so many envs, those that will take longest, have warps with head_lanes lanes."""
 
     lanes: int
     block_dim: int
     grouped: bool = False
+    head: int = 0
+    head_lanes: int = 0
+
+    @property
+    def patience(self) -> int:
+        """PATIENCE for these lanes: with more of them, more wait together."""
+        return PATIENCE * max(1, self.lanes // 8)
+
+    def warps(self, num_envs: int) -> tuple[int, int]:
+        """(those with head_lanes lanes, all) of a launch for so many envs."""
+        first = num_envs // self.head // self.head_lanes if self.head else 0
+        return first, first + -(-(num_envs - first * self.head_lanes) // self.lanes)
 
 
 Table = Mapping[int, LaunchShape]
 """num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
-# At 4,096 to 131,072 envs (benchmarks/results/h200/kernel_variants.json).
+# At 1,024 to 131,072 envs (benchmarks/results/h200/kernel_variants.json, lanes.json).
 MEASURED: Table = {
+    1_024: LaunchShape(1, 32, True),
+    2_048: LaunchShape(2, 32, True),
     4_096: LaunchShape(8, 32, True),
     16_384: LaunchShape(16, 32, True),
     32_768: LaunchShape(32, 32, True),

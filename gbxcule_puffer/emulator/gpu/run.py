@@ -17,7 +17,6 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 RAM_INSTRUCTIONS = wp.constant(16)  # of code in RAM that a lane executes while the others wait
 SOON_T_CYCLES = wp.constant(24)  # before its next event a lane stays with the interpreter
-SLEEP_TURNS = wp.constant(4)  # for each lane of the warp: a lane sleeps as long at most until the interpreter is called
 
 
 def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
@@ -54,7 +53,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         m: wp.ref[Machine],
         c: wp.ref[Cpu],
         used: int,
-        lanes: int,
+        patience: int,
         table: wp.uint64,
         rom: wp.uint64,
     ):
@@ -62,6 +61,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
 
         Lanes that need the interpreter sleep until it is called for all of them together, those at HALT also until none
         is behind them in time: then all of them go through VBlank, its interrupt and the OAM DMA routine at once.
+        `patience`: turns that a lane sleeps at most, a power of two.
         """
         r = datapath.Fast()
         i = datapath.Turn()
@@ -105,7 +105,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                         if intrinsics.any_lane(lane.running & 1) == 0:  # nothing to wait for
                             break
                 datapath.end_turn(r, i, place, table)
-                if (r.turns & (SLEEP_TURNS * lanes - 1)) == 0:
+                if (r.turns & (patience - 1)) == 0:
                     break
             behind = intrinsics.least(slow_path.place_in_time(c, r, lane))
             if lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
@@ -120,18 +120,27 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         frames: int,
         release_after: int,
         lanes: int,
+        head_warps: int,
+        head_lanes: int,
+        patience: int,
         resume: int,
     ):
-        """One step of each env, in Machine.order, with `lanes` of a warp's 32 lanes in use.
+        """One step of each env, in Machine.order, with `lanes` of a warp's 32 lanes in use; of the first `head_warps`
+        warps `head_lanes`.
 
         With draw_later it waits at the VBlank of the frame that is drawn; a second launch with `resume` goes on there.
         """
         thread = wp.tid()
         m = machine
         c = Cpu()
-        place = first_env + (thread >> 5) * lanes + (thread & 31)
+        number = thread >> 5  # of the warp
+        place = first_env + head_warps * (head_lanes - lanes) + number * lanes + (thread & 31)
+        own_lanes = lanes
+        if number < head_warps:
+            place = first_env + number * head_lanes + (thread & 31)
+            own_lanes = head_lanes
         used = int(0)
-        if (thread & 31) < lanes and place < buttons.shape[0]:
+        if (thread & 31) < own_lanes and place < buttons.shape[0]:
             c.env = m.order[place]
             load(m, c)
             if c.locked == 0 and resume == c.drawing:
@@ -142,7 +151,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 else:
                     step.begin_step(m, c, int(buttons[c.env]), frames, release_after)
         table = intrinsics.address_of_words(machine.descriptors)
-        run_datapath(m, c, used, lanes, table, intrinsics.address_of_bytes(machine.rom))
+        run_datapath(m, c, used, patience, table, intrinsics.address_of_bytes(machine.rom))
         if used == 1:
             if c.drawing == 0:
                 step.end_step(m, c)

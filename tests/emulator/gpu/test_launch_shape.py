@@ -18,8 +18,8 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_without_a_table_of_its_own_a_gpu_gets_the_measured_one() -> None:
-    lanes = [best(size, "some GPU").lanes for size in (1, 4_096, 4_097, 16_384, 16_385, 1_000_000)]
-    assert lanes == [8, 8, 16, 16, 32, 32]
+    lanes = [best(size, "some GPU").lanes for size in (1, 1_024, 1_025, 2_049, 4_096, 4_097, 16_384, 16_385, 10**6)]
+    assert lanes == [1, 1, 2, 8, 8, 16, 16, 32, 32]
 
 
 def test_what_a_device_has_measured_counts_there_and_only_there() -> None:
@@ -28,7 +28,7 @@ def test_what_a_device_has_measured_counts_there_and_only_there() -> None:
     shapes = [best(size, "some GPU") for size in (1, 1_024, 1_025, 9_999)]
     assert shapes == [LaunchShape(8, 32)] * 2 + [LaunchShape(16, 128, True)] * 2
     assert best(16, "other GPU") == LaunchShape(32, 32)
-    assert best(16, "third GPU") == LaunchShape(8, 32, True)
+    assert best(4_096, "third GPU") == LaunchShape(8, 32, True)
 
 
 TABLES = ('{"8": [7, 128]}', '{"8": [8, 128, 2]}', '{"x": [8, 128]}', "3")
