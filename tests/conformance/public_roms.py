@@ -1,8 +1,9 @@
 """Public test ROMs on a Game Boy Color beside PyBoy: `python -m tests.conformance.public_roms FOLDER [--record FILE]`.
 
-FOLDER has a folder for each suite, with the ROMs of its repository and, where it has some, the pictures beside them:
-`acid2/cgb-acid2.gbc`, `mooneye/acceptance/...`. None of them is part of this repository. Each ROM runs on the emulator
-and on PyBoy with all of both compared; whether it passes is found out on each by itself.
+FOLDER has a folder for each suite with its ROMs and, where it has some, pictures beside them, as
+github.com/c-sp/game-boy-test-roms has them: `cgb-acid2/cgb-acid2.gbc`, `cgb-acid2/cgb-acid2.png`,
+`mooneye-test-suite/acceptance/...`. None of them is part of this repository. Each ROM runs on the emulator and on PyBoy
+with all of both compared; that it passes is found out on each by itself.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ SUITES = {
     "mooneye-test-suite": ("mooneye", 10, 90),
     "same-suite": ("SameSuite", 10, 24),
 }
+VERDICTS = ("pass", "fail", "none")
 FIB_PASS, FIB_FAIL = (3, 5, 8, 13, 21, 34), (0x42,) * 6  # B C D E H L
+DIGITS = re.compile(r"cgb04c_out([0-9A-F]+)$|^(?!.*dmg08_out).*_out([0-9A-F]+)$")  # of Gambatte's: what shall be shown
 PICTURE = re.compile(r"|(-dmg)?-cgb.*|-ncm.*|(_dmg08)?_cgb04c|_cgb_c")  # what a picture's name has after its ROM's
 MAP = slice(0x1800, 0x1C00)  # of VRAM: the first tile map
 
@@ -75,7 +78,7 @@ def is_same_picture(found: np.ndarray, expected: np.ndarray) -> bool:
 def verdict(path: Path, values: dict[str, Any], colors: np.ndarray) -> str:
     """What a ROM says so far: by its file's name and Gambatte's digits on the screen, by a picture beside it, by the
     registers B to L, or by blargg's text on the screen."""
-    digits = re.search(r"cgb04c_out([0-9A-F]+)$|^(?!.*dmg08_out).*_out([0-9A-F]+)$", path.stem)
+    digits = DIGITS.search(path.stem)
     tiles = bytes(values["VRAM"][MAP])
     if digits:
         shown = "".join(f"{tile:X}" for tile in tiles[: len(digits[1] or digits[2])])
@@ -127,8 +130,7 @@ def roms(folder: Path) -> Iterator[Path]:
 
 
 def _has_result(path: Path) -> bool:
-    is_read = re.search(r"cgb04c_out[0-9A-F]+$|^(?!.*dmg08_out).*_out[0-9A-F]+$", path.stem)
-    return is_read is not None or expected_picture(path) is not None
+    return DIGITS.search(path.stem) is not None or expected_picture(path) is not None
 
 
 def main() -> int:
@@ -160,11 +162,14 @@ def main() -> int:
             "equal": sum(not r.difference for r in results.values()),
             "ours_pass": len(passing[0]),
             "pyboy_pass": len(passing[1]),
-            "verdicts": {name: [r.ours, r.pyboy, not r.difference] for name, r in results.items()},
+            **{word: [name for name, r in results.items() if r.ours == r.pyboy == word] for word in VERDICTS},
+            "unlike": [name for name, r in results.items() if r.difference or r.ours != r.pyboy],
             "seconds": round(time.perf_counter() - begin),
         }
-        counts = {key: value for key, value in suites[name].items() if key != "verdicts"}
+        counts = {key: value for key, value in suites[name].items() if not isinstance(value, list)}
         print(name, counts, flush=True)
+    if not suites:
+        parser.error(f"{args.folder} has no ROMs in folders named {', '.join(SUITES)}")
     if args.record:
         write_json(args.record, {"suites": suites, "git_sha": git_sha(), "versions": versions()})
     return int(any(suite["equal"] != suite["roms"] for suite in suites.values()))

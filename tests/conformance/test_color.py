@@ -53,6 +53,13 @@ def test_random_programs_run_as_on_pyboy(seed: int) -> None:
     assert not result.difference, "\n".join(result.difference)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_scenes_run_as_on_pyboy(seed: int) -> None:
+    """Pictures, and STOP in VRAM, OAM and WRAM."""
+    result = compare_seed(make_rom(seed, "color-scenes").data, seed, 40)
+    assert not result.difference, "\n".join(result.difference)
+
+
 def rom_of(code: str, flag: int = 0xC0) -> bytes:
     """A ROM that runs a piece of machine code and then waits, for the Game Boy Color."""
     rom = bytearray(0x8000)
@@ -122,6 +129,19 @@ def test_pictures(seed: int, flag: int) -> None:
         shown.add(emulator.colors.numpy().tobytes())
         seen |= set(np.unique(emulator.colors.numpy()).tolist())
     assert len(shown) > 12 and len(seen) >= (20 if flag else 3)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_vram_dma_that_writes_to_its_own_registers(seed: int) -> None:
+    """From 9FF0 on through RAM, OAM and the registers; the last of 12 transfers writes random bytes to FF00-FFEF, so
+    that HDMA5 starts another one of either kind in the middle of it."""
+    random = np.random.default_rng(seed)
+    start = "F3 3E40E051 AFE052 3E9FE053 3EF0E054 3E7F 0E0B E055 0D20FB" + "3E40E051 AFE052 3E7FE055" * 2
+    rom = bytearray(rom_of(("" if seed % 2 else "AFE040 ") + start))
+    rom[0x4000:] = random.integers(0, 256, 0x4000, dtype=np.uint8).tobytes()
+    rom[0x4765] = int(random.integers(0, 128)) if seed % 3 else 0x80 | int(random.integers(0, 128))
+    result = compare(bytes(rom), np.zeros((4, 1), np.uint8), 1)
+    assert not result.difference, "\n".join(result.difference)
 
 
 @pytest.mark.parametrize("code", [PICTURE, DOUBLE_SPEED, DOUBLE_SPEED + PICTURE, HBLANK_DMA, DOUBLE_SPEED + HBLANK_DMA])

@@ -61,6 +61,7 @@ def main() -> int:
     print(f"seeds {args.seeds}: {instructions:,} instructions compared in {seconds:.0f} s, {failing} ROMs differ")
     if args.record:
         found = {
+            "kind": args.kind,
             "seeds": args.seeds,
             "frames": args.frames,
             "envs": args.envs,

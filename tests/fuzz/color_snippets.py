@@ -155,4 +155,20 @@ def scene(code: Code) -> None:
         code.store(LCDC, 0x80 | random.choice((0x13, 0x17, 0x12, 0x16, random.byte() & 0x7F)))
 
 
+def stop_outside(code: Code) -> None:
+    """STOP in VRAM, OAM or WRAM: its second byte is read ahead of the LCD, and the switch looks back."""
+    random = code.random
+    place = random.choice((0x8000, 0x9FF0, 0xFE00, 0xDE00))
+    code.store(STAT, random.choice((0x08, 0x20, 0x28, 0x40, 0x78)))
+    code.store(KEY1, 1)
+    code.emit(0x10, 0x00)
+    code.word(0x21, place)
+    code.emit(0x36, 0x10, 0x2C, 0x36, 0x00, 0x2C, 0x36, 0xC9)
+    code.store(KEY1, random.choice((1, 1, 1, 0)))
+    code.delay(60)
+    code.word(0xCD, place)
+    code.emit(0xF0, random.choice((LY, STAT, 0x0F)))
+    log(code)
+
+
 SNIPPETS = {registers: 8, speed: 5, vram_dma: 8, palettes: 6, attributes: 6, wram_banks: 4, objects: 3}

@@ -154,8 +154,14 @@ def _color(random: Random, banks: int) -> bytes:
 
 
 def _scenes(random: Random, banks: int) -> bytes:
-    """A program for the Game Boy Color that shows pictures."""
-    weights = {color_snippets.scene: 3, color_snippets.speed: 1, color_snippets.vram_dma: 1, snippets.snippet: 2}
+    """A program for the Game Boy Color that shows pictures, and switches the speed where the LCD is looked at ahead."""
+    weights = {
+        color_snippets.scene: 6,
+        color_snippets.speed: 2,
+        color_snippets.stop_outside: 2,
+        color_snippets.vram_dma: 2,
+        snippets.snippet: 4,
+    }
     return _program(random, banks, lambda code: random.weighted(weights)(code))
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz.planted [--seeds 0:100] [--games N] [--record FILE]`: which of color_faults.py the fuzzer and
+"""`python -m tests.fuzz.planted [--seeds 0:150] [--games N] [--record FILE]`: which of color_faults.py the fuzzer and
 games find.
 
 All faults are in one kernel, each in an environment of its own beside a sound one, and all run the same ROM with the
@@ -118,12 +118,12 @@ class Search:
         return torch.equal(emulator.colors[env], emulator.colors[0])
 
 
-def search(first: int, end: int, games: list[Path], frames: int, steps: int) -> Search:
-    """All faults against the fuzzer's ROMs of seeds `first` to `end`, and against games."""
+def search(seeds: list[int], games: list[Path], frames: int, steps: int) -> Search:
+    """All faults against the fuzzer's ROMs of some seeds, and against games."""
     result = Search()
     with faulty_kernel():
         for kind in COLOR_KINDS:
-            for seed in range(first, end):
+            for seed in seeds:
                 if not result.missing(kind):
                     break
                 frames_per_step = SCHEDULES[seed % len(SCHEDULES)]
@@ -141,15 +141,19 @@ def main() -> int:
     from tests.conformance.test_color import games
 
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.planted", description=__doc__)
-    parser.add_argument("--seeds", default="0:200", help="first:end, the end not included")
+    parser.add_argument("--seeds", default="0:150,787:788", help="first:end, the end not included; several with commas")
     parser.add_argument("--frames", type=int, default=40, help="frames of each random ROM")
     parser.add_argument("--games", type=int, default=0, help="how many games run as well")
     parser.add_argument("--steps", type=int, default=40, help="steps of each game")
     parser.add_argument("--record", type=Path, help="JSON file for what was found")
     args = parser.parse_args()
-    first, end = (int(number) for number in args.seeds.split(":"))
+    try:
+        ranges = [range(*map(int, part.split(":"))) for part in args.seeds.split(",")]
+    except (TypeError, ValueError):
+        parser.error(f"--seeds is {args.seeds!r}; give first:end, for example 0:100,787:788")
+    seeds = [seed for seeds in ranges for seed in seeds]
     begin = time.perf_counter()
-    result = search(first, end, games()[: args.games], args.frames, args.steps)
+    result = search(seeds, games()[: args.games], args.frames, args.steps)
     for fault in ALL:
         print(f"{fault.name}: {result.found[fault.name] or 'NOT FOUND'}")
     print(*result.sound, sep="\n")

@@ -30,6 +30,11 @@ def copy(m: wp.ref[Machine], c: wp.ref[Cpu], begin: int):
     for i in range(count):
         value = bus.read(m, c, (first + i) & 0xFFFF, time, lookahead)
         bus.write(m, c, (to + i) & 0xFFFF, value, time, lookahead)
+        nested = c.hdma_pending  # HDMA1 to HDMA4 were written before HDMA5: it goes to VRAM
+        c.hdma_pending = 0
+        for j in range(nested):
+            value = bus.read(m, c, (c.hdma_from + j) & 0xFFFF, time, lookahead)
+            bus.write(m, c, (c.hdma_to + j) & 0xFFFF, value, time, lookahead)
     c.hdma5 = after
     c.hdma_source = source
     c.hdma_target = target

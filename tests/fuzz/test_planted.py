@@ -1,0 +1,31 @@
+"""The faults of color_faults.py: each is still in the code, and a few random programs find half of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gbxcule_puffer.emulator import kernels
+from tests.fuzz.planted import ALL, plant, search
+
+
+def test_each_fault_changes_the_code() -> None:
+    """A text that occurs no more ends in a line that names the fault; names are told apart."""
+    modules = {fault.module for fault in ALL}
+    folder = Path(kernels.__file__).parent
+    texts = {module: (folder / f"{module.replace('.', '/')}.py").read_text() for module in modules}
+    planted = plant(texts)
+    assert all(planted[module] != texts[module] for module in modules)
+    assert all(f"(c.env == {env})" in planted[fault.module] for env, fault in enumerate(ALL, start=1))
+    assert len({fault.name for fault in ALL}) == len(ALL) >= 50
+    with pytest.raises(ValueError, match="VBK does nothing"):
+        plant({**texts, "hw.color.banks": ""})
+
+
+def test_random_programs_find_planted_faults() -> None:
+    """In three seeds of each kind; where nothing is planted nothing differs."""
+    result = search([0, 1, 2], [], frames=40, steps=0)
+    assert not result.sound
+    found = [name for name, by in result.found.items() if by]
+    assert len(found) > len(ALL) // 2, found
