@@ -19,6 +19,7 @@ from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.integrations.window import QUIT, Window, why_no_window
 from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.pictures import mosaic, to_rgb
+from gbxcule_puffer.tasks.observations import signed
 
 try:
     from gymnasium.vector import AutoresetMode
@@ -171,9 +172,11 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         observations = self.env.reset_envs(mask)
         self._ended = self._ended & ~mask
         # An ended env that is not in the mask goes on waiting, with its last observation.
-        where = np.where if self.env.io == "numpy" else torch.where
         waits = self._ended.reshape(-1, *[1] * (len(observations.shape) - 1))
-        return self._parts(where(waits, self.env.final_observation, observations)), {}
+        if self.env.io == "numpy":
+            return self._parts(np.where(waits, self.env.final_observation, observations)), {}
+        chosen = torch.where(waits, signed(self.env.final_observation), signed(observations))
+        return self._parts(chosen.view(observations.dtype)), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """One step of all envs; (num_envs,) actions."""

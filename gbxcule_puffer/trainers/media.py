@@ -100,8 +100,7 @@ class BothEnds:
         for kind, ended in zip(("success", "failure"), ends.unbind(1), strict=True):
             if ended.any():
                 step, number = ended.nonzero()[0].tolist()
-                film = torch.stack([picture[number] for picture in self._pictures[: step + 2]])
-                found[kind] = list(film.cpu().numpy())
+                found[kind] = [picture[number].cpu().numpy() for picture in self._pictures[: step + 2]]
         return found
 
 

@@ -102,23 +102,27 @@ def test_colours_are_a_view_where_they_can_be() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"stack_k": 3}, {"action_obs": 2}, {"start_waits": 2, "visit_bonus": 0.1}])
 @pytest.mark.parametrize("obs", ["luma", "rgb", "rgb555"])
-def test_torch_io_equals_numpy_io(obs: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_torch_io_equals_numpy_io(device: str, obs: str, options: dict[str, Any]) -> None:
     """Stacks, vectors beside the pictures, final observations; and what people are shown."""
     options = {"obs": obs, "model": "cgb", "max_steps": 4, "frames_per_step": 4, "release_after_frames": 2, **options}
-    ours, theirs = (GBxCuLEEnv(picture_rom(1, 0xC0), 2, io=io, **options) for io in ("torch", "numpy"))
-    for env in (ours, theirs):
+    ours, theirs = (GBxCuLEEnv(picture_rom(1, 0xC0), 2, device, io=io, **options) for io in ("torch", "numpy"))
+    oracle = GBxCuLEEnv(picture_rom(1, 0xC0), 2, **options)
+    for env in (ours, theirs, oracle):
         env.reset(seed=2)
     for step in range(6):
         actions = np.array([step, 1])
-        ours.step(torch.from_numpy(actions))
+        ours.step(torch.from_numpy(actions).to(device))
         theirs.step(actions)
+        oracle.step(actions)
         for name in ("observations", "final_observation", "rewards"):
-            np.testing.assert_array_equal(getattr(ours, name).numpy(), getattr(theirs, name))
+            np.testing.assert_array_equal(getattr(ours, name).cpu().numpy(), getattr(oracle, name))
+            np.testing.assert_array_equal(getattr(theirs, name), getattr(oracle, name))
         assert torch.equal(ours.pictures(), ours.emulator.colors)
         newest = ours.layout.newest(ours.observations)
         if obs != "luma":
             assert torch.equal(newest, ours.emulator.colors)
-        assert torch.equal(newest, theirs.layout.newest(torch.from_numpy(theirs.observations)))
+        assert torch.equal(newest.cpu(), theirs.layout.newest(torch.from_numpy(theirs.observations)))
     assert ours.layout.split(ours.observations)["picture"].dtype == (torch.uint16 if obs == "rgb555" else torch.uint8)
 
 

@@ -91,14 +91,15 @@ def test_a_run_with_all_of_them(tmp_path: Path) -> None:
         (pqn, ["--obs=luma_full"]),
     ],
 )
-def test_a_run_in_colour(script: Any, flags: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_run_in_colour(device: str, script: Any, flags: list[str], tmp_path: Path) -> None:
     """On a ROM for both kinds of Game Boy: with a goal in colour, films in colour, and an agent that plays again."""
     (rom := tmp_path / "game.gb").write_bytes(picture_rom(1, 0x80))
     stack_k = 2 if "--stack-k=2" in flags else 1
     task = make_task(rom, ["NOOP"] * 3, tmp_path / "task", obs=flags[0][6:], stack_k=stack_k, model="cgb")
     words = [f"--rom={rom}", f"--start-state={task.start_state}", f"--goal-dir={task.goal_dir}", "--model=cgb"]
     run = tmp_path / "run"
-    assert script.main([*words, *flags, "--smoke", "--device=cpu", f"--run-dir={run}"]) == 0
+    assert script.main([*words, *flags, "--smoke", f"--device={device}", f"--run-dir={run}"]) == 0
     for path in [*run.glob("media/*.gif"), *run.glob("media/envs*.png")]:
         assert has_colors(path), f"{path} is grey"
     assert len(list(run.glob("media/*"))) >= 2

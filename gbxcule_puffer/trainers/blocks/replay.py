@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.observations import PICTURE, ObservationLayout, unpack
+from gbxcule_puffer.tasks.observations import PICTURE, ObservationLayout, signed, unpack
 
 PRIORITY_FLOOR = 1e-3  # every transition stays possible
 STORED = ("pictures", "vectors", "actions", "rewards", "terminals", "truncations", "ages", "priorities")
@@ -263,7 +263,7 @@ class Replay:
         terminals: torch.Tensor,
         truncations: torch.Tensor,
     ) -> None:
-        newest = self.layout.split(obs)[PICTURE][:, -self.layout.kind.planes :].flatten(1, 2)
+        newest = signed(self.layout.split(obs)[PICTURE])[:, -self.layout.kind.planes :].flatten(1, 2)
         self.pictures[row, envs] = pack(newest) if _is_packed_here(self.layout) else newest
         if self.layout.vectors:
             self.vectors[row, envs] = obs[:, self.layout.picture_bytes :]

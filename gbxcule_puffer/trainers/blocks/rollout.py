@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gbxcule_puffer.errors import DeviceError
-from gbxcule_puffer.tasks.observations import ObservationLayout
+from gbxcule_puffer.tasks.observations import ObservationLayout, signed
 from gbxcule_puffer.trainers.envs import layout_of
 
 MOST = 2**36  # steps of all Game Boys
@@ -39,7 +39,7 @@ def allocate_rollout(
 def store(rollout: Mapping[str, Tensor], step: int, **parts: Tensor) -> None:
     """Copies what belongs to a step, (num_envs, ...) each, into the rollout."""
     for name, part in parts.items():
-        rollout[name][step] = part
+        rollout[name][step] = signed(part)
 
 
 def minibatches(parts: Mapping[str, Tensor], epochs: int, count: int) -> Iterator[dict[str, Tensor]]:
