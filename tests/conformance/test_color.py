@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.workload import shared_folder
+from baselines.pyboy_machine import PyBoyMachine
+from benchmarks.workload import ROOT, shared_folder
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from tests.fuzz.generator import header, make_rom, name_color
@@ -113,6 +114,14 @@ def picture_rom(seed: int, flag: int) -> bytes:
     code += loop + bytes((0x100 - len(loop) - 1,))
     rom[0x150 : 0x150 + len(code)] = code
     return bytes(rom)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "roms").rglob("*.gb")), ids=lambda path: path.stem)
+def test_the_first_picture(path: Path) -> None:
+    """The boot ROM's, in its own colours, whatever the game does in the rest of that frame."""
+    emulator, machine = Emulator(path, screen="full", model="cgb"), PyBoyMachine(path.read_bytes(), model="cgb")
+    assert np.array_equal(machine.colors(), emulator.colors[0].numpy())
+    machine.close()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -59,6 +59,12 @@ def values_of(registers: tuple[int, ...] = (0,) * 6, tiles: bytes = b"") -> dict
 def test_verdicts(name: str, values: dict[str, Any], expected: str, tmp_path: Path) -> None:
     colors = np.zeros((144, 160), np.uint16)
     assert verdict(tmp_path / f"{name}.gbc", values, colors) == expected
+    colors[:, 1:] = 31 << 5
+    assert verdict(tmp_path / f"{name}.gbc", values, colors) == expected
+
+
+def test_a_green_screen_is_a_pass(tmp_path: Path) -> None:
+    assert verdict(tmp_path / "magen.gbc", values_of(), np.full((144, 160), 31 << 5, np.uint16)) == "pass"
 
 
 def test_verdicts_by_picture(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ import torch
 from gbxcule_puffer.emulator import Emulator, kernels
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import git_sha, versions
+from tests.conformance.test_color import games
 from tests.fuzz.color_faults import FAULTS, Fault
 from tests.fuzz.generator import make_rom
 from tests.fuzz.lockstep import CHECK_EVERY, SCHEDULES, Oracle, differences, emulator_values, random_buttons
@@ -48,7 +49,7 @@ def plant(texts: Mapping[str, str]) -> dict[str, str]:
 def faulty_kernel() -> Iterator[None]:
     """Emulators of a Game Boy Color made in here have the faults."""
     usual_copies, usual_kernel = kernels._copies, kernels.kernel
-    kernels._copies = lambda *args: plant(usual_copies(*args))
+    kernels._copies = lambda *args, **options: plant(usual_copies(*args, **options))
     try:
         faulty = usual_kernel.__wrapped__("interpreter", color=True)
     finally:
@@ -138,8 +139,6 @@ def search(seeds: list[int], games: list[Path], frames: int, steps: int) -> Sear
 
 def main() -> int:
     """The command line."""
-    from tests.conformance.test_color import games
-
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.planted", description=__doc__)
     parser.add_argument("--seeds", default="0:150,787:788", help="first:end, the end not included; several with commas")
     parser.add_argument("--frames", type=int, default=40, help="frames of each random ROM")

@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import interrupts, joypad, row
+from gbxcule_puffer.emulator.hw import interrupts, joypad, model, row
 from gbxcule_puffer.emulator.hw.cartridge import rtc
 from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
 
@@ -25,6 +25,8 @@ def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, re
     c.release_at = wp.where(release_after == 0, 0, wp.max(count - release_after, least))
     c.render = wp.where(c.frames_left == 1, 1, 0)
     c.next_line = 0
+    if model.COLOR:  # in the frame that a reset ends the boot ROM has drawn all lines, in colours of its own
+        c.next_line = wp.where(c.ly < hw.SCREEN_HEIGHT, 0, hw.SCREEN_HEIGHT)
     c.executed = 0
     m.skipped[c.env] = 0
     c.now = 0
