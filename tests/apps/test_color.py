@@ -12,6 +12,7 @@ from gbxcule_puffer.apps.play.browser import BrowserPlay
 from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.record.record import record
+from gbxcule_puffer.apps.verify.bundle import write_bundle
 from gbxcule_puffer.apps.verify.verify import Options, verify
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator, kernel_cache, kernels
@@ -76,8 +77,8 @@ def test_verify(rom: Path) -> None:
     assert result.equal and len(result.trace) == 6 and result.summary()["model"] == "cgb"
 
 
-def test_verify_finds_a_planted_fault(rom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Colours are written two too far."""
+def test_verify_finds_a_planted_fault(rom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colours are written two too far; the bundle's pictures show each pixel of another colour."""
     source = kernels._copies(kernels.ROOMS["interpreter"], {}, color=True)
     registers = source["hw.color.registers"]
     fault = "write_palette(m, c, palette_place(c, c.bg_index), value)"
@@ -92,7 +93,12 @@ def test_verify_finds_a_planted_fault(rom: Path, monkeypatch: pytest.MonkeyPatch
     kernel = run.make_kernel(generated.execute, generated.load, generated.store)
     monkeypatch.setattr(kernels, "kernel", lambda *rest: kernel)
     result = verify(Options(str(rom), steps=4, model="cgb"))
-    assert set(result.differences) == {"palettes", "picture"}
+    assert set(result.differences) == {"palettes", "picture"} and result.oracle is not None
+    bundle = write_bundle(result, tmp_path / "bundle")
+    with Image.open(bundle / "oracle.png") as oracle, Image.open(bundle / "difference.png") as difference:
+        np.testing.assert_array_equal(np.asarray(oracle), to_rgb(result.oracle.colors[0]))
+        red = (np.asarray(difference) == (255, 0, 0)).all(2)
+    assert red.sum() == result.differences["picture"]["pixels"] > 0
 
 
 def test_play_and_a_state_of_half_the_pixels(rom: Path, tmp_path: Path) -> None:

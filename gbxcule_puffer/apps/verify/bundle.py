@@ -15,7 +15,7 @@ from gbxcule_puffer.emulator.cpu.disassembler import disassemble, listing
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, check_target, new_folder, read_object, write_json, write_text
-from gbxcule_puffer.pictures import LEVELS, write_png
+from gbxcule_puffer.pictures import LEVELS, to_rgb, write_png
 
 LINES_BEFORE, LINES_AFTER = 8, 16
 BYTES_BEFORE = 3 * LINES_BEFORE
@@ -99,7 +99,8 @@ def write_bundle(result: verify.Result, folder: Path) -> Path:
         number += 1
         target = folder.with_name(f"{folder.name}-{number}")
     before = result.before or result.start
-    oracle, emulator = result.oracle.screen[0], result.emulator.screen[0]
+    ends = result.oracle, result.emulator
+    oracle, emulator = (each.screen[0] if each.model == "dmg" else each.colors[0] for each in ends)
     with new_folder(target) as part:
         result.start.to_file(part / "start.state")
         result.oracle.to_file(part / "oracle.state")
@@ -108,8 +109,8 @@ def write_bundle(result: verify.Result, folder: Path) -> Path:
         write_text(part / "actions.txt", "\n".join(result.codec.actions[action] for action in result.trace) + "\n")
         write_json(part / "diff.json", _diff(result))
         write_text(part / "disassembly.txt", _disassembly(result, before))
-        write_png(part / "oracle.png", LEVELS[oracle])
-        write_png(part / "emulator.png", LEVELS[emulator])
+        for name, picture in (("oracle", oracle), ("emulator", emulator)):
+            write_png(part / f"{name}.png", LEVELS[picture] if picture.dtype == np.uint8 else to_rgb(picture))
         write_png(part / "difference.png", difference_picture(oracle, emulator))
         write_text(part / "README.txt", README)
         summary = {"format": FORMAT, "version": VERSION, **result.summary(Path(target.name))}
@@ -162,7 +163,6 @@ def _end_of_run(memory: bytes, at: int, pc: int) -> int:
 
 def difference_picture(oracle: np.ndarray, emulator: np.ndarray) -> np.ndarray:
     """The oracle's picture, pale, with the pixels that differ in red; shape (144, 160, 3), uint8."""
-    pale = (192 + LEVELS[oracle] // 4).astype(np.uint8)
-    picture = np.repeat(pale[:, :, None], 3, axis=2)
+    picture = 192 + to_rgb(oracle) // 4
     picture[oracle != emulator] = (255, 0, 0)
     return picture
