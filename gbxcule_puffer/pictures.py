@@ -17,6 +17,7 @@ from gbxcule_puffer.files import Kind, new_file, read_bytes
 LEVELS = np.array([0xFF, 0x99, 0x55, 0x00], np.uint8)  # of the shades 0..3 in PyBoy's window: red, green and blue
 TERMINAL_COLORS = np.array([231, 248, 240, 16], np.uint8)  # of the shades in a terminal's palette of 256
 GREY_RAMP, GREY_STEP = (232, 255), 10  # of that palette, from level 8 upwards
+CUBE, CUBE_BOUNDS = 16, np.array([48, 115, 155, 195, 235])  # of that palette: 6 x 6 x 6 colours, and what lies between
 SCREENSHOT = Kind("picture", ConfigError, "give a screenshot as the emulator saves it, without borders or filters")
 LARGEST_SCREENSHOT, MOST_SCALE = 2**22, 10  # bytes; pixels of a pixel
 UPPER_HALF = "\u2580"
@@ -136,15 +137,28 @@ def indexed(picture: np.ndarray, scale: int = 1) -> Any:
     return image
 
 
-def shrunk(shades: np.ndarray, columns: int, rows: int) -> np.ndarray:
-    """Shades as a terminal's colours (rows or less, columns or less), in proportion; rows are even, each pixel is the
-    mean of those that it stands for."""
+def for_terminal(picture: np.ndarray) -> np.ndarray:
+    """A picture as a terminal's colours (rows, columns) uint8."""
+    return TERMINAL_COLORS[picture] if picture.dtype == np.uint8 else _nearest(to_rgb(picture))
+
+
+def _nearest(rgb: np.ndarray) -> np.ndarray:
+    """The nearest colours of a terminal's palette to RGB (..., 3)."""
+    return (CUBE + np.searchsorted(CUBE_BOUNDS, rgb) @ np.array([36, 6, 1])).astype(np.uint8)
+
+
+def shrunk(picture: np.ndarray, columns: int, rows: int) -> np.ndarray:
+    """A picture as a terminal's colours (rows or less, columns or less), in proportion; rows are even, each pixel is
+    the mean of those that it stands for."""
     from PIL import Image
 
-    height, width = shades.shape
+    height, width = picture.shape
     scale = min(columns / width, rows / height)
     size = max(1, int(width * scale)), 2 * max(1, int(height * scale) // 2)
-    greys = np.asarray(Image.fromarray(LEVELS[shades]).resize(size, Image.Resampling.BOX), np.int32)
+    means = np.asarray(Image.fromarray(to_rgb(picture)).resize(size, Image.Resampling.BOX))
+    if picture.dtype == np.uint16:
+        return _nearest(means)
+    greys = means[..., 0].astype(np.int32)
     ramp = np.clip(GREY_RAMP[0] + (greys - 8 + GREY_STEP // 2) // GREY_STEP, *GREY_RAMP)
     return np.where(greys < 4, TERMINAL_COLORS[3], np.where(greys > 246, TERMINAL_COLORS[0], ramp)).astype(np.uint8)
 

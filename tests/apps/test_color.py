@@ -10,6 +10,7 @@ from PIL import Image, ImageSequence
 from baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.apps.play.browser import BrowserPlay
 from gbxcule_puffer.apps.play.session import PlaySession
+from gbxcule_puffer.apps.play.terminal import picture_for
 from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.apps.verify.bundle import write_bundle
@@ -112,6 +113,19 @@ def test_play_and_a_state_of_half_the_pixels(rom: Path, tmp_path: Path) -> None:
     half.step(torch.zeros(1, dtype=torch.uint8))
     np.testing.assert_array_equal(session.shown[::2, ::2], half.colors[0].numpy())
     assert session.emulator.registers()["pc"] == int(half.save().state[INDEX["pc"], 0])
+
+
+@pytest.mark.parametrize("size", [(160, 74), (80, 38), (60, 24)])
+def test_a_terminal_shows_the_nearest_colours(size: tuple[int, int]) -> None:
+    levels = np.array([0, 95, 135, 175, 215, 255])  # of its palette from 16 on
+    palette = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), -1).reshape(216, 3)
+    picture = np.full((144, 160), 31, np.uint16)  # red
+    picture[:72] = 20 << 10 | 3
+    shown = picture_for(picture, *size)
+    assert shown.shape[0] <= 2 * (size[1] - 2) and shown.shape[1] <= size[0] and len(np.unique(shown)) == 2
+    for color, place in ((0x1F, -1), (20 << 10 | 3, 0)):
+        rgb = to_rgb(np.array([[color]], np.uint16))[0, 0].astype(int)
+        assert shown[place, 0] == 16 + np.abs(palette - rgb).sum(1).argmin()
 
 
 def test_the_page_of_a_game_shows_colours(rom: Path) -> None:

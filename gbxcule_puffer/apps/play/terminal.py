@@ -17,7 +17,7 @@ import numpy as np
 
 from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, shrunk
+from gbxcule_puffer.pictures import for_terminal, half_blocks, shrunk
 
 TEXT_LINES = 2  # below the picture
 LEAST = 40, 20  # columns and lines
@@ -67,7 +67,7 @@ class _View:
         clear = size != self.size or not self.shown
         self.size = size
         lines = [
-            *half_blocks(picture_for(session.picture, *size)),
+            *half_blocks(picture_for(session.shown, *size)),
             session.status[: size.columns],
             session.help[: size.columns],
         ]
@@ -81,14 +81,14 @@ class _View:
             data = data[os.write(self.fd, data) :]
 
 
-def picture_for(shades: np.ndarray, columns: int, lines: int) -> np.ndarray:
+def picture_for(whole: np.ndarray, columns: int, lines: int) -> np.ndarray:
     """A picture as a terminal's colours: all of its pixels, every second one or, in a small terminal, a smaller one."""
     rows = 2 * (lines - TEXT_LINES)
     for step in (1, 2):
-        picture = shades[::step, ::step]
+        picture = whole[::step, ::step]
         if picture.shape[0] <= rows and picture.shape[1] <= columns:
-            return TERMINAL_COLORS[picture]
-    return shrunk(shades, columns, rows)
+            return for_terminal(picture)
+    return shrunk(whole, columns, rows)
 
 
 def _keys(fd: int) -> Iterator[str]:
