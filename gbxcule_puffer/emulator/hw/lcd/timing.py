@@ -41,7 +41,7 @@ def look(c: wp.ref[Cpu], t: int):
         if t < c.lcd_last:
             c.lcd_wrapped = 1 - c.lcd_wrapped
             c.next_event = wp.min(c.next_event, c.lcd_due)
-            c.settle_from = c.next_event
+            c.settle_from = wp.max(c.next_event, c.now + hw.T_CYCLES_PER_M_CYCLE)  # it may be behind already
     if is_early_vblank(c) and (t >= c.lcd_target - model.dots(c, EARLY_T_CYCLES) or c.lcd_wrapped != 0):
         c.lcd_transition = EARLY_VBLANK
         c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
