@@ -1,6 +1,6 @@
 """A warp whose lanes are threads of the CPU: what the data path's loop does on a GPU, without one.
 
-    python -m benchmarks.warp_of_threads [--lanes 16] [--steps 4] [ROM ...]
+    python -m benchmarks.warp_of_threads [--lanes 16] [--steps 4] [--model cgb] [ROM ...]
 
 plays one env a lane with random actions and prints what the warp does in a step: turns around the loop, times that it
 calls the interpreter, and lanes that such a call serves. The loop's collective functions, in which all lanes of a warp
@@ -10,6 +10,7 @@ meet, become barriers that the threads sleep at; tests/emulator/gpu/test_warp_of
 from __future__ import annotations
 
 import argparse
+import importlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,6 @@ import warp as wp
 
 from benchmarks.workload import find_rom, random_buttons, seed_of
 from gbxcule_puffer.emulator import Emulator, kernel_cache, kernels
-from gbxcule_puffer.emulator.cpu import interpreter
-from gbxcule_puffer.emulator.gpu import run
 
 WARMUP = 100  # steps, until the games have gone different ways
 TOTALS = ("turns", "calls", "served")
@@ -76,10 +75,10 @@ def total(which: int, amount: int) -> int:
 
 ROUND = "            if lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
 TURN = "                datapath.end_turn(r, i, place, table)\n"
-IMPORTS = "from gbxcule_puffer.emulator.gpu import datapath, slow_path, spots, stop_counters\n"
+IMPORTS = ".gpu import datapath, slow_path, spots, stop_counters\n"
 CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks import warp_of_threads\n",
-    'module="unique"': 'module="warp_of_threads"',
+    'module="unique"': 'module="MODULE"',
     "        used: int,\n": "        used: int,\n        lanes: int,\n",
     "run_datapath(m, c, used, ": "run_datapath(m, c, used, lanes, ",
     "intrinsics.any_lane(": "warp_of_threads.any_lane(lanes, ",
@@ -93,7 +92,7 @@ CHANGES = {
 }
 READ_TOTALS = '''
 
-@wp.kernel(enable_backward=False, module="warp_of_threads")
+@wp.kernel(enable_backward=False, module="MODULE")
 def kernel_totals(totals: wp.array(dtype=wp.int32)):
     """What the totals are."""
     totals[wp.tid()] = warp_of_threads.total(wp.tid(), 0)
@@ -101,13 +100,15 @@ def kernel_totals(totals: wp.array(dtype=wp.int32)):
 
 
 @cache
-def module() -> Any:
+def module(model: str) -> Any:
     """gpu/run.py, each thread a lane of the same warp."""
-    text = Path(run.__file__).read_text()
+    package, _ = kernels.modules("datapath", color=model == "cgb")
+    text = Path(str(importlib.import_module(f"{package}.gpu.run").__file__)).read_text()
     for before, after in CHANGES.items():
         assert before in text, before
         text = text.replace(before, after)
-    return kernel_cache.import_source("warp_of_threads", text + READ_TOTALS)
+    name = f"warp_of_threads_{model}"
+    return kernel_cache.import_source(name, (text + READ_TOTALS).replace("MODULE", name))
 
 
 class WarpOfThreads(Emulator):
@@ -117,8 +118,8 @@ class WarpOfThreads(Emulator):
         super().__init__(rom, lanes, kernel="datapath", num_threads=lanes, **options)
 
     def _kernel(self) -> wp.Kernel:
-        generated = interpreter.module(kernels.GROUP_SIZES["datapath"])
-        return module().make_kernel(generated.execute, generated.load, generated.store)
+        _, generated = kernels.modules("datapath", color=self.model == "cgb")
+        return module(self.model).make_kernel(generated.execute, generated.load, generated.store)
 
     def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:
         inputs, dim = super()._arguments(first_env, count, frames, release_after)
@@ -128,14 +129,14 @@ class WarpOfThreads(Emulator):
     def totals(self) -> dict[str, int]:
         """TOTALS since the process began."""
         result = wp.zeros(len(TOTALS), dtype=wp.int32, device="cpu")
-        wp.launch(module().kernel_totals, len(TOTALS), [result], device="cpu")
+        wp.launch(module(self.model).kernel_totals, len(TOTALS), [result], device="cpu")
         return dict(zip(TOTALS, (int(value) for value in result.numpy()), strict=True))
 
 
-def count(rom: str, lanes: int, steps: int) -> dict[str, float]:
+def count(rom: str, lanes: int, steps: int, model: str) -> dict[str, float]:
     """Turns, calls and served lanes of a warp's step, the mean of `steps`."""
-    warp = WarpOfThreads(find_rom(rom), lanes)
-    alone = Emulator(find_rom(rom), lanes)
+    warp = WarpOfThreads(find_rom(rom), lanes, model=model)
+    alone = Emulator(find_rom(rom), lanes, model=model)
     rows = torch.from_numpy(random_buttons(seed_of(rom), WARMUP + steps, lanes))
     for row in rows[:WARMUP]:
         alone.step(row)
@@ -153,10 +154,11 @@ def main() -> None:
     parser.add_argument("roms", nargs="*", default=["homeward", "2048", "libbet", "tobu", "snake"], metavar="ROM")
     parser.add_argument("--lanes", type=int, default=16)
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--model", default="dmg", help="dmg, cgb or auto")
     args = parser.parse_args()
     print(f"{args.lanes} lanes, a step\n{'':12}{'turns':>10}{'calls':>10}{'lanes a call':>14}")
     for rom in args.roms:
-        found = count(rom, args.lanes, args.steps)
+        found = count(rom, args.lanes, args.steps, args.model)
         print(f"{rom:12}{found['turns']:10,.0f}{found['calls']:10,.0f}{found['served'] / found['calls']:14.1f}")
 
 

@@ -17,7 +17,6 @@ from gbxcule_puffer.emulator import isa, kernels
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.gpu import autotuner, descriptors, lane_order, launch_shape
-from gbxcule_puffer.emulator.hw.lcd import picture
 from gbxcule_puffer.emulator.launch import current_stream
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
@@ -46,10 +45,8 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
     return num_envs * per_env + shared
 
 
-def _check_color(kernel: str, accuracy: str, frames_per_step: int) -> None:
+def _check_color(accuracy: str, frames_per_step: int) -> None:
     """Raises: ConfigError for what a Game Boy Color lacks."""
-    if kernel != "interpreter":
-        raise ConfigError("model 'cgb' has kernel 'interpreter' only: leave kernel out")
     if accuracy != "pyboy":
         raise ConfigError(f"model 'cgb' has accuracy 'pyboy' only, not {accuracy!r}: leave one of them out")
     if frames_per_step > MOST_COLOR_FRAMES:
@@ -109,14 +106,14 @@ class Emulator(HostAccess, Screens):
         if accuracy not in PROFILES:
             raise ConfigError(f"accuracy is {accuracy!r}; it must be 'pyboy' or 'hardware'")
         self.accuracy, self.instruction_budget = accuracy, instruction_budget
-        only_interpreter = self.device == "cpu" or accuracy == "hardware" or self.model == "cgb"
+        only_interpreter = self.device == "cpu" or accuracy == "hardware"
         self.kernel = kernel or ("interpreter" if only_interpreter else "datapath")
         if self.kernel not in ("interpreter", "datapath"):
             raise ConfigError(f"kernel is {kernel!r}; it must be 'interpreter' or 'datapath'")
         if accuracy == "hardware" and self.kernel != "interpreter":
             raise ConfigError("accuracy 'hardware' has kernel 'interpreter' only: leave kernel out")
         if self.model == "cgb":
-            _check_color(self.kernel, accuracy, frames_per_step)
+            _check_color(accuracy, frames_per_step)
         needed = memory_needed(self.cartridge, num_envs, self.pixel_step, self.kernel == "datapath")
         with room_for(needed, self.device, f"num_envs {num_envs:,}", "use fewer envs"):
             self._allocate()
@@ -274,7 +271,7 @@ class Emulator(HostAccess, Screens):
         wp.launch(kernel, dim=dim, inputs=inputs, **where)
         if self.machine.draw_later:
             shape = (self.num_envs, self._screen.shape[1])
-            wp.launch(picture.kernel_draw, shape, [self.machine], stream=where["stream"])
+            wp.launch(kernels.drawing(self.model == "cgb"), shape, [self.machine], stream=where["stream"])
             inputs[-1] = 1  # resume
             wp.launch(kernel, dim=dim, inputs=inputs, **where)
 

@@ -1,4 +1,5 @@
-"""The kernels of a step: the interpreter and the data path, and copies of them in which a constant has another value.
+"""The kernels of a step: the interpreter, the data path and what draws its picture, and copies of them in which a
+constant has another value.
 
 A copy is made from a second set of the device code, so that the usual kernels do not pay for what they lack: accuracy
 "hardware" and a Game Boy Color (hw/model.py), and counters (hw/counters.py).
@@ -11,6 +12,7 @@ import re
 from collections.abc import Mapping
 from functools import cache as memoize
 from pathlib import Path
+from types import ModuleType
 
 import warp as wp
 
@@ -29,8 +31,21 @@ GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}
 @memoize
 def kernel(name: str, accuracy: str = "pyboy", counted: bool = False, color: bool = False) -> wp.Kernel:
     """The kernel of one step, 'interpreter' or 'datapath', compiled where it is launched first; color: of a Game Boy
-    Color, which has no data path."""
-    assert not (color and (name == "datapath" or accuracy == "hardware"))
+    Color."""
+    package, generated = modules(name, accuracy, counted, color)
+    run = importlib.import_module(f"{package}.{LOOPS[name]}")
+    return run.make_kernel(generated.execute, generated.load, generated.store)
+
+
+@memoize
+def drawing(color: bool = False) -> wp.Kernel:
+    """The kernel that draws the picture of the data path's step on a GPU."""
+    return importlib.import_module(f"{modules('datapath', color=color)[0]}.hw.lcd.picture").kernel_draw
+
+
+def modules(name: str, accuracy: str = "pyboy", counted: bool = False, color: bool = False) -> tuple[str, ModuleType]:
+    """The package of a kernel's device code, and its generated `execute`, `load` and `store`."""
+    assert not (color and accuracy == "hardware")
     constants = {}
     if color:
         constants["hw.model"] = ("\nCOLOR = False\n", "\nCOLOR = True\n")
@@ -44,8 +59,7 @@ def kernel(name: str, accuracy: str = "pyboy", counted: bool = False, color: boo
         package = kernel_cache.import_package(label, _copies(ROOMS[name], constants, color))
         source = _moved(interpreter.source(GROUP_SIZES[name], color=color), package, ROOMS[name], color)
         generated = kernel_cache.import_source(f"interpreter_{label}", source)
-    run = importlib.import_module(f"{package}.{LOOPS[name]}")
-    return run.make_kernel(generated.execute, generated.load, generated.store)
+    return package, generated
 
 
 def _moved(text: str, package: str, rooms: tuple[str, ...], color: bool = False) -> str:

@@ -82,7 +82,7 @@ def test_verify_finds_a_planted_fault(rom: Path, tmp_path: Path, monkeypatch: py
     """Colours are written two too far; the bundle's pictures show each pixel of another colour."""
     source = kernels._copies(kernels.ROOMS["interpreter"], {}, color=True)
     registers = source["hw.color.registers"]
-    fault = "write_palette(m, c, palette_place(c, c.bg_index), value)"
+    fault = "row.store(c, palette_place(c, c.bg_index), value)"
     assert registers.count(fault) == 1
     text = registers.replace(fault, fault.replace("c.bg_index", "c.bg_index + 4"))
     model = source["hw.model"].replace("\nCOLOR = False\n", "\nCOLOR = True\n")

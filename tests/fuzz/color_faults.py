@@ -64,8 +64,8 @@ REGISTERS = _faults(
     ),
     (
         "a palette changes lines that are over",
-        "    if c.render != 0 and c.next_line",
-        "    if not FAULTY and c.render != 0 and c.next_line",
+        "return drawing.is_drawing(c) and (",
+        "return not FAULTY and drawing.is_drawing(c) and (",
     ),
 )
 VRAM_DMA = _faults(
@@ -189,16 +189,20 @@ SPEED = (
 )
 PICTURE = _faults(
     "hw.lcd.color_picture",
-    ("palettes have 16 bits", "& 0x7F) << 8)", "& wp.where(FAULTY, 0xFF, 0x7F)) << 8)"),
+    (
+        "palettes have 16 bits",
+        "color_of(low, high, number))\n            intrinsics",
+        "color_of(low, high, number) | wp.where(FAULTY, high & 0x8000, 0))\n            intrinsics",
+    ),
     (
         "the background's palettes are 0 to 3",
-        "palette_color(c, 0, attributes & 7, number)",
-        "palette_color(c, 0, attributes & wp.where(FAULTY, 3, 7), number)",
+        "hw.COLOR_PALETTES + 8 * (attributes & 7)",
+        "hw.COLOR_PALETTES + 8 * (attributes & wp.where(FAULTY, 3, 7))",
     ),
     (
         "sprites' palettes are 0 to 3",
-        "palette_color(c, OBJ_PALETTES, attributes & 7, number)",
-        "palette_color(c, OBJ_PALETTES, attributes & wp.where(FAULTY, 3, 7), number)",
+        "OBJ_PALETTES + 8 * (attributes & 7)",
+        "OBJ_PALETTES + 8 * (attributes & wp.where(FAULTY, 3, 7))",
     ),
     (
         "tiles are not flipped in X",
@@ -242,11 +246,15 @@ PICTURE = _faults(
         "wp.where(c.color_mode != 0, 0, sprite & 0xFF00)",
         "wp.where(c.color_mode != 0 and not FAULTY, 0, sprite & 0xFF00)",
     ),
-    ("a line has 9 sprites", "for _ in range(count):", "for _ in range(wp.where(FAULTY, wp.min(count, 9), count)):"),
+    (
+        "a line has 9 sprites",
+        "for _ in range(sprites >> 8):",
+        "for _ in range(wp.min(sprites >> 8, wp.where(FAULTY, 9, 10))):",
+    ),
     (
         "a DMG's sprites have one palette",
-        "elif (attributes & 0x10) != 0:",
-        "elif (attributes & 0x10) != 0 and not FAULTY:",
+        "wp.where((attributes & 0x10) != 0,",
+        "wp.where((attributes & 0x10) != 0 and not FAULTY,",
     ),
 ) + _faults(
     "hw.lcd.lcd_registers",
@@ -262,5 +270,69 @@ PICTURE = _faults(
     ),
 )
 
+# What the data path does by itself, and what it has to leave to the interpreter
+DATAPATH = (
+    _faults(
+        "gpu.color",
+        ("VRAM is bank 0", "r.vram_shift = c.vram_shift", "r.vram_shift = wp.where(FAULTY, 0, c.vram_shift)"),
+        ("WRAM is bank 1", "r.wram_shift = c.wram_shift", "r.wram_shift = wp.where(FAULTY, 0, c.wram_shift)"),
+        (
+            "an LCD behind its clock is as usual",
+            "return c.lcd_wrapped != 0",
+            "return not FAULTY and c.lcd_wrapped != 0",
+        ),
+        (
+            "a visit does not meet the lock of VRAM",
+            "memory.read(m, c, address, t, lookahead)",
+            "memory.read(m, c, address, t, wp.where(FAULTY, 0, lookahead))",
+        ),
+        (
+            "a visit reads registers 4 T-cycles late",
+            "memory.read_io(m, c, address, t, lookahead)",
+            "memory.read_io(m, c, address, t + wp.where(FAULTY, 4, 0), lookahead)",
+        ),
+    )
+    + _faults(
+        "gpu.spots",
+        (
+            "banks wait for the event",
+            "        color.map_banks(c, r)",
+            "        if not FAULTY:\n            color.map_banks(c, r)",
+        ),
+        ("KEY1 ends no batch", "address != hw.KEY1 and", "(address != hw.KEY1 or FAULTY) and"),
+        ("HDMA5 is written on the spot", "address != hw.HDMA5 and", "(address != hw.HDMA5 or FAULTY) and"),
+        (
+            "no line is drawn before a palette",
+            "not color_registers.must_draw(c, address)",
+            "(FAULTY or not color_registers.must_draw(c, address))",
+        ),
+    )
+    + _faults(
+        "gpu.slow_path",
+        ("a visit writes HDMA5", "i.address == hw.HDMA5", "(i.address == hw.HDMA5 and not FAULTY)"),
+        ("no line is drawn before a visit", "and drawing.is_drawing(c))", "and drawing.is_drawing(c) and not FAULTY)"),
+    )
+    + _faults(
+        "gpu.loop_skips",
+        (
+            "copies come from the first banks",
+            "banks.place(c, address)",
+            "wp.where(FAULTY, address, banks.place(c, address))",
+        ),
+        ("copies go to the first banks", "banks.place(c, target)", "wp.where(FAULTY, target, banks.place(c, target))"),
+    )
+    + _faults("gpu.run", ("VRAM DMA is forgotten", "c.hdma_pending != 0:", "c.hdma_pending != 0 and not FAULTY:"))
+    + _faults(
+        "hw.interrupts",
+        (
+            "a visit brings no device up to date",
+            "    end_batch_of_devices(m, c)\n    is_pending",
+            "    if not FAULTY:\n        end_batch_of_devices(m, c)\n    is_pending",
+        ),
+    )
+)
+
 FAULTS = {"banks": BANKS, "registers": REGISTERS, "VRAM DMA": VRAM_DMA, "speed and times": SPEED, "picture": PICTURE}
 """By the part of the machine that they are in."""
+DATAPATH_FAULTS = {"data path": DATAPATH}
+"""The same of the kernel for GPUs."""

@@ -151,7 +151,7 @@ def compare(
     num_envs = buttons.shape[1]
     release = min(8, frames_per_step)
     model = model or model_of(rom if isinstance(rom, bytes) else rom.data)
-    kernels = ("interpreter", "datapath") if with_datapath and model == "dmg" else ("interpreter",)
+    kernels = ("interpreter", "datapath") if with_datapath else ("interpreter",)
     emulators = [
         Emulator(
             rom, num_envs, device, screen="full", frames_per_step=frames_per_step, release_after_frames=release,

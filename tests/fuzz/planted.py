@@ -1,5 +1,5 @@
-"""`python -m tests.fuzz.planted [--seeds 0:150] [--games N] [--record FILE]`: which of color_faults.py the fuzzer and
-games find.
+"""`python -m tests.fuzz.planted [--seeds 0:150] [--games N] [--kernel datapath] [--record FILE]`: which of
+color_faults.py the fuzzer and games find.
 
 All faults are in one kernel, each in an environment of its own beside a sound one, and all run the same ROM with the
 same buttons as one PyBoy. Exit code 1 where the sound one differs from PyBoy, or a fault is not found.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,21 +23,26 @@ from gbxcule_puffer.emulator import Emulator, kernels
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import git_sha, versions
 from tests.conformance.test_color import games
-from tests.fuzz.color_faults import FAULTS, Fault
+from tests.fuzz.color_faults import DATAPATH_FAULTS, FAULTS, Fault
 from tests.fuzz.generator import make_rom
 from tests.fuzz.lockstep import CHECK_EVERY, SCHEDULES, Oracle, differences, emulator_values, random_buttons
 
 COLOR_KINDS = ("color", "color-scenes")
-ALL = [fault for faults in FAULTS.values() for fault in faults]
+OF_KERNELS = {"interpreter": FAULTS, "datapath": DATAPATH_FAULTS}
 
 
-def plant(texts: Mapping[str, str]) -> dict[str, str]:
+def faults_of(kernel: str) -> list[Fault]:
+    """All faults of a kernel."""
+    return [fault for faults in OF_KERNELS[kernel].values() for fault in faults]
+
+
+def plant(texts: Mapping[str, str], faults: Sequence[Fault]) -> dict[str, str]:
     """Device code, module to text, with all faults: number i in environment i + 1.
 
     Raises: ValueError where a fault's text is not in the code any more.
     """
     planted = dict(texts)
-    for env, fault in enumerate(ALL, start=1):
+    for env, fault in enumerate(faults, start=1):
         if fault.before not in planted[fault.module]:
             raise ValueError(f"color_faults.py: {fault.name!r}: {fault.module} has no {fault.before!r}")
         after = fault.after.replace("FAULTY", f"(c.env == {env})")
@@ -46,12 +51,12 @@ def plant(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def faulty_kernel() -> Iterator[None]:
+def faulty_kernel(kernel: str, faults: Sequence[Fault]) -> Iterator[None]:
     """Emulators of a Game Boy Color made in here have the faults."""
     usual_copies, usual_kernel = kernels._copies, kernels.kernel
-    kernels._copies = lambda *args, **options: plant(usual_copies(*args, **options))
+    kernels._copies = lambda *args, **options: plant(usual_copies(*args, **options), faults)
     try:
-        faulty = usual_kernel.__wrapped__("interpreter", color=True)
+        faulty = usual_kernel.__wrapped__(kernel, color=True)
     finally:
         kernels._copies = usual_copies
     kernels.kernel = lambda *args, **options: faulty
@@ -65,22 +70,27 @@ def faulty_kernel() -> Iterator[None]:
 class Search:
     """What was found so far."""
 
-    found: dict[str, dict[str, str]] = field(default_factory=lambda: {fault.name: {} for fault in ALL})
+    faults: list[Fault]
+    kernel: str = "interpreter"
+    found: dict[str, dict[str, str]] = field(init=False)
     """Fault to what found it: the kind of ROM to the first ROM's name."""
     sound: list[str] = field(default_factory=list)
     """Differences of the sound environment."""
 
+    def __post_init__(self) -> None:
+        self.found = {fault.name: {} for fault in self.faults}
+
     def missing(self, kind: str) -> list[Fault]:
         """The faults that no ROM of a kind has found."""
-        return [fault for fault in ALL if kind not in self.found[fault.name]]
+        return [fault for fault in self.faults if kind not in self.found[fault.name]]
 
     def run(
         self, kind: str, name: str, rom: bytes, buttons: np.ndarray, frames_per_step: int, check_every: int
     ) -> None:
         """One ROM, `buttons` (steps,) for all."""
-        envs = len(ALL) + 1
+        envs = len(self.faults) + 1
         emulator = Emulator(
-            rom, envs, screen="full", frames_per_step=frames_per_step, num_threads=1, model="cgb",
+            rom, envs, screen="full", frames_per_step=frames_per_step, num_threads=1, model="cgb", kernel=self.kernel,
             release_after_frames=min(8, frames_per_step), instruction_budget=frames_per_step * 40_000,
         )  # fmt: skip
         if emulator.locked.any():
@@ -101,8 +111,8 @@ class Search:
         """Compare each environment with PyBoy; those whose whole state is the sound one's are equal as well."""
         expected, colors = oracle.values(), oracle.colors()
         hashes = emulator.state_hash()
-        for env in range(len(ALL) + 1):
-            is_known = env and kind in self.found[ALL[env - 1].name]
+        for env in range(len(self.faults) + 1):
+            is_known = env and kind in self.found[self.faults[env - 1].name]
             if is_known or (env and hashes[env] == hashes[0] and self._same_picture(emulator, env)):
                 continue
             lines = differences(expected, emulator_values(emulator, env))
@@ -112,17 +122,17 @@ class Search:
                 self.sound.append(f"{name}: {lines[0]}")
                 return
             if lines:
-                self.found[ALL[env - 1].name][kind] = name
+                self.found[self.faults[env - 1].name][kind] = name
 
     @staticmethod
     def _same_picture(emulator: Emulator, env: int) -> bool:
         return torch.equal(emulator.colors[env], emulator.colors[0])
 
 
-def search(seeds: list[int], games: list[Path], frames: int, steps: int) -> Search:
-    """All faults against the fuzzer's ROMs of some seeds, and against games."""
-    result = Search()
-    with faulty_kernel():
+def search(seeds: list[int], games: list[Path], frames: int, steps: int, kernel: str = "interpreter") -> Search:
+    """All faults of a kernel against the fuzzer's ROMs of some seeds, and against games."""
+    result = Search(faults_of(kernel), kernel)
+    with faulty_kernel(kernel, result.faults):
         for kind in COLOR_KINDS:
             for seed in seeds:
                 if not result.missing(kind):
@@ -144,6 +154,7 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=40, help="frames of each random ROM")
     parser.add_argument("--games", type=int, default=0, help="how many games run as well")
     parser.add_argument("--steps", type=int, default=40, help="steps of each game")
+    parser.add_argument("--kernel", choices=OF_KERNELS, default="interpreter", help="the kernel and its faults")
     parser.add_argument("--record", type=Path, help="JSON file for what was found")
     args = parser.parse_args()
     try:
@@ -152,14 +163,17 @@ def main() -> int:
         parser.error(f"--seeds is {args.seeds!r}; give first:end, for example 0:100,787:788")
     seeds = [seed for seeds in ranges for seed in seeds]
     begin = time.perf_counter()
-    result = search(seeds, games()[: args.games], args.frames, args.steps)
-    for fault in ALL:
+    result = search(seeds, games()[: args.games], args.frames, args.steps, args.kernel)
+    for fault in result.faults:
         print(f"{fault.name}: {result.found[fault.name] or 'NOT FOUND'}")
     print(*result.sound, sep="\n")
     missing = [name for name, found in result.found.items() if not set(COLOR_KINDS) & set(found)]
-    print(f"{len(ALL) - len(missing)} of {len(ALL)} faults found by random programs")
+    print(f"{len(result.found) - len(missing)} of {len(result.found)} faults found by random programs")
     if args.record:
-        parts = {part: {fault.name: result.found[fault.name] for fault in faults} for part, faults in FAULTS.items()}
+        parts = {
+            part: {fault.name: result.found[fault.name] for fault in faults}
+            for part, faults in OF_KERNELS[args.kernel].items()
+        }
         found: dict[str, Any] = {"seeds": args.seeds, "frames": args.frames, "games": args.games, "steps": args.steps}
         found |= {"faults": parts, "seconds": round(time.perf_counter() - begin)}
         write_json(args.record, {**found, "git_sha": git_sha(), "versions": versions()})

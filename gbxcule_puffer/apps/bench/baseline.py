@@ -13,7 +13,7 @@ FILE = Kind("baseline", ConfigError, "give the records.json of an earlier run")
 LIMIT = 64 * 2**20  # bytes
 # What has to be equal for two records to measure the same, but for the speed of the code
 SAME = (
-    *("backend", "vec_backend", "num_envs", "stage", "rom_sha256", "start_state", "actions", "action_seed"),
+    *("backend", "vec_backend", "num_envs", "stage", "rom_sha256", "model", "start_state", "actions", "action_seed"),
     *(
         "action_codec",
         "frames_per_step",
@@ -37,6 +37,8 @@ def load(path: Path) -> list[Record]:
     if not isinstance(found, list) or not found:
         raise FILE.bad(path, "holds no records")
     for record in found:
+        if isinstance(record, dict):
+            record.setdefault("model", "dmg")  # older records have none
         missing = [key for key in keys if not isinstance(record, dict) or key not in record]
         if missing:
             raise FILE.bad(path, f"has a record without {missing[0]!r}")

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from gbxcule_puffer.apps.bench import ACTIONS, NAMES, STAGES
-from gbxcule_puffer.apps.parser import add_action_codec, number, positive
+from gbxcule_puffer.apps.parser import add_action_codec, add_model, number, positive
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import find_rom
 
@@ -40,6 +40,7 @@ def add(commands: argparse._SubParsersAction) -> None:
         help="micro: three small programs with --actions striped; corpus: HOMEWARD and the shared homebrew; or a "
         "folder of your own Game Boy images",
     )
+    add_model(bench)
     bench.add_argument(
         "--start-state", metavar="FILE", help="snapshot or PyBoy .state to start from (default: post-boot)"
     )
@@ -183,7 +184,7 @@ def _workloads(args: argparse.Namespace, usual_steps: tuple[int, int]) -> list:
         if getattr(args, name) is not None and len(roms) > 1:
             raise ConfigError(f"--{name.replace('_', '-')} belongs to one game: give one --rom")
     start, goal = (None if path is None else Path(path) for path in (args.start_state, args.goal_dir))
-    names = ("obs", "stack_k", "action_codec", "frames_per_step", "repeat", "seed")
+    names = ("model", "obs", "stack_k", "action_codec", "frames_per_step", "repeat", "seed")
     options = {name: getattr(args, name) for name in names}
     options["actions"] = args.actions or ("striped" if args.suite == "micro" else "random")
     options["warmup"] = usual_steps[0] if args.warmup is None else args.warmup

@@ -27,13 +27,15 @@ def make_record(
     sps = statistics.median(rates)
     frames_per_second = sps * workload.frames_per_step
     codec = get_codec(workload.action_codec)
+    cartridge = load_cartridge(workload.rom, model=workload.model)
     return {
         "backend": contender.name,
         "vec_backend": contender.vec_backend,
         "num_envs": contender.num_envs,
         "stage": workload.stage,
         "rom": workload.rom.stem,
-        "rom_sha256": load_cartridge(workload.rom).sha256,
+        "rom_sha256": cartridge.sha256,
+        "model": cartridge.model,
         "start_state": "post-boot" if workload.start_state is None else workload.start_state.name,
         "actions": workload.actions,
         "action_seed": workload.seed,

@@ -43,8 +43,8 @@ def _lines(records: Sequence[Record], command: str) -> list[str]:
     for name, device, cores in sorted({(r["backend"], r["device_name"], r["cores"]) for r in records}):
         on_cpu = "core" in device
         lines.append(f"- {name}: {device}" + (f"; {cores} used" if on_cpu else ""))
-    settings = ("obs", "stack_k", "actions", "action_codec", "start_state", "warmup_steps", "measured_steps", "repeats")
-    for name in settings:
+    settings = ("model", "obs", "stack_k", "actions", "action_codec", "start_state")
+    for name in (*settings, "warmup_steps", "measured_steps", "repeats"):
         values = sorted({str(record[name]) for record in records})
         lines.append(f"- {name}: {', '.join(values)}")
     lines.append("- " + ", ".join(f"{name} {number}" for name, number in first["versions"].items()))

@@ -27,6 +27,7 @@ class Workload:
     start_state: Path | None = None
     goal_dir: Path | None = None
     stage: str = "full_step"
+    model: str = "dmg"
     obs: str = "shades"
     stack_k: int = 1
     action_codec: str = "pokemonred_puffer_v1"
@@ -41,7 +42,7 @@ class Workload:
 
     def check(self) -> None:
         """Raises: ConfigError where options exclude each other; RomError, ActionError, ConfigError for bad values."""
-        load_cartridge(self.rom)
+        load_cartridge(self.rom, model=self.model)
         codec = plain_codec(self.action_codec)
         if self.actions == "noop" and "NOOP" not in codec.actions:
             raise ConfigError(f"--actions noop: {codec.name} has no NOOP; give --action-codec pokemonred_puffer_v1")
@@ -75,6 +76,7 @@ class Workload:
     def env_options(self) -> dict[str, Any]:
         """Keyword arguments of the environments; a stage that is not full_step takes its goal by itself."""
         return {
+            "model": self.model,
             "start_state": self.start_state,
             "goal_dir": self.goal_dir if self.stage == "full_step" else None,
             "obs": self.obs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gbxcule_puffer.apps.parser import add_action_codec, add_header, plain_codec, positive
+from gbxcule_puffer.apps.parser import add_action_codec, add_header, add_model, plain_codec, positive
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -25,6 +25,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     add_action_codec(profile)
     profile.add_argument("--symbols", metavar="FILE", help=".sym file of the ROM, to name places in the code")
     add_header(profile)
+    add_model(profile)
     profile.add_argument("--cpu-only", action="store_true", help="leave out what stops the GPU's kernel")
     profile.set_defaults(run=_run)
 
@@ -43,6 +44,7 @@ def _run(args: argparse.Namespace) -> None:
             plain_codec(args.action_codec),
             start_state=args.start_state,
             header=args.header,
+            model=args.model,
             num_envs=args.num_envs,
             warmup=args.warmup,
             steps=args.steps,

@@ -37,7 +37,7 @@ class CountingEmulator(Emulator):
         self.machine.counts, self.machine.marks = wp.from_torch(self.counts), wp.from_torch(self._marks)
 
     def _kernel(self) -> wp.Kernel:
-        return kernels.kernel(self.kernel, self.accuracy, counted=True)
+        return kernels.kernel(self.kernel, self.accuracy, counted=True, color=self.model == "cgb")
 
     def step(self, buttons: torch.Tensor) -> None:
         """As Emulator.step."""

@@ -13,7 +13,12 @@ REGISTERS = (
     *("P1", "SB", "SC", "DIV", "TIMA", "TMA", "TAC", "IF"),
     *("LCDC", "STAT", "SCY", "SCX", "LY", "LYC", "DMA", "BGP", "OBP0", "OBP1", "WY", "WX", "IE"),
 )
+COLOR_REGISTERS = (
+    *("KEY0", "KEY1", "VBK", "HDMA1", "HDMA2", "HDMA3", "HDMA4", "HDMA5"),
+    *("BCPS", "BCPD", "OCPS", "OCPD", "OPRI", "SVBK"),
+)
 NAMES = {getattr(hw, name): name for name in REGISTERS}
+NAMES |= {getattr(hw, name): f"{name}, no register of a DMG" for name in COLOR_REGISTERS}
 CAUSES = {
     stops.EVENT: "an event is due: an interrupt, a change of the LCD that can be noticed, the end of a frame",
     stops.AFTER_EI: "EI takes effect",

@@ -12,7 +12,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, loop_codes
 from gbxcule_puffer.emulator.hw import counters, intrinsics, model
 from gbxcule_puffer.emulator.hw.color import banks
-from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.hw.lcd import drawing, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 COPY_FROM_HL = wp.constant(loop_codes.COPY_FROM_HL)
@@ -125,7 +125,7 @@ def plain_bytes(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, is_write: bool
     if address < hw.VRAM:
         is_plain = not is_write and (address >= hw.ROM_BANK_SIZE or c.rom_low == 0)
     elif address < hw.CART_RAM:
-        is_plain = ppu.is_vram_unlocked(c) and not (is_write and ppu.is_drawing(c))
+        is_plain = ppu.is_vram_unlocked(c) and not (is_write and drawing.is_drawing(c))
         if model.COLOR:
             is_plain = is_plain and c.lcd_wrapped == 0
     elif address < hw.WRAM:

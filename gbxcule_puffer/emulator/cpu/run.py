@@ -10,6 +10,7 @@ import warp as wp
 from gbxcule_puffer.emulator.cpu import fetch
 from gbxcule_puffer.emulator.hw import counters, interrupts, model, step
 from gbxcule_puffer.emulator.hw.color import hdma
+from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -35,6 +36,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 interrupts.finish_instruction(c)
                 counters.end_instruction(m, c)
             interrupts.end_batch(m, c)
+            if model.COLOR:
+                drawing.draw_rest(m, c)
             if c.frame_done != 0 or c.locked != 0:
                 running = step.end_frame(m, c)
 

@@ -10,11 +10,12 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.hw import intrinsics, model
 
 FLAG_C = wp.constant(ds.MASK_C)
 FLAG_NZ = wp.constant(ds.MASK_NZ)
 EARLIER = wp.constant(-(1 << 31))  # the sign of a difference of times
+BANKED_PAGE = wp.constant((hw.WRAM + hw.WRAM_BANK_SIZE) >> 12)
 TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.STACK | ds.JUMP | ds.RETURN)
 
 
@@ -42,6 +43,9 @@ class Fast:
     d2: wp.int32
     d3: wp.int32
     row: wp.uint64
+    if model.COLOR:
+        vram_shift: wp.int32  # from an address of VRAM, or of D000-DFFF, to the bank that is seen there
+        wram_shift: wp.int32
 
 
 @wp.struct
@@ -125,6 +129,9 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
     value = wp.where(accesses != 0, wp.where((d3 & ds.JUMP) != 0, i.next_pc, 0), y)
     in_rom = address < hw.VRAM
     offset = wp.where(address >= hw.ROM_BANK_SIZE, wp.where(in_rom, address + r.rom_high, address), address)
+    if model.COLOR:
+        offset = offset + wp.where((address & 0xE000) == hw.VRAM, r.vram_shift, 0)
+        offset = offset + wp.where((address >> 12) == BANKED_PAGE, r.wram_shift, 0)
     place.target = y
     place.d0 = r.d0
     place.address = wp.where(in_rom, rom, r.row) + wp.uint64(offset)

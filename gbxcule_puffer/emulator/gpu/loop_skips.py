@@ -13,7 +13,8 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast
-from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.hw import intrinsics, model
+from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.state import Cpu
 
 LD_A_HL_INC = wp.constant(0x2A)
@@ -53,6 +54,8 @@ def room(pages: int, address: int) -> int:
 def place(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64, address: int) -> wp.uint64:
     """The address of a byte of plain memory."""
     result = r.row + wp.uint64(address)
+    if model.COLOR:
+        result = r.row + wp.uint64(banks.place(c, address))
     if address < hw.ROM_BANK_SIZE:
         result = rom + wp.uint64(c.rom_low + address)
     elif address < hw.VRAM:
@@ -179,10 +182,13 @@ def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
         count = wp.min(count, room(r.plain_ahead, source))
     if count > 0:
         a = (r.hi >> 16) & 0xFF
+        begin = target
+        if model.COLOR:
+            begin = banks.place(c, target)
         if is_fill:
-            intrinsics.fill_bytes(r.row + wp.uint64(target), a, count, stride)
+            intrinsics.fill_bytes(r.row + wp.uint64(begin), a, count, stride)
         else:
-            a = intrinsics.copy_bytes(place(c, r, rom, source), r.row + wp.uint64(target), count)
+            a = intrinsics.copy_bytes(place(c, r, rom, source), r.row + wp.uint64(begin), count)
             source = (source + count) & 0xFFFF
         target = (target + count * stride) & 0xFFFF
         flags = FLAG_ONE | FLAG_NZ

@@ -11,8 +11,9 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import fetch
 from gbxcule_puffer.emulator.gpu import datapath, slow_path, spots, stop_counters
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, step
-from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, model, step
+from gbxcule_puffer.emulator.hw.color import hdma
+from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 RAM_INSTRUCTIONS = wp.constant(16)  # of code in RAM that a lane executes while the others wait
@@ -44,6 +45,9 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 fetch.fetch(m, c)
                 begin = c.now  # after what fetch may skip
                 execute(m, c)
+                if model.COLOR:
+                    if c.hdma_pending != 0:
+                        hdma.copy(m, c, begin)
                 c.previous = begin
                 interrupts.finish_instruction(c)
         return running
@@ -146,7 +150,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
             if c.locked == 0 and resume == c.drawing:
                 used = 1
                 if resume != 0:
-                    ppu.end_drawing(c)
+                    drawing.end_drawing(c)
                     c.previous = c.now
                 else:
                     step.begin_step(m, c, int(buttons[c.env]), frames, release_after)

@@ -8,11 +8,11 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
+from gbxcule_puffer.emulator.gpu import color, loop_skips, packing
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu import loop_skips, packing
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
-from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics
-from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
+from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, model
+from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Lane.running
@@ -57,11 +57,13 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     ram = wp.where(is_bank0 and m.has_plain_ram == 1, PAGES_CART_RAM, 0) | PAGES_WRAM
     rom = wp.where(c.rom_low == 0, PAGES_ROM, PAGES_HIGH_ROM)  # the data path reads 0000-3FFF from bank 0
     readable = rom | PAGES_VRAM | ram
-    writable = wp.where(ppu.is_drawing(c), 0, PAGES_VRAM) | ram
+    writable = wp.where(drawing.is_drawing(c), 0, PAGES_VRAM) | ram
     locked = wp.where(ppu.is_vram_unlocked(c), 0, PAGES_VRAM)
     r.plain = readable | (writable << 16)
     r.plain_ahead = r.plain & ~(locked | (locked << 16))
     r.high = wp.where(c.dma_active == 0, 0, ds.READ | ds.WRITE)
+    if model.COLOR:
+        color.map_banks(c, r)
 
 
 @wp.func
@@ -72,6 +74,8 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.pc = c.pc
     map_memory(m, c, r)
     r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are the interpreter's
+    if model.COLOR:
+        r.wake = wp.where(color.is_late(c), AT_ONCE, r.wake)  # so is this
 
 
 @wp.func
@@ -218,23 +222,28 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
 
 @wp.func
 def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
-    """The batch ends with this instruction and the next one begins, unless an interrupt has to be dispatched: that is
-    left to the interpreter. Before c.next_event no frame ends."""
+    """The batch ends with this instruction and the next one begins, unless an interrupt has to be dispatched or a block
+    of VRAM DMA is due: that is left to the interpreter. Before c.next_event no frame ends."""
     c.previous = r.now
     c.now = r.now + i.t_cycles
-    interrupts.end_batch(m, c)
-    if c.ime != 0 and c.ei_delay == 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
-        c.next_event = c.now
+    if model.COLOR:
+        interrupts.next_batch(m, c)
     else:
-        interrupts.begin_batch(m, c)
+        interrupts.end_batch(m, c)
+        if c.ime != 0 and c.ei_delay == 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
+            c.next_event = c.now
+        else:
+            interrupts.begin_batch(m, c)
     r.wake = c.next_event
 
 
 @wp.func
 def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
     """True where a register may be written in a visit, though that may end the batch: not where it switches the LCD or
-    starts an OAM DMA, or where something else happens before the instruction is over."""
+    starts an OAM DMA or a VRAM DMA, or where something else happens before the instruction is over."""
     is_switch = i.address == hw.LCDC and ((c.lcdc ^ i.x) & hw.LCDC_ENABLE) != 0
+    if model.COLOR:
+        is_switch = is_switch or i.address == hw.HDMA5
     return r.now + i.t_cycles < c.next_event and i.address != hw.DMA and not is_switch
 
 
@@ -267,11 +276,17 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
     lookahead = wp.where((i.d3 & ds.LOOKAHEAD) != 0, 4, 0)
     c.now = r.now
     c.previous = r.previous
-    if c.dma_active != 0:
+    is_left = c.dma_active != 0
+    if model.COLOR:  # what draws would take the common path's registers
+        is_left = is_left or (kind == ds.WRITE and drawing.is_drawing(c))
+    if is_left:
         done = 0
     elif kind == ds.WRITE and c.tima_reload == 0 and (address < hw.IO or may_write(c, r, i)):
         value = i.x & 0xFF
-        bus.write(m, c, address, value, t, lookahead)
+        if model.COLOR:
+            bus.write_drawn(m, c, address, value, t, lookahead)
+        else:
+            bus.write(m, c, address, value, t, lookahead)
         if c.next_event == c.now:
             end_batch(m, c, r, i)
         map_memory(m, c, r)
@@ -288,8 +303,11 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
             i.y = read_lcd(m, c, address, r.now, r.previous, t + lookahead)
             done = 1
         else:
-            i.y = bus.read(m, c, address, t, lookahead)
             done = 1
+            if model.COLOR:
+                done = color.read(m, c, i, t, lookahead)
+            else:
+                i.y = bus.read(m, c, address, t, lookahead)
     return done
 
 
@@ -351,6 +369,9 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     is_loop = (i.d2 & (ds.LOOP | ds.WAIT)) != 0
     is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
     is_ei = is_rare and (i.d2 & ds.EI) != 0
+    if model.COLOR:
+        is_ei = is_ei and not color.is_late(c)
+        is_rare = is_rare or color.is_late(c)
     if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:
         end_enable(c, r, i)
     elif (

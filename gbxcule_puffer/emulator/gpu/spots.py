@@ -6,12 +6,13 @@ What a write of P1 or of a ROM bank changes is known beforehand, so nothing has 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.gpu import color, slow_path
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu import slow_path
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Turn
-from gbxcule_puffer.emulator.hw import joypad, row, timer
+from gbxcule_puffer.emulator.hw import joypad, model, row, timer
 from gbxcule_puffer.emulator.hw.cartridge import mbc
-from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
+from gbxcule_puffer.emulator.hw.color import registers as color_registers
+from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -19,7 +20,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
     """True for SCY, SCX and BGP to WX while no line is drawn: then nothing else notices that they are written."""
     is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
-    return is_lcd and ppu.is_vram_unlocked(c) and not ppu.is_drawing(c)
+    return is_lcd and ppu.is_vram_unlocked(c) and not drawing.is_drawing(c)
 
 
 @wp.func
@@ -31,10 +32,25 @@ def is_spot(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
     return is_byte and r.now + i.t_cycles < r.wake and (c.dma_active | c.tima_reload) == 0
 
 
+@wp.func
+def touch_color(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value: int, t: int) -> int:
+    """`touch` of FF4C-FF7F on a Game Boy Color: not where a write ends the batch, copies, or has lines drawn before."""
+    found = int(-1)
+    if is_write == 0:
+        found = color_registers.read(c, address)
+    elif address != hw.KEY1 and address != hw.HDMA5 and not color_registers.must_draw(c, address):
+        color_registers.write(m, c, address, value, t, 0)
+        found = 0
+    return found
+
+
 @wp.func(inline=False)
 def touch(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value: int, t: int) -> int:
     """Frequent accesses that concern little: writes of P1, of a ROM bank and of registers that nothing else notices,
     reads of DIV and of no register. The byte read, 0 for a write, -1 if a visit has to do it."""
+    if model.COLOR:
+        if address > hw.WX and address < hw.HRAM:
+            return touch_color(m, c, is_write, address, value, t)
     found = int(-1)
     is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
     if is_write != 0:
@@ -63,5 +79,7 @@ def end_touch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Tur
     """After `touch`: the instruction has its byte, or has written it."""
     if (i.d3 & ds.WRITE) != 0 and i.address < hw.VRAM:
         slow_path.map_rom(m, c, r)
+    if model.COLOR:
+        color.map_banks(c, r)
     i.y = wp.where((i.d3 & ds.WRITE) != 0, i.y, found)
     i.d3 = i.d3 & ~ds.WRITE

@@ -7,7 +7,7 @@ from gbxcule_puffer.emulator.hw import counters, intrinsics, joypad, memory, mod
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.color import registers as color_registers
-from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
+from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -17,7 +17,7 @@ def read_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead
     if lookahead != 0 or model.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         mode = c.stat & hw.STAT_MODE
-        starting = c.lcd_first_frame != 0 and c.lcd_transition == ppu.START_MODE2
+        starting = c.lcd_first_frame != 0 and c.lcd_transition == drawing.START_MODE2
         if (c.lcdc & hw.LCDC_ENABLE) != 0 and (mode >= 2 or starting):
             return 0xFF
     if c.dma_active != 0:
@@ -67,10 +67,11 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
 
 
 @wp.func
-def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int, is_drawn: int):
     """FE00-FE9F: lost while an OAM DMA is under way and, for an access with lookahead, in modes 2 and 3."""
     ppu.settle(m, c)  # sprites decide the length and the picture of lines that are over
-    ppu.draw_pending(m, c)
+    if is_drawn == 0:
+        drawing.draw_pending(m, c)
     if lookahead != 0 or model.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         if (c.lcdc & hw.LCDC_ENABLE) != 0:
@@ -80,14 +81,14 @@ def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
                 left = wp.where(c.lcd_wrapped != 0, -1, left >> c.double_speed)
             if mode == 3 or (mode == 2 and not (c.lcd_first_frame != 0 and left >= 0 and left <= 4)):
                 return
-    if c.dma_active != 0:
+    if is_drawn == 0 and c.dma_active != 0:
         oam_dma.advance(m, c, t, lookahead, t + lookahead)
     if c.dma_active == 0:
         row.store(c, address, value)
 
 
 @wp.func
-def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
+def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, is_drawn: int):
     """FF00-FF4B; each write ends the batch."""
     if address != hw.P1 and (address < hw.NR10 or address >= hw.WAVE_RAM_END):
         counters.changed(c, -1, value)
@@ -95,8 +96,10 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
         if address == hw.DMA:
             ppu.advance(m, c, t)
             oam_dma.start(c, value, t)
-        else:
+        elif is_drawn == 0:
             lcd_registers.write(m, c, address, value, t)
+        else:
+            lcd_registers.write_drawn(m, c, address, value, t)
     elif address == hw.P1:
         joypad.write(c, value)
         row.store(c, hw.P1, c.p1)  # where the data path reads it
@@ -121,19 +124,21 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
 
 
 @wp.func
-def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int, is_drawn: int):
     """FE00-FFFF."""
     if address < hw.OAM_END:
-        write_oam(m, c, address, value, t, lookahead)
+        write_oam(m, c, address, value, t, lookahead, is_drawn)
         return
     if address >= hw.IO:
-        if c.dma_active != 0:
+        if is_drawn == 0 and c.dma_active != 0:
             oam_dma.advance(m, c, t, lookahead, t + lookahead)
         if address < hw.HRAM:
             if address <= hw.WX:
-                write_io(m, c, address, value, t)
+                write_io(m, c, address, value, t, is_drawn)
             if model.COLOR:
                 if address > hw.WX:
+                    if is_drawn == 0:
+                        color_registers.draw_before(m, c, address)
                     color_registers.write(m, c, address, value, t, lookahead)
             return
         if address == hw.IE:
@@ -143,11 +148,11 @@ def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
     row.store(c, address, value)
 
 
-@wp.func(inline=False)
-def write_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
-    """Write `value` to `address` at time `t`."""
+@wp.func
+def write_rest(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int, is_drawn: int):
+    """write_any; is_drawn: a constant, 1 where all lines that are over are drawn and no OAM DMA is under way."""
     if address >= hw.OAM:
-        write_high(m, c, address, value, t, lookahead)
+        write_high(m, c, address, value, t, lookahead, is_drawn)
     elif address >= hw.WRAM:
         place = hw.WRAM + (address & 0x1FFF)
         if model.COLOR:
@@ -167,13 +172,25 @@ def write_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
             ppu.advance(m, c, t + lookahead)
             if (c.lcdc & hw.LCDC_ENABLE) != 0 and (c.stat & hw.STAT_MODE) == 3:
                 return
-        if c.render != 0 and c.next_line < hw.SCREEN_HEIGHT:
+        if is_drawn == 0 and c.render != 0 and c.next_line < hw.SCREEN_HEIGHT:
             ppu.settle(m, c)
-            ppu.draw_pending(m, c)
+            drawing.draw_pending(m, c)
         if model.COLOR:
             row.store(c, banks.place(c, address), value)
             return
         row.store(c, address, value)
+
+
+@wp.func(inline=False)
+def write_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """Write `value` to `address` at time `t`."""
+    write_rest(m, c, address, value, t, lookahead, 0)
+
+
+@wp.func(inline=False)
+def write_drawn(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """`write` where all lines that are over are drawn and no OAM DMA is under way."""
+    write_rest(m, c, address, value, t, lookahead, 1)
 
 
 @wp.func(inline=False)

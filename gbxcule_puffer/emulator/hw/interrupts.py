@@ -28,11 +28,9 @@ def end_batch_of_lcd(m: wp.ref[Machine], c: wp.ref[Cpu]):
     c.lcd_last = c.now
 
 
-@wp.func(inline=False)
-def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Bring all devices up to date."""
-    if c.dma_active != 0:
-        oam_dma.advance(m, c, c.now, 0, c.now)
+@wp.func
+def end_batch_of_devices(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Bring all devices but the OAM DMA up to date."""
     serial.advance(c, c.now)
     if c.tima_reload != 0 or c.now >= c.timer_next:
         timer.advance(c, c.now)
@@ -42,6 +40,14 @@ def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     elif c.lcd_target <= c.now and c.lcd_last != c.now:
         ppu.settle_changes(m, c)
     c.settle_from = c.now
+
+
+@wp.func(inline=False)
+def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Bring all devices up to date."""
+    if c.dma_active != 0:
+        oam_dma.advance(m, c, c.now, 0, c.now)
+    end_batch_of_devices(m, c)
 
 
 @wp.func
@@ -79,14 +85,9 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
         c.settle_from = end
 
 
-@wp.func(inline=False)
-def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
-    counters.add(m, counters.CAUSES, counters.BATCHES, 1)
-    if model.COLOR:
-        if hdma.is_due(c):
-            hdma.pass_block(m, c)
-            return
+@wp.func
+def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Set the end of the batch. Returns that of PyBoy's, and the LCD's event that counts."""
     other = wp.min(c.timer_next, c.serial_end)
     lcd = timing.next_change(c)
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
@@ -113,6 +114,19 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     c.next_event = c.batch_end
     if lcd == timing.next_change(c):  # exact: the LCD changes when it is looked at, and at the end
         c.settle_from = c.batch_end
+    return end, lcd
+
+
+@wp.func(inline=False)
+def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
+    counters.add(m, counters.CAUSES, counters.BATCHES, 1)
+    if model.COLOR:
+        if hdma.is_due(c):
+            hdma.pass_block(m, c)
+            return
+    end, lcd = plan_batch(m, c)
+    pending = c.interrupt_flag & c.interrupt_enable & 0x1F
     if pending != 0 and c.ei_delay == 0:
         if c.halted == 1 and c.halted_after_ei == 0:
             c.pc = (c.pc + 1) & 0xFFFF
@@ -125,11 +139,29 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
                 if c.hdma_pending != 0:
                     hdma.copy(m, c, c.previous)
     if c.halted == 1:
-        counters.add(m, counters.CAUSES, counters.HALT_T_CYCLES, c.batch_end - c.now)
+        halted = c.batch_end - c.now
+        if model.COLOR:
+            halted = halted >> c.double_speed
+        counters.add(m, counters.CAUSES, counters.HALT_T_CYCLES, halted)
         c.previous = c.now
         c.now = c.batch_end
         if lcd != timing.next_change(c):
             c.previous = c.now  # PyBoy stops at each change on the way
+
+
+@wp.func(inline=False)
+def next_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """end_batch and begin_batch on a Game Boy Color with no OAM DMA under way, outside of HALT; but where an interrupt
+    has to be dispatched, or a block of VRAM DMA is due, the next batch is left to begin now."""
+    end_batch_of_devices(m, c)
+    is_pending = (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0 and c.ei_delay == 0
+    if (is_pending and c.ime != 0) or hdma.is_due(c):
+        c.next_event = c.now
+    else:
+        counters.add(m, counters.CAUSES, counters.BATCHES, 1)
+        plan_batch(m, c)
+        if is_pending:
+            c.halted_after_ei = 0
 
 
 @wp.func

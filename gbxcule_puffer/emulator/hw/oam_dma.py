@@ -7,7 +7,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import memory, model, row
-from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -42,7 +42,7 @@ def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int, lookahead: int, due_t: i
     elif page >= 0xFE:
         page = page - 0x20
     if c.dma_index < due:
-        ppu.draw_pending(m, c)
+        drawing.draw_pending(m, c)
     while c.dma_index < due:
         source = (page << 8) | c.dma_index
         if model.COLOR:

@@ -5,7 +5,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import counters, intrinsics
-from gbxcule_puffer.emulator.state import Cpu
+from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
 @wp.func
@@ -32,3 +32,9 @@ def load_word(c: wp.ref[Cpu], address: int) -> int:
 def store_word(c: wp.ref[Cpu], address: int, value: int):
     """Store four bytes at `address`, a multiple of 4."""
     intrinsics.store_word(c.row, address, value)
+
+
+@wp.func
+def color_base(m: wp.ref[Machine]) -> int:
+    """The begin of the part of the row that only a Game Boy Color has."""
+    return hw.ROW_BASE + hw.ROW_SIZE + wp.max(0, m.ram_banks - 1) * hw.RAM_BANK_SIZE

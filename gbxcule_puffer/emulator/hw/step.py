@@ -5,6 +5,7 @@ import warp as wp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import interrupts, joypad, model, row
 from gbxcule_puffer.emulator.hw.cartridge import rtc
+from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
 
 CYCLES_LOW = wp.constant(INDEX["cycles_low"])
@@ -72,6 +73,9 @@ def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     """A batch ends and the next begins, if the step goes on: then 1. A picture to be drawn holds it up."""
     interrupts.end_batch(m, c)
+    if model.COLOR:
+        if m.draw_later == 0 or c.frame_done != 0 or c.locked != 0:
+            drawing.draw_rest(m, c)
     running = int(1)
     if c.frame_done != 0 or c.locked != 0:
         running = end_frame(m, c)

@@ -4,6 +4,7 @@ Registers", VBK and SVBK."""
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import row
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 BANKED_WRAM = wp.constant(hw.WRAM + hw.WRAM_BANK_SIZE)
@@ -12,7 +13,7 @@ BANKED_WRAM = wp.constant(hw.WRAM + hw.WRAM_BANK_SIZE)
 @wp.func
 def map_banks(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Work out what the bank registers select."""
-    c.color_base = hw.ROW_BASE + hw.ROW_SIZE + wp.max(0, m.ram_banks - 1) * hw.RAM_BANK_SIZE
+    c.color_base = row.color_base(m)
     c.vram_shift = wp.where(c.vram_bank != 0, c.color_base - hw.VRAM, 0)
     wram = c.color_base + hw.COLOR_WRAM + (c.wram_bank - 2) * hw.WRAM_BANK_SIZE
     c.wram_shift = wp.where(c.wram_bank > 1, wram - BANKED_WRAM, 0)

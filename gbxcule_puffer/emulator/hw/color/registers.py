@@ -6,7 +6,7 @@ import warp as wp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import counters, row
 from gbxcule_puffer.emulator.hw.color import banks
-from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.hw.lcd import drawing, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 BLOCK = wp.constant(16)  # bytes that VRAM DMA copies at a time
@@ -63,15 +63,6 @@ def read(c: wp.ref[Cpu], address: int) -> int:
     elif c.color_mode != 0:
         value = read_color(c, address)
     return value
-
-
-@wp.func
-def write_palette(m: wp.ref[Machine], c: wp.ref[Cpu], place: int, value: int):
-    """A byte of a palette; the lines that are over are drawn before."""
-    if c.render != 0 and c.next_line < hw.SCREEN_HEIGHT:
-        ppu.settle(m, c)
-        ppu.draw_pending(m, c)
-    row.store(c, place, value)
 
 
 @wp.func
@@ -163,7 +154,7 @@ def write_color(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t:
     elif address == hw.HDMA5:
         start_hdma(c, value, t, lookahead)
     elif address == hw.OCPD:
-        write_palette(m, c, palette_place(c, c.obj_index) + OBJ_PALETTES, value)
+        row.store(c, palette_place(c, c.obj_index) + OBJ_PALETTES, value)
         c.obj_index = next_index(c.obj_index)
     elif address == hw.OPRI:
         c.object_priority = value & 1
@@ -174,9 +165,23 @@ def write_color(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t:
         c.undocumented_74 = value
 
 
+@wp.func
+def must_draw(c: wp.ref[Cpu], address: int) -> bool:
+    """True where lines have to be drawn before a register is written, since a palette changes."""
+    return drawing.is_drawing(c) and (address == hw.BCPD or (address == hw.OCPD and c.color_mode != 0))
+
+
+@wp.func
+def draw_before(m: wp.ref[Machine], c: wp.ref[Cpu], address: int):
+    """Draw the lines that are over, if a write changes what they show."""
+    if must_draw(c, address):
+        ppu.settle(m, c)
+        drawing.draw_pending(m, c)
+
+
 @wp.func(inline=False)
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
-    """FF4C-FF7F."""
+    """FF4C-FF7F, after draw_before."""
     counters.changed(c, -1, value)
     if address == hw.KEY1:
         c.key1 = value
@@ -187,7 +192,7 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, 
     elif address == hw.BCPS:
         c.bg_index = value
     elif address == hw.BCPD:
-        write_palette(m, c, palette_place(c, c.bg_index), value)
+        row.store(c, palette_place(c, c.bg_index), value)
         c.bg_index = next_index(c.bg_index)
     elif address == hw.OCPS:
         c.obj_index = value

@@ -12,8 +12,11 @@ from gbxcule_puffer.emulator.hw.lcd import render
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 COLOR_0, IN_FRONT = wp.constant(1), wp.constant(2)  # of a pixel of the background
-PALETTES = wp.constant(wp.types.vector(len(hw.COMPATIBLE_COLORS), wp.int32)(hw.COMPATIBLE_COLORS))
 OBJ_PALETTES = wp.constant(64)
+# Of a DMG's cartridge: colours 0 and 1 in one word, 2 and 3 in the other, for BGP and for OBP0 and OBP1
+BG_LOW, BG_HIGH, OBJ_LOW, OBJ_HIGH = (
+    wp.constant(hw.COMPATIBLE_COLORS[first] | hw.COMPATIBLE_COLORS[first + 1] << 16) for first in (0, 2, 4, 6)
+)
 
 
 @wp.func
@@ -24,17 +27,40 @@ def grey(color: int) -> int:
 
 
 @wp.func
-def compatible_color(palette: int, number: int, color: int) -> int:
-    """A colour of a DMG's cartridge: palette BGP (number 0), OBP0 or OBP1, as PyBoy shows it."""
-    palettes = PALETTES
-    return palettes[4 * number + ((palette >> (2 * color)) & 3)]
+def color_of(low: int, high: int, number: int) -> int:
+    """Colour `number` of four, two in each word."""
+    return (wp.where((number & 2) != 0, high, low) >> (16 * (number & 1))) & 0x7FFF
 
 
 @wp.func
-def palette_color(c: wp.ref[Cpu], offset: int, palette: int, color: int) -> int:
-    """A colour of the palettes from `offset` on."""
-    place = c.color_base + hw.COLOR_PALETTES + offset + palette * 8 + color * 2
-    return row.load(c, place) | ((row.load(c, place + 1) & 0x7F) << 8)
+def compatible_pair(palette: int, low: int, high: int) -> int:
+    """The two of four colours that the lower two shades of BGP, OBP0 or OBP1 choose, as a word."""
+    return color_of(low, high, palette & 3) | (color_of(low, high, (palette >> 2) & 3) << 16)
+
+
+@wp.func
+def background_colors(c: wp.ref[Cpu], attributes: int):
+    """The four colours of a tile of the background or the window, two words."""
+    low = compatible_pair(c.bgp, BG_LOW, BG_HIGH)
+    high = compatible_pair(c.bgp >> 4, BG_LOW, BG_HIGH)
+    if c.color_mode != 0:
+        place = c.color_base + hw.COLOR_PALETTES + 8 * (attributes & 7)
+        low = row.load_word(c, place)
+        high = row.load_word(c, place + 4)
+    return low, high
+
+
+@wp.func
+def sprite_colors(c: wp.ref[Cpu], attributes: int):
+    """The four colours of a sprite, two words."""
+    palette = wp.where((attributes & 0x10) != 0, c.obp1, c.obp0)
+    low = compatible_pair(palette, OBJ_LOW, OBJ_HIGH)
+    high = compatible_pair(palette >> 4, OBJ_LOW, OBJ_HIGH)
+    if c.color_mode != 0:
+        place = c.color_base + hw.COLOR_PALETTES + OBJ_PALETTES + 8 * (attributes & 7)
+        low = row.load_word(c, place)
+        high = row.load_word(c, place + 4)
+    return low, high
 
 
 @wp.func
@@ -54,7 +80,7 @@ def store_color(colors: wp.uint64, index: int, color: int):
 @wp.func(inline=False)
 def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """The whole picture in colour 0 of BGP, as PyBoy has it for all cartridges."""
-    color = compatible_color(c.bgp, 0, 0)
+    color = color_of(BG_LOW, BG_HIGH, c.bgp & 3)
     screen = render.address_of_line(m, c, 0)
     colors = colors_of_line(m, c, 0)
     for index in range((hw.SCREEN_HEIGHT // m.pixel_step) * (hw.SCREEN_WIDTH // m.pixel_step)):
@@ -63,65 +89,40 @@ def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 
 @wp.func
-def draw_map(
-    m: wp.ref[Machine],
-    c: wp.ref[Cpu],
-    screen: wp.uint64,
-    colors: wp.uint64,
-    tile_map: int,
-    first: int,
-    end: int,
-    scroll: int,
-    y: int,
-):
-    """Pixels `first` to `end` of a line from row `y` of a map, pixel x from its column x + scroll."""
-    x = int(first)
-    while x < end:
-        column = x + scroll
-        place = tile_map + ((y >> 3) & 31) * 32 + ((column >> 3) & 31)
+def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, colors: wp.uint64, line: int):
+    """Background and window of a line, a tile at a time."""
+    left = int(hw.SCREEN_WIDTH)  # where the window begins
+    if render.window_shows(c, line):
+        left = c.wx - 7
+    is_blank = left == hw.SCREEN_WIDTH and c.color_mode == 0 and (c.lcdc & hw.LCDC_BG_ENABLE) == 0
+    x = int(0)
+    while x < hw.SCREEN_WIDTH:
+        is_window = x >= left
+        scroll = wp.where(is_window, -left, c.scx)
+        y = wp.where(is_window, render.window_row(c, line), line + c.scy)
+        is_map1 = (c.lcdc & wp.where(is_window, hw.LCDC_WINDOW_MAP, hw.LCDC_BG_MAP)) != 0
+        place = wp.where(is_map1, render.MAP1, render.MAP0) + ((y >> 3) & 31) * 32 + (((x + scroll) >> 3) & 31)
         tile = row.load(c, place)
         attributes = int(0)
         if c.color_mode != 0:
             attributes = row.load(c, place - hw.VRAM + c.color_base)
         if (c.lcdc & hw.LCDC_TILE_DATA) == 0:
             tile = (tile ^ 0x80) + 0x80
-        line = wp.where((attributes & 0x40) != 0, 7 - (y & 7), y & 7)
-        data = wp.where((attributes & 0x08) != 0, c.color_base, hw.VRAM) + tile * 16 + line * 2
-        planes = row.load(c, data) | (row.load(c, data + 1) << 8)
-        count = wp.min(8 - (column & 7), end - x)
-        for i in range(count):
-            if (x + i) % m.pixel_step == 0:
-                bit = (column + i) & 7
-                bits = planes >> wp.where((attributes & 0x20) != 0, bit, 7 - bit)
-                number = (bits & 1) | ((bits >> 7) & 2)
-                color = int(0)
-                if c.color_mode != 0:
-                    color = palette_color(c, 0, attributes & 7, number)
-                else:
-                    color = compatible_color(c.bgp, 0, number)
-                index = (x + i) // m.pixel_step
-                store_color(colors, index, color)
-                flags = wp.where(number == 0, COLOR_0, 0) | wp.where((attributes & 0x80) != 0, IN_FRONT, 0)
-                intrinsics.store_byte(screen, index, flags)
-        x = x + count
-
-
-@wp.func
-def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, colors: wp.uint64, line: int):
-    """Background and window of a line."""
-    background = wp.where((c.lcdc & hw.LCDC_BG_MAP) != 0, render.MAP1, render.MAP0)
-    window = wp.where((c.lcdc & hw.LCDC_WINDOW_MAP) != 0, render.MAP1, render.MAP0)
-    left = int(hw.SCREEN_WIDTH)
-    if render.window_shows(c, line):
-        left = c.wx - 7
-    if left == hw.SCREEN_WIDTH and c.color_mode == 0 and (c.lcdc & hw.LCDC_BG_ENABLE) == 0:
-        for index in range(hw.SCREEN_WIDTH // m.pixel_step):
-            store_color(colors, index, compatible_color(c.bgp, 0, 0))
-            intrinsics.store_byte(screen, index, 0)
-    else:
-        draw_map(m, c, screen, colors, background, 0, left, c.scx, line + c.scy)
-        row_of_window = render.window_row(c, line)
-        draw_map(m, c, screen, colors, window, wp.max(left, 0), hw.SCREEN_WIDTH, -left, row_of_window)
+        tile_line = wp.where((attributes & 0x40) != 0, 7 - (y & 7), y & 7)
+        data = wp.where((attributes & 0x08) != 0, c.color_base, hw.VRAM) + tile * 16 + tile_line * 2
+        planes = wp.where(is_blank, 0, row.load(c, data) | (row.load(c, data + 1) << 8))
+        low, high = background_colors(c, attributes)
+        end = wp.min(x + 8 - ((x + scroll) & 7), wp.where(is_window, hw.SCREEN_WIDTH, left))
+        while x < end:
+            bit = (x + scroll) & 7
+            bits = planes >> wp.where((attributes & 0x20) != 0, bit, 7 - bit)
+            number = (bits & 1) | ((bits >> 7) & 2)
+            flags = wp.where(number == 0 and not is_blank, COLOR_0, 0)
+            flags = flags | wp.where((attributes & 0x80) != 0, IN_FRONT, 0)
+            index = x >> (m.pixel_step - 1)
+            store_color(colors, index, color_of(low, high, number))
+            intrinsics.store_byte(screen, index, flags)
+            x = x + m.pixel_step
 
 
 @wp.func
@@ -133,7 +134,7 @@ def is_hidden(c: wp.ref[Cpu], attributes: int, under: int) -> bool:
     return is_behind and (under & COLOR_0) == 0
 
 
-@wp.func
+@wp.func(inline=False)
 def draw_sprite(
     m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, colors: wp.uint64, line: int, sprite: int, height: int
 ):
@@ -150,33 +151,27 @@ def draw_sprite(
     if c.color_mode != 0 and (attributes & 0x08) != 0:
         data = data - hw.VRAM + c.color_base
     planes = row.load(c, data) | (row.load(c, data + 1) << 8)
-    for dx in range(8):
-        x = left + dx
-        if x >= 0 and x < hw.SCREEN_WIDTH and x % m.pixel_step == 0:
-            bits = planes >> wp.where((attributes & 0x20) != 0, dx, 7 - dx)
+    low, high = sprite_colors(c, attributes)
+    x = left + (left & (m.pixel_step - 1))
+    while x < left + 8:
+        if x >= 0 and x < hw.SCREEN_WIDTH:
+            bits = planes >> wp.where((attributes & 0x20) != 0, x - left, left + 7 - x)
             number = (bits & 1) | ((bits >> 7) & 2)
-            index = x // m.pixel_step
+            index = x >> (m.pixel_step - 1)
             if number != 0 and not is_hidden(c, attributes, intrinsics.load_byte(screen, index)):
-                color = int(0)
-                if c.color_mode != 0:
-                    color = palette_color(c, OBJ_PALETTES, attributes & 7, number)
-                elif (attributes & 0x10) != 0:
-                    color = compatible_color(c.obp1, 2, number)
-                else:
-                    color = compatible_color(c.obp0, 1, number)
-                store_color(colors, index, color)
+                store_color(colors, index, color_of(low, high, number))
+        x = x + m.pixel_step
 
 
 @wp.func
 def draw_sprites(
-    m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, colors: wp.uint64, line: int, height: int, count: int
+    m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, colors: wp.uint64, line: int, height: int, sprites: int
 ):
-    """The first `count` sprites of a line, drawn from last to first in OAM; as a DMG by X before that."""
+    """The sprites of a line (render.sprites_end), drawn from last to first in OAM; as a DMG by X before that."""
     above = int(0x10000)  # key of the sprite drawn last
-    end = render.sprites_end(c, line, height) & 0xFF
-    for _ in range(count):
+    for _ in range(sprites >> 8):
         best = int(-1)
-        for index in range(end):
+        for index in range(sprites & 0xFF):
             sprite = row.load_word(c, hw.OAM + 4 * index)
             y = line + 16 - (sprite & 0xFF)
             key = wp.where(c.color_mode != 0, 0, sprite & 0xFF00) | index
@@ -186,7 +181,7 @@ def draw_sprites(
         draw_sprite(m, c, screen, colors, line, row.load_word(c, hw.OAM + 4 * (best & 0xFF)), height)
 
 
-@wp.func(inline=False)
+@wp.func
 def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
     """Draw a line that is kept."""
     screen = render.address_of_line(m, c, line)
@@ -194,7 +189,7 @@ def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
     draw_background(m, c, screen, colors, line)
     if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
         height = wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
-        draw_sprites(m, c, screen, colors, line, height, render.sprites_end(c, line, height) >> 8)
+        draw_sprites(m, c, screen, colors, line, height, render.sprites_end(c, line, height))
     for index in range(hw.SCREEN_WIDTH // m.pixel_step):
         color = intrinsics.load_byte(colors, 2 * index) | (intrinsics.load_byte(colors, 2 * index + 1) << 8)
         intrinsics.store_byte(screen, index, grey(color))

@@ -8,7 +8,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model
-from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.hw.lcd import drawing, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -100,11 +100,9 @@ def store(c: wp.ref[Cpu], address: int, value: int):
         c.wx = value
 
 
-@wp.func(inline=False)
-def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
-    """An LCD register other than DMA at time `t`; LY is read-only."""
-    ppu.advance(m, c, t)
-    ppu.draw_pending(m, c)
+@wp.func
+def set_register(c: wp.ref[Cpu], address: int, value: int, t: int):
+    """An LCD register other than DMA becomes `value`; LY is read-only."""
     if address == hw.LCDC:
         write_lcdc(c, value, t)
     elif address == hw.STAT:
@@ -121,3 +119,18 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
             c.lyc_written_off = 1
     else:
         store(c, address, value)
+
+
+@wp.func(inline=False)
+def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
+    """An LCD register other than DMA at time `t`."""
+    ppu.advance(m, c, t)
+    drawing.draw_pending(m, c)
+    set_register(c, address, value, t)
+
+
+@wp.func(inline=False)
+def write_drawn(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
+    """`write` where all lines that are over are drawn."""
+    ppu.advance(m, c, t)
+    set_register(c, address, value, t)

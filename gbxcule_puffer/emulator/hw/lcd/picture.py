@@ -3,8 +3,8 @@
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import intrinsics
-from gbxcule_puffer.emulator.hw.lcd import render
+from gbxcule_puffer.emulator.hw import intrinsics, model, row
+from gbxcule_puffer.emulator.hw.lcd import color_picture, render
 from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
 
 DRAWING = wp.constant(INDEX["drawing"])
@@ -19,13 +19,14 @@ OBP1 = wp.constant(INDEX["obp1"])
 WINDOW_HIT = wp.constant(INDEX["window_hit"])
 WINDOW_FIRST = wp.constant(INDEX["window_first"])
 WINDOW_LINE = wp.constant(INDEX["window_line"])
+COLOR_MODE = wp.constant(INDEX["color_mode"])
 
 
 @wp.kernel(enable_backward=False)
 def kernel_draw(machine: Machine):
     """The lines from next_line on of each env that waits; dim = (num_envs, rows of the screen)."""
-    env, row = wp.tid()
-    line = row * machine.pixel_step
+    env, number = wp.tid()
+    line = number * machine.pixel_step
     if machine.state[DRAWING, env] != 0 and line >= machine.state[NEXT_LINE, env]:
         m = machine
         c = Cpu()
@@ -42,4 +43,9 @@ def kernel_draw(machine: Machine):
         c.window_hit = m.state[WINDOW_HIT, env]
         c.window_first = m.state[WINDOW_FIRST, env]
         c.window_line = m.state[WINDOW_LINE, env]
-        render.compose_line(m, c, line)
+        if model.COLOR:
+            c.color_mode = m.state[COLOR_MODE, env]
+            c.color_base = row.color_base(m)
+            color_picture.draw_line(m, c, line)
+        else:
+            render.compose_line(m, c, line)

@@ -9,12 +9,11 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model
-from gbxcule_puffer.emulator.hw.lcd import color_picture, mode3, render, timing
+from gbxcule_puffer.emulator.hw.lcd import drawing, mode3, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 CHANGE_MODE = wp.constant(0)
 ADVANCE_LY = wp.constant(1)
-START_MODE2 = wp.constant(2)
 LY_EARLY = wp.constant(0 if model.COLOR else 4)  # by which LY increases before a line begins
 STAT_EACH_LINE = wp.constant(0x28)  # interrupts in mode 0 or 2
 WRAPPED_T_CYCLES = wp.constant(2**64 % hw.FRAME_T_CYCLES)  # see advance
@@ -57,53 +56,6 @@ def begin_lines(c: wp.ref[Cpu]):
     c.next_line = 0
     c.window_first = 0
     c.window_hit = wp.where(c.wy == 0, 1, 0)
-
-
-@wp.func(inline=False)
-def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
-    """Draw the lines from next_line to `end`, whose registers and memory are still those of now."""
-    for line in range(c.next_line, end):
-        if line % m.pixel_step == 0:
-            if model.COLOR:
-                color_picture.draw_line(m, c, line)
-            else:
-                render.draw_line(m, c, line)
-    c.window_line = render.window_row(c, end - 1)
-    if end == hw.SCREEN_HEIGHT:
-        c.window_line = -1
-    c.next_line = end
-
-
-@wp.func
-def end_drawing(c: wp.ref[Cpu]):
-    """The picture has been drawn while the step waited at VBlank."""
-    c.drawing = 0
-    c.next_line = hw.SCREEN_HEIGHT
-    c.window_line = -1
-    c.window_hit = 0
-
-
-@wp.func(inline=False)
-def draw_pending(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Draw all lines whose mode 3 is over, before what they show changes. PyBoy draws a line when its mode 3 ends."""
-    if c.render != 0:
-        end = c.ly
-        if c.ly < hw.SCREEN_HEIGHT and (c.stat & hw.STAT_MODE) == 0 and c.lcd_transition != START_MODE2:
-            end = c.ly + 1
-        if (c.lcdc & hw.LCDC_ENABLE) == 0 or c.lcd_restart != 0 or c.lcd_next_mode == 3:
-            end = wp.min(end, c.ly)
-        end = wp.min(end, hw.SCREEN_HEIGHT)
-        if end > c.next_line:
-            draw_lines(m, c, end)
-
-
-@wp.func
-def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """The whole picture in one colour."""
-    if model.COLOR:
-        color_picture.blank(m, c)
-    else:
-        render.blank(m, c)
 
 
 @wp.func
@@ -192,13 +144,15 @@ def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu], is_early: int):
         if (c.stat & hw.STAT_MODE2_INT) != 0 and c.stat_line == 0 and is_early == 0:
             c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
         c.interrupt_flag = c.interrupt_flag | hw.INT_VBLANK
-        if m.draw_later != 0 and c.render != 0 and c.lcd_first_frame == 0:
+        if model.COLOR:
+            drawing.plan_drawing(c)
+        elif m.draw_later != 0 and c.render != 0 and c.lcd_first_frame == 0:
             c.drawing = 1
         else:
-            draw_pending(m, c)
+            drawing.draw_pending(m, c)
             c.window_hit = 0
         if c.lcd_first_frame != 0:
-            blank(m, c)
+            drawing.blank(m, c)
 
 
 @wp.func
@@ -239,7 +193,7 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
         elif t < c.lcd_zero:
             c.lcd_zero = c.lcd_zero - WRAPPED_T_CYCLES
         c.lcd_target = c.lcd_zero + frame
-        blank(m, c)
+        drawing.blank(m, c)
     elif c.lcd_restart != 0:
         restart(c, t)
     elif c.ly == hw.LAST_LINE:
@@ -252,8 +206,8 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
         else:
             compare_lyc(c)
         c.lcd_target = c.lcd_target + model.dots(c, 4)
-        c.lcd_transition = START_MODE2
-    elif c.lcd_transition == START_MODE2:
+        c.lcd_transition = drawing.START_MODE2
+    elif c.lcd_transition == drawing.START_MODE2:
         set_mode(c, 2)
         if c.lcd_first_frame != 0:
             compare_lyc(c)
@@ -281,13 +235,13 @@ def skip_lines(c: wp.ref[Cpu]):
         line = wp.min(line, hw.SCREEN_HEIGHT)
         begin = c.lcd_zero + line * length
         if c.lcd_target < begin and line > c.ly:  # a state from a file may have its LY and its times at odds
-            begun = wp.where(c.lcd_transition == START_MODE2, c.ly, c.ly + 1)  # first line whose mode 2 comes
+            begun = wp.where(c.lcd_transition == drawing.START_MODE2, c.ly, c.ly + 1)  # first line whose mode 2 comes
             if c.window_hit == 0 and c.wy >= begun and c.wy < line:
                 c.window_hit = 1
                 c.window_first = c.wy
             c.ly = line
             c.lcd_next_mode = 2
-            c.lcd_transition = START_MODE2
+            c.lcd_transition = drawing.START_MODE2
             if line == hw.SCREEN_HEIGHT:  # mode 0 of the last line goes straight into VBlank
                 c.ly = line - 1
                 c.lcd_next_mode = 1
@@ -329,12 +283,6 @@ def is_quiet(c: wp.ref[Cpu]) -> bool:
     if model.COLOR:  # behind its clock, which has wrapped, the LCD makes one change after each instruction
         special = special or c.lcd_wrapped != 0 or c.lcd_target <= c.lcd_last
     return (c.lcdc & hw.LCDC_ENABLE) != 0 and not special
-
-
-@wp.func
-def is_drawing(c: wp.ref[Cpu]) -> bool:
-    """True where lines have to be drawn before VRAM changes."""
-    return c.render != 0 and c.next_line < hw.SCREEN_HEIGHT
 
 
 @wp.func

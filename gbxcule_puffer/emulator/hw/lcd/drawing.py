@@ -1,0 +1,85 @@
+"""Drawing of the lines that are over: late, when something that they show is about to change, or at VBlank.
+
+PyBoy draws a line when its mode 3 ends; until what it shows changes, registers and memory are those of that moment.
+"""
+
+import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import model
+from gbxcule_puffer.emulator.hw.lcd import color_picture, render
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+START_MODE2 = wp.constant(2)  # of lcd_transition: LY has increased, mode 2 is to begin
+
+
+@wp.func
+def is_drawing(c: wp.ref[Cpu]) -> bool:
+    """True where lines have to be drawn before VRAM changes."""
+    return c.render != 0 and c.next_line < hw.SCREEN_HEIGHT
+
+
+@wp.func(inline=False)
+def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
+    """Draw the lines from next_line to `end`, whose registers and memory are still those of now."""
+    for line in range(c.next_line, end):
+        if line % m.pixel_step == 0:
+            if model.COLOR:
+                color_picture.draw_line(m, c, line)
+            else:
+                render.draw_line(m, c, line)
+    c.window_line = render.window_row(c, end - 1)
+    if end == hw.SCREEN_HEIGHT:
+        c.window_line = -1
+    c.next_line = end
+
+
+@wp.func(inline=False)
+def draw_pending(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Draw all lines whose mode 3 is over, before what they show changes. PyBoy draws a line when its mode 3 ends."""
+    if c.render != 0:
+        end = c.ly
+        if c.ly < hw.SCREEN_HEIGHT and (c.stat & hw.STAT_MODE) == 0 and c.lcd_transition != START_MODE2:
+            end = c.ly + 1
+        if (c.lcdc & hw.LCDC_ENABLE) == 0 or c.lcd_restart != 0 or c.lcd_next_mode == 3:
+            end = wp.min(end, c.ly)
+        end = wp.min(end, hw.SCREEN_HEIGHT)
+        if end > c.next_line:
+            draw_lines(m, c, end)
+
+
+@wp.func
+def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """The whole picture in one colour."""
+    if model.COLOR:
+        color_picture.blank(m, c)
+    else:
+        render.blank(m, c)
+
+
+@wp.func
+def end_drawing(c: wp.ref[Cpu]):
+    """The picture has been drawn while the step waited at VBlank."""
+    c.drawing = 0
+    c.next_line = hw.SCREEN_HEIGHT
+    c.window_line = -1
+    c.window_hit = 0
+
+
+@wp.func
+def plan_drawing(c: wp.ref[Cpu]):
+    """VBlank begins on a Game Boy Color: what is left of the picture is drawn when the batch is over (draw_rest), so
+    that a change of the LCD, which is met everywhere, costs no registers for it. The first frame is blank."""
+    c.drawing = wp.where(c.render != 0 and c.lcd_first_frame == 0, 1, 0)
+    if c.drawing == 0:
+        c.window_hit = 0
+        if c.render != 0:
+            end_drawing(c)
+
+
+@wp.func
+def draw_rest(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Draw what is left at VBlank."""
+    if c.drawing != 0:
+        draw_pending(m, c)
+        end_drawing(c)
