@@ -299,7 +299,6 @@ DATAPATH = (
             "        color.map_banks(c, r)",
             "        if not FAULTY:\n            color.map_banks(c, r)",
         ),
-        ("KEY1 ends no batch", "address != hw.KEY1 and", "(address != hw.KEY1 or FAULTY) and"),
         ("HDMA5 is written on the spot", "address != hw.HDMA5 and", "(address != hw.HDMA5 or FAULTY) and"),
         (
             "no line is drawn before a palette",

@@ -69,7 +69,7 @@ SWITCHES_OFF = """
 """
 
 
-@pytest.mark.parametrize("model", ["cgb"])
+@pytest.mark.parametrize("model", ["dmg", "cgb"])
 def test_the_lcd_is_switched_off_as_vblank_begins(model: str) -> None:
     """The instruction that does it ends the frame and the step, with the picture about to be drawn."""
     options = {"model": model, "frames_per_step": 1, "release_after_frames": 1}
