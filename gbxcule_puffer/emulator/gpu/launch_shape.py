@@ -47,7 +47,7 @@ class LaunchShape:
 
 Table = Mapping[int, LaunchShape]
 """num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
-# At 1,024 to 131,072 envs (benchmarks/results/h200/kernel_variants.json, lanes.json).
+# At 1,024 to 131,072 envs (benchmarks/results/h200/kernel_variants.json, lanes_few_envs.json).
 MEASURED: Table = {
     1_024: LaunchShape(1, 32, True),
     2_048: LaunchShape(2, 32, True),
