@@ -80,8 +80,10 @@ class Autotuner:
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             self._events.append((begin, end))
             begin.record(stream)
-            yield self._trial.measured[number]
-            end.record(stream)
+            try:
+                yield self._trial.measured[number]
+            finally:  # Ctrl-C in a step must not leave a time without an end
+                end.record(stream)
             return
         if number > 0 and self._events[-1][1].query():
             self._kept = self._trial.best([begin.elapsed_time(end) for begin, end in self._events])
