@@ -1,6 +1,6 @@
 """Registers, stack, code bytes and compile seconds of the GPU's step kernel. Needs no GPU.
 
-    python -m benchmarks.kernel_size [--arch 90] [--rom ROM] [--out FILE.json]
+    python -m benchmarks.kernel_size [--arch 90] [--rom ROM] [--model cgb] [--out FILE.json]
 
 The kernel is compiled by NVRTC as on a GPU; the figures stand in the file that comes of it. Registers that do not fit
 are spilled to the stack. Run with PYTHONPATH at another tree, it measures that one's.
@@ -25,9 +25,9 @@ HOMEWARD = Path(__file__).resolve().parents[1] / "roms" / "homeward.gb"
 ATTRIBUTES = {0x2F: "registers", 0x12: "stack_bytes"}  # of the section .nv.info: EIATTR_REGCOUNT, EIATTR_MIN_STACK_SIZE
 
 
-def measure(arch: int, rom: Path) -> dict[str, Any]:
+def measure(arch: int, rom: Path, model: str = "dmg") -> dict[str, Any]:
     """The figures of the data path's kernel for a compute capability; rom: any game."""
-    kernel = Emulator(rom, 1, "cpu", kernel="datapath")._kernel()
+    kernel = Emulator(rom, 1, "cpu", kernel="datapath", model=model)._kernel()
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         (path,) = wp.compile_aot_module(kernel.module, arch=arch, module_dir=folder, use_ptx=False)
@@ -68,9 +68,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--arch", type=int, default=90, help="compute capability, 90 for an H100 or H200")
     parser.add_argument("--rom", type=Path, default=HOMEWARD)
+    parser.add_argument("--model", default="dmg", help="dmg, cgb or auto")
     parser.add_argument("--out", type=Path, help="JSON file for the figures")
     args = parser.parse_args()
-    text = json.dumps(measure(args.arch, args.rom), indent=1)
+    text = json.dumps(measure(args.arch, args.rom, args.model), indent=1)
     print(text)
     if args.out is not None:
         args.out.write_text(text + "\n")

@@ -1,5 +1,6 @@
 """`--model` of the commands: a film in colour, a comparison with PyBoy, a game and a goal on a Game Boy Color."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -199,10 +200,21 @@ def distance(picture: np.ndarray, goals: np.ndarray) -> float:
     return float(np.abs(here - there).mean((1, 2, 3)).min() / most)
 
 
-@pytest.mark.parametrize("command", ["record", "verify", "play"])
+def test_bench(rom: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both contenders have the model, which is the header's, and the goal is of it; the records name it."""
+    words = ["bench", "--vs", "pyboy_puffer_vec", "--vec-backend", "serial", "--vs-num-envs", "1", "--num-envs", "2"]
+    words += ["--rom", str(rom), "--model", "auto", "--warmup", "1", "--steps", "2", "--repeat", "2", "--device", "cpu"]
+    assert main([*words, "--cores", "1", "--out", str(tmp_path / "out")]) == 0, capsys.readouterr().err
+    records = json.loads((tmp_path / "out" / "records.json").read_text())
+    assert [record["model"] for record in records] == ["cgb", "cgb"]
+    assert "- model: cgb" in (tmp_path / "out" / "report.md").read_text()
+
+
+@pytest.mark.parametrize("command", ["record", "verify", "play", "bench", "profile"])
 def test_an_unknown_model_ends_in_one_line(
     command: str, rom: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = {"record": ["--out", str(tmp_path / "x.gif")], "verify": [], "play": ["--terminal"]}[command]
-    assert main([command, str(rom), "--model", "sgb", *more]) == 2
+    more = {"record": ["--out", str(tmp_path / "x.gif")], "verify": [], "play": ["--terminal"]}.get(command, [])
+    game = ["--rom", str(rom)] if command == "bench" else [str(rom)]
+    assert main([command, *game, "--model", "sgb", *more]) == 2
     assert "model" in (error := capsys.readouterr().err) and "'sgb'" in error and error.count("\n") == 1

@@ -94,11 +94,13 @@ class Workload:
         computed as to any other and no episode ends by it."""
         if not self.needs_goal or self.goal_dir is not None:
             return self
+        cartridge = load_cartridge(self.rom, model=self.model)
         rows, columns = PICTURES[self.obs].screen_shape
         board = 3 * (np.indices((1, rows, columns)).sum(axis=0) % 2).astype(np.uint8)
         meta = {
             "format": FORMAT,
-            "rom_sha256": load_cartridge(self.rom).sha256,
+            "rom_sha256": cartridge.sha256,
+            "model": cartridge.model,
             "action_codec": get_codec(self.action_codec).name,
             "frames_per_step": self.frames_per_step,
             "release_after_frames": self.release_after_frames,
@@ -107,7 +109,7 @@ class Workload:
             "tau": 0.0,
             "k_consecutive": 1,
         }
-        path = folder / f"{self.rom.stem}-{self.obs}-{self.stack_k}-{meta['rom_sha256'][:12]}"
+        path = folder / f"{self.rom.stem}-{cartridge.model}-{self.obs}-{self.stack_k}-{cartridge.sha256[:12]}"
         if not path.exists():
             GoalTemplate(board, meta).save(path)
         return replace(self, goal_dir=path)

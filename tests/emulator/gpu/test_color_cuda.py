@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import warp
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.gpu import launch_shape
@@ -22,12 +23,14 @@ FIRST_SEED, SEEDS = 300_000, 24
 GAME_STEPS = 60
 
 
-def assert_cuda_equals_cpu(rom: Path | bytes, device: str, buttons: np.ndarray, kernel: str | None = None) -> None:
+def assert_cuda_equals_cpu(rom: Path | bytes, device: str, buttons: np.ndarray, autotune: bool = True) -> None:
     """The same state, memory, shades and colours after each step of each env."""
+    if warp._src.context.runtime.llvm is None:  # pyright: ignore
+        pytest.skip("this Warp was installed without its CPU compiler, so there is no CPU to compare with")
     num_envs = buttons.shape[1]
     options = {"model": "cgb", "screen": "full", "frames_per_step": 8, "release_after_frames": 4}
-    cpu, cuda = Emulator(rom, num_envs, "cpu", **options), Emulator(rom, num_envs, device, kernel=kernel, **options)
-    assert cpu.kernel == "interpreter" and cuda.kernel == (kernel or "datapath")
+    cpu, cuda = Emulator(rom, num_envs, "cpu", **options), Emulator(rom, num_envs, device, autotune=autotune, **options)
+    assert cpu.kernel == "interpreter" and cuda.kernel == "datapath"
     for step, row in enumerate(torch.from_numpy(buttons)):
         cpu.step(row)
         cuda.step(row.to(device))
@@ -66,4 +69,6 @@ def test_lanes(cuda_device: str, monkeypatch: pytest.MonkeyPatch, lanes: int) ->
     """Any number of a warp's lanes, which run envs in another order."""
     monkeypatch.setattr(launch_shape, "best", lambda *_: LaunchShape(lanes, 32, grouped=True))
     for seed in (FIRST_SEED, FIRST_SEED + 1):
-        assert_cuda_equals_cpu(make_rom(seed, "color").data, cuda_device, random_buttons(seed, 8, 1_000))
+        assert_cuda_equals_cpu(
+            make_rom(seed, "color").data, cuda_device, random_buttons(seed, 8, 1_000), autotune=False
+        )
