@@ -191,8 +191,9 @@ PICTURE = _faults(
     "hw.lcd.color_picture",
     (
         "palettes have 16 bits",
-        "color_of(low, high, number))\n            intrinsics",
-        "color_of(low, high, number) | wp.where(FAULTY, high & 0x8000, 0))\n            intrinsics",
+        "color_of(low, high, number))",
+        "color_of(low, high, number) | wp.where(FAULTY, 0x8000, 0)"
+        " & (wp.where((number & 2) != 0, high, low) >> (16 * (number & 1))))",
     ),
     (
         "the background's palettes are 0 to 3",
