@@ -14,6 +14,7 @@ import torch
 from baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.integrations.pyboy_api import GameBoys
+from tests.fuzz.generator import make_rom
 
 ROM = Path(__file__).parents[2] / "roms/homeward.gb"
 SYMBOLS = ROM.with_suffix(".sym")
@@ -24,10 +25,11 @@ RANGES = ((0x8000, 0xA000), (0xC000, 0xE000), (0xFF80, 0xFFFF), (0x0100, 0x0150)
 class Pair:
     """Two Game Boys, and a PyBoy that does what the second of them does."""
 
-    def __init__(self) -> None:
-        self.ours = GameBoys(ROM, 2, symbols=SYMBOLS)
-        self.pyboy: Any = PyBoyMachine(ROM.read_bytes()).pyboy
+    def __init__(self, rom: bytes = ROM.read_bytes(), model: str = "dmg") -> None:
+        self.ours = GameBoys(rom, 2, symbols=SYMBOLS, model=model)
+        self.pyboy: Any = PyBoyMachine(rom, model=model).pyboy
         self.second = torch.tensor([False, True])
+        self.shown = np.array([0xF8, 0xF8, 0xF8, 0xFF] if model == "cgb" else [0xFF] * 4, np.uint8)  # docs/color.md
 
     def press(self, name: str, delay: int | None = None) -> None:
         if delay is None:
@@ -49,7 +51,7 @@ class Pair:
     def assert_equal(self) -> None:
         """Pictures, memory, registers, tiles and sprites."""
         ours, pyboy = self.ours, self.pyboy
-        np.testing.assert_array_equal(ours.screen.ndarray[1], pyboy.screen.ndarray)
+        np.testing.assert_array_equal(ours.screen.ndarray[1], pyboy.screen.ndarray & self.shown)
         for first, end in RANGES:
             assert ours.memory[first:end][1].tolist() == pyboy.memory[first:end], hex(first)
         for address in REGISTERS:
@@ -159,6 +161,39 @@ def test_buttons_between_two_frames(pair: Pair) -> None:
         pair.assert_equal()
 
 
+@pytest.mark.parametrize("seed", [None, 0, 2, 6])
+def test_a_game_boy_color(seed: int | None) -> None:
+    """A game for the DMG, and random programs: pictures in colour, banks and registers."""
+    rom = ROM.read_bytes() if seed is None else make_rom(seed, "color").data
+    pair = Pair(rom, "cgb")
+    ours, pyboy = pair.ours, pair.pyboy
+    for _ in range(3):
+        pair.press("start", 2)
+        pair.tick(5)
+        pair.assert_equal()
+        for address in (0xFF4D, 0xFF4F, 0xFF55, 0xFF68, 0xFF6A, 0xFF6C, 0xFF70):
+            assert int(ours.memory[address][1]) == pyboy.memory[address], hex(address)
+        for bank, first, end in ((0, 0x8000, 0x9FFF), (1, 0x8000, 0x9FFF), *((b, 0xD000, 0xDFFF) for b in range(8))):
+            assert ours.memory[bank, first:end][1].tolist() == pyboy.memory[bank, first:end], (bank, hex(first))
+        assert ours.memory[0xF000:0xF100][1].tolist() == pyboy.memory[0xF000:0xF100]
+    for one in (ours, pyboy):
+        one.memory[5, 0xD010] = 7
+        one.memory[3, 0xD010:0xD013] = [1, 2, 3]
+        one.memory[0xD020:0xD022] = [4, 5]
+        one.memory[1, 0x8000] = 9
+    for bank, first in ((5, 0xD010), (3, 0xD011), (1, 0x8000)):
+        assert int(ours.memory[bank, first][0]) == pyboy.memory[bank, first]
+    assert ours.memory[0xD020:0xD022][1].tolist() == pyboy.memory[0xD020:0xD022] == [4, 5]
+    ours.memory[2, 0xD000] = torch.tensor([5, 6])
+    assert ours.memory[2, 0xD000].tolist() == [5, 6]
+    with pytest.raises(ConfigError, match="bank 8 at D000 does not exist on this machine: give 0 to 7"):
+        _ = ours.memory[8, 0xD000]
+    with pytest.raises(ConfigError, match="has banks in a part of it"):
+        ours.memory[0xCFFF:0xD001] = 1
+    ours.stop()
+    pyboy.stop(save=False)
+
+
 def test_what_is_left_out_says_so(pair: Pair) -> None:
     ours: Any = pair.ours
     for call, why in (
@@ -168,6 +203,7 @@ def test_what_is_left_out_says_so(pair: Pair) -> None:
         (lambda: ours.button("a", envs=torch.ones(3, dtype=torch.bool)), "envs has shape"),
         (lambda: ours.memory[0xFF05], "FF05]: that register is not kept"),
         (lambda: ours.memory[0x10000], "is no place"),
+        (lambda: ours.memory[1, 0xD000], "bank 1 at D000 does not exist on this machine: give 0 to 0"),
         (lambda: ours.memory[0xC000:0xC000], "is no place"),
         (lambda: ours.memory.__setitem__(0x2000, 1), "2000 is ROM"),
         (lambda: ours.memory.__setitem__(0xA000, 1), "has banks: give one"),

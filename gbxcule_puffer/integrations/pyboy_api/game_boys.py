@@ -17,7 +17,8 @@ from gbxcule_puffer.emulator.probes.hooks import hook_place
 from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pyboy_api import tiles
-from gbxcule_puffer.integrations.pyboy_api.memory import Fields, Memory, RegisterFile
+from gbxcule_puffer.integrations.pyboy_api.fields import Fields
+from gbxcule_puffer.integrations.pyboy_api.memory import Memory, RegisterFile
 from gbxcule_puffer.pictures import LEVELS
 from gbxcule_puffer.tasks.ram import Ram, Symbols
 
@@ -50,8 +51,8 @@ class GameBoys:
         self._ram, self._fields = Ram(self.emulator, self._symbols), Fields(self.emulator)
         self.memory = Memory(self.emulator, self._ram, self._fields)
         self.register_file = RegisterFile(self._fields)
-        self.tilemap_background = tiles.TileMap(self._ram, self._fields, tiles.BACKGROUND_BIT)
-        self.tilemap_window = tiles.TileMap(self._ram, self._fields, tiles.WINDOW_BIT)
+        self.tilemap_background = tiles.TileMap(self.memory, self._fields, tiles.BACKGROUND_BIT)
+        self.tilemap_window = tiles.TileMap(self.memory, self._fields, tiles.WINDOW_BIT)
         self.screen = Screen(self.emulator, self._fields)
         self._area = tiles.GameArea(self._ram, self._fields, self.tilemap_background)
         self.frame_count, self.cartridge_title = BOOT_FRAMES, self.emulator.title
@@ -152,7 +153,8 @@ class GameBoys:
         self._area.set_section(x, y, width, height)
 
     def game_area_mapping(self, mapping: Sequence[int] | np.ndarray, sprite_offset: int = 0) -> None:
-        """Sets the numbers that `game_area` has for the 384 tiles, and what it adds to those of sprites."""
+        """Sets the numbers that `game_area` has for the 384 tiles, 768 of a Game Boy Color, and what it adds to those of
+        sprites."""
         self._area.set_mapping(mapping, sprite_offset)
 
     def save_state(self, file_like_object: BinaryIO, env: int = 0) -> None:
@@ -228,9 +230,12 @@ class Screen:
 
     @property
     def ndarray(self) -> np.ndarray:
-        """Red, green, blue and 255 in PyBoy's grey, (num_envs, 144, 160, 4) uint8: a copy on the host."""
-        grey = LEVELS[self.shades.cpu().numpy()]
-        return np.stack([grey, grey, grey, np.full_like(grey, 255)], axis=-1)
+        """Red, green, blue and 255 as PyBoy has them, (num_envs, 144, 160, 4) uint8: a copy on the host."""
+        if self._fields.is_color:
+            rgb = self._emulator.render("rgb").cpu().numpy()
+        else:
+            rgb = LEVELS[self.shades.cpu().numpy()][..., None].repeat(3, -1)
+        return np.concatenate([rgb, np.full_like(rgb[..., :1], 255)], axis=-1)
 
     def image(self, env: int = 0) -> Any:
         """One Game Boy's picture as Pillow has it.

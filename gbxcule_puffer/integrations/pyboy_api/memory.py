@@ -12,29 +12,10 @@ import warp as wp
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.integrations.pyboy_api import banks
+from gbxcule_puffer.integrations.pyboy_api.fields import Fields
 from gbxcule_puffer.tasks.ram import Ram
-
-# Registers by address: the field of the state, and the bits that read 1
-REGISTERS = {
-    hw.P1: ("p1", 0), hw.SC: ("serial_control", 0), hw.TMA: ("tma", 0), hw.TAC: ("tac", 0xF8),
-    hw.IF: ("interrupt_flag", 0xE0), hw.LCDC: ("lcdc", 0), hw.SCY: ("scy", 0), hw.SCX: ("scx", 0), hw.LY: ("ly", 0),
-    hw.LYC: ("lyc", 0), hw.DMA: ("dma_source", 0), hw.BGP: ("bgp", 0), hw.OBP0: ("obp0", 0), hw.OBP1: ("obp1", 0),
-    hw.WY: ("wy", 0), hw.WX: ("wx", 0), hw.IE: ("interrupt_enable", 0),
-}  # fmt: skip
-
-
-class Fields:
-    """The scalar fields of all machines (state.py), as tensors (num_envs,) int32 on the device."""
-
-    def __init__(self, emulator: Emulator) -> None:
-        machine: Any = emulator.machine
-        self._state = wp.to_torch(machine.state)
-
-    def __getitem__(self, name: str) -> torch.Tensor:
-        """The field itself, which changes as the game goes on."""
-        return self._state[INDEX[name]]
 
 
 class Memory:
@@ -67,10 +48,28 @@ class Memory:
             raise ConfigError(
                 f"memory[0x{first:04X}] is cartridge RAM, which has banks: give one, memory[bank, address]"
             )
-        self._ram.poke(first if bank is None else (bank, first), value)
+        where = self._places(bank, first, end)
+        if where is None:
+            self._ram.poke(first if bank is None else (bank, first), value)
+        else:
+            values = torch.as_tensor(value, device=where.device).view(-1, end - first) & 0xFF
+            self._emulator.memory.scatter_(1, where, values.to(torch.uint8).expand_as(where))
+
+    def _places(self, bank: int | None, first: int, end: int) -> torch.Tensor | None:
+        """banks.places of a range to be written.
+
+        Raises: ConfigError for one that has banks in a part of it only.
+        """
+        found = [banks.places(self._emulator, self._fields, bank, *part) for part in _parts(first, end)]
+        there = [places for places in found if places is not None]
+        if there and len(there) < len(found):
+            raise ConfigError(f"memory[0x{first:04X}:0x{end:04X}] has banks in a part of it: write each part by itself")
+        return torch.cat(there, 1) if there else None
 
     def _read(self, bank: int | None, first: int, end: int) -> torch.Tensor:
         """Bytes of one area, (num_envs, end - first) int32."""
+        if (places := banks.places(self._emulator, self._fields, bank, first, end)) is not None:
+            return self._emulator.memory.gather(1, places).to(torch.int32)
         if first < hw.VRAM and bank is None:
             base = self._fields["rom_low" if first < hw.ROM_BANK_SIZE else "rom_high"]
             places = base[:, None] + torch.arange(first, end, device=base.device)
@@ -84,17 +83,12 @@ class Memory:
         return self._ram.view((bank, first) if has_banks and bank is not None else first, end - first).to(torch.int32)
 
     def _register(self, address: int) -> torch.Tensor:
-        """A register as a read gives it now, (num_envs,) int32."""
-        if address == hw.DIV:
-            return (-self._fields["div_zero"] >> 8) & 0xFF
-        if address == hw.STAT:
-            return self._fields["stat"] & torch.where(self._fields["stat_mode_hidden"] != 0, 0xFC, 0xFF)
-        if address not in REGISTERS:
+        value = self._fields.register(address)
+        if value is None:
             raise ConfigError(
                 f"memory[0x{address:04X}]: that register is not kept for a look from outside: leave it out"
             )
-        name, ones = REGISTERS[address]
-        return self._fields[name] | ones
+        return value
 
 
 class RegisterFile:
@@ -145,6 +139,7 @@ def _range(key: Any) -> tuple[int | None, int, int]:
 
 def _parts(first: int, end: int) -> list[tuple[int, int]]:
     """A range of addresses, cut where another area begins."""
-    cuts = (hw.ROM_BANK_SIZE, hw.VRAM, hw.CART_RAM, hw.WRAM, hw.ECHO, hw.OAM, hw.OAM_END, hw.IO, hw.HRAM, hw.IE)
+    cuts = (hw.ROM_BANK_SIZE, hw.VRAM, hw.CART_RAM, hw.WRAM, banks.BANKED_WRAM, hw.ECHO, banks.BANKED_ECHO, hw.OAM)
+    cuts += (hw.OAM_END, hw.IO, hw.HRAM, hw.IE)
     bounds = [first, *(cut for cut in cuts if first < cut < end), end]
     return list(itertools.pairwise(bounds))

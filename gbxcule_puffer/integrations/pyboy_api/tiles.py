@@ -10,12 +10,13 @@ import torch
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.integrations.pyboy_api.memory import Fields
+from gbxcule_puffer.integrations.pyboy_api.fields import Fields
+from gbxcule_puffer.integrations.pyboy_api.memory import Memory
 from gbxcule_puffer.tasks.ram import Ram
 
 LOW_MAP, HIGH_MAP, MAP_SIZE = 0x9800, 0x9C00, 32
 BACKGROUND_BIT, WINDOW_BIT, TILE_DATA_BIT = 0x08, 0x40, 0x10  # of LCDC
-TILES = 384
+TILES = 384  # of each bank
 SPRITES = 40
 
 
@@ -25,8 +26,8 @@ class TileMap:
 
     shape = (MAP_SIZE, MAP_SIZE)
 
-    def __init__(self, ram: Ram, fields: Fields, select: int) -> None:
-        self._ram, self._fields, self._select = ram, fields, select
+    def __init__(self, memory: Memory, fields: Fields, select: int) -> None:
+        self._memory, self._fields, self._select = memory, fields, select
 
     def __getitem__(self, key: int | slice | tuple[int | slice, int | slice]) -> torch.Tensor:
         columns, rows = key if isinstance(key, tuple) else (key, slice(None))
@@ -37,10 +38,10 @@ class TileMap:
         return self.identifiers()[:, rows, columns]
 
     def identifiers(self) -> torch.Tensor:
-        """The whole map, (num_envs, 32, 32) int32."""
-        low, high = (self._ram.view(first, MAP_SIZE**2) for first in (LOW_MAP, HIGH_MAP))
+        """The whole map, (num_envs, 32, 32) int32; of a Game Boy Color in the bank that the CPU sees, as PyBoy's."""
+        low, high = (self._memory[first : first + MAP_SIZE**2] for first in (LOW_MAP, HIGH_MAP))
         lcdc = self._fields["lcdc"][:, None]
-        numbers = torch.where((lcdc & self._select) != 0, high, low).to(torch.int32)
+        numbers = torch.where((lcdc & self._select) != 0, high, low)
         signed = torch.where(numbers < 128, numbers + 256, numbers)
         return torch.where((lcdc & TILE_DATA_BIT) != 0, numbers, signed).view(-1, MAP_SIZE, MAP_SIZE)
 
@@ -61,6 +62,7 @@ class Sprite:
     attr_y_flip: torch.Tensor
     attr_x_flip: torch.Tensor
     attr_palette_number: torch.Tensor
+    attr_cgb_bank_number: torch.Tensor
     height: torch.Tensor
     on_screen: torch.Tensor
 
@@ -72,7 +74,11 @@ def sprites(ram: Ram, fields: Fields) -> Sprite:
     height = torch.where((fields["lcdc"] & hw.LCDC_OBJ_SIZE) != 0, 16, 8).to(torch.int32)[:, None].expand_as(x)
     on_screen = (y > -height) & (y < hw.SCREEN_HEIGHT) & (x > -8) & (x < hw.SCREEN_WIDTH)
     priority, y_flip, x_flip, palette = ((attributes >> bit) & 1 for bit in (7, 6, 5, 4))
-    return Sprite(x, y, tile, priority, y_flip, x_flip, palette, height, on_screen)
+    bank = torch.zeros_like(tile)
+    if fields.is_color:
+        palette, bank = attributes & 7, (attributes >> 3) & 1
+        tile = tile + TILES * bank
+    return Sprite(x, y, tile, priority, y_flip, x_flip, palette, bank, height, on_screen)
 
 
 def sprite(ram: Ram, fields: Fields, index: int) -> Sprite:
@@ -92,14 +98,15 @@ class GameArea:
     def __init__(self, ram: Ram, fields: Fields, background: TileMap) -> None:
         self._ram, self._fields, self._background = ram, fields, background
         self.section = (0, 0, MAP_SIZE, MAP_SIZE)
-        self.set_mapping(range(TILES))
+        self._tiles = 2 * TILES if fields.is_color else TILES
+        self.set_mapping(range(self._tiles))
 
     def set_mapping(self, mapping: Sequence[int] | Any, sprite_offset: int = 0) -> None:
-        """Numbers for the identifiers 0 to 383, and what is added to those of sprites."""
+        """Numbers for the identifiers 0 to 383, of a Game Boy Color to 767, and what is added to those of sprites."""
         self._mapping = torch.as_tensor(list(mapping), dtype=torch.int32, device=self._ram.device)
         self._offset = sprite_offset
-        if len(self._mapping) < TILES:
-            raise ConfigError(f"a mapping has a number for each of {TILES} tiles, not {len(self._mapping)}")
+        if len(self._mapping) < self._tiles:
+            raise ConfigError(f"a mapping has a number for each of {self._tiles} tiles, not {len(self._mapping)}")
 
     def set_section(self, x: int, y: int, width: int, height: int) -> None:
         """The part of the tile map that counts.
