@@ -16,8 +16,8 @@ BANKS = {hw.VRAM: 2, hw.WRAM: 8}
 
 
 def places(emulator: Emulator, fields: Fields, bank: int | None, first: int, end: int) -> torch.Tensor | None:
-    """Where in the rows the bytes of an area lie, (num_envs, end - first) int64: those of `bank`, or of the bank that
-    each Game Boy sees there. None where there is one alone.
+    """Indices in the rows of the bytes of an area, (num_envs, end - first) int64: in `bank`, or in the bank that each
+    Game Boy sees there. None where there is one alone.
 
     Raises: ConfigError for a bank that there is none of.
     """

@@ -153,8 +153,8 @@ class GameBoys:
         self._area.set_section(x, y, width, height)
 
     def game_area_mapping(self, mapping: Sequence[int] | np.ndarray, sprite_offset: int = 0) -> None:
-        """Sets the numbers that `game_area` has for the 384 tiles, 768 of a Game Boy Color, and what it adds to those of
-        sprites."""
+        """Sets the numbers that `game_area` has for the 384 tiles, 768 of a Game Boy Color, and what it adds to a
+        sprite's."""
         self._area.set_mapping(mapping, sprite_offset)
 
     def save_state(self, file_like_object: BinaryIO, env: int = 0) -> None:
