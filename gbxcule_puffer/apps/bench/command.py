@@ -55,7 +55,7 @@ def add(commands: argparse._SubParsersAction) -> None:
         metavar="STAGE[,STAGE]",
         help=f"how much of a step: {', '.join(STAGES)} (default: full_step)",
     )
-    bench.add_argument("--obs", choices=("shades", "packed", "full"), default="shades", help="kind of observation")
+    bench.add_argument("--obs", default="shades", help="kind of observation, as the environment's obs")
     bench.add_argument("--stack-k", type=positive, default=1, help="pictures in an observation")
     bench.add_argument("--actions", choices=ACTIONS, help="striped: env i holds action i mod n")
     add_action_codec(bench)
@@ -175,7 +175,9 @@ def _workloads(args: argparse.Namespace, usual_steps: tuple[int, int]) -> list:
     from gbxcule_puffer.apps.bench.suites import roms_of_suite
     from gbxcule_puffer.apps.bench.workload import Workload
     from gbxcule_puffer.tasks.default_task import default_rom
+    from gbxcule_puffer.tasks.observations import picture_kind
 
+    picture_kind(args.obs)
     if args.suite is not None:
         roms = roms_of_suite(args.suite)
     else:

@@ -12,7 +12,7 @@ from gbxcule_puffer.apps.parser import plain_codec
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import get_codec
-from gbxcule_puffer.tasks.goals import FORMAT, GoalTemplate
+from gbxcule_puffer.tasks.goals import FORMAT, GoalTemplate, in_color
 from gbxcule_puffer.tasks.observations import PICTURES
 
 LEAD_IN_STEPS = 1  # before each repeat, not timed: wakes sleeping workers and an idle device
@@ -96,7 +96,7 @@ class Workload:
             return self
         cartridge = load_cartridge(self.rom, model=self.model)
         rows, columns = PICTURES[self.obs].screen_shape
-        board = 3 * (np.indices((1, rows, columns)).sum(axis=0) % 2).astype(np.uint8)
+        board = np.indices((1, rows, columns)).sum(axis=0) % 2
         meta = {
             "format": FORMAT,
             "rom_sha256": cartridge.sha256,
@@ -111,5 +111,6 @@ class Workload:
         }
         path = folder / f"{self.rom.stem}-{cartridge.model}-{self.obs}-{self.stack_k}-{cartridge.sha256[:12]}"
         if not path.exists():
-            GoalTemplate(board, meta).save(path)
+            frames = 0x7FFF * board.astype(np.uint16) if in_color(meta) else 3 * board.astype(np.uint8)
+            GoalTemplate(frames, meta).save(path)
         return replace(self, goal_dir=path)
