@@ -94,7 +94,7 @@ def main() -> int:
         for name, options in VARIANTS.items():
             if name == GRAPH and not on_gpu:
                 continue
-            options = {"io": "torch", "info_mode": "none", **options}
+            options = {"io": "torch", "info_mode": "none", "autotune": False, **options}
             env = env_creator("gbxcule_homeward")(args.num_envs, device, **options)
             cost = milliseconds(env, args.steps, args.rounds, name == GRAPH)
             env.close()

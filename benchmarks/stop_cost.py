@@ -74,7 +74,7 @@ def program(code: bytes) -> bytes:
 
 def measure(path: Path, num_envs: int, device: str, steps: int) -> tuple[float, float]:
     """(seconds of a step, instructions of a lane in it that were not skipped)."""
-    emulator = Emulator(path, num_envs, device, frames_per_step=FRAMES_PER_STEP)
+    emulator = Emulator(path, num_envs, device, frames_per_step=FRAMES_PER_STEP, autotune=False)
     buttons = torch.zeros(num_envs, dtype=torch.uint8, device=device)
     for _ in range(WARM_UP):
         emulator.step(buttons)

@@ -77,6 +77,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="measurements of each, in turns")
     args = parser.parse_args()
     keywords = {"io": "torch", "info_mode": "none", "max_steps": 512, "symbols": ROM.with_suffix(".sym")}
+    keywords["autotune"] = False  # the same launches in both
     envs = [GBxCuLEEnv(ROM, args.num_envs, args.device, task=task, **keywords) for task in (None, Events)]
     device = envs[0].device
     generator = torch.Generator(device).manual_seed(1)
