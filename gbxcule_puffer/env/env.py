@@ -230,7 +230,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         if self.emulator is None:
             if self.io == "torch":
                 raise ConfigError("reset after close: make another env")
-            self._start({x: getattr(self, x) for x in ("observations", "rewards", "terminals", "truncations")})
+            self._start({name: getattr(self, name) for name in ("observations", "rewards", "terminals", "truncations")})
         self._episodes.reset(self.seed)
         self._steps = 0
         self.masks[:] = True
@@ -308,7 +308,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         state |= {"steps": self._steps, "seed": self.seed}
         if machines:
             saved = self.emulator.save()
-            state["machines"] = {x: torch.from_numpy(getattr(saved, x)) for x in ("state", "memory", "screen")}
+            parts = ("state", "memory", "screen")
+            state["machines"] = {name: torch.from_numpy(getattr(saved, name)) for name in parts}
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
