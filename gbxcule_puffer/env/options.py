@@ -19,6 +19,7 @@ from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.tasks.observations import MOST_PICTURES, PICTURES
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.ram.observers import MOST_RADIUS
+from gbxcule_puffer.tasks.stage_list import MOST_STEPS
 from gbxcule_puffer.tasks.task import TaskSpec, checked_task
 
 StrPath = str | os.PathLike[str]
@@ -89,12 +90,12 @@ class EnvOptions:
     chain: bool = option(False, "a stage's goal leads to the next stage in the same episode", TASK)
     max_steps: int | None = option(
         None, "steps after which an episode is truncated (default: the task's own, else 128)", TASK, least=1,
-        most=2**31 - 1)
+        most=MOST_STEPS)
     tau: float | None = option(None, "distance below which the picture counts as the goal's (default: the goal's own)",
                                TASK, least=0, most=1)
     k_consecutive: int | None = option(
         None, "steps in a row that the goal's picture has to show for (default: the goal's own)", TASK, least=1,
-        most=2**31 - 1)
+        most=MOST_STEPS)
     task: TaskSpec | None = option(
         None, "reward from RAM: package.module:Class or file.py:Class, in Python also a Task or its class "
         "(docs/your-reward.md)", TASK)

@@ -12,6 +12,7 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import WEIGHTS, EnvOptions
 from gbxcule_puffer.tasks.goals import GoalDistance, drawn
 from gbxcule_puffer.tasks.stage import Stage
+from gbxcule_puffer.tasks.stage_list import MOST_STEPS
 
 STEP_COST = -0.01  # where the options do not say otherwise
 
@@ -34,7 +35,7 @@ class GoalScore:
         self.distances = GoalDistance(frames, num_envs, device) if frames else None
         limits = [stage.max_steps for stage in task]
         if options.chain:
-            limits = [sum(limits[i:]) for i in range(len(limits))]
+            limits = [min(sum(limits[i:]), MOST_STEPS) for i in range(len(limits))]
         self.members: dict[str, Any] = {
             "taus": torch.tensor([stage.tau for stage in task], dtype=torch.float32, device=device),
             "ks": torch.tensor([stage.k_consecutive for stage in task], dtype=torch.int32, device=device),

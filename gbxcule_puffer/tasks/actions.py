@@ -66,6 +66,11 @@ def all_buttons_of(actions: Iterable[str]) -> list[int]:
     return found
 
 
+def are_names(value: object) -> bool:
+    """True for a list of texts, as files have the names of actions."""
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
 def action_of(buttons: Iterable[str]) -> str:
     """The name of the action that presses all of these: 'NOOP', 'UP', 'A+UP'."""
     return "+".join(sorted(set(buttons) - {"NOOP"})) or "NOOP"

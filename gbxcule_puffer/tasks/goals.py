@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,10 @@ import torch
 from gbxcule_puffer.emulator.launch import Launcher, words
 from gbxcule_puffer.errors import GoalError
 from gbxcule_puffer.files import Kind, new_folder, read_array, read_object, write_json
+from gbxcule_puffer.tasks.actions import are_names
 from gbxcule_puffer.tasks.distance import kernel_color_distance, kernel_distance
 from gbxcule_puffer.tasks.observations import picture_kind
+from gbxcule_puffer.tasks.stage_list import STEPS, is_steps
 
 if TYPE_CHECKING:
     from gbxcule_puffer.emulator import Emulator
@@ -29,6 +31,21 @@ MAX_SIZE = 64 * 2**20  # bytes of a goal's pictures, thousands of them
 # What has to be equal in the goal and in the environment, else distances mean something else.
 CHECKED_FIELDS = ("rom_sha256", "action_codec", "frames_per_step", "release_after_frames", "stack_k", "obs")
 REQUIRED_FIELDS = ("format", *CHECKED_FIELDS, "tau", "k_consecutive")
+VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("rom_sha256", "action_codec", "obs"), ("text", lambda value: isinstance(value, str))),
+    **dict.fromkeys(
+        ("frames_per_step", "release_after_frames", "stack_k", "k_consecutive", "max_steps"),
+        (f"a whole number, {STEPS}", is_steps),
+    ),
+    "tau": ("a number from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1),
+    "solve_actions": ("a list of names", are_names),
+    "more_ways": ("lists of names", lambda value: isinstance(value, list) and all(map(are_names, value))),
+    "calibration": (
+        "an object, its start_distance a number",
+        lambda value: isinstance(value, dict) and _is_number(value.get("start_distance", 1.0)),
+    ),
+}
+"""By field, what its value in META_FILE is."""
 SETTLE_STEPS = 8
 K_CONSECUTIVE = 4  # of a goal that does not say otherwise
 # A goal's tau is at most this: a character who turns on the spot (about 0.01) still counts, a step aside does not.
@@ -68,12 +85,9 @@ class GoalTemplate:
             raise GOAL_FILE.bad(folder, f"lacks {', '.join(missing)} in {META_FILE}")
         if meta["format"] != FORMAT:
             raise GOAL_FILE.bad(folder, f"has format {meta['format']!r}, not {FORMAT}")
-        tau, k = meta["tau"], meta["k_consecutive"]
-        if not (isinstance(tau, int | float) and 0 <= tau <= 1 and isinstance(k, int) and k >= 1):
-            raise GOAL_FILE.bad(folder, f"tau {tau!r} must be 0..1 and k_consecutive {k!r} at least 1")
-        limit = meta.get("max_steps", 1)
-        if not isinstance(limit, int) or limit < 1:
-            raise GOAL_FILE.bad(folder, f"max_steps {limit!r} must be a whole number, at least 1")
+        for name, (wanted, holds) in VALUES.items():
+            if name in meta and not holds(meta[name]):
+                raise GOAL_FILE.bad(folder, f"{name} {meta[name]!r:.40} in {META_FILE} must be {wanted}")
         dtype, most, what = (np.uint16, 2**15 - 1, "colours") if in_color(meta) else (np.uint8, 3, "shades")
         frames = read_array(folder / FRAMES_FILE, GOAL_FILE, dtype, 3, MAX_SIZE)
         if not frames.size or frames.max() > most:
@@ -96,6 +110,10 @@ class GoalTemplate:
             raise GoalError(
                 f"goal pictures are {self.frames.shape[1:]}, the environment's {shape}: make the goal again"
             )
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
 
 
 def in_color(meta: Mapping[str, Any]) -> bool:

@@ -15,6 +15,8 @@ from gbxcule_puffer.files import Kind, read_json, read_object, write_json
 StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-stages", 1
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # a stage's: it is a folder's, too
+MOST_STEPS = 2**31 - 1  # that the kernels count
+STEPS = f"at least 1 and at most {MOST_STEPS:,}"
 LIST_FILE = Kind("stages", ConfigError, "make it with `puffer goal stages`")
 
 
@@ -26,6 +28,11 @@ class StageFiles:
     start_state: Path
     goal_dir: Path
     max_steps: int
+
+
+def is_steps(value: object) -> bool:
+    """True for a whole number of steps that is in STEPS."""
+    return type(value) is int and 1 <= value <= MOST_STEPS
 
 
 def load_stages(path: StrPath, rom_sha256: str) -> list[StageFiles]:
@@ -132,15 +139,15 @@ def _check(spec: dict[str, Any], path: Path) -> None:
     if not isinstance(spec.get("rom_sha256"), str) or not isinstance(rows, list) or not rows:
         raise LIST_FILE.bad(path, "lacks rom_sha256 or stages")
     for number, row in enumerate(rows, 1):
-        fits = isinstance(row, dict) and isinstance(row.get("name"), str) and isinstance(row.get("max_steps"), int)
-        fits = fits and row["max_steps"] > 0 and {"name", "max_steps", *row} in (
+        fits = isinstance(row, dict) and isinstance(row.get("name"), str) and is_steps(row.get("max_steps"))
+        fits = fits and {"name", "max_steps", *row} in (
             {"name", "max_steps", "recipe"},
             {"name", "max_steps", "start_state", "goal_dir"},
         )  # fmt: skip
         if not fits or not all(isinstance(row[name], str) for name in row if name != "max_steps"):
             raise ConfigError(
-                f"stages {path}: stage {number} must have name, max_steps (1 or more), and start_state and goal_dir "
-                "or a recipe, and nothing else"
+                f"stages {path}: stage {number} must have name, max_steps ({STEPS}), and start_state and "
+                "goal_dir or a recipe, and nothing else"
             )
         if not NAME.fullmatch(row["name"]):
             raise ConfigError(f"stages {path}: {row['name']!r:.80} is no name: give up to 64 letters, digits and -_.")

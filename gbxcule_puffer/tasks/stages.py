@@ -18,9 +18,10 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, make_folder, read_object
 from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.pictures import read_colors, read_shades
-from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, all_buttons_of, get_codec
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, all_buttons_of, are_names, get_codec
 from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, in_color, record_goal
 from gbxcule_puffer.tasks.observations import ObservationLayout, picture_kind
+from gbxcule_puffer.tasks.stage_list import STEPS, is_steps
 from gbxcule_puffer.tasks.traces import Trace, picture_hash, read_actions
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ def make_task(
     from gbxcule_puffer.emulator.saves.state_files import load_state_file
 
     for name, value in (("k_consecutive", k_consecutive), ("max_steps", max_steps)):
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise ConfigError(f"{name} {value!r} must be a whole number, at least 1")
+        if value is not None and not is_steps(value):
+            raise ConfigError(f"{name} {value!r:.40} must be a whole number, {STEPS}")
     codec = get_codec(action_codec)
     layout = ObservationLayout(picture_kind(obs), stack_k)
     Schedule(frames_per_step, release_after_frames)
@@ -164,10 +165,6 @@ def read_names(path: StrPath) -> list[str]:
     return read_actions(path)[0]
 
 
-def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
-
-
 def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
     """`make_task` with the ROM (beside or above the file), the actions and the max_steps of a stage's JSON file.
 
@@ -188,7 +185,7 @@ def read_stage(stage: StrPath) -> dict[str, Any]:
         rom, start, solve = spec["rom"], spec["start_actions"], spec["solve_actions"]
     except KeyError as error:
         raise STAGE_FILE.bad(stage, f"lacks {error}; it has to have rom, start_actions and solve_actions") from None
-    if not isinstance(rom, str) or not all(_are_names(one) for one in (start, solve)):
+    if not isinstance(rom, str) or not (are_names(start) and are_names(solve)):
         raise STAGE_FILE.bad(stage, "is damaged (rom has to be text, start_actions and solve_actions lists of names)")
     beside, above = Path(stage).parent / rom, Path(stage).parent.parent / rom
     rom = beside if os.path.exists(beside) else above  # which also takes names that no file can have

@@ -13,7 +13,15 @@ import torch
 from gbxcule_puffer import cli
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, GoalError
-from gbxcule_puffer.tasks.goals import CHECKED_FIELDS, FRAMES_FILE, K_CONSECUTIVE, META_FILE, GoalDistance, GoalTemplate
+from gbxcule_puffer.tasks.goals import (
+    CHECKED_FIELDS,
+    FRAMES_FILE,
+    K_CONSECUTIVE,
+    META_FILE,
+    VALUES,
+    GoalDistance,
+    GoalTemplate,
+)
 from gbxcule_puffer.tasks.stages import make_stage, make_task
 
 STAGE = Path(__file__).parents[2] / "roms/homeward/stage1.json"
@@ -75,7 +83,7 @@ def test_check_of_the_picture_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", ["no meta", "no frames", "cut frames", "bad json", "field missing", "format", "shade", "tau", "max_steps"]
+    "damage", ["no meta", "no frames", "cut frames", "bad json", "field missing", "format", "shade"]
 )
 def test_damaged_goals_are_refused(tmp_path: Path, damage: str) -> None:
     goal = template()
@@ -93,14 +101,32 @@ def test_damaged_goals_are_refused(tmp_path: Path, damage: str) -> None:
         meta.write_text(json.dumps({name: value for name, value in goal.meta.items() if name != "tau"}))
     elif damage == "format":
         meta.write_text(json.dumps({**goal.meta, "format": 99}))
-    elif damage in ("tau", "max_steps"):
-        meta.write_text(json.dumps({**goal.meta, damage: "small"}))
     else:
         np.save(frames, goal.frames + np.uint8(4))
     with pytest.raises(GoalError) as error:
         GoalTemplate.load(tmp_path)
     assert "make it with" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+WRONG_VALUES = {
+    "rom_sha256": [9], "action_codec": [7], "obs": [["shades"]], "frames_per_step": ["24"],
+    "release_after_frames": [None], "stack_k": [1.0], "k_consecutive": [0, True, 2**31], "max_steps": ["small", 2**31],
+    "tau": ["small", True, -0.1, 1.1], "solve_actions": ["UP", [5]], "more_ways": [7, [3], [[None]]],
+    "calibration": [3, {"start_distance": "far"}],
+}  # fmt: skip
+
+
+def test_a_value_of_another_kind_is_refused(tmp_path: Path) -> None:
+    """In the one place that reads goals, for all that use them."""
+    assert set(WRONG_VALUES) == set(VALUES)
+    for name, values in WRONG_VALUES.items():
+        for value in values:
+            goal = template()
+            GoalTemplate(goal.frames, {**goal.meta, name: value}).save(tmp_path / "goal")
+            with pytest.raises(GoalError, match=rf"{name} .* must be .*: make it with") as error:
+                GoalTemplate.load(tmp_path / "goal")
+            assert "\n" not in str(error.value)
 
 
 def test_the_stage_becomes_a_start_and_a_goal(tmp_path: Path) -> None:

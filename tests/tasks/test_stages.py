@@ -90,6 +90,7 @@ def test_a_recipe_says_how_to_make_it() -> None:
         ({"stages": []}, "lacks rom_sha256 or stages"),
         ({"stages": [{"name": "a"}]}, "stage 1 must have name"),
         ({"stages": [{"name": "a", "start_state": "s", "goal_dir": "g", "max_steps": 0}]}, "stage 1 must have"),
+        ({"stages": [{"name": "a", "start_state": "s", "goal_dir": "g", "max_steps": 2**31}]}, "at most 2,147,483,647"),
         ({"stages": [{"name": "a", "start_state": 3, "goal_dir": "g", "max_steps": 9}]}, "stage 1 must have"),
         ({"stages": [{"name": "a", "start_state": "s", "goal_dir": "g", "max_steps": 9}] * 2}, "two stages are called"),
     ],
@@ -172,6 +173,12 @@ def test_limits_are_those_of_the_stages(stages: dict[str, Any]) -> None:
 def test_a_limit_that_is_given_holds_for_every_stage(stages: dict[str, Any]) -> None:
     assert [stage.max_steps for stage in GBxCuLEEnv(**stages, max_steps=5).stages] == [5, 5, 5]
     assert GBxCuLEEnv(**stages, max_steps=5, chain=True).max_steps == 15
+
+
+def test_limits_of_a_chain_that_no_counter_can_reach(stages: dict[str, Any]) -> None:
+    env = GBxCuLEEnv(**stages, chain=True, io="torch", max_steps=2**31 - 1)
+    assert env._episodes.score.members["limits"].tolist() == [2**31 - 1] * len(env.stages)
+    env.close()
 
 
 def test_a_chain_leads_through_all_stages(stages: dict[str, Any]) -> None:
