@@ -1,4 +1,4 @@
-"""The emulator: thousands of DMG Game Boys in lockstep, their states, and the cartridges they run."""
+"""The emulator: thousands of Game Boys in lockstep, their states, and the cartridges they run."""
 
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.emulator import Emulator

@@ -13,6 +13,8 @@ from gbxcule_puffer.env.randomness import RANGE, STICKY, CounterRandom
 from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.tasks.actions import ActionCodec
 
+WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
 
 def checked_actions(actions: Any, codec: ActionCodec, device: torch.device, io: str, count: int) -> torch.Tensor:
     """`actions` (count,), or (count, choices) of a codec that has several, as an integer tensor (count,) on `device`;
@@ -29,10 +31,10 @@ def checked_actions(actions: Any, codec: ActionCodec, device: torch.device, io: 
         integers = np.issubdtype(actions.dtype, np.integer)
     if not integers:
         raise ActionError(f"actions have dtype {actions.dtype}: give integers, e.g. int32")
-    if isinstance(actions, torch.Tensor):
-        tensor = actions
-    else:  # as int64, because torch cannot do much with uint16 to uint64
+    if not isinstance(actions, torch.Tensor):  # as int64, because torch cannot do much with uint16 to uint64
         tensor = torch.from_numpy(np.ascontiguousarray(actions, np.int64)).to(device)
+    else:
+        tensor = actions.to(torch.int64) if actions.dtype in WIDE_UNSIGNED else actions
     if tensor.device != device:
         raise ActionError(f"actions are on {tensor.device}, the env on {device}: move them there")
     wanted = f"({count},), one action an env"

@@ -19,7 +19,7 @@ from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, ch
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
 from gbxcule_puffer.env.episodes import Episodes
-from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, options_of, signature, whole_number
+from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, first_difference, options_of, signature, whole_number
 from gbxcule_puffer.env.saved_state import saved_machines
 from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.env.task_runner import vectors_of
@@ -320,11 +320,9 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         names = {"tensors", "machines", "steps", "seed", "config"}
         if not isinstance(state, Mapping) or not names <= set(state) or not isinstance(state["config"], Mapping):
             raise StateError("this is no saved env state, or one of an older version: give what state_dict returned")
-        for name, value in self.config.items():
-            if state["config"].get(name) != value:
-                raise StateError(
-                    f"saved env state has {name} {state['config'].get(name)!r}, not {value!r}: use the same"
-                )
+        if found := first_difference(state["config"], self.config):
+            name, was, now = found
+            raise StateError(f"saved env state has {name} {was!r:.80}, not {now!r:.80}: use the same")
         if self.emulator is None:
             self.reset()
         emulator: Any = self.emulator  # made by now

@@ -289,6 +289,13 @@ def options_of(keywords: Mapping[str, Any], kind: type[Options]) -> Options:
     return kind(**keywords)
 
 
+def first_difference(saved: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
+    """(name, value in `saved`, value in `config`) of the first difference of two envs' configs, None where there is
+    none; what one of them lacks is None."""
+    values = ((name, saved.get(name), config.get(name)) for name in (*config, *saved))
+    return next(((name, was, now) for name, was, now in values if was != now), None)
+
+
 def signature(function: Callable[..., Any], kind: type[EnvOptions] = EnvOptions) -> inspect.Signature:
     """The signature of a function whose **keywords are options, with each of them spelled out, for `inspect` and
     editors."""

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from gbxcule_puffer.device import free_bytes, size_text
+from gbxcule_puffer.env.options import first_difference
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance, never_near
@@ -172,9 +173,9 @@ class Run(AbstractContextManager):
         state, path = self.resumed.state, self.resumed.path
         if (others := len(state["processes"])) != self.world.size:
             raise StateError(f"checkpoint {path} is of {others} processes, not {self.world.size}: start as many")
-        for name, value in self.envs[0].config.items():
-            if (was := state["env_config"].get(name)) != value:
-                raise StateError(f"checkpoint {path} has another {name} ({was}, not {value}): give the same")
+        if found := first_difference(state["env_config"], self.envs[0].config):
+            name, was, now = found
+            raise StateError(f"checkpoint {path} has another {name} ({was!s:.80}, not {now!s:.80}): give the same")
         self.counters |= state["counters"]
         saved = state["processes"][self.world.rank]
         try:

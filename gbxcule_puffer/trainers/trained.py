@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.env.options import first_difference
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.layout import is_suite, trainer_scripts
 from gbxcule_puffer.tasks.default_task import ROM
@@ -66,9 +67,11 @@ class Trained:
         # Nothing is written into the run's folder, which may be a stranger's: what its task needs was made in training.
         with tempfile.TemporaryDirectory() as folder:
             env = make_env(args, num_envs, device, task_files(args, Path(folder), World()), seed, incentives=False)
-        for name, value in env.config.items():
-            if (was := self.checkpoint["env_config"].get(name)) != value:
-                raise StateError(f"checkpoint {self.path} was trained with {name} {was}, not {value}: give the same")
+        if found := first_difference(self.checkpoint["env_config"], env.config):
+            name, was, now = found
+            raise StateError(
+                f"checkpoint {self.path} was trained with {name} {was!s:.80}, not {now!s:.80}: give the same"
+            )
         return env
 
     def check_rom(self, rom: str | os.PathLike[str]) -> None:

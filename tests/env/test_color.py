@@ -164,3 +164,15 @@ def test_a_saved_state_in_colour() -> None:
     damaged["tensors"]["observations"].fill_(-1)
     with pytest.raises(StateError, match="observations is -1"):
         envs[1].load_state_dict(damaged)
+
+
+def test_a_saved_state_of_the_other_model() -> None:
+    """Without machines, too, which would tell."""
+    envs = {model: GBxCuLEEnv(picture_rom(1, 0x80), 2, io="torch", model=model) for model in ("dmg", "cgb")}
+    states = {}
+    for model, env in envs.items():
+        env.reset()
+        states[model] = env.state_dict(machines=False)
+    for own, other, message in (("dmg", "cgb", "model 'cgb', not None"), ("cgb", "dmg", "model None, not 'cgb'")):
+        with pytest.raises(StateError, match=message):
+            envs[own].load_state_dict(states[other])

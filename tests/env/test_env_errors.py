@@ -52,9 +52,18 @@ def test_wrong_torch_actions(task: Task) -> None:
         (torch.zeros(2), "dtype torch.float32"),
         (torch.zeros(2, dtype=torch.int64, device="meta"), "on meta, the env on cpu"),
         (torch.full((2,), NUM_ACTIONS), r"takes 0\.\.7"),
+        (torch.full((2,), 2**64 - 1, dtype=torch.uint64), r"takes 0\.\.7"),
     ):
         with pytest.raises(ActionError, match=message):
             env.step(actions)
+
+
+def test_every_type_of_integers_is_taken(task: Task) -> None:
+    env = GBxCuLEEnv(**task.kwargs, num_envs=2, io="torch")
+    env.reset()
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
+        env.step(torch.tensor([3, 5], dtype=getattr(torch, name)))
+        assert env.taken_actions.tolist() == [3, 5]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import torch
 
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.env.options import PICTURE, EnvOptions
+from gbxcule_puffer.env.options import PICTURE, EnvOptions, first_difference
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 from gbxcule_puffer.trainers.trained import Trained
@@ -51,11 +51,10 @@ class Agent:
             snapshot.to_file(state)
             self.close()
             self.env = GBxCuLEEnv(self.rom, 1, "cpu", start_state=state, **options)
-        for name, value in self.env.config.items():
-            if (was := self.trained.checkpoint["env_config"].get(name)) != value:
-                raise StateError(
-                    f"it was trained with {name} {was}, not {value}, and needs more than the game's picture"
-                )
+        if found := first_difference(self.trained.checkpoint["env_config"], self.env.config):
+            name, was, now = found
+            text = f"it was trained with {name} {was!s:.80}, not {now!s:.80}"
+            raise StateError(f"{text}, and needs more than the game's picture")
         self.policy = self.trained.policy(self.env, self.seed, self.greedy)
         self.observations, _ = self.env.reset(seed=self.seed)
         self.starts = torch.ones(1, dtype=torch.bool)
