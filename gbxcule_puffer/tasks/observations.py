@@ -170,14 +170,18 @@ class ObservationLayout:
         shades = _unpacked(newest[:, 0], kind)
         return shades if kind.most == 3 else (shades + 2) // 4
 
-    def pictures(self, observations: torch.Tensor) -> torch.Tensor:
-        """The pictures of observations (n, *shape) for a network, (n, *picture_shape) float32: shades from 0, the
-        lightest, to 1; colours and luma from 0, black, to 1."""
+    def pixels(self, observations: torch.Tensor) -> torch.Tensor:
+        """The pictures of observations (n, *shape), (n, *picture_shape) uint8 from 0 to kind.most: shades from the
+        lightest to the darkest; colours and luma from black on."""
         pictures = self.split(observations)[PICTURE]
         if self.kind.dtype == np.uint16:
             pictures = signed(pictures)
-            pictures = torch.stack([pictures & 31, pictures >> 5 & 31, pictures >> 10], 2).flatten(1, 2)
-        return _unpacked(pictures, self.kind).float() / self.kind.most
+            pictures = torch.stack([pictures & 31, pictures >> 5 & 31, pictures >> 10], 2).flatten(1, 2).byte()
+        return _unpacked(pictures, self.kind)
+
+    def pictures(self, observations: torch.Tensor) -> torch.Tensor:
+        """The same for a network, (n, *picture_shape) float32 from 0 to 1."""
+        return self.pixels(observations).float() / self.kind.most
 
     def join(self, features: torch.Tensor, observations: torch.Tensor) -> torch.Tensor:
         """`features` (n, k) that a network has of the pictures, and behind them the vectors of its observations, (n,

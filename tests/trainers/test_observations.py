@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageSequence
+from torch import nn
 
 from cleanrl_style import a2c_streaming, dqn_nstep, evaluate, ppo_lite, pqn
 from gbxcule_puffer.tasks.observations import PICTURES, ObservationLayout, signed
 from gbxcule_puffer.tasks.stages import make_task
-from gbxcule_puffer.trainers.blocks import Replay, Trunk
+from gbxcule_puffer.trainers.blocks import Patches, Replay, Trunk
 from tests.conformance.test_color import picture_rom
 from tests.support.envs import STAGE
 
@@ -47,6 +48,17 @@ def test_features_are_of_all_parts(obs: str) -> None:
     plain = Trunk(ObservationLayout(PICTURES[obs], 2))
     assert plain.state_dict().keys() == trunk.state_dict().keys()
     assert torch.equal(plain.state_dict()["1.weight"], trunk.state_dict()["1.weight"])
+
+
+@pytest.mark.parametrize("obs", PICTURES)
+@pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["pictures", "vectors"])
+def test_patches_are_the_pictures(obs: str, vectors: dict[str, tuple[int, ...]]) -> None:
+    layout = ObservationLayout(PICTURES[obs], 3, vectors)
+    observations = noise(layout, 5)
+    patches, wanted = Patches(layout.kind.most), nn.PixelUnshuffle(4)(layout.pictures(observations))
+    assert torch.equal(patches(layout.pixels(observations)), wanted)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(patches(layout.pixels(observations)), wanted.bfloat16())
 
 
 @pytest.mark.parametrize("obs", PICTURES)

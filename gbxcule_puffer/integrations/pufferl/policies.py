@@ -12,12 +12,7 @@ import pufferlib.models
 import torch
 from torch import nn
 
-
-def layer_init(layer: Any, std: float = 2**0.5) -> Any:
-    """Orthogonal weights and no bias."""
-    nn.init.orthogonal_(layer.weight, std)
-    nn.init.zeros_(layer.bias)
-    return layer
+from gbxcule_puffer.trainers.blocks import Patches, layer_init
 
 
 class PixelCNN(nn.Module):
@@ -32,7 +27,7 @@ class PixelCNN(nn.Module):
         self.layout = env.layout
         shape = self.layout.picture_shape
         trunk = [
-            nn.PixelUnshuffle(4),  # 4x4 blocks as channels: with it 2x2 is 8x8 with stride 4, and faster
+            Patches(self.layout.kind.most),
             layer_init(nn.Conv2d(16 * shape[0], 16, 2)),
             nn.ReLU(),
             layer_init(nn.Conv2d(16, 32, 4, stride=2)),
@@ -55,7 +50,7 @@ class PixelCNN(nn.Module):
 
     def encode_observations(self, observations: torch.Tensor, state: Any = None) -> torch.Tensor:
         """Hidden features (batch, hidden_size)."""
-        return self.hidden(self.layout.join(self.trunk(self.layout.pictures(observations)), observations))
+        return self.hidden(self.layout.join(self.trunk(self.layout.pixels(observations)), observations))
 
     def decode_actions(self, hidden: torch.Tensor) -> tuple[Any, torch.Tensor]:
         """Logits (batch, num_actions), or a tuple of those of each choice, and values (batch, 1)."""

@@ -4,7 +4,7 @@ optimizers."""
 from gbxcule_puffer.trainers.blocks.acting import explore, linear_schedule, own_copy, remembering, sample
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import Group
-from gbxcule_puffer.trainers.blocks.networks import FEATURES, Trunk, layer_init
+from gbxcule_puffer.trainers.blocks.networks import FEATURES, Patches, Trunk, layer_init
 from gbxcule_puffer.trainers.blocks.optimizers import Adam, RAdam
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
 from gbxcule_puffer.trainers.blocks.rollout import allocate_rollout, minibatches, rollout_memory, store
@@ -13,6 +13,7 @@ __all__ = [
     "FEATURES",
     "Adam",
     "Group",
+    "Patches",
     "RAdam",
     "Replay",
     "Replayed",
