@@ -15,11 +15,10 @@ from typing import Any, Literal, TypeVar
 
 from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, MOST_STEPS, Schedule, get_codec
 from gbxcule_puffer.tasks.observations import MOST_PICTURES, PICTURES
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.ram.observers import MOST_RADIUS
-from gbxcule_puffer.tasks.stage_list import MOST_STEPS
 from gbxcule_puffer.tasks.task import TaskSpec, checked_task
 
 StrPath = str | os.PathLike[str]

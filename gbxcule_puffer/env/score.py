@@ -10,9 +10,9 @@ import torch
 from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import WEIGHTS, EnvOptions
+from gbxcule_puffer.tasks.actions import MOST_STEPS
 from gbxcule_puffer.tasks.goals import GoalDistance, drawn
 from gbxcule_puffer.tasks.stage import Stage
-from gbxcule_puffer.tasks.stage_list import MOST_STEPS
 
 STEP_COST = -0.01  # where the options do not say otherwise
 

@@ -31,6 +31,8 @@ RELEASE = 8
 OWN_VERSION = -1  # of codecs that are written as a list of actions
 MOST_ACTIONS = 256  # all combinations of the eight buttons
 MOST_FRAMES = 20_000  # of a step
+MOST_STEPS = 2**31 - 1  # of an attempt: the kernels count them
+STEPS = f"at least 1 and at most {MOST_STEPS:,}"
 
 
 def buttons_of(action: str) -> int:
@@ -69,6 +71,11 @@ def all_buttons_of(actions: Iterable[str]) -> list[int]:
 def are_names(value: object) -> bool:
     """True for a list of texts, as files have the names of actions."""
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def is_steps(value: object) -> bool:
+    """True for a whole number of steps, which are STEPS."""
+    return type(value) is int and 1 <= value <= MOST_STEPS
 
 
 def action_of(buttons: Iterable[str]) -> str:

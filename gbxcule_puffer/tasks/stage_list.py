@@ -11,12 +11,11 @@ from typing import Any
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, read_json, read_object, write_json
+from gbxcule_puffer.tasks.actions import STEPS, is_steps
 
 StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-stages", 1
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # a stage's: it is a folder's, too
-MOST_STEPS = 2**31 - 1  # that the kernels count
-STEPS = f"at least 1 and at most {MOST_STEPS:,}"
 LIST_FILE = Kind("stages", ConfigError, "make it with `puffer goal stages`")
 
 
@@ -28,11 +27,6 @@ class StageFiles:
     start_state: Path
     goal_dir: Path
     max_steps: int
-
-
-def is_steps(value: object) -> bool:
-    """True for a whole number of steps that is in STEPS."""
-    return type(value) is int and 1 <= value <= MOST_STEPS
 
 
 def load_stages(path: StrPath, rom_sha256: str) -> list[StageFiles]:
