@@ -196,9 +196,9 @@ def test_stages_do_their_part_of_the_step(tmp_path: Path, model: str, obs: str) 
         before = envs["emulate_only"].emulator.screen.clone()
         rewards, observations = torch.zeros(3), torch.zeros_like(whole.observations)
         parts = {
-            "emulate_only": PartialStep("emulate_only", envs["emulate_only"], None),
-            "reward_only": PartialStep("reward_only", envs["reward_only"], workload.goal_dir, rewards=rewards),
-            "obs_only": PartialStep("obs_only", envs["obs_only"], None, observations=observations),
+            "emulate_only": PartialStep("emulate_only", envs["emulate_only"]),
+            "reward_only": PartialStep("reward_only", envs["reward_only"], rewards=rewards),
+            "obs_only": PartialStep("obs_only", envs["obs_only"], observations=observations),
         }
         for row in actions:
             whole.step(row)
@@ -290,6 +290,20 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     error = capsys.readouterr().err
     assert code == 2 and error.count("\n") == 1 and message in error, error
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("env", ["gbxcule", "pyboy_puffer_vec"])
+@pytest.mark.parametrize("stage", ["full_step", "reward_only"])
+def test_a_goal_of_other_pictures_is_refused(
+    stage: str, env: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whose distance would be read beyond its end."""
+    goal = str(Workload(HOMEWARD).with_goal(tmp_path / "goals").goal_dir)
+    words = ["--stage", stage, "--goal-dir", goal, "--obs", "full", "--rom", str(HOMEWARD)]
+    assert main(["bench", env, *words, "--num-envs", "1", "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "goal was made for obs 'shades', the environment has 'full'" in error
+    assert not (tmp_path / "out").exists()
 
 
 def test_output_folders_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

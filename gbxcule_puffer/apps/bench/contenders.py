@@ -76,7 +76,7 @@ class NativeContender:
         if self.workload.stage != "full_step":
             from gbxcule_puffer.apps.bench.stages import PartialStep
 
-            self._partial = PartialStep(self.workload.stage, self._env, self.workload.goal_dir)
+            self._partial = PartialStep(self.workload.stage, self._env)
         self._actions = torch.from_numpy(self.workload.action_rows(self.num_envs)).to(self.device)
 
     def run(self, rows: slice) -> None:
@@ -144,7 +144,7 @@ class VecContender:
         self.workers = 1 if vec_backend == "serial" else largest_divisor(num_envs, cores)
         self.env = StageVec(
             workload.rom, num_envs, backend=vec_backend, num_workers=self.workers, **workload.env_options(),
-            worker_options={"stage": workload.stage, "stage_goal": workload.goal_dir},
+            worker_options={"stage": workload.stage},
         )  # fmt: skip
 
     def start(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,24 +14,21 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import StepEnd
-from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.observations import FrameStack
-from gbxcule_puffer.tasks.stage import Stage
 
 
 class PartialStep:
     """`emulate_only`: the frames, no picture is read. `reward_only`: and the distance to the goal, the reward and
     whether it is reached. `obs_only`: the frames and the observation. No resets, infos or checks of actions in any.
 
-    env: a started GBxCuLEEnv or pyboy_puffer_single, whose emulator and codec are used; observations, rewards: buffers
-    to fill, made here if None.
+    env: a started GBxCuLEEnv or pyboy_puffer_single, whose emulator, codec and goal are used; observations, rewards:
+    buffers to fill, made here if None.
     """
 
     def __init__(
         self,
         stage: str,
         env: Any,
-        goal_dir: Path | None,
         observations: torch.Tensor | None = None,
         rewards: torch.Tensor | None = None,
     ) -> None:
@@ -48,11 +44,8 @@ class PartialStep:
         colors = emulator.colors if emulator.model == "cgb" else None
         self._step_end.use(**FrameStack(emulator.screen, env.layout, observations, colors).members)
         if stage == "reward_only":
-            assert goal_dir is not None
-            goal = GoalTemplate.load(goal_dir)
-            task = [Stage("goal", [], goal, goal.meta["tau"], goal.meta["k_consecutive"], env.max_steps)]
             envs = EnvTensors(n, device, **({} if rewards is None else {"rewards": rewards}))
-            score = GoalScore(task, EnvOptions(), envs)
+            score = GoalScore(env.stages, EnvOptions(), envs)
             self._step_end.use(**score.members, **envs.members(), locked=emulator.locked)
 
     def step(self, actions: torch.Tensor) -> None:
@@ -67,8 +60,8 @@ class PartialStep:
 class StageWorker(PyBoyWorker):
     """A worker of pyboy_puffer_vec that does one stage of the step and says where its games are."""
 
-    def __init__(self, rom: Any, num_envs: int, *, stage: str, stage_goal: Path | None, **options: Any) -> None:
-        self._stage, self._stage_goal = stage, stage_goal
+    def __init__(self, rom: Any, num_envs: int, *, stage: str, **options: Any) -> None:
+        self._stage = stage
         self._partial: PartialStep | None = None
         super().__init__(rom, num_envs, **options)
 
@@ -77,7 +70,7 @@ class StageWorker(PyBoyWorker):
         result = super().reset(seed)
         if self._stage != "full_step":
             buffers = torch.from_numpy(self.observations), torch.from_numpy(self.rewards)
-            self._partial = PartialStep(self._stage, self, self._stage_goal, *buffers)
+            self._partial = PartialStep(self._stage, self, *buffers)
         return result
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
@@ -93,7 +86,7 @@ class StageWorker(PyBoyWorker):
 
 
 class StageVec(PyBoyPufferVec):
-    """pyboy_puffer_vec whose workers do one stage: worker_options stage and stage_goal."""
+    """pyboy_puffer_vec whose workers do one stage: worker_options has it."""
 
     worker_class = StageWorker
 

@@ -74,11 +74,11 @@ class Workload:
         return np.ascontiguousarray(rows.T)
 
     def env_options(self) -> dict[str, Any]:
-        """Keyword arguments of the environments; a stage that is not full_step takes its goal by itself."""
+        """Keyword arguments of the environments."""
         return {
             "model": self.model,
             "start_state": self.start_state,
-            "goal_dir": self.goal_dir if self.stage == "full_step" else None,
+            "goal_dir": self.goal_dir,
             "obs": self.obs,
             "stack_k": self.stack_k,
             "action_codec": self.action_codec,
