@@ -82,6 +82,14 @@ def test_real_time_is_a_frame_an_action(session: PlaySession) -> None:
     assert Trace.load(session.written[-1]).frames_per_step == 1
 
 
+def test_what_is_played_after_an_undo_is_saved(session: PlaySession) -> None:
+    """Though it is no longer than the trace that was saved before."""
+    for key in ("up", "left", "t", "u", "right", "q"):
+        session.key(key)
+    first, second = session.written[-2:]
+    assert Trace.load(first).actions == ("UP", "LEFT") and Trace.load(second).actions == ("UP", "RIGHT")
+
+
 def test_an_agent_takes_over(run: Path, session: PlaySession) -> None:
     """Frame by frame its steps are those of an env, and their trace replays; given back amid a step, that ends."""
     session.agent = agent = Agent(run, ROM)

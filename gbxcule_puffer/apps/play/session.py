@@ -193,6 +193,7 @@ class PlaySession:
         snapshot, length = self._undo.pop()
         self.emulator.load(snapshot)
         del self.actions[length:]
+        self._saved = min(self._saved, length)
         self.message = "one second back" if self.real_time else "one step back"
 
     def mark(self) -> None:
