@@ -72,6 +72,16 @@ def test_pictures_are_pyboy_s(task: Task) -> None:
     assert len(seen) > 5
 
 
+def test_a_step_with_a_budget_of_instructions() -> None:
+    """Which ends with the first frame, in the film, too."""
+    env = GBxCuLEEnv("homeward", 1, io="torch", obs="full", instruction_budget=100)
+    env.reset()
+    action = torch.zeros(1, dtype=torch.int64)
+    picture = Camera(env).shoot(action)
+    assert env.step(action)[3].all()
+    np.testing.assert_array_equal(picture, env.final_observation[:, 0])
+
+
 def test_the_film_shows_the_goal_before_the_reset(task: Task) -> None:
     env = GBxCuLEEnv(**task.kwargs, io="torch")
     env.reset()

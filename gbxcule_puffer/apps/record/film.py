@@ -37,6 +37,7 @@ class Camera:
             screen="full",
             frames_per_step=schedule.frames_per_step,
             release_after_frames=schedule.release_after_frames,
+            instruction_budget=env.options.instruction_budget,
         )
         self.emulator.end_steps_when(env.until)
         codes = [env.codec.to_buttons(action) for action in range(env.codec.num_actions)]
