@@ -39,12 +39,6 @@ class PyBoyPufferSingle(GBxCuLEEnv):
         """Sums of the statistics of each Task since the last read (TaskRunner.read_totals)."""
         return self._episodes.tasks.read_totals()
 
-    def close(self) -> None:
-        """Stops the PyBoys."""
-        if self.emulator is not None:
-            self.emulator.close()
-        super().close()
-
     def _make_emulator(self) -> PyBoyEmulator:
         if budget := self.options.instruction_budget:
             raise ConfigError(f"instruction_budget {budget}: PyBoy counts no instructions; leave it out")

@@ -260,7 +260,9 @@ class Emulator(HostAccess, Screens):
         if self._executor is None:
             commands[0].launch()
         else:  # the kernel runs outside of the GIL
-            wait([future for future in [self._executor.submit(command.launch) for command in commands]])
+            done, _ = wait([self._executor.submit(command.launch) for command in commands])
+            for future in done:
+                future.result()  # its exception, if there was one
 
     def _run_on_gpu(self, frames: int, release_after: int) -> None:
         """The launches of a step."""

@@ -282,9 +282,10 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         return info | episodes.curriculum.read() | episodes.tasks.read()
 
     def close(self) -> None:
-        """Drops the emulator and its memory."""
+        """Ends the emulator and drops its memory."""
         if self._started is not None:
             self._episodes.tasks.close()
+            self.emulator.close()
         self.emulator = self._started = self._steps = None
 
     def check_actions(self, actions: Any, count: int | None = None) -> torch.Tensor:

@@ -1,11 +1,14 @@
 """The same actions give the same bits for every num_envs, neighbour and thread count."""
 
+import threading
+
 import numpy as np
 import pytest
 import torch
 
 from benchmarks.workload import find_rom, random_buttons, seed_of
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.env import GBxCuLEEnv
 
 STEPS = 30
 
@@ -40,3 +43,28 @@ def test_the_hash_tells_environments_apart() -> None:
     first, second, third, other = (int(value) for value in np.asarray(emulator.state_hash()))
     assert first == second == third
     assert other != first
+
+
+def test_what_fails_in_a_thread_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        def launch(self) -> None:
+            raise RuntimeError("no launch")
+
+    emulator = Emulator("homeward", 2, num_threads=2)
+    monkeypatch.setattr(emulator, "_record", lambda *_: [Failing(), Failing()])
+    emulator._commands.clear()
+    with pytest.raises(RuntimeError, match="no launch"):
+        emulator.step(torch.zeros(2, dtype=torch.uint8))
+    emulator.close()
+
+
+def test_the_threads_of_an_env_end_with_it() -> None:
+    """Though somebody still holds its memory."""
+    before = threading.active_count()
+    env = GBxCuLEEnv("homeward", 4, io="torch", num_threads=4)
+    env.reset()
+    ram = env.ram
+    env.step(torch.zeros(4, dtype=torch.int64))
+    assert threading.active_count() > before
+    env.close()
+    assert threading.active_count() == before and ram.num_envs == 4
