@@ -34,3 +34,12 @@ def cuda_device() -> str:
     if not wp.is_cuda_available():
         pytest.skip("no NVIDIA GPU")
     return "cuda:0"
+
+
+@pytest.fixture
+def cpu_kernels() -> None:
+    """For tests that compare with a CPU: skipped where Warp was installed without its compiler for one."""
+    import warp as wp
+
+    if wp._src.context.runtime.llvm is None:  # pyright: ignore
+        pytest.skip("this Warp was installed without its CPU compiler, so there is no CPU to compare with")

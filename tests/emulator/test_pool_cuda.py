@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import warp
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from tests.support.envs import assert_same_in_a_graph, host, make_test_stages, random_actions
@@ -25,9 +24,8 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("options", [{}, {"stack_k": 2, "visit_key": "ram:C0A0,C0A1,C0A2"}], ids=["picture", "ram"])
+@pytest.mark.usefixtures("cpu_kernels")
 def test_cuda_equals_cpu(stages: dict[str, Any], cuda_device: str, options: dict[str, Any]) -> None:
-    if warp._src.context.runtime.llvm is None:  # pyright: ignore
-        pytest.skip("this Warp was installed without its CPU compiler, so there is no CPU env to compare with")
     if "stack_k" in options:  # goals are made for one picture
         stages = {"rom": stages["rom"]}
         options = {**options, "curriculum": "uniform", "max_steps": 11}

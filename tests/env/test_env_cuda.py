@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import warp
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ActionError
@@ -17,12 +16,6 @@ from tests.support.envs import NUM_ACTIONS, Task, assert_same_in_a_graph, host, 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
     return make_test_task(tmp_path_factory.mktemp("stage"), device="cuda")
-
-
-@pytest.fixture
-def cpu_kernels() -> None:
-    if warp._src.context.runtime.llvm is None:  # pyright: ignore
-        pytest.skip("this Warp was installed without its CPU compiler, so there is no CPU env to compare with")
 
 
 @pytest.mark.gpu

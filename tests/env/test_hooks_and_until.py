@@ -14,7 +14,7 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
-from tests.support.envs import STAGE, make_test_task, random_actions
+from tests.support.envs import STAGE, make_test_task, random_actions, recorded
 
 ROM = STAGE.parent.parent / "homeward.gb"
 SYMBOLS = ROM.with_suffix(".sym")
@@ -123,6 +123,7 @@ def test_a_task_that_asks_for_what_it_did_not_hook(start: dict[str, Any]) -> Non
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("cpu_kernels")
 def test_a_gpu_gives_the_same_from_a_graph(cuda_device: str, start: dict[str, Any], tmp_path: Path) -> None:
     kwargs = {**start, "num_envs": 16, "task": Steps, "until": STILL, "io": "torch", "info_mode": "none"}
     cpu, captured = GBxCuLEEnv(**kwargs), GBxCuLEEnv(**kwargs, device=cuda_device)
@@ -131,10 +132,7 @@ def test_a_gpu_gives_the_same_from_a_graph(cuda_device: str, start: dict[str, An
         env.reset(seed=1)
         for _ in range(3):
             env.step(torch.zeros(16, dtype=torch.int64, device=env.device))
-    state, graph = captured.state_dict(), torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
-        captured.step(current)
-    captured.load_state_dict(state)
+    graph = recorded(captured, current)
     for row in torch.from_numpy(random_actions(20, 16, seed=5)).long():
         current.copy_(row)
         graph.replay()

@@ -14,10 +14,11 @@ from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from tests.env.test_tasks import LIMIT, ROM, SYMBOLS, Walk, given
-from tests.support.envs import make_test_task, random_actions
+from tests.support.envs import make_test_task, random_actions, recorded
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("cpu_kernels")
 def test_a_task_gives_the_same_on_a_gpu_and_in_a_graph(cuda_device: str, tmp_path: Path) -> None:
     start = make_test_task(tmp_path).kwargs["start_state"]
     keywords: dict[str, Any] = {
@@ -38,10 +39,7 @@ def test_a_task_gives_the_same_on_a_gpu_and_in_a_graph(cuda_device: str, tmp_pat
         env.reset(seed=1)
         for _ in range(3):
             env.step(torch.zeros(16, dtype=torch.int64, device=env.device))
-    state, graph = captured.state_dict(), torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
-        captured.step(current)
-    captured.load_state_dict(state)
+    graph = recorded(captured, current)
     ends = 0
     for row in rows:
         current.copy_(row)

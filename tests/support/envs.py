@@ -79,6 +79,15 @@ def solution(stage: int) -> list[int]:
     return CODEC.parse(spec["solve_actions"] + ["NOOP"] * 4)
 
 
+def recorded(env: GBxCuLEEnv, actions: torch.Tensor) -> torch.cuda.CUDAGraph:
+    """The env's step with `actions` as a CUDA graph; the env is as before."""
+    state, graph = env.state_dict(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
+        env.step(actions)
+    env.load_state_dict(state)
+    return graph
+
+
 def assert_same_in_a_graph(eager: GBxCuLEEnv, captured: GBxCuLEEnv, actions: np.ndarray) -> None:
     """Two equal envs on a GPU: a step allocates nothing, and `captured` replays it from a CUDA graph with the same
     results; actions: shape (steps, num_envs)."""
@@ -94,11 +103,7 @@ def assert_same_in_a_graph(eager: GBxCuLEEnv, captured: GBxCuLEEnv, actions: np.
     eager.step(rows[0])
     assert torch.cuda.memory_stats()["allocation.all.allocated"] == before
     captured.step(rows[0])
-    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
-    state = captured.state_dict()
-    with torch.cuda.graph(graph, stream=stream):
-        captured.step(current)
-    captured.load_state_dict(state)
+    graph = recorded(captured, current)
     for row in rows[1:]:
         current.copy_(row)
         graph.replay()

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import warp
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.gpu import launch_shape
@@ -25,8 +24,6 @@ GAME_STEPS = 60
 
 def assert_cuda_equals_cpu(rom: Path | bytes, device: str, buttons: np.ndarray, autotune: bool = True) -> None:
     """The same state, memory, shades and colours after each step of each env."""
-    if warp._src.context.runtime.llvm is None:  # pyright: ignore
-        pytest.skip("this Warp was installed without its CPU compiler, so there is no CPU to compare with")
     num_envs = buttons.shape[1]
     options = {"model": "cgb", "screen": "full", "frames_per_step": 8, "release_after_frames": 4}
     cpu, cuda = Emulator(rom, num_envs, "cpu", **options), Emulator(rom, num_envs, device, autotune=autotune, **options)
@@ -40,18 +37,20 @@ def assert_cuda_equals_cpu(rom: Path | bytes, device: str, buttons: np.ndarray, 
     cuda.close()
 
 
-@pytest.mark.usefixtures("shared")
+@pytest.mark.usefixtures("shared", "cpu_kernels")
 @pytest.mark.parametrize("path", games(), ids=lambda path: path.stem)
 def test_games(cuda_device: str, path: Path) -> None:
     assert_cuda_equals_cpu(path, cuda_device, random_buttons(zlib.crc32(path.stem.encode()), GAME_STEPS, 40))
 
 
 @pytest.mark.parametrize("flag", [0xC0, 0x00])
+@pytest.mark.usefixtures("cpu_kernels")
 def test_pictures(cuda_device: str, flag: int) -> None:
     for seed in range(6):
         assert_cuda_equals_cpu(picture_rom(seed, flag), cuda_device, random_buttons(seed, 4, 8))
 
 
+@pytest.mark.usefixtures("cpu_kernels")
 def test_random_programs(cuda_device: str) -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + SEEDS):
         assert_cuda_equals_cpu(make_rom(seed, "color").data, cuda_device, random_buttons(seed, 5, 33))
@@ -65,6 +64,7 @@ def test_random_programs_beside_pyboy(cuda_device: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.usefixtures("cpu_kernels")
 def test_lanes(cuda_device: str, monkeypatch: pytest.MonkeyPatch, lanes: int) -> None:
     """Any number of a warp's lanes, which run envs in another order."""
     monkeypatch.setattr(launch_shape, "best", lambda *_: LaunchShape(lanes, 32, grouped=True))
