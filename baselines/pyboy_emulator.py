@@ -24,12 +24,13 @@ from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
 from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.emulator.state import INDEX, state_size
+from gbxcule_puffer.emulator.state import INDEX, row_size, state_size
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 
 PIXEL_STEPS = {"half": 2, "full": 1}
 HALT = 0x76
 HALT_FOREVER = bytes([0x76, 0x18, 0xFD])  # halt; jr to it
+VRAM_SIZE = hw.CART_RAM - hw.VRAM
 UNDOCUMENTED = {f"undocumented_{address - 0xFF00:x}": address for address in range(0xFF72, 0xFF76)}  # of the model cgb
 RTC_LATCHED = ("seconds", "minutes", "hours", "day_low", "day_high")
 
@@ -71,7 +72,8 @@ class PyBoyEmulator:
             PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames, model=self.model)
             for _ in range(num_envs)
         ]
-        self.mirror = PyBoyMirror(self.machines, state_size(self.cartridge, self.pixel_step)[1], self.save)
+        row, color = state_size(self.cartridge, self.pixel_step)[1], row_size(self.cartridge.ram_banks)
+        self.mirror = PyBoyMirror(self.machines, row, color, self.save)
         self._until = Until(self.cartridge, num_envs, "cpu", frames_per_step)
         self._counts: dict[int, torch.Tensor] = {}  # of each hook, by its place in the ROM
         self._chip_is_late = [True] * num_envs
@@ -200,6 +202,8 @@ class PyBoyEmulator:
             for name, address in UNDOCUMENTED.items():
                 snapshot.state[INDEX[name]] = machine.pyboy.memory[address]
             snapshot.state[INDEX["undocumented_74"]] *= self.cartridge.is_for_color
+            if not self.cartridge.is_for_color:
+                self._read_bank(machine.pyboy.memory, snapshot)
         snapshot.state[INDEX["buttons"]] &= ~self._released[env]
         return snapshot
 
@@ -218,7 +222,7 @@ class PyBoyEmulator:
         states = [pyboy_state.to_bytes(snapshot, self.cartridge, i) for i in range(snapshot.num_envs)]
         for index in envs:
             slot = index if len(states) > 1 else 0
-            self._load(self.machines[index], states[slot], snapshot.fields(slot))
+            self._load(self.machines[index], states[slot], snapshot.fields(slot), snapshot.memory[slot])
             self._chip_is_late[index], self._released[index] = True, 0
             self._pictures[index] = screens[slot]
             self.mirror.rows[index] = memories[slot]
@@ -261,7 +265,21 @@ class PyBoyEmulator:
         for machine in self.machines:
             machine.close()
 
-    def _load(self, machine: PyBoyMachine, data: bytes, fields: dict[str, int]) -> None:
+    def _read_bank(self, memory: Any, snapshot: Snapshot) -> None:
+        """Bank 1 of VRAM of a DMG's cartridge, and which bank is selected: not in PyBoy's states."""
+        bank = snapshot.memory[0, row_size(self.cartridge.ram_banks) :]
+        last = hw.CART_RAM - 1  # PyBoy refuses ranges that end where the bank does
+        bank[:VRAM_SIZE] = [*memory[1, hw.VRAM : last], memory[1, last]]
+        snapshot.state[INDEX["vram_bank"]] = memory[hw.VBK] & 1
+
+    def _write_bank(self, memory: Any, row: np.ndarray, selected: int) -> None:
+        """The same of a snapshot that is loaded."""
+        bank = row[row_size(self.cartridge.ram_banks) :][:VRAM_SIZE].tolist()
+        memory[1, hw.VRAM : hw.CART_RAM - 1] = bank[:-1]
+        memory[1, hw.CART_RAM - 1] = bank[-1]
+        memory[hw.VBK] = selected
+
+    def _load(self, machine: PyBoyMachine, data: bytes, fields: dict[str, int], row: np.ndarray) -> None:
         """A state, and what its format lacks: only the window's line counter always starts anew."""
         memory = machine.pyboy.memory
         machine.load_state(self._rest_state(fields))
@@ -276,7 +294,10 @@ class PyBoyEmulator:
         machine.load_state(data)
         if self.model == "cgb":
             for name, address in UNDOCUMENTED.items():
-                memory[address] = fields[name]
+                if fields[name] != memory[address]:  # FF75 is 0 only until it is written
+                    memory[address] = fields[name]
+            if not self.cartridge.is_for_color:
+                self._write_bank(memory, row, fields["vram_bank"])
         if fields["lyc_written_off"] and not fields["lcdc"] & hw.LCDC_ENABLE:
             memory[hw.LYC] = fields["lyc"]
         if self.cartridge.mapper.maps_low_bank:

@@ -15,17 +15,16 @@ from gbxcule_puffer.emulator.snapshot import Snapshot
 # Ranges of the memory row that PyBoy shows without side effects: with a bank, or as the CPU sees them.
 BANKED = ((hw.VRAM, hw.CART_RAM), (hw.CART_RAM, hw.WRAM))
 PLAIN = ((hw.WRAM, hw.ECHO), (hw.HRAM, hw.IE))
-COLOR_PLAIN = ((hw.WRAM, hw.WRAM + hw.WRAM_BANK_SIZE), (hw.HRAM, hw.IE))  # the rest of WRAM has banks
+BANKED_WRAM = hw.WRAM + hw.WRAM_BANK_SIZE  # on a Game Boy Color
 
 
 class PyBoyMirror:
     """A MirrorLike: `memory` (num_envs, row) uint8 has the rows that Emulator.memory has; `rows` is the same as an
-    array. A load brings all of a row, a step what is watched. row: bytes of a row; save: the state of one of the
-    machines."""
+    array. A load brings all of a row, a step what is watched. row: bytes of a row; color: where in it the banks of a
+    Game Boy Color begin, or its end; save: the state of one of the machines."""
 
-    def __init__(self, machines: Sequence[PyBoyMachine], row: int, save: Callable[[int], Snapshot]) -> None:
-        self._machines, self._save = machines, save
-        self._plain = PLAIN if machines[0].model == "dmg" else COLOR_PLAIN
+    def __init__(self, machines: Sequence[PyBoyMachine], row: int, color: int, save: Callable[[int], Snapshot]) -> None:
+        self._machines, self._color, self._save = machines, color, save
         shape = (len(machines), row)
         self.memory = torch.zeros(shape, dtype=torch.uint8)
         self.rows = self.memory.numpy()
@@ -46,39 +45,49 @@ class PyBoyMirror:
 
     def write_back(self, first: int, end: int) -> None:
         """Stores what stands at these places in the PyBoys, where it differs."""
-        bank, address = _place(first)
+        bank, address = self._place(first)
+        is_vram = address < hw.CART_RAM
+        has_banks = is_vram and self._machines[0].model == "cgb"
         for env, machine in enumerate(self._machines):
             wanted = self.rows[env, first:end].copy()
             self.read(env, first, end)
             memory: Any = machine.pyboy.memory
+            if has_banks:
+                selected, memory[hw.VBK] = int(memory[hw.VBK]), bank
             for index in np.flatnonzero(wanted != self.rows[env, first:end]).tolist():
                 # VRAM through the bus, since PyBoy keeps decoded tiles.
-                is_banked = bank is not None and address >= hw.CART_RAM
-                if machine.model == "cgb" and hw.WRAM + hw.WRAM_BANK_SIZE <= address < hw.ECHO:
-                    is_banked, bank = True, 1
+                is_banked = bank is not None and not is_vram
                 memory[(bank, address + index) if is_banked else address + index] = int(wanted[index])
+            if has_banks:
+                memory[hw.VBK] = selected
             self.rows[env, first:end] = wanted
 
     def read(self, env: int, first: int, end: int) -> np.ndarray:
         """The memory row of one env, with these places as they are now."""
-        bank, address = _place(first)
+        bank, address = self._place(first)
         last, memory = address + end - first - 1, self._machines[env].pyboy.memory
         if bank is not None:
             # PyBoy refuses ranges that end where the bank does.
             if end - first > 1:
                 self.rows[env, first : end - 1] = memory[bank, address:last]
             self.rows[env, end - 1] = memory[bank, last]
-        elif any(begin <= address < stop for begin, stop in self._plain):
+        elif any(begin <= address < stop for begin, stop in PLAIN):
             self.rows[env, first:end] = memory[address : last + 1]
         else:  # OAM, which a look through the bus may change while a DMA is under way
             self.rows[env, first:end] = self._save(env).memory[0, first:end]
         return self.rows[env]
 
-
-def _place(first: int) -> tuple[int | None, int]:
-    """(bank, address) of a place in the memory row; the bank is None where the CPU's bus shows it."""
-    if first >= hw.ROW_SIZE:
-        bank, offset = divmod(first - hw.ROW_SIZE, hw.RAM_BANK_SIZE)
-        return bank + 1, hw.CART_RAM + offset
-    address = first + hw.ROW_BASE
-    return (0 if any(begin <= address < stop for begin, stop in BANKED) else None), address
+    def _place(self, first: int) -> tuple[int | None, int]:
+        """(bank, address) of a place in the memory row; the bank is None where the CPU's bus shows it."""
+        if first >= self._color + hw.COLOR_WRAM:
+            bank, offset = divmod(first - self._color - hw.COLOR_WRAM, hw.WRAM_BANK_SIZE)
+            return bank + 2, BANKED_WRAM + offset
+        if first >= self._color:
+            return 1, hw.VRAM + first - self._color
+        if first >= hw.ROW_SIZE:
+            bank, offset = divmod(first - hw.ROW_SIZE, hw.RAM_BANK_SIZE)
+            return bank + 1, hw.CART_RAM + offset
+        address = first + hw.ROW_BASE
+        if self._machines[0].model == "cgb" and BANKED_WRAM <= address < hw.ECHO:
+            return 1, address
+        return (0 if any(begin <= address < stop for begin, stop in BANKED) else None), address

@@ -213,6 +213,8 @@ def _check_bank(cartridge: Cartridge, area: Area, bank: int) -> None:
     banks = {"ROM": cartridge.rom_banks, "cartridge RAM": cartridge.ram_banks, "VRAM": 1, "WRAM": 1}.get(area.name, 0)
     if cartridge.model == "cgb" and area.name in BANK_FIELDS:
         banks = {hw.VRAM: 2, BANKED_WRAM: 8}.get(area.first, 1)
+    if cartridge.model == "dmg" and bank >= banks and area.name in BANK_FIELDS:
+        raise ConfigError(f"bank {bank} of {area.name}: this is a DMG, which has one: give model='cgb', or no bank")
     if not 0 <= bank < banks:
         known = f"0 to {banks - 1}" if banks else "none: leave bank out"
         raise ConfigError(f"bank {bank} of {area.name}: this cartridge has {known}")

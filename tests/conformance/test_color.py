@@ -15,7 +15,7 @@ from tests.fuzz.generator import header, make_rom, name_color
 from tests.fuzz.lockstep import compare, compare_seed, random_buttons
 
 STEPS, FRAMES_PER_STEP = 40, 24
-DMG_GAMES = ("2048", "tobu", "shocklobster")  # run on a Game Boy Color as well
+DMG_GAMES = ("2048", "tobu", "shocklobster", "totp-gb")  # run on a Game Boy Color as well
 
 
 def games() -> list[Path]:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.apps.verify.verify import differences
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import memory_needed
@@ -209,3 +210,20 @@ def test_a_state_of_another_machine_is_refused_with_one_line(tmp_path: Path) -> 
     (tmp_path / "x.state").write_bytes(data)
     with pytest.raises(StateError, match="of version 28: save it"):
         load_state_file(tmp_path / "x.state", load_cartridge(rom_of(PROGRAM, 0x00), model="cgb"))
+
+
+def test_bank_1_of_vram_of_a_dmgs_cartridge() -> None:
+    """PyBoy's states lack it, and that it is selected; its bus does not."""
+    code = "AF E040 3E01 E04F 3E88 EA1080 AF E04F 3E22 EA1080 3E01 E04F 2130C0 34"
+    emulator, oracle = (kind(rom_of(code, 0), screen="full", model="cgb") for kind in (Emulator, PyBoyEmulator))
+    for _ in range(2):
+        for one in (emulator, oracle):
+            one.step(torch.zeros(1, dtype=torch.uint8))
+        found, expected = emulator.save(), oracle.save()
+        assert found.fields()["vram_bank"] == expected.fields()["vram_bank"] == 1
+        assert not differences(expected, found, emulator.cartridge)
+        for one in (emulator, oracle):
+            assert [int(one.read_memory(0, 0x8010, 1, bank)[0]) for bank in (None, 0, 1)] == [0x88, 0x22, 0x88]
+    oracle.reset()
+    oracle.load(emulator.save())
+    assert not differences(oracle.save(), emulator.save(), emulator.cartridge)

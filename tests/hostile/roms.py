@@ -19,7 +19,7 @@ import torch
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.state import first_fault
-from tests.fuzz.generator import KINDS, make_rom
+from tests.fuzz.generator import KINDS, make_rom, model_of
 from tests.fuzz.lockstep import SCHEDULES, random_buttons
 from tests.support.guarded import GuardedEmulator
 
@@ -34,6 +34,7 @@ def run(seed: int, frames: int, envs: int, device: str = "cpu") -> tuple[str, in
     buttons = random_buttons(seed, -(-frames // frames_per_step), envs)
     hashes = []
     keywords: dict[str, Any] = {"frames_per_step": frames_per_step, "release_after_frames": 1}
+    keywords["model"] = model_of(rom.data)
     for kernel in ("interpreter", "datapath"):
         if kernel == "interpreter" or device == "cpu":
             emulator: Emulator = GuardedEmulator(rom.data, envs, num_threads=1, kernel=kernel, **keywords)

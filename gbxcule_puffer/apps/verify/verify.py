@@ -208,12 +208,12 @@ def differences(
 
 
 def bank_differences(expected: Snapshot, found: Snapshot, cartridge: Cartridge) -> dict[str, Any]:
-    """Banks and palettes of a Game Boy Color in which two single-env snapshots of full screens differ; PyBoy's states
-    have those of VRAM and the palettes only with a cartridge for it."""
+    """Banks and palettes of a Game Boy Color in which two single-env snapshots of full screens differ; PyBoy shows the
+    palettes only with a cartridge for it."""
     start = row_size(cartridge.ram_banks)
-    parts = {"WRAM banks 2 to 7": (hw.COLOR_WRAM, hw.COLOR_PALETTES)}
+    parts = {"WRAM banks 2 to 7": (hw.COLOR_WRAM, hw.COLOR_PALETTES), "VRAM bank 1": (0, hw.COLOR_WRAM)}
     if cartridge.is_for_color:
-        parts |= {"VRAM bank 1": (0, hw.COLOR_WRAM), "palettes": (hw.COLOR_PALETTES, hw.COLOR_SIZE)}
+        parts |= {"palettes": (hw.COLOR_PALETTES, hw.COLOR_SIZE)}
     result: dict[str, Any] = {}
     for name, (begin, end) in parts.items():
         first, second = (snapshot.memory[0, start + begin : start + end] for snapshot in (expected, found))
@@ -237,7 +237,7 @@ def comparable(snapshot: Snapshot, cartridge: Cartridge) -> dict[str, int]:
     if not fields["ram_enabled"]:
         del values["ram_bank"], values["ram_offset"]
     if cartridge.model == "cgb" and not cartridge.is_for_color:  # not in PyBoy's states
-        del values["vram_bank"], values["bg_index"], values["obj_index"]
+        del values["bg_index"], values["obj_index"]
     if cartridge.has_rtc:  # PyBoy's cycle counter starts anew, or its clock chip would jump
         del values["cycles_low"], values["cycles_high"]
     return values

@@ -8,11 +8,21 @@ from gbxcule_puffer.tasks.ram.symbols import Symbols
 
 # Flat in an env's memory row, whatever the mapper has switched.
 READABLE = ((hw.VRAM, hw.CART_RAM), (hw.WRAM, hw.ECHO), (hw.OAM, hw.OAM_END), (hw.HRAM, hw.IE))
+BANKED_WRAM = hw.WRAM + hw.WRAM_BANK_SIZE  # on a Game Boy Color
+
+
+def bank_of(bank: int | None, address: int) -> int | None:
+    """The bank by which RAM is read, of the one that a file or an option names; None where it is the usual one: bank 0
+    of VRAM, bank 1 of WRAM from D000 on, and wherever there is one only."""
+    if bank is None or hw.CART_RAM <= address < hw.WRAM:
+        return bank
+    usual = 1 if BANKED_WRAM <= address < hw.ECHO else 0
+    has_banks = usual or hw.VRAM <= address < hw.CART_RAM
+    return bank if has_banks and bank > usual else None
 
 
 def parse_address(text: object, source: str, symbols: Symbols | None = None) -> int | tuple[int, int]:
-    """A place that Ram takes: of a hexadecimal address, e.g. 'C0A3', with a bank for cartridge RAM, e.g. '1:A000', or
-    of a symbol.
+    """A place that Ram takes: of a hexadecimal address, e.g. 'C0A3', with a bank, e.g. '1:A000', or of a symbol.
 
     Raises: ConfigError, which begins with `source`, for another text or an address that is not RAM.
     """
@@ -37,9 +47,12 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
         raise ConfigError(f"{source}: {text!r:.60} is no hexadecimal address: give one such as C0A3") from None
     if hw.CART_RAM <= address < hw.WRAM and bank is not None:
         return bank, address
+    if bank is not None and bank < 0:
+        raise ConfigError(f"{source}: {text:.60} has bank {bank}: give one from 0 on")
     if not any(begin <= address < end for begin, end in READABLE):
         raise ConfigError(f"{source}: {text:.60} is not VRAM, WRAM, OAM or HRAM: give e.g. C000-DFFF, or BANK:A000")
-    return address
+    bank = bank_of(bank, address)
+    return address if bank is None else (bank, address)
 
 
 def parse_visit_key(text: str) -> list[int | tuple[int, int]] | str:

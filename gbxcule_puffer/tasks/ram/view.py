@@ -12,6 +12,7 @@ from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.ram.addresses import bank_of
 from gbxcule_puffer.tasks.ram.bits import bits_set
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 
@@ -23,9 +24,9 @@ class Ram:
     """The memory of `num_envs` Game Boys, as tensors on their `device`, a row for each env.
 
     Everywhere `where` is an address (0xD347), a symbol ("wMoney", "wParty+4"), or a bank with an address of cartridge
-    RAM or ROM ((1, 0xA000)). What is read is a tensor of its own, which stays as it is when the game goes on; bytes are
-    int32, so that differences do not wrap. Nothing waits for the device, and everything can be recorded in a CUDA
-    graph once it has run.
+    RAM or ROM ((1, 0xA000)), on a Game Boy Color also of VRAM or WRAM ((5, 0xD000)). What is read is a tensor of its
+    own, which stays as it is when the game goes on; bytes are int32, so that differences do not wrap. Nothing waits for
+    the device, and everything can be recorded in a CUDA graph once it has run.
 
     Raises: ConfigError, wherever a place is given, for one that is not memory, and for an unknown symbol.
     """
@@ -150,8 +151,8 @@ class Ram:
             if self.symbols is None:
                 raise ConfigError(f"symbol {where!r:.60} needs a symbol file: give symbols='GAME.sym'")
             found = self.symbols.find(where)
-            has_banks = found.address < hw.VRAM or hw.CART_RAM <= found.address < hw.WRAM
-            return (found.bank if has_banks else None), found.address
+            is_rom = found.address < hw.VRAM
+            return (found.bank if is_rom else bank_of(found.bank, found.address)), found.address
         if not isinstance(where, int | np.integer):
             raise ConfigError(f"{where!r:.40} is no place in memory: give an address, a symbol or (bank, address)")
         return None, int(where)

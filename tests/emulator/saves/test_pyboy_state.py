@@ -29,7 +29,8 @@ A, START = 0x10, 0x80
 def with_value(data: bytes, cartridge: Cartridge, name: str, value: int) -> bytes:
     """The state with one value replaced."""
     at = 0
-    for entry in pyboy_layout.layout(29, cartridge, pyboy_layout.Variant(True, True, True), 804):
+    form = pyboy_layout.Variant(True, True, True, pyboy_layout.machine_of(cartridge))
+    for entry in pyboy_layout.layout(29, cartridge, form, 804):
         if entry.name == name:
             return data[:at] + value.to_bytes(entry.size, "little") + data[at + entry.size :]
         at += entry.size
