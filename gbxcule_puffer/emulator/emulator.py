@@ -16,7 +16,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa, kernels
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import waits
-from gbxcule_puffer.emulator.gpu import autotuner, descriptors, lane_order, launch_shape
+from gbxcule_puffer.emulator.gpu import autotuner, descriptor_table, descriptors, lane_order, launch_shape
 from gbxcule_puffer.emulator.launch import current_stream
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
@@ -218,7 +218,7 @@ class Emulator(HostAccess, Screens):
         machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)
         machine.waits = wp.from_torch(self._waits)
         if self.kernel == "datapath":
-            table = torch.from_numpy(descriptors.rom_table(cartridge.data)).to(device)
+            table = torch.from_numpy(descriptor_table.rom_table(cartridge.data)).to(device)
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
             self._lanes = lane_order.LaneOrder(self.num_envs, device)
             machine.order = wp.from_torch(self._lanes.order)

@@ -23,7 +23,16 @@ EMULATOR = "gbxcule_puffer.emulator"
 ROOMS = {"interpreter": ("hw", "cpu"), "datapath": ("hw", "cpu", "gpu")}  # the device code of each kernel
 LOOPS = {"interpreter": "cpu.run", "datapath": "gpu.run"}
 # What stands in these rooms and is no device code
-HOST_CODE = ("interpreter", "single_step", "splice", "templates", "lane_order", "launch_shape", "autotuner")
+HOST_CODE = (
+    "interpreter",
+    "single_step",
+    "splice",
+    "templates",
+    "descriptor_table",
+    "lane_order",
+    "launch_shape",
+    "autotuner",
+)
 # Opcodes in a chain of comparisons of `execute`: short for a GPU, which has to fetch the code
 GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}
 

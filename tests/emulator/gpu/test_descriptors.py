@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gbxcule_puffer.emulator import isa
-from gbxcule_puffer.emulator.gpu.descriptors import RARE, describe
+from gbxcule_puffer.emulator.gpu.descriptor_table import describe
+from gbxcule_puffer.emulator.gpu.descriptors import RARE
 
 
 def test_an_instruction_of_a_new_family_is_the_interpreters() -> None:
