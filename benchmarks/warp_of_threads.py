@@ -73,9 +73,9 @@ def total(which: int, amount: int) -> int:
     ...
 
 
-ROUND = "            if lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
+ROUND = "            if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
 TURN = "                datapath.end_turn(r, i, place, table)\n"
-IMPORTS = ".gpu import datapath, slow_path, spots, stop_counters\n"
+IMPORTS = ".gpu import datapath, lane_state, slow_path, spots, stop_counters\n"
 CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks import warp_of_threads\n",
     'module="unique"': 'module="MODULE"',
@@ -85,7 +85,7 @@ CHANGES = {
     "intrinsics.least(": "warp_of_threads.least(lanes, ",
     TURN: TURN + "                warp_of_threads.total(0, 1)\n",
     ROUND: (
-        "            is_served = int(lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind)\n"
+        "            is_served = int(lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind)\n"
         "            warp_of_threads.total(1, warp_of_threads.any_lane(lanes, is_served))\n"
         "            warp_of_threads.total(2, is_served)\n" + ROUND
     ),

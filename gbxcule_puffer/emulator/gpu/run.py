@@ -9,7 +9,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import fetch
-from gbxcule_puffer.emulator.gpu import datapath, slow_path, spots, stop_counters
+from gbxcule_puffer.emulator.gpu import datapath, lane_state, slow_path, spots, stop_counters
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, model, step
 from gbxcule_puffer.emulator.hw.color import hdma
@@ -76,10 +76,10 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         r.row = c.row
         if used == 1:
             interrupts.begin_batch(m, c)
-            slow_path.from_cpu(m, c, r)
+            lane_state.from_cpu(m, c, r)
         else:
             r.row = rom
-            slow_path.idle(m, r)
+            lane_state.idle(m, r)
         datapath.fetch(r, table)
         while intrinsics.any_lane(lane.running) != 0:
             while True:
@@ -104,16 +104,16 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                                     spots.end_touch(m, c, r, i, found)
                                 else:
                                     slow_path.visit(m, c, r, i, lane)
-                            stop_counters.count(m, c, cause, int(lane.running == slow_path.ASLEEP))
+                            stop_counters.count(m, c, cause, int(lane.running == lane_state.ASLEEP))
                         intrinsics.converge()
                         if intrinsics.any_lane(lane.running & 1) == 0:  # nothing to wait for
                             break
                 datapath.end_turn(r, i, place, table)
                 if (r.turns & (patience - 1)) == 0:
                     break
-            behind = intrinsics.least(slow_path.place_in_time(c, r, lane))
-            if lane.running == slow_path.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
-                slow_path.wake_up(m, c, r, lane, between(m, c))
+            behind = intrinsics.least(lane_state.place_in_time(c, r, lane))
+            if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
+                lane_state.wake_up(m, c, r, lane, between(m, c))
             datapath.fetch(r, table)  # also for those that sleep on: their last turn may not have ended
 
     @wp.kernel(enable_backward=False, module="unique")

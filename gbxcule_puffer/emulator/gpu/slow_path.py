@@ -8,125 +8,25 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
-from gbxcule_puffer.emulator.gpu import color, loop_skips, packing
+from gbxcule_puffer.emulator.gpu import color, lane_state, loop_skips
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
 from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, model
-from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu
+from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-ASLEEP = wp.constant(2)  # Lane.running
-AT_ONCE = wp.constant(-(1 << 30))
 FLAG_C = wp.constant(ds.MASK_C)
 FLAG_NZ = wp.constant(ds.MASK_NZ)
 FLAG_H = wp.constant(ds.MASK_H)
 FLAG_N = wp.constant(ds.MASK_N)
 FLAG_ONE = wp.constant(1 << 24)
 LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
-IDLE_1 = wp.constant(ds.idle_words()[1])
-IDLE_3 = wp.constant(ds.idle_words()[3])
-BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
 KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
 HOOK = wp.constant(ds.KIND_HOOK)
 FIRST_HOOK = wp.constant(waits.FIRST_HOOK)
 PUSH_AF = wp.constant(ds.KIND_PUSH_AF << ds.KIND_SHIFT)
 KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
-# Sets of 4 KiB pages
-PAGES_ROM = wp.constant(0x00FF)
-PAGES_HIGH_ROM = wp.constant(0x00F0)
-PAGES_VRAM = wp.constant(0x0300)
-PAGES_CART_RAM = wp.constant(0x0C00)
-PAGES_WRAM = wp.constant(0x3000)
-
-
-@wp.func
-def map_rom(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Work out which ROM bank is seen at 4000."""
-    r.rom_high = c.rom_high
-    bank = (c.rom_high >> 14) + 1
-    r.table_high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
-
-
-@wp.func
-def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Work out which banks are in place, and what memory is plain until the next event."""
-    map_rom(m, c, r)
-    r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
-    is_bank0 = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE
-    ram = wp.where(is_bank0 and m.has_plain_ram == 1, PAGES_CART_RAM, 0) | PAGES_WRAM
-    rom = wp.where(c.rom_low == 0, PAGES_ROM, PAGES_HIGH_ROM)  # the data path reads 0000-3FFF from bank 0
-    readable = rom | PAGES_VRAM | ram
-    writable = wp.where(drawing.is_drawing(c), 0, PAGES_VRAM) | ram
-    locked = wp.where(ppu.is_vram_unlocked(c), 0, PAGES_VRAM)
-    r.plain = readable | (writable << 16)
-    r.plain_ahead = r.plain & ~(locked | (locked << 16))
-    r.high = wp.where(c.dma_active == 0, 0, ds.READ | ds.WRITE)
-    if model.COLOR:
-        color.map_banks(c, r)
-
-
-@wp.func
-def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Registers from the interpreter's struct."""
-    packing.pack_registers(c, r)
-    r.sp = c.sp
-    r.pc = c.pc
-    map_memory(m, c, r)
-    r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are the interpreter's
-    if model.COLOR:
-        r.wake = wp.where(color.is_late(c), AT_ONCE, r.wake)  # so is this
-
-
-@wp.func
-def idle(m: wp.ref[Machine], r: wp.ref[Fast]):
-    """The lane stays at the table's last entry, an instruction without effect."""
-    r.table_low = m.descriptors.shape[0] - 1 - hw.VRAM
-    r.table_high = r.table_low
-    r.pc = hw.VRAM
-    r.wake = hw.NEVER
-
-
-@wp.func
-def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
-    """Let the lane do nothing in this turn; then it looks at PC again."""
-    i.d1 = IDLE_1
-    i.d2 = 0
-    i.d3 = IDLE_3
-    i.begin = r.previous
-    i.t_cycles = 0
-    i.next_pc = r.pc
-    i.sp = r.sp
-
-
-@wp.func
-def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """Leave the lane to the interpreter."""
-    packing.to_cpu(c, r)
-    c.executed = c.executed + r.turns
-    is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
-    lane.until = wp.where(is_halt, wait_loops.end_of_halt(c), 0)
-    lane.running = ASLEEP
-    idle(m, r)
-    wait(r, i)
-
-
-@wp.func
-def place_in_time(c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
-    """The time up to which a lane is in its step; at HALT, until when nothing happens."""
-    t = wp.where(lane.running == ASLEEP, wp.max(c.now, lane.until), r.now)
-    return wp.where(lane.running == 0, hw.NEVER, t)
-
-
-@wp.func
-def wake_up(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane], running: int):
-    """Go on after the interpreter, or stay idle if the step is over."""
-    c.executed = c.executed - r.turns
-    lane.running = running
-    from_cpu(m, c, r)
-    if running == 0:
-        c.executed = c.executed + r.turns
-        idle(m, r)
 
 
 @wp.func
@@ -152,7 +52,7 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
         wp.atomic_add(m.hooks, mark - FIRST_HOOK, c.env, 1)
     elif kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
-        r.flags = packing.pack_flags(i.y & 0xFF)
+        r.flags = lane_state.pack_flags(i.y & 0xFF)
     elif kind == ds.KIND_IME:  # DI, RETI
         c.ime = wp.where((i.d3 & ds.RETURN) != 0, 1, 0)
         if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
@@ -168,7 +68,7 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
         arithmetic.decimal_adjust(c)
         i.x = c.a
         i.y = 0
-        r.flags = packing.pack_flags(c.f)
+        r.flags = lane_state.pack_flags(c.f)
         i.d3 = i.d3 & ~ds.MASK_ALL
     else:  # RLC, SWAP; in memory also RL and SLA
         y = i.y
@@ -260,7 +160,7 @@ def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
     if skipped != 0:
         c.executed = c.executed - 1
         r.hi = (r.hi & 0xFFFF) | (c.a << 16)
-        r.flags = packing.pack_flags(c.f)
+        r.flags = lane_state.pack_flags(c.f)
         r.now = c.now
         r.previous = c.previous
     return skipped
@@ -289,7 +189,7 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
             bus.write(m, c, address, value, t, lookahead)
         if c.next_event == c.now:
             end_batch(m, c, r, i)
-        map_memory(m, c, r)
+        lane_state.map_memory(m, c, r)
         i.d3 = i.d3 & ~ds.WRITE
         done = 1
     elif kind == ds.READ and address < hw.HRAM:
@@ -297,7 +197,7 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
             i.y = lcd_registers.register(c, address)
             done = 1
         elif address == hw.LY and skip_poll(m, c, r) != 0:
-            wait(r, i)
+            lane_state.wait(r, i)
             done = 1
         elif address >= hw.LCDC and address <= hw.WX and address != hw.DMA:
             i.y = read_lcd(m, c, address, r.now, r.previous, t + lookahead)
@@ -322,7 +222,7 @@ def begin_enable(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[
     """EI: it ends the batch, and takes effect after the next instruction."""
     c.ei_delay = 1
     end_batch(m, c, r, i)
-    r.wake = AT_ONCE
+    r.wake = lane_state.AT_ONCE
 
 
 @wp.func
@@ -357,9 +257,9 @@ def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
         if is_in_place and (kind == wait_loops.POLL or wait_loops.may_call(c)):
             loop_skips.skip_poll(c, r, entry)
     elif number > 0:
-        packing.to_cpu(c, r)
+        lane_state.to_cpu(c, r)
         wait_loops.skip_marked(m, c, index)
-        packing.pack_registers(c, r)
+        lane_state.pack_registers(c, r)
     return c.skipped - before
 
 
@@ -382,7 +282,7 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
         or (is_ei and not can_enable(c, r, i))
         or (i.special != 0 and access(m, c, r, i) == 0)
     ):
-        sleep(m, c, r, i, lane)
+        lane_state.sleep(m, c, r, i, lane)
     elif is_loop:
         skipped = int(0)
         if (i.d2 & ds.WAIT) != 0:
@@ -391,6 +291,6 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
             skipped = loop_skips.skip(c, r, lane.rom)
         if skipped != 0:
             c.executed = c.executed - 1
-            wait(r, i)
+            lane_state.wait(r, i)
     elif is_ei:
         begin_enable(m, c, r, i)

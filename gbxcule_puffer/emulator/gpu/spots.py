@@ -6,7 +6,7 @@ What a write of P1 or of a ROM bank changes is known beforehand, so nothing has 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.gpu import color, slow_path
+from gbxcule_puffer.emulator.gpu import color, lane_state
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Turn
 from gbxcule_puffer.emulator.hw import joypad, model, row, timer
@@ -78,7 +78,7 @@ def touch(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value
 def end_touch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], found: int):
     """After `touch`: the instruction has its byte, or has written it."""
     if (i.d3 & ds.WRITE) != 0 and i.address < hw.VRAM:
-        slow_path.map_rom(m, c, r)
+        lane_state.map_rom(m, c, r)
     if model.COLOR:
         color.map_banks(c, r)
     i.y = wp.where((i.d3 & ds.WRITE) != 0, i.y, found)
