@@ -1,6 +1,6 @@
-"""Write what the CPU kernel computes for the eight games; tests/gpu compares the CUDA kernel with it.
+"""Write what the CPU kernel computes for the eight games; tests/emulator/gpu compares a GPU with it.
 
-    python benchmarks/cpu_state_hashes.py            # rewrites benchmarks/results/cpu_state_hashes.json
+    python -m benchmarks.cpu_state_hashes            # rewrites benchmarks/results/cpu_state_hashes.json
 
 The machine with the GPU may have no compiler for CPU kernels, so the CPU's side of the comparison is stored. Write it
 anew after a change of the machine's state; tests/emulator/test_cpu_state_hashes.py fails when it is out of date.
@@ -11,14 +11,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.workload import GAMES, ROOT, find_rom, random_buttons, seed_of, sha256
 from gbxcule_puffer.files import write_json

@@ -5,7 +5,7 @@
 #   benchmarks/gpu_session.sh OUT_FOLDER [PART ...]      (default: tests memcheck bench many train)
 #
 # Parts: tests, memcheck, autotune, bench (beside PyBoy), corpus (59 games beside PyBoy), micro (small programs, all of
-# a step, beside PyBoy: E4), many (other numbers of envs), stages (parts of a step, resets),
+# a step, beside PyBoy), many (other numbers of envs), stages (parts of a step, resets),
 # exploration (and other options), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum,
 # from_the_first (without one), whole (all stages in one episode, by the agents of these two).
 #
@@ -92,11 +92,11 @@ for part in $parts; do
     ;;
   sps)
     # shellcheck disable=SC2086
-    "$python" benchmarks/training_sps.py --device "$device" --num-envs ${SIZES:-8192 16384} --run-dir "$out/sps" \
+    "$python" -m benchmarks.training_sps --device "$device" --num-envs ${SIZES:-8192 16384} --run-dir "$out/sps" \
       --out "$out/training_sps.json" || status=1
     ;;
   two)  # the same on two GPUs, and their test
-    "$python" -m torch.distributed.run --nproc_per_node=2 benchmarks/training_sps.py --device cuda --num-envs 16384 \
+    "$python" -m torch.distributed.run --nproc_per_node=2 -m benchmarks.training_sps --device cuda --num-envs 16384 \
       --variants plain overlap --run-dir "$out/two" --out "$out/training_sps_two.json" || status=1
     "$python" -m pytest -m gpu tests/trainers/test_learners_cuda.py -k two || status=1
     ;;

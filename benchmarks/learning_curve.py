@@ -1,6 +1,6 @@
 """Draw the README's learning curves from the metrics.jsonl of two runs.
 
-python benchmarks/learning_curve.py --out docs/images/learning_curve.png
+python -m benchmarks.learning_curve --out docs/images/learning_curve.png
 """
 
 from __future__ import annotations

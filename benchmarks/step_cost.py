@@ -1,7 +1,7 @@
 """What one whole step of the environment costs: milliseconds on the device, in Python and from a CUDA graph, kernels
 and copies of a step, and a digest of all that the steps returned, to compare two commits.
 
-    python benchmarks/step_cost.py --device cuda:0 --num-envs 256 2048 16384      (one JSON record a line)
+    python -m benchmarks.step_cost --device cuda:0 --num-envs 256 2048 16384      (one JSON record a line)
 """
 
 from __future__ import annotations
@@ -9,15 +9,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cleanrl_style.a2c_streaming import Args
 from gbxcule_puffer.provenance import git_sha

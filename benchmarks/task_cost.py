@@ -1,6 +1,6 @@
 """What a Task of one's own adds to the time of a step.
 
-    python benchmarks/task_cost.py --device cuda --num-envs 16384      (one JSON record)
+    python -m benchmarks.task_cost --device cuda --num-envs 16384      (one JSON record)
 
 plays HOMEWARD with random actions in two envs in turns: without a Task, and with one that looks at 2,560 event bits,
 ten symbols and eight hooks, pays for new bits, new places and calls, and tells three statistics.
@@ -11,13 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 import time
 from pathlib import Path
 
 import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions

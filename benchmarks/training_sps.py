@@ -1,7 +1,7 @@
 """Measure how much of the env's speed training keeps: env steps per second of the env alone and of streaming A2C on it.
 
-    python benchmarks/training_sps.py --device cuda:0 --num-envs 8192 16384 --out training_sps.json
-    torchrun --nproc_per_node=2 benchmarks/training_sps.py --device cuda --num-envs 8192 --out training_sps_2.json
+    python -m benchmarks.training_sps --device cuda:0 --num-envs 8192 16384 --out training_sps.json
+    torchrun --nproc_per_node=2 -m benchmarks.training_sps --device cuda --num-envs 8192 --out training_sps_2.json
 
 For each number of envs one record of the env alone, with random actions drawn beforehand, and one for each variant of
 the trainer: groups, torch.compile, CUDA graph, values used twice. All in one process, with the rounds of
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -23,8 +22,6 @@ from typing import Any
 
 import torch
 from torch import nn
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, td_losses
 from gbxcule_puffer.files import write_json

@@ -1,1 +1,1 @@
-"""The tests, laid out as the package is, plus conformance/ (shared references) and gpu/ (needs an NVIDIA GPU)."""
+"""The tests, laid out as the package is, beside conformance/ (shared references), fuzz/, hostile/ and support/."""

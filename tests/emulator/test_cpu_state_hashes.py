@@ -15,7 +15,7 @@ def test_the_stored_hashes_are_current(game: str) -> None:
     step = CHECKPOINTS[0]
     stored = load_stored()["games"][game]["hashes"][str(step)]["states"].split()[:WIDTH]
     found = run_game(game, "cpu", num_envs=WIDTH, last_step=step)[str(step)]["states"].split()
-    assert found == stored, f"{game} differs from the store at step {step}: run python benchmarks/cpu_state_hashes.py"
+    assert found == stored, f"{game} differs from the store at step {step}: run python -m benchmarks.cpu_state_hashes"
 
 
 def test_the_store_is_whole_and_its_environments_diverged() -> None:

@@ -130,7 +130,7 @@ def check_arguments(command: Sequence[str]) -> None:
         from torch.distributed.run import parse_args
 
         args = parse_args(arguments)
-        check_arguments(["python", args.training_script, *args.training_script_args])
+        check_arguments(["python", *["-m"] * args.module, args.training_script, *args.training_script_args])
     elif name == "puffer" or arguments[:2] == ["-m", "gbxcule_puffer"]:
         arguments = arguments if name == "puffer" else arguments[2:]
         _until_parsed(lambda: cli.main(arguments))
