@@ -19,11 +19,11 @@ from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, ch
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
 from gbxcule_puffer.env.episodes import Episodes
-from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, first_difference, options_of, signature, whole_number
-from gbxcule_puffer.env.saved_state import saved_machines
+from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, options_of, signature, whole_number
+from gbxcule_puffer.env.saved_state import arrays_of, check_config, saved_machines
 from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.env.task_runner import vectors_of
-from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, ShowsPictures, picture_kind, rows_of
 from gbxcule_puffer.tasks.ram import Ram, Symbols
@@ -305,25 +305,15 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
         totals = self._episodes.tasks.totals() if machines else {}
         copies = {name: tensor.clone() for name, tensor in (tensors | totals).items()}
-        state: dict[str, Any] = {"tensors": copies, "machines": None, "config": self.config}
-        state |= {"steps": self._steps, "seed": self.seed}
-        if machines:
-            saved = self.emulator.save()
-            parts = ("state", "memory", "screen")
-            state["machines"] = {name: torch.from_numpy(getattr(saved, name)) for name in parts}
-        return state
+        state = {"tensors": copies, "machines": arrays_of(self.emulator.save()) if machines else None}
+        return {**state, "config": self.config, "steps": self._steps, "seed": self.seed}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues exactly where `state_dict` was taken; without machines, with new episodes.
 
         Raises: StateError when it was taken with another number of envs or another configuration.
         """
-        names = {"tensors", "machines", "steps", "seed", "config"}
-        if not isinstance(state, Mapping) or not names <= set(state) or not isinstance(state["config"], Mapping):
-            raise StateError("this is no saved env state, or one of an older version: give what state_dict returned")
-        if found := first_difference(state["config"], self.config):
-            name, was, now = found
-            raise StateError(f"saved env state has {name} {was!r:.80}, not {now!r:.80}: use the same")
+        check_config(state, self.config)
         if self.emulator is None:
             self.reset()
         emulator: Any = self.emulator  # made by now
@@ -375,13 +365,15 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
 
         emulator = self._make_emulator()
         emulator.end_steps_when(self.until)
-        self._out = StepBuffers(n, self.layout.box, device, numpy_buffers)
-        colors = emulator.colors if self.cartridge.model == "cgb" else None
-        stack = FrameStack(emulator.screen, self.layout, self._out.observations, colors)
         quest = [Quest(self.quest)] if self.quest else []
         tasks = [*quest, *([] if self.task is None else [self.task]), *self.observers]
         what = (self.stages, tasks, self.symbols, self.codec)
-        self._started = Episodes(emulator, *what, self._out, stack, self.options)
+        size = 2 * n * self.layout.dtype.itemsize  # observations, and those that new episodes replace
+        with room_for(size, str(device), f"num_envs {n:,}", "use fewer envs, or smaller observations"):
+            self._out = StepBuffers(n, self.layout.box, device, numpy_buffers)
+            colors = emulator.colors if self.cartridge.model == "cgb" else None
+            stack = FrameStack(emulator.screen, self.layout, self._out.observations, colors)
+            self._started = Episodes(emulator, *what, self._out, stack, self.options)
         self.emulator = emulator
         return {
             "observations": stack.observations,

@@ -1,4 +1,4 @@
-"""The shape, type and range of every tensor of a saved state, checked, since kernels make indices of them."""
+"""Saved states of an env, checked: shape, type and range of every tensor, since kernels make indices of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from gbxcule_puffer.emulator import EmulatorLike, Snapshot
 from gbxcule_puffer.env.fields import FIELDS, MOST_DISTANCE
+from gbxcule_puffer.env.options import first_difference
 from gbxcule_puffer.errors import StateError
 
 MOST_COUNT = 2**40
@@ -35,7 +36,18 @@ RANGES: dict[str, tuple[float, float | str]] = {
     **{field.name: (field.low, field.high) for field in FIELDS if field.saved},
 }
 OF_A_TASK = (-MOST_SUM, MOST_SUM)  # its memory, "prefix.name", and the sums of its statistics, "prefix/name"
+MACHINES = ("state", "memory", "screen")  # of a Snapshot
 BY_SNAPSHOT = ("pool_state", "pool_memory", "pool_screen")  # SnapshotPool.check_spare looks at these
+
+
+def check_config(state: Any, config: Mapping[str, Any]) -> None:
+    """Raises: StateError where `state` is none of an env's, or that of one with another `config`."""
+    names = {"tensors", "machines", "steps", "seed", "config"}
+    if not isinstance(state, Mapping) or not names <= set(state) or not isinstance(state["config"], Mapping):
+        raise StateError("this is no saved env state, or one of an older version: give what state_dict returned")
+    if found := first_difference(state["config"], config):
+        name, was, now = found
+        raise StateError(f"saved env state has {name} {was!r:.80}, not {now!r:.80}: use the same")
 
 
 def check_tensors(tensors: Mapping[str, torch.Tensor], saved: Any, numbers: Mapping[str, int]) -> None:
@@ -69,6 +81,11 @@ def _forgets_too_much(counts: torch.Tensor, forgotten: torch.Tensor) -> bool:
     return bool((forgotten > counts[: len(forgotten), -forgotten.shape[1] :]).any())
 
 
+def arrays_of(snapshot: Snapshot) -> dict[str, torch.Tensor]:
+    """The machines of an env's saved state."""
+    return {name: torch.from_numpy(getattr(snapshot, name)) for name in MACHINES}
+
+
 def saved_machines(state: Mapping[str, Any], emulator: EmulatorLike) -> Snapshot | None:
     """The machines of an env's saved state, if it has any.
 
@@ -80,7 +97,7 @@ def saved_machines(state: Mapping[str, Any], emulator: EmulatorLike) -> Snapshot
     if not all(type(number) is int and -(2**63) <= number < 2**63 for number in numbers) or numbers[0] < 0:
         raise StateError("saved env state is damaged (steps or seed): give what state_dict returned")
     try:
-        arrays = (machines[name].detach().cpu().numpy() for name in ("state", "memory", "screen"))
+        arrays = (machines[name].detach().cpu().numpy() for name in MACHINES)
         snapshot = Snapshot(emulator.cartridge.sha256, *arrays)
     except (AttributeError, KeyError, TypeError, RuntimeError):
         raise StateError("saved env state is damaged (machines): give what state_dict returned") from None

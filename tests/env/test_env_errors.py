@@ -129,3 +129,14 @@ def test_more_envs_than_fit_into_memory(task: Task, io: str) -> None:
         DeviceError, match=r"^num_envs 1,000,000,000 needs .* GiB .*cpu, of which .* is free: use fewer"
     ):
         GBxCuLEEnv(**task.kwargs, num_envs=1_000_000_000, io=io)
+
+
+def test_more_slots_of_an_archive_than_fit_into_memory(task: Task) -> None:
+    """The system would end the process as soon as they are filled."""
+    with pytest.raises(DeviceError, match=r"archive_slots 16,777,216 needs [\d.]+ GiB of memory on cpu, of which"):
+        GBxCuLEEnv(task.kwargs["rom"], 2, io="torch", archive_slots=2**24)
+
+
+def test_larger_observations_than_fit_into_memory(task: Task) -> None:
+    with pytest.raises(DeviceError, match=r"num_envs 50,000 needs [\d.]+ GiB of memory .* smaller observations"):
+        GBxCuLEEnv(task.kwargs["rom"], 50_000, io="torch", stack_k=256, obs="full")

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from gbxcule_puffer.device import room_for
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env.curriculum.archive import Archive
 from gbxcule_puffer.env.curriculum.progress import BayesProgressTracker
@@ -25,7 +26,8 @@ class Curriculum:
     Each start state is a slot, and again after each of 1..start_waits idle steps; then come the archive's slots.
     Allocates only here.
 
-    Raises: ConfigError where an archive is asked of an emulator whose envs cannot be saved as they play, as PyBoy's.
+    Raises: ConfigError where an archive is asked of an emulator whose envs cannot be saved as they play, as PyBoy's;
+    DeviceError where the slots do not fit into the memory.
     """
 
     def __init__(
@@ -55,7 +57,11 @@ class Curriculum:
         self.tracker = BayesProgressTracker(self.names, len(random.lane), device) if len(task) > 1 else None
         tracker = self.tracker if options.curriculum == "progress" else None
         self._weights = self.starts.weights if tracker is None else tracker.weights
-        self.pool, self.archive = emulator.pool(states, spare), None
+        slots, (first, *_) = len(states) + spare, states
+        needed = slots * sum(part.nbytes for part in (first.state, first.memory, first.screen))
+        name = f"archive_slots {spare:,}" if spare else f"start_waits {options.start_waits:,}"
+        with room_for(needed, str(device), name, "use fewer"):
+            self.pool, self.archive = emulator.pool(states, spare), None
         if spare:
             assert visits is not None
             by_chance = options.curriculum == "progress"
