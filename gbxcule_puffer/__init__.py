@@ -59,5 +59,6 @@ def env_creator(name: str = "gbxcule") -> Callable[..., Any]:
 
         return creator(name)
     if name not in ENVIRONMENTS:
-        raise ConfigError(f"environment {name!r} is unknown: give one of {', '.join((*ENVIRONMENTS, *SUITE))}")
+        rom = "; a ROM is the option rom" if str(name).lower().endswith((".gb", ".gbc")) else ""
+        raise ConfigError(f"environment {name!r} is unknown: give one of {', '.join((*ENVIRONMENTS, *SUITE))}{rom}")
     return ENVIRONMENTS[name]()

@@ -113,7 +113,7 @@ def _read_png(path: str | os.PathLike[str], shape: tuple[int, int], mode: str) -
     except (OSError, ValueError, SyntaxError) as error:
         if isinstance(error, ConfigError):
             raise
-        raise SCREENSHOT.bad(path, f"is no PNG ({error!s:.60})") from None
+        raise SCREENSHOT.bad(path, "is no PNG, or damaged") from None
     if whole:
         pixels = pixels[::scale, ::scale]
         pixels = pixels[:: 144 // shape[0], :: 160 // shape[1]]

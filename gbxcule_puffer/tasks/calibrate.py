@@ -18,7 +18,7 @@ from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import new_file
 from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.tasks.actions import Schedule, all_buttons_of, get_codec
-from gbxcule_puffer.tasks.goals import GoalDistance, GoalTemplate, drawn
+from gbxcule_puffer.tasks.goals import META_FILE, GoalDistance, GoalTemplate, drawn
 from gbxcule_puffer.tasks.observations import picture_kind
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.ram.quest import Condition, Quest
@@ -104,6 +104,8 @@ def read_task(folder: StrPath) -> tuple[GoalTemplate, Path]:
     Raises: GoalError where they are not there or damaged.
     """
     folder = Path(folder)
+    if (folder / META_FILE).is_file():
+        raise GoalError(f"goal {folder} is the goal alone: give the folder that `puffer goal make` wrote around it")
     goal = GoalTemplate.load(folder / "goal")
     start = folder / "start.state"
     if not start.is_file():
@@ -137,7 +139,9 @@ def calibrate(
         raise ConfigError(f"seed {seed} must have at most 64 bits")
     goal, start = read_task(folder)
     if not goal.meta.get("solve_actions"):
-        raise GoalError(f"goal {folder} does not say how it is reached: make it again with `puffer goal make`")
+        raise GoalError(
+            f"goal {folder} does not say how it is reached, as one made of a PNG: make it with --actions or --play"
+        )
     own = goal.meta.get("rom_file")
     path = find_rom(rom) if rom is not None else Path(folder, "goal", own) if isinstance(own, str) else None
     if path is None or not os.path.isfile(path):

@@ -78,6 +78,8 @@ class GoalTemplate:
         folder = Path(folder)
         for name in (FRAMES_FILE, META_FILE):
             if not (folder / name).exists():
+                if (folder / "goal" / name).exists():  # what `puffer goal make --out` wrote
+                    raise GoalError(f"goal {folder}: has no {name}: give {folder / 'goal'}")
                 raise GOAL_FILE.bad(folder, f"has no {name}")
         meta = read_object(folder / META_FILE, GOAL_FILE)
         if missing := [name for name in REQUIRED_FIELDS if name not in meta]:

@@ -144,7 +144,9 @@ def _check(spec: dict[str, Any], path: Path) -> None:
                 "goal_dir or a recipe, and nothing else"
             )
         if not NAME.fullmatch(row["name"]):
-            raise ConfigError(f"stages {path}: {row['name']!r:.80} is no name: give up to 64 letters, digits and -_.")
+            raise ConfigError(
+                f"stages {path}: {row['name']!r:.80} is no name of a stage: give up to 64 letters, digits and -_."
+            )
         if row["name"] in names:
             raise ConfigError(f"stages {path}: two stages are called {row['name']!r}: rename one")
         names.add(row["name"])

@@ -72,4 +72,6 @@ def exit_code(prog: str, work: Callable[[], None]) -> int:
     atexit.register(
         gc.freeze
     )  # the interpreter's last collections would go through half a million objects, for a second
-    return errors.exit_code(prog, work, "stopped; go on from the last checkpoint with --resume")
+    return errors.exit_code(
+        prog, work, "stopped; --resume goes on from the last checkpoint, or begins anew where there is none"
+    )

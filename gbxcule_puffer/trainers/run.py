@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -356,7 +357,7 @@ class Run(AbstractContextManager):
         records.record(self.step, {f"eval/random_{name}": random[name] for name in ("success_rate", "return")})
         _advise(met_by_chance(random["success_rate"], getattr(self.eval_env, "goal", True) is not None))
         result, times = self.result, sorted(self.seconds.items(), key=lambda item: -item[1])
-        median = f"{result['eval/median_steps']:.0f}" if "eval/median_steps" in result else "-"
+        median = f"median {result['eval/median_steps']:.0f} steps, " if "eval/median_steps" in result else ""
         whole = sum(self.seconds.values()) or 1.0
         shares = ", ".join(f"{name.removeprefix('time/')} {part / whole:.0%}" for name, part in times)
         shares = f"a step's time  {shares}\n" if shares else ""  # a run shorter than --log-interval has measured none
@@ -365,12 +366,12 @@ class Run(AbstractContextManager):
         why = f"until {twice}" if self.counters["passed"] >= 2 else through
         print(
             f"success rate   {result['eval/success_rate']:.2f}   "
-            f"(median {median} steps, mean return {result['eval/return']:.2f})\n"
+            f"({median}mean return {result['eval/return']:.2f})\n"
             f"greedy         {result['eval/greedy_success']:.2f}   (mean return {result['eval/greedy_return']:.2f})\n"
             f"random policy  {random['success_rate']:.2f}   (mean return {random['return']:.2f})\n"
             f"{shares}"
             f"checkpoint     {self.run_dir / CHECKPOINT}\n"
-            f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {self.run_dir}\n"
+            f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {shlex.quote(str(self.run_dir))}\n"
             f"trained        {self.step:,} steps in {seconds:.0f} s, {why}"
         )
 

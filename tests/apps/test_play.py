@@ -25,7 +25,8 @@ import torch
 
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.play.play import show
-from gbxcule_puffer.apps.play.session import PlaySession
+from gbxcule_puffer.apps.play.session import STEP_KEYS, PlaySession
+from gbxcule_puffer.apps.play.terminal import _keys as terminal_keys
 from gbxcule_puffer.apps.play.terminal import picture_for
 from gbxcule_puffer.apps.play.window import play_in_window
 from gbxcule_puffer.env import GBxCuLEEnv
@@ -221,6 +222,15 @@ def test_a_display_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setenv("DISPLAY", f"127.0.0.1:{number}")
         with pytest.raises(ConfigError, match=r"DISPLAY=127.0.0.1:.* does not answer.*: give --browser or --terminal"):
             show(PlaySession(ROM, tmp_path), "window")
+
+
+def test_backspace_is_select() -> None:
+    """Terminals send DEL, or BS; it did nothing."""
+    reader, writer = os.pipe()
+    os.write(writer, b"\x7f\x08\r")
+    os.close(writer)
+    assert [STEP_KEYS[name] for name in terminal_keys(reader)] == ["SELECT", "SELECT", "START"]
+    os.close(reader)
 
 
 def test_without_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,20 @@ def test_each_stage_has_a_panel(tmp_path: Path) -> None:
         assert staged.width == plain.width and staged.height > 1.4 * plain.height, "a row of panels more"
 
 
+def test_what_no_run_has_gets_no_panel(tmp_path: Path) -> None:
+    """The distance to a goal's picture, where a Task rewards and there is no goal."""
+    run, other = make_run(tmp_path / "task", 1), make_run(tmp_path / "goal", 2)
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    few = ("global_step", "charts/success_rate", "charts/episodic_return")
+    records = [{tag: value for tag, value in record.items() if tag in few} for record in records]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    draw([run], tmp_path / "few.png")
+    draw([other], tmp_path / "all.png")
+    with Image.open(tmp_path / "few.png") as few_panels, Image.open(tmp_path / "all.png") as all_panels:
+        assert few_panels.height < 0.7 * all_panels.height, "a row of panels less"
+    draw([run, other], tmp_path / "both.png")
+
+
 def test_wrong_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(tmp_path / "run", 1)
     damaged = make_run(tmp_path / "damaged", 1)
@@ -97,6 +111,7 @@ def test_wrong_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([str(empty)], "has no record of"),
         ([str(run), "--smooth", "0"], "--smooth 0"),
         ([str(run), "--out", str(run / "metrics.jsonl/no.png")], "cannot be written"),
+        ([str(run), "--out", str(run / "curves.jpg")], "curves.jpg has an unknown format: name it .png"),
     ):
         assert cli.main(["plot", *arguments]) == 2
         (line,) = capsys.readouterr().err.splitlines()

@@ -164,7 +164,7 @@ def test_mp4_without_an_encoder(task: Task, tmp_path: Path, capsys: pytest.Captu
     "arguments, message",
     [
         (["--out", "film.avi"], "unknown format"),
-        (["--out", "nowhere/film.gif"], "cannot be written there"),
+        (["--out", "nowhere/film.gif"], "there is no folder nowhere: make it"),
         (["--out", "film.gif", "--scale", "0"], "--scale 0 must be at least 1"),
         (["--out", "film.gif", "--num-envs", "0"], "--num-envs 0"),
         (["--out", "film.gif", "--scale", "1000"], "pictures of 160,000 x 144,000 pixels, at most 8,192 a side"),

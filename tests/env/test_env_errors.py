@@ -102,6 +102,8 @@ def test_a_start_state_of_another_rom(task: Task) -> None:
 
 
 def test_unknown_environments_are_named() -> None:
+    with pytest.raises(ConfigError, match=r"'my.gb' is unknown: .*; a ROM is the option rom$"):
+        env_creator("my.gb")
     with pytest.raises(ConfigError, match="'pong' is unknown: give one of gbxcule"):
         env_creator("pong")
 

@@ -55,10 +55,10 @@ def test_names_of_stages_are_no_paths(name: str, tmp_path: Path) -> None:
     spec = {"format": FORMAT, "version": VERSION, "rom_sha256": CARTRIDGE.sha256, "stages": [row]}
     path.write_text(json.dumps(spec))
     for way in (lambda: make_stages(path, tmp_path / "out"), lambda: load_stages(path, CARTRIDGE.sha256)):
-        with pytest.raises(ConfigError, match="is no name: give up to 64 letters") as error:
+        with pytest.raises(ConfigError, match="is no name of a stage: give up to 64 letters") as error:
             way()
         assert str(error.value).isprintable()
-    with pytest.raises(ConfigError, match="is no name"):
+    with pytest.raises(ConfigError, match="is no name of a stage"):
         write_stages(tmp_path / "new.json", CARTRIDGE.sha256, [StageFiles(name, tmp_path, tmp_path, 8)])
     assert [one.name for one in tmp_path.iterdir()] == ["stages.json"]
 
@@ -246,7 +246,8 @@ def test_names_of_symbols_are_short(tmp_path: Path) -> None:
     (PermissionError(13, "No", "a\x1b[2J"), 1, "a2c: a\\x1b[2J cannot be read or written (No)\n"),
     (BrokenPipeError(), 141, ""),
     (MemoryError("out of memory"), 2, "a2c: the memory is too small (out of memory): give fewer --num-envs\n"),
-    (KeyboardInterrupt(), 130, "\na2c: stopped; go on from the last checkpoint with --resume\n"),
+    (KeyboardInterrupt(), 130,
+     "\na2c: stopped; --resume goes on from the last checkpoint, or begins anew where there is none\n"),
 ])  # fmt: skip
 def test_trainers_end_as_commands_do(
     error: BaseException, code: int, line: str, capfd: pytest.CaptureFixture[str]

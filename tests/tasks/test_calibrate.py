@@ -120,6 +120,12 @@ def test_what_is_refused(task: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     (task / "goal" / META_FILE).write_text(json.dumps({**meta, "rom_file": "../nowhere/game.gb"}))
     assert "nowhere/game.gb is not there: give --rom" in line()
     assert calibrate(task, rom="homeward", steps=16, num_envs=2).tau > 0, "one of our own by its name"
+    (task / "goal" / META_FILE).write_text(json.dumps({**meta, "solve_actions": []}))
+    assert "does not say how it is reached, as one made of a PNG: make it with --actions or --play" in line()
+    assert cli.main(["goal", "show", str(task / "goal")]) == 2
+    assert "is the goal alone: give the folder" in capsys.readouterr().err
+    with pytest.raises(GoalError, match=f"has no goal_template.npy: give {task / 'goal'}$"):
+        GoalTemplate.load(task)
     (task / "start.state").unlink()
     assert "no start.state" in line()
     with pytest.raises(GoalError, match="has no goal_template"):

@@ -50,7 +50,7 @@ def test_pictures_that_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
         with pytest.raises(ConfigError, match=fault):
             read_shades(tmp_path / name, (72, 80))
     (tmp_path / "text.png").write_text("no picture")
-    with pytest.raises(ConfigError, match="is no PNG"):
+    with pytest.raises(ConfigError, match=r"is no PNG, or damaged: give a screenshot"):
         read_shades(tmp_path / "text.png", (72, 80))
     start = make_test_task(tmp_path).kwargs["start_state"]
     emulator = Emulator(ROM)
@@ -60,4 +60,14 @@ def test_pictures_that_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(words) == 2
     assert "the goal's picture shows at the start: give another" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
+    capsys.readouterr()
     assert main([*words, "--start-state", start]) == 0
+    assert "hardly apart" not in capsys.readouterr().err
+    env = GBxCuLEEnv(ROM, start_state=start)
+    env.reset()
+    picture = np.repeat(np.repeat(env.observations[0, 0], 2, 0), 2, 1)
+    picture[:8, :8] = 3 - picture[:8, :8]
+    save_png(tmp_path / "near.png", picture, 1)
+    words[words.index(str(tmp_path / "here.png"))] = str(tmp_path / "near.png")
+    assert main([*words[:-1], str(tmp_path / "near"), "--start-state", start]) == 0
+    assert capsys.readouterr().err.startswith("warning: goal: start and goal are hardly apart (distance 0.0")

@@ -202,7 +202,7 @@ def test_lambda_targets_are_learned_from_at_the_end_of_a_round() -> None:
 
 
 def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture) -> None:
-    run_dir = tmp_path / "run"
+    run_dir = tmp_path / "a run"
     assert main(small_run(run_dir, **one_step_task)) == 0
     written = {path.name for path in run_dir.iterdir()}
     assert {"metrics.jsonl", "manifest.json", "checkpoint.pt", "checkpoint.1.pt", "media"} < written
@@ -224,7 +224,7 @@ def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], c
     state = torch.load(run_dir / "checkpoint.pt", weights_only=True)
     assert state["counters"]["global_step"] == 512
     report = capsys.readouterr().out
-    for word in ("success rate", "random policy", str(run_dir / "checkpoint.pt"), f"tensorboard --logdir {run_dir}"):
+    for word in ("success rate", "random policy", str(run_dir / "checkpoint.pt"), f"tensorboard --logdir '{run_dir}'"):
         assert word in report
     assert re.fullmatch(r"trained        512 steps in \d+ s, all of --total-env-steps", report.splitlines()[-1])
 

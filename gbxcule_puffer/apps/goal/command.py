@@ -196,7 +196,8 @@ def _run_show(args: argparse.Namespace) -> None:
         save_png(out / f"goal{i}.png", frame)
     save_png(out / "goals.png", mosaic(goal.frames))
     for name in (*CHECKED_FIELDS, "tau", "k_consecutive"):
-        print(f"{name:20} {goal.meta[name]}")
+        value = goal.meta[name]
+        print(f"{name:20} {f'{value:.5g}' if isinstance(value, float) else value}")
     print(f"{'start state':20} {start}")
     print(f"{'pictures':20} {len(goal.frames)} in {out}")
 
@@ -219,6 +220,7 @@ def _run_stages(args: argparse.Namespace) -> None:
 
 
 def _report(files: Any) -> None:
+    from gbxcule_puffer.tasks.advice import hardly_apart
     from gbxcule_puffer.tasks.goals import GoalTemplate
 
     goal = GoalTemplate.load(files.goal_dir)
@@ -226,4 +228,7 @@ def _report(files: Any) -> None:
     count, away = len(goal.frames), len(goal.meta["solve_actions"])
     way = f", {away} actions away" if away else ""
     print(f"goal         {files.goal_dir}: {count} picture{'s' * (count > 1)}{way}")
-    print(f"tau          {goal.meta['tau']:.5f}; the start is {goal.meta['calibration']['start_distance']:.5f} away")
+    apart = goal.meta["calibration"]["start_distance"]
+    print(f"tau          {goal.meta['tau']:.5f}; the start is {apart:.5f} away")
+    if advice := hardly_apart(apart):
+        print(f"warning: {advice}", file=sys.stderr)

@@ -22,7 +22,10 @@ from gbxcule_puffer.pictures import for_terminal, half_blocks, shrunk
 TEXT_LINES = 2  # below the picture
 LEAST = 40, 20  # columns and lines
 ARROWS = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
-NAMES = {b"\r": "enter", b"\n": "enter", b" ": "space", b"\x03": "q", b"\x04": "q"}
+NAMES = {
+    b"\r": "enter", b"\n": "enter", b" ": "space", b"\x7f": "backspace", b"\x08": "backspace",
+    b"\x03": "q", b"\x04": "q",
+}  # fmt: skip
 KEY = re.compile(rb"\x1b[\[O]([ABCD])|\x1b[\[O][0-9;]*[~A-Za-z]|\x1b[\[O]?$|.", re.DOTALL)
 ESCAPE_SECONDS = 0.05  # the rest of an arrow key's bytes comes within this time
 
@@ -33,12 +36,12 @@ def play_in_terminal(session: PlaySession) -> None:
     Raises: ConfigError where there is no terminal, or it is too small.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise ConfigError("puffer play needs a terminal or a window: run it in a terminal, or give --window")
+        raise ConfigError("puffer play needs a terminal or a window: run it in a terminal, or give --browser")
     size = os.get_terminal_size(sys.stdout.fileno())
     if size.columns < LEAST[0] or size.lines < LEAST[1]:
         raise ConfigError(
             f"the terminal has {size.columns} columns and {size.lines} lines: make it {LEAST[0]} by {LEAST[1]} or "
-            "larger, or give --window"
+            "larger, or give --browser"
         )
     with _raw_terminal(sys.stdin.fileno()):
         view = _View(sys.stdout.fileno())
@@ -69,7 +72,7 @@ class _View:
         lines = [
             *half_blocks(picture_for(session.shown, *size)),
             session.status[: size.columns],
-            session.help[: size.columns],
+            _help(session.help, size.columns),
         ]
         out = "\x1b[2J" if clear else ""
         for number, line in enumerate(lines[: size.lines]):
@@ -79,6 +82,12 @@ class _View:
         data = out.encode()
         while data:
             data = data[os.write(self.fd, data) :]
+
+
+def _help(keys: str, columns: int) -> str:
+    """The line of the keys, with SELECT where it fits."""
+    more = f"{keys}  backspace SELECT"
+    return (more if len(more) <= columns else keys)[:columns]
 
 
 def picture_for(whole: np.ndarray, columns: int, lines: int) -> np.ndarray:

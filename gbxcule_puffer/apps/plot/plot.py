@@ -126,8 +126,10 @@ def spread(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray,
 def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
     """Draws the runs of `paths` into the PNG `out`; the seeds of an experiment as their median and range.
 
-    Raises: ConfigError for a folder without records, or without matplotlib; StorageError.
+    Raises: ConfigError for another name than .png, a folder without records, or without matplotlib; StorageError.
     """
+    if out.suffix.lower() != ".png":
+        raise ConfigError(f"picture {out} has an unknown format: name it .png")
     runs = [read_run(path) for path in paths]
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -136,10 +138,11 @@ def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
         raise ConfigError("plot needs matplotlib: pip install matplotlib") from None
     found = [STAGE.fullmatch(tag) for run in runs for tag in run.curves]
     panels = PANELS | {stage[0]: f"success of {stage[1]}" for stage in found if stage}
+    panels = {tag: title for tag, title in panels.items() if any(tag in run.curves for run in runs)}
     rows = -(-len(panels) // 3)
     figure = Figure(figsize=(11, 3 * rows), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, 3)
+    axes = figure.subplots(rows, 3, squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     top = max(steps[-1] for run in runs for steps, _ in run.curves.values())
@@ -163,7 +166,8 @@ def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
         axis.set_ylim(min(0, low), high + 0.05 * abs(high))
         axis.grid(alpha=0.2)
         axis.spines[["top", "right"]].set_visible(False)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(3, len(labels)), fontsize=9, frameon=False)
+    lines = {label: line for axis in axes.flat for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    columns = min(3, len(lines))
+    figure.legend(lines.values(), lines, loc="outside lower center", ncols=columns, fontsize=9, frameon=False)
     with new_file(out, "give another --out") as file:
         figure.savefig(file, format="png", dpi=110)

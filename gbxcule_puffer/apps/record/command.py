@@ -38,5 +38,6 @@ def _run(args: argparse.Namespace) -> None:
 
     made = record(args.rom, args.out, **{name: getattr(args, name) for name in OPTIONS})
     size, kilobytes = f"{made.width}x{made.height}", made.path.stat().st_size // 1000
-    print(f"{made.path}: {made.steps} steps of {args.num_envs} Game Boys, {size}, {kilobytes:,} kB")
+    boys = f"{args.num_envs} Game Boy{'s' * (args.num_envs > 1)}"
+    print(f"{made.path}: {made.steps} steps of {boys}, {size}, {kilobytes:,} kB")
     print(f"episodes {made.episodes}, solved {made.solved}")

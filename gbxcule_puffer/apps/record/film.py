@@ -67,6 +67,8 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     if path.suffix.lower() not in FORMATS:
         raise ConfigError(f"film {path} has an unknown format: name it .gif or .mp4")
     check_target(path)
+    if not path.parent.exists():
+        raise ConfigError(f"film {path}: there is no folder {path.parent}: make it, or give another --out")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise ConfigError(f"film {path} cannot be written there: give a file name in a folder of yours")
     try:

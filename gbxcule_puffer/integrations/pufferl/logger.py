@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,4 +55,4 @@ class TensorBoardLogger:
             print(f"success      {self.last['environment/success']:.2f} of the episodes since the last update")
         print(f"model        {model_path}")
         print(f"metrics      {self.folder / 'metrics.jsonl'}")
-        print(f"TensorBoard  tensorboard --logdir {self.folder}")
+        print(f"TensorBoard  tensorboard --logdir {shlex.quote(str(self.folder))}")

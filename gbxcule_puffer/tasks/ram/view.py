@@ -149,7 +149,7 @@ class Ram:
             return int(bank), address
         if isinstance(where, str):
             if self.symbols is None:
-                raise ConfigError(f"symbol {where!r:.60} needs a symbol file: give symbols='GAME.sym'")
+                raise ConfigError(f"symbol {where!r:.60} needs a symbol file: give symbols (--symbols GAME.sym)")
             found = self.symbols.find(where)
             is_rom = found.address < hw.VRAM
             return (found.bank if is_rom else bank_of(found.bank, found.address)), found.address
