@@ -14,6 +14,7 @@ from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from baselines.pyboy_workers import PyBoyWorker, Split, Workers
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask
 from gbxcule_puffer.env.options import EnvOptions, StrPath, options_of, signature
+from gbxcule_puffer.env.saved_state import check_parts, check_tensors
 from gbxcule_puffer.env.statistics import OF_DISTANCES, EpisodeStats
 from gbxcule_puffer.env.task_runner import means
 from gbxcule_puffer.errors import ConfigError, StateError
@@ -217,7 +218,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self._check_sync("saved")
         if self._workers is None:
             raise StateError("an env that has not started has no state: call reset first")
-        tensors = {"age": self._age.clone()} | {k: v.clone() for k, v in self._stats[0].tensors().items()}
+        tensors = {name: tensor.clone() for name, tensor in self._tensors().items()}
         return {
             "workers": self.call("state_dict", [machines] * self.split.num_workers),
             "tensors": tensors,
@@ -231,16 +232,16 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         Raises: StateError when it was taken with another number of envs or workers, or another configuration.
         """
         self._check_sync("loaded")
-        if len(state["workers"]) != self.split.num_workers or len(state["tensors"]["age"]) != self.num_envs:
-            raise StateError(
-                f"saved env state has {len(state['workers'])} workers and {len(state['tensors']['age'])} envs: use the "
-                "num_workers and num_envs it was saved with"
-            )
+        check_parts(state, workers=list, tensors=Mapping, steps=int, seed=int)
+        if (found := len(state["workers"])) != self.split.num_workers:
+            raise StateError(f"saved env state has {found} workers, not {self.split.num_workers}: use its num_workers")
+        tensors = self._tensors()
+        check_tensors(tensors, state["tensors"], {})
         self.reset()
         self.call("load_state_dict", state["workers"])
         if state["workers"][0]["machines"] is None:
             return
-        for name, tensor in ({"age": self._age} | self._stats[0].tensors()).items():
+        for name, tensor in tensors.items():
             tensor.copy_(state["tensors"][name])
         self._steps, self.seed = [state["steps"]], state["seed"]
 
@@ -298,6 +299,10 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
     def _shared(self, name: str) -> Any:
         self._run()
         return self._facts[name] if self.io == "torch" else self._facts[name].numpy()
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        """What a saved state holds of this process."""
+        return {"age": self._age} | self._stats[0].tensors()
 
     def _count(self, rows: slice) -> list[dict[str, float]]:
         """Adds a batch's answer to its statistics; its infos where they are due."""

@@ -40,11 +40,16 @@ MACHINES = ("state", "memory", "screen")  # of a Snapshot
 BY_SNAPSHOT = ("pool_state", "pool_memory", "pool_screen")  # SnapshotPool.check_spare looks at these
 
 
+def check_parts(state: Any, **parts: type) -> None:
+    """Raises: StateError where `state` is none of an env's, which has these parts of these types."""
+    fits = isinstance(state, Mapping) and parts.keys() <= state.keys()
+    if not fits or not all(isinstance(state[name], kind) for name, kind in parts.items()):
+        raise StateError("this is no saved env state, or one of an older version: give what state_dict returned")
+
+
 def check_config(state: Any, config: Mapping[str, Any]) -> None:
     """Raises: StateError where `state` is none of an env's, or that of one with another `config`."""
-    names = {"tensors", "machines", "steps", "seed", "config"}
-    if not isinstance(state, Mapping) or not names <= set(state) or not isinstance(state["config"], Mapping):
-        raise StateError("this is no saved env state, or one of an older version: give what state_dict returned")
+    check_parts(state, tensors=Mapping, machines=object, steps=object, seed=object, config=Mapping)
     if found := first_difference(state["config"], config):
         name, was, now = found
         raise StateError(f"saved env state has {name} {was!r:.80}, not {now!r:.80}: use the same")

@@ -18,6 +18,7 @@ import torch
 
 from baselines.pyboy_workers import Split
 from gbxcule_puffer import env_creator
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError, GoalError, StateError
 from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
 
@@ -143,6 +144,28 @@ def test_a_saved_state_continues_in_other_processes(task: Task, tmp_path: Path) 
     finally:
         first.close()
         second.close()
+
+
+def test_states_of_something_else_are_refused(task: Task) -> None:
+    options = {**task.kwargs, "backend": "serial"}
+    env, single = env_creator("pyboy_puffer_vec")(num_envs=2, **options), GBxCuLEEnv(**task.kwargs, num_envs=2)
+    try:
+        env.reset()
+        single.reset()
+        state = env.state_dict()
+        cut = {name: tensor[:1] for name, tensor in state["tensors"].items()}
+        for other, message in (
+            ({}, "no saved env state"),
+            (single.state_dict(), "no saved env state"),
+            ({**state, "workers": state["workers"] * 2}, "has 2 workers, not 1"),
+            ({**state, "workers": [{}]}, "no saved env state"),
+            ({**state, "tensors": cut}, "does not fit in age"),
+            ({**state, "tensors": {}}, "does not fit in age"),
+        ):
+            with pytest.raises(StateError, match=message):
+                env.load_state_dict(other)
+    finally:
+        env.close()
 
 
 def test_chosen_envs_begin_anew_in_their_workers(task: Task) -> None:
