@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from gbxcule_puffer.trainers.flags import as_words
 
 torch.set_num_threads(1)  # the nets are so small that threads which wait for each other cost ten times as much
+
+Main = Callable[[list[str]], int]  # a trainer's script
 
 # A run that logs, evaluates, takes pictures and saves several times.
 SMALL: dict[str, Any] = {"num_envs": 8, "max_steps": 4, "k_consecutive": 1, "eval_episodes": 10, "log_interval": 8}
@@ -75,3 +79,48 @@ def same_checkpoints(first: Path, second: Path) -> None:
     one, other = read(first), read(second)
     for name in one.keys() - {"args", "versions"}:
         assert_equal(one[name], other[name], name)
+
+
+def assert_refused(
+    main: Main, flags: Sequence[str], run_dir: Path, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bad flags end in one line that has the message, with exit code 2 and no folder."""
+    try:
+        code = main([*flags, "--run-dir", str(run_dir)])
+    except SystemExit as end:  # of the flags' parser
+        code = end.code
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert code == 2 and message in line
+    assert not run_dir.exists()
+
+
+def assert_ends_where_not_finite(
+    main: Main, flags: Sequence[str], run_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run whose weights become infinite ends, and says where."""
+    with pytest.raises(SystemExit) as end:
+        main([*flags, "--run-dir", str(run_dir), "--lr", "1e30"])
+    assert end.value.code == 1
+    failure = json.loads((run_dir / "failure.json").read_text())
+    assert failure["not_finite"] and failure["trace_id"] in capsys.readouterr().err
+
+
+def assert_repeats_from(middle: int, main: Main, flags: Sequence[str], folder: Path) -> None:
+    """From the third checkpoint of a run, in its middle, as after kill -9, everything repeats bit for bit."""
+    whole, parts = folder / "whole", folder / "parts"
+    assert main([*flags, "--run-dir", str(whole)]) == 0
+    parts.mkdir()
+    (parts / "checkpoint.pt").write_bytes((whole / "checkpoint.3.pt").read_bytes())
+    begun = read(parts / "checkpoint.pt")["counters"]["global_step"]
+    assert begun == middle
+    assert main([*flags, "--run-dir", str(parts), "--resume", str(parts / "checkpoint.pt")]) == 0
+    same_checkpoints(whole / "checkpoint.pt", parts / "checkpoint.pt")
+    assert [record for record in records(whole) if record["global_step"] > begun] == records(parts)
+
+
+def smoke(main: Main, run_dir: Path) -> dict[str, Any]:
+    """The counters that a run of --smoke on the toy ends with; it has left all files of a run."""
+    assert main(["--env", "toy", "--smoke", "--device", "cpu", "--run-dir", str(run_dir)]) == 0
+    written = {path.name for path in run_dir.iterdir()}
+    assert {"checkpoint.pt", "metrics.jsonl", "manifest.json", "media"} <= written
+    return read(run_dir / "checkpoint.pt")["counters"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,16 @@ from gbxcule_puffer.trainers import Run, World
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
 from gbxcule_puffer.trainers.checkpoints import Resumed
 from gbxcule_puffer.trainers.evaluation import evaluate
-from tests.support.training_runs import last_value, read, records, same_checkpoints, words
+from tests.support.training_runs import (
+    assert_ends_where_not_finite,
+    assert_refused,
+    assert_repeats_from,
+    last_value,
+    read,
+    same_checkpoints,
+    smoke,
+    words,
+)
 
 # Toy runs: a round is 32 steps.
 SIZE = words("--env toy --device cpu --num-envs 8 --train-every 4 --max-steps 16")
@@ -206,17 +214,8 @@ def test_it_learns_with_a_memory(tmp_path: Path) -> None:
     "options", ["", "--priority-alpha 0.5 --stack-k 2", "--recurrent gru --sequence-length 4 --burn-in 2"]
 )
 def test_a_resumed_run_is_the_same_run(tmp_path: Path, options: str) -> None:
-    """From a checkpoint in the middle of a run, as after kill -9, everything repeats bit for bit, the replay too."""
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    flags = [*SIZE, *SHORT, *words(options)]
-    assert main([*flags, "--run-dir", str(whole)]) == 0
-    parts.mkdir()
-    (parts / "checkpoint.pt").write_bytes((whole / "checkpoint.3.pt").read_bytes())
-    begun = read(parts / "checkpoint.pt")["counters"]["global_step"]
-    assert begun == 768
-    assert main([*flags, "--run-dir", str(parts), "--resume", str(parts / "checkpoint.pt")]) == 0
-    same_checkpoints(whole / "checkpoint.pt", parts / "checkpoint.pt")
-    assert [record for record in records(whole) if record["global_step"] > begun] == records(parts)
+    """The replay, too."""
+    assert_repeats_from(768, main, [*SIZE, *SHORT, *words(options)], tmp_path)
 
 
 def test_a_checkpoint_without_machines_begins_new_episodes(tmp_path: Path) -> None:
@@ -270,14 +269,7 @@ def test_one_env_at_a_time_is_the_same_run(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line(flags: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    run_dir = tmp_path / "run"
-    try:
-        code = main([*SIZE, *SHORT, "--run-dir", str(run_dir), *flags.split()])
-    except SystemExit as end:  # of the flags' parser
-        code = end.code
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert code == 2 and message in line
-    assert not run_dir.exists()
+    assert_refused(main, [*SIZE, *SHORT, *flags.split()], tmp_path / "run", message, capsys)
 
 
 def test_several_processes_are_refused(
@@ -290,15 +282,8 @@ def test_several_processes_are_refused(
 
 
 def test_numbers_that_are_not_finite_end_the_run(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit) as end:
-        main([*SIZE, *SHORT, "--run-dir", str(tmp_path), "--lr", "1e30"])
-    assert end.value.code == 1
-    failure = json.loads((tmp_path / "failure.json").read_text())
-    assert failure["not_finite"] and failure["trace_id"] in capsys.readouterr().err
+    assert_ends_where_not_finite(main, [*SIZE, *SHORT], tmp_path, capsys)
 
 
 def test_smoke_goes_through_everything(tmp_path: Path) -> None:
-    assert main(["--env", "toy", "--smoke", "--device", "cpu", "--run-dir", str(tmp_path)]) == 0
-    written = {path.name for path in tmp_path.iterdir()}
-    assert {"checkpoint.pt", "metrics.jsonl", "manifest.json", "media"} <= written
-    assert read(tmp_path / "checkpoint.pt")["counters"]["updates"] > 10
+    assert smoke(main, tmp_path)["updates"] > 10

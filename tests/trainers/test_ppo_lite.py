@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,16 @@ from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks.rollout import allocate_rollout, rollout_memory
 from gbxcule_puffer.trainers.evaluation import evaluate
 from gbxcule_puffer.trainers.meters import Stopwatch
-from tests.support.training_runs import last_value, read, records, same_checkpoints, words
+from tests.support.training_runs import (
+    assert_ends_where_not_finite,
+    assert_refused,
+    assert_repeats_from,
+    last_value,
+    read,
+    records,
+    smoke,
+    words,
+)
 
 # Toy runs: 512 steps a rollout.
 SIZE = words("--env toy --device cpu --num-envs 16 --num-steps 32 --max-steps 16 --num-minibatches 4 --anneal-lr")
@@ -180,16 +188,7 @@ def test_a_run_leaves_its_metrics(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_is_the_same_run(tmp_path: Path) -> None:
-    """From a checkpoint in the middle of a run, as after kill -9, everything repeats bit for bit."""
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    assert main([*SIZE, *SHORT, "--run-dir", str(whole)]) == 0
-    parts.mkdir()
-    (parts / "checkpoint.pt").write_bytes((whole / "checkpoint.3.pt").read_bytes())
-    begun = read(parts / "checkpoint.pt")["counters"]["global_step"]
-    assert begun == 1536
-    assert main([*SIZE, *SHORT, "--run-dir", str(parts), "--resume", str(parts / "checkpoint.pt")]) == 0
-    same_checkpoints(whole / "checkpoint.pt", parts / "checkpoint.pt")
-    assert [record for record in records(whole) if record["global_step"] > begun] == records(parts)
+    assert_repeats_from(1536, main, [*SIZE, *SHORT], tmp_path)
 
 
 def test_the_memory_estimate_is_what_is_allocated() -> None:
@@ -213,14 +212,7 @@ def test_the_memory_estimate_is_what_is_allocated() -> None:
     ],
 )
 def test_bad_input_is_one_line(flags: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    run_dir = tmp_path / "run"
-    try:
-        code = main([*SIZE, *SHORT, "--run-dir", str(run_dir), *flags.split()])
-    except SystemExit as end:  # of the flags' parser
-        code = end.code
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert code == 2 and message in line
-    assert not run_dir.exists()
+    assert_refused(main, [*SIZE, *SHORT, *flags.split()], tmp_path / "run", message, capsys)
 
 
 def test_too_large_a_rollout_is_refused_before_it_is_allocated(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -233,15 +225,8 @@ def test_too_large_a_rollout_is_refused_before_it_is_allocated(tmp_path: Path, c
 
 
 def test_numbers_that_are_not_finite_end_the_run(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit) as end:
-        main([*SIZE, *SHORT, "--run-dir", str(tmp_path), "--lr", "1e30"])
-    assert end.value.code == 1
-    failure = json.loads((tmp_path / "failure.json").read_text())
-    assert failure["not_finite"] and failure["trace_id"] in capsys.readouterr().err
+    assert_ends_where_not_finite(main, [*SIZE, *SHORT], tmp_path, capsys)
 
 
 def test_smoke_goes_through_everything(tmp_path: Path) -> None:
-    assert main(["--env", "toy", "--smoke", "--device", "cpu", "--run-dir", str(tmp_path)]) == 0
-    written = {path.name for path in tmp_path.iterdir()}
-    assert {"checkpoint.pt", "metrics.jsonl", "manifest.json", "media"} <= written
-    assert read(tmp_path / "checkpoint.pt")["counters"]["global_step"] == 128
+    assert smoke(main, tmp_path)["global_step"] == 128
