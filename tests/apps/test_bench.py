@@ -259,6 +259,7 @@ def test_the_goal_of_a_benchmark_is_never_reached(tmp_path: Path) -> None:
         (["--num-envs", "64,x"], "'x' is not a whole number"),
         (["--num-envs", "0"], "0 must be at least 1"),
         (["--steps", "-1"], "-1 must be at least 1"),
+        (["--steps", "1000000000000"], "--steps 1,000,000,000,000 needs"),
         (["--cores", "100000"], "this process may use"),
         (["--device", "tpu"], "device 'tpu' is not supported"),
         (["--start-state", __file__], "test_bench.py"),

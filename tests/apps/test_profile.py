@@ -99,4 +99,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["profile", str(tmp_path / "missing.gb")]) == 2
     assert main([*words, "--symbols", str(tmp_path / "missing.sym")]) == 2
     assert main([*words, "--action-codec", "multi_binary"]) == 2
-    assert capsys.readouterr().err.count("\n") == 4
+    assert main([*words[:-1], "1000000000000"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 5 and "--steps 1,000,000,000,000 and --warmup 1 needs" in error

@@ -205,6 +205,7 @@ def test_the_listing_is_aligned_at_pc() -> None:
     [
         (["missing.gb"], "missing.gb: cannot be read"),
         ([ROM, "--steps", "0"], "steps 0 must be at least 1"),
+        ([ROM, "--steps", "1000000000000"], "steps 1,000,000,000,000 needs 14901.2 GiB of memory"),
         ([ROM, "--actions", "random:x"], "random:SEED"),
         ([ROM, "--actions", "missing.txt"], "missing.txt"),
         ([ROM, "--mem-region", "C000"], "FIRST:END"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gbxcule_puffer.apps.parser import plain_codec
+from gbxcule_puffer.device import room_for
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import get_codec
@@ -62,16 +63,22 @@ class Workload:
         return self.warmup + self.repeat * (LEAD_IN_STEPS + self.steps)
 
     def action_rows(self, num_envs: int) -> np.ndarray:
-        """Actions (total_steps, num_envs) uint8; those of env i do not depend on num_envs."""
+        """Actions (total_steps, num_envs) uint8; those of env i do not depend on num_envs.
+
+        Raises: DeviceError where the memory has no room for them.
+        """
         codec = get_codec(self.action_codec)
         shape = (num_envs, self.total_steps)
-        if self.actions == "random":
-            rows = np.random.Generator(np.random.PCG64(self.seed)).integers(0, codec.num_actions, shape, np.uint8)
-        elif self.actions == "striped":
-            rows = np.broadcast_to((np.arange(num_envs) % codec.num_actions).astype(np.uint8)[:, None], shape)
-        else:
-            rows = np.full(shape, codec.actions.index("NOOP"), np.uint8)
-        return np.ascontiguousarray(rows.T)
+        with room_for(
+            2 * num_envs * self.total_steps, "cpu", f"--steps {self.steps:,}", "use fewer, or a lower --repeat"
+        ):
+            if self.actions == "random":
+                rows = np.random.Generator(np.random.PCG64(self.seed)).integers(0, codec.num_actions, shape, np.uint8)
+            elif self.actions == "striped":
+                rows = np.broadcast_to((np.arange(num_envs) % codec.num_actions).astype(np.uint8)[:, None], shape)
+            else:
+                rows = np.full(shape, codec.actions.index("NOOP"), np.uint8)
+            return np.ascontiguousarray(rows.T)
 
     def env_options(self) -> dict[str, Any]:
         """Keyword arguments of the environments."""

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import warp as wp
 
+from gbxcule_puffer.device import room_for
 from gbxcule_puffer.emulator import Emulator, kernels
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom
@@ -84,10 +85,14 @@ def measure(
         snapshot = load_state_file(start_state, emulator.cartridge)
         arrays = (snapshot.state[:, :1], snapshot.memory[:1], snapshot.screen[:1])  # of the first env in the file
         emulator.load(Snapshot(snapshot.rom_sha256, *arrays, profile=snapshot.profile))
-    rows = np.random.Generator(np.random.PCG64(seed)).integers(0, codec.num_actions, (num_envs, warmup + steps))
+    shape = (num_envs, warmup + steps)
+    with room_for(
+        2 * 8 * num_envs * (warmup + steps), "cpu", f"--steps {steps:,} and --warmup {warmup:,}", "use fewer"
+    ):
+        rows = np.random.Generator(np.random.PCG64(seed)).integers(0, codec.num_actions, shape).T.copy()
     table = torch.tensor([codec.to_buttons(action) for action in range(codec.num_actions)], dtype=torch.uint8)
     found = []
-    for number, actions in enumerate(torch.from_numpy(rows.T.copy())):
+    for number, actions in enumerate(torch.from_numpy(rows)):
         if number == warmup:
             emulator.counts.zero_()
         emulator.step(table[actions].to(emulator.device))

@@ -14,6 +14,7 @@ import torch
 
 from gbxcule_puffer.apps.parser import plain_codec
 from gbxcule_puffer.apps.verify.oracle import Oracle, with_clock
+from gbxcule_puffer.device import room_for
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
@@ -27,6 +28,7 @@ from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.stages import read_names
 
 DEFAULT_STEPS = 500
+BYTES_OF_ACTION = 16  # in the array that is drawn, and in the list made of it
 REGIONS = {"VRAM": (0x8000, 0xA000), "OAM": (0xFE00, 0xFEA0), "HRAM": (0xFF80, 0xFFFF)}
 # What PyBoy does not show, or what is kept in another form with the same meaning.
 NOT_COMPARED = {
@@ -260,14 +262,15 @@ def parse_region(text: str) -> tuple[int, int]:
 def read_actions(source: str, steps: int | None, codec: ActionCodec) -> list[int]:
     """Action indices from random:SEED or a file of action names; `steps` of them, or 500 or the whole file.
 
-    Raises: ConfigError or ActionError.
+    Raises: ConfigError, ActionError or DeviceError.
     """
     if steps is not None and steps < 1:
         raise ConfigError(f"steps {steps} must be at least 1")
     kind, _, seed = source.partition(":")
     if kind == "random" and seed.isdecimal():
-        generator = np.random.Generator(np.random.PCG64(int(seed)))
-        return generator.integers(0, codec.num_actions, size=steps or DEFAULT_STEPS).tolist()
+        generator, count = np.random.Generator(np.random.PCG64(int(seed))), steps or DEFAULT_STEPS
+        with room_for(BYTES_OF_ACTION * count, "cpu", f"steps {count:,}", "compare fewer"):
+            return generator.integers(0, codec.num_actions, size=count).tolist()
     if kind == "random" and not Path(source).exists():
         raise ConfigError(f"actions {source!r}: give random:SEED with a whole number, or a file of action names")
     actions = codec.parse(read_names(source))

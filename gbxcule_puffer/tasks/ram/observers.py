@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from gbxcule_puffer.device import room_for
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.place import Place
@@ -77,7 +78,10 @@ class VisitedPlaces(_Observer):
     def setup(self, ram: Ram) -> None:
         super().setup(ram)
         device = ram.device
-        self.seen = torch.full((ram.num_envs, SIDE * SIDE), -1, device=device)  # the key of each slot's last place
+        with room_for(
+            8 * ram.num_envs * SIDE**2, str(device), f"visited_obs of {ram.num_envs:,} envs", "use fewer envs"
+        ):
+            self.seen = torch.full((ram.num_envs, SIDE * SIDE), -1, device=device)  # the key of each slot's last place
         self.episode = torch.zeros(ram.num_envs, dtype=torch.int64, device=device)
         reach = torch.arange(-self.radius, self.radius + 1, device=device)
         self.offsets = torch.cartesian_prod(reach, reach)  # (cells, 2): rows, columns
