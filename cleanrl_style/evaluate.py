@@ -66,11 +66,11 @@ class Args:
 def shown(policy: str, result: dict[str, float]) -> str:
     """One policy's result as a line, and one with the rates of its stages."""
     low, high = result["success_low"], result["success_high"]
-    steps = f"{result['median_steps']:.0f}" if "median_steps" in result else "-"
+    steps = f"median steps {result['median_steps']:.0f}, " if "median_steps" in result else ""
     stages = [f"{key.split('/')[1]} {rate:.3f}" for key, rate in result.items() if key.startswith("stage/")]
     return (
         f"{policy:8} success {result['success_rate']:.3f} (95 % between {low:.3f} and {high:.3f}), "
-        f"median steps {steps}, mean return {result['return']:.2f}, {result['episodes']:.0f} episodes"
+        f"{steps}mean return {result['return']:.2f}, {result['episodes']:.0f} episodes"
         + (f"\n{'':8} {', '.join(stages)}" if stages else "")
     )
 
@@ -129,7 +129,7 @@ def write_episode(args: Args, trained: Trained, env: Any, name: str, tries: int)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Evaluates one checkpoint; bad input is one line on stderr and exit code 2."""
-    return exit_code(EXP_NAME, lambda: run(parse_flags(Args, EXP_NAME, __doc__, argv)))
+    return exit_code(EXP_NAME, lambda: run(parse_flags(Args, EXP_NAME, __doc__, argv)), "interrupted")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,12 +123,14 @@ def calibrate(
     truth: Sequence[Condition] = (),
     device: str = "cpu",
     seed: int = 0,
+    report: Callable[[int, int], None] | None = None,
 ) -> Calibration:
     """Measures the goal in `folder`: `steps` of random play from its start in episodes of `max_steps`,
     the goal's own by default.
 
     Whether an env is at the goal is told by the conditions of `truth` on RAM, all of which must hold; without them by
     the picture: at the goal are the steps without a button after a solution, and whatever shows exactly its picture.
+    report: is told after each random step how many there were, and of how many.
 
     Raises: GoalError, RomError, StateError, ConfigError or DeviceError.
     """
@@ -153,7 +155,7 @@ def calibrate(
     player = _Player(cartridge, goal, load_state_file(start, cartridge), truth, num_envs, device, seed)
     at_goal, near = player.solutions()
     player.near_goal(near)
-    random = player.random_play(steps, max_steps or goal.meta.get("max_steps", MAX_STEPS))
+    random = player.random_play(steps, max_steps or goal.meta.get("max_steps", MAX_STEPS), report)
     here = np.concatenate([part.split()[0] for part in (at_goal, near, random)])
     elsewhere = np.concatenate([part.split()[1] for part in (at_goal, near, random)])
     if not len(elsewhere):
@@ -243,18 +245,22 @@ class _Player:
         self.emulator.load(self.arrival)
         self._play(near, NEAR_STEPS)
 
-    def random_play(self, steps: int, max_steps: int) -> Samples:
+    def random_play(self, steps: int, max_steps: int, report: Callable[[int, int], None] | None = None) -> Samples:
         """At least `steps` random steps from the start, in episodes of `max_steps`."""
         samples = Samples()
-        while sum(block.size for block in samples.distances) < steps:
+        while (done := sum(block.size for block in samples.distances)) < steps:
             self.emulator.load(self.start)
-            left = -(-(steps - sum(block.size for block in samples.distances)) // self.emulator.num_envs)
-            self._play(samples, min(max_steps, left))
+            left = -(-(steps - done) // self.emulator.num_envs)
+            self._play(samples, min(max_steps, left), report and (lambda now, done=done: report(done + now, steps)))
         return samples
 
-    def _play(self, samples: Samples, steps: int) -> None:
+    def _play(self, samples: Samples, steps: int, report: Callable[[int], None] | None = None) -> None:
         choices = torch.randint(len(self.table), (steps, self.emulator.num_envs), generator=self.generator)
-        rows = [self.step(self.table[row], self.frames[row]) for row in choices]
+        rows = []
+        for number, row in enumerate(choices, 1):
+            rows.append(self.step(self.table[row], self.frames[row]))
+            if report is not None:
+                report(number * self.emulator.num_envs)
         samples.distances.append(np.stack([distances for distances, _ in rows]))
         samples.at_goal.append(np.stack([truth for _, truth in rows]))
 

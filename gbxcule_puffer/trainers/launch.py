@@ -18,6 +18,8 @@ from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import Args, own_device, read_flags, resumed_flags
 from gbxcule_puffer.trainers.run import RUNS, Run
 
+RESUMED = "stopped; --resume goes on from the last checkpoint, or begins anew where there is none"
+
 
 def launch(
     train: Callable[[Any, Run], None],
@@ -67,11 +69,9 @@ def _start(
         world.leave()
 
 
-def exit_code(prog: str, work: Callable[[], None]) -> int:
+def exit_code(prog: str, work: Callable[[], None], interrupted: str = RESUMED) -> int:
     """Runs `work` as `errors.exit_code` does; Ctrl-C says how to go on."""
     atexit.register(
         gc.freeze
     )  # the interpreter's last collections would go through half a million objects, for a second
-    return errors.exit_code(
-        prog, work, "stopped; --resume goes on from the last checkpoint, or begins anew where there is none"
-    )
+    return errors.exit_code(prog, work, interrupted)

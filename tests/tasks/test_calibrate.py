@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from gbxcule_puffer import cli
+from gbxcule_puffer.apps.goal import command
 from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.tasks.calibrate import Samples, best_tau, calibrate
 from gbxcule_puffer.tasks.goals import META_FILE, GoalTemplate
@@ -103,6 +104,15 @@ def test_the_command_writes_a_picture_and_the_goal(task: Path, capsys: pytest.Ca
     assert (task / "other.png").is_file()
 
 
+def test_a_long_measurement_says_how_far_it_is(
+    task: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "TELL_SECONDS", 0)
+    assert cli.main(["goal", "calibrate", str(task), "--steps", "40", "--num-envs", "8"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "random steps" in line]
+    assert lines == [f"{done} of 40 random steps" for done in (8, 16, 24, 32, 40)]
+
+
 def test_what_is_refused(task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def line(*flags: str) -> str:
         assert cli.main(["goal", "calibrate", str(task), *flags]) == 2
@@ -111,7 +121,9 @@ def test_what_is_refused(task: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
 
     assert "steps 0 must be at least 1" in line("--steps", "0")
     assert "seed 99999999999999999999 must have at most 64 bits" in line("--seed", "99999999999999999999")
-    assert "--truth: 'here' is no condition" in line("--truth", "here")
+    assert "--truth: 'C0A0==A7' is no condition: give one such as C0A3==15 or C0A3&04!=0, the value decimal" in line(
+        "--truth", "C0A0==A7"
+    )
     rom = bytearray((STAGE.parent.parent / "homeward.gb").read_bytes())
     rom[0x7FFF] ^= 1
     (tmp_path / "other.gb").write_bytes(rom)

@@ -257,6 +257,21 @@ def test_wrong_input_is_one_line(run_dir: Path, tmp_path: Path, capsys: pytest.C
         assert message in line
 
 
+def test_an_evaluation_cannot_be_resumed(
+    run_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C advised --resume, which it does not have."""
+
+    def stop(args: evaluate.Args) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "run", stop)
+    assert evaluate.main([str(run_dir)]) == 130
+    assert capsys.readouterr().err == "\nevaluate: interrupted\n"
+    low = {"success_rate": 0.0, "success_low": 0.0, "success_high": 0.2, "return": -1.0, "episodes": 20.0}
+    assert "0.200), mean return -1.00, 20" in evaluate.shown("greedy", low), "no steps where nothing succeeded"
+
+
 def test_masks_are_not_needed_to_play(run_dir: Path) -> None:
     """Without `starts` a policy resets its memory where the env says that episodes begin."""
     env = ToyEnv(16, max_steps=4)

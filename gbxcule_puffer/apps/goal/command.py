@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.apps.parser import OneLineParser, add_action_codec, add_header, add_model
 from gbxcule_puffer.apps.play.command import add_display
 from gbxcule_puffer.errors import ConfigError
+
+TELL_SECONDS = 10  # between two lines that say how far a measurement is
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -150,6 +154,19 @@ def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str
     return session.actions, None
 
 
+def _progress() -> Callable[[int, int], None]:
+    """A report of random play: a line on stderr every TELL_SECONDS."""
+    told = time.monotonic()
+
+    def report(done: int, steps: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= TELL_SECONDS:
+            told = time.monotonic()
+            print(f"{done:,} of {steps:,} random steps", file=sys.stderr, flush=True)
+
+    return report
+
+
 def _run_calibrate(args: argparse.Namespace) -> None:
     from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance
     from gbxcule_puffer.tasks.calibrate import calibrate, draw_histogram, read_task
@@ -158,7 +175,7 @@ def _run_calibrate(args: argparse.Namespace) -> None:
 
     truth = [parse_condition(text, "--truth") for text in args.truth]
     names = ("rom", "steps", "num_envs", "max_steps", "device", "seed")
-    result = calibrate(args.dir, truth=truth, **{name: getattr(args, name) for name in names})
+    result = calibrate(args.dir, truth=truth, report=_progress(), **{name: getattr(args, name) for name in names})
     goal, _ = read_task(args.dir)
     path = Path(args.out) if args.out else Path(args.dir) / "calibration.png"
     draw_histogram(path, result, goal.meta, f"Goal {Path(args.dir).resolve().name}")

@@ -168,5 +168,5 @@ def test_refusals(ram: Ram, act: Any, told: str) -> None:
 
 
 def test_a_symbol_needs_a_file(emulator: Any) -> None:
-    with pytest.raises(ConfigError, match=r"give symbols='GAME\.sym'"):
+    with pytest.raises(ConfigError, match=r"give symbols \(--symbols GAME\.sym\)"):
         Ram(emulator)["wFirst"]
