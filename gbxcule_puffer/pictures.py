@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import io
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, new_file, read_bytes
+from gbxcule_puffer.files import Kind, check_target, new_file, read_bytes
 
 LEVELS = np.array([0xFF, 0x99, 0x55, 0x00], np.uint8)  # of the shades 0..3 in PyBoy's window: red, green and blue
 TERMINAL_COLORS = np.array([231, 248, 240, 16], np.uint8)  # of the shades in a terminal's palette of 256
@@ -55,6 +56,16 @@ def mosaic_shape(count: int, height: int, width: int, columns: int | None = None
 
 def _across(count: int, columns: int | None) -> int:
     return columns or int(np.ceil(count**0.5))
+
+
+def png_target(path: str | os.PathLike[str]) -> Path:
+    """The path of a PNG to be written.
+
+    Raises: ConfigError for another name than .png, and as `files.check_target`.
+    """
+    if Path(path).suffix.lower() != ".png":
+        raise ConfigError(f"picture {path} has an unknown format: name it .png")
+    return check_target(path)
 
 
 def save_png(path: str | os.PathLike[str], picture: np.ndarray, scale: int = 4) -> None:

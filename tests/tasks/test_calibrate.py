@@ -128,6 +128,8 @@ def test_what_is_refused(task: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     rom[0x7FFF] ^= 1
     (tmp_path / "other.gb").write_bytes(rom)
     assert "give --rom" in line("--rom", str(tmp_path / "other.gb"))
+    assert "other.gb has an unknown format: name it .png" in line("--out", str(tmp_path / "other.gb"))
+    assert (tmp_path / "other.gb").read_bytes() == rom
     meta = json.loads((task / "goal" / META_FILE).read_text())
     (task / "goal" / META_FILE).write_text(json.dumps({**meta, "rom_file": "../nowhere/game.gb"}))
     assert "nowhere/game.gb is not there: give --rom" in line()

@@ -168,16 +168,17 @@ def _progress() -> Callable[[int, int], None]:
 
 
 def _run_calibrate(args: argparse.Namespace) -> None:
+    from gbxcule_puffer.pictures import png_target
     from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance
     from gbxcule_puffer.tasks.calibrate import calibrate, draw_histogram, read_task
     from gbxcule_puffer.tasks.goals import GoalTemplate
     from gbxcule_puffer.tasks.ram.quest import parse_condition
 
+    path = png_target(args.out or Path(args.dir) / "calibration.png")
     truth = [parse_condition(text, "--truth") for text in args.truth]
     names = ("rom", "steps", "num_envs", "max_steps", "device", "seed")
     result = calibrate(args.dir, truth=truth, report=_progress(), **{name: getattr(args, name) for name in names})
     goal, _ = read_task(args.dir)
-    path = Path(args.out) if args.out else Path(args.dir) / "calibration.png"
     draw_histogram(path, result, goal.meta, f"Goal {Path(args.dir).resolve().name}")
     record = {}
     for label, tau, k in (

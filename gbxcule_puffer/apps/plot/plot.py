@@ -15,6 +15,7 @@ import numpy as np
 
 from gbxcule_puffer.errors import ConfigError, printable
 from gbxcule_puffer.files import new_file, parse_json, read_object, read_text
+from gbxcule_puffer.pictures import png_target
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 from gbxcule_puffer.trainers.runlog import LIMIT
 
@@ -128,8 +129,7 @@ def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
 
     Raises: ConfigError for another name than .png, a folder without records, or without matplotlib; StorageError.
     """
-    if out.suffix.lower() != ".png":
-        raise ConfigError(f"picture {out} has an unknown format: name it .png")
+    out = png_target(out)
     runs = [read_run(path) for path in paths]
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
