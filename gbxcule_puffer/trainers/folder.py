@@ -61,6 +61,11 @@ class RunFolder:
             raise ConfigError(f"run folder {path} holds a run ({held[0]}): give another --run-dir, or --resume")
         remove_parts(path)
 
+    def is_bare(self) -> bool:
+        """True where the run has neither a record nor a checkpoint."""
+        records = self.path / METRICS
+        return not (self.path / CHECKPOINT).exists() and not (records.exists() and records.stat().st_size)
+
     def leave(self, remove: bool = False) -> None:
         """Gives the lock back; with `remove` the folder goes, if it was made here."""
         (self.path / LOCK).unlink(missing_ok=True)

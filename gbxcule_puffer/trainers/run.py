@@ -82,8 +82,8 @@ class Run(AbstractContextManager):
             goes_on = resumed is not None and resumed.path.parent.resolve() == self.run_dir.resolve()
             self._held = RunFolder(self.run_dir, goes_on)
 
-    def __exit__(self, fault: object, *_: object) -> None:
-        """Ends the envs and gives the folder back; before its first record nothing of a new run is kept."""
+    def __exit__(self, fault: type[BaseException] | None, *_: object) -> None:
+        """Ends the envs and gives the folder back; of a new run that fails before its first record nothing is kept."""
         if self.wall:
             self.wall.close()
         for env in (*self.envs, self.eval_env):
@@ -92,7 +92,8 @@ class Run(AbstractContextManager):
         if self._records:
             self._records.close(failed=fault is not None)
         if self._held:
-            self._held.leave(remove=self._records is None)
+            failed = fault is not None and issubclass(fault, Exception)  # Ctrl-C and failure.json are none
+            self._held.leave(remove=self._records is None or (failed and self._held.is_bare()))
 
     def check_memory(self, parts: Mapping[str, int], remedy: str) -> None:
         """Says what will be allocated, in bytes by name. Raises: DeviceError with the `remedy` where it cannot fit."""

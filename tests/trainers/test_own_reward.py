@@ -82,6 +82,25 @@ def test_a_quest_needs_no_goal_either(folder: Path, tmp_path: Path, capsys: pyte
     assert f"(mean return {last['eval/random_return']:.2f})" in capsys.readouterr().out.split("random policy")[1]
 
 
+def test_a_task_that_fails_in_its_first_step_leaves_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once it was mended, the same command was refused: the folder held a run, of no step."""
+    path, run = tmp_path / "mine.py", tmp_path / "run"
+    head = "from gbxcule_puffer.tasks.task import Task\nclass Mine(Task):\n    def step(self, ram, picture, info):\n"
+    words = [f"--rom={ROM}", f"--task={path}:Mine", NAMES, *SHORT, f"--run-dir={run}"]
+    path.write_text(f"{head}        return ram['quest_flag']\n")
+    assert a2c_streaming.main(words) == 2
+    assert "did you mean quest_flags" in capsys.readouterr().err
+    assert not run.exists()
+    path.write_text(f"{head}        return undefined\n")
+    with pytest.raises(NameError):
+        a2c_streaming.main(words)
+    assert not run.exists()
+    path.write_text(f"{head}        return ram['quest_flags']\n")
+    assert a2c_streaming.main(words) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

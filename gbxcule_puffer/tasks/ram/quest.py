@@ -109,6 +109,11 @@ def _condition(row: Any, where: str, symbols: Symbols | None = None) -> Conditio
         listed = address if isinstance(address, list) and address else [address]
         if len(listed) > MOST_BYTES:
             raise ConfigError(f"{where}: has {len(listed):,} addresses, at most {MOST_BYTES:,} are read")
+        known = [field.name for field in fields(Condition) if field.name not in ("name", "places")]
+        if unknown := [field for field in rest if field not in known]:
+            raise ConfigError(
+                f"{where} has a field too many ({unknown[0]!r:.60}): it has name, address, {', '.join(known)}"
+            )
         places = tuple(parse_address(each, where, symbols) for each in listed)
         if ("test" in rest) != ("value" in rest):
             raise KeyError("value" if "test" in rest else "test")
@@ -116,8 +121,7 @@ def _condition(row: Any, where: str, symbols: Symbols | None = None) -> Conditio
     except ConfigError:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        known = ", ".join(field.name for field in fields(Condition) if field.name != "places")
-        raise ConfigError(f"{where} lacks or has a field too many ({error}): it has address, {known}") from None
+        raise ConfigError(f"{where} lacks a field ({error}): give name, address and, with a test, its value") from None
     _check(condition, where)
     return condition
 
