@@ -40,7 +40,7 @@ def find_task(
 
     What is not given is made from `stage`, or from the recipes of the list `stages`, into a folder in `out`. A `task`,
     or a `quest` for a `rom`, needs no goal.
-    config: as of `make_task`; prefix: how the caller's flags begin, for errors.
+    config: as of `make_goal`; prefix: how the caller's flags begin, for errors.
 
     Raises: ConfigError, and what `make_stage` and `make_stages` raise.
     """

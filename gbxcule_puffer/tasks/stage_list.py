@@ -94,7 +94,7 @@ def has_recipes(path: StrPath) -> bool:
 
 def make_stages(path: StrPath, out: StrPath, **config: Any) -> tuple[Path, Path]:
     """Follows the recipes (stage files beside the list) into out/NAME and writes out/stages.json; `config` as of
-    `make_task`. Returns the ROM and the new list.
+    `make_goal`. Returns the ROM and the new list.
 
     Raises: ConfigError, and what `make_stage` raises.
     """

@@ -21,7 +21,7 @@ from gbxcule_puffer.pictures import read_colors, read_shades
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, STEPS, Schedule, all_buttons_of, are_names, get_codec, is_steps
 from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, in_color, record_goal
 from gbxcule_puffer.tasks.observations import ObservationLayout, picture_kind
-from gbxcule_puffer.tasks.traces import Trace, picture_hash, read_actions
+from gbxcule_puffer.tasks.traces import Trace, picture_hash
 
 if TYPE_CHECKING:
     from gbxcule_puffer.emulator import Emulator
@@ -39,7 +39,7 @@ class TaskFiles:
     goal_dir: Path
 
 
-def make_task(
+def make_goal(
     rom: StrPath,
     solve_actions: Sequence[str],
     out: StrPath,
@@ -110,7 +110,7 @@ def make_task(
         **({} if max_steps is None else {"max_steps": max_steps}),
         "solve_actions": list(solve_actions),
         "more_ways": [list(way) for way in more_ways],
-        "rom_file": None if isinstance(rom, bytes) else os.path.relpath(find_rom(rom), Path(out) / "goal"),
+        "rom_file": os.path.relpath(find_rom(rom), Path(out) / "goal"),
         "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }
     pictures = [_read_picture(path, layout.kind.screen_shape, meta) for path in png] or None
@@ -156,22 +156,14 @@ def _check_trace(emulator: Emulator, source: StrPath, trace: Trace, start_button
     emulator.load(before)
 
 
-def read_names(path: StrPath) -> list[str]:
-    """Action names of a trace or of a text file, separated by blanks or lines.
-
-    Raises: ConfigError when the file cannot be read.
-    """
-    return read_actions(path)[0]
-
-
 def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
-    """`make_task` with the ROM (beside or above the file), the actions and the max_steps of a stage's JSON file.
+    """`make_goal` with the ROM (beside or above the file), the actions and the max_steps of a stage's JSON file.
 
-    Raises: ConfigError for an unreadable or incomplete file, and what `make_task` raises.
+    Raises: ConfigError for an unreadable or incomplete file, and what `make_goal` raises.
     """
     found = read_stage(stage)
     config = {"max_steps": found["max_steps"], **config}
-    return make_task(found["rom"], found["solve_actions"], out, start_actions=found["start_actions"], **config)
+    return make_goal(found["rom"], found["solve_actions"], out, start_actions=found["start_actions"], **config)
 
 
 def read_stage(stage: StrPath) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from cleanrl_style import a2c_streaming
 from gbxcule_puffer.apps.bench import baseline
 from gbxcule_puffer.apps.plot.plot import experiments, read_run
 from gbxcule_puffer.apps.verify.bundle import replayed, write_bundle
-from gbxcule_puffer.apps.verify.verify import Options, Result, parse_region, read_actions
+from gbxcule_puffer.apps.verify.verify import Options, Result, action_indices, parse_region
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.gpu import launch_shape
@@ -38,8 +38,7 @@ from gbxcule_puffer.tasks.ram.quest import load_quest
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.stage_list import StageFiles, load_stages, write_stages
 from gbxcule_puffer.tasks.stages import read_stage
-
-from gbxcule_puffer.tasks.traces import Trace, read_actions as read_names  # isort: skip
+from gbxcule_puffer.tasks.traces import Trace, read_actions
 from gbxcule_puffer.trainers.checkpoints import find_resumed, read_checkpoint
 from gbxcule_puffer.trainers.flags import flags_of
 from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, METRICS
@@ -157,7 +156,7 @@ def make_bundle(path: Path) -> None:
 def read_bundle(path: Path) -> None:
     options = Options(rom=str(ROM), **replayed(path))
     parse_region(options.mem_region)
-    read_actions(options.actions, options.steps, get_codec(options.action_codec))
+    action_indices(options.actions, options.steps, get_codec(options.action_codec))
     if options.start_state is not None:
         load_state_file(options.start_state, CARTRIDGE)
 
@@ -255,7 +254,7 @@ FORMATS = (
     Format("save RAM", make_save_ram, lambda path: save_ram_banks(path.read_bytes(), CARTRIDGE)),
     Format("goal", make_goal, read_goal),
     Format("stages.json", make_stages, lambda path: load_stages(path, CARTRIDGE.sha256)),
-    Format("trace", make_trace, read_names),
+    Format("trace", make_trace, read_actions),
     Format("quest", make_quest, lambda path: load_quest(path, CARTRIDGE.sha256)),
     Format("checkpoint", make_checkpoint, read_checkpoint, rezipped),
     Format("verify bundle", make_bundle, read_bundle),

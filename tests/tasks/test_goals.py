@@ -22,7 +22,7 @@ from gbxcule_puffer.tasks.goals import (
     GoalDistance,
     GoalTemplate,
 )
-from gbxcule_puffer.tasks.stages import make_stage, make_task
+from gbxcule_puffer.tasks.stages import make_goal, make_stage
 
 STAGE = Path(__file__).parents[2] / "roms/homeward/stage1.json"
 CONFIG = {
@@ -167,7 +167,7 @@ def test_a_limit_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_goal_that_is_already_there_is_refused(tmp_path: Path) -> None:
     stage = json.loads(STAGE.read_text())
     with pytest.raises(GoalError, match="before the actions end"):
-        make_task(
+        make_goal(
             STAGE.parent.parent / stage["rom"],
             ["NOOP", "NOOP"],
             tmp_path / "out",

@@ -18,7 +18,7 @@ from cleanrl_style.a2c_streaming import (
     td_losses,
 )
 from gbxcule_puffer.tasks.observations import shades_layout
-from gbxcule_puffer.tasks.stages import make_task
+from gbxcule_puffer.tasks.stages import make_goal
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import Group, linear_schedule, sample
 from gbxcule_puffer.trainers.meters import Stopwatch
@@ -33,7 +33,7 @@ def one_step_task(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Flags of a task that one right action of eight solves."""
     stage = json.loads(STAGE.read_text())
     folder = tmp_path_factory.mktemp("one_step")
-    files = make_task(ROM, ["RIGHT"], folder, start_actions=stage["start_actions"], k_consecutive=1)
+    files = make_goal(ROM, ["RIGHT"], folder, start_actions=stage["start_actions"], k_consecutive=1)
     return {"rom": str(ROM), "start_state": str(files.start_state), "goal_dir": str(files.goal_dir)}
 
 

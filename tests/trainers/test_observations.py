@@ -14,7 +14,7 @@ from torch import nn
 
 from cleanrl_style import a2c_streaming, dqn_nstep, evaluate, ppo_lite, pqn
 from gbxcule_puffer.tasks.observations import PICTURES, ObservationLayout, signed
-from gbxcule_puffer.tasks.stages import make_task
+from gbxcule_puffer.tasks.stages import make_goal
 from gbxcule_puffer.trainers.blocks import Patches, Replay, Trunk
 from tests.conformance.test_color import picture_rom
 from tests.support.envs import STAGE
@@ -108,7 +108,7 @@ def test_a_run_in_colour(device: str, script: Any, flags: list[str], tmp_path: P
     """On a ROM for both kinds of Game Boy: with a goal in colour, films in colour, and an agent that plays again."""
     (rom := tmp_path / "game.gb").write_bytes(picture_rom(1, 0x80))
     stack_k = 2 if "--stack-k=2" in flags else 1
-    task = make_task(rom, ["NOOP"] * 3, tmp_path / "task", obs=flags[0][6:], stack_k=stack_k, model="cgb")
+    task = make_goal(rom, ["NOOP"] * 3, tmp_path / "task", obs=flags[0][6:], stack_k=stack_k, model="cgb")
     words = [f"--rom={rom}", f"--start-state={task.start_state}", f"--goal-dir={task.goal_dir}", "--model=cgb"]
     run = tmp_path / "run"
     assert script.main([*words, *flags, "--smoke", f"--device={device}", f"--run-dir={run}"]) == 0

@@ -108,7 +108,7 @@ def _run_stage(args: argparse.Namespace) -> None:
 
 
 def _run_make(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.stages import make_task
+    from gbxcule_puffer.tasks.stages import make_goal
     from gbxcule_puffer.tasks.traces import read_actions
 
     options = {"start_state": args.start_state, "header": args.header, "model": args.model}
@@ -125,7 +125,7 @@ def _run_make(args: argparse.Namespace) -> None:
             if trace is not None:
                 options.setdefault("traces", {})[path] = trace
     (first, _), *more = ways
-    _report(make_task(args.rom, first, args.out, more_ways=[names for names, _ in more], **options))
+    _report(make_goal(args.rom, first, args.out, more_ways=[names for names, _ in more], **options))
 
 
 def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str], None]:

@@ -25,7 +25,7 @@ from gbxcule_puffer.emulator.state import row_size
 from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.provenance import versions
 from gbxcule_puffer.tasks.actions import ActionCodec
-from gbxcule_puffer.tasks.stages import read_names
+from gbxcule_puffer.tasks.traces import read_actions
 
 DEFAULT_STEPS = 500
 BYTES_OF_ACTION = 16  # in the array that is drawn, and in the list made of it
@@ -129,7 +129,7 @@ def verify(
             f"{options.rom}: its SHA-256 is {cartridge.sha256}, asked for was {options.rom_sha256}: give that ROM"
         )
     codec, region = plain_codec(options.action_codec), parse_region(options.mem_region)
-    actions = read_actions(options.actions, options.steps, codec)
+    actions = action_indices(options.actions, options.steps, codec)
     release = options.release_after_frames
     if release is None:
         release = max(1, options.frames_per_step // 3)
@@ -259,7 +259,7 @@ def parse_region(text: str) -> tuple[int, int]:
     return begin, end
 
 
-def read_actions(source: str, steps: int | None, codec: ActionCodec) -> list[int]:
+def action_indices(source: str, steps: int | None, codec: ActionCodec) -> list[int]:
     """Action indices from random:SEED or a file of action names; `steps` of them, or 500 or the whole file.
 
     Raises: ConfigError, ActionError or DeviceError.
@@ -273,7 +273,7 @@ def read_actions(source: str, steps: int | None, codec: ActionCodec) -> list[int
             return generator.integers(0, codec.num_actions, size=count).tolist()
     if kind == "random" and not Path(source).exists():
         raise ConfigError(f"actions {source!r}: give random:SEED with a whole number, or a file of action names")
-    actions = codec.parse(read_names(source))
+    actions = codec.parse(read_actions(source)[0])
     if steps is not None and steps > len(actions):
         raise ConfigError(
             f"actions {source} has {len(actions)} actions, {steps} steps were asked for: "
