@@ -4,8 +4,9 @@
 #
 #   benchmarks/gpu_session.sh OUT_FOLDER [PART ...]      (default: tests memcheck bench many train)
 #
-# Parts: tests, memcheck, autotune, bench (beside PyBoy), corpus (59 games beside PyBoy), micro (small programs, all of
-# a step, beside PyBoy), many (other numbers of envs), stages (parts of a step, resets),
+# Parts: tests, memcheck, autotune, bench (beside PyBoy), corpus (59 games beside PyBoy), color (games for both models, as
+# each of them, beside PyBoy), micro (small programs, all of a step, beside PyBoy), many (other numbers of envs), stages
+# (parts of a step, resets),
 # exploration (and other options), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum,
 # from_the_first (without one), whole (all stages in one episode, by the agents of these two).
 #
@@ -73,6 +74,15 @@ for part in $parts; do
   corpus)  # as docs/bench.md has it
     "$python" -m gbxcule_puffer bench --suite corpus --stage obs_only --device "$device" --num-envs "${SIZES:-16384}" \
       --warmup "${WARMUP:-24}" --steps "${STEPS:-8}" --repeat "${REPEAT:-3}" --out "$out/corpus" || status=1
+    ;;
+  color)
+    dual="144p-test-suite airaki big2small corrib75 deep-scan gb-corp gb-pda-2 gb-pda gb-wordyl gbccardgame gbcirviewer"
+    names=${ROMS:-$dual gbcjkit gbcpdc gbcshell rorecon tuff unstoppable-knight}
+    # shellcheck disable=SC2086
+    roms=$("$python" -c 'import sys; from benchmarks.workload import find_rom; print(*map(find_rom, sys.argv[1:]))' $names) || exit 1
+    for model in dmg cgb; do
+      WARMUP=${WARMUP:-24} bench --model "$model" --vs pyboy_puffer_vec --num-envs "${SIZES:-16384}" --out "$out/color_$model"
+    done
     ;;
   micro)
     measure --suite micro --stage full_step --vs pyboy_puffer_vec --num-envs "${MICRO:-1024,4096,16384,65536,131072}" \

@@ -30,19 +30,20 @@ V1_BUTTONS = np.array([0x00, 0x10, 0x20, 0x80, 0x04, 0x08, 0x02, 0x01], dtype=np
 
 
 def find_rom(name: str) -> Path:
-    """The ROM file of a path, of a reference game's name, or of one of the project's own ROMs.
+    """The ROM file of a path, or of a game by its name: one of the project's own, of the references or of the corpus.
 
     Raises: FileNotFoundError with the names that can be given.
     """
     shared = shared_folder()
     places = [Path(name), ROOT / "roms" / f"{name}.gb"]
     if shared is not None:
-        places.append(shared / "roms" / "homebrew" / f"{name}.gb")
+        places += [shared / "roms" / folder / f"{name}.gb" for folder in ("homebrew", "corpus")]
     for place in places:
         if place.is_file():
             return place
+    names = ", ".join(GAMES)
     raise FileNotFoundError(
-        f"no ROM '{name}': give a file, 'homeward', or, with {SHARED_VARIABLE} set, one of {', '.join(GAMES)}"
+        f"no ROM '{name}': give a file, 'homeward', or, with {SHARED_VARIABLE} set, {names} or one of the corpus"
     )
 
 
