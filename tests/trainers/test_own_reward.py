@@ -86,19 +86,24 @@ def test_a_task_that_fails_in_its_first_step_leaves_no_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Once it was mended, the same command was refused: the folder held a run, of no step."""
-    path, run = tmp_path / "mine.py", tmp_path / "run"
-    head = "from gbxcule_puffer.tasks.task import Task\nclass Mine(Task):\n    def step(self, ram, picture, info):\n"
-    words = [f"--rom={ROM}", f"--task={path}:Mine", NAMES, *SHORT, f"--run-dir={run}"]
-    path.write_text(f"{head}        return ram['quest_flag']\n")
-    assert a2c_streaming.main(words) == 2
+    run = tmp_path / "run"
+
+    def train(name: str, result: str) -> int:
+        """A training of a Task in a file of its own, since a process loads a file once."""
+        text = (
+            "from gbxcule_puffer.tasks.task import Task\nclass Mine(Task):\n    def step(self, ram, picture, info):\n"
+        )
+        (tmp_path / f"{name}.py").write_text(f"{text}        return {result}\n")
+        task = f"--task={tmp_path / name}.py:Mine"
+        return a2c_streaming.main([f"--rom={ROM}", task, NAMES, *SHORT, f"--run-dir={run}"])
+
+    assert train("mistyped", "ram['quest_flag']") == 2
     assert "did you mean quest_flags" in capsys.readouterr().err
     assert not run.exists()
-    path.write_text(f"{head}        return undefined\n")
     with pytest.raises(NameError):
-        a2c_streaming.main(words)
+        train("unknown", "undefined")
     assert not run.exists()
-    path.write_text(f"{head}        return ram['quest_flags']\n")
-    assert a2c_streaming.main(words) == 0
+    assert train("mended", "ram['quest_flags']") == 0
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import hmac
 import ipaddress
 import json
 import logging
+import os
 import secrets
 import threading
 from collections.abc import Callable, Coroutine, Sequence
@@ -56,7 +57,7 @@ def parse_address(address: str) -> tuple[str, int]:
             return ("127.0.0.1" if host == "localhost" else host), port
     except ValueError:
         pass
-    raise ConfigError(f"watch address {address!r:.60} is not HOST:PORT: give an IP address, as in 127.0.0.1:8484")
+    raise ConfigError(f"address {address!r:.60} is not HOST:PORT: give an IP address and a port, as in 127.0.0.1:8484")
 
 
 class Server:
@@ -89,7 +90,8 @@ class Server:
         self._thread.start()
         self._ready.wait()
         if self._error:
-            raise ConfigError(f"watch address {address} cannot be had ({self._error.strerror}): give another one")
+            reason = os.strerror(self._error.errno) if self._error.errno else self._error  # asyncio's is a sentence
+            raise ConfigError(f"address {address} cannot be had ({reason}): give another one")
 
     @property
     def url(self) -> str:
