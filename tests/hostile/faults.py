@@ -35,7 +35,7 @@ COMMANDS = {
     "stage": [*PUFFER, "stage", "--stage", STAGE, "--out", "{out}/stage"],
     "goal show": [*PUFFER, "goal", "show", "{made}/stage", "--out", "{out}/goal.png"],
     "goal stages": [*PUFFER, "goal", "stages", "--out", "{out}/stages.json", "{made}/stage"],
-    "goal calibrate": [*PUFFER, "goal", "calibrate", "{made}/stage", *FEW, "--out", "{out}/c"],
+    "goal calibrate": [*PUFFER, "goal", "calibrate", "{made}/stage", *FEW, "--out", "{out}/c.png"],
     "verify": [*PUFFER, "verify", ROM, "--steps", "2", "--json", "{out}/verify.json"],
     "bench": [*PUFFER, "bench", *FEW, "--warmup", "1", "--repeat", "1", "--out", "{out}/b"],
     "profile": [*PUFFER, "profile", ROM, *FEW, "--warmup", "1", "--cpu-only"],

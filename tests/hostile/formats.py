@@ -29,13 +29,17 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.gpu import launch_shape
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, save_ram_banks, write_pyboy_state
 from gbxcule_puffer.emulator.snapshot import MAGIC
+from gbxcule_puffer.env.fields import EnvTensors
+from gbxcule_puffer.env.options import EnvOptions
+from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.actions import get_codec
+from gbxcule_puffer.tasks.actions import all_buttons_of, get_codec
 from gbxcule_puffer.tasks.goals import FORMAT as GOAL_FORMAT
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.quest import load_quest
 from gbxcule_puffer.tasks.ram.symbols import Symbols
+from gbxcule_puffer.tasks.stage import MAX_STEPS, Stage
 from gbxcule_puffer.tasks.stage_list import StageFiles, load_stages, write_stages
 from gbxcule_puffer.tasks.stages import read_stage
 from gbxcule_puffer.tasks.traces import Trace, read_actions
@@ -116,7 +120,12 @@ def make_goal(path: Path) -> None:
 def read_goal(path: Path) -> None:
     names = ("rom_sha256", "action_codec", "frames_per_step", "release_after_frames", "stack_k", "obs")
     config: dict[str, Any] = dict(zip(names, (CARTRIDGE.sha256, CODEC.name, 24, 8, 1, "shades"), strict=True))
-    GoalTemplate.load(path).check(config, (72, 80))
+    goal = GoalTemplate.load(path)
+    goal.check(config, (72, 80))
+    limits = goal.meta["tau"], goal.meta["k_consecutive"], goal.meta.get("max_steps", MAX_STEPS)
+    GoalScore([Stage("goal", [], goal, *limits)], EnvOptions(), EnvTensors(1, torch.device("cpu")))
+    for way in (goal.meta.get("solve_actions", []), *goal.meta.get("more_ways", [])):
+        all_buttons_of(way)
 
 
 def make_stages(path: Path) -> None:
