@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -87,7 +88,8 @@ def test_one_thread_one_process_until_it_is_closed() -> None:
 
 def test_an_emulator_refuses_what_it_cannot_do() -> None:
     emulator = Emulator(ROM, 2)
-    for buttons in (torch.zeros(3, dtype=torch.uint8), torch.zeros(2), torch.zeros((2, 1), dtype=torch.uint8)):
+    lists: Any = [0, 0]
+    for buttons in (lists, torch.zeros(3, dtype=torch.uint8), torch.zeros(2), torch.zeros((2, 1), dtype=torch.uint8)):
         with pytest.raises(ActionError, match="buttons are"):
             emulator.step(buttons)
     for env in (-1, 2):

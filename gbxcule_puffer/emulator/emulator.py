@@ -325,8 +325,11 @@ class Emulator(HostAccess, Screens):
 
         Raises: ActionError for another shape or type.
         """
-        if buttons.shape != self._buttons.shape or buttons.dtype != torch.uint8:
-            found = f"{buttons.dtype} of shape {tuple(buttons.shape)}"
+        is_tensor = isinstance(buttons, torch.Tensor)
+        if not is_tensor or buttons.shape != self._buttons.shape or buttons.dtype != torch.uint8:
+            found = (
+                f"{buttons.dtype} of shape {tuple(buttons.shape)}" if is_tensor else f"of type {type(buttons).__name__}"
+            )
             raise ActionError(f"buttons are {found}: give torch.uint8 of shape ({self.num_envs},)")
         self._buttons.copy_(buttons)
         if frames is None:

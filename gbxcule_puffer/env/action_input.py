@@ -24,7 +24,9 @@ def checked_actions(actions: Any, codec: ActionCodec, device: torch.device, io: 
     """
     kind = torch.Tensor if io == "torch" else np.ndarray
     if not isinstance(actions, kind):
-        raise ActionError(f"actions are a {type(actions).__name__}: io={io!r} takes a {kind.__name__}")
+        raise ActionError(
+            f"actions are of type {type(actions).__name__}: io={io!r} takes {kind.__module__}.{kind.__name__}"
+        )
     if isinstance(actions, torch.Tensor):
         integers = not (actions.is_floating_point() or actions.is_complex() or actions.dtype == torch.bool)
     else:

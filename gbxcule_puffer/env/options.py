@@ -271,6 +271,7 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
     return value
 
 
+OTHERS = ("rom", "num_envs", "device")  # what every env takes beside its options
 WEIGHTS = tuple(each.name for each in fields(EnvOptions) if each.metadata["weight"])
 
 
@@ -282,7 +283,7 @@ def options_of(keywords: Mapping[str, Any], kind: type[Options]) -> Options:
     known = [each.name for each in fields(kind)]
     for name in keywords:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
+            close = difflib.get_close_matches(name, (*known, *OTHERS), 1)
             remedy = f"did you mean {close[0]}?" if close else f"give one of {', '.join(known)}"
             raise ConfigError(f"option {name!r} is unknown: {remedy}")
     return kind(**keywords)

@@ -84,6 +84,7 @@ def test_the_signature_shows_every_option() -> None:
     ("options", "message"),
     [
         ({"max_step": 3}, "option 'max_step' is unknown: did you mean max_steps?"),
+        ({"num_env": 3}, "option 'num_env' is unknown: did you mean num_envs?"),
         ({"teleport": 1}, "option 'teleport' is unknown: give one of obs, stack_k"),
         ({"io": "jax"}, "io 'jax' is unknown: give one of numpy, torch"),
         ({"obs": "rgba"}, "obs 'rgba' is unknown: give one of shades, packed, averaged, full"),
