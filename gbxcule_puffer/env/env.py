@@ -27,6 +27,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, ShowsPictures, picture_kind, rows_of
 from gbxcule_puffer.tasks.ram import Ram, Symbols
+from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.ram.observers import make_observers
 from gbxcule_puffer.tasks.ram.place import find_place
 from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
@@ -104,6 +105,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         self.quest = load_quest(options.quest, self.cartridge.sha256, self.symbols) if options.quest else []
         self.task = None if options.task is None else make_task(options.task)
         self.place = find_place(options.place, self.task, self.cartridge.sha256, self.symbols)
+        if options.visit_bonus or options.archive_slots:
+            parse_visit_key(options.visit_key, self.symbols)  # Episodes takes it; here what is wrong is told early
         self.observers = make_observers(options, self.symbols, self.place, self.codec.num_actions)
         vectors = vectors_of([*self.observers, *([] if self.task is None else [self.task])])
         self.layout = ObservationLayout(picture_kind(options.obs), options.stack_k, vectors)

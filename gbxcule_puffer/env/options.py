@@ -17,7 +17,7 @@ from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, MOST_STEPS, Schedule, get_codec
 from gbxcule_puffer.tasks.observations import MOST_PICTURES, PICTURES
-from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
+from gbxcule_puffer.tasks.ram.addresses import check_visit_key
 from gbxcule_puffer.tasks.ram.observers import MOST_RADIUS
 from gbxcule_puffer.tasks.task import TaskSpec, checked_task
 
@@ -123,8 +123,8 @@ class EnvOptions:
     archive_share: float = option(0.5, "share of the episodes that begin at one of them", EXPLORATION, least=0, below=1)
     visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this over the root of n", EXPLORATION,
                                  **ANY_REWARD)
-    visit_key: str = option("picture", "what a cell is: picture (coarse), pixels (all of them), or ram:C0A0,C0A1 (RAM "
-                            "is for exploration only)", EXPLORATION, check=parse_visit_key)
+    visit_key: str = option("picture", "what a cell is: picture (coarse), pixels (all of them), or ram:C0A0,C0A1 or "
+                            "symbols (RAM is for exploration only)", EXPLORATION, check=check_visit_key)
     quest: StrPath | None = option(None, "file of conditions on RAM that are rewarded", EXPLORATION)
     reward_scale: float = option(1.0, "factor of the whole reward", EXPLORATION, **ANY_REWARD)
 

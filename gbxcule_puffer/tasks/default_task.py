@@ -51,7 +51,8 @@ def find_task(
         )
     if rom and not (goal_dir or stages or task or quest):
         raise ConfigError(
-            f"{prefix}rom needs {prefix}goal-dir, {prefix}task or {prefix}quest: make a goal with `puffer goal make`"
+            f"{prefix}rom needs {prefix}goal-dir, {prefix}stages, {prefix}task or {prefix}quest: "
+            "make a goal with `puffer goal make`"
         )
     if not (rom or stage):
         default_rom(prefix)

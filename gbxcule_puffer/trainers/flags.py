@@ -62,7 +62,7 @@ class TaskFlags(OptionFlags):
     """environment: gbxcule, a game of the suite such as gbxcule_orchard (docs/suite.md), pyboy_puffer_single,
     pyboy_puffer_vec or toy"""
     rom: str | None = None
-    """Game Boy image; needs --goal-dir, --task or --quest (default: the stage's)"""
+    """Game Boy image, or homeward; needs --goal-dir, --stages, --task or --quest (default: the stage's)"""
     stage: str | None = None
     """stage file that the start and the goal are made from when --goal-dir is not given (default: HOMEWARD's first)"""
 

@@ -109,7 +109,7 @@ def test_a_task_that_fails_in_its_first_step_leaves_no_folder(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([f"--rom={ROM}"], "--rom needs --goal-dir, --task or --quest"),
+        ([f"--rom={ROM}"], "--rom needs --goal-dir, --stages, --task or --quest"),
         ([f"--rom={ROM}", "--task=nothing:Here"], "there is no module 'nothing'"),
         ([f"--rom={ROM}", f"--task={ERRAND}"], "task Errand: symbol 'quest_flags' needs a symbol file"),
         ([f"--rom={ROM}", f"--task={ERRAND}", "--symbols=no.sym"], "symbols no.sym: cannot be read"),

@@ -44,7 +44,9 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
                 symbols.find(text)
             except ConfigError as unknown:
                 raise ConfigError(f"{source}: {unknown}") from None
-        raise ConfigError(f"{source}: {text!r:.60} is no hexadecimal address: give one such as C0A3") from None
+        # --truth is of a command that has no symbols
+        names = "" if symbols is not None or source.startswith("--") else ", or a name and its symbol file (symbols)"
+        raise ConfigError(f"{source}: {text!r:.60} is no hexadecimal address: give one such as C0A3{names}") from None
     if hw.CART_RAM <= address < hw.WRAM and bank is not None:
         return bank, address
     if bank is not None and bank < 0:
@@ -55,16 +57,21 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
     return address if bank is None else (bank, address)
 
 
-def parse_visit_key(text: str) -> list[int | tuple[int, int]] | str:
-    """'picture' or 'pixels' as it is, the addresses of 'ram:ADDRESS,ADDRESS...'.
-
-    Raises: ConfigError.
-    """
-    if text in ("picture", "pixels"):
-        return text
-    kind, _, addresses = text.partition(":")
-    if kind != "ram":
+def check_visit_key(text: str) -> None:
+    """Raises: ConfigError for a kind of cell that there is not; addresses may be symbols, which the env knows."""
+    if text not in ("picture", "pixels") and text.partition(":")[0] != "ram":
         raise ConfigError(
             f"visit_key {text!r} is unknown: give picture, pixels, or ram:ADDRESS,ADDRESS... in hexadecimal"
         )
-    return [parse_address(address, f"visit_key {text!r}") for address in addresses.split(",")]
+
+
+def parse_visit_key(text: str, symbols: Symbols | None = None) -> list[int | tuple[int, int]] | str:
+    """'picture' or 'pixels' as it is, the places of 'ram:ADDRESS,ADDRESS...', which may be symbols.
+
+    Raises: ConfigError.
+    """
+    check_visit_key(text)
+    if text in ("picture", "pixels"):
+        return text
+    source = f"visit_key {text!r:.80}"
+    return [parse_address(address.strip(), source, symbols) for address in text.partition(":")[2].split(",")]

@@ -146,7 +146,7 @@ def end_cells(plain: GBxCuLEEnv, task: Task, step: int, row: np.ndarray) -> list
     [
         ("sound", "visit_key 'sound' is unknown"),
         ("ram:", "'' is no hexadecimal address"),
-        ("ram:C0A0,xyz", "'xyz' is no hexadecimal address"),
+        ("ram:C0A0,xyz", r"'xyz' is no hexadecimal address: give one such as C0A3, or a name and its symbol file"),
         ("ram:4000", "is not VRAM, WRAM, OAM or HRAM"),
         ("ram:FF44", "is not VRAM, WRAM, OAM or HRAM"),
     ],
@@ -154,6 +154,19 @@ def end_cells(plain: GBxCuLEEnv, task: Task, step: int, row: np.ndarray) -> list
 def test_visit_keys_that_are_refused(task: Task, key: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         GBxCuLEEnv(task.kwargs["rom"], visit_bonus=1.0, visit_key=key)
+
+
+def test_a_visit_key_may_be_of_symbols(task: Task) -> None:
+    symbols = Path(task.kwargs["rom"]).with_suffix(".sym")
+    keys = []
+    for key in ("ram:C0A0,C0A1,C0A2", "ram:player_map, player_x,player_y"):
+        env = GBxCuLEEnv(**task.kwargs, num_envs=8, visit_bonus=1.0, visit_key=key, symbols=symbols)
+        env.reset(seed=1)
+        rewards = [env.step(past)[1].copy() for past in random_actions(20, 8, seed=2)]
+        keys.append(np.stack(rewards))
+    np.testing.assert_array_equal(*keys)
+    with pytest.raises(ConfigError, match="did you mean player_map"):
+        GBxCuLEEnv(**task.kwargs, visit_bonus=1.0, visit_key="ram:player_mop", symbols=symbols)
 
 
 # -- quests --
