@@ -71,7 +71,7 @@ l byte: register L
 sp word: stack pointer
 pc word: program counter (on HALT while halted)
 ime bit: interrupt master enable
-ei_delay 0..2: instructions until EI takes effect, 0 if none is pending
+ei_delay bit: 1 if EI takes effect after the next instruction
 halted 0..2: 1 in HALT, 2 if the next byte will be read twice (hardware's halt bug)
 halted_after_ei bit: 1 if HALT followed EI directly, so that an interrupt returns to the HALT
 locked bit: 1 after an illegal opcode, or beyond the instruction budget
@@ -330,6 +330,7 @@ def first_fault(state: np.ndarray, cartridge: Cartridge) -> str:
     wrong = ((state < _LOW[rows]) | (state > high[rows])) & ~(_MAY_BE_NEVER[rows] & (state == hw.NEVER))
     for name, values in allowed_banks(cartridge).items():
         wrong[INDEX[name]] = ~np.isin(state[INDEX[name]], values)
+    wrong[INDEX["f"]] |= state[INDEX["f"]] & 0x0F != 0
     if not wrong.any():
         return ""
     index, env = np.argwhere(wrong)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import itertools
 import json
 import random
 import shutil
@@ -25,8 +26,9 @@ from gbxcule_puffer.apps.plot.plot import experiments, read_run
 from gbxcule_puffer.apps.verify.bundle import replayed, write_bundle
 from gbxcule_puffer.apps.verify.verify import Options, Result, action_indices, parse_region
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.gpu import launch_shape
+from gbxcule_puffer.emulator.saves import pyboy_layout
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, save_ram_banks, write_pyboy_state
 from gbxcule_puffer.emulator.snapshot import MAGIC
 from gbxcule_puffer.env.fields import EnvTensors
@@ -46,10 +48,12 @@ from gbxcule_puffer.tasks.traces import Trace, read_actions
 from gbxcule_puffer.trainers.checkpoints import find_resumed, read_checkpoint
 from gbxcule_puffer.trainers.flags import flags_of
 from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, METRICS
-from tests.hostile.mutate import mutant, mutant_of_bytes, mutant_of_json
+from tests.conformance.test_color import picture_rom
+from tests.hostile.mutate import mutant, mutant_of_bytes, mutant_of_json, mutant_of_number
 
 ROM = ROOT / "roms" / "homeward.gb"
 CARTRIDGE = load_cartridge(ROM)
+COLOR, COMPATIBLE = load_cartridge(picture_rom(1, 0xC0), model="cgb"), load_cartridge(ROM, model="cgb")
 CODEC = get_codec("pokemonred_puffer_v1")
 Mutate = Callable[[bytes, random.Random], bytes]
 
@@ -99,9 +103,32 @@ def rezipped(data: bytes, generator: random.Random) -> bytes:
     return out.getvalue()
 
 
-def snapshot() -> Any:
-    """HOMEWARD's first state."""
-    return Emulator(ROM, screen="full").save(0)
+def snapshot(cartridge: Cartridge = CARTRIDGE) -> Any:
+    """A cartridge's first state."""
+    return Emulator(cartridge, screen="full").save(0)
+
+
+def pyboy_format(name: str, cartridge: Cartridge) -> Format:
+    """A state of PyBoy; two thirds of its mutants have other values by name."""
+
+    def mutate(data: bytes, generator: random.Random) -> bytes:
+        if generator.random() < 0.3:
+            return mutant_of_bytes(data, generator)
+        result = bytearray(data)
+        form = pyboy_layout.Variant(True, True, True, pyboy_layout.machine_of(cartridge))
+        entries = pyboy_layout.layout(pyboy_layout.VERSION, cartridge, form, pyboy_layout.NEUTRAL["sound_samples"])
+        ends = list(itertools.accumulate(entry.size for entry in entries))
+        for index in generator.choices(
+            [i for i, entry in enumerate(entries) if entry.size <= 8], k=generator.choice((1, 1, 2, 4))
+        ):
+            at, size = ends[index] - entries[index].size, entries[index].size
+            result[at : at + size] = mutant_of_number(result[at : at + size], generator)
+        return bytes(result)
+
+    def make(path: Path) -> None:
+        write_pyboy_state(path, snapshot(cartridge), cartridge)
+
+    return Format(name, make, lambda path: load_state_file(path, cartridge), mutate)
 
 
 def make_save_ram(path: Path) -> None:
@@ -256,10 +283,14 @@ FORMATS = (
     Format("ROM", lambda path: shutil.copy(ROM, path), load_cartridge),
     Format("state", lambda path: snapshot().to_file(path), lambda p: load_state_file(p, CARTRIDGE), signed_snapshot),
     Format(
-        "PyBoy's state",
-        lambda path: write_pyboy_state(path, snapshot(), CARTRIDGE),
-        lambda path: load_state_file(path, CARTRIDGE),
+        "state in colour",
+        lambda path: snapshot(COLOR).to_file(path),
+        lambda path: load_state_file(path, COLOR),
+        signed_snapshot,
     ),
+    pyboy_format("PyBoy's state", CARTRIDGE),
+    pyboy_format("PyBoy's in colour", COLOR),
+    pyboy_format("PyBoy's DMG game in colour", COMPATIBLE),
     Format("save RAM", make_save_ram, lambda path: save_ram_banks(path.read_bytes(), CARTRIDGE)),
     Format("goal", make_goal, read_goal),
     Format("stages.json", make_stages, lambda path: load_stages(path, CARTRIDGE.sha256)),

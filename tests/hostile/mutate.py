@@ -66,6 +66,15 @@ def mutant_of_bytes(data: bytes, generator: random.Random) -> bytes:
     return bytes(result)
 
 
+def mutant_of_number(data: bytes, generator: random.Random) -> bytes:
+    """Another number of as many bytes, lowest first: a small one, a large one, one nearby, any."""
+    old, bits = int.from_bytes(data, "little"), 8 * len(data)
+    near = old + generator.choice((-1, 1, 4, -4, 16, 256, -256, 456, 70224))
+    odd = generator.choice((*range(9), 15, 31, 63, 127, 128, 143, 144, 153, 255, 2**20, 2**31, 2**45, 2**63))
+    new = generator.choice((near, odd, old ^ 1 << generator.randrange(bits), -1, generator.getrandbits(bits)))
+    return (new % 2**bits).to_bytes(len(data), "little")
+
+
 def mutant_of_json(content: Any, generator: random.Random) -> bytes:
     """JSON text in which values are replaced, left out, doubled, or exchanged with others of the same file."""
     content = copy.deepcopy(content)

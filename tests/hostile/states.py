@@ -34,6 +34,8 @@ def allowed(field: Field, cartridge: Cartridge) -> list[int] | range:
     """The values that a field may have between two steps."""
     if field.name == "lcd_transition" and cartridge.model == "cgb":
         return range(4)
+    if field.name == "f":
+        return range(0, 0x100, 0x10)
     return allowed_banks(cartridge).get(field.name) or range(field.low, field.high + 1)
 
 

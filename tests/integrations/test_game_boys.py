@@ -14,12 +14,13 @@ import torch
 from baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.integrations.pyboy_api import GameBoys
+from tests.conformance.test_color import rom_of
 from tests.fuzz.generator import make_rom
 
 ROM = Path(__file__).parents[2] / "roms/homeward.gb"
 SYMBOLS = ROM.with_suffix(".sym")
 REGISTERS = (0xFF00, 0xFF04, 0xFF06, 0xFF07, 0xFF0F, *range(0xFF40, 0xFF4C), 0xFFFF)
-RANGES = ((0x8000, 0xA000), (0xC000, 0xE000), (0xFF80, 0xFFFF), (0x0100, 0x0150), (0x3FF0, 0x4010))
+RANGES = ((0x8000, 0xA000), (0xC000, 0xE000), (0xFE00, 0xFEA0), (0xFF80, 0xFFFF), (0x0100, 0x0150), (0x3FF0, 0x4010))
 
 
 class Pair:
@@ -232,3 +233,25 @@ def test_what_is_left_out_says_so(pair: Pair) -> None:
         ours.hook_deregister(0, 0x40)
     with pytest.raises(AttributeError, match="register_file has no IX"):
         _ = ours.register_file.IX
+
+
+# A routine in HRAM that copies page 40 of ROM to OAM, and counts B down meanwhile; called again and again, the LCD off
+# or on. HL is nowhere in OAM, at which a look would move PyBoy's transfer on.
+DMA = "210000 3E91 E040 0E80 1190 01 1A E2 13 0C 79 FE90 20F7 CD80FF 00 18FA"
+DMA_IN_HRAM = "3E40 E046 0628 05 20FD C9"
+
+
+@pytest.mark.parametrize("model", ["dmg", "cgb"])
+def test_oam_during_a_dma(model: str) -> None:
+    """FF, in sprites as in memory; the DMA is under way in some of the frames."""
+    rom = bytearray(rom_of(DMA, 0x80))
+    routine = bytes.fromhex(DMA_IN_HRAM)
+    rom[0x0190 : 0x0190 + len(routine)] = routine
+    rom[0x4000:0x40A0] = bytes(range(160))
+    pair, seen = Pair(bytes(rom), model), set()
+    for _ in range(12):
+        pair.tick()
+        pair.assert_equal()
+        seen.add(int(pair.ours.get_sprite(3).x[1]))
+    pair.pyboy.stop(save=False)
+    assert seen == {13 - 8, 0xFF - 8}

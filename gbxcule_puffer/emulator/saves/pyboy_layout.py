@@ -18,6 +18,7 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.saves import pyboy_checks
 from gbxcule_puffer.errors import StateError
 
 VERSION = 29
@@ -93,7 +94,7 @@ NEUTRAL: dict[str, Any] = {
 }  # fmt: skip
 # The largest value of each number: anything above is damage.
 LARGEST = {
-    "ime": 1, "ei_delay": 2, "halted": 1, "interrupt_flag": 0x1F, "cycles": 1 << 45, "dma_active": 1,
+    "ime": 1, "ei_delay": 1, "halted": 1, "interrupt_flag": 0x1F, "cycles": 1 << 45, "dma_active": 1,
     "dma_index": 0xA0, "ly": hw.LAST_LINE, "frame_done": 1, "lcd_first_frame": 1, "lcd_restart": 1,
     "lcd_clock": 2 * hw.FRAME_T_CYCLES, "lcd_target": 2 * hw.FRAME_T_CYCLES, "lcd_next_mode": 3, "lcd_transition": 2,
     "window_hit": 1, "tac": 7, "tima_reload": 2, "ram_enabled": 1, "banking_mode": 1, "bank1": 0x1F, "bank2": 3,
@@ -276,6 +277,9 @@ def _check(values: Mapping[str, Any], cartridge: Cartridge, name: str) -> None:
             f"{name}: selects ROM bank {values['rom_bank']}, the ROM has {cartridge.rom_banks}; use the state that was "
             "saved with this ROM"
         )
+    fault = pyboy_checks.disagreement(values, cartridge) if values["version"] == VERSION else ""
+    if fault:
+        raise StateError(f"{name}: damaged, {fault}")
 
 
 def write(values: Mapping[str, Any], cartridge: Cartridge) -> bytes:

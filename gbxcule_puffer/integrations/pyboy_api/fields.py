@@ -37,6 +37,11 @@ class Fields:
         """The field itself, which changes as the game goes on."""
         return self._state[INDEX[name]]
 
+    def oam_reads(self, values: torch.Tensor) -> torch.Tensor:
+        """Bytes of OAM, (num_envs, length), as a read gives them: FF while an OAM DMA is under way."""
+        copies = (self["dma_active"] != 0) & (self["dma_start"] <= 0)
+        return torch.where(copies[:, None], 0xFF, values)
+
     def register(self, address: int) -> torch.Tensor | None:
         """A register as a read gives it now, (num_envs,) int32; None for one that is not kept."""
         if address == hw.DIV:

@@ -80,7 +80,8 @@ class Memory:
             rows = [self._emulator.read_memory(env, first, end - first) for env in range(self._emulator.num_envs)]
             return torch.from_numpy(np.stack(rows)).to(self._rom.device, torch.int32)
         has_banks = first < hw.VRAM or hw.CART_RAM <= first < hw.WRAM
-        return self._ram.view((bank, first) if has_banks and bank is not None else first, end - first).to(torch.int32)
+        found = self._ram.view((bank, first) if has_banks and bank is not None else first, end - first).to(torch.int32)
+        return self._fields.oam_reads(found) if hw.OAM <= first < hw.OAM_END else found
 
     def _register(self, address: int) -> torch.Tensor:
         value = self._fields.register(address)

@@ -69,7 +69,7 @@ class Sprite:
 
 def sprites(ram: Ram, fields: Fields) -> Sprite:
     """All 40 sprites at once: each tensor (num_envs, 40)."""
-    oam = ram.view(hw.OAM, 4 * SPRITES).to(torch.int32).view(-1, SPRITES, 4)
+    oam = fields.oam_reads(ram.view(hw.OAM, 4 * SPRITES).to(torch.int32)).view(-1, SPRITES, 4)
     y, x, tile, attributes = oam[..., 0] - 16, oam[..., 1] - 8, oam[..., 2], oam[..., 3]
     height = torch.where((fields["lcdc"] & hw.LCDC_OBJ_SIZE) != 0, 16, 8).to(torch.int32)[:, None].expand_as(x)
     on_screen = (y > -height) & (y < hw.SCREEN_HEIGHT) & (x > -8) & (x < hw.SCREEN_WIDTH)
