@@ -10,8 +10,8 @@
 # exploration (and other options), sps (the trainer's variants), two (GPUs), train, ppo, dqn, curriculum,
 # from_the_first (without one), whole (all stages in one episode, by the agents of these two).
 #
-# Variables: CHECKED is the number of ROMs of memcheck; ROMS and SIZES pick what is measured, WARMUP STEPS REPEAT how long, SEEDS the runs of a trainer; DEVICE is
-# cuda or, to try a part, cpu; PYTHON names the interpreter;
+# Variables: CHECKED is the number of ROMs of memcheck; ROMS and SIZES pick what is measured, WARMUP STEPS REPEAT how long, SEEDS the runs of
+# a trainer, FLAGS what else its command has; DEVICE is cuda or, to try a part, cpu; PYTHON names the interpreter;
 # GBXCULE_SHARED the folder of shared ROMs (default: ../shared, then .shared); GBXCULE_GIT_SHA the commit, where the copy
 # on the GPU machine has no repository. Records are written one by one: what a time limit cuts off is only the rest.
 set -uo pipefail
@@ -46,8 +46,9 @@ train() {  # a script, the name of its runs, its flags; each seed's run is a fol
   local script=$1 name=$2
   shift 2
   for seed in ${SEEDS:-1}; do
+    # shellcheck disable=SC2086
     "$python" "cleanrl_style/$script.py" --env gbxcule --device "$device" --seed "$seed" --run-dir "$out/$name$seed" "$@" \
-      || status=1
+      ${FLAGS:-} || status=1
   done
 }
 
