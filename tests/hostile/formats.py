@@ -122,7 +122,7 @@ def pyboy_format(name: str, cartridge: Cartridge) -> Format:
             [i for i, entry in enumerate(entries) if entry.size <= 8], k=generator.choice((1, 1, 2, 4))
         ):
             at, size = ends[index] - entries[index].size, entries[index].size
-            result[at : at + size] = mutant_of_number(result[at : at + size], generator)
+            result[at : at + size] = mutant_of_number(bytes(result[at : at + size]), generator)
         return bytes(result)
 
     def make(path: Path) -> None:
