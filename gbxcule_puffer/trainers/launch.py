@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -18,6 +19,7 @@ from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import Args, own_device, read_flags, resumed_flags
 from gbxcule_puffer.trainers.run import RUNS, Run
 
+MALLOPT = {"M_MMAP_THRESHOLD": (-3, 2**30), "M_TRIM_THRESHOLD": (-1, 2**31 - 1), "M_TOP_PAD": (-2, 2**26)}  # glibc's
 RESUMED = "stopped; --resume goes on from the last checkpoint, or begins anew where there is none"
 
 
@@ -60,6 +62,8 @@ def _start(
         args.check()
         # Several processes run where they are started to run.
         args.device = device if world.size > 1 else own_device(args, world)
+    if args.device == "cpu":
+        _keep_freed_memory()
     torch.set_float32_matmul_precision("high")  # TF32 on a GPU
     # Not the default stream, on which no graph can be recorded; on a CPU there are no streams.
     stream = nullcontext() if args.device == "cpu" else torch.cuda.stream(torch.cuda.Stream(args.device))
@@ -67,6 +71,15 @@ def _start(
         train(args, run)
     if joined:
         world.leave()
+
+
+def _keep_freed_memory() -> None:
+    """Has glibc keep the memory of large tensors, which each step frees and takes again: given back to the system, it
+    comes anew as pages of zeros."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
+    if mallopt is not None:
+        for option, value in MALLOPT.values():
+            mallopt(option, value)
 
 
 def exit_code(prog: str, work: Callable[[], None], interrupted: str = RESUMED) -> int:
