@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator import mappers
 from gbxcule_puffer.emulator.cartridge import Cartridge
 
 LINE = hw.LINE_T_CYCLES
@@ -34,7 +33,7 @@ def _disagreements(values: Mapping[str, Any], cartridge: Cartridge) -> Iterator[
     for name in ("interrupt_queued", "dma_reading"):  # set while PyBoy is in the middle of an instruction
         if values[name]:
             yield f"{name} is {values[name]}, which PyBoy never saves"
-    if cartridge.mapper.number in (mappers.MBC1, mappers.MBC1_MULTICART):
+    if cartridge.mapper.low_bank_bits:
         bank = _bank_of_mbc1(values, cartridge)
         if values["rom_bank"] % cartridge.rom_banks != bank:
             yield f"rom_bank is {values['rom_bank']}, MBC1's registers select {bank}"
@@ -45,10 +44,10 @@ def _disagreements(values: Mapping[str, Any], cartridge: Cartridge) -> Iterator[
 
 def _bank_of_mbc1(values: Mapping[str, Any], cartridge: Cartridge) -> int:
     """The bank that MBC1 shows at 4000."""
-    low, high = values["bank1"], values["bank2"]
-    bank = high << 5 | low
-    if cartridge.mapper.number == mappers.MBC1_MULTICART:
-        bank = high << 4 | low & 0x0F | int(low == 0)
+    low, high, bits = values["bank1"], values["bank2"], cartridge.mapper.low_bank_bits
+    bank = high << bits | low & (1 << bits) - 1
+    if low == 0 and bits < 5:
+        bank |= 1  # as PyBoy's multicart has it
     return bank % cartridge.rom_banks
 
 
