@@ -90,12 +90,15 @@ def test_the_command_writes_a_picture_and_the_goal(task: Path, capsys: pytest.Ca
     command = ["goal", "calibrate", str(task), "--steps", "500", "--num-envs", "8", "--truth", AT_THE_DOOR[0]]
     assert cli.main(command) == 0
     assert GoalTemplate.load(task / "goal").meta == before, "without --apply the goal stays as it is"
+    out = capsys.readouterr().out
+    named = ["player_map==1" if word == AT_THE_DOOR[0] else word for word in command]
+    assert cli.main([*named, "--symbols", str(STAGE.parent.parent / "homeward.sym")]) == 0
+    assert capsys.readouterr().out == out
     with Image.open(task / "calibration.png") as picture:
         assert picture.width > 500
         colours = picture.convert("RGB").getcolors(1 << 24)
     assert colours is not None
     assert len(colours) > 20, "something is drawn"
-    out = capsys.readouterr().out
     assert f"now       tau {before['tau']:.5f}, k_consecutive {before['k_consecutive']}" in out
     assert cli.main([*command, "--apply", "--out", str(task / "other.png")]) == 0
     after = GoalTemplate.load(task / "goal").meta

@@ -72,6 +72,7 @@ def _add_calibrate(goal: argparse._SubParsersAction) -> None:
     calibrate.add_argument(
         "--truth", action="append", default=[], help="what holds in RAM at the goal, e.g. C0A3==5; again for more"
     )
+    calibrate.add_argument("--symbols", help="symbol file (.sym) of the ROM, whose names --truth may use")
     calibrate.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
     calibrate.add_argument("--seed", type=int, default=0)
     calibrate.add_argument("--apply", action="store_true", help="write the proposed tau and k into the goal")
@@ -173,9 +174,11 @@ def _run_calibrate(args: argparse.Namespace) -> None:
     from gbxcule_puffer.tasks.calibrate import calibrate, draw_histogram, read_task
     from gbxcule_puffer.tasks.goals import GoalTemplate
     from gbxcule_puffer.tasks.ram.quest import parse_condition
+    from gbxcule_puffer.tasks.ram.symbols import Symbols
 
     path = png_target(args.out or Path(args.dir) / "calibration.png")
-    truth = [parse_condition(text, "--truth") for text in args.truth]
+    symbols = None if args.symbols is None else Symbols.load(args.symbols)
+    truth = [parse_condition(text, "--truth", symbols) for text in args.truth]
     names = ("rom", "steps", "num_envs", "max_steps", "device", "seed")
     result = calibrate(args.dir, truth=truth, report=_progress(), **{name: getattr(args, name) for name in names})
     goal, _ = read_task(args.dir)

@@ -34,6 +34,8 @@ def _disagreements(values: Mapping[str, Any], cartridge: Cartridge) -> Iterator[
         if values[name]:
             yield f"{name} is {values[name]}, which PyBoy never saves"
     if cartridge.mapper.low_bank_bits:
+        if values["bank1"] == 0:
+            yield "bank1 is 0, which MBC1 never holds"
         bank = _bank_of_mbc1(values, cartridge)
         if values["rom_bank"] % cartridge.rom_banks != bank:
             yield f"rom_bank is {values['rom_bank']}, MBC1's registers select {bank}"
@@ -45,10 +47,7 @@ def _disagreements(values: Mapping[str, Any], cartridge: Cartridge) -> Iterator[
 def _bank_of_mbc1(values: Mapping[str, Any], cartridge: Cartridge) -> int:
     """The bank that MBC1 shows at 4000."""
     low, high, bits = values["bank1"], values["bank2"], cartridge.mapper.low_bank_bits
-    bank = high << bits | low & (1 << bits) - 1
-    if low == 0 and bits < 5:
-        bank |= 1  # as PyBoy's multicart has it
-    return bank % cartridge.rom_banks
+    return (high << bits | low & (1 << bits) - 1) % cartridge.rom_banks
 
 
 def _fits_clock(values: Mapping[str, Any], cartridge: Cartridge) -> bool:

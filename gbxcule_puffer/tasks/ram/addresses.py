@@ -44,8 +44,7 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
                 symbols.find(text)
             except ConfigError as unknown:
                 raise ConfigError(f"{source}: {unknown}") from None
-        # --truth is of a command that has no symbols
-        names = "" if symbols is not None or source.startswith("--") else ", or a name and its symbol file (symbols)"
+        names = "" if symbols is not None else ", or a name and its symbol file (symbols)"
         raise ConfigError(f"{source}: {text!r:.60} is no hexadecimal address: give one such as C0A3{names}") from None
     if hw.CART_RAM <= address < hw.WRAM and bank is not None:
         return bank, address

@@ -40,6 +40,7 @@ def saved(cartridge: Cartridge, steps: int = 3) -> bytes:
         (BANKS, "interrupt_queued", 1, "interrupt_queued is 1"),
         (COLOR, "dma_reading", 1, "dma_reading is 1"),
         (BANKS, "rom_bank", 3, "rom_bank is 3, MBC1's registers select"),
+        (BANKS, "bank1", 0, "bank1 is 0, which MBC1 never holds"),
         (BANKS, "bank1", 2, "rom_bank is .*, MBC1's registers select"),
         (BANKS, "ly", 7, "ly is 7.*: no line has that"),
         (COLOR, "ly", 7, "ly is 7.*: no line has that"),
