@@ -19,16 +19,17 @@ import torch
 from torch import Tensor, nn
 
 from gbxcule_puffer.tasks.observations import ObservationLayout
-from gbxcule_puffer.trainers import Policy, Run, RunFlags, Stopwatch, World, blocks, load_weights
+from gbxcule_puffer.trainers import GraphFlags, Policy, Run, Stopwatch, World, blocks, load_weights
 from gbxcule_puffer.trainers.launch import launch
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac", "grad_norm")
-OWN = {"logprobs": 0, "values": 0, "next_values": 0}  # of a rollout, with so many steps more
+OWN = {"logprobs": 0, "values": 0, "next_values": 0, "advantages": 0, "returns": 0}
+"""Of a rollout, with so many steps more."""
 
 
 @dataclass
-class Args(RunFlags):
+class Args(GraphFlags):
     num_envs: int = 32
     """Game Boys in parallel, of each process"""
     num_steps: int = 128
@@ -167,27 +168,42 @@ def reuse_values(rollout: Mapping[str, Tensor], gamma: float) -> None:
     rollout["next_values"][:-1] = torch.where(cut, without_error, values[1:])
 
 
-def learn(model: nn.Module, optimizer: Any, rollout: Mapping[str, Tensor], args: Args, world: World) -> Tensor:
+def loss_of(model: nn.Module, args: Args, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """The loss of a minibatch, and all of LOSSES but the last."""
+    if args.norm_adv:
+        advantages = batch["advantages"]
+        batch = {**batch, "advantages": (advantages - advantages.mean()) / (advantages.std() + 1e-8)}
+    logits, values = model(batch["obs"])
+    losses = ppo_losses(logits, values, batch, args.clip_coef, args.value_clip)
+    return losses[0] + args.value_coef * losses[1] - args.entropy_coef * losses[2], torch.stack(losses)
+
+
+def minibatches(model: nn.Module, optimizer: Any, rollout: Mapping[str, Tensor], args: Args) -> blocks.Minibatches:
+    """Those of a rollout, of what the loss is made of."""
+    kept = {name: rollout[name] for name in ("obs", "actions", "logprobs", "values", "advantages", "returns")}
+    return blocks.Minibatches(kept, args.num_minibatches, partial(loss_of, model, args), optimizer, args.cuda_graph)
+
+
+def learn(
+    model: nn.Module,
+    optimizer: Any,
+    rollout: Mapping[str, Tensor],
+    batches: blocks.Minibatches,
+    args: Args,
+    world: World,
+) -> Tensor:
     """All epochs and minibatches of a rollout; returns the mean of each of LOSSES, on the device."""
     if args.reuse_values:
         reuse_values(rollout, args.gamma)
-    advantages, returns = gae(rollout, args.gamma, args.gae_lambda)
-    kept = {name: rollout[name] for name in ("obs", "actions", "logprobs", "values")}
-    kept |= {"advantages": advantages, "returns": returns}
-    means = torch.zeros(len(LOSSES), device=advantages.device)
-    for batch in blocks.minibatches(kept, args.update_epochs, args.num_minibatches):
-        if args.norm_adv:
-            advantage = batch["advantages"]
-            batch["advantages"] = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        logits, values = model(batch["obs"])
-        losses = ppo_losses(logits, values, batch, args.clip_coef, args.value_clip)
-        loss = losses[0] + args.value_coef * losses[1] - args.entropy_coef * losses[2]
-        optimizer.zero_grad()
-        loss.backward()
+    for name, part in zip(("advantages", "returns"), gae(rollout, args.gamma, args.gae_lambda), strict=True):
+        rollout[name].copy_(part)
+    means = torch.zeros(len(LOSSES), device=rollout["returns"].device)
+    for losses in batches.gradients(args.update_epochs):
         world.average_gradients(model)
         norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
         optimizer.step()
-        means += torch.stack([*losses, norm]).detach()
+        means[:-1] += losses
+        means[-1] += norm
     return means / (args.update_epochs * args.num_minibatches)
 
 
@@ -206,7 +222,7 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
 
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
-    run.check_memory(blocks.rollout_memory(args, OWN, Agent, targets=2), "lower --num-envs or --num-steps")
+    run.check_memory(blocks.rollout_memory(args, OWN, Agent), "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
     model = run.place(Agent(env.layout, env.codec.num_actions, args.bf16), channels_last=True)
     torch.manual_seed(args.seed + run.world.rank)
@@ -215,11 +231,14 @@ def train(args: Args, run: Run) -> None:
     rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout, env.device, **OWN)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 
+    act = run.recorded(partial(collect, forward, env, rollout, reuse=args.reuse_values), args.cuda_graph)
+    batches = minibatches(forward, optimizer, rollout, args)
+
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model)):
         lr = args.lr * (1 - (update - 1) / run.total_updates) if args.anneal_lr else args.lr
         optimizer.param_groups[0]["lr"] = lr
-        collect(forward, env, rollout, run.clock, args.reuse_values)
-        run.losses.add(learn(forward, optimizer, rollout, args, run.world))
+        act()
+        run.losses.add(learn(model, optimizer, rollout, batches, args, run.world))
         run.clock.mark("time/learn")
         run.log({"charts/learning_rate": lr})
 

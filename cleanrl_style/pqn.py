@@ -27,7 +27,7 @@ from gbxcule_puffer.trainers.launch import launch
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("td_loss", "td_error", "value", "grad_norm")
-OWN = {"values": 1}  # of a rollout, with so many steps more
+OWN = {"values": 1, "returns": 0}  # of a rollout, with so many steps more
 
 
 @dataclass
@@ -127,22 +127,37 @@ def q_lambda_returns(rollout: Mapping[str, Tensor], gamma: float, q_lambda: floa
     return returns
 
 
-def learn(model: nn.Module, optimizer: Any, rollout: Mapping[str, Tensor], args: Args, world: World) -> Tensor:
+def loss_of(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """The loss of a minibatch, in which a truncated step has no part, and all of LOSSES but the last."""
+    values = model(batch["obs"]).gather(1, batch["actions"][:, None]).squeeze(1)
+    errors = (batch["returns"] - values) * ~batch["truncations"]
+    loss = 0.5 * errors.square().mean()
+    return loss, torch.stack([loss, errors.abs().mean(), values.mean()])
+
+
+def minibatches(model: nn.Module, optimizer: Any, rollout: Mapping[str, Tensor], args: Args) -> blocks.Minibatches:
+    """Those of a rollout, of what the loss is made of."""
+    kept = {name: rollout[name] for name in ("obs", "actions", "returns", "truncations")}
+    return blocks.Minibatches(kept, args.num_minibatches, partial(loss_of, model), optimizer, args.cuda_graph)
+
+
+def learn(
+    model: nn.Module,
+    optimizer: Any,
+    rollout: Mapping[str, Tensor],
+    batches: blocks.Minibatches,
+    args: Args,
+    world: World,
+) -> Tensor:
     """All epochs and minibatches of a rollout; returns the mean of each of LOSSES, on the device."""
-    returns = q_lambda_returns(rollout, args.gamma, args.q_lambda)
-    parts = {"obs": rollout["obs"], "actions": rollout["actions"], "returns": returns}
-    parts["weights"] = ~rollout["truncations"]
-    means = torch.zeros(len(LOSSES), device=returns.device)
-    for batch in blocks.minibatches(parts, args.update_epochs, args.num_minibatches):
-        values = model(batch["obs"]).gather(1, batch["actions"][:, None]).squeeze(1)
-        errors = (batch["returns"] - values) * batch["weights"]
-        loss = 0.5 * errors.square().mean()
-        optimizer.zero_grad()
-        loss.backward()
+    rollout["returns"].copy_(q_lambda_returns(rollout, args.gamma, args.q_lambda))
+    means = torch.zeros(len(LOSSES), device=rollout["returns"].device)
+    for losses in batches.gradients(args.update_epochs):
         world.average_gradients(model)
         norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
         optimizer.step()
-        means += torch.stack([loss, errors.abs().mean(), values.mean(), norm]).detach()
+        means[:-1] += losses
+        means[-1] += norm
     return means / (args.update_epochs * args.num_minibatches)
 
 
@@ -161,7 +176,7 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
 
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
-    run.check_memory(blocks.rollout_memory(args, OWN, QNetwork, targets=1), "lower --num-envs or --num-steps")
+    run.check_memory(blocks.rollout_memory(args, OWN, QNetwork), "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
     model = run.place(QNetwork(env.layout, env.codec.num_actions))
     torch.manual_seed(args.seed + run.world.rank)
@@ -172,6 +187,7 @@ def train(args: Args, run: Run) -> None:
     epsilon = torch.zeros((), device=env.device)
     forward = run.compiled(model)
     act = run.recorded(partial(collect, forward, env, rollout, epsilon), args.cuda_graph)
+    batches = minibatches(forward, optimizer, rollout, args)
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model, args.eps_end)):
         lr = args.lr * (1 - (update - 1) / run.total_updates) if args.anneal_lr else args.lr
@@ -179,7 +195,7 @@ def train(args: Args, run: Run) -> None:
         eps = blocks.linear_schedule(args.eps_start, args.eps_end, args.eps_steps, run.step - run.steps)
         epsilon.fill_(eps)
         act()
-        run.losses.add(learn(forward, optimizer, rollout, args, run.world))
+        run.losses.add(learn(model, optimizer, rollout, batches, args, run.world))
         run.clock.mark("time/learn")
         run.log({"charts/epsilon": eps, "charts/learning_rate": lr})
 

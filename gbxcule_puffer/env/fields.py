@@ -92,6 +92,7 @@ GOALS = {
 }
 SLOTS = {
     "given": int,
+    "archive_steps": int,  # after which an episode from the archive is truncated
     "slot_stage": wp.array(dtype=wp.int64),  # of each slot, as the next two
     "slot_distance": wp.array(dtype=wp.float32),
     "slot_counts": wp.array2d(dtype=wp.int64),

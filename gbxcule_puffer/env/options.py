@@ -121,6 +121,9 @@ class EnvOptions:
     archive_slots: int = option(
         0, "states that showed something new and become starts", EXPLORATION, least=0, most=2**24)
     archive_share: float = option(0.5, "share of the episodes that begin at one of them", EXPLORATION, least=0, below=1)
+    archive_steps: int | None = option(
+        None, "steps after which such an episode is truncated (default: as those from a start)", EXPLORATION, least=1,
+        most=MOST_STEPS)
     visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this over the root of n", EXPLORATION,
                                  **ANY_REWARD)
     visit_key: str = option("picture", "what a cell is: picture (coarse), pixels (all of them), or ram:C0A0,C0A1 or "

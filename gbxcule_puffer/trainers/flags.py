@@ -176,7 +176,7 @@ class GraphFlags(RunFlags):
     """The flags of a trainer whose steps can be recorded."""
 
     cuda_graph: bool = False
-    """on a GPU, acting and stepping of an update as one CUDA graph; of A2C the losses, too"""
+    """on a GPU, the acting and stepping of an update as one CUDA graph, and the gradients of each batch"""
 
     def check(self) -> None:
         super().check()

@@ -77,7 +77,9 @@ def draws(curriculum: str, weights: list[int] | None = None, first_env: int = 0,
     random = CounterRandom(n, CPU, first_env)
     envs = EnvTensors(n, CPU)
     stages, distance = [0, 0, 1, 1, 2, 2], torch.zeros(6)
-    starts = Starts(stages, distance, per_start=2, spare=0, curriculum=curriculum, random=random, envs=envs)
+    starts = Starts(
+        stages, distance, per_start=2, spare=0, archive_steps=None, curriculum=curriculum, random=random, envs=envs
+    )
     given = starts.weights if weights is None else torch.tensor(weights)
     return [starts.draw(7, torch.full((n,), i), given).numpy().copy() for i in range(5)]
 

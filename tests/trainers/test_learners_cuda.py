@@ -58,11 +58,11 @@ def test_ppo_never_waits(cuda_device: str) -> None:
     model = ppo_lite.Agent(shades_layout(2, 20, 20), 8).to(env.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     rollout = allocate_rollout(16, 32, shades_layout(2, 20, 20), env.device, **ppo_lite.OWN)
-    clock = Stopwatch(env.device, False)
+    batches, clock = ppo_lite.minibatches(model, optimizer, rollout, args), Stopwatch(env.device, False)
 
     def iterate() -> torch.Tensor:
         ppo_lite.collect(model, env, rollout, clock)
-        return ppo_lite.learn(model, optimizer, rollout, args, World())
+        return ppo_lite.learn(model, optimizer, rollout, batches, args, World())
 
     iterate()
     with no_synchronisation():
@@ -78,16 +78,53 @@ def test_pqn_never_waits(cuda_device: str) -> None:
     optimizer = torch.optim.RAdam(model.parameters(), lr=1e-4)
     rollout = allocate_rollout(16, 32, shades_layout(1, 20, 20), env.device, **pqn.OWN)
     clock, epsilon = Stopwatch(env.device, False), torch.full((), 0.3, device=env.device)
+    batches = pqn.minibatches(model, optimizer, rollout, args)
 
     def iterate() -> torch.Tensor:
         pqn.collect(model, env, rollout, epsilon, clock)
-        return pqn.learn(model, optimizer, rollout, args, World())
+        return pqn.learn(model, optimizer, rollout, batches, args, World())
 
     iterate()
     with no_synchronisation():
         for _ in range(3):
             losses = iterate()
     assert losses.isfinite().all()
+
+
+def test_recorded_gradients_are_those_of_a_batch(cuda_device: str) -> None:
+    """Of a smaller last minibatch, too, which is not recorded, and after it."""
+    torch.manual_seed(1)
+    model = ppo_lite.Agent(shades_layout(2, 20, 20), 8).to(cuda_device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    rollout = allocate_rollout(9, 15, shades_layout(2, 20, 20), torch.device(cuda_device), **ppo_lite.OWN)
+    rollout["obs"].random_(4)
+    for name in ("logprobs", "values", "advantages", "returns"):
+        rollout[name].normal_()
+    of_kind = []
+    for as_graph in (False, True):
+        args = ppo_lite.Args(env="toy", num_minibatches=4, cuda_graph=as_graph)
+        batches, found = ppo_lite.minibatches(model, optimizer, rollout, args), []
+        torch.manual_seed(2)
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for losses in batches.gradients(3):
+                gradients = [part.grad.clone() for part in model.parameters() if part.grad is not None]
+                found.append([losses.clone(), *gradients])
+        torch.cuda.synchronize()
+        of_kind.append(found)
+        optimizer.zero_grad()
+    assert len(of_kind[1]) == 12
+    for plain, recorded in zip(*of_kind, strict=True):
+        for part, other in zip(plain, recorded, strict=True):
+            torch.testing.assert_close(other, part, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.usefixtures("cuda_device")
+@pytest.mark.parametrize("flags", ["", "--cuda-graph", "--cuda-graph --compile"])
+def test_ppo_learns_the_toy(flags: str, tmp_path: Path) -> None:
+    size = words("--env toy --device cuda --num-envs 64 --num-steps 16 --num-minibatches 6 --max-steps 16 --lr 1e-3")
+    size += words("--gamma 0.9 --total-env-steps 40960 --eval-every-steps 8192 --eval-episodes 20")
+    assert ppo_lite.main([*size, *words(flags), "--run-dir", str(tmp_path)]) == 0
+    assert last_value(tmp_path, "eval/success_rate") >= 0.95
 
 
 @pytest.mark.usefixtures("cuda_device")

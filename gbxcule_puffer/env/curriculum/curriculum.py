@@ -48,6 +48,7 @@ class Curriculum:
             torch.stack(distances),
             per_start=options.start_waits + 1,
             spare=spare,
+            archive_steps=options.archive_steps,
             curriculum=options.curriculum,
             random=random,
             envs=envs,

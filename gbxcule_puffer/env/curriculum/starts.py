@@ -12,6 +12,7 @@ from gbxcule_puffer.env.curriculum.progress import UNIT
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import SHIFT, START, CounterRandom
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.actions import MOST_STEPS
 
 SLOT_COUNTS = ("episodes", "successes", "steps")
 
@@ -40,7 +41,7 @@ def check_curriculum(curriculum: str, num_stages: int, archive_slots: int) -> No
 
 class Starts:
     """The slots of a pool as starts of episodes: `given` ones, each start `per_start` slots wide (one a number of
-    waits), then `spare` ones for an archive.
+    waits), then `spare` ones for an archive, from which an episode takes at most `archive_steps` steps.
 
     curriculum: 'uniform' draws all starts equally, 'first' those of the first stage only, 'progress' by the weights of
     a BayesProgressTracker; 'by_env' gives start i modulo their number to env i always. The waits are always drawn.
@@ -57,6 +58,7 @@ class Starts:
         *,
         per_start: int,
         spare: int,
+        archive_steps: int | None,
         curriculum: str,
         random: CounterRandom,
         envs: EnvTensors,
@@ -78,6 +80,7 @@ class Starts:
         self._launch = Launcher(device)
         self.members: dict[str, Any] = {
             "given": self.given,
+            "archive_steps": archive_steps or MOST_STEPS,
             "slot_stage": self.stage,
             "slot_distance": self.distance,
             "slot_counts": self.counts,

@@ -198,7 +198,10 @@ def begin(e: Episode, env: int, lane: int, lanes: int):
             e.slots[env] = slot
             e.stage[env] = stage
             e.previous[env] = e.slot_distance[slot]
-            e.limit[env] = e.limits[int(stage)]
+            limit = e.limits[int(stage)]
+            if slot >= e.given:
+                limit = wp.min(limit, e.archive_steps)
+            e.limit[env] = limit
             e.age[env] = 0
             e.hold[env] = 0
             e.episode[env] = e.episode[env] + wp.int64(1)

@@ -7,12 +7,13 @@ from gbxcule_puffer.trainers.blocks.groups import Group
 from gbxcule_puffer.trainers.blocks.networks import FEATURES, Patches, Trunk, layer_init
 from gbxcule_puffer.trainers.blocks.optimizers import Adam, RAdam
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
-from gbxcule_puffer.trainers.blocks.rollout import allocate_rollout, minibatches, rollout_memory, store
+from gbxcule_puffer.trainers.blocks.rollout import Minibatches, allocate_rollout, rollout_memory, store
 
 __all__ = [
     "FEATURES",
     "Adam",
     "Group",
+    "Minibatches",
     "Patches",
     "RAdam",
     "Replay",
@@ -23,7 +24,6 @@ __all__ = [
     "explore",
     "layer_init",
     "linear_schedule",
-    "minibatches",
     "own_copy",
     "remembering",
     "rollout_memory",

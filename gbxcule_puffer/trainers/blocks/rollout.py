@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gbxcule_puffer.errors import DeviceError
 from gbxcule_puffer.tasks.observations import ObservationLayout, signed
+from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.envs import layout_of
 
 MOST = 2**36  # steps of all Game Boys
@@ -42,19 +43,57 @@ def store(rollout: Mapping[str, Tensor], step: int, **parts: Tensor) -> None:
         rollout[name][step] = signed(part)
 
 
-def minibatches(parts: Mapping[str, Tensor], epochs: int, count: int) -> Iterator[dict[str, Tensor]]:
-    """All steps of a rollout in a new random order each epoch, in `count` minibatches; `parts` are (num_steps,
-    num_envs, ...), a minibatch's are (batch, ...)."""
-    flat = {name: part.flatten(0, 1) for name, part in parts.items()}
-    first = next(iter(flat.values()))
-    for _ in range(epochs):
-        for index in torch.randperm(len(first), device=first.device).chunk(count):
-            yield {name: part[index] for name, part in flat.items()}
+class Minibatches:
+    """`count` minibatches of a rollout, and the gradients of the `loss` of each.
+
+    parts: tensors (num_steps, num_envs, ...) that keep their place; loss(batch) of a minibatch, the parts as
+    (batch, ...), is what the optimizer is to lower, and figures to report. as_graph: on a GPU, from the fourth on, what
+    a minibatch takes is replayed as a CUDA graph; a smaller last one is not.
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, Tensor],
+        count: int,
+        loss: Callable[[Mapping[str, Tensor]], tuple[Tensor, Tensor]],
+        optimizer: torch.optim.Optimizer,
+        as_graph: bool = False,
+    ) -> None:
+        self._flat = {name: part.flatten(0, 1) for name, part in parts.items()}
+        first = next(iter(self._flat.values()))
+        self._count, self._loss, self._optimizer = count, loss, optimizer
+        self._index = torch.arange(-(-len(first) // count), device=first.device)
+        self._figures: Tensor | None = None
+        self._replayed = Replayed(self._record) if as_graph else None
+
+    def gradients(self, epochs: int) -> Iterator[Tensor]:
+        """All steps in a new random order each epoch; of each minibatch the figures, once its gradients are there."""
+        steps = len(next(iter(self._flat.values())))
+        for _ in range(epochs):
+            for index in torch.randperm(steps, device=self._index.device).chunk(self._count):
+                if self._replayed is None or len(index) < len(self._index):
+                    yield self._backward(index)
+                    continue
+                self._index.copy_(index)
+                self._replayed()
+                assert self._figures is not None
+                yield self._figures
+
+    def _record(self) -> None:
+        figures = self._backward(self._index)
+        self._figures = torch.empty_like(figures) if self._figures is None else self._figures
+        self._figures.copy_(figures)
+
+    def _backward(self, index: Tensor) -> Tensor:
+        loss, figures = self._loss({name: part[index] for name, part in self._flat.items()})
+        self._optimizer.zero_grad(set_to_none=self._replayed is None)  # a graph adds to the same tensors
+        loss.backward()
+        return figures.detach()
 
 
-def rollout_memory(args: Any, more: Mapping[str, int], network: Any, targets: int) -> dict[str, int]:
-    """Estimated bytes of the rollout with `targets` tensors that are computed of it, and of a minibatch: observations,
-    activations of the network's trunk and their gradients. `network(layout, num_actions)` makes one."""
+def rollout_memory(args: Any, more: Mapping[str, int], network: Any) -> dict[str, int]:
+    """Estimated bytes of the rollout, and of a minibatch: observations, activations of the network's trunk and their
+    gradients. `network(layout, num_actions)` makes one."""
     layout = layout_of(args)
     rollout = allocate_rollout(args.num_steps, args.num_envs, layout, torch.device("meta"), **more)
     picture = torch.zeros(1, *layout.picture_shape)
@@ -64,4 +103,4 @@ def rollout_memory(args: Any, more: Mapping[str, int], network: Any, targets: in
         activations += picture.numel()
     steps = args.num_steps * args.num_envs
     minibatch = -(-steps // args.num_minibatches) * (pixels + 2 * 4 * activations)
-    return {"rollout": sum(part.nbytes for part in rollout.values()) + targets * 4 * steps, "minibatch": minibatch}
+    return {"rollout": sum(part.nbytes for part in rollout.values()), "minibatch": minibatch}

@@ -337,6 +337,22 @@ def test_one_start_and_an_archive_share_the_episodes(task: Task) -> None:
     assert 0.35 < np.mean(begun[len(begun) // 2 :]) < 0.65
 
 
+def test_episodes_from_the_archive_can_be_shorter(task: Task) -> None:
+    """archive_steps: at most so many steps from there, as many as ever from the start."""
+    kwargs = {**task.kwargs, "num_envs": 24, "max_steps": 7, "archive_slots": 64, "archive_share": 0.5}
+    env = GBxCuLEEnv(**kwargs, archive_steps=3)
+    env.reset(seed=1)
+    lengths: dict[bool, set[int]] = {True: set(), False: set()}
+    for row in random_actions(60, 24):
+        _, _, _, truncations, _ = env.step(row)
+        envs = env._episodes.envs
+        for from_start, length in zip(envs.from_start[truncations], envs.length[truncations], strict=True):
+            lengths[bool(from_start)].add(int(length))
+    assert lengths == {True: {7}, False: {3}}
+    with pytest.raises(ConfigError, match="archive_steps"):
+        GBxCuLEEnv(**kwargs, archive_steps=0)
+
+
 def test_progress_weighs_the_archive_of_a_single_stage(task: Task) -> None:
     """Slots by how often their episodes succeed, beside the formula in fractions; else by their visits alone."""
     kwargs = {**task.kwargs, "max_steps": 4, "num_envs": 32, "archive_slots": 64, "archive_share": 0.8}
