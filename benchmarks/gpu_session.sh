@@ -53,10 +53,11 @@ train() {  # a script, the name of its runs, its flags; each seed's run is a fol
 }
 
 train_stages() {  # all three stages; four pictures tell an agent who has just arrived from one who is to go on
-  train ppo_lite "$@" --stages roms/homeward/stages.json --stack-k 4 --num-envs 4096 \
-    --num-steps 32 --num-minibatches 16 --update-epochs 3 --lr 1e-3 --entropy-coef 0.02 \
-    --total-env-steps "${TOTAL:-48000000}" --eval-every-steps 4000000 --eval-envs 192 --eval-episodes 192 \
-    --checkpoint-every 24000000 --media-every 1000000000
+  # shellcheck disable=SC2046
+  train ppo_lite "$@" --stages roms/homeward/stages.json --stack-k 4 --num-envs 1024 --num-steps 16 \
+    --num-minibatches 32 --update-epochs 3 --entropy-coef 0.02 --stagger --bf16 --reuse-values \
+    $([ "$device" = cpu ] || echo --cuda-graph) --total-env-steps "${TOTAL:-48000000}" --eval-every-steps 250000 \
+    --eval-envs 192 --eval-episodes 192 --checkpoint-every 24000000 --media-every 1000000000
 }
 
 for part in $parts; do
@@ -115,8 +116,8 @@ for part in $parts; do
   ppo) train ppo_lite ppo ;;
   dqn) train dqn_nstep dqn ;;
   curriculum)  # HOMEWARD's three stages from nothing
-    train_stages curriculum --curriculum progress --archive-slots 8192 --archive-share 0.8 \
-      --visit-key ram:C0A0,C0A1,C0A2,C0A3,C0A5
+    train_stages curriculum --curriculum progress --archive-slots 32768 --archive-share 0.8 --archive-steps 64 \
+      --visit-key pixels
     ;;
   from_the_first) train_stages from_the_first --curriculum first --chain ;;
   whole)
