@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,23 @@ def test_equal_runs_end_with_code_0(capsys: pytest.CaptureFixture[str], tmp_path
     code, nothing, _ = run(ROM, *options, capsys=capsys)
     assert code == 0 and not nothing
     assert json.loads(path.read_text())["release_after_frames"] == 1
+
+
+def test_a_terminal_gets_a_report_and_no_json(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["verify", ROM, "--steps", "5"]) == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("homeward.gb as a Game Boy on cpu and in PyBoy 2.8.1: registers, memory C000:E000, VRAM")
+    assert rest == ["equal: 5 steps of 24 frames"]
+    for flags in (["--json"], ["--json", "-"]):
+        code, summary, text = run(ROM, "--steps", "5", *flags, capsys=capsys)
+        assert code == 0 and summary["equal"] and "equal: 5 steps" in text
+    monkeypatch.setattr(verify_module, "Emulator", FaultyEmulator)
+    assert main(["verify", ROM, "--replay", str(bundle), "--out", str(tmp_path / "again")]) == 1
+    out = capsys.readouterr().out
+    assert f"different after step {FAULTY_STEP}:\n" in out and "C123" in out and "repro bundle: " in out
 
 
 def test_actions_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,26 +46,30 @@ def run(
 ) -> int:
     """The command: compare, report, write the bundle of a difference and the JSON summary; returns the exit code.
 
-    given: the options that were given, by their names in Options; replay: a bundle that has the others.
+    given: the options that were given, by their names in Options; replay: a bundle that has the others; json_path: - is
+    stdout, as None is unless that is a terminal, which gets the report for people.
 
     Raises: RomError, StateError, ActionError, ConfigError, DeviceError or StorageError.
     """
-    if json_path is not None:
+    if json_path is None and not sys.stdout.isatty():
+        json_path = "-"
+    if json_path not in (None, "-"):
         check_target(json_path)
+    report = sys.stdout if json_path is None else sys.stderr
     options = verify.Options(**(given if replay is None else replayed(Path(replay)) | given))
     bar = verify.ProgressBar()
     result = verify.verify(options, bar)
     bar.end()
-    print("\n".join(verify.describe(result)), file=sys.stderr)
+    print(verify.compared(result), *verify.describe(result), sep="\n", file=report)
     folder = None
     if bundle and not result.equal:
         default = Path("runs", "verify", f"{Path(result.options.rom).stem}-step{len(result.trace)}")
         folder = write_bundle(result, default if out is None else Path(out))
-        print(f"repro bundle: {folder}; puffer verify ROM --replay {folder} shows it again", file=sys.stderr)
+        print(f"repro bundle: {folder}; puffer verify ROM --replay {folder} shows it again", file=report)
     summary = result.summary(folder)
-    if json_path is None:
+    if json_path == "-":
         print(json.dumps(summary, indent=1))
-    else:
+    elif json_path is not None:
         write_json(json_path, summary)
     return 0 if result.equal else 1
 

@@ -37,7 +37,13 @@ def add(commands: argparse._SubParsersAction) -> None:
     verify.add_argument("--replay", metavar="BUNDLE", help="show again what a repro bundle holds; other flags win")
     verify.add_argument("--out", help="folder of a difference's repro bundle (default: runs/verify/ROM-stepN)")
     verify.add_argument("--no-bundle", action="store_true", default=False, help="only report a difference")
-    verify.add_argument("--json", help="file for the JSON summary (default: standard output)")
+    verify.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="where the summary goes as JSON; without FILE, or with -, to stdout, as where stdout is no terminal",
+    )
     verify.set_defaults(run=_run, may_hang=True)
 
 

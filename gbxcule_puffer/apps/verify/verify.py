@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,7 +23,7 @@ from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import row_size
-from gbxcule_puffer.errors import ConfigError, RomError
+from gbxcule_puffer.errors import ConfigError, RomError, printable
 from gbxcule_puffer.provenance import versions
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.traces import read_actions
@@ -282,6 +283,15 @@ def action_indices(source: str, steps: int | None, codec: ActionCodec) -> list[i
     if not actions:
         raise ConfigError(f"actions {source} is empty: give action names such as {' '.join(codec.actions[:3])}")
     return actions[:steps]
+
+
+def compared(result: Result) -> str:
+    """The two machines and the parts of them that were compared, in one line."""
+    cartridge, region = result.cartridge, f"{result.region[0]:04X}:{result.region[1]:04X}"
+    machine = "Game Boy Color" if cartridge.model == "cgb" else "Game Boy"
+    name = printable(Path(result.options.rom).name)
+    parts = f"registers, memory {region}, {', '.join(REGIONS)}, picture"
+    return f"{name} as a {machine} on {result.options.device} and in PyBoy {version('pyboy')}: {parts}"
 
 
 def describe(result: Result, limit: int = 6) -> list[str]:
