@@ -67,7 +67,7 @@ setup(
     package_data={
         "gbxcule_puffer": ["py.typed"],
         "gbxcule_puffer.integrations.pufferl": ["*.ini"],
-        "gbxcule_puffer.trainers.wall": ["*.html", "*.js", "*.css"],
+        "gbxcule_puffer.trainers.wall": ["*.html", "*.js", "*.css", "*.svg"],
         "gbxcule_puffer.apps.play": ["*.html", "*.js", "*.css"],
     },
     cmdclass={"build_py": BuildPy},

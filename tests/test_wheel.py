@@ -58,7 +58,7 @@ def test_wheel_has_everything(wheel: Path) -> None:
     inside = {"py.typed", "roms/homeward.gb", "roms/homeward/stages.json", "integrations/pufferl/gbxcule.ini"}
     inside |= {"cleanrl_style/ppo_lite.py", "baselines/pyboy_machine.py", "roms/micro/alu_loop.gb"}
     assert {f"gbxcule_puffer/{name}" for name in inside} <= set(names)
-    kinds = (".py", ".html", ".js", ".css", ".ini")
+    kinds = (".py", ".html", ".js", ".css", ".svg", ".ini")
     files = [path for path in (ROOT / "gbxcule_puffer").rglob("*") if path.suffix in kinds]
     ours = {path.relative_to(ROOT).as_posix() for path in files}
     assert ours <= set(names)

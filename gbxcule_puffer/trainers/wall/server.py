@@ -30,7 +30,8 @@ from websockets.http11 import Request, Response
 from gbxcule_puffer.errors import ConfigError
 
 DEFAULT_ADDRESS = "127.0.0.1:8484"
-TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+ICON = Path(__file__).with_name("icon.svg")  # of all pages
 SOCKET = "/socket"
 MAX_VIEWERS = 16
 MAX_MESSAGE = 4096  # bytes from a viewer
@@ -81,7 +82,8 @@ class Server:
         self.token = "" if self.is_local else secrets.token_urlsafe(16)
         self.viewers = 0
         names = [page.with_suffix(suffix).name for suffix in (".js", ".css")]
-        self._files = {"/": page} | {f"/{name}": page.with_name(name) for name in (*names, *more)}
+        files = [ICON, *(page.with_name(name) for name in (*names, *more))]
+        self._files = {"/": page} | {f"/{file.name}": file for file in files}
         self._hello, self._receive = json.dumps(hello), receive
         self._picture: bytes | None = None
         self._error: OSError | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -17,6 +18,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -26,13 +28,14 @@ from websockets.sync.client import ClientConnection, connect
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import env_creator
+from gbxcule_puffer.apps.play import browser as play
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall.process import TELL_SECONDS
-from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, parse_address
-from gbxcule_puffer.trainers.wall.wall import Wall
+from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, Server, parse_address
+from gbxcule_puffer.trainers.wall.wall import PAGE, Wall
 from tests.conformance.test_color import picture_rom
 from tests.support.browser import Browser, wait_for
 from tests.support.signals import HEARS_CTRL_C
@@ -125,6 +128,20 @@ def test_nothing_is_gathered_while_nobody_looks(wall: Wall, monkeypatch: pytest.
         connection.recv(timeout=5)
     wait_for(lambda: wall._server.viewers == 0, 5)
     wall.look()
+
+
+@pytest.mark.parametrize("page", [PAGE, play.PAGE])
+def test_a_page_has_an_icon(page: Path) -> None:
+    """Without one browsers ask for favicon.ico, and say that it is missing."""
+    server = Server("127.0.0.1:0", page, {}, print)
+    try:
+        html = urllib.request.urlopen(server.url, timeout=5).read().decode()
+        (icon,) = re.findall('<link rel="icon" href="(.+?)"', html)
+        with urllib.request.urlopen(server.url + icon, timeout=5) as response:
+            assert response.headers["Content-Type"].startswith("image/svg+xml")
+            assert ElementTree.fromstring(response.read()).tag == "{http://www.w3.org/2000/svg}svg"
+    finally:
+        server.close()
 
 
 def test_strangers_get_nothing(wall: Wall) -> None:
