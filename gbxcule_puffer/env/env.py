@@ -33,7 +33,7 @@ from gbxcule_puffer.tasks.ram.place import find_place
 from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
 from gbxcule_puffer.tasks.ram.until import parse_until
 from gbxcule_puffer.tasks.stage import open_stages
-from gbxcule_puffer.tasks.task import make_task
+from gbxcule_puffer.tasks.task_code import make_task
 
 StrPath = str | os.PathLike[str]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import reduce
 from typing import Any
 
@@ -14,10 +14,11 @@ from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import RANGE, TASK, CounterRandom
 from gbxcule_puffer.env.task_memory import TaskMemory
-from gbxcule_puffer.errors import ConfigError, GBxCuLEError
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observations import PICTURE
 from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
+from gbxcule_puffer.tasks.task_code import code_of
 
 MOST_NUMBERS = 2**16  # of an observation's vector
 EPISODES = "episodes"  # among the totals: episodes that ended
@@ -26,7 +27,8 @@ EPISODES = "episodes"  # among the totals: episodes that ended
 class TaskRunner:
     """One Task of an env, with its memory and the sums of its statistics.
 
-    Raises: ConfigError, from every call, for what the Task does wrong; the message names the Task and the field.
+    Raises: ConfigError, from every call, for what the Task does wrong; the message names the Task and the field, or
+    the line of its code that raised an exception, which is the error's cause.
     """
 
     def __init__(self, task: Task, ram: Ram, random: CounterRandom) -> None:
@@ -42,7 +44,7 @@ class TaskRunner:
         # Of the rewards and of what was observed since the last read: not finite once one of them was not.
         self._sums = torch.zeros(2, dtype=torch.float64, device=self.device)
         self.reward_sum, self.observation_sum = self._sums.unbind()
-        with self._named():
+        with self._code():
             task.setup(ram)
         self._initial = {name: tensor.clone() for name, tensor in self.memory().items()}
 
@@ -55,7 +57,7 @@ class TaskRunner:
     def reset(self, which: torch.Tensor) -> None:
         """Has the Task begin the episodes of `which`."""
         before = self._memory.attributes()
-        with self._named():
+        with self._code():
             self.task.reset(self.ram, which)
         self._memory.keep_rows(before, which)
 
@@ -69,7 +71,7 @@ class TaskRunner:
     def step(self, picture: torch.Tensor, info: StepInfo) -> StepResult:
         """The Task's result, checked; a reward that is not finite is told at once on a CPU, else by `read`."""
         before = self._memory.attributes()
-        with self._named():
+        with self._code():
             result = self.task.step(self.ram, picture, info)
         if isinstance(result, torch.Tensor):
             result = StepResult(result)
@@ -81,7 +83,7 @@ class TaskRunner:
     def observe(self, picture: torch.Tensor, out: Mapping[str, torch.Tensor]) -> None:
         """Puts what the Task observes into the tensors of `out` that have these names."""
         wanted = self.task.observations
-        with self._named():
+        with self._code():
             found = self.task.observe(self.ram, picture)
         if not isinstance(found, Mapping) or set(found) != set(wanted):
             given = list(found) if isinstance(found, Mapping) else f"a {type(found).__name__}"
@@ -104,6 +106,11 @@ class TaskRunner:
                 row.copy_(values)
             counted = torch.where(ended, self._values, self._nothing)
             self._totals.add_(torch.sum(counted, dim=1))
+
+    def read(self) -> dict[str, float]:
+        """Task.read."""
+        with self._code():
+            return self.task.read()
 
     def read_totals(self) -> dict[str, float]:
         """Sums of the statistics over the episodes that ended since the last read, under their names in the infos, and
@@ -189,13 +196,8 @@ class TaskRunner:
     def _error(self, text: str) -> ConfigError:
         return ConfigError(f"task {self.name}: {text}")
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Errors of ours from inside the Task name it; its own exceptions are its own."""
-        try:
-            yield
-        except GBxCuLEError as error:
-            raise type(error)(f"task {self.name}: {error}") from None
+    def _code(self) -> AbstractContextManager[None]:
+        return code_of(self.name, type(self.task))
 
 
 class TaskRunners:
@@ -268,7 +270,7 @@ class TaskRunners:
 
     def read(self) -> dict[str, float]:
         """Statistics for the infos."""
-        own = [runner.task.read() for runner in self.runners]
+        own = [runner.read() for runner in self.runners]
         return {name: value for part in (*own, means(self.read_totals())) for name, value in part.items()}
 
     def read_totals(self) -> list[dict[str, float]]:

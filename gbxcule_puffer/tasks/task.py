@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -107,64 +102,3 @@ def checked_task(value: Any) -> TaskSpec:
     if isinstance(value, str | Task) or (isinstance(value, type) and issubclass(value, Task)):
         return value
     raise TypeError
-
-
-def make_task(spec: TaskSpec) -> Task:
-    """The Task itself, of a class, or of a class's name: 'package.module:Class' or 'folder/file.py:Class'.
-
-    Raises: ConfigError where there is none, or where it cannot be made without arguments.
-    """
-    if isinstance(spec, Task):
-        return spec
-    kind = _find_class(spec) if isinstance(spec, str) else spec
-    try:
-        return kind()
-    except TypeError as error:
-        raise ConfigError(f"task {kind.__name__} cannot be made without arguments ({error}): give one made") from None
-
-
-def _find_class(spec: str) -> type[Task]:
-    """The class that 'module:Class' or 'file.py:Class' names."""
-    where, colon, name = spec.rpartition(":")
-    if not (colon and where and name):
-        raise ConfigError(f"task {spec!r:.80} must be package.module:Class or file.py:Class")
-    module = _import_file(Path(where), spec) if where.endswith(".py") else _import_module(where, spec)
-    found = getattr(module, name, None)
-    if not (isinstance(found, type) and issubclass(found, Task)):
-        known = [each for each, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, Task)]
-        listed = ", ".join(each for each in known if each != "Task")
-        fault = "has no such class" if found is None else f"has another kind of {name}"
-        raise ConfigError(f"task {spec!r:.80}: {where} {fault}: give one of its Tasks ({listed or 'it has none'})")
-    return found
-
-
-def _import_module(name: str, spec: str) -> Any:
-    """A module by name, also of the current folder."""
-    try:
-        if importlib.util.find_spec(name.partition(".")[0]) is None:
-            sys.path.append(os.getcwd())
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise
-        raise ConfigError(f"task {spec!r:.80}: there is no module {error.name!r:.60}: give its file's path") from None
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"task {spec!r:.80}: {name!r:.60} is no name of a module ({error})") from None
-
-
-def _import_file(path: Path, spec: str) -> Any:
-    """A module by its file; the same file is the same module."""
-    full = path.resolve()
-    name = f"gbxcule_task_{full.stem}_{abs(hash(str(full)))}"
-    if name in sys.modules:
-        return sys.modules[name]
-    found = importlib.util.spec_from_file_location(name, full)
-    if not full.is_file() or found is None or found.loader is None:
-        raise ConfigError(f"task {spec!r:.80}: there is no file {path}")
-    module = sys.modules[name] = importlib.util.module_from_spec(found)
-    try:
-        found.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module

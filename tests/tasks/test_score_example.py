@@ -8,7 +8,7 @@ import torch
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.tasks.ram import Ram
-from gbxcule_puffer.tasks.task import make_task
+from gbxcule_puffer.tasks.task_code import make_task
 from tests.support.envs import STAGE
 
 ROOT = STAGE.parents[2]

@@ -100,8 +100,10 @@ def test_a_task_that_fails_in_its_first_step_leaves_no_folder(
     assert train("mistyped", "ram['quest_flag']") == 2
     assert "did you mean quest_flags" in capsys.readouterr().err
     assert not run.exists()
-    with pytest.raises(NameError):
-        train("unknown", "undefined")
+    assert train("unknown", "undefined") == 2
+    message = capsys.readouterr().err
+    assert "task Mine: " in message and "unknown.py, line 4, in step: NameError: name 'undefined'" in message
+    assert message.count("\n") == 1
     assert not run.exists()
     assert train("mended", "ram['quest_flags']") == 0
 

@@ -1,0 +1,127 @@
+"""Tasks as code of somebody's: found by name, made, and run; what it raises is told in one line."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError, is_out_of_memory
+from gbxcule_puffer.tasks.task import Task, TaskSpec
+
+LIBRARIES = tuple(
+    str(Path(folder)) + os.sep
+    for folder in (*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), Path(__file__).parents[1])
+)
+"""Folders whose code is nobody's Task, unless the Task itself lies there."""
+
+
+def make_task(spec: TaskSpec) -> Task:
+    """The Task itself, of a class, or of a class's name: 'package.module:Class' or 'folder/file.py:Class'.
+
+    Raises: ConfigError where there is none, or where it cannot be made without arguments.
+    """
+    if isinstance(spec, Task):
+        return spec
+    kind = _find_class(spec) if isinstance(spec, str) else spec
+    with code_of(kind.__name__, kind):
+        try:
+            return kind()
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # by its own code
+            raise ConfigError(f"cannot be made without arguments ({error}): give one made") from None
+
+
+@contextmanager
+def code_of(name: str, kind: type[Task] | None = None) -> Iterator[None]:
+    """Runs code of a Task's: what it raises becomes a ConfigError of one line, which names the place; the exception
+    itself is its cause. Errors of ours name the Task. A lack of memory and a reader that has gone are no mistakes."""
+    try:
+        yield
+    except GBxCuLEError as error:
+        raise type(error)(f"task {name}: {error}") from None
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        raise ConfigError(f"task {name}: {_fault(error, kind)}") from error
+
+
+def _fault(error: Exception, kind: type[Task] | None) -> str:
+    """File, line and function of the Task's that an exception came from, and its first line."""
+    text = (str(error).strip().splitlines() or [""])[0]
+    if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
+        return f"{_short(str(error.filename))}, line {error.lineno}: {type(error).__name__}: {error.msg}"
+    bases = [] if kind is None else [each.__module__ for each in kind.__mro__ if each not in (Task, object)]
+    files = [getattr(sys.modules.get(module), "__file__", None) for module in bases]
+    called = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
+    own = [frame for frame in called if frame.filename in files or not frame.filename.startswith(LIBRARIES)]
+    last = (own or called)[-1]
+    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{_short(last.filename)}, line {last.lineno}, in {last.name}: {what}"
+
+
+def _short(file: str) -> str:
+    """A file's path from the current folder where it is in there."""
+    relative = os.path.relpath(file)
+    return file if relative.startswith("..") or not os.path.isfile(file) else relative
+
+
+def _find_class(spec: str) -> type[Task]:
+    """The class that 'module:Class' or 'file.py:Class' names."""
+    where, colon, name = spec.rpartition(":")
+    if not (colon and where and name):
+        raise ConfigError(f"task {spec!r:.80} must be package.module:Class or file.py:Class")
+    module = _import_file(Path(where), spec) if where.endswith(".py") else _import_module(where, spec)
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and issubclass(found, Task)):
+        known = [each for each, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, Task)]
+        listed = ", ".join(each for each in known if each != "Task")
+        fault = "has no such class" if found is None else f"has another kind of {name}"
+        raise ConfigError(f"task {spec!r:.80}: {where} {fault}: give one of its Tasks ({listed or 'it has none'})")
+    return found
+
+
+def _import_module(name: str, spec: str) -> Any:
+    """A module by name, also of the current folder."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ConfigError(f"task {spec!r:.80}: {name!r:.60} is no name of a module")
+    first = name.partition(".")[0]
+    if first not in sys.modules and importlib.util.find_spec(first) is None:
+        sys.path.append(os.getcwd())
+    try:
+        with code_of(f"{spec!r:.80}"):
+            return importlib.import_module(name)
+    except ConfigError as error:
+        missing = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
+        if missing is None or not f"{name}.".startswith(f"{missing}."):
+            raise
+        raise ConfigError(f"task {spec!r:.80}: there is no module {missing!r:.60}: give its file's path") from None
+
+
+def _import_file(path: Path, spec: str) -> Any:
+    """A module by its file; the same file is the same module."""
+    full = path.resolve()
+    name = f"gbxcule_task_{full.stem}_{abs(hash(str(full)))}"
+    if name in sys.modules:
+        return sys.modules[name]
+    found = importlib.util.spec_from_file_location(name, full)
+    if not full.is_file() or found is None or found.loader is None:
+        raise ConfigError(f"task {spec!r:.80}: there is no file {path}")
+    module = sys.modules[name] = importlib.util.module_from_spec(found)
+    try:
+        with code_of(f"{spec!r:.80}"):
+            found.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
