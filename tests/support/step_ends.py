@@ -53,7 +53,8 @@ class MadeUpStep:
         self.envs = EnvTensors(n, where)
         self.score = GoalScore(task, EnvOptions(**options), self.envs)
         distance, random = torch.linspace(0.1, 0.9, len(slots), device=where), CounterRandom(n, where)
-        starts = {"per_start": 1, "spare": 0, "curriculum": "uniform", "random": random, "envs": self.envs}
+        starts = {"per_start": 1, "spare": 0, "archive_steps": None}
+        starts |= {"curriculum": "uniform", "random": random, "envs": self.envs}
         self.starts = Starts(slots, distance, **starts)
         self.final = torch.zeros_like(self.stack.observations)
         self.state, self.memory = zeros(STATE, n, dtype=torch.int32), zeros(n, 4 * MEMORY, dtype=torch.uint8)
@@ -116,6 +117,7 @@ def expected(
     ended = now["ended"] = now["terminals"] | now["truncations"]
     now["length"], now["final"] = now["age"].copy(), now["observations"].copy()
     now["from_start"] = before["slots"] < end.starts.given
+    now["replaced"] = before["replaced"] & ~ended
     for slot, won, length in zip(before["slots"][ended], now["terminals"][ended], now["age"][ended], strict=True):
         now["counts"][:, slot] += np.array([1, won, length])
     now["episode"] = before["episode"] + ended

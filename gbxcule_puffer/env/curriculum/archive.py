@@ -46,11 +46,17 @@ def kernel_admit(
     slot_distance: wp.array(dtype=wp.float32),
     slot_counts: wp.array2d(dtype=wp.int64),
     forgotten: wp.array2d(dtype=wp.int64),
+    began: wp.array(dtype=wp.int32),
+    replaced: wp.array(dtype=wp.bool),
     admitted: wp.array(dtype=wp.bool),
     slots: wp.array(dtype=wp.int32),
 ):
-    """Write down what the winners leave in their slots; the occupants before them are forgotten."""
+    """Write down what the winners leave in their slots; the occupants before them are forgotten, and the episodes that
+    began at those count for nobody."""
     env = wp.tid()
+    origin = began[env] - given  # below 0 of a given start
+    if origin >= 0 and winner[wp.max(origin, 0)] < began.shape[0]:  # `and` looks at both
+        replaced[env] = True
     slot = int(wp.uint64(key[env]) % wp.uint64(winner.shape[0]))
     won = wanted[env] and winner[slot] == env
     admitted[env] = won
@@ -172,8 +178,8 @@ class Archive:
         launch(kernel_claim, n, self.visits.key, self._wanted, self.size, self._winner)
         launch(
             kernel_admit, n, self.visits.key, self._wanted, starts.given, self._winner, stage, distance,
-            self.keys, self.filled, starts.stage, starts.distance, starts.counts, self.forgotten, self._admitted,
-            self._slots,
+            self.keys, self.filled, starts.stage, starts.distance, starts.counts, self.forgotten, self.envs.slots,
+            self.envs.replaced, self._admitted, self._slots,
         )  # fmt: skip
         self.pool.save(self._admitted, self._slots)
 

@@ -166,11 +166,11 @@ def keep(e: Episode, env: int, lane: int, lanes: int):
 
 @wp.func
 def count(e: Episode, env: int, lane: int, lanes: int):
-    """Adds an episode that ended to the counts of the slot it began at."""
+    """Adds an episode that ended to the counts of the slot it began at, unless that has another state by now."""
     if lane == 0:
         slot = e.slots[env]
         e.from_start[env] = slot < e.given
-        if e.ended[env]:
+        if e.ended[env] and not e.replaced[env]:
             wp.atomic_add(e.slot_counts, 0, slot, wp.int64(1))
             if e.terminals[env] and not e.failures[env]:
                 wp.atomic_add(e.slot_counts, 1, slot, wp.int64(1))
@@ -196,6 +196,7 @@ def begin(e: Episode, env: int, lane: int, lanes: int):
         if lane == 0:
             stage = e.slot_stage[slot]
             e.slots[env] = slot
+            e.replaced[env] = False
             e.stage[env] = stage
             e.previous[env] = e.slot_distance[slot]
             limit = e.limits[int(stage)]

@@ -1,0 +1,50 @@
+"""The archive's slots: whom an episode counts for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gbxcule_puffer.env import GBxCuLEEnv
+from tests.support.envs import make_test_task, random_actions
+
+N, SLOTS = 24, 24
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_an_episode_counts_for_the_state_it_began_in_or_for_none(tmp_path: Path, saved: bool) -> None:
+    """Its slot may have been given to another state while it was played; so, too, in an env that goes on."""
+    kwargs: dict[str, Any] = {**make_test_task(tmp_path).kwargs, "num_envs": N, "max_steps": 5}
+    kwargs |= {"archive_slots": SLOTS, "archive_share": 0.8, "visit_key": "pixels"}
+    env = GBxCuLEEnv(**kwargs)
+    env.reset(seed=1)
+    given = env._episodes.curriculum.starts.given
+    counted, kept, began, late = np.zeros((2, SLOTS), int), np.zeros(SLOTS, int), np.zeros(N, int), 0
+    before = np.zeros(N, int)
+    for number, row in enumerate(random_actions(60, N, seed=2)):
+        if saved and number == 43:
+            state, env = env.state_dict(), GBxCuLEEnv(**kwargs)
+            assert state["tensors"]["replaced"].any(), "an episode is under way whose slot was given away"
+            env.load_state_dict(state)
+        env.step(row)
+        t, archive = env._episodes.envs, env._episodes.curriculum.archive
+        assert archive is not None
+        ended = t.ended.numpy()
+        for i in np.flatnonzero(ended & (before >= given)):
+            slot = before[i] - given
+            if kept[slot] == began[i]:
+                counted[:, slot] += [1, t.length[i]]
+            else:
+                late += 1
+        now = archive.keys.numpy()
+        counted[:, now != kept] = 0
+        kept, before = now.copy(), t.slots.numpy().copy()
+        fresh = ended & (before >= given)
+        began[fresh] = kept[before[fresh] - given]
+        counts = env._episodes.curriculum.starts.counts[[0, 2], given:]
+        assert torch.equal(counts, torch.from_numpy(counted)), f"step {number}"
+    assert late > 10 and counted[0].sum() > 10
