@@ -217,7 +217,7 @@ def test_pufferlib_vectorises_it_again(task: Task) -> None:
         ({"backend": "mp_async", "num_workers": 2, "batch_size": 1}, ConfigError, "multiple of the 2 envs"),
         ({"device": "cuda"}, DeviceError, "CPU only"),
         ({"io": "jax"}, ConfigError, "io 'jax' is unknown"),
-        ({"stack_k": 2}, GoalError, "stack_k"),
+        ({"frames_per_step": 20}, GoalError, "frames_per_step"),
         ({"archive_slots": 4}, ConfigError, "archive_slots 4: PyBoy cannot"),
         ({"visit_bonus": 0.5, "num_workers": 2}, ConfigError, "give num_workers=1"),
         ({"max_steps": 0}, ConfigError, "max_steps 0 must be from 1"),

@@ -26,7 +26,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize("options", [{}, {"stack_k": 2, "visit_key": "ram:C0A0,C0A1,C0A2"}], ids=["picture", "ram"])
 @pytest.mark.usefixtures("cpu_kernels")
 def test_cuda_equals_cpu(stages: dict[str, Any], cuda_device: str, options: dict[str, Any]) -> None:
-    if "stack_k" in options:  # goals are made for one picture
+    if "stack_k" in options:  # and without a goal
         stages = {"rom": stages["rom"]}
         options = {**options, "curriculum": "uniform", "max_steps": 11}
     kwargs = {**stages, **OPTIONS, **options, "log_interval": 20}

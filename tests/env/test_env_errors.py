@@ -71,13 +71,22 @@ def test_every_type_of_integers_is_taken(task: Task) -> None:
     [
         ({"frames_per_step": 20}, "made for frames_per_step 24, the environment has 20"),
         ({"action_codec": "pokemonred_puffer_v0"}, "made for action_codec"),
-        ({"stack_k": 2}, "made for stack_k 1, the environment has 2"),
         ({"obs": "packed"}, "made for obs 'shades'"),
     ],
 )
 def test_a_goal_of_another_configuration(task: Task, options: dict[str, Any], message: str) -> None:
     with pytest.raises(GoalError, match=message):
         GBxCuLEEnv(**task.kwargs, **options)
+
+
+def test_a_goal_fits_any_number_of_pictures(task: Task) -> None:
+    rewards = []
+    for stack_k in (1, 3):
+        env = GBxCuLEEnv(**task.kwargs, num_envs=2, stack_k=stack_k)
+        env.reset(seed=1)
+        rewards.append([env.step(np.array([i % NUM_ACTIONS, 4]))[1].copy() for i in range(12)])
+    np.testing.assert_array_equal(rewards[0], rewards[1])
+    assert len(set(map(float, np.ravel(rewards[0])))) > 2
 
 
 def test_step_needs_a_reset(task: Task) -> None:

@@ -145,8 +145,8 @@ def make_goal(path: Path) -> None:
 
 
 def read_goal(path: Path) -> None:
-    names = ("rom_sha256", "action_codec", "frames_per_step", "release_after_frames", "stack_k", "obs")
-    config: dict[str, Any] = dict(zip(names, (CARTRIDGE.sha256, CODEC.name, 24, 8, 1, "shades"), strict=True))
+    names = ("rom_sha256", "action_codec", "frames_per_step", "release_after_frames", "obs")
+    config: dict[str, Any] = dict(zip(names, (CARTRIDGE.sha256, CODEC.name, 24, 8, "shades"), strict=True))
     goal = GoalTemplate.load(path)
     goal.check(config, (72, 80))
     limits = goal.meta["tau"], goal.meta["k_consecutive"], goal.meta.get("max_steps", MAX_STEPS)

@@ -84,7 +84,7 @@ def _add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, help="folder for start.state and goal/")
     kinds = "{shades,packed,averaged,full,luma,rgb,rgb555,...}"  # tasks.observations, which checks it, has torch
     parser.add_argument("--obs", metavar=kinds, default="shades", help="picture of an observation (default: shades)")
-    parser.add_argument("--stack-k", type=int, default=1, help="pictures in an observation")
+    parser.add_argument("--stack-k", type=int, default=1, help="pictures in an observation; a goal fits any number")
     add_action_codec(parser)
     parser.add_argument("--frames-per-step", type=int, default=24)
     parser.add_argument("--release-after-frames", type=int, default=8)
