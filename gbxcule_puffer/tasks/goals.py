@@ -27,8 +27,8 @@ FRAMES_FILE = "goal_template.npy"
 META_FILE = "goal_template.meta.json"
 GOAL_FILE = Kind("goal", GoalError, "make it with `puffer stage` or `puffer goal make`")
 MAX_SIZE = 64 * 2**20  # bytes of a goal's pictures, thousands of them
-# What has to be equal in the goal and in the environment, else distances mean something else. The newest picture alone is
-# compared, so that a goal fits any stack_k; its file names that of the goal's making.
+# What has to be equal in the goal and in the environment, else distances mean something else. Only the newest picture
+# is compared: a goal fits any stack_k, and its file just records one.
 CHECKED_FIELDS = ("rom_sha256", "action_codec", "frames_per_step", "release_after_frames", "obs")
 REQUIRED_FIELDS = ("format", *CHECKED_FIELDS, "tau", "k_consecutive")
 VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
