@@ -206,10 +206,14 @@ def record_goal(
         while end and distances[end - 1] == 0:
             end -= 1
         if not end or min(distances[:end]) == 0:
-            remedy = "let them end where it shows for the first time"
-            if pictures is not None:
-                raise GoalError("the goal's picture shows at the start: give another picture, or another start")
-            raise GoalError(f"the goal's picture is met before the actions end: {remedy}")
+            first = distances.index(0)
+            if not first:
+                other = "goal" if pictures is None else "picture"
+                raise GoalError(f"the goal's picture shows at the start: give another {other}, or another start")
+            raise GoalError(
+                f"the goal's picture is met after {first} of {len(distances) - 1} actions, then another: "
+                "let them end there, or where the picture is new"
+            )
         nearest = min(nearest, *distances[:end])
     calibration = {"distances": measured[0], "start_distance": measured[0][0], "nearest": nearest}
     tau = {"tau": min(LARGEST_TAU, nearest / 2), "k_consecutive": k_consecutive, "calibration": calibration}

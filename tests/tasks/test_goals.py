@@ -166,14 +166,13 @@ def test_a_limit_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_a_goal_that_is_already_there_is_refused(tmp_path: Path) -> None:
     stage = json.loads(STAGE.read_text())
-    with pytest.raises(GoalError, match="before the actions end"):
-        make_goal(
-            STAGE.parent.parent / stage["rom"],
-            ["NOOP", "NOOP"],
-            tmp_path / "out",
-            start_actions=stage["start_actions"],
-        )
-    assert not (tmp_path / "out").exists()
+    for actions, message in (
+        (["NOOP", "NOOP"], "shows at the start: give another goal, or another start"),
+        (["RIGHT", "LEFT", "RIGHT"], "met after 1 of 3 actions, then another: let them end there"),
+    ):
+        with pytest.raises(GoalError, match=message):
+            make_goal(STAGE.parents[1] / stage["rom"], actions, tmp_path / "out", start_actions=stage["start_actions"])
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_way_of_buttons_that_the_goals_own_actions_lack(
