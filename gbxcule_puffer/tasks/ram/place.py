@@ -1,9 +1,11 @@
-"""The place of a game's player: RAM of the map's number, the row and the column. It is for people who watch."""
+"""The place of a game's player: RAM of the map's number, the row and the column, a byte each."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from functools import cache
+from numbers import Integral
 from typing import Any
 
 from gbxcule_puffer.errors import ConfigError
@@ -36,7 +38,7 @@ def parse_place(text: str, symbols: Symbols | None = None, source: str = "") -> 
     where = f"{source}place {text!r:.80}"
     if len(words) not in (2, 3):
         raise ConfigError(f"{where} has {len(words)} parts: give MAP,ROW,COLUMN or ROW,COLUMN")
-    return tuple(parse_address(word.strip(), where, symbols) for word in words)
+    return tuple(parse_address(_byte(word.strip(), where, symbols), where, symbols) for word in words)
 
 
 def _place_of(task: Any, symbols: Symbols | None) -> Place:
@@ -50,10 +52,44 @@ def _place_of(task: Any, symbols: Symbols | None) -> Place:
         return parse_place(place, symbols, source)
     if not isinstance(place, tuple | list) or len(place) not in (2, 3):
         raise ConfigError(f"{source}place {place!r:.80} is no (map, row, column) or (row, column) of RAM")
-    for each in place:
+    source += "place"
+    named = [_byte(each, source, symbols) if isinstance(each, str) else each for each in place]
+    for each in named:
         if isinstance(each, str) and symbols is not None:
-            parse_address(each, f"{source}place", symbols)
-    return tuple(place)
+            parse_address(each, source, symbols)
+        elif not isinstance(each, str | Integral) and not _has_bank(each):
+            raise ConfigError(f"{source}: {each!r:.60} is no byte of RAM: give an address, a symbol or (bank, address)")
+    return tuple(named)
+
+
+def _has_bank(part: Any) -> bool:
+    return isinstance(part, tuple) and len(part) == 2 and all(isinstance(number, Integral) for number in part)
+
+
+def _byte(text: str, source: str, symbols: Symbols | None) -> str:
+    """The name or address of a byte, also of one that is given with its length, `player_x:1`. Symbols have no lengths:
+    where the next one is two bytes further, a warning asks for it.
+
+    Raises: ConfigError for another length.
+    """
+    name, colon, length = text.rpartition(":")
+    if colon and length.isdecimal() and len(length) < 4:  # an address has four digits
+        if int(length) != 1:
+            raise ConfigError(
+                f"{source}: {text!r:.60} has {int(length)} bytes, but map, row and column have one each: "
+                "give the byte that tells the cells apart, such as NAME+1"
+            )
+        return name
+    if symbols is not None and text in symbols:
+        own = symbols[text]
+        later = [each.address for each in symbols.values() if each.bank == own.bank and each.address > own.address]
+        if min(later, default=0) == own.address + 2:
+            warnings.warn(
+                f"{source}: {text} may have two bytes, of which the first alone, 0 to 255, is taken: "
+                f"give {text}:1 where that is right, else the byte that tells the cells apart, such as {text}+1",
+                stacklevel=2,
+            )
+    return text
 
 
 @cache

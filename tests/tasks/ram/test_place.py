@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.tasks.ram import Symbols
 from gbxcule_puffer.tasks.ram.place import find_place
+from gbxcule_puffer.tasks.ram.symbols import Location
 from gbxcule_puffer.tasks.task import Task
 
 
@@ -39,6 +41,7 @@ def test_the_first_that_names_one() -> None:
         ("C000", "place 'C000' has 1 parts: give MAP,ROW,COLUMN or ROW,COLUMN"),
         ("C000,C001,C002,C003", "has 4 parts"),
         ("C000,here", "'here' is no hexadecimal address"),
+        ("C000:2,C002", "place 'C000:2,C002': 'C000:2' has 2 bytes, but map, row and column have one each: give the b"),
         ("C000,0100", "0100 is not VRAM, WRAM, OAM or HRAM"),
     ],
 )
@@ -52,6 +55,9 @@ def test_other_texts(text: str, message: str) -> None:
     [
         (("player_y",), r"task Lost: place \('player_y',\) is no \(map, row, column\) or \(row, column\) of RAM"),
         (5, "task Lost: place 5 is no"),
+        (("player_y:2", "player_x"), "task Lost: place: 'player_y:2' has 2 bytes, but map, row and column have one"),
+        (("player_y", 1.5), r"task Lost: place: 1.5 is no byte of RAM: give an address, a symbol or \(bank, address\)"),
+        (("player_y", ["player_x"]), r"place: \['player_x'\] is no byte of RAM"),
         (("player_y", "player_z"), "task Lost: place: symbol 'player_z' is not in .*: did you mean"),
         ("player_y,player_z", "task Lost: place 'player_y,player_z': symbol 'player_z' is not in"),
     ],
@@ -67,3 +73,21 @@ def test_a_tasks_place_as_text_or_of_one_task_alone() -> None:
     task.place = "player_y,C0A1"
     assert find_place(None, task, "", symbols) == (0xC0A2, 0xC0A1)
     assert find_place(None, Other(), "", symbols) is None
+
+
+def test_a_symbol_that_may_have_two_bytes_is_told() -> None:
+    symbols, task = Symbols({"x": Location(0, 0xC000), "y": Location(0, 0xC002), "z": Location(0, 0xC003)}), Other()
+    for place, source in (("y,x", "place 'y,x'"), (("y", "x"), "task Other: place")):
+        task.place = place
+        with pytest.warns(UserWarning) as told:
+            find_place(None, task, "", symbols)
+        (warning,) = told
+        assert f"{source}: x may have two bytes, of which the first alone, 0 to 255, is taken: give x:1" in str(
+            warning.message
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert find_place("y:1,x:1", None, "", symbols) == (0xC002, 0xC000)
+        assert find_place("x+1,y,C000", None, "", symbols) == (0xC001, 0xC002, 0xC000)
+        task.place = ("y", "x:1", (1, 0xA000))
+        assert find_place(None, task, "", symbols) == ("y", "x", (1, 0xA000))
