@@ -212,12 +212,25 @@ def parse_flags(
     except SystemExit as end:
         if not end.code:
             raise
-    # tyro draws a box around its message, with a title in its first line and rules between its parts.
-    lines = [line.strip("\u2502 ") for line in message.getvalue().splitlines()[1:]]
+    raise ConfigError(f"{_in_one_line(message.getvalue())} (see --help)")
+
+
+def _in_one_line(message: str) -> str:
+    """A message of tyro's, without the box that it draws around: a title in its first line, rules between its parts."""
+    lines = [line.strip("\u2502 ") for line in message.splitlines()[1:]]
     text = " ".join(line for line in lines if line.strip("\u2500\u2570\u256f-"))
     for appendix in (" Argument helptext:", " For full helptext"):
         text = text.split(appendix)[0]
-    raise ConfigError(f"{text} (see --help)")
+    text, *similar = re.split(r" Perhaps you meant:| Arguments similar to \S+:", text)
+    if similar:  # each with its help
+        near = re.findall(r"^\u2502 {5}(--[\w-]+)", message, re.MULTILINE)
+        text += f": did you mean {' or '.join(dict.fromkeys(near))}?"
+    for python, plain in (
+        (r"invalid literal for int\(\) with base 10", "whole number"),
+        (r"could not .* float", "number"),
+    ):
+        text = re.sub(rf"^Error parsing (\S+): {python}: (.*)", rf"\1 \2 is no {plain}", text)
+    return text
 
 
 def _whole_numbers(flags: type, words: Sequence[str]) -> list[str]:

@@ -27,6 +27,21 @@ def test_counts_in_powers_of_ten() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        ("--num-env 8", "Unrecognized options: --num-env, 8: did you mean --num-envs? (see --help)"),
+        ("--nonsense", "Unrecognized options: --nonsense (see --help)"),
+        ("--num-envs 8x", "--num-envs '8x' is no whole number (see --help)"),
+        ("--lr x", "--lr 'x' is no number (see --help)"),
+    ],
+)
+def test_mistyped_flags(words: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_flags(a2c_streaming.Args, "a2c", None, words.split())
+    assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
         (["--num-envs", "1e30"], "is too large: give at most 2,147,483,647"),
         (
             ["--total-env-steps", "1e20"],

@@ -6,7 +6,10 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import ROMS, SCRIPTS, trainer_scripts
@@ -29,6 +32,7 @@ SUBJECT = {
 def add(commands: argparse._SubParsersAction) -> None:
     for mode, text in HELP.items():
         parser = commands.add_parser(mode, help=text)
+        parser.parse_known_args = partial(_parse_after_subject, parser, parser.parse_known_args)  # pyright: ignore
         parser.add_argument("env", metavar="WHAT", help=SUBJECT.get(mode, "gbxcule, or an environment of PufferLib"))
         rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its flags; WHAT --help lists them")
         rest.required = False
@@ -41,6 +45,13 @@ def add(commands: argparse._SubParsersAction) -> None:
     )
     copy.add_argument("--out", help="file to write (default: the script's own name), or folder (default: roms)")
     copy.set_defaults(run=_copy)
+
+
+def _parse_after_subject(parser: argparse.ArgumentParser, parse: Callable[..., Any], words: Any, *rest: Any) -> Any:
+    """Parses the words of a mode; flags before WHAT would be told as unknown ones."""
+    if words and words[0].startswith("-") and words[0] not in ("-h", "--help"):
+        parser.error(f"{words[0]} stands before WHAT: give {parser.prog} WHAT {words[0]} ...")
+    return parse(words, *rest)
 
 
 def _run(args: argparse.Namespace) -> int | None:
