@@ -20,7 +20,7 @@ from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
 from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, options_of, signature, whole_number
-from gbxcule_puffer.env.saved_state import arrays_of, check_config, saved_machines
+from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, saved_machines, unpacked
 from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.env.task_runner import vectors_of
 from gbxcule_puffer.errors import ConfigError
@@ -307,8 +307,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         was learned about stages, visits and the archive: loading it begins new episodes."""
         tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
         totals = self._episodes.tasks.totals() if machines else {}
-        copies = {name: tensor.clone() for name, tensor in (tensors | totals).items()}
-        state = {"tensors": copies, "machines": arrays_of(self.emulator.save()) if machines else None}
+        state = {"tensors": packed(tensors | totals), "machines": arrays_of(self.emulator.save()) if machines else None}
         return {**state, "config": self.config, "steps": self._steps, "seed": self.seed}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -322,14 +321,15 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         emulator: Any = self.emulator  # made by now
         snapshot = saved_machines(state, emulator)
         tensors = self._episodes.run_tensors() | ({} if snapshot is None else self._episodes.env_tensors())
-        self._episodes.check_saved(tensors, state["tensors"])
+        saved = unpacked(state["tensors"], tensors)
+        self._episodes.check_saved(tensors, saved)
         self.reset()
         if snapshot is not None:
             emulator.load(snapshot)
             self._steps, self.seed = state["steps"], state["seed"]
-            self._episodes.tasks.load_totals(state["tensors"])
+            self._episodes.tasks.load_totals(saved)
         for name, tensor in tensors.items():
-            tensor.copy_(state["tensors"][name])
+            tensor.copy_(saved[name])
         if snapshot is None:
             self._episodes.begin_all(self.seed)
         self._out.publish()

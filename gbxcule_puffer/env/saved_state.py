@@ -37,7 +37,8 @@ RANGES: dict[str, tuple[float, float | str]] = {
 }
 OF_A_TASK = (-MOST_SUM, MOST_SUM)  # its memory, "prefix.name", and the sums of its statistics, "prefix/name"
 MACHINES = ("state", "memory", "screen")  # of a Snapshot
-BY_SNAPSHOT = ("pool_state", "pool_memory", "pool_screen")  # SnapshotPool.check_spare looks at these
+# SnapshotPool.check_spare looks at these; by name, the axis of the archive's slots.
+BY_SNAPSHOT = {"pool_state": 1, "pool_memory": 0, "pool_screen": 0}
 
 
 def check_parts(state: Any, **parts: type) -> None:
@@ -53,6 +54,34 @@ def check_config(state: Any, config: Mapping[str, Any]) -> None:
     if found := first_difference(state["config"], config):
         name, was, now = found
         raise StateError(f"saved env state has {name} {was!r:.80}, not {now!r:.80}: use the same")
+
+
+def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Copies of an env's tensors for a saved state; of the archive's snapshots only those of slots that are filled:
+    the others are zeros, and may be gigabytes."""
+    copies = {name: tensor.clone() for name, tensor in tensors.items() if name not in BY_SNAPSHOT}
+    if "archive_filled" in tensors:
+        used = tensors["archive_filled"].nonzero()[:, 0]
+        copies |= {name: tensors[name].index_select(axis, used) for name, axis in BY_SNAPSHOT.items()}
+    return copies
+
+
+def unpacked(saved: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+    """A saved state's tensors with all slots of the archive, as `tensors` have them. What does not fit in them is left
+    as it is, for check_tensors to refuse."""
+    if not isinstance(saved, Mapping) or "archive_filled" not in tensors:
+        return saved
+    filled, whole = saved.get("archive_filled"), dict(saved)
+    if not isinstance(filled, torch.Tensor) or filled.dtype != torch.bool or filled.dim() != 1:
+        return saved
+    for name, axis in BY_SNAPSHOT.items():
+        found, shape = saved.get(name), list(tensors[name].shape)
+        full, shape[axis] = shape[axis], int(filled.sum())
+        if len(filled) != full or not isinstance(found, torch.Tensor) or list(found.shape) != shape:
+            continue
+        shape[axis] = full
+        whole[name] = found.new_zeros(shape).index_copy_(axis, filled.nonzero()[:, 0].to(found.device), found)
+    return whole
 
 
 def check_tensors(tensors: Mapping[str, torch.Tensor], saved: Any, numbers: Mapping[str, int]) -> None:

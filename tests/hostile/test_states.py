@@ -136,8 +136,11 @@ def test_machines_of_a_saved_state_and_of_the_archive_are_checked(env: GBxCuLEEn
     with pytest.raises(StateError, match="pc of env 1 is 65536"):
         env.load_state_dict(state)
     state = env.state_dict()
-    state["tensors"]["archive_filled"][:] = True
-    state["tensors"]["pool_state"][:] = env.state_dict()["machines"]["state"][:, :1]
+    filled = state["tensors"]["archive_filled"]
+    filled[:] = True
+    state["tensors"]["pool_state"] = env.state_dict()["machines"]["state"][:, :1].repeat(1, len(filled))
+    for name in ("pool_memory", "pool_screen"):
+        state["tensors"][name] = state["tensors"][name][:1].expand(len(filled), -1, *state["tensors"][name].shape[2:])
     state["tensors"]["pool_state"][INDEX["rom_high"], 2] = 2**30
     with pytest.raises(StateError, match=r"the archive is damaged.*rom_high of env 2"):
         env.load_state_dict(state)

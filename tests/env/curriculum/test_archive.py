@@ -1,4 +1,4 @@
-"""The archive's slots: whom an episode counts for."""
+"""The archive's slots: whom an episode counts for, and which of them are saved."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.errors import StateError
 from tests.support.envs import make_test_task, random_actions
 
 N, SLOTS = 24, 24
@@ -48,3 +49,30 @@ def test_an_episode_counts_for_the_state_it_began_in_or_for_none(tmp_path: Path,
         counts = env._episodes.curriculum.starts.counts[[0, 2], given:]
         assert torch.equal(counts, torch.from_numpy(counted)), f"step {number}"
     assert late > 10 and counted[0].sum() > 10
+
+
+def test_a_saved_state_holds_the_slots_that_are_filled_only(tmp_path: Path) -> None:
+    """32,768 slots take 2 GB, of which a small game fills a fortieth."""
+    kwargs: dict[str, Any] = {**make_test_task(tmp_path).kwargs, "num_envs": 4, "archive_slots": 64}
+    env, other = GBxCuLEEnv(**kwargs), GBxCuLEEnv(**kwargs)
+    env.reset(seed=1)
+    for row in random_actions(20, 4, seed=2):
+        env.step(row)
+    state = env.state_dict()
+    archive, tensors = env._episodes.curriculum.archive, state["tensors"]
+    assert archive is not None
+    filled = int(archive.filled.sum())
+    assert 2 < filled < 64
+    assert tensors["pool_state"].shape[1] == len(tensors["pool_memory"]) == len(tensors["pool_screen"]) == filled
+    other.reset(seed=9)
+    other.load_state_dict(state)
+    spare = env._episodes.curriculum.pool.spare_tensors()
+    for name, tensor in other._episodes.curriculum.pool.spare_tensors().items():
+        assert torch.equal(tensor, spare[name]), name
+    for name in ("pool_state", "pool_memory", "pool_screen"):
+        for part in (tensors[name][:1], tensors[name].float(), None):
+            with pytest.raises(StateError, match=f"does not fit in {name}"):
+                other.load_state_dict({**state, "tensors": {**tensors, name: part}})
+    for part in (torch.ones(3, dtype=torch.bool), torch.ones(64), torch.ones(64, dtype=torch.bool), None):
+        with pytest.raises(StateError, match="saved env state does not fit in"):
+            other.load_state_dict({**state, "tensors": {**tensors, "archive_filled": part}})
