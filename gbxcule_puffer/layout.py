@@ -16,10 +16,11 @@ SUITE = ("gbxcule_homeward", "gbxcule_orchard", "gbxcule_storeroom")
 
 
 def find_rom(rom: str | os.PathLike[str]) -> str:
-    """The path of a ROM: as given, or where no such file is and one of our own has this name, of that: `homeward`."""
+    """The path of a ROM: as given, or where no such file is and one of our own has this name, of that: `homeward`, also
+    beside a folder of this name, such as one with its stages."""
     path = os.fspath(rom)
-    own = ROMS / f"{path}.gb"
-    return str(own) if re.fullmatch(r"(micro/)?\w+", path) and not os.path.exists(path) and own.is_file() else path
+    own, is_there = ROMS / f"{path}.gb", os.path.exists(path) and not os.path.isdir(path)
+    return str(own) if re.fullmatch(r"(micro/)?\w+", path) and not is_there and own.is_file() else path
 
 
 def trainer_scripts() -> dict[str, Path]:

@@ -126,7 +126,7 @@ def test_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     [
         ([], "COMMAND"),
         (["fly"], "fly"),
-        (["goal"], "goal_command"),
+        (["goal"], "puffer goal: the following arguments are required: COMMAND"),
         (["train", "--num-envs", "8", "a2c"], "--num-envs stands before WHAT: give puffer train WHAT --num-envs ..."),
         (["eval", "--episodes", "5"], "--episodes stands before WHAT: give puffer eval WHAT --episodes ..."),
         (["stage", "--stage", "nowhere.json", "--out", "x"], "nowhere.json"),

@@ -104,9 +104,12 @@ def test_a_colour_only_game_gets_a_warning() -> None:
 
 
 def test_our_own_game_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of that name comes first, and no other path leads into the installation."""
+    """A file of that name comes first, no folder does, and no other path leads into the installation."""
     monkeypatch.chdir(tmp_path)
     assert load_cartridge("homeward").title == "HOMEWARD"
+    (tmp_path / "homeward").mkdir()  # as `puffer stage --out homeward` makes one
+    assert load_cartridge("homeward").title == "HOMEWARD"
+    (tmp_path / "homeward").rmdir()
     for name in ("../roms/homeward", "homeward/../homeward", "Homeward"):
         with pytest.raises(RomError):
             load_cartridge(name)

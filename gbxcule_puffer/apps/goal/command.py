@@ -19,7 +19,7 @@ TELL_SECONDS = 10  # between two lines that say how far a measurement is
 def add(commands: argparse._SubParsersAction) -> None:
     _add_stage(commands)
     goal = commands.add_parser("goal", help="goal templates and stages").add_subparsers(
-        dest="goal_command", required=True, parser_class=OneLineParser
+        dest="goal_command", metavar="COMMAND", required=True, parser_class=OneLineParser
     )
     _add_make(goal)
     _add_calibrate(goal)
