@@ -251,7 +251,8 @@ class Run(AbstractContextManager):
             late = args.max_seconds is not None and self.world.tell(time.time() - start >= args.max_seconds)
             ended = self._finish(late or update == self.total_updates, play)
             if self._records:
-                self._records.progress(self.step, self.total_updates * self.steps, time.time() - start, ended)
+                may_stop, total = self.args.stop_at_success <= 1, self.total_updates * self.steps
+                self._records.progress(self.step, total, time.time() - start, ended, may_stop)
             if ended:
                 break
         if self._records:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import sys
 import time
 import uuid
@@ -127,17 +129,18 @@ class RunLog:
         if self.tracking:
             self.tracking.add_image(f"media/{kind}", step, path)
 
-    def progress(self, step: int, total: int, seconds: float, last: bool = False) -> None:
-        """One line on stderr: redrawn in place in a terminal, a new one every 10 seconds elsewhere."""
+    def progress(self, step: int, total: int, seconds: float, last: bool = False, may_stop: bool = False) -> None:
+        """One line on stderr: redrawn in place in a terminal, a new one every 10 seconds elsewhere. may_stop: the run
+        ends before `total` where it succeeds."""
         live, now = sys.stderr.isatty(), time.monotonic()
         if not last and now - self.shown_at < (0.2 if live else 10):
             return
         self.shown_at = now
-        bar = f"[{'#' * (20 * step // total):20.20}] " if live else ""
         done = step - self.begun
-        left = seconds * (total - step) / done if done > 0 else 0.0
-        text = f"{bar}{step:,} of {total:,} steps, {_minutes(seconds)} elapsed"
-        text += "" if last or not done else f", {_minutes(left)} left"
+        parts = {"steps": f"{step:,} of {total:,} steps", "elapsed": f"{_minutes(seconds)} elapsed"}
+        if done and not last:
+            left = seconds * (total - step) / done if done > 0 else 0.0
+            parts["left"] = f"{'at most ' if may_stop else ''}{_minutes(left)} left"
         for label, tag, form in (
             ("SPS", "charts/SPS", ",.0f"),
             ("return", "charts/episodic_return", ".2f"),
@@ -145,7 +148,15 @@ class RunLog:
             ("evaluated", "eval/success_rate", ".2f"),
         ):
             if tag in self.last:
-                text += f", {label} {self.last[tag]:{form}}"
+                parts[label] = f"{label} {self.last[tag]:{form}}"
+        text, columns = ", ".join(parts.values()), _columns() - 1
+        if live:  # a line that is broken into two could not be redrawn
+            bar = f"[{'#' * (20 * step // total):20.20}] "
+            text = bar + text if len(bar + text) <= columns else text
+            for name in ("SPS", "return", "elapsed"):
+                if len(text) > columns and parts.pop(name, None):
+                    text = ", ".join(parts.values())
+            text = text[:columns]
         end = "" if live and not last else "\n"
         print(f"\r\x1b[K{text}" if live else text, end=end, file=sys.stderr, flush=True)
 
@@ -163,6 +174,13 @@ class RunLog:
     def _cannot_write(self, error: OSError) -> StorageError:
         reason = error.strerror or error
         return StorageError(f"run folder {self.run_dir} cannot be written ({reason}): {REMEDY}")
+
+
+def _columns() -> int:
+    """The width of the terminal behind stderr; without an end where it tells none."""
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(sys.stderr.fileno()).columns or sys.maxsize
+    return sys.maxsize
 
 
 def _minutes(seconds: float) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,8 +89,28 @@ def test_parsing_leaves_the_flags_as_they_are() -> None:
 def test_progress_tells_elapsed_and_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = RunLog(tmp_path, {}, resumed_at=100)
     log.progress(200, 500, 95.0)
-    log.progress(500, 500, 400.0, last=True)
+    log.progress(500, 500, 400.0, last=True, may_stop=True)
     log.close()
     first, last = capsys.readouterr().err.splitlines()
     assert first == "200 of 500 steps, 1:35 elapsed, 4:45 left"
     assert last == "500 of 500 steps, 6:40 elapsed"
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_progress_keeps_to_one_line_of_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    """A longer one would be broken, and each time it is redrawn another line would be left behind."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "fileno", lambda: 2)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((columns, 24)))
+    log = RunLog(tmp_path, {})
+    log.last = dict.fromkeys(("charts/SPS", "charts/episodic_return", "charts/success_rate", "eval/success_rate"), 1.0)
+    log.progress(59_008, 60_032, 95.0, may_stop=True)
+    log.close()
+    text = capsys.readouterr().err.removeprefix("\r\x1b[K")
+    assert len(text) < columns and "\n" not in text
+    whole = "[################### ] 59,008 of 60,032 steps, 1:35 elapsed, at most 0:01 left"
+    whole += ", SPS 1, return 1.00, success 1.00, evaluated 1.00"
+    short = "59,008 of 60,032 steps, at most 0:01 left, success 1.00, evaluated 1.00"
+    assert text == {200: whole, 80: short, 40: short[:39]}[columns]
