@@ -57,7 +57,8 @@ class Episodes:
         self.score = GoalScore(stages, options, self.envs)
         self.stats = EpisodeStats(n, codec.num_actions, device, bool(options.until or codec.frames))
         wanted = options.visit_bonus or options.archive_slots
-        self.visits = VisitCounter(emulator, device, parse_visit_key(options.visit_key, symbols)) if wanted else None
+        kind, archive = parse_visit_key(options.visit_key, symbols), options.archive_slots > 0
+        self.visits = VisitCounter(emulator, device, kind, archive) if wanted else None
         bonus = () if self.visits is None else (VisitBonus(self.visits, options.visit_bonus),)
         t = self.envs
         info = StepInfo(t.action, t.length, emulator.frames, t.was_locked, t.terminals, t.truncations)

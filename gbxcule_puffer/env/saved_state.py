@@ -32,6 +32,7 @@ RANGES: dict[str, tuple[float, float | str]] = {
     "archive_filled": (0, 1),
     "archive_forgotten": (0, MOST_COUNT),
     "visit_table": (0, MOST_COUNT),
+    "visit_coarse_table": (0, MOST_COUNT),
     "visit_totals": (0, MOST_COUNT),
     **{field.name: (field.low, field.high) for field in FIELDS if field.saved},
 }

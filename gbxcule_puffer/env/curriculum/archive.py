@@ -35,12 +35,13 @@ def kernel_claim(
 @wp.kernel(enable_backward=False)
 def kernel_admit(
     key: wp.array(dtype=wp.int64),
+    coarse_key: wp.array(dtype=wp.int64),
     wanted: wp.array(dtype=wp.bool),
     given: int,
     winner: wp.array(dtype=wp.int32),
     stage: wp.array(dtype=wp.int64),
     distance: wp.array(dtype=wp.float32),
-    keys: wp.array(dtype=wp.int64),
+    coarse_keys: wp.array(dtype=wp.int64),
     filled: wp.array(dtype=wp.bool),
     slot_stage: wp.array(dtype=wp.int64),
     slot_distance: wp.array(dtype=wp.float32),
@@ -62,7 +63,7 @@ def kernel_admit(
     admitted[env] = won
     slots[env] = given + slot
     if won:
-        keys[slot] = key[env]
+        coarse_keys[slot] = coarse_key[env]
         filled[slot] = True
         slot_stage[given + slot] = stage[env]
         slot_distance[given + slot] = distance[env]
@@ -138,8 +139,9 @@ def kernel_sum(
 class Archive:
     """`size` spare slots of a pool, each for the cells whose key falls on it; a newcomer replaces the occupant.
 
-    A `share` of the episodes begins there, at cells that were visited rarely rather than often; `by_chance` also at
-    those whose last episodes now succeeded and now failed, rather than always one of them. Allocates only here.
+    A `share` of the episodes begins there, at cells that were visited rarely rather than often, of pixels by their
+    coarse cells; `by_chance` also at those whose last episodes now succeeded and now failed, rather than always one of
+    them. Allocates only here.
     """
 
     def __init__(
@@ -156,7 +158,7 @@ class Archive:
         n, device = len(random.lane), visits.key.device
         self.pool, self.starts, self.visits, self.random, self.envs = pool, starts, visits, random, envs
         self.size, self.threshold, self.by_chance = size, int(share * RANGE), int(by_chance)
-        self.keys, self.occupant_visits, self.weights, self.cumulative = (
+        self.coarse_keys, self.occupant_visits, self.weights, self.cumulative = (
             torch.zeros(size, dtype=torch.int64, device=device) for _ in range(4)
         )
         self._chunks = torch.zeros(-(-size // CHUNK), dtype=torch.int64, device=device)
@@ -177,16 +179,16 @@ class Archive:
         self._winner.fill_(n)
         launch(kernel_claim, n, self.visits.key, self._wanted, self.size, self._winner)
         launch(
-            kernel_admit, n, self.visits.key, self._wanted, starts.given, self._winner, stage, distance,
-            self.keys, self.filled, starts.stage, starts.distance, starts.counts, self.forgotten, self.envs.slots,
-            self.envs.replaced, self._admitted, self._slots,
+            kernel_admit, n, self.visits.key, self.visits.coarse.key, self._wanted, starts.given, self._winner, stage,
+            distance, self.coarse_keys, self.filled, starts.stage, starts.distance, starts.counts, self.forgotten,
+            self.envs.slots, self.envs.replaced, self._admitted, self._slots,
         )  # fmt: skip
         self.pool.save(self._admitted, self._slots)
 
     def draw(self, seed: int, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
         """Replaces a share of the `slots` drawn for the next episodes by slots of the archive, if it holds any."""
         torch.lt(self.random.draw(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
-        self.visits.look_up(self.keys, self.occupant_visits)
+        self.visits.coarse.look_up(self.coarse_keys, self.occupant_visits)
         starts = self.starts
         self._launch(
             kernel_weigh, self.size, self.filled, self.occupant_visits, starts.counts, self.forgotten, starts.given,
@@ -208,5 +210,5 @@ class Archive:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that a saved state holds: for the snapshots some 40 KiB a slot."""
-        slots = {"archive_keys": self.keys, "archive_filled": self.filled, "archive_forgotten": self.forgotten}
+        slots = {"archive_keys": self.coarse_keys, "archive_filled": self.filled, "archive_forgotten": self.forgotten}
         return slots | self.pool.spare_tensors()

@@ -116,13 +116,18 @@ class VisitCounter:
     every row. The counters are integers and all of a step's visits are counted before any is read, so the counts depend
     neither on the device nor on the order of the envs.
 
+    coarse: what an archive weighs its slots by: of 'pixels', most of which are seen a few times only, a counter of
+    'picture', else this one.
+
     key, visits, before (num_envs,) int64: each env's cell, its visits with this step's, and without; bonus (num_envs,)
     float32 = 1 / sqrt(visits); first (num_envs,) bool: before is 0. Allocates only here.
 
     Raises: ConfigError for addresses that are not RAM.
     """
 
-    def __init__(self, emulator: Any, device: torch.device, kind: Sequence[Where] | str = "picture") -> None:
+    def __init__(
+        self, emulator: Any, device: torch.device, kind: Sequence[Where] | str = "picture", archive: bool = False
+    ) -> None:
         screen: torch.Tensor = emulator.screen
         n = len(screen)
         self.screen = screen
@@ -132,6 +137,7 @@ class VisitCounter:
         self.bonus = torch.zeros(n, device=device)
         self._exact = torch.zeros(n, dtype=torch.float64, device=device)
         self.first = torch.zeros(n, dtype=torch.bool, device=device)
+        self.coarse = VisitCounter(emulator, device) if archive and kind == "pixels" else self
         self.totals = torch.zeros(2, dtype=torch.int64, device=device)
         self._launch = Launcher(device)
 
@@ -154,6 +160,8 @@ class VisitCounter:
         self.look_up(self.key, self.visits)
         # In float64, since some CPUs' float32 differs from the GPU's in the last bit.
         self.bonus.copy_(self._exact.copy_(self.visits).sqrt_().reciprocal_())
+        if self.coarse is not self:
+            self.coarse.visit()
 
     def look_up(self, key: torch.Tensor, count: torch.Tensor) -> None:
         """Visits so far of any cells, by their keys."""
@@ -168,4 +176,5 @@ class VisitCounter:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that a saved state holds."""
-        return {"visit_table": self.table, "visit_totals": self.totals}
+        coarse = {} if self.coarse is self else {"visit_coarse_table": self.coarse.table}
+        return {"visit_table": self.table, "visit_totals": self.totals, **coarse}

@@ -97,6 +97,22 @@ def test_pixels_tell_what_a_mean_does_not() -> None:
         assert counter.visits.tolist() == visits
 
 
+def test_an_archive_of_pixels_counts_coarse_cells_too() -> None:
+    """Each picture is new, and all but the last are of one coarse cell."""
+    screen = torch.zeros((4, 72, 80), dtype=torch.uint8)
+    for env in range(3):
+        screen[env, 3, 3 + env] = 1
+    screen[3, 0:8, 0:8] = 3
+    counter = VisitCounter(Pictures(screen), CPU, "pixels", archive=True)
+    for times in (1, 2):
+        counter.visit()
+        assert counter.first.all() == (times == 1)
+        assert counter.visits.tolist() == [times] * 4
+        assert counter.coarse.visits.tolist() == [3 * times, 3 * times, 3 * times, times]
+    for other in (VisitCounter(Pictures(screen), CPU, "pixels"), VisitCounter(Pictures(screen), CPU, archive=True)):
+        assert other.coarse is other
+
+
 def test_full_and_half_pictures_of_large_blocks_are_one_cell() -> None:
     half = torch.from_numpy(np.random.default_rng(0).integers(0, 4, (4, 9, 10), dtype=np.uint8)).repeat_interleave(8, 1)
     half = half.repeat_interleave(8, 2)
@@ -351,6 +367,26 @@ def test_episodes_from_the_archive_can_be_shorter(task: Task) -> None:
     assert lengths == {True: {7}, False: {3}}
     with pytest.raises(ConfigError, match="archive_steps"):
         GBxCuLEEnv(**kwargs, archive_steps=0)
+
+
+def test_an_archive_of_pixels_weighs_slots_by_their_coarse_cells(task: Task) -> None:
+    kwargs = {**task.kwargs, "num_envs": 24, "max_steps": 6, "archive_slots": 512, "visit_key": "pixels"}
+    env = GBxCuLEEnv(**kwargs)
+    env.reset(seed=1)
+    coarse = Counter[bytes]()
+    for row in random_actions(40, 24):
+        env.step(row)
+        coarse.update(cell_of(picture) for picture in env.final_observation.reshape(24, 72, 80))
+    archive = env._episodes.curriculum.archive
+    assert archive is not None
+    slots = archive.filled.nonzero().flatten()
+    archive.draw(1, env._episodes.envs.episode, env._episodes.envs.drawn)
+    pictures = env._episodes.curriculum.pool.spare_tensors()["pool_screen"].reshape(-1, 72, 80)
+    shown = pictures[slots].numpy()
+    visits = [coarse[cell_of(picture)] for picture in shown]
+    assert archive.occupant_visits[slots].tolist() == visits
+    assert max(visits) > 20 > min(visits)
+    assert archive.weights[slots].tolist() == [int(65536 / count**0.5) for count in visits]
 
 
 def test_progress_weighs_the_archive_of_a_single_stage(task: Task) -> None:
