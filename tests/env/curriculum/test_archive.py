@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.errors import ConfigError, StateError
+from tests.support.cells import coarse_cell
 from tests.support.envs import make_test_task, random_actions
 
 N, SLOTS = 24, 24
@@ -41,7 +43,8 @@ def test_an_episode_counts_for_the_state_it_began_in_or_for_none(tmp_path: Path,
                 counted[:, slot] += [1, t.length[i]]
             else:
                 late += 1
-        now = archive.keys.numpy()
+        pictures = archive.pool.spare_tensors()["pool_screen"].numpy()
+        now = np.array([hash(picture.tobytes()) for picture in pictures])  # a cell is a picture
         counted[:, now != kept] = 0
         kept, before = now.copy(), t.slots.numpy().copy()
         fresh = ended & (before >= given)
@@ -76,3 +79,51 @@ def test_a_saved_state_holds_the_slots_that_are_filled_only(tmp_path: Path) -> N
     for part in (torch.ones(3, dtype=torch.bool), torch.ones(64), torch.ones(64, dtype=torch.bool), None):
         with pytest.raises(StateError, match="saved env state does not fit in"):
             other.load_state_dict({**state, "tensors": {**tensors, "archive_filled": part}})
+
+
+def test_episodes_from_the_archive_can_be_shorter(tmp_path: Path) -> None:
+    """archive_steps: at most so many steps from there, as many as ever from the start."""
+    kwargs: dict[str, Any] = {
+        **make_test_task(tmp_path).kwargs,
+        "num_envs": 24,
+        "max_steps": 7,
+        "archive_slots": 64,
+        "archive_share": 0.5,
+    }
+    env = GBxCuLEEnv(**kwargs, archive_steps=3)
+    env.reset(seed=1)
+    lengths: dict[bool, set[int]] = {True: set(), False: set()}
+    for row in random_actions(60, 24):
+        _, _, _, truncations, _ = env.step(row)
+        envs = env._episodes.envs
+        for from_start, length in zip(envs.from_start[truncations], envs.length[truncations], strict=True):
+            lengths[bool(from_start)].add(int(length))
+    assert lengths == {True: {7}, False: {3}}
+    with pytest.raises(ConfigError, match="archive_steps"):
+        GBxCuLEEnv(**kwargs, archive_steps=0)
+
+
+def test_an_archive_of_pixels_weighs_slots_by_their_coarse_cells(tmp_path: Path) -> None:
+    kwargs: dict[str, Any] = {
+        **make_test_task(tmp_path).kwargs,
+        "num_envs": 24,
+        "max_steps": 6,
+        "archive_slots": 512,
+        "visit_key": "pixels",
+    }
+    env = GBxCuLEEnv(**kwargs)
+    env.reset(seed=1)
+    coarse = Counter[bytes]()
+    for row in random_actions(40, 24):
+        env.step(row)
+        coarse.update(coarse_cell(picture) for picture in env.final_observation.reshape(24, 72, 80))
+    archive = env._episodes.curriculum.archive
+    assert archive is not None
+    slots = archive.filled.nonzero().flatten()
+    archive.draw(1, env._episodes.envs.episode, env._episodes.envs.drawn)
+    pictures = env._episodes.curriculum.pool.spare_tensors()["pool_screen"].reshape(-1, 72, 80)
+    shown = pictures[slots].numpy()
+    visits = [coarse[coarse_cell(picture)] for picture in shown]
+    assert archive.occupant_visits[slots].tolist() == visits
+    assert max(visits) > 20 > min(visits)
+    assert archive.weights[slots].tolist() == [int(65536 / count**0.5) for count in visits]

@@ -18,6 +18,7 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram.quest import load_quest, parse_condition
+from tests.support.cells import coarse_cell
 from tests.support.envs import CODEC, NUM_ACTIONS, Task, make_test_task, random_actions
 
 CPU = torch.device("cpu")
@@ -37,13 +38,6 @@ class Pictures:
         self.num_envs = len(screen)
 
 
-def cell_of(picture: np.ndarray) -> bytes:
-    """Mean shades of 9 x 10 blocks in 8 levels, as the counter describes them."""
-    size = picture.shape[0] // 9
-    sums = picture.reshape(9, size, 10, size).astype(int).sum((1, 3))
-    return (sums * 8 // (3 * size * size + 1)).astype(np.uint8).tobytes()
-
-
 @pytest.mark.parametrize("shape", [(72, 80), (144, 160)])
 @pytest.mark.parametrize("kind", ["picture", "pixels"])
 def test_visits_equal_a_dictionary_s(kind: str, shape: tuple[int, int]) -> None:
@@ -59,7 +53,7 @@ def test_visits_equal_a_dictionary_s(kind: str, shape: tuple[int, int]) -> None:
         pictures = palette[random.integers(0, 12, 40)]
         screen.copy_(torch.from_numpy(pictures))
         counter.visit()
-        cells = [cell_of(picture) if kind == "picture" else picture.tobytes() for picture in pictures]
+        cells = [coarse_cell(picture) if kind == "picture" else picture.tobytes() for picture in pictures]
         new = [cell not in known for cell in cells]
         known.update(cells)
         counts = np.array([known[cell] for cell in cells])
@@ -351,42 +345,6 @@ def test_one_start_and_an_archive_share_the_episodes(task: Task) -> None:
         env.step(row)
         begun += env._episodes.envs.from_start.tolist()[-24:]
     assert 0.35 < np.mean(begun[len(begun) // 2 :]) < 0.65
-
-
-def test_episodes_from_the_archive_can_be_shorter(task: Task) -> None:
-    """archive_steps: at most so many steps from there, as many as ever from the start."""
-    kwargs = {**task.kwargs, "num_envs": 24, "max_steps": 7, "archive_slots": 64, "archive_share": 0.5}
-    env = GBxCuLEEnv(**kwargs, archive_steps=3)
-    env.reset(seed=1)
-    lengths: dict[bool, set[int]] = {True: set(), False: set()}
-    for row in random_actions(60, 24):
-        _, _, _, truncations, _ = env.step(row)
-        envs = env._episodes.envs
-        for from_start, length in zip(envs.from_start[truncations], envs.length[truncations], strict=True):
-            lengths[bool(from_start)].add(int(length))
-    assert lengths == {True: {7}, False: {3}}
-    with pytest.raises(ConfigError, match="archive_steps"):
-        GBxCuLEEnv(**kwargs, archive_steps=0)
-
-
-def test_an_archive_of_pixels_weighs_slots_by_their_coarse_cells(task: Task) -> None:
-    kwargs = {**task.kwargs, "num_envs": 24, "max_steps": 6, "archive_slots": 512, "visit_key": "pixels"}
-    env = GBxCuLEEnv(**kwargs)
-    env.reset(seed=1)
-    coarse = Counter[bytes]()
-    for row in random_actions(40, 24):
-        env.step(row)
-        coarse.update(cell_of(picture) for picture in env.final_observation.reshape(24, 72, 80))
-    archive = env._episodes.curriculum.archive
-    assert archive is not None
-    slots = archive.filled.nonzero().flatten()
-    archive.draw(1, env._episodes.envs.episode, env._episodes.envs.drawn)
-    pictures = env._episodes.curriculum.pool.spare_tensors()["pool_screen"].reshape(-1, 72, 80)
-    shown = pictures[slots].numpy()
-    visits = [coarse[cell_of(picture)] for picture in shown]
-    assert archive.occupant_visits[slots].tolist() == visits
-    assert max(visits) > 20 > min(visits)
-    assert archive.weights[slots].tolist() == [int(65536 / count**0.5) for count in visits]
 
 
 def test_progress_weighs_the_archive_of_a_single_stage(task: Task) -> None:
