@@ -33,7 +33,14 @@ def met_by_chance(success: float, is_picture: bool = True) -> str | None:
 
 
 def never_near(steps: int, nearest_tenth: float | None) -> str:
-    """Advice where no Game Boy came near the goal; `nearest_tenth`: the least 10th percentile of distances so far."""
+    """Advice where no Game Boy reached the goal; `nearest_tenth`: the least 10th percentile of distances so far."""
+    if nearest_tenth is not None and nearest_tenth < HARDLY_APART:
+        return (
+            f"no episode reached the goal in {steps:,} steps, though a tenth of the Game Boys was {nearest_tenth:.3f} "
+            "away from its picture: another place looks nearly like it (see it with --watch). Explore, and pay less "
+            "for coming closer (--alpha 1, --visit-bonus 0.1, --archive-slots 4096), take away the button that leads "
+            "there (--blocked-actions START), or reward what RAM tells with --quest or --task"
+        )
     how_near = "" if nearest_tenth is None else f"; the nearest tenth of the Game Boys was {nearest_tenth:.3f} away"
     return (
         f"no episode came near the goal in {steps:,} steps{how_near}: begin nearer (several stages with --stages and "

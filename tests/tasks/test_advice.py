@@ -11,7 +11,7 @@ import pytest
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli, toy
-from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance, never_near
+from gbxcule_puffer.tasks.advice import HARDLY_APART, hardly_apart, met_by_chance, never_near
 from gbxcule_puffer.tasks.calibrate import Calibration, Samples
 from gbxcule_puffer.tasks.goals import META_FILE
 from gbxcule_puffer.trainers import run
@@ -26,6 +26,9 @@ def test_advice_is_given_only_where_it_is_due() -> None:
     of_a_task = str(met_by_chance(0.8, is_picture=False))
     assert "random play succeeds in 80% of its episodes" in of_a_task and "--k-consecutive" not in of_a_task
     assert "in 1,000,000 steps; the nearest tenth of the Game Boys was 0.250 away" in never_near(10**6, 0.25)
+    dead_end = never_near(10**6, 0.009)
+    assert "was 0.009 away from its picture: another place looks nearly like it" in dead_end
+    assert "another place" not in never_near(10**6, HARDLY_APART)
     assert "nearest" not in never_near(10**6, None), "a Task has no distances"
 
 
