@@ -28,7 +28,7 @@ RANGES: dict[str, tuple[float, float | str]] = {
     "progress_counts": (0, MOST_COUNT),
     "progress_interval": (0, MOST_COUNT),
     "progress_weights": (1, 2**17),
-    "archive_keys": (-(2**63), 2**63 - 1),
+    "archive_coarse_keys": (-(2**63), 2**63 - 1),
     "archive_filled": (0, 1),
     "archive_forgotten": (0, MOST_COUNT),
     "visit_table": (0, MOST_COUNT),

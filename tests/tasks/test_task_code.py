@@ -27,7 +27,7 @@ class Mine(Task):
     def setup(self, ram):
         WHERE == "setup" and self.nothing
     def reset(self, ram, which):
-        WHERE == "reset" and open("/no/such file")
+        WHERE == "reset" and open("missing file")
     def step(self, ram, picture, info):
         WHERE == "step" and torch.zeros(2) + torch.zeros(3)
         return torch.zeros(2)

@@ -120,19 +120,14 @@ def test_recorded_gradients_are_those_of_a_batch(cuda_device: str) -> None:
 
 @pytest.mark.usefixtures("cuda_device")
 @pytest.mark.parametrize("flags", ["", "--cuda-graph", "--cuda-graph --compile"])
-def test_ppo_learns_the_toy(flags: str, tmp_path: Path) -> None:
-    size = words("--env toy --device cuda --num-envs 64 --num-steps 16 --num-minibatches 6 --max-steps 16 --lr 1e-3")
-    size += words("--gamma 0.9 --total-env-steps 40960 --eval-every-steps 8192 --eval-episodes 20")
-    assert ppo_lite.main([*size, *words(flags), "--run-dir", str(tmp_path)]) == 0
-    assert last_value(tmp_path, "eval/success_rate") >= 0.95
-
-
-@pytest.mark.usefixtures("cuda_device")
-@pytest.mark.parametrize("flags", ["", "--cuda-graph", "--cuda-graph --compile"])
-def test_pqn_learns_the_toy(flags: str, tmp_path: Path) -> None:
-    size = words("--env toy --device cuda --num-envs 64 --num-steps 16 --num-minibatches 8 --max-steps 16 --lr 1e-3")
-    size += words("--gamma 0.9 --eps-steps 8000 --total-env-steps 40960 --eval-every-steps 8192 --eval-episodes 20")
-    assert pqn.main([*size, *words(flags), "--run-dir", str(tmp_path)]) == 0
+@pytest.mark.parametrize(
+    "script, own", [(ppo_lite, "--num-minibatches 6"), (pqn, "--num-minibatches 8 --eps-steps 8000")]
+)
+def test_it_learns_the_toy(script: Any, own: str, flags: str, tmp_path: Path) -> None:
+    """Also where the last minibatch is smaller."""
+    size = "--env toy --device cuda --num-envs 64 --num-steps 16 --max-steps 16 --lr 1e-3 --gamma 0.9"
+    ends = "--total-env-steps 40960 --eval-every-steps 8192 --eval-episodes 20"
+    assert script.main([*words(f"{size} {own} {ends} {flags}"), "--run-dir", str(tmp_path)]) == 0
     assert last_value(tmp_path, "eval/success_rate") >= 0.95
 
 

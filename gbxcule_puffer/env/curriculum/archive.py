@@ -210,5 +210,5 @@ class Archive:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that a saved state holds: for the snapshots some 40 KiB a slot."""
-        slots = {"archive_keys": self.coarse_keys, "archive_filled": self.filled, "archive_forgotten": self.forgotten}
-        return slots | self.pool.spare_tensors()
+        slots = {"archive_filled": self.filled, "archive_forgotten": self.forgotten}
+        return {"archive_coarse_keys": self.coarse_keys, **slots, **self.pool.spare_tensors()}

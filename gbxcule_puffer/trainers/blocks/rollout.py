@@ -67,7 +67,8 @@ class Minibatches:
         self._replayed = Replayed(self._record) if as_graph else None
 
     def gradients(self, epochs: int) -> Iterator[Tensor]:
-        """All steps in a new random order each epoch; of each minibatch the figures, once its gradients are there."""
+        """All steps in a new random order each epoch; of each minibatch the figures, once its gradients are there;
+        both are valid until the next one."""
         steps = len(next(iter(self._flat.values())))
         for _ in range(epochs):
             for index in torch.randperm(steps, device=self._index.device).chunk(self._count):
