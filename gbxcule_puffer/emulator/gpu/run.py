@@ -82,7 +82,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
             lane_state.idle(m, r)
         datapath.fetch(r, table)
         while intrinsics.any_lane(lane.running) != 0:
-            while True:
+            turn = int(0)
+            while turn < patience:
                 datapath.begin_turn(r, i, place, rom)
                 attention = datapath.attention(r, i)
                 if intrinsics.any_lane(attention) != 0:
@@ -109,14 +110,13 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                         if intrinsics.any_lane(lane.running & 1) == 0:  # nothing to wait for
                             break
                 datapath.end_turn(r, i, place, table)
-                if (r.turns & (patience - 1)) == 0:
-                    break
+                turn = turn + 1
             behind = intrinsics.least(lane_state.place_in_time(c, r, lane))
             if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
                 lane_state.wake_up(m, c, r, lane, between(m, c))
             datapath.fetch(r, table)  # also for those that sleep on: their last turn may not have ended
 
-    @wp.kernel(enable_backward=False, module="unique")
+    @wp.kernel(enable_backward=False, module="unique", grid_stride=False)
     def kernel_step(
         machine: Machine,
         buttons: wp.array(dtype=wp.uint8),
