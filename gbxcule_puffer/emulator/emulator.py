@@ -221,7 +221,7 @@ class Emulator(HostAccess, Screens):
             table = torch.from_numpy(descriptor_table.rom_table(cartridge.data)).to(device)
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
             self._lanes = lane_order.LaneOrder(self.num_envs, device)
-            machine.order = wp.from_torch(self._lanes.order)
+            machine.order, machine.took = wp.from_torch(self._lanes.order), wp.from_torch(self._lanes.took)
         machine.op_length = wp.from_torch(self._op_length)
         machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
         machine.screen, machine.skipped = wp.from_torch(self._screen), wp.from_torch(self._skipped)
@@ -266,10 +266,12 @@ class Emulator(HostAccess, Screens):
 
     def _run_on_gpu(self, frames: int, release_after: int) -> None:
         """The launches of a step."""
-        kernel, (inputs, dim) = self._kernel(), self._arguments(0, self.num_envs, frames, release_after)
+        kernel, dim = self._kernel(), self.num_envs
+        inputs = self._arguments(0, frames, release_after)
         where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
-        if self.kernel == "datapath" and self.launch_shape.grouped:
-            self._lanes.update(self._state, self._skipped, self._buttons, where["stream"])
+        if self.kernel == "datapath":
+            inputs += [self.launch_shape.patience, 0]
+            dim = launch_shape.WARP_SIZE * self._order(where["stream"])
         wp.launch(kernel, dim=dim, inputs=inputs, **where)
         if self.machine.draw_later:
             shape = (self.num_envs, self._screen.shape[1])
@@ -282,19 +284,22 @@ class Emulator(HostAccess, Screens):
         bounds = [self.num_envs * thread // self._threads for thread in range(self._threads + 1)]
         commands = []
         for begin, end in itertools.pairwise(bounds):
-            inputs, dim = self._arguments(begin, end - begin, frames, release_after)
-            commands.append(wp.launch(self._kernel(), dim=dim, inputs=inputs, device="cpu", record_cmd=True))
+            inputs = self._arguments(begin, frames, release_after)
+            if self.kernel == "datapath":
+                inputs += [launch_shape.PATIENCE, 0]
+            commands.append(wp.launch(self._kernel(), dim=end - begin, inputs=inputs, device="cpu", record_cmd=True))
         return commands
 
-    def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:
-        """The step kernel's inputs and number of threads for `count` envs."""
-        inputs: list[object] = [self.machine, wp.from_torch(self._buttons), first_env, frames, release_after]
-        if self.kernel == "interpreter":
-            return inputs, count
-        if self.device == "cpu":
-            return [*inputs, launch_shape.WARP_SIZE, 0, 0, launch_shape.PATIENCE, 0], count
-        shape, (head_warps, warps) = self.launch_shape, self.launch_shape.warps(count)
-        return [*inputs, shape.lanes, head_warps, shape.head_lanes, shape.patience, 0], warps * launch_shape.WARP_SIZE
+    def _order(self, stream: wp.Stream | None) -> int:
+        """Find the env of each lane; returns the number of warps."""
+        shape = self.launch_shape
+        if not shape.grouped:
+            return self._lanes.in_turn(shape.lanes, stream)
+        return self._lanes.update(self._state, self._skipped, self._buttons, shape.lanes, stream)
+
+    def _arguments(self, first_env: int, frames: int, release_after: int) -> list[object]:
+        """The inputs that the step's kernels have in common."""
+        return [self.machine, wp.from_torch(self._buttons), first_env, frames, release_after]
 
     def reset(self, save_ram: bytes | None = None) -> None:
         """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM.

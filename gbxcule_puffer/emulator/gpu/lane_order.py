@@ -1,8 +1,13 @@
-"""The env that each lane of the GPU runs: envs whose steps will take equally long share a warp, the longest first.
+"""The env that each lane of the GPU runs: envs that will execute the same instructions share a warp.
 
-A warp runs until its slowest env has finished the step. How long that takes depends on where the game is (a menu here,
-a full screen of enemies there) and on the buttons: the mean of the steps that began alike, with the same buttons, stack
-pointer, program counter and length of the step before, says it well. No result depends on it.
+A warp's common path serves all its lanes at once, but what its lanes do at different times, it does one after the other:
+two envs that differ may take it twice as long as one. How a step goes depends on where the game is (a menu here, a full
+screen of enemies there) and on the buttons. Steps that begin alike, with the same buttons, stack pointer, program counter
+and length of the step before, are of a *kind*, whose mean time is learned. Those whose step before was of exactly the same
+length, too, are *twins*, mostly to the end of the step; how often they are not is learned, too.
+
+Twins fill warps of their own. What is left of them, and envs without twins, share warps, fewer of them where they take
+long: all warps are to end at the same time, the least for which there are enough warps. No result depends on it.
 """
 
 from __future__ import annotations
@@ -12,126 +17,276 @@ from typing import Any
 import torch
 import warp as wp
 
+from gbxcule_puffer.emulator.gpu.launch_shape import WARP_SIZE
 from gbxcule_puffer.emulator.state import INDEX
 
-BINS = wp.constant(1024)
-WIDTH = wp.constant(256)  # instructions of a bin
-KINDS = wp.constant(1 << 14)  # of beginnings of a step
+WIDTH = wp.constant(256)  # instructions that make no difference to a kind
+KINDS = wp.constant(1 << 14)
+TWINS = wp.constant(1 << 17)  # sets of twins that are told apart
 MANY = wp.constant(4096)  # samples of a kind; then the older ones count half
 TEACHERS = 16_384  # envs that the means are made from, at most
+LIMITS = wp.constant(96)  # times that a warp may take, of which the least is chosen
+STEPS = wp.constant(6.0)  # of them to an octave
+FIRST_LIMIT = wp.constant(128.0)
+UNIT = wp.constant(1024)  # a warp is so many units of demand
+LANES = wp.constant(WARP_SIZE)
+MOST_MIXED = wp.constant(24)  # lanes of a warp that are not all twins
+SEPARATE = wp.constant(0.6)  # part of an env's time in which its warp serves nobody else
 INSTRUCTIONS = wp.constant(INDEX["instructions"])
 STACK_POINTER = wp.constant(INDEX["sp"])
 PROGRAM_COUNTER = wp.constant(INDEX["pc"])
 
 
+@wp.struct
+class Twins:
+    """Sets of twins, an entry each; a set is split into parts of `size`, which have a warp each, and the rest."""
+
+    count: wp.array(dtype=wp.int32)
+    leader: wp.array(dtype=wp.int32)  # one of them
+    time: wp.array(dtype=wp.float32)  # that one of them is expected to take
+    risk: wp.array(dtype=wp.float32)  # by how much each further one is expected to prolong that
+    size: wp.array(dtype=wp.int32)
+    first: wp.array(dtype=wp.int32)  # warp
+    sharing: wp.array(dtype=wp.int32)  # rests in the warp of the rest
+    rest: wp.array(dtype=wp.int32)  # its number among those with as many in a warp
+
+
 @wp.func
 def length(state: wp.array2d(dtype=wp.int32), skipped: wp.array(dtype=wp.int32), env: int) -> int:
-    """Of the env's last step, in bins."""
-    return wp.clamp((state[INSTRUCTIONS, env] - skipped[env]) // WIDTH, 0, BINS - 1)
+    """Instructions of the env's last step."""
+    return state[INSTRUCTIONS, env] - skipped[env]
 
 
 @wp.func
-def kind(state: wp.array2d(dtype=wp.int32), env: int, buttons: int, last: int) -> int:
+def kind(state: wp.array2d(dtype=wp.int32), env: int, buttons: int, last: int) -> wp.uint32:
     """A hash of how a step begins; a length counts by its order of magnitude, four to an octave."""
-    magnitude = int(4.0 * wp.log2(float(last + 1)))
+    magnitude = int(4.0 * wp.log2(float(wp.max(last, 0) // WIDTH + 1)))
     value = wp.uint32(magnitude * 256 + buttons) * wp.uint32(0x9E3779B1) + wp.uint32(state[STACK_POINTER, env])
     value = value * wp.uint32(0x85EBCA6B) + wp.uint32(state[PROGRAM_COUNTER, env])
-    value = value * wp.uint32(0xC2B2AE35)
-    return int((value >> wp.uint32(15)) & wp.uint32(KINDS - 1))
+    return value * wp.uint32(0xC2B2AE35)
+
+
+@wp.func
+def limit(number: int) -> float:
+    """A time that a warp may take; the last is no limit."""
+    return wp.where(number == LIMITS - 1, 1.0e12, FIRST_LIMIT * wp.pow(2.0, float(number) / STEPS))
+
+
+@wp.func
+def part_size(twins: Twins, index: int, most: float) -> int:
+    """Twins of a warp that ends in time."""
+    spare = most / twins.time[index] - 1.0
+    return wp.where(spare < 0.0, 1, 1 + int(wp.min(spare / twins.risk[index], float(LANES - 1))))
+
+
+@wp.func
+def rests(twins: Twins, index: int, number: int, lanes: int) -> int:
+    """Rests like this one, of so many lanes, that share a warp which ends in time."""
+    spare = limit(number) / (twins.time[index] * (1.0 + twins.risk[index] * float(lanes - 1))) - 1.0
+    sharing = 1 + int(wp.clamp(spare / SEPARATE, 0.0, float(LANES)))
+    return wp.clamp(sharing, 1, wp.max(wp.where(number == LIMITS - 1, LANES, MOST_MIXED) // lanes, 1))
 
 
 @wp.kernel(enable_backward=False)
 def kernel_learn(
     state: wp.array2d(dtype=wp.int32),
     skipped: wp.array(dtype=wp.int32),
+    took: wp.array(dtype=wp.int32),
     kinds: wp.array(dtype=wp.int32),
-    means: wp.array2d(dtype=wp.int32),
+    sets: wp.array(dtype=wp.int32),
+    twins: Twins,
+    means: wp.array2d(dtype=wp.float32),
+    demand: wp.array(dtype=wp.int32),
     stride: int,
 ):
-    """Sums and numbers of how long the steps of each kind took, of every env whose number divides by `stride`; dim =
-    num_envs."""
-    env = wp.tid()
-    if env % stride == 0 and kinds[env] >= 0:  # pyright: ignore[reportOperatorIssue]
-        took = length(state, skipped, env)  # pyright: ignore[reportArgumentType]
-        wp.atomic_add(means, 0, kinds[env], took)
-        wp.atomic_add(means, 1, kinds[env], 1)
+    """What the steps of each kind took, and whether twins were, of every env whose number divides by `stride`; and
+    counts at 0 for the next step. dim = num_envs or TWINS, whichever is more."""
+    index = wp.tid()
+    if index < TWINS:
+        twins.count[index] = 0
+    if index < demand.shape[0]:
+        demand[index] = 0
+    if index < kinds.shape[0]:
+        if index % stride == 0 and kinds[index] >= 0:
+            wp.atomic_add(means, 0, kinds[index], float(took[index]))
+            wp.atomic_add(means, 1, kinds[index], 1.0)
+            leader = twins.leader[sets[index]]
+            if leader != index:
+                is_other = length(state, skipped, leader) != length(state, skipped, index)
+                wp.atomic_add(means, 2, kinds[index], wp.where(is_other, 1.0, 0.0))
+                wp.atomic_add(means, 3, kinds[index], 1.0)
 
 
 @wp.kernel(enable_backward=False)
 def kernel_count(
     state: wp.array2d(dtype=wp.int32),
     skipped: wp.array(dtype=wp.int32),
+    took: wp.array(dtype=wp.int32),
     buttons: wp.array(dtype=wp.uint8),
     kinds: wp.array(dtype=wp.int32),
-    means: wp.array2d(dtype=wp.int32),
-    place: wp.array2d(dtype=wp.int32),
-    counts: wp.array2d(dtype=wp.int32),
+    sets: wp.array(dtype=wp.int32),
+    place: wp.array(dtype=wp.int32),
+    twins: Twins,
+    means: wp.array2d(dtype=wp.float32),
+    order: wp.array(dtype=wp.int32),
 ):
-    """Each env's bin and its place there, which comes first comes first; dim = num_envs."""
+    """Each env's kind and twins and its place among them; all lanes empty. dim = num_envs or lanes, whichever is more."""
     env = wp.tid()
-    expected = length(state, skipped, env)  # pyright: ignore[reportArgumentType]
-    index = kind(state, env, int(buttons[env]), expected)  # pyright: ignore[reportArgumentType]
-    kinds[env] = index
-    if means[1, index] > 0:
-        expected = means[0, index] // means[1, index]
-    index_of_bin = BINS - 1 - wp.clamp(expected, 0, BINS - 1)
-    place[0, env] = index_of_bin
-    place[1, env] = wp.atomic_add(counts, 0, index_of_bin, 1)
+    if env < order.shape[0]:
+        order[env] = -1
+    if env < buttons.shape[0]:
+        last = length(state, skipped, env)
+        value = kind(state, env, int(buttons[env]), last)
+        of_kind = int((value >> wp.uint32(15)) & wp.uint32(KINDS - 1))
+        exact = (value + wp.uint32(last)) * wp.uint32(0x27D4EB2F)
+        index = int((exact >> wp.uint32(13)) & wp.uint32(TWINS - 1))
+        kinds[env] = of_kind
+        sets[env] = index
+        place[env] = wp.atomic_add(twins.count, index, 1)
+        if place[env] == 0:
+            twins.leader[index] = env
+            time = float(took[env])
+            if means[1, of_kind] > 0.0:
+                time = means[0, of_kind] / means[1, of_kind]
+            twins.time[index] = wp.max(time, 1.0)
+            twins.risk[index] = SEPARATE * (means[2, of_kind] + 0.5) / (means[3, of_kind] + 8.0)
 
 
 @wp.kernel(enable_backward=False)
-def kernel_add_up(counts: wp.array2d(dtype=wp.int32)):
-    """The place at which each bin begins; dim = BINS."""
+def kernel_demand(twins: Twins, demand: wp.array(dtype=wp.int32)):
+    """The warps that each limit of their time needs, in UNITs; dim = TWINS."""
     index = wp.tid()
-    begin = int(0)
-    for earlier in range(index):  # pyright: ignore[reportArgumentType]
-        begin = begin + counts[0, earlier]
-    counts[1, index] = begin
+    count = twins.count[index]
+    if count > 0:
+        for number in range(LIMITS):
+            size = part_size(twins, index, limit(number))
+            needed = count // size * UNIT
+            if count % size != 0:
+                needed = needed + UNIT // rests(twins, index, number, count % size) + 1
+            wp.atomic_add(demand, number, needed)
+
+
+@wp.kernel(enable_backward=False)
+def kernel_split(twins: Twins, demand: wp.array(dtype=wp.int32), groups: wp.array(dtype=wp.int32), warps: int):
+    """The parts of each set, by the least limit that needs no more than `warps`; groups: 0 counts the warps of one part,
+    n the rests with n in a warp. dim = TWINS."""
+    index = wp.tid()
+    count = twins.count[index]
+    if count > 0:
+        number = int(0)
+        while number < LIMITS - 1 and demand[number] > warps * UNIT:
+            number = number + 1
+        size = part_size(twins, index, limit(number))
+        twins.size[index] = size
+        twins.first[index] = wp.atomic_add(groups, 0, count // size)
+        if count % size != 0:
+            sharing = rests(twins, index, number, count % size)
+            twins.sharing[index] = sharing
+            twins.rest[index] = wp.atomic_add(groups, sharing, 1)
 
 
 @wp.kernel(enable_backward=False)
 def kernel_order(
-    place: wp.array2d(dtype=wp.int32),
-    counts: wp.array2d(dtype=wp.int32),
-    means: wp.array2d(dtype=wp.int32),
+    sets: wp.array(dtype=wp.int32),
+    place: wp.array(dtype=wp.int32),
+    twins: Twins,
+    groups: wp.array(dtype=wp.int32),
+    means: wp.array2d(dtype=wp.float32),
     order: wp.array(dtype=wp.int32),
 ):
-    """The envs by bins, and counts and means for the next time; dim = num_envs or KINDS, whichever is more."""
-    index = wp.tid()
-    if index < order.shape[0]:
-        order[counts[1, place[0, index]] + place[1, index]] = index
-    if index < BINS:
-        counts[0, index] = 0
-    if index < KINDS and means[1, index] > MANY:
-        means[0, index] = means[0, index] // 2
-        means[1, index] = means[1, index] // 2
+    """Each env to its lane; dim = num_envs or KINDS, whichever is more."""
+    env = wp.tid()
+    if env < KINDS:
+        if means[1, env] > float(MANY):
+            for row in range(4):
+                means[row, env] = means[row, env] * 0.5
+    if env < sets.shape[0]:
+        index = sets[env]
+        size = twins.size[index]
+        part = place[env] // size
+        lane = place[env] % size
+        warp = twins.first[index] + part
+        if part == twins.count[index] // size:
+            sharing = twins.sharing[index]
+            warp = groups[0] + twins.rest[index] // sharing
+            for fewer in range(1, sharing):
+                warp = warp + (groups[fewer] + fewer - 1) // fewer
+            lane = lane + twins.rest[index] % sharing * (LANES // sharing)
+        order[warp * LANES + lane] = env
+
+
+@wp.kernel(enable_backward=False)
+def kernel_in_turn(order: wp.array(dtype=wp.int32), lanes: int, num_envs: int):
+    """Env after env, with so many lanes of each warp; dim = lanes of all warps."""
+    place = wp.tid()
+    env = place // LANES * lanes + place % LANES
+    order[place] = wp.where(place % LANES < lanes and env < num_envs, env, -1)
+
+
+def most_warps(num_envs: int, lanes: int) -> int:
+    """Warps of a launch: as many as `lanes` of each need, or, where many sets have 17 twins, those; and one for each
+    kind of sharing that is not full."""
+    return min(num_envs, max(-(-num_envs // lanes), -(-num_envs // (WARP_SIZE // 2 + 1))) + WARP_SIZE + 1)
 
 
 class LaneOrder:
-    """order (num_envs,) int32: the env of each lane; at first lane i has env i."""
+    """order (32 * num_envs,) int32: the env of each lane of all warps, -1 for none; at first lane i has env i."""
 
     def __init__(self, num_envs: int, device: str) -> None:
-        self.order = torch.arange(num_envs, dtype=torch.int32, device=device)
+        def zeros(*shape: int) -> torch.Tensor:
+            return torch.zeros(shape, dtype=torch.int32, device=device)
+
+        self.order = zeros(WARP_SIZE * num_envs)
+        self.order[:num_envs] = torch.arange(num_envs)
+        self.took = zeros(num_envs)  # the last step, in 1,024 clocks of the GPU
         self._kinds = torch.full((num_envs,), -1, dtype=torch.int32, device=device)
-        self._means = torch.zeros((2, KINDS), dtype=torch.int32, device=device)
-        self._place = torch.zeros((2, num_envs), dtype=torch.int32, device=device)
-        self._counts = torch.zeros((2, BINS), dtype=torch.int32, device=device)
+        self._sets, self._place = zeros(num_envs), zeros(num_envs)
+        self._means = torch.zeros((4, KINDS), dtype=torch.float32, device=device)
+        self._entries = zeros(8, TWINS)
+        self._demand = zeros(LIMITS + WARP_SIZE + 1)  # of each limit; then the groups
+        tensors = (self.took, self._kinds, self._sets, self._place, self._means, self._demand, self._demand[LIMITS:])
+        self._arrays = tuple(wp.from_torch(tensor) for tensor in tensors)
+        count, leader, time, risk, size, first, sharing, rest = self._entries
+        self._twins = Twins()
+        self._twins.count, self._twins.leader = wp.from_torch(count), wp.from_torch(leader)
+        self._twins.time = wp.from_torch(time.view(torch.float32))
+        self._twins.risk = wp.from_torch(risk.view(torch.float32))
+        self._twins.size, self._twins.first = wp.from_torch(size), wp.from_torch(first)
+        self._twins.sharing, self._twins.rest = wp.from_torch(sharing), wp.from_torch(rest)
+
+    def in_turn(self, lanes: int, stream: wp.Stream | None) -> int:
+        """Env after env. Returns the number of warps."""
+        num_envs = len(self.took)
+        warps = -(-num_envs // lanes)
+        wp.launch(kernel_in_turn, warps * WARP_SIZE, [wp.from_torch(self.order), lanes, num_envs], **self._where(stream))
+        return warps
 
     def update(
-        self, state: torch.Tensor, skipped: torch.Tensor, buttons: torch.Tensor, stream: wp.Stream | None
-    ) -> None:
-        """Sort for a step with `buttons` (num_envs,) uint8; `state` and `skipped` as in Machine, after the last step.
-        No host synchronisation and no allocation."""
-        n, device = len(self.order), str(self.order.device)
-        tensors = (state, skipped, buttons, self._kinds, self._means, self._place, self._counts, self.order)
-        steps, skips, pressed, kinds, means, place, counts, order = (wp.from_torch(tensor) for tensor in tensors)
-        where: dict[str, Any] = {"device": device} if stream is None else {"stream": stream}
-        wp.launch(kernel_learn, n, [steps, skips, kinds, means, -(-n // TEACHERS)], **where)
-        wp.launch(kernel_count, n, [steps, skips, pressed, kinds, means, place, counts], **where)
-        wp.launch(kernel_add_up, BINS, [counts], **where)
-        wp.launch(kernel_order, max(n, KINDS), [place, counts, means, order], **where)
+        self, state: torch.Tensor, skipped: torch.Tensor, buttons: torch.Tensor, lanes: int, stream: wp.Stream | None
+    ) -> int:
+        """Find the lanes for a step with `buttons` (num_envs,) uint8, with about so many lanes of a warp in use; `state`
+        and `skipped` as in Machine, after the last step. No host synchronisation and no allocation.
+
+        Returns the number of warps, some of which may have nothing to do.
+        """
+        n, where = len(self.took), self._where(stream)
+        warps = most_warps(n, lanes)
+        took, kinds, sets, place, means, demand, groups = self._arrays
+        steps, skips, pressed = wp.from_torch(state), wp.from_torch(skipped), wp.from_torch(buttons)
+        order, twins = wp.from_torch(self.order[: warps * WARP_SIZE]), self._twins
+        inputs = [steps, skips, took, kinds, sets, twins, means, demand, -(-n // TEACHERS)]
+        wp.launch(kernel_learn, max(n, TWINS), inputs, **where)
+        inputs = [steps, skips, took, pressed, kinds, sets, place, twins, means, order]
+        wp.launch(kernel_count, max(n, warps * WARP_SIZE), inputs, **where)
+        wp.launch(kernel_demand, TWINS, [twins, demand], **where)
+        wp.launch(kernel_split, TWINS, [twins, demand, groups, -(-n // lanes)], **where)
+        wp.launch(kernel_order, max(n, KINDS), [sets, place, twins, groups, means, order], **where)
+        return warps
+
+    def _where(self, stream: wp.Stream | None) -> dict[str, Any]:
+        return {"device": str(self.order.device)} if stream is None else {"stream": stream}
 
 
 def memory_needed(num_envs: int) -> int:
     """Bytes that a LaneOrder allocates."""
-    return 4 * (4 * num_envs + 2 * BINS + 2 * KINDS)
+    return 4 * ((4 + WARP_SIZE) * num_envs + 4 * KINDS + 8 * TWINS + LIMITS + WARP_SIZE + 1)

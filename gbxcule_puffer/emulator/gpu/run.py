@@ -72,6 +72,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         place = datapath.Place()
         lane = datapath.Lane()
         lane.running = used
+        begin = intrinsics.clock()
         lane.rom = rom
         r.row = c.row
         if used == 1:
@@ -114,6 +115,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
             behind = intrinsics.least(lane_state.place_in_time(c, r, lane))
             if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
                 lane_state.wake_up(m, c, r, lane, between(m, c))
+                if lane.running == 0:
+                    m.took[c.env] = m.took[c.env] + intrinsics.clock() - begin
             datapath.fetch(r, table)  # also for those that sleep on: their last turn may not have ended
 
     @wp.kernel(enable_backward=False, module="unique", grid_stride=False)
@@ -123,29 +126,19 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         first_env: int,
         frames: int,
         release_after: int,
-        lanes: int,
-        head_warps: int,
-        head_lanes: int,
         patience: int,
         resume: int,
     ):
-        """One step of each env, in Machine.order, with `lanes` of a warp's 32 lanes in use; of the first `head_warps`
-        warps `head_lanes`.
+        """One step of each env, in Machine.order.
 
         With draw_later it waits at the VBlank of the frame that is drawn; a second launch with `resume` goes on there.
         """
         thread = wp.tid()
         m = machine
         c = Cpu()
-        number = thread >> 5  # of the warp
-        place = first_env + head_warps * (head_lanes - lanes) + number * lanes + (thread & 31)
-        own_lanes = lanes
-        if number < head_warps:
-            place = first_env + number * head_lanes + (thread & 31)
-            own_lanes = head_lanes
         used = int(0)
-        if (thread & 31) < own_lanes and place < buttons.shape[0]:
-            c.env = m.order[place]
+        c.env = m.order[first_env + thread]
+        if c.env >= 0:
             load(m, c)
             if c.locked == 0 and resume == c.drawing:
                 used = 1
@@ -153,6 +146,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                     drawing.end_drawing(c)
                     c.previous = c.now
                 else:
+                    m.took[c.env] = 0
                     step.begin_step(m, c, int(buttons[c.env]), frames, release_after)
         table = intrinsics.address_of_words(machine.descriptors)
         run_datapath(m, c, used, patience, table, intrinsics.address_of_bytes(machine.rom))

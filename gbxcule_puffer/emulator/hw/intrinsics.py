@@ -45,6 +45,14 @@ _ANY_LANE = """
 #endif
 """
 
+_CLOCK = """
+#if defined(__CUDA_ARCH__)
+    return (int)(clock64() >> 10);
+#else
+    return 0;
+#endif
+"""
+
 _IS_GPU = """
 #if defined(__CUDA_ARCH__)
     return 1;
@@ -245,6 +253,12 @@ def shift_left(value: int, count: int) -> int:
 @wp.func_native(_ANY_LANE)
 def any_lane(flag: int) -> int:
     """Not 0 if `flag` is not 0 in any lane of the warp, all of which have to be here."""
+    ...
+
+
+@wp.func_native(_CLOCK)
+def clock() -> int:
+    """The multiprocessor's clock, in 1,024 ticks; 0 on a CPU."""
     ...
 
 
