@@ -292,10 +292,7 @@ class Emulator(HostAccess, Screens):
 
     def _order(self, stream: wp.Stream | None) -> int:
         """Find the env of each lane; returns the number of warps."""
-        shape = self.launch_shape
-        if not shape.grouped:
-            return self._lanes.in_turn(shape.lanes, stream)
-        return self._lanes.update(self._state, self._skipped, self._buttons, shape.lanes, stream)
+        return self._lanes.update(self._state, self._skipped, self._buttons, self.launch_shape, stream)
 
     def _arguments(self, first_env: int, frames: int, release_after: int) -> list[object]:
         """The inputs that the step's kernels have in common."""

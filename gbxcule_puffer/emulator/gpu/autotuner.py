@@ -14,12 +14,19 @@ from gbxcule_puffer.emulator.gpu.launch_shape import LaunchShape
 FIRST, LATER = 8, 8  # steps before the first trial; at so many times the steps of a trial's begin the next one begins
 ROUNDS = 2
 GAIN = 0.96  # of the usual shape's time is what another one takes at most: less may be chance
-OTHERS = {1: [2], 2: [1, 4], 8: [4, 16], 16: [8, 32]}  # by the usual lanes: what is tried beside them
+# By the usual lanes: lanes, head, head_lanes and packed of what is tried beside them. Those of 1 and 16 lanes, and 1
+# beside 8, were the fastest for some games (docs/performance.md); the others are tried by analogy.
+OTHERS = {
+    1: [(2, 0, 0, False)],
+    2: [(1, 0, 0, False), (4, 0, 0, False), (2, 0, 0, True)],
+    8: [(16, 4, 4, False), (16, 8, 2, False), (1, 0, 0, False), (8, 0, 0, True)],
+    16: [(32, 4, 8, False), (32, 8, 4, False), (16, 0, 0, True)],
+}
 
 
 def candidates(usual: LaunchShape) -> list[LaunchShape]:
     """The usual shape, and what else is tried."""
-    return [usual, *(LaunchShape(lanes, usual.block_dim, True) for lanes in OTHERS[usual.lanes])]
+    return [usual, *(LaunchShape(lanes, usual.block_dim, True, *how) for lanes, *how in OTHERS[usual.lanes])]
 
 
 class Trial:

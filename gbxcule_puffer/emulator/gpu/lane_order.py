@@ -6,8 +6,9 @@ screen of enemies there) and on the buttons. Steps that begin alike, with the sa
 and length of the step before, are of a *kind*, whose mean time is learned. Those whose step before was of exactly the same
 length, too, are *twins*, mostly to the end of the step; how often they are not is learned, too.
 
-Twins fill warps of their own. What is left of them, and envs without twins, share warps, fewer of them where they take
-long: all warps are to end at the same time, the least for which there are enough warps. No result depends on it.
+Sorted, envs of kinds that take equally long share a warp, twins side by side. Packed, twins fill warps of their own; what
+is left of them, and envs without twins, share warps, fewer of them where they take long: all warps are to end at the same
+time, the least for which there are enough warps. Which is faster depends on the game (gpu/autotuner.py). No result does.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from typing import Any
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator.gpu.launch_shape import WARP_SIZE
+from gbxcule_puffer.emulator.gpu.launch_shape import WARP_SIZE, LaunchShape
 from gbxcule_puffer.emulator.state import INDEX
 
-WIDTH = wp.constant(256)  # instructions that make no difference to a kind
+BINS = wp.constant(1024)
+WIDTH = wp.constant(256)  # instructions of a bin
 KINDS = wp.constant(1 << 14)
 TWINS = wp.constant(1 << 17)  # sets of twins that are told apart
 MANY = wp.constant(4096)  # samples of a kind; then the older ones count half
@@ -49,6 +51,7 @@ class Twins:
     first: wp.array(dtype=wp.int32)  # warp
     sharing: wp.array(dtype=wp.int32)  # rests in the warp of the rest
     rest: wp.array(dtype=wp.int32)  # its number among those with as many in a warp
+    bin: wp.array(dtype=wp.int32)  # of the instructions that one of them is expected to execute, the most first
 
 
 @wp.func
@@ -97,6 +100,7 @@ def kernel_learn(
     twins: Twins,
     means: wp.array2d(dtype=wp.float32),
     demand: wp.array(dtype=wp.int32),
+    bins: wp.array(dtype=wp.int32),
     stride: int,
 ):
     """What the steps of each kind took, and whether twins were, of every env whose number divides by `stride`; and
@@ -106,10 +110,13 @@ def kernel_learn(
         twins.count[index] = 0
     if index < demand.shape[0]:
         demand[index] = 0
+    if index < BINS:
+        bins[index] = 0
     if index < kinds.shape[0]:
         if index % stride == 0 and kinds[index] >= 0:
             wp.atomic_add(means, 0, kinds[index], float(took[index]))
             wp.atomic_add(means, 1, kinds[index], 1.0)
+            wp.atomic_add(means, 4, kinds[index], float(length(state, skipped, index)))
             leader = twins.leader[sets[index]]
             if leader != index:
                 is_other = length(state, skipped, leader) != length(state, skipped, index)
@@ -129,10 +136,11 @@ def kernel_count(
     twins: Twins,
     means: wp.array2d(dtype=wp.float32),
     order: wp.array(dtype=wp.int32),
+    lanes: int,
 ):
     """Each env's kind and twins and its place among them; all lanes empty. dim = num_envs or lanes, whichever is more."""
     env = wp.tid()
-    if env < order.shape[0]:
+    if env < lanes:
         order[env] = -1
     if env < buttons.shape[0]:
         last = length(state, skipped, env)
@@ -146,8 +154,11 @@ def kernel_count(
         if place[env] == 0:
             twins.leader[index] = env
             time = float(took[env])
+            instructions = float(last)
             if means[1, of_kind] > 0.0:
                 time = means[0, of_kind] / means[1, of_kind]
+                instructions = means[4, of_kind] / means[1, of_kind]
+            twins.bin[index] = BINS - 1 - wp.clamp(int(instructions) // WIDTH, 0, BINS - 1)
             twins.time[index] = wp.max(time, 1.0)
             twins.risk[index] = SEPARATE * (means[2, of_kind] + 0.5) / (means[3, of_kind] + 8.0)
 
@@ -186,33 +197,76 @@ def kernel_split(twins: Twins, demand: wp.array(dtype=wp.int32), groups: wp.arra
 
 
 @wp.kernel(enable_backward=False)
-def kernel_order(
+def kernel_pack(
     sets: wp.array(dtype=wp.int32),
     place: wp.array(dtype=wp.int32),
     twins: Twins,
     groups: wp.array(dtype=wp.int32),
-    means: wp.array2d(dtype=wp.float32),
     order: wp.array(dtype=wp.int32),
 ):
-    """Each env to its lane; dim = num_envs or KINDS, whichever is more."""
+    """Each env to its lane; dim = num_envs."""
     env = wp.tid()
-    if env < KINDS:
-        if means[1, env] > float(MANY):
-            for row in range(4):
-                means[row, env] = means[row, env] * 0.5
-    if env < sets.shape[0]:
-        index = sets[env]
-        size = twins.size[index]
-        part = place[env] // size
-        lane = place[env] % size
-        warp = twins.first[index] + part
-        if part == twins.count[index] // size:
-            sharing = twins.sharing[index]
-            warp = groups[0] + twins.rest[index] // sharing
-            for fewer in range(1, sharing):
-                warp = warp + (groups[fewer] + fewer - 1) // fewer
-            lane = lane + twins.rest[index] % sharing * (LANES // sharing)
-        order[warp * LANES + lane] = env
+    index = sets[env]
+    size = twins.size[index]
+    part = place[env] // size
+    lane = place[env] % size
+    warp = twins.first[index] + part
+    if part == twins.count[index] // size:
+        sharing = twins.sharing[index]
+        warp = groups[0] + twins.rest[index] // sharing
+        for fewer in range(1, sharing):
+            warp = warp + (groups[fewer] + fewer - 1) // fewer
+        lane = lane + twins.rest[index] % sharing * (LANES // sharing)
+    order[warp * LANES + lane] = env
+
+
+@wp.kernel(enable_backward=False)
+def kernel_bins(twins: Twins, bins: wp.array(dtype=wp.int32)):
+    """How many are in each bin; Twins.first: how many of its bin come before a set. dim = TWINS."""
+    index = wp.tid()
+    if twins.count[index] > 0:
+        twins.first[index] = wp.atomic_add(bins, twins.bin[index], twins.count[index])
+
+
+@wp.kernel(enable_backward=False)
+def kernel_add_up(bins: wp.array(dtype=wp.int32)):
+    """The place at which each bin begins, behind all counts; dim = BINS."""
+    index = wp.tid()
+    begin = int(0)
+    for earlier in range(index):  # pyright: ignore[reportArgumentType]
+        begin = begin + bins[earlier]
+    bins[BINS + index] = begin
+
+
+@wp.kernel(enable_backward=False)
+def kernel_sort(
+    sets: wp.array(dtype=wp.int32),
+    place: wp.array(dtype=wp.int32),
+    twins: Twins,
+    bins: wp.array(dtype=wp.int32),
+    order: wp.array(dtype=wp.int32),
+    lanes: int,
+    head_warps: int,
+    head_lanes: int,
+):
+    """Each env to its lane, with `lanes` of a warp in use, of the first `head_warps` warps `head_lanes`; dim = num_envs."""
+    env = wp.tid()
+    index = sets[env]
+    rank = bins[BINS + twins.bin[index]] + twins.first[index] + place[env]
+    slot = rank // wp.max(head_lanes, 1) * LANES + rank % wp.max(head_lanes, 1)
+    if rank >= head_warps * head_lanes:
+        rank = rank - head_warps * head_lanes
+        slot = (head_warps + rank // lanes) * LANES + rank % lanes
+    order[slot] = env
+
+
+@wp.kernel(enable_backward=False)
+def kernel_forget(means: wp.array2d(dtype=wp.float32)):
+    """Older samples count half, where there are many; dim = KINDS."""
+    index = wp.tid()
+    if means[1, index] > float(MANY):
+        for row in range(means.shape[0]):
+            means[row, index] = means[row, index] * 0.5
 
 
 @wp.kernel(enable_backward=False)
@@ -241,46 +295,59 @@ class LaneOrder:
         self.took = zeros(num_envs)  # the last step, in 1,024 clocks of the GPU
         self._kinds = torch.full((num_envs,), -1, dtype=torch.int32, device=device)
         self._sets, self._place = zeros(num_envs), zeros(num_envs)
-        self._means = torch.zeros((4, KINDS), dtype=torch.float32, device=device)
-        self._entries = zeros(8, TWINS)
+        self._means = torch.zeros((5, KINDS), dtype=torch.float32, device=device)
+        self._entries = zeros(9, TWINS)
+        self._bins = zeros(2 * BINS)  # what is in each; where each begins
         self._demand = zeros(LIMITS + WARP_SIZE + 1)  # of each limit; then the groups
-        tensors = (self.took, self._kinds, self._sets, self._place, self._means, self._demand, self._demand[LIMITS:])
+        tensors = (self.took, self._kinds, self._sets, self._place, self._means, self._bins)
         self._arrays = tuple(wp.from_torch(tensor) for tensor in tensors)
-        count, leader, time, risk, size, first, sharing, rest = self._entries
+        self._demands, self._groups = wp.from_torch(self._demand), wp.from_torch(self._demand[LIMITS:])
+        count, leader, time, risk, size, first, sharing, rest, bin_of = self._entries
         self._twins = Twins()
         self._twins.count, self._twins.leader = wp.from_torch(count), wp.from_torch(leader)
         self._twins.time = wp.from_torch(time.view(torch.float32))
         self._twins.risk = wp.from_torch(risk.view(torch.float32))
         self._twins.size, self._twins.first = wp.from_torch(size), wp.from_torch(first)
         self._twins.sharing, self._twins.rest = wp.from_torch(sharing), wp.from_torch(rest)
-
-    def in_turn(self, lanes: int, stream: wp.Stream | None) -> int:
-        """Env after env. Returns the number of warps."""
-        num_envs = len(self.took)
-        warps = -(-num_envs // lanes)
-        wp.launch(kernel_in_turn, warps * WARP_SIZE, [wp.from_torch(self.order), lanes, num_envs], **self._where(stream))
-        return warps
+        self._twins.bin = wp.from_torch(bin_of)
 
     def update(
-        self, state: torch.Tensor, skipped: torch.Tensor, buttons: torch.Tensor, lanes: int, stream: wp.Stream | None
+        self,
+        state: torch.Tensor,
+        skipped: torch.Tensor,
+        buttons: torch.Tensor,
+        shape: LaunchShape,
+        stream: wp.Stream | None,
     ) -> int:
-        """Find the lanes for a step with `buttons` (num_envs,) uint8, with about so many lanes of a warp in use; `state`
-        and `skipped` as in Machine, after the last step. No host synchronisation and no allocation.
+        """Find the lanes for a step with `buttons` (num_envs,) uint8; `state` and `skipped` as in Machine, after the last
+        step. No host synchronisation and no allocation.
 
         Returns the number of warps, some of which may have nothing to do.
         """
         n, where = len(self.took), self._where(stream)
-        warps = most_warps(n, lanes)
-        took, kinds, sets, place, means, demand, groups = self._arrays
+        head_warps, warps = shape.warps(n)
+        if shape.packed:
+            warps = most_warps(n, shape.lanes)
+        took, kinds, sets, place, means, bins = self._arrays
         steps, skips, pressed = wp.from_torch(state), wp.from_torch(skipped), wp.from_torch(buttons)
-        order, twins = wp.from_torch(self.order[: warps * WARP_SIZE]), self._twins
-        inputs = [steps, skips, took, kinds, sets, twins, means, demand, -(-n // TEACHERS)]
+        order, twins, demand, groups = wp.from_torch(self.order), self._twins, self._demands, self._groups
+        if not shape.grouped:
+            wp.launch(kernel_in_turn, warps * WARP_SIZE, [order, shape.lanes, n], **where)
+            return warps
+        inputs = [steps, skips, took, kinds, sets, twins, means, demand, bins, -(-n // TEACHERS)]
         wp.launch(kernel_learn, max(n, TWINS), inputs, **where)
-        inputs = [steps, skips, took, pressed, kinds, sets, place, twins, means, order]
+        wp.launch(kernel_forget, KINDS, [means], **where)
+        inputs = [steps, skips, took, pressed, kinds, sets, place, twins, means, order, warps * WARP_SIZE]
         wp.launch(kernel_count, max(n, warps * WARP_SIZE), inputs, **where)
-        wp.launch(kernel_demand, TWINS, [twins, demand], **where)
-        wp.launch(kernel_split, TWINS, [twins, demand, groups, -(-n // lanes)], **where)
-        wp.launch(kernel_order, max(n, KINDS), [sets, place, twins, groups, means, order], **where)
+        if shape.packed:
+            wp.launch(kernel_demand, TWINS, [twins, demand], **where)
+            wp.launch(kernel_split, TWINS, [twins, demand, groups, -(-n // shape.lanes)], **where)
+            wp.launch(kernel_pack, n, [sets, place, twins, groups, order], **where)
+        else:
+            wp.launch(kernel_bins, TWINS, [twins, bins], **where)
+            wp.launch(kernel_add_up, BINS, [bins], **where)
+            inputs = [sets, place, twins, bins, order, shape.lanes, head_warps, shape.head_lanes]
+            wp.launch(kernel_sort, n, inputs, **where)
         return warps
 
     def _where(self, stream: wp.Stream | None) -> dict[str, Any]:
@@ -289,4 +356,4 @@ class LaneOrder:
 
 def memory_needed(num_envs: int) -> int:
     """Bytes that a LaneOrder allocates."""
-    return 4 * ((4 + WARP_SIZE) * num_envs + 4 * KINDS + 8 * TWINS + LIMITS + WARP_SIZE + 1)
+    return 4 * ((4 + WARP_SIZE) * num_envs + 5 * KINDS + 9 * TWINS + 2 * BINS + LIMITS + WARP_SIZE + 1)

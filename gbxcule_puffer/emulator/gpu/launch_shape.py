@@ -25,17 +25,26 @@ TABLE_FILE = Kind("launch shapes", ConfigError, "delete it, or measure again wit
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Lanes of a warp in use, threads of a block; grouped: envs that will execute the same instructions share a warp
-    (lane_order.py), and `lanes` is about the mean."""
+    """Lanes of each warp in use, threads of a block; grouped: envs whose steps will be alike share a warp
+    (lane_order.py). head: one in so many envs, those that will take longest, have warps with head_lanes lanes.
+    packed: as many lanes of a warp as end in time; `lanes` is about their mean."""
 
     lanes: int
     block_dim: int
     grouped: bool = False
+    head: int = 0
+    head_lanes: int = 0
+    packed: bool = False
 
     @property
     def patience(self) -> int:
         """PATIENCE for these lanes: with more of them, more wait together."""
         return PATIENCE * max(1, self.lanes // 8)
+
+    def warps(self, num_envs: int) -> tuple[int, int]:
+        """(those with head_lanes lanes, all) of a launch for so many envs."""
+        first = num_envs // self.head // self.head_lanes if self.head else 0
+        return first, first + -(-(num_envs - first * self.head_lanes) // self.lanes)
 
 
 Table = Mapping[int, LaunchShape]
