@@ -7,7 +7,10 @@ import warp as wp
 
 from gbxcule_puffer.device import start_warp
 from gbxcule_puffer.emulator.gpu.lane_order import BINS, MANY, WIDTH, LaneOrder, memory_needed
+from gbxcule_puffer.emulator.gpu.launch_shape import WARP_SIZE, LaunchShape
 from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS
+
+SORTED, PACKED = LaunchShape(16, 32, True), LaunchShape(16, 32, True, packed=True)
 
 
 def ended_steps(lengths: torch.Tensor) -> torch.Tensor:
@@ -17,6 +20,17 @@ def ended_steps(lengths: torch.Tensor) -> torch.Tensor:
     return state
 
 
+def update(lanes: LaneOrder, lengths: torch.Tensor, buttons: torch.Tensor, shape: LaunchShape) -> torch.Tensor:
+    """The envs of each warp, (warps, 32), -1 for none, after steps of so many instructions, which took as long."""
+    lanes.took.copy_(lengths)
+    warps = lanes.update(ended_steps(lengths), torch.zeros_like(lengths), buttons, shape, None)
+    return lanes.order[: warps * WARP_SIZE].view(warps, WARP_SIZE)
+
+
+def envs_in(order: torch.Tensor) -> torch.Tensor:
+    return order[order >= 0].long()
+
+
 @pytest.mark.parametrize("num_envs", [1, 33, 3_000])
 def test_before_anything_is_learned_the_last_step_tells(num_envs: int) -> None:
     start_warp()
@@ -24,30 +38,87 @@ def test_before_anything_is_learned_the_last_step_tells(num_envs: int) -> None:
     instructions = torch.randint(-5, WIDTH * BINS * 2, (num_envs,), dtype=torch.int32, generator=generator)
     skipped = torch.randint(0, 5_000, (num_envs,), dtype=torch.int32, generator=generator)
     lanes = LaneOrder(num_envs, "cpu")
-    assert lanes.order.tolist() == list(range(num_envs))
-    lanes.update(ended_steps(instructions), skipped, torch.zeros(num_envs, dtype=torch.uint8), None)
-    assert sorted(lanes.order.tolist()) == list(range(num_envs))
-    bins = ((instructions - skipped).numpy() // WIDTH).clip(0, BINS - 1)[lanes.order.numpy()]
-    assert (np.diff(bins) <= 0).all()
+    assert lanes.order[:num_envs].tolist() == list(range(num_envs))
+    lanes.update(ended_steps(instructions), skipped, torch.zeros(num_envs, dtype=torch.uint8), SORTED, None)
+    order = envs_in(lanes.order[: 32 * -(-num_envs // 16)])
+    assert sorted(order.tolist()) == list(range(num_envs))
+    bins = ((instructions - skipped).numpy() // WIDTH).clip(0, BINS - 1)[order.numpy()]
+    assert np.sum(np.diff(bins) > 0) <= 0.05 * num_envs  # few sets have the same hash
 
 
 @pytest.mark.parametrize("num_envs", [2_000, 40_000])  # all of them teach, every third does
 def test_what_steps_with_the_same_buttons_took_is_learned(num_envs: int) -> None:
     start_warp()
-    lanes, skipped = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.int32)
+    lanes = LaneOrder(num_envs, "cpu")
     generator = torch.Generator().manual_seed(1)
     alike = torch.full((num_envs,), 20 * WIDTH, dtype=torch.int32)
     for _ in range(3):
         buttons = torch.randint(0, 8, (num_envs,), dtype=torch.uint8, generator=generator)
-        lanes.update(ended_steps(alike), skipped, buttons, None)
-        took = (1 + 20 * (buttons.int() * 3 % 8)) * WIDTH
-        lanes.update(ended_steps(took), skipped, buttons, None)
+        update(lanes, alike, buttons, SORTED)
+        update(lanes, (1 + 20 * (buttons.int() * 3 % 8)) * WIDTH, buttons, SORTED)
     assert int(lanes._means[1].max()) <= MANY + num_envs  # older samples count half, again and again
     buttons = torch.randint(0, 8, (num_envs,), dtype=torch.uint8, generator=generator)
-    lanes.update(ended_steps(alike), skipped, buttons, None)
-    order = lanes.order.long()
+    order = envs_in(update(lanes, alike, buttons, SORTED))
     assert sorted(order.tolist()) == list(range(num_envs))
     assert (torch.diff(buttons[order].int() * 3 % 8) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    "shape", [SORTED, PACKED, LaunchShape(16, 32, True, 4, 2), LaunchShape(1, 32), LaunchShape(32, 32)]
+)
+@pytest.mark.parametrize("different", [1, 40, 9_000])
+def test_each_env_has_one_lane(shape: LaunchShape, different: int) -> None:
+    start_warp()
+    num_envs = 9_000
+    generator = torch.Generator().manual_seed(different)
+    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lengths = 5_000 + 977 * torch.randint(different, (num_envs,), dtype=torch.int32, generator=generator)
+    for _ in range(3):
+        order = update(lanes, lengths, buttons, shape)
+        assert sorted(envs_in(order).tolist()) == list(range(num_envs))
+
+
+def test_twins_have_warps_of_their_own_where_there_are_enough() -> None:
+    """40 sets for 563 warps: no warp is of two, and those of the longest have the fewest lanes."""
+    start_warp()
+    num_envs = 9_000
+    generator = torch.Generator().manual_seed(0)
+    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lengths = 5_000 + 9_001 * torch.randint(40, (num_envs,), dtype=torch.int32, generator=generator)
+    for _ in range(3):
+        order = update(lanes, lengths, buttons, PACKED)
+    warps = [lengths[envs_in(row)] for row in order if (row >= 0).any()]
+    assert len(warps) <= -(-num_envs // PACKED.lanes)
+    assert all(len(set(warp.tolist())) == 1 for warp in warps)
+
+
+def test_those_without_twins_share_warps_that_end_together() -> None:
+    start_warp()
+    num_envs = 9_000
+    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lengths = 300 + 50 * torch.randperm(num_envs, generator=torch.Generator().manual_seed(0)).int()
+    for _ in range(2):
+        order = update(lanes, lengths, buttons, PACKED)
+    warps = [lengths[envs_in(row)] for row in order if (row >= 0).any()]
+    longest = [len(warp) for warp in warps if warp.max() > 400_000]
+    shortest = [len(warp) for warp in warps if warp.max() < 250_000]
+    assert np.mean(longest) < 0.6 * np.mean(shortest)
+
+
+def test_envs_that_prove_no_twins_are_not_put_together() -> None:
+    """What begins alike but goes different ways is spread over more warps."""
+    start_warp()
+    num_envs = 9_000
+    generator = torch.Generator().manual_seed(0)
+    lanes, buttons = LaneOrder(num_envs, "cpu"), (torch.arange(num_envs) % 2).to(torch.uint8)
+    alike = torch.full((num_envs,), 10_000, dtype=torch.int32)
+    for _ in range(4):
+        noise = torch.randint(250, (num_envs,), dtype=torch.int32, generator=generator)  # one bin
+        update(lanes, alike + noise * buttons.int(), torch.zeros_like(buttons), PACKED)
+        order = update(lanes, alike, buttons, PACKED)
+    warps = [buttons[envs_in(row)] for row in order if (row >= 0).any()]
+    pure, others = ([len(warp) for warp in warps if int(warp[0]) == button] for button in (0, 1))
+    assert np.mean(others) < 0.8 * np.mean(pure)
 
 
 def test_the_estimate_is_what_is_allocated() -> None:
