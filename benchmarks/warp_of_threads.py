@@ -80,7 +80,7 @@ CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks import warp_of_threads\n",
     'module="unique"': 'module="MODULE"',
     "        used: int,\n": "        used: int,\n        lanes: int,\n",
-    "run_datapath(m, c, used, ": "run_datapath(m, c, used, lanes, ",
+    "run_datapath(m, c, used, ": "run_datapath(m, c, used, buttons.shape[0], ",
     "intrinsics.any_lane(": "warp_of_threads.any_lane(lanes, ",
     "intrinsics.least(": "warp_of_threads.least(lanes, ",
     TURN: TURN + "                warp_of_threads.total(0, 1)\n",
@@ -120,11 +120,6 @@ class WarpOfThreads(Emulator):
     def _kernel(self) -> wp.Kernel:
         _, generated = kernels.modules("datapath", color=self.model == "cgb")
         return module(self.model).make_kernel(generated.execute, generated.load, generated.store)
-
-    def _arguments(self, first_env: int, count: int, frames: int, release_after: int) -> tuple[list[object], int]:
-        inputs, dim = super()._arguments(first_env, count, frames, release_after)
-        inputs[5] = self.num_envs  # its lanes
-        return inputs, dim
 
     def totals(self) -> dict[str, int]:
         """TOTALS since the process began."""

@@ -16,7 +16,8 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa, kernels
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import waits
-from gbxcule_puffer.emulator.gpu import autotuner, descriptor_table, descriptors, lane_order, launch_shape
+from gbxcule_puffer.emulator.gpu import descriptor_table, descriptors
+from gbxcule_puffer.emulator.lanes import autotuner, lane_order, launch_shape
 from gbxcule_puffer.emulator.launch import current_stream
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess

@@ -29,9 +29,6 @@ HOST_CODE = (
     "splice",
     "templates",
     "descriptor_table",
-    "lane_order",
-    "launch_shape",
-    "autotuner",
 )
 # Opcodes in a chain of comparisons of `execute`: short for a GPU, which has to fetch the code
 GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}

@@ -8,6 +8,7 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.emulator import Emulator, kernels
+from gbxcule_puffer.emulator.lanes.launch_shape import PATIENCE
 from gbxcule_puffer.emulator.state import INDEX
 from tests.conformance.test_color import picture_rom, rom_of
 from tests.fuzz.generator import make_rom
@@ -24,7 +25,7 @@ class DrawsLater(Emulator):
         self.machine.draw_later = 1
 
     def _run(self, frames: int, release_after: int) -> None:
-        inputs, dim = self._arguments(0, self.num_envs, frames, release_after)
+        inputs, dim = [*self._arguments(0, frames, release_after), PATIENCE, 0], self.num_envs
         wp.launch(self._kernel(), dim, inputs, device="cpu")
         waits = self._state[INDEX["drawing"]] != 0
         self.held_up += int(waits.sum())

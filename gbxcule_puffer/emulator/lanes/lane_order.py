@@ -1,31 +1,31 @@
-"""The env that each lane of the GPU runs: envs that will execute the same instructions share a warp.
+"""The env that each lane of the GPU runs: envs of which the next step is expected to be alike share a warp.
 
-A warp's common path serves all its lanes at once, but what its lanes do at different times, it does one after the other:
-two envs that differ may take it twice as long as one. How a step goes depends on where the game is (a menu here, a full
-screen of enemies there) and on the buttons. Steps that begin alike, with the same buttons, stack pointer, program counter
-and length of the step before, are of a *kind*, whose mean time is learned. Those whose step before was of exactly the same
-length, too, are *twins*, mostly to the end of the step; how often they are not is learned, too.
-
-Sorted, envs of kinds that take equally long share a warp, twins side by side. Packed, twins fill warps of their own; what
-is left of them, and envs without twins, share warps, fewer of them where they take long: all warps are to end at the same
-time, the least for which there are enough warps. Which is faster depends on the game (gpu/autotuner.py). No result does.
+A warp's common path serves all its lanes at once, but what its lanes do at different times, it does one after the
+other: two envs that differ may take it twice as long as one. Sorted, envs of kinds that take equally long share a warp,
+and twins may be side by side. Packed, twins fill warps of their own; what is left of them, and envs without twins,
+share warps, fewer of them where they take long: all warps are to end at the same time, the least for which there are
+enough warps. Which is fastest depends on the game (autotuner.py), no result does.
 """
 
-from __future__ import annotations
+# pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
 
 from typing import Any
 
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator.gpu.launch_shape import WARP_SIZE, LaunchShape
-from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.emulator.lanes.launch_shape import PACKED, TOGETHER, WARP_SIZE, LaunchShape
+from gbxcule_puffer.emulator.lanes.twins import (
+    BINS,
+    KINDS,
+    SEPARATE,
+    TWINS,
+    Twins,
+    kernel_count,
+    kernel_forget,
+    kernel_learn,
+)
 
-BINS = wp.constant(1024)
-WIDTH = wp.constant(256)  # instructions of a bin
-KINDS = wp.constant(1 << 14)
-TWINS = wp.constant(1 << 17)  # sets of twins that are told apart
-MANY = wp.constant(4096)  # samples of a kind; then the older ones count half
 TEACHERS = 16_384  # envs that the means are made from, at most
 LIMITS = wp.constant(96)  # times that a warp may take, of which the least is chosen
 STEPS = wp.constant(6.0)  # of them to an octave
@@ -33,40 +33,6 @@ FIRST_LIMIT = wp.constant(128.0)
 UNIT = wp.constant(1024)  # a warp is so many units of demand
 LANES = wp.constant(WARP_SIZE)
 MOST_MIXED = wp.constant(24)  # lanes of a warp that are not all twins
-SEPARATE = wp.constant(0.6)  # part of an env's time in which its warp serves nobody else
-INSTRUCTIONS = wp.constant(INDEX["instructions"])
-STACK_POINTER = wp.constant(INDEX["sp"])
-PROGRAM_COUNTER = wp.constant(INDEX["pc"])
-
-
-@wp.struct
-class Twins:
-    """Sets of twins, an entry each; a set is split into parts of `size`, which have a warp each, and the rest."""
-
-    count: wp.array(dtype=wp.int32)
-    leader: wp.array(dtype=wp.int32)  # one of them
-    time: wp.array(dtype=wp.float32)  # that one of them is expected to take
-    risk: wp.array(dtype=wp.float32)  # by how much each further one is expected to prolong that
-    size: wp.array(dtype=wp.int32)
-    first: wp.array(dtype=wp.int32)  # warp
-    sharing: wp.array(dtype=wp.int32)  # rests in the warp of the rest
-    rest: wp.array(dtype=wp.int32)  # its number among those with as many in a warp
-    bin: wp.array(dtype=wp.int32)  # of the instructions that one of them is expected to execute, the most first
-
-
-@wp.func
-def length(state: wp.array2d(dtype=wp.int32), skipped: wp.array(dtype=wp.int32), env: int) -> int:
-    """Instructions of the env's last step."""
-    return state[INSTRUCTIONS, env] - skipped[env]
-
-
-@wp.func
-def kind(state: wp.array2d(dtype=wp.int32), env: int, buttons: int, last: int) -> wp.uint32:
-    """A hash of how a step begins; a length counts by its order of magnitude, four to an octave."""
-    magnitude = int(4.0 * wp.log2(float(wp.max(last, 0) // WIDTH + 1)))
-    value = wp.uint32(magnitude * 256 + buttons) * wp.uint32(0x9E3779B1) + wp.uint32(state[STACK_POINTER, env])
-    value = value * wp.uint32(0x85EBCA6B) + wp.uint32(state[PROGRAM_COUNTER, env])
-    return value * wp.uint32(0xC2B2AE35)
 
 
 @wp.func
@@ -91,79 +57,6 @@ def rests(twins: Twins, index: int, number: int, lanes: int) -> int:
 
 
 @wp.kernel(enable_backward=False)
-def kernel_learn(
-    state: wp.array2d(dtype=wp.int32),
-    skipped: wp.array(dtype=wp.int32),
-    took: wp.array(dtype=wp.int32),
-    kinds: wp.array(dtype=wp.int32),
-    sets: wp.array(dtype=wp.int32),
-    twins: Twins,
-    means: wp.array2d(dtype=wp.float32),
-    demand: wp.array(dtype=wp.int32),
-    bins: wp.array(dtype=wp.int32),
-    stride: int,
-):
-    """What the steps of each kind took, and whether twins were, of every env whose number divides by `stride`; and
-    counts at 0 for the next step. dim = num_envs or TWINS, whichever is more."""
-    index = wp.tid()
-    if index < TWINS:
-        twins.count[index] = 0
-    if index < demand.shape[0]:
-        demand[index] = 0
-    if index < BINS:
-        bins[index] = 0
-    if index < kinds.shape[0]:
-        if index % stride == 0 and kinds[index] >= 0:
-            wp.atomic_add(means, 0, kinds[index], float(took[index]))
-            wp.atomic_add(means, 1, kinds[index], 1.0)
-            wp.atomic_add(means, 4, kinds[index], float(length(state, skipped, index)))
-            leader = twins.leader[sets[index]]
-            if leader != index:
-                is_other = length(state, skipped, leader) != length(state, skipped, index)
-                wp.atomic_add(means, 2, kinds[index], wp.where(is_other, 1.0, 0.0))
-                wp.atomic_add(means, 3, kinds[index], 1.0)
-
-
-@wp.kernel(enable_backward=False)
-def kernel_count(
-    state: wp.array2d(dtype=wp.int32),
-    skipped: wp.array(dtype=wp.int32),
-    took: wp.array(dtype=wp.int32),
-    buttons: wp.array(dtype=wp.uint8),
-    kinds: wp.array(dtype=wp.int32),
-    sets: wp.array(dtype=wp.int32),
-    place: wp.array(dtype=wp.int32),
-    twins: Twins,
-    means: wp.array2d(dtype=wp.float32),
-    order: wp.array(dtype=wp.int32),
-    lanes: int,
-):
-    """Each env's kind and twins and its place among them; all lanes empty. dim = num_envs or lanes, whichever is more."""
-    env = wp.tid()
-    if env < lanes:
-        order[env] = -1
-    if env < buttons.shape[0]:
-        last = length(state, skipped, env)
-        value = kind(state, env, int(buttons[env]), last)
-        of_kind = int((value >> wp.uint32(15)) & wp.uint32(KINDS - 1))
-        exact = (value + wp.uint32(last)) * wp.uint32(0x27D4EB2F)
-        index = int((exact >> wp.uint32(13)) & wp.uint32(TWINS - 1))
-        kinds[env] = of_kind
-        sets[env] = index
-        place[env] = wp.atomic_add(twins.count, index, 1)
-        if place[env] == 0:
-            twins.leader[index] = env
-            time = float(took[env])
-            instructions = float(last)
-            if means[1, of_kind] > 0.0:
-                time = means[0, of_kind] / means[1, of_kind]
-                instructions = means[4, of_kind] / means[1, of_kind]
-            twins.bin[index] = BINS - 1 - wp.clamp(int(instructions) // WIDTH, 0, BINS - 1)
-            twins.time[index] = wp.max(time, 1.0)
-            twins.risk[index] = SEPARATE * (means[2, of_kind] + 0.5) / (means[3, of_kind] + 8.0)
-
-
-@wp.kernel(enable_backward=False)
 def kernel_demand(twins: Twins, demand: wp.array(dtype=wp.int32)):
     """The warps that each limit of their time needs, in UNITs; dim = TWINS."""
     index = wp.tid()
@@ -179,12 +72,12 @@ def kernel_demand(twins: Twins, demand: wp.array(dtype=wp.int32)):
 
 @wp.kernel(enable_backward=False)
 def kernel_split(twins: Twins, demand: wp.array(dtype=wp.int32), groups: wp.array(dtype=wp.int32), warps: int):
-    """The parts of each set, by the least limit that needs no more than `warps`; groups: 0 counts the warps of one part,
-    n the rests with n in a warp. dim = TWINS."""
+    """The parts of each set, by the least limit that needs no more than `warps`; groups: 0 counts the warps of one
+    part, n the rests with n in a warp. dim = TWINS."""
     index = wp.tid()
     count = twins.count[index]
     if count > 0:
-        number = int(0)
+        number = 0
         while number < LIMITS - 1 and demand[number] > warps * UNIT:
             number = number + 1
         size = part_size(twins, index, limit(number))
@@ -222,17 +115,28 @@ def kernel_pack(
 
 @wp.kernel(enable_backward=False)
 def kernel_bins(twins: Twins, bins: wp.array(dtype=wp.int32)):
-    """How many are in each bin; Twins.first: how many of its bin come before a set. dim = TWINS."""
+    """How many are in each bin, twins side by side; Twins.first: how many of its bin come before a set. dim = TWINS."""
     index = wp.tid()
     if twins.count[index] > 0:
         twins.first[index] = wp.atomic_add(bins, twins.bin[index], twins.count[index])
 
 
 @wp.kernel(enable_backward=False)
+def kernel_mixed_bins(
+    sets: wp.array(dtype=wp.int32), place: wp.array(dtype=wp.int32), twins: Twins, bins: wp.array(dtype=wp.int32)
+):
+    """How many are in each bin, and each env's place there, which comes first comes first; dim = num_envs."""
+    env = wp.tid()
+    index = sets[env]
+    twins.first[index] = 0
+    place[env] = wp.atomic_add(bins, twins.bin[index], 1)
+
+
+@wp.kernel(enable_backward=False)
 def kernel_add_up(bins: wp.array(dtype=wp.int32)):
     """The place at which each bin begins, behind all counts; dim = BINS."""
     index = wp.tid()
-    begin = int(0)
+    begin = 0
     for earlier in range(index):  # pyright: ignore[reportArgumentType]
         begin = begin + bins[earlier]
     bins[BINS + index] = begin
@@ -249,7 +153,7 @@ def kernel_sort(
     head_warps: int,
     head_lanes: int,
 ):
-    """Each env to its lane, with `lanes` of a warp in use, of the first `head_warps` warps `head_lanes`; dim = num_envs."""
+    """Each env to its lane, with `lanes` of a warp in use, of the first `head_warps` `head_lanes`; dim = num_envs."""
     env = wp.tid()
     index = sets[env]
     rank = bins[BINS + twins.bin[index]] + twins.first[index] + place[env]
@@ -258,15 +162,6 @@ def kernel_sort(
         rank = rank - head_warps * head_lanes
         slot = (head_warps + rank // lanes) * LANES + rank % lanes
     order[slot] = env
-
-
-@wp.kernel(enable_backward=False)
-def kernel_forget(means: wp.array2d(dtype=wp.float32)):
-    """Older samples count half, where there are many; dim = KINDS."""
-    index = wp.tid()
-    if means[1, index] > float(MANY):
-        for row in range(means.shape[0]):
-            means[row, index] = means[row, index] * 0.5
 
 
 @wp.kernel(enable_backward=False)
@@ -319,14 +214,14 @@ class LaneOrder:
         shape: LaunchShape,
         stream: wp.Stream | None,
     ) -> int:
-        """Find the lanes for a step with `buttons` (num_envs,) uint8; `state` and `skipped` as in Machine, after the last
-        step. No host synchronisation and no allocation.
+        """Find the lanes for a step with `buttons` (num_envs,) uint8; `state` and `skipped` as in Machine, after the
+        last step. No host synchronisation and no allocation.
 
         Returns the number of warps, some of which may have nothing to do.
         """
         n, where = len(self.took), self._where(stream)
         head_warps, warps = shape.warps(n)
-        if shape.packed:
+        if shape.twins == PACKED:
             warps = most_warps(n, shape.lanes)
         took, kinds, sets, place, means, bins = self._arrays
         steps, skips, pressed = wp.from_torch(state), wp.from_torch(skipped), wp.from_torch(buttons)
@@ -339,12 +234,15 @@ class LaneOrder:
         wp.launch(kernel_forget, KINDS, [means], **where)
         inputs = [steps, skips, took, pressed, kinds, sets, place, twins, means, order, warps * WARP_SIZE]
         wp.launch(kernel_count, max(n, warps * WARP_SIZE), inputs, **where)
-        if shape.packed:
+        if shape.twins == PACKED:
             wp.launch(kernel_demand, TWINS, [twins, demand], **where)
             wp.launch(kernel_split, TWINS, [twins, demand, groups, -(-n // shape.lanes)], **where)
             wp.launch(kernel_pack, n, [sets, place, twins, groups, order], **where)
         else:
-            wp.launch(kernel_bins, TWINS, [twins, bins], **where)
+            if shape.twins == TOGETHER:
+                wp.launch(kernel_bins, TWINS, [twins, bins], **where)
+            else:
+                wp.launch(kernel_mixed_bins, n, [sets, place, twins, bins], **where)
             wp.launch(kernel_add_up, BINS, [bins], **where)
             inputs = [sets, place, twins, bins, order, shape.lanes, head_warps, shape.head_lanes]
             wp.launch(kernel_sort, n, inputs, **where)

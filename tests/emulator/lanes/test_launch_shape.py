@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gbxcule_puffer.cli import main
-from gbxcule_puffer.emulator.gpu import launch_shape
-from gbxcule_puffer.emulator.gpu.launch_shape import LaunchShape, best, save_table
+from gbxcule_puffer.emulator.lanes import launch_shape
+from gbxcule_puffer.emulator.lanes.launch_shape import LaunchShape, best, save_table
 from gbxcule_puffer.errors import ConfigError
 
 

@@ -10,8 +10,8 @@ from benchmarks.workload import ROOT, random_buttons
 from gbxcule_puffer.apps.bench.autotune import measure
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.gpu.autotuner import FIRST, OTHERS, Trial, candidates
-from gbxcule_puffer.emulator.gpu.launch_shape import BLOCK_DIMS, LANES, LaunchShape
+from gbxcule_puffer.emulator.lanes.autotuner import FIRST, OTHERS, Trial, candidates
+from gbxcule_puffer.emulator.lanes.launch_shape import BLOCK_DIMS, LANES, LaunchShape
 
 pytestmark = pytest.mark.gpu
 ROM = ROOT / "roms" / "homeward.gb"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.gpu.autotuner import GAIN, OTHERS, ROUNDS, Trial, candidates, tuner
-from gbxcule_puffer.emulator.gpu.launch_shape import LaunchShape
+from gbxcule_puffer.emulator.lanes.autotuner import GAIN, OTHERS, ROUNDS, Trial, candidates, tuner
+from gbxcule_puffer.emulator.lanes.launch_shape import LaunchShape
 from gbxcule_puffer.tasks.default_task import default_rom
 
 USUAL = LaunchShape(16, 32, True)

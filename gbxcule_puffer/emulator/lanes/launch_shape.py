@@ -19,6 +19,7 @@ from gbxcule_puffer.files import Kind, read_object, write_json
 WARP_SIZE = 32
 LANES = (1, 2, 8, 16, 32)
 BLOCK_DIMS = (32, 128)
+MIXED, TOGETHER, PACKED = "mixed", "together", "packed"
 PATIENCE = 32  # turns that a lane waits at most for the interpreter to be called, with up to 8 lanes in use
 TABLE_FILE = Kind("launch shapes", ConfigError, "delete it, or measure again with bench --autotune")
 
@@ -27,14 +28,15 @@ TABLE_FILE = Kind("launch shapes", ConfigError, "delete it, or measure again wit
 class LaunchShape:
     """Lanes of each warp in use, threads of a block; grouped: envs whose steps will be alike share a warp
     (lane_order.py). head: one in so many envs, those that will take longest, have warps with head_lanes lanes.
-    packed: as many lanes of a warp as end in time; `lanes` is about their mean."""
+    twins: of those that are grouped, which execute the same instructions: MIXED with the others, TOGETHER beside each
+    other, or PACKED, where a warp has as many lanes in use as end in time, and `lanes` is about their mean."""
 
     lanes: int
     block_dim: int
     grouped: bool = False
     head: int = 0
     head_lanes: int = 0
-    packed: bool = False
+    twins: str = MIXED
 
     @property
     def patience(self) -> int:
@@ -55,7 +57,7 @@ MEASURED: Table = {
     2_048: LaunchShape(2, 32, True),
     4_096: LaunchShape(8, 32, True),
     16_384: LaunchShape(16, 32, True),
-    32_768: LaunchShape(32, 32, True),
+    32_768: LaunchShape(32, 32, True, twins=TOGETHER),
 }
 
 

@@ -6,27 +6,29 @@ from __future__ import annotations
 import contextlib
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
-from gbxcule_puffer.emulator.gpu.launch_shape import LaunchShape
+from gbxcule_puffer.emulator.lanes.launch_shape import MIXED, PACKED, TOGETHER, LaunchShape
 
 FIRST, LATER = 8, 8  # steps before the first trial; at so many times the steps of a trial's begin the next one begins
 ROUNDS = 2
 GAIN = 0.96  # of the usual shape's time is what another one takes at most: less may be chance
-# By the usual lanes: lanes, head, head_lanes and packed of what is tried beside them. Those of 1 and 16 lanes, and 1
-# beside 8, were the fastest for some games (docs/performance.md); the others are tried by analogy.
-OTHERS = {
-    1: [(2, 0, 0, False)],
-    2: [(1, 0, 0, False), (4, 0, 0, False), (2, 0, 0, True)],
-    8: [(16, 4, 4, False), (16, 8, 2, False), (1, 0, 0, False), (8, 0, 0, True)],
-    16: [(32, 4, 8, False), (32, 8, 4, False), (16, 0, 0, True)],
+# By the usual lanes: lanes, head, head_lanes and twins of what is tried beside them. Those of 1 and 16 lanes, and 1 and
+# packed ones beside 8, were the fastest for some games (docs/performance.md); the others are tried by analogy.
+OTHERS: dict[int, list[tuple[int, int, int, str]]] = {
+    1: [(2, 0, 0, MIXED)],
+    2: [(1, 0, 0, MIXED), (4, 0, 0, MIXED), (2, 0, 0, PACKED)],
+    8: [(16, 4, 4, MIXED), (16, 8, 2, MIXED), (1, 0, 0, MIXED), (8, 0, 0, PACKED)],
+    16: [(32, 4, 8, MIXED), (32, 8, 4, MIXED), (16, 0, 0, TOGETHER), (16, 0, 0, PACKED)],
 }
 
 
 def candidates(usual: LaunchShape) -> list[LaunchShape]:
     """The usual shape, and what else is tried."""
-    return [usual, *(LaunchShape(lanes, usual.block_dim, True, *how) for lanes, *how in OTHERS[usual.lanes])]
+    others = [replace(usual, lanes=a, head=b, head_lanes=c, twins=d) for a, b, c, d in OTHERS[usual.lanes]]
+    return [usual, *others]
 
 
 class Trial:

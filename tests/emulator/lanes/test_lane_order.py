@@ -6,11 +6,14 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.device import start_warp
-from gbxcule_puffer.emulator.gpu.lane_order import BINS, MANY, WIDTH, LaneOrder, memory_needed
-from gbxcule_puffer.emulator.gpu.launch_shape import WARP_SIZE, LaunchShape
+from gbxcule_puffer.emulator.lanes.lane_order import LaneOrder, memory_needed
+from gbxcule_puffer.emulator.lanes.launch_shape import PACKED as PACKED_TWINS
+from gbxcule_puffer.emulator.lanes.launch_shape import TOGETHER, WARP_SIZE, LaunchShape
+from gbxcule_puffer.emulator.lanes.twins import BINS, MANY, WIDTH
 from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS
 
-SORTED, PACKED = LaunchShape(16, 32, True), LaunchShape(16, 32, True, packed=True)
+SORTED, BESIDE = LaunchShape(16, 32, True), LaunchShape(16, 32, True, twins=TOGETHER)
+PACKED = LaunchShape(16, 32, True, twins=PACKED_TWINS)
 
 
 def ended_steps(lengths: torch.Tensor) -> torch.Tensor:
@@ -64,7 +67,7 @@ def test_what_steps_with_the_same_buttons_took_is_learned(num_envs: int) -> None
 
 
 @pytest.mark.parametrize(
-    "shape", [SORTED, PACKED, LaunchShape(16, 32, True, 4, 2), LaunchShape(1, 32), LaunchShape(32, 32)]
+    "shape", [SORTED, BESIDE, PACKED, LaunchShape(16, 32, True, 4, 2), LaunchShape(1, 32), LaunchShape(32, 32)]
 )
 @pytest.mark.parametrize("different", [1, 40, 9_000])
 def test_each_env_has_one_lane(shape: LaunchShape, different: int) -> None:
@@ -76,6 +79,18 @@ def test_each_env_has_one_lane(shape: LaunchShape, different: int) -> None:
     for _ in range(3):
         order = update(lanes, lengths, buttons, shape)
         assert sorted(envs_in(order).tolist()) == list(range(num_envs))
+
+
+def test_twins_are_side_by_side() -> None:
+    start_warp()
+    num_envs = 9_000
+    generator = torch.Generator().manual_seed(0)
+    lengths = 5_000 + 7 * torch.randint(40, (num_envs,), dtype=torch.int32, generator=generator)  # one or two bins
+    lanes, changes = LaneOrder(num_envs, "cpu"), {}
+    for shape in (BESIDE, SORTED):
+        order = envs_in(update(lanes, lengths, torch.zeros(num_envs, dtype=torch.uint8), shape))
+        changes[shape] = int((torch.diff(lengths[order]) != 0).sum())
+    assert changes[BESIDE] < 41 < changes[SORTED]
 
 
 def test_twins_have_warps_of_their_own_where_there_are_enough() -> None:

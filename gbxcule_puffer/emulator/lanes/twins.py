@@ -1,0 +1,136 @@
+"""Envs of which the next step is expected to be alike: kinds and twins.
+
+How a step goes depends on where the game is (a menu here, a full screen of enemies there) and on the buttons. Steps
+that begin alike, with the same buttons, stack pointer, program counter and length of the step before, are of a *kind*,
+whose mean time is learned. Those whose step before was of exactly the same length, too, are *twins*: mostly they
+execute the same instructions to the end of the step. How often they do not is learned, too.
+"""
+
+# pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
+
+import warp as wp
+
+from gbxcule_puffer.emulator.state import INDEX
+
+BINS = wp.constant(1024)
+WIDTH = wp.constant(256)  # instructions of a bin
+KINDS = wp.constant(1 << 14)
+TWINS = wp.constant(1 << 17)  # sets of twins that are told apart
+MANY = wp.constant(4096)  # samples of a kind; then the older ones count half
+SEPARATE = wp.constant(0.6)  # part of an env's time in which its warp serves nobody else
+INSTRUCTIONS = wp.constant(INDEX["instructions"])
+STACK_POINTER = wp.constant(INDEX["sp"])
+PROGRAM_COUNTER = wp.constant(INDEX["pc"])
+
+
+@wp.struct
+class Twins:
+    """Sets of twins, an entry each; a set is split into parts of `size`, which have a warp each, and the rest."""
+
+    count: wp.array(dtype=wp.int32)
+    leader: wp.array(dtype=wp.int32)  # one of them
+    time: wp.array(dtype=wp.float32)  # that one of them is expected to take
+    risk: wp.array(dtype=wp.float32)  # by how much each further one is expected to prolong that
+    size: wp.array(dtype=wp.int32)
+    first: wp.array(dtype=wp.int32)  # warp
+    sharing: wp.array(dtype=wp.int32)  # rests in the warp of the rest
+    rest: wp.array(dtype=wp.int32)  # its number among those with as many in a warp
+    bin: wp.array(dtype=wp.int32)  # of the instructions that one of them is expected to execute, the most first
+
+
+@wp.func
+def length(state: wp.array2d(dtype=wp.int32), skipped: wp.array(dtype=wp.int32), env: int) -> int:
+    """Instructions of the env's last step."""
+    return state[INSTRUCTIONS, env] - skipped[env]
+
+
+@wp.func
+def kind(state: wp.array2d(dtype=wp.int32), env: int, buttons: int, last: int) -> wp.uint32:
+    """A hash of how a step begins; a length counts by its order of magnitude, four to an octave."""
+    magnitude = int(4.0 * wp.log2(float(wp.max(last, 0) // WIDTH + 1)))
+    value = wp.uint32(magnitude * 256 + buttons) * wp.uint32(0x9E3779B1) + wp.uint32(state[STACK_POINTER, env])
+    value = value * wp.uint32(0x85EBCA6B) + wp.uint32(state[PROGRAM_COUNTER, env])
+    return value * wp.uint32(0xC2B2AE35)
+
+
+@wp.kernel(enable_backward=False)
+def kernel_learn(
+    state: wp.array2d(dtype=wp.int32),
+    skipped: wp.array(dtype=wp.int32),
+    took: wp.array(dtype=wp.int32),
+    kinds: wp.array(dtype=wp.int32),
+    sets: wp.array(dtype=wp.int32),
+    twins: Twins,
+    means: wp.array2d(dtype=wp.float32),
+    demand: wp.array(dtype=wp.int32),
+    bins: wp.array(dtype=wp.int32),
+    stride: int,
+):
+    """What the steps of each kind took, and whether twins were, of every env whose number divides by `stride`; and
+    counts at 0 for the next step. dim = num_envs or TWINS, whichever is more."""
+    index = wp.tid()
+    if index < TWINS:
+        twins.count[index] = 0
+    if index < demand.shape[0]:
+        demand[index] = 0
+    if index < BINS:
+        bins[index] = 0
+    if index >= kinds.shape[0] or index % stride != 0:
+        return
+    if kinds[index] >= 0:
+        wp.atomic_add(means, 0, kinds[index], float(took[index]))
+        wp.atomic_add(means, 1, kinds[index], 1.0)
+        wp.atomic_add(means, 4, kinds[index], float(length(state, skipped, index)))
+        leader = twins.leader[sets[index]]
+        if leader != index:
+            is_other = length(state, skipped, leader) != length(state, skipped, index)
+            wp.atomic_add(means, 2, kinds[index], wp.where(is_other, 1.0, 0.0))
+            wp.atomic_add(means, 3, kinds[index], 1.0)
+
+
+@wp.kernel(enable_backward=False)
+def kernel_count(
+    state: wp.array2d(dtype=wp.int32),
+    skipped: wp.array(dtype=wp.int32),
+    took: wp.array(dtype=wp.int32),
+    buttons: wp.array(dtype=wp.uint8),
+    kinds: wp.array(dtype=wp.int32),
+    sets: wp.array(dtype=wp.int32),
+    place: wp.array(dtype=wp.int32),
+    twins: Twins,
+    means: wp.array2d(dtype=wp.float32),
+    order: wp.array(dtype=wp.int32),
+    lanes: int,
+):
+    """Each env's kind and twins and its place among them; all lanes empty. dim = num_envs or lanes."""
+    env = wp.tid()
+    if env < lanes:
+        order[env] = -1
+    if env < buttons.shape[0]:
+        last = length(state, skipped, env)
+        value = kind(state, env, int(buttons[env]), last)
+        of_kind = int((value >> wp.uint32(15)) & wp.uint32(KINDS - 1))
+        exact = (value + wp.uint32(last)) * wp.uint32(0x27D4EB2F)
+        index = int((exact >> wp.uint32(13)) & wp.uint32(TWINS - 1))
+        kinds[env] = of_kind
+        sets[env] = index
+        place[env] = wp.atomic_add(twins.count, index, 1)
+        if place[env] == 0:
+            twins.leader[index] = env
+            time = float(took[env])
+            instructions = float(last)
+            if means[1, of_kind] > 0.0:
+                time = means[0, of_kind] / means[1, of_kind]
+                instructions = means[4, of_kind] / means[1, of_kind]
+            twins.bin[index] = BINS - 1 - wp.clamp(int(instructions) // WIDTH, 0, BINS - 1)
+            twins.time[index] = wp.max(time, 1.0)
+            twins.risk[index] = SEPARATE * (means[2, of_kind] + 0.5) / (means[3, of_kind] + 8.0)
+
+
+@wp.kernel(enable_backward=False)
+def kernel_forget(means: wp.array2d(dtype=wp.float32)):
+    """Older samples count half, where there are many; dim = KINDS."""
+    index = wp.tid()
+    if means[1, index] > float(MANY):
+        for row in range(means.shape[0]):
+            means[row, index] = means[row, index] * 0.5
