@@ -272,7 +272,8 @@ class Emulator(HostAccess, Screens):
         where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
         if self.kernel == "datapath":
             inputs += [self.launch_shape.patience, 0]
-            dim = launch_shape.WARP_SIZE * self._order(where["stream"])
+            step = (self._state, self._skipped, self._buttons)
+            dim = launch_shape.WARP_SIZE * self._lanes.update(*step, self.launch_shape, where["stream"])
         wp.launch(kernel, dim=dim, inputs=inputs, **where)
         if self.machine.draw_later:
             shape = (self.num_envs, self._screen.shape[1])
@@ -290,10 +291,6 @@ class Emulator(HostAccess, Screens):
                 inputs += [launch_shape.PATIENCE, 0]
             commands.append(wp.launch(self._kernel(), dim=end - begin, inputs=inputs, device="cpu", record_cmd=True))
         return commands
-
-    def _order(self, stream: wp.Stream | None) -> int:
-        """Find the env of each lane; returns the number of warps."""
-        return self._lanes.update(self._state, self._skipped, self._buttons, self.launch_shape, stream)
 
     def _arguments(self, first_env: int, frames: int, release_after: int) -> list[object]:
         """The inputs that the step's kernels have in common."""

@@ -77,7 +77,7 @@ def kernel_split(twins: Twins, demand: wp.array(dtype=wp.int32), groups: wp.arra
     index = wp.tid()
     count = twins.count[index]
     if count > 0:
-        number = 0
+        number = int(0)
         while number < LIMITS - 1 and demand[number] > warps * UNIT:
             number = number + 1
         size = part_size(twins, index, limit(number))
@@ -136,7 +136,7 @@ def kernel_mixed_bins(
 def kernel_add_up(bins: wp.array(dtype=wp.int32)):
     """The place at which each bin begins, behind all counts; dim = BINS."""
     index = wp.tid()
-    begin = 0
+    begin = int(0)
     for earlier in range(index):  # pyright: ignore[reportArgumentType]
         begin = begin + bins[earlier]
     bins[BINS + index] = begin
