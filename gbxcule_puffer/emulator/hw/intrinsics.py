@@ -104,42 +104,6 @@ _CONVERGE = """
 #endif
 """
 
-# Four sprites at a time, a byte each in a word: bottom - Y, and which of the differences are below the height. The
-# product gathers the four bits of a word.
-_SPRITES = """
-    const unsigned high = 0x80808080u, low = 0x7F7F7F7Fu;
-    const unsigned x = (unsigned)bottom * 0x01010101u;
-    const unsigned outside = height == 16 ? 0xF0F0F0F0u : 0xF8F8F8F8u;
-    unsigned long long found = 0;
-#if defined(__CUDA_ARCH__)
-    const uint4* words = (const uint4*)oam;
-    __builtin_assume(__isGlobal(words));
-#pragma unroll 2
-    for (int i = 0; i < 10; ++i) {
-        const uint4 w = words[i];
-        const unsigned y = __byte_perm(__byte_perm(w.x, w.y, 0x0040), __byte_perm(w.z, w.w, 0x0040), 0x5410);
-#else
-    const unsigned char* bytes = (const unsigned char*)oam;
-    for (int i = 0; i < 10; ++i) {
-        const unsigned char* w = bytes + 16 * i;
-        const unsigned y = w[0] | w[4] << 8 | w[8] << 16 | (unsigned)w[12] << 24;
-#endif
-        const unsigned difference = ((x | high) - (y & low)) ^ ((x ^ ~y) & high);
-        const unsigned t = difference & outside;
-        const unsigned hits = ~(((t & low) + low) | t | low);
-        found |= (unsigned long long)(((hits >> 7) * 0x10204080u) >> 28) << (4 * i);
-    }
-    return found;
-"""
-
-_FIRST_BIT = """
-#if defined(__CUDA_ARCH__)
-    return __ffsll((long long)bits) - 1;
-#else
-    return __builtin_ctzll(bits);
-#endif
-"""
-
 _LOAD_DESCRIPTOR = """
 #if defined(__CUDA_ARCH__)
     int4 d = __ldg((const int4*)table + index);
@@ -168,6 +132,38 @@ _COPY_BYTES = """
         }
     for (; i < count; ++i) to[i] = from[i];
     return to[count - 1];
+"""
+
+# Loads of a part come before its stores; the last part overlaps the one before it.
+_COPY_WORDS = """
+    const auto from = [=](int i) {
+        const int* p = (const int*)source + i;
+#if defined(__CUDA_ARCH__)
+        __builtin_assume(__isGlobal(p));
+#endif
+        return *p;
+    };
+    const auto store = [=](int i, int word) {
+        int* p = (int*)target + i;
+#if defined(__CUDA_ARCH__)
+        __builtin_assume(__isGlobal(p));
+#endif
+        *p = word;
+    };
+#pragma unroll 1
+    for (int i = 0; i < count; i += 8) {
+        if (count < 8) {
+#pragma unroll 1
+            for (; i < count; ++i) store(i, from(i));
+        } else {
+            i = i < count - 8 ? i : count - 8;
+            int part[8];
+#pragma unroll
+            for (int j = 0; j < 8; ++j) part[j] = from(i + j);
+#pragma unroll
+            for (int j = 0; j < 8; ++j) store(i + j, part[j]);
+        }
+    }
 """
 
 _FILL_BYTES = """
@@ -286,18 +282,6 @@ def byte_differences(a: int, b: int) -> int:
     ...
 
 
-@wp.func_native(_SPRITES)
-def sprites(oam: wp.uint64, bottom: int, height: int) -> wp.uint64:
-    """Bit i: the Y of sprite i lies in bottom - height + 1 to bottom; the address of OAM is a multiple of 16."""
-    ...
-
-
-@wp.func_native(_FIRST_BIT)
-def first_bit(bits: wp.uint64) -> int:
-    """The lowest bit that is set of `bits`, of which one is."""
-    ...
-
-
 @wp.func_native(_CONVERGE)
 def converge():
     """Wait until all lanes of the warp are here, so that they go on together."""
@@ -361,6 +345,12 @@ def store_operand(address: wp.uint64, value: int, is_write: int, is_word: int):
 @wp.func_native(_COPY_BYTES)
 def copy_bytes(source: wp.uint64, target: wp.uint64, count: int) -> int:
     """Copy `count` > 0 bytes, the first first, as a loop on bytes would; returns the last."""
+    ...
+
+
+@wp.func_native(_COPY_WORDS)
+def copy_words(source: wp.uint64, target: wp.uint64, count: int):
+    """Copy `count` words of 32 bits to where they do not overlap; both addresses are multiples of 4."""
     ...
 
 

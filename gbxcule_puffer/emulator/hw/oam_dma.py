@@ -49,8 +49,9 @@ def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int, lookahead: int, due_t: i
             row.store(c, hw.OAM + c.dma_index, read_source(m, c, source, t, lookahead))
             c.dma_index = c.dma_index + 1
         elif source >= hw.WRAM and (c.dma_index & 3) == 0 and due - c.dma_index >= 4:
-            row.store_word(c, hw.OAM + c.dma_index, row.load_word(c, hw.WRAM + (source & 0x1FFF)))
-            c.dma_index = c.dma_index + 4
+            words = (due - c.dma_index) >> 2
+            row.copy_words(c, hw.WRAM + (source & 0x1FFF), hw.OAM + c.dma_index, words)
+            c.dma_index = c.dma_index + 4 * words
         else:
             row.store(c, hw.OAM + c.dma_index, memory.read(m, c, source, t, lookahead))
             c.dma_index = c.dma_index + 1

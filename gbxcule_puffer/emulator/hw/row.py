@@ -29,9 +29,9 @@ def load_word(c: wp.ref[Cpu], address: int) -> int:
 
 
 @wp.func
-def store_word(c: wp.ref[Cpu], address: int, value: int):
-    """Store four bytes at `address`, a multiple of 4."""
-    intrinsics.store_word(c.row, address, value)
+def copy_words(c: wp.ref[Cpu], source: int, target: int, count: int):
+    """Copy `count` times four bytes; both addresses are multiples of 4, and nothing overlaps."""
+    intrinsics.copy_words(c.row + wp.uint64(source), c.row + wp.uint64(target), count)
 
 
 @wp.func

@@ -71,5 +71,5 @@ def end_of_batch(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     elif mode == 2:  # mode 3 begins before
         left = hw.NEVER - c.now
     elif mode == 1:
-        left = left + hw.LINE_T_CYCLES * (hw.LAST_LINE - c.ly) + 80 + 170 + mode3.extra_of_line(m, c, 0)
+        left = left + hw.LINE_T_CYCLES * (hw.LAST_LINE - c.ly) + 80 + 170 + mode3.extra(m, c, 0)
     return c.now + left

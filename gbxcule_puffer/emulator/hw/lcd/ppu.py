@@ -9,13 +9,12 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model
-from gbxcule_puffer.emulator.hw.lcd import drawing, mode3, timing
+from gbxcule_puffer.emulator.hw.lcd import drawing, lines, mode3, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 CHANGE_MODE = wp.constant(0)
 ADVANCE_LY = wp.constant(1)
 LY_EARLY = wp.constant(0 if model.COLOR else 4)  # by which LY increases before a line begins
-STAT_EACH_LINE = wp.constant(0x28)  # interrupts in mode 0 or 2
 WRAPPED_T_CYCLES = wp.constant(2**64 % hw.FRAME_T_CYCLES)  # see advance
 
 
@@ -164,7 +163,7 @@ def enter_mode(m: wp.ref[Machine], c: wp.ref[Cpu]):
         c.lcd_transition = CHANGE_MODE
     set_mode(c, c.lcd_next_mode)
     if c.lcd_next_mode == 3:
-        c.mode3_extra = mode3.extra(m, c)
+        c.mode3_extra = mode3.extra(m, c, c.ly)
         length = 172 + c.mode3_extra
         if model.COLOR:
             length = wp.where(c.lcd_first_frame != 0, length, length - 2)
@@ -254,18 +253,29 @@ def skip_lines(c: wp.ref[Cpu]):
             compare_lyc(c)
 
 
+@wp.func
+def make_change(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
+    """The next change of `settle`, and lines before it that can be skipped. 1 if there can be no other: it fell due
+    during the last instruction, or in a batch whose end was known exactly, where PyBoy looks at the LCD once."""
+    during = wp.where(c.settle_from > c.previous or c.lcd_target > c.previous, 1, 0)
+    if during == 0 and is_quiet(c) and (c.stat & hw.STAT_MODE) != 3:
+        skip_lines(c)
+    if c.lcd_target <= c.now:
+        change(m, c, c.now)
+    return during
+
+
 @wp.func(inline=False)
 def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """The changes of `settle`: any number that fell due before the last instruction, at most one during it. In a batch
-    whose end was known exactly there is one in all, as PyBoy looks at the LCD once."""
+    """The changes of `settle`: any number that fell due before the last instruction, at most one during it."""
     during = int(0)
     while c.lcd_target <= c.now and during == 0:
-        if c.settle_from > c.previous or c.lcd_target > c.previous:
-            during = 1
-        elif is_quiet(c) and (c.stat & hw.STAT_MODE) != 3:
-            skip_lines(c)
-        if c.lcd_target <= c.now:
-            change(m, c, c.now)
+        if model.COLOR:
+            during = make_change(m, c)
+        elif lines.is_regular(c):
+            during = lines.pass_changes(m, c)
+        else:
+            during = make_change(m, c)
     c.lcd_last = c.now
 
 
@@ -279,7 +289,7 @@ def settle(m: wp.ref[Machine], c: wp.ref[Cpu]):
 @wp.func
 def is_quiet(c: wp.ref[Cpu]) -> bool:
     """True where only VBlank, the end of the frame and LYC can be noticed unasked."""
-    special = c.lcd_first_frame != 0 or c.lcd_restart != 0 or (c.stat & STAT_EACH_LINE) != 0
+    special = c.lcd_first_frame != 0 or c.lcd_restart != 0 or (c.stat & lines.STAT_EACH_LINE) != 0
     if model.COLOR:  # behind its clock, which has wrapped, the LCD makes one change after each instruction
         special = special or c.lcd_wrapped != 0 or c.lcd_target <= c.lcd_last
     return (c.lcdc & hw.LCDC_ENABLE) != 0 and not special

@@ -1,0 +1,76 @@
+"""Which sprites a line has: machine instructions that Warp has no name for, each with a plain version for the CPU."""
+
+import warp as wp
+
+# Four sprites at a time, a byte each in a word: bottom - Y, and which of the differences are below the height. On a GPU
+# sprite i of a word's four is the one 8 * i further, so that bit 7 of each byte only moves to its place; the last eight
+# sprites, and all on a CPU, are gathered by a product.
+_SPRITES = """
+    const unsigned high = 0x80808080u, low = 0x7F7F7F7Fu;
+    const unsigned x = (unsigned)bottom * 0x01010101u;
+    const unsigned outside = height == 16 ? 0xF0F0F0F0u : 0xF8F8F8F8u;
+    const auto hits = [=](unsigned y) {
+        const unsigned difference = ((x | high) - (y & low)) ^ ((x ^ ~y) & high);
+        const unsigned t = difference & outside;
+        return ~(((t & low) + low) | t | low);
+    };
+    const auto gathered = [](unsigned found) { return ((found >> 7) * 0x10204080u) >> 28; };
+#if defined(__CUDA_ARCH__)
+    const uint4* words = (const uint4*)oam;
+    __builtin_assume(__isGlobal(words));
+    const auto gather = [](unsigned a, unsigned b, unsigned c, unsigned d) {
+        return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+    };
+    unsigned found = 0;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const uint4 a = words[i], b = words[i + 2], c = words[i + 4], d = words[i + 6];
+        found |= hits(gather(a.x, b.x, c.x, d.x)) >> (7 - 4 * i);
+        found |= hits(gather(a.y, b.y, c.y, d.y)) >> (6 - 4 * i);
+        found |= hits(gather(a.z, b.z, c.z, d.z)) >> (5 - 4 * i);
+        found |= hits(gather(a.w, b.w, c.w, d.w)) >> (4 - 4 * i);
+    }
+    const uint4 a = words[8], b = words[9];
+    const unsigned last = gathered(hits(gather(a.x, a.y, a.z, a.w))) | gathered(hits(gather(b.x, b.y, b.z, b.w))) << 4;
+    return found | (unsigned long long)last << 32;
+#else
+    const unsigned char* bytes = (const unsigned char*)oam;
+    unsigned long long found = 0;
+    for (int i = 0; i < 10; ++i) {
+        const unsigned char* w = bytes + 16 * i;
+        found |= (unsigned long long)gathered(hits(w[0] | w[4] << 8 | w[8] << 16 | (unsigned)w[12] << 24)) << (4 * i);
+    }
+    return found;
+#endif
+"""
+
+_EQUAL_BYTES = """
+    const unsigned difference = (unsigned)word ^ ((unsigned)byte * 0x01010101u);
+    return (int)((difference - 0x01010101u) & ~difference & 0x80808080u);
+"""
+
+_FIRST_BIT = """
+#if defined(__CUDA_ARCH__)
+    return __ffsll((long long)bits) - 1;
+#else
+    return __builtin_ctzll(bits);
+#endif
+"""
+
+
+@wp.func_native(_SPRITES)
+def on_line(oam: wp.uint64, bottom: int, height: int) -> wp.uint64:
+    """Bit i: the Y of sprite i lies in bottom - height + 1 to bottom; the address of OAM is a multiple of 16."""
+    ...
+
+
+@wp.func_native(_EQUAL_BYTES)
+def equal_bytes(word: int, byte: int) -> int:
+    """Not 0 if one of the four bytes of `word` is `byte`."""
+    ...
+
+
+@wp.func_native(_FIRST_BIT)
+def first_bit(bits: wp.uint64) -> int:
+    """The lowest bit that is set of `bits`, of which one is."""
+    ...
