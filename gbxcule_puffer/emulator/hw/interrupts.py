@@ -31,13 +31,17 @@ def end_batch_of_lcd(m: wp.ref[Machine], c: wp.ref[Cpu]):
 @wp.func
 def end_batch_of_devices(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Bring all devices but the OAM DMA up to date."""
-    serial.advance(c, c.now)
-    if c.tima_reload != 0 or c.now >= c.timer_next:
-        timer.advance(c, c.now)
+    # Loads beside each other and one branch: on a GPU each branch, and each load after one, takes as long as ten sums.
+    is_lcd_behind = c.lcd_last != c.now
+    is_lcd_due = int(c.lcd_target <= c.now) & int(is_lcd_behind)
+    if (c.tima_reload | int(c.now >= wp.min(c.serial_end, c.timer_next))) != 0:
+        serial.advance(c, c.now)
+        if c.tima_reload != 0 or c.now >= c.timer_next:
+            timer.advance(c, c.now)
     if model.COLOR:
-        if c.lcd_last != c.now:
+        if is_lcd_behind:
             end_batch_of_lcd(m, c)
-    elif c.lcd_target <= c.now and c.lcd_last != c.now:
+    elif is_lcd_due != 0:
         ppu.settle_changes(m, c)
     c.settle_from = c.now
 
@@ -92,21 +96,19 @@ def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     lcd = timing.next_change(c)
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
     # An OAM DMA copies when it is looked at. In VBlank no line needs OAM, and code in HRAM looks at each fetch.
-    is_dma_quiet = c.dma_active == 0 or (c.ly >= hw.SCREEN_HEIGHT and c.pc >= hw.HRAM)
+    is_far = int(c.ly >= hw.SCREEN_HEIGHT) & int(c.pc >= hw.HRAM)
     if model.COLOR:
-        is_dma_quiet = is_dma_quiet and (c.dma_active == 0 or c.dma_source != 0xFF)  # registers, as of that time
-    is_calm = c.ei_delay == 0 and (pending == 0 or c.ime == 0)
-    is_calm = is_calm or c.now + LONGEST_T_CYCLES < c.lcd_target  # a dispatch, or EI's next instruction, is over first
-    is_quiet = is_dma_quiet and c.tima_reload == 0 and is_calm
+        is_far = is_far & int(c.dma_source != 0xFF)  # registers, as of that time
+    is_calm = int(c.ei_delay == 0) & (int(pending == 0) | int(c.ime == 0))
+    is_calm = is_calm | int(c.now + LONGEST_T_CYCLES < c.lcd_target)  # a dispatch, or EI's next instruction, comes first
+    is_quiet = ((is_far | int(c.dma_active == 0)) & is_calm & int(c.tima_reload == 0)) != 0
     if model.COLOR:
         if c.hdma_active != 0:
             is_quiet = False
             other = wp.min(other, hdma.end_of_batch(m, c))
-    if is_quiet:
-        if c.halted == 0 or other == hw.NEVER:
-            lcd = ppu.next_event(c)
-        else:
-            lcd = ppu.halt_event(c, other)
+    lcd = wp.where(is_quiet, ppu.next_event(c), lcd)
+    if is_quiet and c.halted != 0 and other != hw.NEVER:
+        lcd = ppu.halt_event(c, other)
     c.batch_end = wp.max(wp.min(other, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
     c.overrun = 0
     end = wp.max(wp.min(other, timing.next_change(c)), c.now + hw.T_CYCLES_PER_M_CYCLE)  # of PyBoy's batch
@@ -126,11 +128,13 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
             hdma.pass_block(m, c)
             return
     end, lcd = plan_batch(m, c)
+    halted = c.halted
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
     if pending != 0 and c.ei_delay == 0:
-        if c.halted == 1 and c.halted_after_ei == 0:
+        if halted == 1 and c.halted_after_ei == 0:
             c.pc = (c.pc + 1) & 0xFFFF
-        if c.halted == 1:
+        if halted == 1:
+            halted = 0
             c.halted = 0
         c.halted_after_ei = 0
         if c.ime != 0:
@@ -138,11 +142,11 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
             if model.COLOR:
                 if c.hdma_pending != 0:
                     hdma.copy(m, c, c.previous)
-    if c.halted == 1:
-        halted = c.batch_end - c.now
+    if halted == 1:
+        passed = c.batch_end - c.now
         if model.COLOR:
-            halted = halted >> c.double_speed
-        counters.add(m, counters.CAUSES, counters.HALT_T_CYCLES, halted)
+            passed = passed >> c.double_speed
+        counters.add(m, counters.CAUSES, counters.HALT_T_CYCLES, passed)
         c.previous = c.now
         c.now = c.batch_end
         if lcd != timing.next_change(c):

@@ -73,6 +73,9 @@ def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     """A batch ends and the next begins, if the step goes on: then 1. A picture to be drawn holds it up."""
     interrupts.end_batch(m, c)
+    if (c.frame_done | c.locked | c.drawing) == 0:  # nearly always
+        interrupts.begin_batch(m, c)
+        return 1
     if m.draw_later == 0 or c.frame_done != 0 or c.locked != 0:  # of a frame that is over nothing can wait
         drawing.draw_rest(m, c)
     running = int(1)

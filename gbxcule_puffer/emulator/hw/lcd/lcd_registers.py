@@ -74,7 +74,9 @@ def register(c: wp.ref[Cpu], address: int) -> int:
 def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     """An LCD register other than DMA at time `t`."""
     ppu.advance(m, c, t)
-    value = register(c, address)
+    value = wp.where(address == hw.STAT, c.stat, wp.where(address == hw.LY, c.ly, c.lcdc))
+    if address != hw.STAT and address != hw.LY and address != hw.LCDC:
+        value = register(c, address)
     if address == hw.STAT and c.stat_mode_hidden != 0:
         c.stat_mode_hidden = 0
         value = value & ~hw.STAT_MODE
@@ -125,7 +127,8 @@ def set_register(c: wp.ref[Cpu], address: int, value: int, t: int):
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """An LCD register other than DMA at time `t`."""
     ppu.advance(m, c, t)
-    drawing.draw_pending(m, c)
+    if c.render != 0:
+        drawing.draw_pending(m, c)
     set_register(c, address, value, t)
 
 

@@ -74,7 +74,7 @@ def pass_changes(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
     # The changes up to the last instruction
     place = place - begin
     before = wp.where(place >= MODE3_T, 2, 1)
-    before = wp.where(place >= MODE0_T + extra or over > LAST, 3, before)
+    before = wp.where(place >= MODE0_T + extra, 3, before)
     before = wp.where(is_one, count, before)
     compared = (c.stat >> 6) & wp.where(line == c.lyc, 1, 0)
     is_next = not is_one and place >= LY_T and line < LAST
@@ -94,7 +94,7 @@ def pass_changes(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
         c.window_first = c.wy
     equal = wp.where(ly == c.lyc, 1, 0)
     level = (c.stat >> 6) & equal
-    rises = (compared & ~c.stat_line) | (level & ~compared)
+    rises = (compared | level) & ~c.stat_line
     c.interrupt_flag = c.interrupt_flag | (rises * hw.INT_STAT)
     c.stat_line = level
     c.stat = (c.stat & ~STAT_LOW) | nibble(MODES, after) | (equal << 2)

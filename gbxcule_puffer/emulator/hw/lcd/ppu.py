@@ -282,17 +282,17 @@ def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
 @wp.func
 def settle(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Bring the LCD up to the instruction that begins now, unless it already is."""
-    if c.lcd_target <= c.now and c.now >= c.settle_from and c.lcd_last != c.now:
+    if (int(c.lcd_target <= c.now) & int(c.now >= c.settle_from) & int(c.lcd_last != c.now)) != 0:
         settle_changes(m, c)
 
 
 @wp.func
 def is_quiet(c: wp.ref[Cpu]) -> bool:
     """True where only VBlank, the end of the frame and LYC can be noticed unasked."""
-    special = c.lcd_first_frame != 0 or c.lcd_restart != 0 or (c.stat & lines.STAT_EACH_LINE) != 0
+    special = c.lcd_first_frame | c.lcd_restart | (c.stat & lines.STAT_EACH_LINE) | (~c.lcdc & hw.LCDC_ENABLE)
     if model.COLOR:  # behind its clock, which has wrapped, the LCD makes one change after each instruction
-        special = special or c.lcd_wrapped != 0 or c.lcd_target <= c.lcd_last
-    return (c.lcdc & hw.LCDC_ENABLE) != 0 and not special
+        special = special | c.lcd_wrapped | int(c.lcd_target <= c.lcd_last)
+    return special == 0
 
 
 @wp.func
@@ -304,17 +304,12 @@ def is_vram_unlocked(c: wp.ref[Cpu]) -> bool:
 @wp.func
 def next_event(c: wp.ref[Cpu]) -> int:
     """Time of the next change that has to be made on time."""
-    event = timing.next_change(c)
-    if is_quiet(c):
-        event = c.lcd_zero + model.dots(c, hw.FRAME_T_CYCLES)
-        if c.ly < hw.SCREEN_HEIGHT:
-            event = c.lcd_zero + model.dots(c, hw.SCREEN_HEIGHT * hw.LINE_T_CYCLES)
-        if (c.stat & hw.STAT_LYC_INT) != 0 and c.lyc > c.ly and c.lyc <= hw.LAST_LINE:
-            match = c.lcd_zero + c.lyc * model.dots(c, hw.LINE_T_CYCLES)
-            if c.lyc < hw.SCREEN_HEIGHT:
-                match = match - LY_EARLY
-            event = wp.min(event, match)
-    return event
+    length = model.dots(c, hw.LINE_T_CYCLES)
+    event = c.lcd_zero + wp.where(c.ly < hw.SCREEN_HEIGHT, hw.SCREEN_HEIGHT, hw.LAST_LINE + 1) * length
+    match = c.lcd_zero + c.lyc * length - wp.where(c.lyc < hw.SCREEN_HEIGHT, LY_EARLY, 0)
+    is_awaited = (c.stat & hw.STAT_LYC_INT) & wp.where(c.lyc > c.ly, hw.STAT_LYC_INT, 0)
+    event = wp.where(is_awaited != 0 and c.lyc <= hw.LAST_LINE, wp.min(event, match), event)
+    return wp.where(is_quiet(c), event, timing.next_change(c))
 
 
 @wp.func
@@ -337,7 +332,7 @@ def is_due(c: wp.ref[Cpu], t: int) -> bool:
     """True where a change is due at time `t`."""
     if model.COLOR:
         return t >= c.lcd_target or t < c.lcd_zero or c.lcd_wrapped != 0
-    return t >= c.lcd_target or t < c.lcd_zero
+    return (int(t >= c.lcd_target) | int(t < c.lcd_zero)) != 0
 
 
 @wp.func(inline=False)
