@@ -170,8 +170,8 @@ SPEED = (
         ),
         (
             "an LCD behind its clock catches up at once",
-            "or c.lcd_target <= c.lcd_last",
-            "or (c.lcd_target <= c.lcd_last and not FAULTY)",
+            "int(c.lcd_target <= c.lcd_last)",
+            "int(c.lcd_target <= c.lcd_last and not FAULTY)",
         ),
     )
     + _faults(
