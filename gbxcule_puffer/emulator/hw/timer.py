@@ -49,8 +49,11 @@ def advance(c: wp.ref[Cpu], t: int):
     shift = period_shift(c.tac)
     mask = (1 << shift) - 1
     while c.timer_last < t:
-        if c.tima_reload != 0:  # at most 8 T-cycles, one by one
-            c.tima_reload_count = c.tima_reload_count - 1
+        if c.tima_reload != 0:  # up to its next state or the next falling edge
+            edge = mask + 1 - ((c.timer_last - c.div_zero) & mask)
+            passed = wp.max(1, wp.min(wp.min(c.tima_reload_count, edge), t - c.timer_last))
+            c.tima_reload_count = c.tima_reload_count - passed
+            c.timer_last = c.timer_last + passed
             if c.tima_reload_count == 0:
                 if c.tima_reload == 1:
                     c.tima_reload = 2
@@ -58,8 +61,7 @@ def advance(c: wp.ref[Cpu], t: int):
                     c.interrupt_flag = c.interrupt_flag | hw.INT_TIMER
                 else:
                     c.tima_reload = 0
-            c.timer_last = c.timer_last + 1
-            if (c.tac & 4) != 0 and ((c.timer_last - c.div_zero) & mask) == 0:
+            if (c.tac & 4) != 0 and passed == edge:
                 increase_tima(c)
         elif (c.tac & 4) == 0:
             c.timer_last = t

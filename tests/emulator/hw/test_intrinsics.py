@@ -84,6 +84,8 @@ def test_sprites_prolong_mode_3(device: str) -> None:
     emulator.memory[:, begin : begin + 160] = emulator.memory.new_tensor(oam.reshape(LINES, 160))
     arrays = [wp.array(values, dtype=int, device=device) for values in (lcdc, scx, np.zeros(LINES))]
     wp.launch(extra, LINES, [emulator.machine, *arrays], device=device)
-    expected = [length_beyond_172(*fields) for fields in zip(oam, line.tolist(), lcdc.tolist(), scx.tolist(), strict=True)]
+    expected = [
+        length_beyond_172(*fields) for fields in zip(oam, line.tolist(), lcdc.tolist(), scx.tolist(), strict=True)
+    ]
     assert arrays[2].numpy().tolist() == expected
     assert len(set(expected)) > 60

@@ -16,20 +16,12 @@ from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
 from tests.fuzz.generator import header
 
 NUM_ENVS = 40_000
-FIELDS = ["lcd_zero", "lcd_target", "lcd_last", "ly", "stat", "stat_line", "lcd_next_mode", "lcd_transition", "mode3_extra",
-          "window_hit", "window_first", "interrupt_flag", "frame_done", "lcd_first_frame", "lcd_restart"]  # fmt: skip
+FIELDS = ["lcd_zero", "lcd_target", "lcd_last", "ly", "stat", "stat_line", "lcd_next_mode", "lcd_transition",
+          "mode3_extra", "window_hit", "window_first", "interrupt_flag", "frame_done", "lcd_first_frame",
+          "lcd_restart"]  # fmt: skip
 LINE = hw.LINE_T_CYCLES
 generated = kernels.modules("interpreter")[1]
 load, store = generated.load, generated.store
-
-
-@wp.func
-def one_by_one(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """ppu.settle_changes with one change at a time."""
-    during = int(0)
-    while c.lcd_target <= c.now and during == 0:
-        during = ppu.make_change(m, c)
-    c.lcd_last = c.now
 
 
 @wp.kernel(enable_backward=False)
@@ -44,7 +36,10 @@ def settle(machine: Machine, times: wp.array2d(dtype=int), at_once: int):
     if at_once != 0:
         ppu.settle_changes(m, c)
     else:
-        one_by_one(m, c)
+        during = 0
+        while c.lcd_target <= c.now and during == 0:
+            during = ppu.make_change(m, c)
+        c.lcd_last = c.now
     store(m, c)
 
 
@@ -65,6 +60,9 @@ def random_states(seed: int, state: np.ndarray, memory: np.ndarray) -> np.ndarra
     def rarely(one_in: int) -> np.ndarray:
         return draw(0, one_in) == 0
 
+    def by_count(*values: Any) -> np.ndarray:
+        return np.stack(np.broadcast_arrays(*values, count)[:-1])[count, np.arange(NUM_ENVS)]
+
     oam = random.integers(0, 256, (NUM_ENVS, 40, 4), np.uint8)
     crowd = draw(1, 41)
     line = np.where(rarely(4), draw(130, 144), draw(0, 144))
@@ -77,9 +75,9 @@ def random_states(seed: int, state: np.ndarray, memory: np.ndarray) -> np.ndarra
     extra = draw(-4, 112)
     lyc = np.where(rarely(2), line + draw(0, 3), draw(0, 154))
     sources = np.where(rarely(8), draw(0, 16) << 3, draw(0, 2) << 6 | draw(0, 2) << 4)
-    mode = np.choose(count, [0, 2, 3, 0])
+    mode = by_count(0, 2, 3, 0)
     level = (sources >> 6) & (lyc == line)
-    time = np.choose(count, [0, 80, 252 + extra, np.where(last, 456, 452)])
+    time = by_count(0, 80, 252 + extra, np.where(last, 456, 452))
     zero = -draw(0, 154 * LINE)
     values: dict[str, Any] = {
         "lcdc": np.where(rarely(20), draw(0, 256), draw(0, 128) | 0x80),
@@ -89,8 +87,8 @@ def random_states(seed: int, state: np.ndarray, memory: np.ndarray) -> np.ndarra
         "lyc": lyc,
         "scx": draw(0, 256),
         "wy": np.where(rarely(2), line + draw(-2, 4), draw(0, 256)) & 0xFF,
-        "lcd_next_mode": np.choose(count, [2, 3, 0, np.where(last, 1, 2)]),
-        "lcd_transition": np.choose(count, [2, 0, 0, np.where(last, 0, 1)]),
+        "lcd_next_mode": by_count(2, 3, 0, np.where(last, 1, 2)),
+        "lcd_transition": by_count(2, 0, 0, np.where(last, 0, 1)),
         "mode3_extra": extra,
         "window_hit": rarely(4),
         "interrupt_flag": draw(0, 32),
@@ -99,7 +97,14 @@ def random_states(seed: int, state: np.ndarray, memory: np.ndarray) -> np.ndarra
     }
     for name, value in values.items():
         state[INDEX[name]] = value
-    ranges = {"stat_line": 2, "ly": 154, "lcd_next_mode": 4, "lcd_transition": 3, "lcd_first_frame": 2, "lcd_restart": 2}
+    ranges = {
+        "stat_line": 2,
+        "ly": 154,
+        "lcd_next_mode": 4,
+        "lcd_transition": 3,
+        "lcd_first_frame": 2,
+        "lcd_restart": 2,
+    }
     for name, values_below in ranges.items():
         state[INDEX[name]] = np.where(rarely(40), draw(0, values_below), state[INDEX[name]])
     state[INDEX["stat"]] ^= np.where(rarely(40), draw(0, 8), 0).astype(np.int32)
@@ -137,6 +142,6 @@ def test_at_once_and_one_by_one(emulator: Emulator, seed: int) -> None:
 def report(begin: np.ndarray, times: np.ndarray, results: list[np.ndarray], env: int, count: int) -> str:
     lines = [f"{count} differ; env {env}, now, previous and settle_from {times[env].tolist()}:"]
     for name, row in INDEX.items():
-        if row < len(begin) and len({int(a[row, env]) for a in (begin, *results)}) > 1 or name in FIELDS:
+        if (row < len(begin) and len({int(a[row, env]) for a in (begin, *results)}) > 1) or name in FIELDS:
             lines.append(f"{name}: {begin[row, env]}, then {results[0][row, env]}; at once {results[1][row, env]}")
     return "\n".join(lines)
