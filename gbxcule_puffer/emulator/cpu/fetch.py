@@ -4,7 +4,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import wait_loops
-from gbxcule_puffer.emulator.hw import bus, intrinsics, model, row
+from gbxcule_puffer.emulator.hw import bus, intrinsics, model, oam_dma, row
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -21,6 +21,14 @@ def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
         in_row = in_row and banks.is_in_place(c, c.pc, c.pc + 2)
     if in_row and c.dma_active == 0:  # nothing takes notice of these reads
         c.code = row.load(c, c.pc) | (row.load(c, c.pc + 1) << 8) | (row.load(c, c.pc + 2) << 16)
+        return
+    # A routine in HRAM that waits for an OAM DMA looks at it with each fetch. Where its source neither is locked nor
+    # has a time, the last look copies what the others would.
+    source = c.dma_source & 0xE0
+    if in_row and c.pc >= hw.HRAM and source != 0x80 and source != 0xA0 and c.dma_source < 0xFE:
+        c.code = row.load(c, c.pc) | (row.load(c, c.pc + 1) << 8) | (row.load(c, c.pc + 2) << 16)
+        ahead = 4 * (int(m.op_length[c.code & 0xFF]) - 1)
+        oam_dma.advance(m, c, c.now, ahead, c.now + ahead)
         return
     first = bus.read(m, c, c.pc, c.now, 0)
     c.code = first

@@ -20,7 +20,8 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
     """True for SCY, SCX and BGP to WX while no line is drawn: then nothing else notices that they are written."""
     is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
-    return is_lcd and ppu.is_vram_unlocked(c) and not drawing.is_drawing(c)
+    is_free = int(ppu.is_vram_unlocked(c)) & int(not drawing.is_drawing(c))
+    return is_lcd and is_free != 0
 
 
 @wp.func

@@ -22,12 +22,9 @@ def select(c: wp.ref[Cpu], rows: int) -> int:
 @wp.func
 def write(c: wp.ref[Cpu], value: int):
     """Select a row: bit 4 low the directions, bit 5 low the other buttons. Both or neither read CF."""
-    row = 0
-    if (value & 0x30) == 0x20:
-        row = c.buttons & 0x0F
-    elif (value & 0x30) == 0x10:
-        row = (c.buttons >> 4) & 0x0F
-    c.p1 = 0xCF & ~row
+    rows = value & 0x30
+    row = wp.where(rows == 0x20, c.buttons, wp.where(rows == 0x10, c.buttons >> 4, 0))
+    c.p1 = 0xCF & ~(row & 0x0F)
     if model.HARDWARE == 1:
         c.p1 = select(c, value)
 

@@ -16,7 +16,7 @@ START_MODE2 = wp.constant(2)  # of lcd_transition: LY has increased, mode 2 is t
 @wp.func
 def is_drawing(c: wp.ref[Cpu]) -> bool:
     """True where lines have to be drawn before VRAM changes."""
-    return c.render != 0 and c.next_line < hw.SCREEN_HEIGHT
+    return (c.render & int(c.next_line < hw.SCREEN_HEIGHT)) != 0
 
 
 @wp.func(inline=False)

@@ -298,7 +298,7 @@ def is_quiet(c: wp.ref[Cpu]) -> bool:
 @wp.func
 def is_vram_unlocked(c: wp.ref[Cpu]) -> bool:
     """True where VRAM is not locked before the next event."""
-    return (c.lcdc & hw.LCDC_ENABLE) == 0 or c.ly >= hw.SCREEN_HEIGHT
+    return (int((c.lcdc & hw.LCDC_ENABLE) == 0) | int(c.ly >= hw.SCREEN_HEIGHT)) != 0
 
 
 @wp.func
