@@ -31,7 +31,7 @@ def nibble(table: int, number: int) -> int:
 
 @wp.func
 def made(c: wp.ref[Cpu]) -> int:
-    """How many of the changes of line LY are over."""
+    """The number of changes of line LY that are over."""
     mode = c.stat & hw.STAT_MODE
     return wp.where(mode != 0, mode - 1, wp.where(c.lcd_transition == 2, 0, 3))
 
