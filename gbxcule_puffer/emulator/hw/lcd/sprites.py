@@ -1,4 +1,4 @@
-"""Which sprites a line has: machine instructions that Warp has no name for, each with a plain version for the CPU."""
+"""The sprites of a line: machine instructions that Warp has no name for, each with a plain version for the CPU."""
 
 import warp as wp
 
