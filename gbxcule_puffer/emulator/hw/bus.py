@@ -119,7 +119,7 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
     inert = inert or (address >= hw.NR10 and address < hw.WAVE_RAM_END)
     if model.COLOR:
         inert = inert and c.lcd_wrapped == 0
-    if address != hw.LY and not (inert and c.dma_active == 0 and c.tima_reload == 0 and c.overrun == 0):
+    if address != hw.LY and not (inert and (c.dma_active | c.tima_reload | c.overrun) == 0):
         c.next_event = c.now
 
 
@@ -160,7 +160,7 @@ def write_rest(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
         row.store(c, place, value)
     elif address < hw.VRAM:
         mbc.write_register(m, c, address, value, t)
-        if c.dma_active != 0 or c.tima_reload != 0 or c.overrun != 0:  # PyBoy always does; else nothing could tell
+        if (c.dma_active | c.tima_reload | c.overrun) != 0:  # PyBoy always does; else nothing could tell
             c.next_event = c.now
         if model.COLOR:
             if c.lcd_wrapped != 0:

@@ -22,22 +22,17 @@ WRAPPED_T_CYCLES = wp.constant(2**64 % hw.FRAME_T_CYCLES)  # see advance
 def update_stat_line(c: wp.ref[Cpu]):
     """Level of the STAT interrupt line; a rising edge requests the interrupt (Pan Docs, "INT $48")."""
     mode = c.stat & hw.STAT_MODE
-    line = 0
-    if mode != 3:
-        line = (c.stat >> (mode + 3)) & 1
-    if (c.stat & (hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL)) == (hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL):
-        line = 1
-    if line == 1 and c.stat_line == 0:
-        c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
+    both = hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL
+    line = wp.where(mode != 3, (c.stat >> (mode + 3)) & 1, 0)
+    line = wp.where((c.stat & both) == both, 1, line)
+    c.interrupt_flag = c.interrupt_flag | ((line & ~c.stat_line) * hw.INT_STAT)
     c.stat_line = line
 
 
 @wp.func
 def compare_lyc(c: wp.ref[Cpu]):
     """Set STAT's coincidence bit."""
-    c.stat = c.stat & ~hw.STAT_LYC_EQUAL
-    if c.ly == c.lyc:
-        c.stat = c.stat | hw.STAT_LYC_EQUAL
+    c.stat = (c.stat & ~hw.STAT_LYC_EQUAL) | wp.where(c.ly == c.lyc, hw.STAT_LYC_EQUAL, 0)
     update_stat_line(c)
 
 
