@@ -36,7 +36,7 @@ def settle(machine: Machine, times: wp.array2d(dtype=int), at_once: int):
     if at_once != 0:
         ppu.settle_changes(m, c)
     else:
-        during = 0
+        during = wp.int32(0)
         while c.lcd_target <= c.now and during == 0:
             during = ppu.make_change(m, c)
         c.lcd_last = c.now
