@@ -23,8 +23,11 @@ def update_stat_line(c: wp.ref[Cpu]):
     """Level of the STAT interrupt line; a rising edge requests the interrupt (Pan Docs, "INT $48")."""
     mode = c.stat & hw.STAT_MODE
     both = hw.STAT_LYC_INT | hw.STAT_LYC_EQUAL
-    line = wp.where(mode != 3, (c.stat >> (mode + 3)) & 1, 0)
-    line = wp.where((c.stat & both) == both, 1, line)
+    line = 0
+    if mode != 3:
+        line = (c.stat >> (mode + 3)) & 1
+    if (c.stat & both) == both:
+        line = 1
     c.interrupt_flag = c.interrupt_flag | ((line & ~c.stat_line) * hw.INT_STAT)
     c.stat_line = line
 
