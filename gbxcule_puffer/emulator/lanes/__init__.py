@@ -1,1 +1,1 @@
-"""Which env runs on which lane of a GPU's warps. Never changes a result."""
+"""The choice of the env that each lane of a GPU's warps runs. Never changes a result."""

@@ -115,7 +115,7 @@ def kernel_pack(
 
 @wp.kernel(enable_backward=False)
 def kernel_bins(twins: Twins, bins: wp.array(dtype=wp.int32)):
-    """How many are in each bin, twins side by side; Twins.first: how many of its bin come before a set. dim = TWINS."""
+    """Count those in each bin, twins side by side; Twins.first: how many of its bin come before a set. dim = TWINS."""
     index = wp.tid()
     if twins.count[index] > 0:
         twins.first[index] = wp.atomic_add(bins, twins.bin[index], twins.count[index])
@@ -125,7 +125,7 @@ def kernel_bins(twins: Twins, bins: wp.array(dtype=wp.int32)):
 def kernel_mixed_bins(
     sets: wp.array(dtype=wp.int32), place: wp.array(dtype=wp.int32), twins: Twins, bins: wp.array(dtype=wp.int32)
 ):
-    """How many are in each bin, and each env's place there, which comes first comes first; dim = num_envs."""
+    """Count those in each bin; each env's place there, which comes first comes first; dim = num_envs."""
     env = wp.tid()
     index = sets[env]
     twins.first[index] = 0

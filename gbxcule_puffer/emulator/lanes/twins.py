@@ -66,7 +66,7 @@ def kernel_learn(
     bins: wp.array(dtype=wp.int32),
     stride: int,
 ):
-    """What the steps of each kind took, and whether twins were, of every env whose number divides by `stride`; and
+    """Learn what the steps of each kind took, and whether twins were, of every env whose number divides by `stride`; and
     counts at 0 for the next step. dim = num_envs or TWINS, whichever is more."""
     index = wp.tid()
     if index < TWINS:
