@@ -66,8 +66,8 @@ def kernel_learn(
     bins: wp.array(dtype=wp.int32),
     stride: int,
 ):
-    """Learn what the steps of each kind took, and whether twins were, of every env whose number divides by `stride`; and
-    counts at 0 for the next step. dim = num_envs or TWINS, whichever is more."""
+    """Learn what the steps of each kind took, and whether twins were, of every env whose number divides by `stride`;
+    counts are 0 again. dim = num_envs or TWINS, whichever is more."""
     index = wp.tid()
     if index < TWINS:
         twins.count[index] = 0
