@@ -100,9 +100,8 @@ def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     if model.COLOR:
         is_far = is_far & int(c.dma_source != 0xFF)  # registers, as of that time
     is_calm = int(c.ei_delay == 0) & (int(pending == 0) | int(c.ime == 0))
-    is_calm = is_calm | int(
-        c.now + LONGEST_T_CYCLES < c.lcd_target
-    )  # a dispatch, or EI's next instruction, comes first
+    # Or a dispatch, or EI's next instruction, is over before the LCD's next change.
+    is_calm = is_calm | int(c.now + LONGEST_T_CYCLES < c.lcd_target)
     is_quiet = ((is_far | int(c.dma_active == 0)) & is_calm & int(c.tima_reload == 0)) != 0
     if model.COLOR:
         if c.hdma_active != 0:

@@ -96,9 +96,17 @@ def kernel_pack(
     twins: Twins,
     groups: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
+    warps: int,
 ):
-    """Each env to its lane; dim = num_envs."""
+    """Each env to its lane; env after env if that takes more warps than are launched: the kernels before round, and
+    may do so in different ways. dim = num_envs."""
     env = wp.tid()
+    needed = groups[0]
+    for number in range(1, LANES + 1):
+        needed = needed + (groups[number] + number - 1) // number
+    if needed > warps:
+        order[env] = env
+        return
     index = sets[env]
     size = twins.size[index]
     part = place[env] // size
@@ -237,7 +245,7 @@ class LaneOrder:
         if shape.twins == PACKED:
             wp.launch(kernel_demand, TWINS, [twins, demand], **where)
             wp.launch(kernel_split, TWINS, [twins, demand, groups, -(-n // shape.lanes)], **where)
-            wp.launch(kernel_pack, n, [sets, place, twins, groups, order], **where)
+            wp.launch(kernel_pack, n, [sets, place, twins, groups, order, warps], **where)
         else:
             if shape.twins == TOGETHER:
                 wp.launch(kernel_bins, TWINS, [twins, bins], **where)

@@ -6,6 +6,7 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.device import start_warp
+from gbxcule_puffer.emulator.lanes import lane_order
 from gbxcule_puffer.emulator.lanes.lane_order import LaneOrder, memory_needed
 from gbxcule_puffer.emulator.lanes.launch_shape import PACKED as PACKED_TWINS
 from gbxcule_puffer.emulator.lanes.launch_shape import TOGETHER, WARP_SIZE, LaunchShape
@@ -78,6 +79,19 @@ def test_each_env_has_one_lane(shape: LaunchShape, different: int) -> None:
     lengths = 5_000 + 977 * torch.randint(different, (num_envs,), dtype=torch.int32, generator=generator)
     for _ in range(3):
         order = update(lanes, lengths, buttons, shape)
+        assert sorted(envs_in(order).tolist()) == list(range(num_envs))
+
+
+def test_where_the_warps_do_not_suffice_each_env_has_a_lane_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that rounding, which two kernels may do in two ways, leaves no env without a lane."""
+    start_warp()
+    num_envs, fewest = 9_000, -(-9_000 // WARP_SIZE)
+    monkeypatch.setattr(lane_order, "most_warps", lambda *_: fewest)
+    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lengths = 5_000 + 77 * torch.arange(num_envs, dtype=torch.int32)
+    for _ in range(3):
+        order = update(lanes, lengths, buttons, PACKED)
+        assert len(order) == fewest
         assert sorted(envs_in(order).tolist()) == list(range(num_envs))
 
 
