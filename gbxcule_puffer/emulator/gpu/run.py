@@ -119,7 +119,9 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                     m.took[c.env] = m.took[c.env] + intrinsics.clock() - begin
             datapath.fetch(r, table)  # also for those that sleep on: their last turn may not have ended
 
-    @wp.kernel(enable_backward=False, module="unique", grid_stride=False)
+    # Not grid_stride=False: without that loop the compiler takes the lanes of a warp for together at each vote, and what
+    # all of them share for one value. Behind calls in branches they are not: turns were counted twice, and worse.
+    @wp.kernel(enable_backward=False, module="unique")
     def kernel_step(
         machine: Machine,
         buttons: wp.array(dtype=wp.uint8),

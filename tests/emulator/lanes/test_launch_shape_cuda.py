@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.workload import ROOT, random_buttons
+from benchmarks.workload import ROOT, find_rom, random_buttons
 from gbxcule_puffer.apps.bench.autotune import measure
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
@@ -30,6 +30,22 @@ def test_all_shapes_give_the_same_state(cuda_device: str) -> None:
         hashes.append(emulator.state_hash())
     assert all(np.array_equal(found, hashes[0]) for found in hashes)
     assert len(set(hashes[0].tolist())) > 10
+
+
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize("game", ["corrib75", "shocklobster"])
+def test_envs_that_part_ways_are_as_when_alone(cuda_device: str, game: str) -> None:
+    """Where lanes that do different things lose each other, instructions are counted twice."""
+    buttons = torch.from_numpy(random_buttons(5, 14, 256)).to(cuda_device)
+    states = []
+    for lanes in (1, 16, 32):
+        emulator = Emulator(find_rom(game), 256, cuda_device, autotune=False)
+        emulator.launch_shape = LaunchShape(lanes, 32, True)
+        for row in buttons:
+            emulator.step(row)
+        states.append(emulator.state_hash())
+    assert len(set(states[0].tolist())) > 100
+    assert all(np.array_equal(found, states[0]) for found in states)
 
 
 def test_each_shape_is_measured(cuda_device: str) -> None:
