@@ -119,8 +119,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                     m.took[c.env] = m.took[c.env] + intrinsics.clock() - begin
             datapath.fetch(r, table)  # also for those that sleep on: their last turn may not have ended
 
-    # Not grid_stride=False: without that loop the compiler takes the lanes of a warp for together at each vote, and what
-    # all of them share for one value. Behind calls in branches they are not: turns were counted twice, and worse.
+    # Not grid_stride=False: without that loop the compiler takes the lanes of a warp for together at each vote, which
+    # behind calls in branches they are not, and keeps one value for all of them: instructions were counted twice.
     @wp.kernel(enable_backward=False, module="unique")
     def kernel_step(
         machine: Machine,
