@@ -5,13 +5,21 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.lanes.launch_shape import BLOCK_DIMS, LANES, LaunchShape, Table, save_table
+from gbxcule_puffer.emulator.lanes.launch_shape import (
+    BLOCK_DIMS,
+    LANES,
+    MIXED,
+    TWINS,
+    LaunchShape,
+    Table,
+    save_table,
+)
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.provenance import device_name
 
@@ -27,18 +35,26 @@ def autotune(workload: Workload, sizes: Sequence[int], device: str) -> None:
     """
     if not device.startswith("cuda"):
         raise ConfigError("--autotune chooses how a GPU's kernel is launched: give --device cuda")
-    shapes = [LaunchShape(*shape) for shape in itertools.product(LANES, BLOCK_DIMS, (False, True))]
+    shapes = list(all_shapes())
     table: dict[int, LaunchShape] = {}
-    print(f"{'envs':>9}  lanes  block  grouped    steps/s")
+    print(f"{'envs':>9}  lanes  block   grouped    steps/s")
     for num_envs in sorted(sizes):
         rates = measure(workload, num_envs, device, shapes)
         table[num_envs] = max(rates, key=lambda shape: rates[shape])
         for shape, rate in rates.items():
             mark = "  best" if shape == table[num_envs] else ""
-            grouped = "yes" if shape.grouped else "no"
-            line = f"{num_envs:>9,}  {shape.lanes:>5}  {shape.block_dim:>5}  {grouped:>7}  {rate:>9,.0f}{mark}"
+            grouped = shape.twins if shape.grouped else "no"
+            line = f"{num_envs:>9,}  {shape.lanes:>5}  {shape.block_dim:>5}  {grouped:>8}  {rate:>9,.0f}{mark}"
             print(line, flush=True)
     print(f"kept in {keep(table, device)}")
+
+
+def all_shapes() -> Iterator[LaunchShape]:
+    """All shapes whose warps have the same number of lanes."""
+    for lanes, block_dim in itertools.product(LANES, BLOCK_DIMS):
+        yield LaunchShape(lanes, block_dim)
+        for twins in TWINS if lanes > 1 else (MIXED,):  # alone, they have no one to be beside
+            yield LaunchShape(lanes, block_dim, True, twins=twins)
 
 
 def keep(table: Table, device: str) -> str:

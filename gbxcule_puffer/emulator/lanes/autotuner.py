@@ -15,20 +15,20 @@ from gbxcule_puffer.emulator.lanes.launch_shape import MIXED, PACKED, TOGETHER, 
 FIRST, LATER = 8, 8  # steps before the first trial; at so many times the steps of a trial's begin the next one begins
 ROUNDS = 2
 GAIN = 0.96  # of the usual shape's time is what another one takes at most: less may be chance
-# By the usual lanes: lanes, head, head_lanes and twins of what is tried beside them. Those of 1 and 16 lanes, and 1 and
-# packed ones beside 8, were the fastest for some games (docs/performance.md); the others are tried by analogy.
+# By the usual lanes: lanes, head, head_lanes and twins of what is tried, if it is not the usual shape. What was the
+# fastest for some game (docs/performance.md); by analogy, twins are side by side where a head has lanes of its own.
 OTHERS: dict[int, list[tuple[int, int, int, str]]] = {
     1: [(2, 0, 0, MIXED)],
     2: [(1, 0, 0, MIXED), (4, 0, 0, MIXED), (2, 0, 0, PACKED)],
-    8: [(16, 4, 4, MIXED), (16, 8, 2, MIXED), (1, 0, 0, MIXED), (8, 0, 0, PACKED)],
-    16: [(32, 4, 8, MIXED), (32, 8, 4, MIXED), (16, 0, 0, TOGETHER), (16, 0, 0, PACKED)],
+    8: [(8, 0, 0, PACKED), (8, 0, 0, TOGETHER), (16, 4, 4, TOGETHER), (1, 0, 0, MIXED)],
+    16: [(16, 0, 0, PACKED), (16, 0, 0, TOGETHER), (32, 4, 8, TOGETHER)],
 }
 
 
 def candidates(usual: LaunchShape) -> list[LaunchShape]:
     """The usual shape, and what else is tried."""
     others = [replace(usual, lanes=a, head=b, head_lanes=c, twins=d) for a, b, c, d in OTHERS[usual.lanes]]
-    return [usual, *others]
+    return list(dict.fromkeys([usual, *others]))
 
 
 class Trial:

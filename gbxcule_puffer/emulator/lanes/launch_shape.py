@@ -9,7 +9,7 @@ kernels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from gbxcule_puffer.emulator import kernel_cache
@@ -19,7 +19,7 @@ from gbxcule_puffer.files import Kind, read_object, write_json
 WARP_SIZE = 32
 LANES = (1, 2, 8, 16, 32)
 BLOCK_DIMS = (32, 128)
-MIXED, TOGETHER, PACKED = "mixed", "together", "packed"
+TWINS = (MIXED, TOGETHER, PACKED) = ("mixed", "together", "packed")
 PATIENCE = 32  # turns that a lane waits at most for the interpreter to be called, with up to 8 lanes in use
 TABLE_FILE = Kind("launch shapes", ConfigError, "delete it, or measure again with bench --autotune")
 
@@ -51,12 +51,12 @@ class LaunchShape:
 
 Table = Mapping[int, LaunchShape]
 """num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
-# At 1,024 to 131,072 envs (benchmarks/results/h200/kernel_variants.json, lanes_few_envs.json).
+# At 1,024 to 131,072 envs (kernel_variants.json, lanes_few_envs.json, lanes_16384.json of benchmarks/results/h200).
 MEASURED: Table = {
     1_024: LaunchShape(1, 32, True),
     2_048: LaunchShape(2, 32, True),
-    4_096: LaunchShape(8, 32, True),
-    16_384: LaunchShape(16, 32, True),
+    4_096: LaunchShape(8, 32, True, twins=PACKED),
+    16_384: LaunchShape(16, 32, True, twins=PACKED),
     32_768: LaunchShape(32, 32, True, twins=TOGETHER),
 }
 
@@ -89,10 +89,7 @@ def save_table(device_name: str, table: Table) -> Path:
     """Keep what was measured on a device; the file is complete or as it was."""
     tables = {**load_tables(), device_name: table}
     path = table_path()
-    shapes = {
-        name: {size: (s.lanes, s.block_dim, s.grouped) for size, s in sorted(one.items())}
-        for name, one in tables.items()
-    }
+    shapes = {name: {size: astuple(shape) for size, shape in sorted(one.items())} for name, one in tables.items()}
     write_json(path, shapes)
     return path
 
@@ -109,4 +106,6 @@ def best(num_envs: int, device_name: str) -> LaunchShape:
 def _checked(shape: LaunchShape) -> LaunchShape:
     if shape.lanes not in LANES or shape.block_dim not in BLOCK_DIMS or not isinstance(shape.grouped, bool):
         raise ValueError(f"{shape} is none of lanes {LANES}, block_dim {BLOCK_DIMS}, grouped or not")
+    if shape.twins not in TWINS or shape.head or shape.head_lanes:
+        raise ValueError(f"{shape} is none of {TWINS} without a head")
     return shape

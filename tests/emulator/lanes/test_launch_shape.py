@@ -6,7 +6,7 @@ import pytest
 
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator.lanes import launch_shape
-from gbxcule_puffer.emulator.lanes.launch_shape import LaunchShape, best, save_table
+from gbxcule_puffer.emulator.lanes.launch_shape import PACKED, LaunchShape, best, save_table
 from gbxcule_puffer.errors import ConfigError
 
 
@@ -24,14 +24,27 @@ def test_without_a_table_of_its_own_a_gpu_gets_the_measured_one() -> None:
 
 def test_what_a_device_has_measured_counts_there_and_only_there() -> None:
     save_table("other GPU", {4: LaunchShape(32, 32)})
-    save_table("some GPU", {1_024: LaunchShape(8, 32), 4_096: LaunchShape(16, 128, True)})
+    packed = LaunchShape(16, 128, True, twins=PACKED)
+    save_table("some GPU", {1_024: LaunchShape(8, 32), 4_096: packed})
     shapes = [best(size, "some GPU") for size in (1, 1_024, 1_025, 9_999)]
-    assert shapes == [LaunchShape(8, 32)] * 2 + [LaunchShape(16, 128, True)] * 2
+    assert shapes == [LaunchShape(8, 32)] * 2 + [packed] * 2
     assert best(16, "other GPU") == LaunchShape(32, 32)
-    assert best(4_096, "third GPU") == LaunchShape(8, 32, True)
+    assert best(4_096, "third GPU") == LaunchShape(8, 32, True, twins=PACKED)
 
 
-TABLES = ('{"8": [7, 128]}', '{"8": [8, 128, 2]}', '{"x": [8, 128]}', "3")
+def test_a_table_of_an_earlier_version_is_read(path: Path) -> None:
+    path.write_text('{"some GPU": {"4096": [16, 128, true]}}')
+    assert best(4_096, "some GPU") == LaunchShape(16, 128, True)
+
+
+TABLES = (
+    '{"8": [7, 128]}',
+    '{"8": [8, 128, 2]}',
+    '{"8": [8, 128, true, 0, 0, "x"]}',
+    '{"8": [8, 128, true, 4, 4]}',
+    '{"x": [8, 128]}',
+    "3",
+)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", *(f'{{"GPU": {table}}}' for table in TABLES)])
