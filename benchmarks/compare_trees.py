@@ -2,10 +2,10 @@
 
     python -m benchmarks.compare_trees OLD_TREE NEW_TREE --num-envs 16384 --out FILE.json [--rom ROM ...]
 
-Each tree runs in a process of its own, on the same game with the same random buttons. Both warm up; then they take
-turns, old, new, new, old. Pictures and memory after each turn have to be equal. A step is 24 frames with the 72x80
-picture; on a CPU the process's own time counts. The record is rewritten after each game, so that a time limit cuts off
-only the rest. Without --rom: all games of `puffer bench --suite corpus`.
+Each tree runs in a process of its own, on the same game with the same random buttons. One after the other warms up;
+then they take turns, old, new, new, old. Pictures and memory after each turn have to be equal. A step is 24 frames with
+the 72x80 picture; on a CPU the process's own time counts. The record is rewritten after each game, so that a time limit
+cuts off only the rest. Without --rom: all games of `puffer bench --suite corpus`.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ def main() -> int:
 def compare(trees: list[Tree], rom: str, warmup: int, steps: int) -> dict[str, Any]:
     """One game: steps/s of the two turns of each tree."""
     seed = sum(Path(rom).stem.encode())
-    for tree in trees:  # both at once: nothing is measured yet
+    step_seconds = 0.0
+    for tree in trees:  # one after the other: the launch shape may be chosen by what these steps take
         tree.ask({"open": rom, "seed": seed, "warmup": warmup, "rows": warmup + 2 * MOST_STEPS})
-    step_seconds = max(tree.answer()["step_seconds"] for tree in trees)
+        step_seconds = max(step_seconds, tree.answer()["step_seconds"])
     steps = max(steps, min(MOST_STEPS, math.ceil(TURN_SECONDS / step_seconds)))
     turns: list[list[dict[str, Any]]] = [[], []]
     for index in (0, 1, 1, 0):
