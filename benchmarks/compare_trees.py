@@ -3,9 +3,9 @@
     python -m benchmarks.compare_trees OLD_TREE NEW_TREE --num-envs 16384 --out FILE.json [--rom ROM ...]
 
 Each tree runs in a process of its own, on the same game with the same random buttons. One after the other warms up;
-then they take turns, old, new, new, old. Pictures and memory after each turn have to be equal. A step is 24 frames with
-the 72x80 picture; on a CPU the process's own time counts. The record is rewritten after each game, so that a time limit
-cuts off only the rest. Without --rom: all games of `puffer bench --suite corpus`.
+then they take turns, old, new, new, old. Pictures, memory and counts of instructions after each turn have to be equal.
+A step is 24 frames with the 72x80 picture; on a CPU the process's own time counts. The record is rewritten after each
+game, so that a time limit cuts off only the rest. Without --rom: all games of `puffer bench --suite corpus`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> int:
     games: list[dict[str, Any]] = []
     record = {
         "what": "steps/s of two trees in turns: old, new, new, old; 24 frames a step with the 72x80 picture, random "
-        "actions; pictures and memory equal after each turn",
+        "actions; pictures, memory and counts of instructions equal after each turn",
         **{"old": args.names[0], "new": args.names[1], "num_envs": args.num_envs, "warmup": args.warmup},
         "games": games,
     }
@@ -130,6 +130,8 @@ def worker(device: str, num_envs: int) -> None:
 
     from gbxcule_puffer.emulator import Emulator
 
+    instructions = sys.modules[Emulator.__module__].INDEX["instructions"]  # which trees have in different modules
+
     def synchronize() -> float:
         if device == "cpu":
             return time.process_time()
@@ -149,14 +151,16 @@ def worker(device: str, num_envs: int) -> None:
         return synchronize() - begin
 
     def digest() -> str:
-        """Of the pictures, and of memory from 8000 to DFFF."""
+        """Of the pictures, of memory from 8000 to DFFF, and of how many instructions the last step had."""
         sums = []
         for bytes_of_env in (emulator.screen.flatten(1), emulator.memory[:, :0x6000]):
             words = bytes_of_env.view(torch.int64)
             weights = torch.arange(1, 2 * words.shape[1], 2, device=device)
             of_env = (words * weights).sum(1)
             sums.append(int((of_env * torch.arange(1, 2 * len(words), 2, device=device)).sum()) % 2**64)
-        return f"{sums[0]:016x}{sums[1]:016x}"
+        counts = emulator._state[instructions].long()
+        sums.append(int((counts * torch.arange(1, 2 * len(counts), 2, device=device)).sum()))
+        return "".join(f"{value:016x}" for value in sums)
 
     for line in sys.stdin:
         question = json.loads(line)
