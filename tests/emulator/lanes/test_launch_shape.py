@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gbxcule_puffer.apps.bench.autotune import all_shapes
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator.lanes import launch_shape
 from gbxcule_puffer.emulator.lanes.launch_shape import PACKED, LaunchShape, best, save_table
@@ -30,6 +31,13 @@ def test_what_a_device_has_measured_counts_there_and_only_there() -> None:
     assert shapes == [LaunchShape(8, 32)] * 2 + [packed] * 2
     assert best(16, "other GPU") == LaunchShape(32, 32)
     assert best(4_096, "third GPU") == LaunchShape(8, 32, True, twins=PACKED)
+
+
+def test_every_shape_that_is_measured_is_kept() -> None:
+    shapes = dict(enumerate(all_shapes()))
+    save_table("some GPU", shapes)
+    assert [best(size, "some GPU") for size in shapes] == list(shapes.values())
+    assert len(set(shapes.values())) == len(shapes)
 
 
 def test_a_table_of_an_earlier_version_is_read(path: Path) -> None:
