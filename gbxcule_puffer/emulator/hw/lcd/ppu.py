@@ -294,6 +294,14 @@ def is_quiet(c: wp.ref[Cpu]) -> bool:
 
 
 @wp.func
+def has_known_events(c: wp.ref[Cpu]) -> bool:
+    """True where next_event knows the next change that can be noticed unasked: in HALT not where STAT has interrupts of
+    each line, since it stops at each change."""
+    special = c.lcd_first_frame | c.lcd_restart | (~c.lcdc & hw.LCDC_ENABLE)
+    return (special | wp.where(c.halted != 0, c.stat & lines.STAT_EACH_LINE, 0)) == 0
+
+
+@wp.func
 def is_vram_unlocked(c: wp.ref[Cpu]) -> bool:
     """True where VRAM is not locked before the next event."""
     return (int((c.lcdc & hw.LCDC_ENABLE) == 0) | int(c.ly >= hw.SCREEN_HEIGHT)) != 0
@@ -307,7 +315,19 @@ def next_event(c: wp.ref[Cpu]) -> int:
     match = c.lcd_zero + c.lyc * length - wp.where(c.lyc < hw.SCREEN_HEIGHT, LY_EARLY, 0)
     is_awaited = (c.stat & hw.STAT_LYC_INT) & wp.where(c.lyc > c.ly, hw.STAT_LYC_INT, 0)
     event = wp.where(is_awaited != 0 and c.lyc <= hw.LAST_LINE, wp.min(event, match), event)
-    return wp.where(is_quiet(c), event, timing.next_change(c))
+    each_line = c.stat & lines.STAT_EACH_LINE
+    if model.COLOR:
+        return wp.where(is_quiet(c), event, timing.next_change(c))
+    # STAT's interrupts in mode 2 and mode 0: the next of these modes at the earliest, as far as it is known
+    mode = c.stat & hw.STAT_MODE
+    is_begun = int(mode == 0) & int(c.lcd_transition == drawing.START_MODE2)  # LY has increased already
+    line = c.lcd_zero + wp.where(is_begun != 0, c.ly, c.ly + 1) * hw.LINE_T_CYCLES
+    mode0 = wp.where(mode >= 2, c.lcd_target, line + lines.MODE3_T)  # mode 3 begins before, which says how long it is
+    interrupt = wp.where((each_line & hw.STAT_MODE2_INT) != 0, wp.min(line, mode0), mode0)
+    interrupt = wp.where((each_line & 8) != 0, interrupt, line)
+    interrupt = wp.where(c.ly >= hw.SCREEN_HEIGHT, event, interrupt)
+    event = wp.where(each_line != 0, wp.min(event, interrupt), event)
+    return wp.where(has_known_events(c), event, timing.next_change(c))
 
 
 @wp.func
