@@ -50,6 +50,29 @@ def delay(code: Code) -> None:
     code.word(0x31, random.choice((0xDFF0, 0xDFF0, 0xFFFE)))
 
 
+def nested_delay(code: Code) -> None:
+    """A delay of B to L in a loop that counts a pair, which may be the same, or is done otherwise."""
+    random = code.random
+    counter = random.integer(0, 5)
+    pair = random.choice([pair for pair in range(3) if pair != counter // 2 or random.chance(0.05)])
+    code.word(0x01 | pair << 4, random.choice((0x0001, 0x0002, 0x0005, 0x0020, 0x0101, random.integer(1, 0x60))))
+    fillers = ((), (0x00,), (0x18, 0x00), (0xC5, 0xC1))
+    load = (0x06 | counter << 3, random.choice((0x01, 0x02, 0x33, 0xFF, 0x00, random.byte())))
+    delay = (*random.choice(fillers[:3]), DEC[counter])
+    inner = (*delay, 0x20, -len(delay) - 2)
+    half = random.integer(0, 1)
+    count = (0x0B | pair << 4, 0x78 + 2 * pair + half, 0xB0 + 2 * pair + random.choice((1 - half, 1 - half, half)))
+    filler = random.choice(fillers if random.chance(0.2) else fillers[:3])
+    if random.chance(0.5):  # counted behind the delay
+        body = (*load, *inner, *filler, *count)
+        code.emit(*body, 0x20, -len(body) - 2)
+    else:  # before it, as GBDK's
+        body = (*load, *inner, *filler)
+        begin = (*count, 0x28, len(body) + 2)
+        code.emit(*begin, *body, 0x18, -len(begin) - len(body) - 2)
+    keep(code)
+
+
 def keep(code: Code) -> None:
     """HL, DE, BC and AF go below the stack, and some of them to the log."""
     code.emit(0xE5, 0xD5, 0xC5, 0xF5)

@@ -57,6 +57,7 @@ def _first() -> Iterator[tuple[str, str, int, int]]:
     for (body, kind), code in product(_COPIES.items(), _WIDE[WIDE_BC]):
         yield body, code, kind, WIDE_BC
     yield "22 2C 2C 2C", "0C", FILL_EVERY_4TH, INC_C
+    yield _PRODUCT, _DEC["a"][1], MULTIPLY, _DEC["a"][0]
 
 
 def _further() -> Iterator[tuple[str, str, int, int]]:
@@ -68,4 +69,3 @@ def _further() -> Iterator[tuple[str, str, int, int]]:
                 yield from ((body, code, kind, number) for code in codes)
         for name in "bc":
             yield body, _DEC[name][1], kind, _DEC[name][0]
-    yield _PRODUCT, _DEC["a"][1], MULTIPLY, _DEC["a"][0]

@@ -23,6 +23,13 @@ LCD_POLL = wp.constant(waits.LCD_POLL)
 DELAY_B = wp.constant(waits.DELAY_B)
 DELAY_WIDE = wp.constant(waits.DELAY_WIDE)
 HOOK = wp.constant(waits.HOOK)
+NEST_SHIFT = wp.constant(waits.NEST_SHIFT)
+FIRST_NEST = wp.constant(waits.FIRST_NEST)
+NEST_PAIR_SHIFT = wp.constant(waits.NEST_PAIR_SHIFT)
+NEST_LAST_SHIFT = wp.constant(waits.NEST_LAST_SHIFT)
+NEST_START_SHIFT = wp.constant(waits.NEST_START_SHIFT)
+NEST_T_CYCLES = wp.constant((1 << waits.NEST_PAIR_SHIFT) - 1)
+NEST_INSTRUCTIONS = wp.constant((1 << waits.NEST_START_SHIFT) - 1)
 POLL_WITH_CALLS = wp.constant(waits.POLL_WITH_CALLS)
 STACK_BYTES = wp.constant(2 * waits.MOST_ON_STACK)
 KIND_ONE = wp.constant(1 << waits.KIND_SHIFT)
@@ -234,6 +241,31 @@ def skip_poll_of_ram(c: wp.ref[Cpu], entry: int, most: int):
 
 
 @wp.func
+def nest_words(m: wp.ref[Machine], number: int) -> wp.vec2i:
+    """What Machine.waits holds of a nest."""
+    index = FIRST_NEST + 2 * (number - 1)
+    return wp.vec2i(m.waits[index], m.waits[index + 1])
+
+
+@wp.func
+def skip_nest(c: wp.ref[Cpu], nest: wp.vec2i, register: int):
+    """Rounds of the loop around a delay that begins: all but the last, or as many as are over before the next event."""
+    number = (nest[0] >> NEST_PAIR_SHIFT) & 3
+    t_cycles = nest[0] & NEST_T_CYCLES
+    count = wp.min(loop_skips.pair(c, number) - 1, (c.next_event - 1 - c.now) // t_cycles)
+    if count > 0 and loop_skips.register(c, register) == nest[1] >> NEST_START_SHIFT:
+        value = loop_skips.pair(c, number) - count
+        loop_skips.set_pair(c, number, value)
+        c.a = (value >> 8) | (value & 0xFF)
+        c.f = 0  # not zero, since the last round is not skipped
+        instructions = count * (nest[1] & NEST_INSTRUCTIONS)
+        c.now = c.now + count * t_cycles
+        c.previous = c.now - (nest[0] >> NEST_LAST_SHIFT)
+        c.executed = c.executed + instructions
+        c.skipped = c.skipped + instructions
+
+
+@wp.func
 def skip_delay(c: wp.ref[Cpu], entry: int, register: int, pushed: int, most: int):
     """`dec r / jr nz`, r being number `register` of b c d e h l a; pushed: 0, or the pair (bc de hl are 1 to 3) that
     each round pushed last, before it counted."""
@@ -282,7 +314,10 @@ def skip_marked(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
             if kind == POLL or may_call(c):
                 skip_poll_of_ram(c, entry, most)
         elif kind < DELAY_WIDE:
-            skip_delay(c, entry, kind - DELAY_B, detail, most)
+            if detail > 3:
+                skip_nest(c, nest_words(m, detail >> 2), kind - DELAY_B)
+                most = (c.next_event - 1 - c.now) // (entry & 0x3FF)
+            skip_delay(c, entry, kind - DELAY_B, detail & 3, most)
         elif kind < HOOK:
             skip_wide_delay(c, entry, kind - DELAY_WIDE, most)
         elif intrinsics.is_gpu() == 0:  # gpu/loop_skips.py skips them there; here they cost the common path registers

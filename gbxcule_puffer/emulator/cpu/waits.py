@@ -3,7 +3,8 @@ cpu/loop_codes.py, which copy, fill, add or multiply.
 
 cpu/wait_loops.py skips their rounds; the data path has gpu/loop_skips.py for some of the others than delays and polls.
 A delay is `dec r / jr nz`, with any number of `nop`, of jumps to the next instruction and of `push rr / pop rr` before
-it, or `dec rr / ld a,high / or low / jr nz`. A poll loads A from WRAM, HRAM, or a register that does not change with
+it, or `dec rr / ld a,high / or low / jr nz`. One in another that counts a pair down, and begins it anew each time, is
+nested: GBDK's `delay` is. A poll loads A from WRAM, HRAM, or a register that does not change with
 time, works on registers and jumps back: only an event can end it. It may also call routines, keep pairs on the stack
 and select rows of P1, as GBDK's `waitpad` does.
 
@@ -12,8 +13,10 @@ Their marks in Machine.code are shared with hooks (probes/hooks.py).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +36,7 @@ LCD_POLL_ROOM = 8  # bytes that such a loop has at most
 LCD_POLL_JUMP = 5  # bytes before its jump, at most
 JUMPS_RELATIVE, JUMPS_ABSOLUTE = (0x18, 0x20, 0x28, 0x30, 0x38), (0xC3, 0xC2, 0xCA, 0xD2, 0xDA)
 NOP, JR, JP, JR_NZ, JP_NZ, CALL, RET = 0x00, 0x18, 0xC3, 0x20, 0xC2, 0xCD, 0xC9
+JR_Z, JP_Z, RET_Z = 0x28, 0xCA, 0xC8
 PUSHES, POPS = (0xC5, 0xD5, 0xE5, 0xF5), (0xC1, 0xD1, 0xE1, 0xF1)
 LDH_READ, LD_READ, LDH_WRITE = 0xF0, 0xFA, 0xE0
 # A poll's body. No operand at [hl]: that is often STAT, and what a register shows changes with time.
@@ -42,6 +46,9 @@ _BIT_TESTS = (0x100 | op for op in range(0x40, 0x80) if op & 7 != 6)
 _SWAPS = (0x130, 0x131, 0x132, 0x133, 0x134, 0x135, 0x137)
 _OTHERS = (NOP, JR, JP, CALL, RET, *PUSHES, *POPS, LDH_READ, LD_READ, LDH_WRITE)
 POLL_BODY = frozenset((*_LOADS, *_ARITHMETIC, *_BIT_TESTS, *_SWAPS, *_OTHERS))
+# A loop that begins with one of the second kind counts: hUGEDriver's `sub 3 / cp 3 / jr nc`
+LOADS_OF_A = (0x3E, *range(0x78, 0x80), 0x97, 0xAF, 0xF1, LDH_READ, LD_READ)
+CHANGES_OF_A = ({*range(0x80, 0xA0), *range(0xA8, 0xB0)} - set(LOADS_OF_A)) | {0xC6, 0xCE, 0xD6, 0xDE, 0xEE, 0x2F}
 # Memory, P1, sound, and where a DMG has no register: [first, end)
 CONSTANT = (
     *((hw.WRAM, hw.ECHO), (hw.P1, hw.SB), (0xFF03, hw.DIV), (0xFF08, hw.IF), (hw.NR10, hw.WAVE_RAM_END)),
@@ -57,15 +64,22 @@ POLL_WITH_CALLS = 12  # a poll that writes P1 or the stack, or leaves its bank f
 # An entry of the table: T-cycles of a round, instructions of it, T-cycles of its jump, its kind; then what a counted
 # loop counts, or the pair that a delay pushed last (bc de hl are 1 to 3)
 INSTRUCTIONS_SHIFT, JUMP_SHIFT, KIND_SHIFT, DETAIL_SHIFT = 10, 16, 21, 26
+# Of a delay also, from 1 on, the number of its nest, two words behind the hooks: T-cycles of a round of the outer loop,
+# the pair that it counts, T-cycles of its last instruction; then its instructions, and what the delay begins with
+NEST_SHIFT, MOST_NESTS, FIRST_NEST = 28, 7, MOST_ENTRIES + MOST_HOOKS
+NEST_PAIR_SHIFT, NEST_LAST_SHIFT, NEST_START_SHIFT = 20, 24, 16
+LOADS = (0x06, 0x0E, 0x16, 0x1E, 0x26, 0x2E)  # ld r,n, as COUNTERS
+LONGEST_NEST = 24  # instructions of the outer loop
 
 
 class Loop(NamedTuple):
-    """A loop that can be skipped: index in the ROM of its first instruction, what Machine.waits holds of it, and
-    indices of all its instructions."""
+    """A loop that can be skipped: index in the ROM of its first instruction, what Machine.waits holds of it and of its
+    nest, and indices of all its instructions."""
 
     place: int
     entry: int
     instructions: frozenset[int]
+    nest: tuple[int, int] | None = None
 
     @property
     def only_waits(self) -> bool:
@@ -83,19 +97,24 @@ def find_loops(rom: bytes) -> tuple[Loop, ...]:
 def mark(code: np.ndarray, rom: bytes) -> np.ndarray:
     """Sets bits 24-30 of the words in `code` (len(rom),) int32 where a loop begins, to its number in the table that is
     returned, counted from 1, or to LCD_POLL. Loops beyond MOST_ENTRIES different ones are left out. Behind those the
-    table, int32, has the entries of MOST_HOOKS hooks."""
+    table, int32, has the entries of MOST_HOOKS hooks and MOST_NESTS nests."""
     lcd_reads = np.isin(code & 0xFFFF, [0xF0 | (address & 0xFF) << 8 for address in (hw.LY, hw.STAT)])
     has_room = np.arange(len(code)) % hw.ROM_BANK_SIZE < hw.ROM_BANK_SIZE - LCD_POLL_ROOM
     code[lcd_reads & has_room] |= LCD_POLL << 24
-    places, entries = np.array([loop[:2] for loop in find_loops(rom)], np.int32).reshape(-1, 2).T
+    found_loops = find_loops(rom)
+    nests = [nest for nest, _ in Counter(loop.nest for loop in found_loops if loop.nest).most_common(MOST_NESTS)]
+    numbers = [nests.index(loop.nest) + 1 if loop.nest in nests else 0 for loop in found_loops]
+    places = np.array([loop.place for loop in found_loops], np.int32)
+    entries = np.array([loop.entry for loop in found_loops], np.int32) | np.array(numbers, np.int32) << NEST_SHIFT
     kinds, counts = np.unique(entries, return_counts=True)
     loops = kinds[np.argsort(-counts, kind="stable")][:MOST_ENTRIES]
     for number, entry in enumerate(loops, 1):
         found = places[entries == entry]
         code[found] = (code[found] & 0xFFFFFF) | number << 24
-    table = np.zeros(MOST_ENTRIES + MOST_HOOKS, np.int32)
+    table = np.zeros(FIRST_NEST + 2 * MOST_NESTS, np.int32)
     table[: len(loops)] = loops
-    table[MOST_ENTRIES:] = HOOK << KIND_SHIFT | np.arange(MOST_HOOKS)
+    table[MOST_ENTRIES:FIRST_NEST] = HOOK << KIND_SHIFT | np.arange(MOST_HOOKS)
+    table[FIRST_NEST:][: 2 * len(nests)] = np.array(nests, np.int32).reshape(-1)
     return table
 
 
@@ -148,8 +167,13 @@ def _waits(rom: bytes, bank: int) -> Iterator[Loop]:
         pushed = [PUSHES.index(opcode) + 1 for _, opcode in path.instructions if opcode in PUSHES]
         detail = pushed[-1] if pushed and DELAY_B <= kind < DELAY_WIDE else 0
         entry = _entry(path.t_cycles, len(path.instructions), shown[end], kind, detail)
-        places = [at if at < first else begin + at - first for at, _ in path.instructions]
-        yield Loop(places[0], entry, frozenset(places))
+        instructions, nest = path.instructions, None
+        if DELAY_B <= kind < DELAY_WIDE and not detail:
+            outer = _outer(shown, path, end)
+            if outer:
+                instructions, nest = instructions + outer, _nest(path, outer, shown)
+        places = [at if at < first else begin + at - first for at, _ in instructions]
+        yield Loop(places[0], entry, frozenset(places), nest)
 
 
 class _Path(NamedTuple):
@@ -211,6 +235,61 @@ def _path(code: bytes, begin: int, end: int) -> _Path | None:
     return _Path(instructions, t_cycles, uses_stack or writes_p1)
 
 
+def _outer(code: bytes, delay: _Path, end: int) -> list[tuple[int, int]]:
+    """The (address, opcode) of what leads from a delay, whose jump is at `end`, back to its begin, if all of that is
+    counting a pair down to 0, loading the delay's counter, and `nop` and jumps; else nothing."""
+    table, at, found = isa.expand(), end + isa.expand()[code[end]].length, list[tuple[int, int]]()
+    begin, counter = delay.instructions[0][0], COUNTERS.index(delay.instructions[-2][1])
+    left = _counting(counter)
+    while at != begin:
+        is_near = at // hw.ROM_BANK_SIZE == begin // hw.ROM_BANK_SIZE and at % hw.ROM_BANK_SIZE < hw.ROM_BANK_SIZE - 3
+        if not is_near or len(found) == LONGEST_NEST:
+            return []
+        opcode = code[at]
+        found.append((at, opcode))
+        if opcode not in (NOP, JR, JP):
+            left = {steps[1:] for steps in left if steps and steps[0] == opcode}
+            if not left:
+                return []
+        at += table[opcode].length
+        if opcode == JR or opcode == JR_NZ:
+            at += (code[at - 1] ^ 0x80) - 0x80
+        elif opcode in (JP, JP_NZ):
+            at = code[at - 2] | code[at - 1] << 8
+    return found if () in left else []
+
+
+def _counting(counter: int) -> set[tuple[int, ...]]:
+    """What an outer loop may do, but for `nop` and jumps, whose delay counts register number `counter`."""
+    if counter >= len(LOADS):
+        return set()
+    pairs = [pair for pair in range(3) if counter // 2 != pair]
+    return {
+        (WIDE_COUNTERS[pair], 0x78 + 2 * pair + half, 0xB0 + 2 * pair + 1 - half, test, LOADS[counter])
+        for pair, half, test in product(pairs, (0, 1), (RET_Z, JR_Z, JP_Z, JR_NZ, JP_NZ))
+    }
+
+
+def _nest(delay: _Path, outer: list[tuple[int, int]], code: bytes) -> tuple[int, int]:
+    """The two words of a nest."""
+    table = isa.expand()
+    jump = table[delay.instructions[-1][1]]
+    start, pair = 0, 0
+    t_cycles, last = -4 * (jump.m_cycles_taken - jump.m_cycles), 0
+    for at, opcode in outer:
+        is_passed = opcode in (RET_Z, JR_Z, JP_Z)  # where the pair is 0 it leads out
+        last = 4 * (table[opcode].m_cycles if is_passed else table[opcode].m_cycles_taken)
+        t_cycles += last
+        if opcode in LOADS:
+            start = code[at + 1]
+        elif opcode in WIDE_COUNTERS:
+            pair = WIDE_COUNTERS.index(opcode)
+    rounds = (start - 1 & 0xFF) + 1
+    t_cycles += rounds * delay.t_cycles
+    instructions = rounds * len(delay.instructions) + len(outer)
+    return t_cycles | pair << NEST_PAIR_SHIFT | last << NEST_LAST_SHIFT, instructions | start << NEST_START_SHIFT
+
+
 def _kind(round: list[int]) -> int | None:
     """How a loop of these opcodes waits, if it does."""
     *body, jump = round
@@ -222,7 +301,8 @@ def _kind(round: list[int]) -> int | None:
             high, low = 2 * pair, 2 * pair + 1
             if body[1:] in ([0x78 + high, 0xB0 + low], [0x78 + low, 0xB0 + high]):
                 return DELAY_WIDE + pair
-    return POLL if all(opcode in POLL_BODY for opcode in body) else None
+    of_a = next((opcode for opcode in body if opcode in LOADS_OF_A or opcode in CHANGES_OF_A), None)
+    return POLL if all(opcode in POLL_BODY for opcode in body) and of_a not in CHANGES_OF_A else None
 
 
 def _does_nothing(opcodes: list[int]) -> bool:

@@ -1,8 +1,8 @@
-"""Loops of the ROM that copy, fill or add, many iterations at once: registers, memory, flags and time as the plain loop
-leaves them.
+"""Loops of the ROM that copy, fill, add or multiply, many iterations at once: registers, memory, flags and time as the
+plain loop leaves them.
 
 The interpreter's code (cpu/loop_skips.py) does the same with its own registers. A visit that goes through it takes so
-long that these loops are slower with it; loops that are short, such as multiplications, are not skipped here at all.
+long that these loops are slower with it.
 descriptors.py marks a loop's first instruction. A skip stops before the loop's last iteration, before the next event
 and before the pointers leave their 4 KiB of plain memory, so that nothing can tell.
 """
@@ -10,7 +10,7 @@ and before the pointers leave their 4 KiB of plain memory, so that nothing can t
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import waits
+from gbxcule_puffer.emulator.cpu import wait_loops, waits
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast
 from gbxcule_puffer.emulator.hw import intrinsics, model
@@ -23,6 +23,8 @@ LD_A_DE = wp.constant(0x1A)
 INC_L = wp.constant(0x2C)
 ADD_HL_DE = wp.constant(0x19)
 ADD_HL_HL = wp.constant(0x29)
+PREFIX = wp.constant(0xCB)
+ROUND_T_CYCLES, ADDITION_T_CYCLES, ROUND_INSTRUCTIONS = wp.constant(52), wp.constant(4), wp.constant(6)
 DEC_A = wp.constant(0x3D)
 DEC_B = wp.constant(0x05)
 DEC_BC = wp.constant(0x0B)
@@ -92,12 +94,60 @@ def skip_sum(c: wp.ref[Cpu], r: wp.ref[Fast], first: int, counter: int) -> int:
 
 
 @wp.func
+def skip_product(c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
+    """`sla e / rl d / jr nc,+1 / add hl,bc / add hl,hl / dec a / jr nz`, each round for a bit of DE, 4 T-cycles and an
+    instruction longer where that is set: to the end of the loop, if there is time."""
+    a = (r.hi >> 16) & 0xFF
+    room = (c.next_event - 1 - r.now) // (ROUND_T_CYCLES + ADDITION_T_CYCLES)
+    count = wp.min(wp.min(((a - 1) & 0xFF) + 1, 16), room)
+    if count > 0:
+        de = (r.lo >> 16) & 0xFFFF
+        bits = de >> (16 - count)
+        additions = wp.bit_count(bits)
+        # Before the last doubling: each round adds BC, or not, and doubles
+        hl = (wp.uint32(r.hi & 0xFFFF) << wp.uint32(count - 1)) + wp.uint32(r.lo & 0xFFFF) * wp.uint32(bits)
+        left = (a - count) & 0xFF
+        r.lo = (r.lo & 0xFFFF) | ((de << count) << 16)
+        r.hi = (int(hl + hl) & 0xFFFF) | (left << 16)
+        half = wp.where((left & 0x0F) == 0x0F, FLAG_H, 0)
+        carry = wp.where((hl & wp.uint32(0x8000)) != wp.uint32(0), FLAG_C, 0)
+        r.flags = FLAG_ONE | FLAG_N | half | carry | wp.where(left != 0, FLAG_NZ, 0)
+        pass_time(
+            c, r, 1, ROUND_T_CYCLES * count + ADDITION_T_CYCLES * additions, ROUND_INSTRUCTIONS * count + additions
+        )
+        if left == 0:  # the last jump is not taken
+            r.now = r.now - 4
+            r.pc = r.pc + 11
+    return wp.max(count, 0)
+
+
+@wp.func
 def pass_time(c: wp.ref[Cpu], r: wp.ref[Fast], count: int, t_cycles: int, instructions: int):
     """`count` iterations are over."""
     r.now = r.now + count * t_cycles
     r.previous = r.now - 12  # the jump's begin
     c.executed = c.executed + count * instructions
     c.skipped = c.skipped + count * instructions
+
+
+@wp.func
+def skip_nest(c: wp.ref[Cpu], r: wp.ref[Fast], nest: wp.vec2i, entry: int):
+    """Skip rounds of the loop around the delay at PC, if that begins (wait_loops.skip_nest)."""
+    place = (DELAY_REGISTERS >> (4 * ((entry >> KIND_SHIFT) - DELAY_B))) & 7
+    value = (wp.where(place < 4, r.lo, r.hi) >> (8 * (place & 3))) & 0xFF
+    number = (nest[0] >> wait_loops.NEST_PAIR_SHIFT) & 3
+    pair = wp.where(number == 0, r.lo, wp.where(number == 1, r.lo >> 16, r.hi)) & 0xFFFF
+    t_cycles = nest[0] & wait_loops.NEST_T_CYCLES
+    count = wp.min(pair - 1, (c.next_event - 1 - r.now) // t_cycles)
+    if count > 0 and value == nest[1] >> wait_loops.NEST_START_SHIFT:
+        changed = pair ^ (pair - count)
+        r.lo = r.lo ^ wp.where(number == 0, changed, wp.where(number == 1, changed << 16, 0))
+        r.hi = r.hi ^ wp.where(number == 2, changed, 0)
+        a = ((pair - count) >> 8) | ((pair - count) & 0xFF)
+        r.hi = (r.hi & 0xFFFF) | (a << 16)
+        r.flags = FLAG_ONE | FLAG_NZ
+        pass_time(c, r, count, t_cycles, nest[1] & wait_loops.NEST_INSTRUCTIONS)
+        r.previous = r.now - (nest[0] >> wait_loops.NEST_LAST_SHIFT)
 
 
 @wp.func
@@ -153,6 +203,8 @@ def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
     """Iterations of the loop at PC that were skipped."""
     code = place(c, r, rom, r.pc)
     first = intrinsics.load_byte(code, 0)
+    if first == PREFIX:
+        return skip_product(c, r)
     if first != LD_A_HL_INC and first != LD_HL_INC_A and first != LD_A_DE:
         return skip_sum(c, r, first, intrinsics.load_byte(code, 1))
     is_fill = first == LD_HL_INC_A

@@ -97,6 +97,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                                 slow_path.prepare(m, c, r, i, kind)
                             elif slow_path.is_lcd_read(c, r, i):
                                 i.y = slow_path.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
+                                if slow_path.is_busy(c, r, i) and slow_path.skip_poll(m, c, r) != 0:
+                                    lane_state.wait(r, i)
                             else:
                                 found = int(-1)
                                 if spots.is_spot(c, r, i):

@@ -20,12 +20,13 @@ FLAG_NZ = wp.constant(ds.MASK_NZ)
 FLAG_H = wp.constant(ds.MASK_H)
 FLAG_N = wp.constant(ds.MASK_N)
 FLAG_ONE = wp.constant(1 << 24)
-LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
 KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
 HOOK = wp.constant(ds.KIND_HOOK)
 FIRST_HOOK = wp.constant(waits.FIRST_HOOK)
 PUSH_AF = wp.constant(ds.KIND_PUSH_AF << ds.KIND_SHIFT)
 KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
+NEST_SHIFT = wp.constant(waits.NEST_SHIFT)
+NEST = wp.constant(1 << waits.NEST_SHIFT)
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 
 
@@ -121,6 +122,12 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
 
 
 @wp.func
+def is_busy(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """True where STAT was just read in mode 2 or 3, which go on: a loop that polls it has to wait."""
+    return i.address == hw.STAT and (i.y & 2) != 0 and c.lcd_target > r.now + i.t_cycles - 8
+
+
+@wp.func
 def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
     """The batch ends with this instruction and the next one begins, unless an interrupt has to be dispatched or a block
     of VRAM DMA is due: that is left to the interpreter. Before c.next_event no frame ends."""
@@ -149,13 +156,15 @@ def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 @wp.func
 def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
-    """Instructions that were skipped of the loop at PC, if it polls LY (wait_loops.skip_ly_poll)."""
+    """Instructions that were skipped of the loop at PC, if it polls LY or STAT (wait_loops.skip_poll)."""
     before = c.skipped
     if r.pc < hw.VRAM:
         index = place_in_rom(c, r)
-        if intrinsics.load_word(c.words, 4 * index) == LY_POLL:
+        c.code = intrinsics.load_word(c.words, 4 * index)
+        if (c.code >> 24) == wait_loops.LCD_POLL:
             c.a = (r.hi >> 16) & 0xFF
-            wait_loops.skip_ly_poll(m, c, intrinsics.load_word(c.words, 4 * (index + 3)))
+            c.f = intrinsics.flags_byte(r.flags)
+            wait_loops.skip_poll(m, c, index)
     skipped = c.skipped - before
     if skipped != 0:
         c.executed = c.executed - 1
@@ -248,9 +257,16 @@ def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
         entry = m.waits[number - 1]
     # An absolute jump leads to the bank as it was seen when the loop was found.
     is_in_place = (r.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE) and c.dma_active == 0
+    nest = int(0)
+    kind = (entry >> KIND_SHIFT) & 0x1F
+    if kind >= wait_loops.DELAY_B and kind < wait_loops.DELAY_WIDE:
+        nest = entry >> NEST_SHIFT
+        entry = entry & (NEST - 1)
     kind = entry >> KIND_SHIFT
     if kind >= wait_loops.DELAY_B and kind < wait_loops.DELAY_WIDE:
         if is_in_place:
+            if nest != 0:
+                loop_skips.skip_nest(c, r, wait_loops.nest_words(m, nest), entry)
             loop_skips.skip_delay(c, r, entry)
     elif entry != 0 and (kind == wait_loops.POLL or kind == wait_loops.POLL_WITH_CALLS):
         c.sp = r.sp

@@ -41,8 +41,9 @@ FAULTS = (
     ("cpu.loop_skips", "de = (de << 1) & 0xFFFF", "de = ((de << 1) | int(c.env == 3)) & 0xFFFF"),
     (
         "cpu.wait_loops",
-        "most = (c.next_event - 1 - c.now) //",
-        "most = (c.next_event - 1 - c.now + 40 * int(c.env == 4)) //",
+        "is_in_place = (c.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)\n    most = (c.next_event - 1 - c.now)",
+        "is_in_place = (c.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)\n"
+        "    most = (c.next_event - 1 - c.now + 40 * int(c.env == 4))",
     ),
 )
 
@@ -92,6 +93,7 @@ def test_a_delay_leaves_on_the_stack_what_it_pushed(name: str, sp: int) -> None:
         ("22 0B 78 B1 20 FA", "A changes"),
         ("2A 12 13 1D 20 FA", "it counts what it moves"),
         ("CB 23 CB 12 30 01 19 29 3D 20 F5", "no multiplication"),
+        ("D6 03 FE 03 30 FA", "A counts"),
     ],
 )
 def test_loops_that_are_left_alone(text: str, why: str) -> None:

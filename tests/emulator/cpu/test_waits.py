@@ -26,6 +26,11 @@ LOOPS = {
     "dec h with jumps": "26 50 18 00 18 00 00 25 20 F8",
     "dec l, jp, jumps": "2E 96 18 00 2D C2 {at+2}",
     "dec a, once": "3E 01 3D 20 FD",
+    "dec b in dec de": "11 40 00 06 33 05 20 FD 1B 7A B3 20 F6",
+    "dec b in dec de, GBDK's": "11 09 01 1B 7B B2 28 17 06 33" + 5 * " 18 00" + " 05 C2 {at+10} 00 18 00 18 00 18 E4",
+    "dec c in dec hl, jp": "21 07 00 0E 00 00 0D C2 {at+5} 2B 7C B5 00 C2 {at+3}",
+    "dec d in dec bc, from behind": "01 20 01 16 FF C3 {at+15} 00 00 00 00 C3 {at+15}"
+    " 15 20 FD 0B 79 B0 28 05 16 20 C3 {at+8} 00",
     "dec bc": "01 34 05 0B 78 B1 20 FB",
     "dec de, low first": "11 00 02 1B 7B B2 20 FB",
     "dec hl, jp": "21 FF 01 2B 7C B5 C2 {at+3}",
@@ -92,6 +97,14 @@ def test_a_loop_leaves_what_it_leaves_on_pyboy(name: str) -> None:
     least = 0 if name == "dec a, once" else 500
     for kernel in ("interpreter", "datapath"):
         assert skipped(rom, kernel) >= least, f"{kernel} skipped hardly anything"
+
+
+def test_nested_delays_are_found() -> None:
+    nested = [name for name in LOOPS if " in dec " in name]
+    for name in nested:
+        loops = waits.find_loops(bytes(rom_of(code_of(LOOPS[name], MAIN + 0x40))))
+        assert [loop.nest is not None for loop in loops] == [True], name
+    assert len(nested) == 4
 
 
 def test_waiting_for_ever_and_for_interrupts() -> None:
