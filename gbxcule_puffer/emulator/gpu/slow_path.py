@@ -27,6 +27,9 @@ PUSH_AF = wp.constant(ds.KIND_PUSH_AF << ds.KIND_SHIFT)
 KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
 NEST_SHIFT = wp.constant(waits.NEST_SHIFT)
 NEST = wp.constant(1 << waits.NEST_SHIFT)
+READ_AHEAD = wp.constant(ds.READ | ds.LOOKAHEAD)
+WRITE_AHEAD = wp.constant(ds.WRITE | ds.LOOKAHEAD)
+WRITABLE_VRAM = wp.constant(16 + (hw.VRAM >> 12))  # a bit of Fast.plain
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 
 
@@ -92,18 +95,24 @@ def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
 
 @wp.func
 def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> int:
-    """Handle PUSH AF, and reads of LCDC, STAT, LY and LYC where the LCD is settled; returns what of `attention` is
-    left. Without branches, for all lanes of the warp at once."""
+    """Handle PUSH AF, and where the LCD is settled reads of LCDC, STAT, LY and LYC, and accesses to VRAM that is not
+    locked; returns what of `attention` is left. Without branches, for all lanes of the warp at once."""
     access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
     is_before = int(r.now < r.wake)
-    is_read = is_before & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
-    is_read = is_read & int((c.stat_mode_hidden | c.dma_active) == 0) & int(r.now < c.lcd_target - LATEST_READ_T)
+    is_settled = is_before & int((c.stat_mode_hidden | c.dma_active) == 0)
+    is_read = is_settled & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
+    is_read = is_read & int(r.now < c.lcd_target - LATEST_READ_T)
+    is_writable = int(access == WRITE_AHEAD) & (r.plain >> WRITABLE_VRAM)
+    is_vram = is_settled & (int(access == READ_AHEAD) | is_writable) & int((i.address & 0xE000) == hw.VRAM)
+    is_vram = is_vram & int((c.stat & hw.STAT_MODE) != 3) & int(r.now + i.t_cycles < c.lcd_target)
+    if model.COLOR:
+        is_vram = is_vram & int(c.lcd_wrapped == 0)
     is_push = is_before & int((r.d2 & KIND_MASK) == PUSH_AF) & int(i.special == 0)
     even = wp.where((i.address & 4) != 0, c.ly, c.lcdc)
     odd = wp.where((i.address & 4) != 0, c.lyc, c.stat)
     i.y = wp.where(is_read != 0, wp.where((i.address & 1) != 0, odd, even), i.y)
     i.x = wp.where(is_push != 0, i.x | intrinsics.flags_byte(r.flags), i.x)
-    return wp.where((is_read | is_push) != 0, 0, attention)
+    return wp.where((is_read | is_vram | is_push) != 0, 0, attention)
 
 
 @wp.func

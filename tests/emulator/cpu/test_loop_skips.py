@@ -41,8 +41,8 @@ FAULTS = (
     ("cpu.loop_skips", "de = (de << 1) & 0xFFFF", "de = ((de << 1) | int(c.env == 3)) & 0xFFFF"),
     (
         "cpu.wait_loops",
-        "is_in_place = (c.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)\n    most = (c.next_event - 1 - c.now)",
-        "is_in_place = (c.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)\n"
+        "(index >= hw.ROM_BANK_SIZE)\n    most = (c.next_event - 1 - c.now)",
+        "(index >= hw.ROM_BANK_SIZE)\n"
         "    most = (c.next_event - 1 - c.now + 40 * int(c.env == 4))",
     ),
 )
