@@ -42,8 +42,7 @@ FAULTS = (
     (
         "cpu.wait_loops",
         "(index >= hw.ROM_BANK_SIZE)\n    most = (c.next_event - 1 - c.now)",
-        "(index >= hw.ROM_BANK_SIZE)\n"
-        "    most = (c.next_event - 1 - c.now + 40 * int(c.env == 4))",
+        "(index >= hw.ROM_BANK_SIZE)\n    most = (c.next_event - 1 - c.now + 40 * int(c.env == 4))",
     ),
 )
 
