@@ -20,6 +20,7 @@ _FILLS = {"22": FILL, "22 2C 2C 2C": FILL_EVERY_4TH}  # `ld [hl+],a`, also with 
 _LOADING_FILLS = {"AF 22": FILL_0, "7A 22": FILL_D, "7B 22": FILL_E}  # after `xor a`, `ld a,d`, `ld a,e`
 _SUMS = {"09": (ADD_BC, "ade"), "19": (ADD_DE, "abc"), "29": (ADD_HL, "abcde")}  # `add hl,rr`
 _PRODUCT = "CB 23 CB 12 30 01 09 29"  # `sla e / rl d / jr nc,+1 / add hl,bc / add hl,hl`: GBDK's multiplication
+STAT_POLL = bytes.fromhex("F0 41 E6 02 20 FA")  # `ldh a,[STAT] / and 2 / jr nz`, until VRAM is not locked
 
 
 class CountedLoop(NamedTuple):
@@ -28,6 +29,14 @@ class CountedLoop(NamedTuple):
     code: bytes
     kind: int
     counter: int
+
+
+def stat_polls(rom: bytes, begin: int, end: int) -> Iterator[int]:
+    """Places of STAT_POLL from `begin` to `end`."""
+    at = rom.find(STAT_POLL, begin, end)
+    while at >= 0:
+        yield at
+        at = rom.find(STAT_POLL, at + 1, end)
 
 
 @cache

@@ -11,7 +11,7 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
-from gbxcule_puffer.emulator.cpu.loop_codes import first_loops
+from gbxcule_puffer.emulator.cpu.loop_codes import first_loops, stat_polls
 from gbxcule_puffer.emulator.cpu.waits import find_loops
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.isa import Instruction
@@ -350,5 +350,7 @@ def _describe_bank(rom: np.ndarray, bank: int, address: int) -> np.ndarray:
         at = -1
         while (at := text.find(loop.code, at + 1, size - 3)) >= 0:
             words[at, 2:] |= ds.LOOP, ds.RARE
+    for place in stat_polls(text, 0, size - 3):
+        words[place, 2] |= ds.LOOP
     words[size - 2 :] = ds.rare_words()
     return np.concatenate([words, np.array([ds.rare_words()], np.int64)])

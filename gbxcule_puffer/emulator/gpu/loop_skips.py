@@ -199,14 +199,20 @@ def skip_poll(c: wp.ref[Cpu], r: wp.ref[Fast], entry: int):
 
 
 @wp.func
-def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
-    """Iterations of the loop at PC that were skipped."""
+def skip_arithmetic(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
+    """Iterations of the loop at PC, which adds or multiplies, that were skipped."""
     code = place(c, r, rom, r.pc)
     first = intrinsics.load_byte(code, 0)
     if first == PREFIX:
         return skip_product(c, r)
-    if first != LD_A_HL_INC and first != LD_HL_INC_A and first != LD_A_DE:
-        return skip_sum(c, r, first, intrinsics.load_byte(code, 1))
+    return skip_sum(c, r, first, intrinsics.load_byte(code, 1))
+
+
+@wp.func
+def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
+    """Iterations of the loop at PC, which copies or fills, that were skipped."""
+    code = place(c, r, rom, r.pc)
+    first = intrinsics.load_byte(code, 0)
     is_fill = first == LD_HL_INC_A
     stride = wp.where(is_fill and intrinsics.load_byte(code, 1) == INC_L, 4, 1)
     body = wp.where(is_fill, stride, 3)  # bytes and instructions before the counter's

@@ -97,9 +97,10 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                                 slow_path.prepare(m, c, r, i, kind)
                             elif slow_path.is_lcd_read(c, r, i):
                                 i.y = slow_path.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
-                                if slow_path.is_busy(c, r, i) and slow_path.skip_poll(m, c, r) != 0:
-                                    lane_state.wait(r, i)
-                            else:
+                                slow_path.skip_stat_poll(c, r, i)
+                            elif slow_path.is_short_loop(r, i):
+                                slow_path.skip_short_loop(c, r, i, lane)
+                            elif not slow_path.is_free_vram(c, r, i):
                                 found = int(-1)
                                 if spots.is_spot(c, r, i):
                                     t = r.now + i.t_cycles - 8

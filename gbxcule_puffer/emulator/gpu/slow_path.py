@@ -20,6 +20,7 @@ FLAG_NZ = wp.constant(ds.MASK_NZ)
 FLAG_H = wp.constant(ds.MASK_H)
 FLAG_N = wp.constant(ds.MASK_N)
 FLAG_ONE = wp.constant(1 << 24)
+LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
 KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
 HOOK = wp.constant(ds.KIND_HOOK)
 FIRST_HOOK = wp.constant(waits.FIRST_HOOK)
@@ -30,6 +31,7 @@ NEST = wp.constant(1 << waits.NEST_SHIFT)
 READ_AHEAD = wp.constant(ds.READ | ds.LOOKAHEAD)
 WRITE_AHEAD = wp.constant(ds.WRITE | ds.LOOKAHEAD)
 WRITABLE_VRAM = wp.constant(16 + (hw.VRAM >> 12))  # a bit of Fast.plain
+STAT_POLL_T_CYCLES = wp.constant(wait_loops.POLL_T_CYCLES)
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 
 
@@ -95,24 +97,18 @@ def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
 
 @wp.func
 def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> int:
-    """Handle PUSH AF, and where the LCD is settled reads of LCDC, STAT, LY and LYC, and accesses to VRAM that is not
-    locked; returns what of `attention` is left. Without branches, for all lanes of the warp at once."""
+    """Handle PUSH AF, and reads of LCDC, STAT, LY and LYC where the LCD is settled; returns what of `attention` is
+    left. Without branches, for all lanes of the warp at once."""
     access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
     is_before = int(r.now < r.wake)
-    is_settled = is_before & int((c.stat_mode_hidden | c.dma_active) == 0)
-    is_read = is_settled & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
-    is_read = is_read & int(r.now < c.lcd_target - LATEST_READ_T)
-    is_writable = int(access == WRITE_AHEAD) & (r.plain >> WRITABLE_VRAM)
-    is_vram = is_settled & (int(access == READ_AHEAD) | is_writable) & int((i.address & 0xE000) == hw.VRAM)
-    is_vram = is_vram & int((c.stat & hw.STAT_MODE) != 3) & int(r.now + i.t_cycles < c.lcd_target)
-    if model.COLOR:
-        is_vram = is_vram & int(c.lcd_wrapped == 0)
+    is_read = is_before & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
+    is_read = is_read & int((c.stat_mode_hidden | c.dma_active) == 0) & int(r.now < c.lcd_target - LATEST_READ_T)
     is_push = is_before & int((r.d2 & KIND_MASK) == PUSH_AF) & int(i.special == 0)
     even = wp.where((i.address & 4) != 0, c.ly, c.lcdc)
     odd = wp.where((i.address & 4) != 0, c.lyc, c.stat)
     i.y = wp.where(is_read != 0, wp.where((i.address & 1) != 0, odd, even), i.y)
     i.x = wp.where(is_push != 0, i.x | intrinsics.flags_byte(r.flags), i.x)
-    return wp.where((is_read | is_vram | is_push) != 0, 0, attention)
+    return wp.where((is_read | is_push) != 0, 0, attention)
 
 
 @wp.func
@@ -131,9 +127,51 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
 
 
 @wp.func
-def is_busy(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True where STAT was just read in mode 2 or 3, which go on: a loop that polls it has to wait."""
-    return i.address == hw.STAT and (i.y & 2) != 0 and c.lcd_target > r.now + i.t_cycles - 8
+def skip_stat_poll(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
+    """Skip the rounds of `ldh a,[STAT] / and 2 / jr nz` that read STAT before the LCD's next change, if the instruction
+    is its first, and has just found mode 2 or 3."""
+    t = r.now + i.t_cycles - 8
+    goes_on = int((i.d2 & ds.LOOP) != 0) & int((i.y & 2) != 0) & int(c.lcd_target > t)
+    if model.COLOR:
+        goes_on = goes_on & int(c.lcd_wrapped == 0)
+    reads = (c.lcd_target - 1 - t) // STAT_POLL_T_CYCLES + 1
+    count = wp.min(reads, (c.next_event - 1 - r.now) // STAT_POLL_T_CYCLES)
+    if goes_on != 0 and count > 0:
+        c.lcd_last = t + (count - 1) * STAT_POLL_T_CYCLES
+        r.hi = (r.hi & 0xFFFF) | (2 << 16)
+        r.flags = FLAG_ONE | FLAG_NZ | FLAG_H
+        loop_skips.pass_time(c, r, count, STAT_POLL_T_CYCLES, 3)
+        c.executed = c.executed - 1
+        lane_state.wait(r, i)
+
+
+@wp.func
+def is_free_vram(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """True for an access of one byte to VRAM, with lookahead, that is not locked where the LCD is settled: the common
+    path has all that it takes. Not for a write while a line may have to be drawn before."""
+    access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
+    is_writable = int(access == WRITE_AHEAD) & (r.plain >> WRITABLE_VRAM)
+    is_free = (int(access == READ_AHEAD) | is_writable) & int((i.address & 0xE000) == hw.VRAM)
+    is_free = is_free & int((c.stat & hw.STAT_MODE) != 3) & int(r.now + i.t_cycles < wp.min(c.lcd_target, r.wake))
+    is_free = is_free & int((c.stat_mode_hidden | c.dma_active) == 0)
+    if model.COLOR:
+        is_free = is_free & int(c.lcd_wrapped == 0)
+    return is_free != 0
+
+
+@wp.func
+def is_short_loop(r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """True where a loop begins that adds or multiplies, and nothing else has to be done."""
+    is_loop = (i.d2 & (ds.LOOP | ds.WAIT)) == ds.LOOP and (i.d3 & (ds.READ | ds.WRITE)) == 0
+    return is_loop and (i.d3 & ds.RARE) != 0 and r.now < r.wake
+
+
+@wp.func
+def skip_short_loop(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
+    """Skip rounds of a loop that adds or multiplies."""
+    if loop_skips.skip_arithmetic(c, r, lane.rom) != 0:
+        c.executed = c.executed - 1
+        lane_state.wait(r, i)
 
 
 @wp.func
@@ -165,15 +203,13 @@ def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 @wp.func
 def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
-    """Instructions that were skipped of the loop at PC, if it polls LY or STAT (wait_loops.skip_poll)."""
+    """Instructions that were skipped of the loop at PC, if it polls LY (wait_loops.skip_ly_poll)."""
     before = c.skipped
     if r.pc < hw.VRAM:
         index = place_in_rom(c, r)
-        c.code = intrinsics.load_word(c.words, 4 * index)
-        if (c.code >> 24) == wait_loops.LCD_POLL:
+        if intrinsics.load_word(c.words, 4 * index) == LY_POLL:
             c.a = (r.hi >> 16) & 0xFF
-            c.f = intrinsics.flags_byte(r.flags)
-            wait_loops.skip_poll(m, c, index)
+            wait_loops.skip_ly_poll(m, c, intrinsics.load_word(c.words, 4 * (index + 3)))
     skipped = c.skipped - before
     if skipped != 0:
         c.executed = c.executed - 1
@@ -312,7 +348,7 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
         skipped = int(0)
         if (i.d2 & ds.WAIT) != 0:
             skipped = skip_wait(m, c, r)
-        elif i.special == 0:
+        elif i.special == 0 and (i.d3 & (ds.READ | ds.WRITE)) != 0:
             skipped = loop_skips.skip(c, r, lane.rom)
         if skipped != 0:
             c.executed = c.executed - 1

@@ -13,6 +13,7 @@ from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.cpu import waits
+from gbxcule_puffer.emulator.cpu.loop_codes import STAT_POLL, stat_polls
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.errors import ConfigError
 
@@ -69,7 +70,8 @@ class Hooks:
         loops -= set(self._numbers)
         self._mark_words(place, number, loops)
         if self._descriptors is not None:
-            self._mark_descriptors(self._descriptors, place, loops)
+            polls = set(stat_polls(self.cartridge.data, max(0, place - waits.LCD_POLL_JUMP), place + len(STAT_POLL)))
+            self._mark_descriptors(self._descriptors, place, loops | {poll for poll in polls if poll <= place})
         self._numbers[place] = number
 
     def executions(self, bank: int | None, address: int) -> torch.Tensor:
