@@ -53,7 +53,8 @@ class Lane:
     """The part of a lane that the loop does not need in registers."""
 
     running: wp.int32  # 1 until the lane has finished the step; 2: asleep
-    until: wp.int32  # asleep at HALT until about then, else 0
+    until: wp.int32  # asleep at HALT, or after a loop that waited, until about then, else 0
+    waited: wp.int32  # when a loop that only waits was skipped last
     rom: wp.uint64
 
 

@@ -128,7 +128,8 @@ def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     to_cpu(c, r)
     c.executed = c.executed + r.turns
     is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
-    lane.until = wp.where(is_halt, wait_loops.end_of_halt(c), 0)
+    has_waited = r.now >= c.next_event and r.now < lane.waited + hw.LINE_T_CYCLES
+    lane.until = wp.where(is_halt, wait_loops.end_of_halt(c), wp.where(has_waited, r.now, 0))
     lane.running = ASLEEP
     idle(m, r)
     wait(r, i)

@@ -9,8 +9,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import fetch
-from gbxcule_puffer.emulator.gpu import datapath, lane_state, slow_path, spots, stop_counters
-from gbxcule_puffer.emulator.gpu import descriptors as ds
+from gbxcule_puffer.emulator.gpu import datapath, lane_state, slow_path, stop_counters
 from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, model, step
 from gbxcule_puffer.emulator.hw.color import hdma
 from gbxcule_puffer.emulator.hw.lcd import drawing
@@ -63,8 +62,9 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
     ):
         """The loop: every lane of the warp stays in it until all have finished the step.
 
-        Lanes that need the interpreter sleep until it is called for all of them together, those at HALT also until none
-        is behind them in time: then all of them go through VBlank, its interrupt and the OAM DMA routine at once.
+        Lanes that need the interpreter sleep until it is called for all of them together, those at HALT, or at the end of
+        a loop that waited, also until none is behind them in time: then all of them go through VBlank, its interrupt and
+        the OAM DMA routine at once.
         `patience`: turns that a lane sleeps at most, a power of two.
         """
         r = datapath.Fast()
@@ -95,19 +95,11 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                             kind = slow_path.kind_to_prepare(r, i)
                             if kind != 0:
                                 slow_path.prepare(m, c, r, i, kind)
-                            elif slow_path.is_lcd_read(c, r, i):
-                                i.y = slow_path.read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
-                                slow_path.skip_stat_poll(c, r, i)
-                            elif slow_path.is_short_loop(r, i):
-                                slow_path.skip_short_loop(c, r, i, lane)
-                            elif not slow_path.is_free_vram(c, r, i):
-                                found = int(-1)
-                                if spots.is_spot(c, r, i):
-                                    t = r.now + i.t_cycles - 8
-                                    found = spots.touch(m, c, i.d3 & ds.WRITE, i.address, i.x & 0xFF, t)
-                                if found >= 0:
-                                    spots.end_touch(m, c, r, i, found)
-                                else:
+                            else:
+                                done = int(0)
+                                if r.now < r.wake:
+                                    done = slow_path.do_at_once(m, c, r, i, lane)
+                                if done == 0:
                                     slow_path.visit(m, c, r, i, lane)
                             stop_counters.count(m, c, cause, int(lane.running == lane_state.ASLEEP))
                         intrinsics.converge()

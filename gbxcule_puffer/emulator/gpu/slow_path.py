@@ -8,7 +8,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
-from gbxcule_puffer.emulator.gpu import color, lane_state, loop_skips
+from gbxcule_puffer.emulator.gpu import color, lane_state, loop_skips, spots
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
 from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, model
@@ -112,9 +112,9 @@ def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> 
 
 
 @wp.func
-def is_lcd_read(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+def is_lcd_read(c: wp.ref[Cpu], i: wp.ref[Turn]) -> bool:
     """True where the instruction reads LCDC or STAT, and that without a visit."""
-    is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ and r.now < r.wake
+    is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ
     return is_read and (i.address == hw.LCDC or i.address == hw.STAT) and c.dma_active == 0
 
 
@@ -146,32 +146,48 @@ def skip_stat_poll(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
-def is_free_vram(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True for an access of one byte to VRAM, with lookahead, that is not locked where the LCD is settled: the common
-    path has all that it takes. Not for a write while a line may have to be drawn before."""
+def is_free_vram(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+    """1 for an access of one byte to VRAM, with lookahead, that is not locked where the LCD is settled: the common path
+    has all that it takes. Not for a write while a line may have to be drawn before."""
     access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
-    is_writable = int(access == WRITE_AHEAD) & (r.plain >> WRITABLE_VRAM)
-    is_free = (int(access == READ_AHEAD) | is_writable) & int((i.address & 0xE000) == hw.VRAM)
+    is_free = int(access == READ_AHEAD) | (int(access == WRITE_AHEAD) & (r.plain >> WRITABLE_VRAM))
     is_free = is_free & int((c.stat & hw.STAT_MODE) != 3) & int(r.now + i.t_cycles < wp.min(c.lcd_target, r.wake))
     is_free = is_free & int((c.stat_mode_hidden | c.dma_active) == 0)
     if model.COLOR:
         is_free = is_free & int(c.lcd_wrapped == 0)
-    return is_free != 0
+    return is_free
 
 
 @wp.func
-def is_short_loop(r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True where a loop begins that adds or multiplies, and nothing else has to be done."""
-    is_loop = (i.d2 & (ds.LOOP | ds.WAIT)) == ds.LOOP and (i.d3 & (ds.READ | ds.WRITE)) == 0
-    return is_loop and (i.d3 & ds.RARE) != 0 and r.now < r.wake
+def is_short_loop(i: wp.ref[Turn]) -> bool:
+    """True where a loop begins that adds or multiplies."""
+    return (i.d2 & (ds.LOOP | ds.WAIT)) == ds.LOOP and (i.d3 & (ds.READ | ds.WRITE)) == 0
 
 
 @wp.func
-def skip_short_loop(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """Skip rounds of a loop that adds or multiplies."""
-    if loop_skips.skip_arithmetic(c, r, lane.rom) != 0:
-        c.executed = c.executed - 1
-        lane_state.wait(r, i)
+def do_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]) -> int:
+    """Do what is frequent and needs no visit, before the next event: reads of LCDC and STAT, short loops, accesses to
+    VRAM, and those of spots.py. 0 if a visit has to."""
+    done = int(1)
+    t = r.now + i.t_cycles - 8
+    if is_lcd_read(c, i):
+        i.y = read_lcd(m, c, i.address, r.now, r.previous, t)
+        skip_stat_poll(c, r, i)
+    elif is_short_loop(i):
+        if loop_skips.skip_arithmetic(c, r, lane.rom) != 0:
+            c.executed = c.executed - 1
+            lane_state.wait(r, i)
+    elif (i.address & 0xE000) == hw.VRAM and i.special != 0:
+        done = is_free_vram(c, r, i)
+    else:
+        found = int(-1)
+        if spots.is_spot(c, r, i):
+            found = spots.touch(m, c, i.d3 & ds.WRITE, i.address, i.x & 0xFF, t)
+        if found >= 0:
+            spots.end_touch(m, c, r, i, found)
+        else:
+            done = 0
+    return done
 
 
 @wp.func
@@ -348,6 +364,7 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
         skipped = int(0)
         if (i.d2 & ds.WAIT) != 0:
             skipped = skip_wait(m, c, r)
+            lane.waited = wp.where(skipped != 0, r.now, lane.waited)
         elif i.special == 0 and (i.d3 & (ds.READ | ds.WRITE)) != 0:
             skipped = loop_skips.skip(c, r, lane.rom)
         if skipped != 0:
