@@ -242,7 +242,7 @@ def skip_poll_of_ram(c: wp.ref[Cpu], entry: int, most: int):
 
 @wp.func
 def nest_words(m: wp.ref[Machine], number: int) -> wp.vec2i:
-    """What Machine.waits holds of a nest."""
+    """The two words of a nest in Machine.waits."""
     index = FIRST_NEST + 2 * (number - 1)
     return wp.vec2i(m.waits[index], m.waits[index + 1])
 

@@ -62,9 +62,9 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
     ):
         """The loop: every lane of the warp stays in it until all have finished the step.
 
-        Lanes that need the interpreter sleep until it is called for all of them together, those at HALT, or at the end of
-        a loop that waited, also until none is behind them in time: then all of them go through VBlank, its interrupt and
-        the OAM DMA routine at once.
+        Lanes that need the interpreter sleep until it is called for all of them together, those at HALT, or whose loop
+        has waited, also until none is behind them in time: then all of them go through VBlank, its interrupt and the
+        OAM DMA routine at once.
         `patience`: turns that a lane sleeps at most, a power of two.
         """
         r = datapath.Fast()
