@@ -139,6 +139,7 @@ def _loops(random: Random, banks: int) -> bytes:
         loop_snippets.counted_loop: 10,
         loop_snippets.delay: 5,
         loop_snippets.nested_delay: 4,
+        loop_snippets.vram_copy: 6,
         loop_snippets.interrupts: 2,
         snippets.snippet: 3,
     }

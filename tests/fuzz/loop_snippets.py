@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from gbxcule_puffer.emulator.cpu.loop_codes import counted_loops
 from tests.fuzz.code import Code
-from tests.fuzz.parts import IE, LCDC, STAT, TAC, TIMA, TMA, VALUES, address, log
+from tests.fuzz.parts import DMA, IE, LCDC, STAT, TAC, TIMA, TMA, VALUES, address, log
 
 DEC = (0x05, 0x0D, 0x15, 0x1D, 0x25, 0x2D, 0x3D)  # b c d e h l a
 PLACES = (0xC000, 0xC0F8, 0xCFF0, 0xD100, 0xDE00, 0x8000, 0x8FF0, 0x9800, 0x0150, 0x4000, 0x7F80, 0xA000, 0xFE00)
@@ -70,6 +70,27 @@ def nested_delay(code: Code) -> None:
         body = (*load, *inner, *filler)
         begin = (*count, 0x28, len(body) + 2)
         code.emit(*begin, *body, 0x18, -len(begin) - len(body) - 2)
+    keep(code)
+
+
+def vram_copy(code: Code) -> None:
+    """GBDK's loops: a poll of STAT before each access to VRAM, perhaps with interrupts, during an OAM DMA or late."""
+    random = code.random
+    if random.chance(0.9):
+        code.store(LCDC, random.choice(VALUES[LCDC]) | 0x80)
+    if random.chance(0.3):
+        interrupts(code)
+    code.word(0x21, random.choice((0xC000, 0x8000, 0x9000, 0x0150, address(random))))  # hl
+    code.word(0x11, random.choice((0x8000, 0x8FF0, 0x9800, 0x9BF0, 0xC300)))  # de
+    if random.chance(0.2):
+        code.emit(0x3E, random.choice((0x80, 0x9F, 0xC0)), 0xE0, DMA)
+    code.emit(0x06, random.integer(1, 60))
+    access = random.choice(
+        ((0x2A, 0x12, 0x13), (0x1A, 0x22, 0x13), (0x12, 0x1C), (0x7E, 0x13), (0x34, 0x2C), (0x1A, 0x77))
+    )
+    late = (0x00,) * random.choice((0, 0, 1, 3, 12, 30))
+    body = (0xF0, STAT, 0xE6, 0x02, 0x20, 0xFA, *late, *access, 0x05)
+    code.emit(*body, 0x20, -len(body) - 2)
     keep(code)
 
 

@@ -44,6 +44,12 @@ FAULTS = (
         "(index >= hw.ROM_BANK_SIZE)\n    most = (c.next_event - 1 - c.now)",
         "(index >= hw.ROM_BANK_SIZE)\n    most = (c.next_event - 1 - c.now + 40 * int(c.env == 4))",
     ),
+    ("cpu.wait_loops", "c.now = c.now + count * t_cycles", "c.now = c.now + count * t_cycles + 4 * int(c.env == 5)"),
+    (
+        "cpu.wait_loops",
+        "value = loop_skips.pair(c, number) - count",
+        "value = loop_skips.pair(c, number) - count - int(c.env == 6)",
+    ),
 )
 
 
