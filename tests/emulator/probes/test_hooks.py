@@ -87,6 +87,17 @@ def test_loops_that_poll_the_lcd_or_copy() -> None:
     assert emulator.executions(0, 0x169).tolist() == [3], "HALT begins once a frame"
 
 
+@pytest.mark.parametrize("place", [0x150, 0x152, 0x154, 0x161, 0x167, 0x16A, 0x16F, 0x171, 0x174, 0x177])
+def test_loops_that_the_data_path_skips_at_once(place: int) -> None:
+    """0150: a poll of STAT / ld de,5A35 / ld bc,0107 / ld hl,0 / ld a,0F; 0161: a product; 016C: ld de,5; 016F: a delay
+    of 20 rounds in one of DE; 0179: jr 0150."""
+    rom = rom_with(
+        "F0 41 E6 02 20 FA  11 35 5A 01 07 01 21 00 00 3E 0F  CB 23 CB 12 30 01 09 29 3D 20 F5"
+        "  11 05 00 06 20 05 20 FD 1B 7A B3 20 F6  18 D5"
+    )
+    assert_counts_are_pyboys(bytes(rom), [(0, place)], 3, least=20)
+
+
 def test_instructions_of_a_bank() -> None:
     """The same address of two banks, which play in turns."""
     # 0151: next: inc a / and 2 / inc a / ld [2000],a / call 4100 / jr next: banks 3 and 1
