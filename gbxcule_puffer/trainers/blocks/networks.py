@@ -8,8 +8,11 @@ import torch
 from torch import nn
 
 from gbxcule_puffer.tasks.observations import ObservationLayout
+from gbxcule_puffer.trainers.blocks import convolutions
 
 FEATURES = 256
+CHANNELS = (16, 32)  # of what the convolutions find
+CONVOLUTIONS = 5  # layers of a Trunk that is not normalised up to the second convolution's ReLU
 
 
 def layer_init(layer: Any, std: float = 2**0.5) -> Any:
@@ -61,26 +64,36 @@ class Trunk(nn.Sequential):
             return [nn.GroupNorm(1, channels)] if normalised else []  # one group: LayerNorm, of pictures of any size
 
         shape = layout.picture_shape
-        convolutions = nn.Sequential(
+        layers = nn.Sequential(
             Patches(layout.kind.most),
-            layer_init(nn.Conv2d(16 * shape[0], 16, 2)),
-            *norm(16),
+            layer_init(nn.Conv2d(16 * shape[0], CHANNELS[0], 2)),
+            *norm(CHANNELS[0]),
             nn.ReLU(),
-            layer_init(nn.Conv2d(16, 32, 4, stride=2)),
-            *norm(32),
+            layer_init(nn.Conv2d(*CHANNELS, 4, stride=2)),
+            *norm(CHANNELS[1]),
             nn.ReLU(),
             nn.Flatten(),
         )
-        found = convolutions(torch.zeros(1, *shape)).shape[1]
+        found = layers(torch.zeros(1, *shape)).shape[1]
         hidden = layer_init(nn.Linear(found + layout.vector_size, FEATURES))
-        super().__init__(*convolutions, hidden, *([nn.LayerNorm(FEATURES)] if normalised else []), nn.ReLU())
-        self.layout, self._joint = layout, len(convolutions)
+        super().__init__(*layers, hidden, *([nn.LayerNorm(FEATURES)] if normalised else []), nn.ReLU())
+        self.layout, self._joint, self._normalised = layout, len(layers), normalised
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """The features of observations."""
         features = self.layout.pixels(observations)
-        for number, layer in enumerate(self):
+        begin = 0
+        if not self._normalised and convolutions.can_do(features, CHANNELS):
+            features, begin = self._convolved(features), CONVOLUTIONS
+        for number, layer in list(enumerate(self))[begin:]:
             if number == self._joint:
                 features = self.layout.join(features, observations)
             features = layer(features)
         return features
+
+    def _convolved(self, pixels: torch.Tensor) -> torch.Tensor:
+        """What the first CONVOLUTIONS layers make of pixels."""
+        first: Any = self[1]
+        second: Any = self[3]
+        found = convolutions.on_pixels(pixels.contiguous(), first.weight / self.layout.kind.most, first.bias)
+        return convolutions.on_features(found, second.weight, second.bias).permute(0, 3, 1, 2)

@@ -1,0 +1,232 @@
+"""Triton kernels of the two convolutions that all networks begin with, each with its ReLU: convolutions.py.
+
+cuDNN is made for many channels; here are 1 to 32. A program does BLOCK rows of a product: a row is a place of the
+output, its columns are what the convolution sees from there, read from memory as it lies. Products are of bfloat16,
+sums float32. Times that were measured: docs/scale.md.
+"""
+
+# pyright: reportMissingImports=false, reportIndexIssue=false, reportOperatorIssue=false, reportArgumentType=false
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportGeneralTypeIssues=false
+
+import triton
+import triton.language as tl
+
+BYTES = 4  # pixels of a word
+
+
+@triton.jit
+def _words(
+    pixels,
+    place,
+    places,
+    OH: tl.constexpr,
+    OW: tl.constexpr,
+    COUNT: tl.constexpr,
+    ROWS: tl.constexpr,
+    WORDS: tl.constexpr,
+    COLS: tl.constexpr,
+):
+    """What each place sees of COUNT pictures of ROWS rows of WORDS words: 8 rows of 2 words; (BLOCK, COLS)."""
+    col = tl.arange(0, COLS)
+    corner = place // (OH * OW) * (COUNT * ROWS * WORDS) + place % (OH * OW) // OW * (4 * WORDS) + place % OW
+    word = col // 16 * (ROWS * WORDS) + col // 2 % 8 * WORDS + col % 2
+    seen = (place < places)[:, None] & (col < 16 * COUNT)[None, :]
+    return tl.load(pixels + corner[:, None] + word[None, :], mask=seen, other=0)
+
+
+@triton.jit
+def _byte(words, NUMBER: tl.constexpr):
+    """One of the four pixels of each word, as bfloat16, which has all 256 values."""
+    return ((words >> (8 * NUMBER)) & 0xFF).to(tl.bfloat16)
+
+
+@triton.jit
+def pixels_forward(
+    pixels,
+    weight,
+    bias,
+    output,
+    places,
+    OH: tl.constexpr,
+    OW: tl.constexpr,
+    COUNT: tl.constexpr,
+    ROWS: tl.constexpr,
+    WORDS: tl.constexpr,
+    COLS: tl.constexpr,
+    O: tl.constexpr,  # noqa: E741  output channels
+    BLOCK: tl.constexpr,
+):
+    """output (places, O) from pixels (n, COUNT, ROWS, WORDS) and weight (BYTES, 16 * COUNT, O)."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    words = _words(pixels, place, places, OH, OW, COUNT, ROWS, WORDS, COLS)
+    col = tl.arange(0, COLS)[:, None]
+    o = tl.arange(0, O)[None, :]
+    total = tl.zeros((BLOCK, O), tl.float32) + tl.load(bias + o)
+    for number in tl.static_range(4):
+        part = tl.load(weight + (number * 16 * COUNT + col) * O + o, mask=col < 16 * COUNT, other=0)
+        total = tl.dot(_byte(words, number), part, total)
+    tl.store(output + place[:, None] * O + o, tl.maximum(total, 0).to(tl.bfloat16), mask=(place < places)[:, None])
+
+
+@triton.jit
+def _behind_relu(gradient, output, at, is_inside):
+    """The gradient in front of the ReLU whose output is given."""
+    found = tl.load(gradient + at, mask=is_inside, other=0)
+    return tl.where(tl.load(output + at, mask=is_inside, other=0) > 0, found, 0.0).to(tl.bfloat16)
+
+
+@triton.jit
+def pixels_weights(
+    pixels,
+    output,
+    gradient,
+    of_weight,
+    of_bias,
+    places,
+    steps,
+    OH: tl.constexpr,
+    OW: tl.constexpr,
+    COUNT: tl.constexpr,
+    ROWS: tl.constexpr,
+    WORDS: tl.constexpr,
+    COLS: tl.constexpr,
+    O: tl.constexpr,  # noqa: E741
+    BLOCK: tl.constexpr,
+):
+    """Gradients of the weight, (programs, BYTES, 16 * COUNT, O), and of the bias, (programs, O): each program's sum of
+    `steps` blocks."""
+    program = tl.program_id(0)
+    o = tl.arange(0, O)
+    sum0 = tl.zeros((COLS, O), tl.float32)
+    sum1 = tl.zeros((COLS, O), tl.float32)
+    sum2 = tl.zeros((COLS, O), tl.float32)
+    sum3 = tl.zeros((COLS, O), tl.float32)
+    sum_of_bias = tl.zeros((O,), tl.float32)
+    for step in range(steps):
+        place = (program * steps + step) * BLOCK + tl.arange(0, BLOCK)
+        words = tl.trans(_words(pixels, place, places, OH, OW, COUNT, ROWS, WORDS, COLS))
+        found = _behind_relu(gradient, output, place[:, None] * O + o[None, :], (place < places)[:, None])
+        sum0 = tl.dot(_byte(words, 0), found, sum0)
+        sum1 = tl.dot(_byte(words, 1), found, sum1)
+        sum2 = tl.dot(_byte(words, 2), found, sum2)
+        sum3 = tl.dot(_byte(words, 3), found, sum3)
+        sum_of_bias += tl.sum(found.to(tl.float32), 0)
+    col = tl.arange(0, COLS)[:, None]
+    first = of_weight + (program * 64 * COUNT + col) * O + o[None, :]
+    tl.store(first, sum0, mask=col < 16 * COUNT)
+    tl.store(first + 16 * COUNT * O, sum1, mask=col < 16 * COUNT)
+    tl.store(first + 32 * COUNT * O, sum2, mask=col < 16 * COUNT)
+    tl.store(first + 48 * COUNT * O, sum3, mask=col < 16 * COUNT)
+    tl.store(of_bias + program * O + o, sum_of_bias)
+
+
+@triton.jit
+def _window(
+    features, place, places, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, C: tl.constexpr
+):
+    """What each place sees of features (n, H, W, C): 4x4 of them; (BLOCK, 16 * C)."""
+    col = tl.arange(0, 16 * C)
+    corner = place // (OH * OW) * (H * W * C) + place % (OH * OW) // OW * (2 * W * C) + place % OW * (2 * C)
+    at = corner[:, None] + (col // (4 * C) * (W * C) + col % (4 * C))[None, :]
+    return tl.load(features + at, mask=(place < places)[:, None], other=0)
+
+
+@triton.jit
+def features_forward(
+    features,
+    weight,
+    bias,
+    output,
+    places,
+    H: tl.constexpr,
+    W: tl.constexpr,
+    OH: tl.constexpr,
+    OW: tl.constexpr,
+    C: tl.constexpr,
+    O: tl.constexpr,  # noqa: E741
+    BLOCK: tl.constexpr,
+):
+    """output (places, O) from features (n, H, W, C) and weight (16 * C, O)."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    col = tl.arange(0, 16 * C)[:, None]
+    o = tl.arange(0, O)[None, :]
+    seen = _window(features, place, places, H, W, OH, OW, C)
+    total = tl.dot(seen, tl.load(weight + col * O + o)) + tl.load(bias + o)
+    tl.store(output + place[:, None] * O + o, tl.maximum(total, 0).to(tl.bfloat16), mask=(place < places)[:, None])
+
+
+@triton.jit
+def features_weights(
+    features,
+    output,
+    gradient,
+    before_relu,
+    of_weight,
+    of_bias,
+    places,
+    steps,
+    H: tl.constexpr,
+    W: tl.constexpr,
+    OH: tl.constexpr,
+    OW: tl.constexpr,
+    C: tl.constexpr,
+    O: tl.constexpr,  # noqa: E741
+    BLOCK: tl.constexpr,
+):
+    """Gradients of the weight, (programs, 16 * C, O), and of the bias, (programs, O), as of pixels_weights; and
+    before_relu (places, O), the gradient in front of the ReLU."""
+    program = tl.program_id(0)
+    o = tl.arange(0, O)
+    total = tl.zeros((16 * C, O), tl.float32)
+    sum_of_bias = tl.zeros((O,), tl.float32)
+    for step in range(steps):
+        place = (program * steps + step) * BLOCK + tl.arange(0, BLOCK)
+        seen = _window(features, place, places, H, W, OH, OW, C)
+        at = place[:, None] * O + o[None, :]
+        found = _behind_relu(gradient, output, at, (place < places)[:, None])
+        tl.store(before_relu + at, found, mask=(place < places)[:, None])
+        total = tl.dot(tl.trans(seen), found, total)
+        sum_of_bias += tl.sum(found.to(tl.float32), 0)
+    col = tl.arange(0, 16 * C)[:, None]
+    tl.store(of_weight + (program * 16 * C + col) * O + o[None, :], total)
+    tl.store(of_bias + program * O + o, sum_of_bias)
+
+
+@triton.jit
+def features_data(
+    before_relu,
+    weight,
+    of_features,
+    places,
+    H: tl.constexpr,
+    W: tl.constexpr,
+    OH: tl.constexpr,
+    OW: tl.constexpr,
+    C: tl.constexpr,
+    O: tl.constexpr,  # noqa: E741
+    BLOCK: tl.constexpr,
+):
+    """Gradient of the features, (n, H, W, C), those of one parity of row and column in each program of the second
+    dimension: 2x2 places see them, each through another part of weight (parities, 4, O, C)."""
+    row = tl.program_id(1) // 2
+    column = tl.program_id(1) % 2
+    HALF_H: tl.constexpr = (H + 1) // 2
+    HALF_W: tl.constexpr = (W + 1) // 2
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    picture = place // (HALF_H * HALF_W)
+    a = place % (HALF_H * HALF_W) // HALF_W
+    b = place % HALF_W
+    o = tl.arange(0, O)
+    c = tl.arange(0, C)[None, :]
+    total = tl.zeros((BLOCK, C), tl.float32)
+    for part in tl.static_range(4):
+        y = a - part // 2
+        x = b - part % 2
+        is_inside = (place < places) & (y >= 0) & (y < OH) & (x >= 0) & (x < OW)
+        at = ((picture * OH + y) * OW + x)[:, None] * O + o[None, :]
+        found = tl.load(before_relu + at, mask=is_inside[:, None], other=0)
+        total = tl.dot(found, tl.load(weight + ((tl.program_id(1) * 4 + part) * O + o[:, None]) * C + c), total)
+    y = 2 * a + row
+    x = 2 * b + column
+    is_inside = (place < places) & (y < H) & (x < W)
+    tl.store(of_features + ((picture * H + y) * W + x)[:, None] * C + c, total.to(tl.bfloat16), mask=is_inside[:, None])

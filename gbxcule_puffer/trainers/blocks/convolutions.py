@@ -1,0 +1,175 @@
+"""The two convolutions that all networks begin with, each with its ReLU, as operators of torch: for bfloat16 on a GPU,
+by Triton kernels that take a third of cuDNN's time for so few channels (docs/scale.md).
+
+Gradients are sums in a fixed order: the same inputs have the same results, bit by bit.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None  # a part of torch where it has CUDA
+MOST_ELEMENTS = 2**31 - 1  # of a tensor: the kernels count in 32 bits
+# (rows of a block, warps of a program) and, of sums, programs. Measured with 16,384 pictures on an H200.
+PIXELS_FORWARD, PIXELS_WEIGHTS = (128, 2), (64, 1, 4224)
+FEATURES_FORWARD, FEATURES_WEIGHTS, FEATURES_DATA = (64, 8), (32, 4, 1056), (128, 4)
+
+
+@cache
+def _kernels() -> Any:
+    """The Triton kernels, imported where they are used first."""
+    return importlib.import_module("gbxcule_puffer.trainers.blocks.convolution_kernels")
+
+
+def can_do(pixels: Tensor, channels: tuple[int, int]) -> bool:
+    """True where `on_pixels` and `on_features` do these pixels' convolutions, with so many channels of their outputs,
+    under autocast in bfloat16."""
+    if not pixels.is_cuda or pixels.dtype != torch.uint8 or not HAS_TRITON:
+        return False
+    if not torch.is_autocast_enabled("cuda") or torch.get_autocast_dtype("cuda") != torch.bfloat16:
+        return False
+    count, _, rows, columns = pixels.shape
+    elements = max(pixels.numel(), count * (rows // 4) * (columns // 4) * max(channels))
+    return rows % 4 == 0 and columns % 4 == 0 and min(rows, columns) >= 20 and elements <= MOST_ELEMENTS
+
+
+def _blocks(places: int, shape: tuple[int, int, int]) -> tuple[int, int]:
+    """(programs, blocks of each) of a sum over all places."""
+    block, _, programs = shape
+    steps = -(-places // (block * programs))
+    return -(-places // (block * steps)), steps
+
+
+def _pixel_sizes(pixels: Tensor, output: Tensor) -> tuple[int, ...]:
+    """The kernels' sizes: OH, OW, COUNT, ROWS, WORDS, COLS, O."""
+    _, pictures, rows, columns = pixels.shape
+    _, high, wide, channels = output.shape
+    return high, wide, pictures, rows, columns // 4, max(16, 1 << (16 * pictures - 1).bit_length()), channels
+
+
+@torch.library.custom_op("gbxcule::on_pixels", mutates_args=(), device_types="cuda")
+def on_pixels(pixels: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """ReLU of the convolution of 8x8 with stride 4 that `weight` (O, 16 * k, 2, 2) is of the 4x4 blocks of pixels
+    (n, k, rows, columns), uint8 and contiguous: (n, rows / 4 - 1, columns / 4 - 1, O), bfloat16."""
+    n, pictures, rows, columns = pixels.shape
+    channels = weight.shape[0]
+    by_word = weight.reshape(channels, pictures, 4, 4, 2, 2).permute(3, 1, 4, 2, 5, 0)  # byte; picture, 8 rows, word; O
+    by_word = by_word.to(torch.bfloat16).contiguous()
+    shape = (n, rows // 4 - 1, columns // 4 - 1, channels)
+    output = torch.empty(shape, dtype=torch.bfloat16, device=pixels.device)
+    places, (block, warps) = output.numel() // channels, PIXELS_FORWARD
+    sizes = _pixel_sizes(pixels, output)
+    words = pixels.view(torch.int32)
+    _kernels().pixels_forward[(-(-places // block),)](
+        words, by_word, bias.float(), output, places, *sizes, block, num_warps=warps
+    )
+    return output
+
+
+@torch.library.custom_op("gbxcule::on_pixels_backward", mutates_args=(), device_types="cuda")
+def on_pixels_backward(pixels: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients of weight and bias, float32, from that of the output."""
+    pictures, channels = pixels.shape[1], output.shape[3]
+    places = output.numel() // channels
+    programs, steps = _blocks(places, PIXELS_WEIGHTS)
+    weights = torch.empty((programs, 4, pictures, 2, 4, 2, channels), device=pixels.device)
+    biases = torch.empty((programs, channels), device=pixels.device)
+    sizes, (block, warps, _) = _pixel_sizes(pixels, output), PIXELS_WEIGHTS
+    words = pixels.view(torch.int32)
+    _kernels().pixels_weights[(programs,)](
+        words, output, gradient.contiguous(), weights, biases, places, steps, *sizes, block, num_warps=warps
+    )
+    of_weight = weights.sum(0).permute(5, 1, 3, 0, 2, 4).reshape(channels, 16 * pictures, 2, 2)
+    return of_weight.contiguous(), biases.sum(0)
+
+
+@torch.library.custom_op("gbxcule::on_features", mutates_args=(), device_types="cuda")
+def on_features(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """ReLU of the convolution of 4x4 with stride 2 of features (n, h, w, C), bfloat16 and contiguous, by weight
+    (O, C, 4, 4): (n, h // 2 - 1, w // 2 - 1, O), bfloat16."""
+    n, high, wide, count = features.shape
+    channels = weight.shape[0]
+    rows = weight.permute(2, 3, 1, 0).to(torch.bfloat16).contiguous()
+    shape = (n, high // 2 - 1, wide // 2 - 1, channels)
+    output = torch.empty(shape, dtype=torch.bfloat16, device=features.device)
+    places, (block, warps) = output.numel() // channels, FEATURES_FORWARD
+    sizes = (high, wide, *shape[1:3], count, channels)
+    _kernels().features_forward[(-(-places // block),)](
+        features, rows, bias.float(), output, places, *sizes, block, num_warps=warps
+    )
+    return output
+
+
+@torch.library.custom_op("gbxcule::on_features_backward", mutates_args=(), device_types="cuda")
+def on_features_backward(
+    features: Tensor, weight: Tensor, output: Tensor, gradient: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of features, bfloat16, weight and bias, float32, from that of the output."""
+    n, high, wide, count = features.shape
+    channels = weight.shape[0]
+    places = output.numel() // channels
+    sizes = (high, wide, *output.shape[1:3], count, channels)
+    programs, steps = _blocks(places, FEATURES_WEIGHTS)
+    weights = torch.empty((programs, 4, 4, count, channels), device=features.device)
+    biases = torch.empty((programs, channels), device=features.device)
+    before_relu = torch.empty_like(output)
+    block, warps, _ = FEATURES_WEIGHTS
+    inputs = (features, output, gradient.contiguous(), before_relu, weights, biases, places, steps)
+    _kernels().features_weights[(programs,)](*inputs, *sizes, block, num_warps=warps)
+    parities = weight.reshape(channels, count, 2, 2, 2, 2).permute(3, 5, 2, 4, 0, 1).to(torch.bfloat16).contiguous()
+    of_features = torch.empty_like(features)
+    places, (block, warps) = n * -(-high // 2) * -(-wide // 2), FEATURES_DATA
+    _kernels().features_data[(-(-places // block), 4)](
+        before_relu, parities, of_features, places, *sizes, block, num_warps=warps
+    )
+    return of_features, weights.sum(0).permute(3, 2, 0, 1).contiguous(), biases.sum(0)
+
+
+@on_pixels.register_fake
+def _(pixels: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    n, _, rows, columns = pixels.shape
+    return pixels.new_empty((n, rows // 4 - 1, columns // 4 - 1, weight.shape[0]), dtype=torch.bfloat16)
+
+
+@on_pixels_backward.register_fake
+def _(pixels: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    channels = output.shape[3]
+    of_weight = output.new_empty((channels, 16 * pixels.shape[1], 2, 2), dtype=torch.float32)
+    return of_weight, output.new_empty(channels, dtype=torch.float32)
+
+
+@on_features.register_fake
+def _(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    n, high, wide, _ = features.shape
+    return features.new_empty((n, high // 2 - 1, wide // 2 - 1, weight.shape[0]))
+
+
+@on_features_backward.register_fake
+def _(features: Tensor, weight: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    of_weight = features.new_empty(weight.shape, dtype=torch.float32)
+    return torch.empty_like(features), of_weight, features.new_empty(weight.shape[0], dtype=torch.float32)
+
+
+def _keep_pixels(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    ctx.save_for_backward(inputs[0], output)
+
+
+def _of_pixels(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    return None, *on_pixels_backward(*ctx.saved_tensors, gradient)
+
+
+def _keep_features(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    ctx.save_for_backward(inputs[0], inputs[1], output)
+
+
+def _of_features(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
+    return on_features_backward(*ctx.saved_tensors, gradient)
+
+
+on_pixels.register_autograd(_of_pixels, setup_context=_keep_pixels)
+on_features.register_autograd(_of_features, setup_context=_keep_features)

@@ -1,0 +1,95 @@
+"""The convolutions of Triton against torch's, in float32 with the same rounded inputs."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d, relu
+
+from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.trainers.blocks import Trunk, convolutions
+
+pytestmark = pytest.mark.gpu
+SHAPES = [(37, 1, 72, 80), (5, 2, 72, 80), (3, 3, 144, 160), (9, 4, 20, 20), (1, 1, 24, 28)]
+
+
+@pytest.fixture(autouse=True)
+def exact():
+    """No TF32 in what is compared with."""
+    torch.backends.cudnn.allow_tf32, before = False, torch.backends.cudnn.allow_tf32
+    yield
+    torch.backends.cudnn.allow_tf32 = before
+
+
+def rounded(*shape: int) -> Tensor:
+    """Random numbers that bfloat16 has."""
+    return torch.randn(shape, device="cuda").to(torch.bfloat16).float()
+
+
+def assert_close(found: Tensor, expected: Tensor, share: float) -> None:
+    assert found.shape == expected.shape
+    assert float((found.float() - expected).detach().abs().max()) <= share * float(expected.detach().abs().max())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_pixels(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    pixels = torch.randint(0, 256, shape, dtype=torch.uint8, device="cuda")
+    weight, bias = rounded(16, 16 * shape[1], 2, 2).requires_grad_(), rounded(16).requires_grad_()
+    patches = torch.nn.functional.pixel_unshuffle(pixels.float(), 4)
+    expected = relu(conv2d(patches, weight, bias)).permute(0, 2, 3, 1)
+    output = convolutions.on_pixels(pixels, weight, bias)
+    assert_close(output, expected, 0.01)
+    gradient = rounded(*output.shape)
+    wanted = torch.autograd.grad(expected, (weight, bias), gradient * (output > 0) * (expected > 0))
+    # bfloat16 may round an output of almost 0 to it, and the gradient there is 0 then
+    found = convolutions.on_pixels_backward(pixels, output, (gradient * (expected > 0)).to(torch.bfloat16))
+    for one, other in zip(found, wanted, strict=True):
+        assert_close(one, other, 1e-4)
+    again = convolutions.on_pixels_backward(pixels, output, (gradient * (expected > 0)).to(torch.bfloat16))
+    assert all(torch.equal(one, other) for one, other in zip(found, again, strict=True))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_features(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    high, wide = shape[2] // 4 - 1, shape[3] // 4 - 1
+    features = rounded(shape[0], high, wide, 16).requires_grad_()
+    weight, bias = rounded(32, 16, 4, 4).requires_grad_(), rounded(32).requires_grad_()
+    expected = relu(conv2d(features.permute(0, 3, 1, 2), weight, bias, stride=2)).permute(0, 2, 3, 1)
+    output = convolutions.on_features(features.to(torch.bfloat16), weight, bias)
+    assert_close(output, expected, 0.01)
+    gradient = rounded(*output.shape) * ((output > 0) & (expected > 0))
+    wanted = torch.autograd.grad(expected, (features, weight, bias), gradient)
+    low = (features.detach().to(torch.bfloat16), weight.detach(), output, gradient.to(torch.bfloat16))
+    found = convolutions.on_features_backward(*low)
+    for one, other, share in zip(found, wanted, (0.01, 1e-4, 1e-4), strict=True):
+        assert_close(one, other, share)
+    assert all(torch.equal(*pair) for pair in zip(found, convolutions.on_features_backward(*low), strict=True))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_trunk_in_bfloat16_is_one_in_float32(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    layout = shades_layout(2, 72, 80)
+    trunk = Trunk(layout).to("cuda", memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    observations = torch.randint(0, 4, (64, *layout.picture_shape), dtype=torch.uint8, device="cuda")
+    calls: list[bool] = []
+    usual = convolutions.can_do
+
+    def can_do(*inputs: object) -> bool:
+        calls.append(usual(*inputs))  # pyright: ignore[reportArgumentType]
+        return calls[-1]
+
+    monkeypatch.setattr(convolutions, "can_do", can_do)
+    expected = trunk(observations)
+    expected.square().mean().backward()
+    wanted = [parameter.grad.clone() for parameter in trunk.parameters() if parameter.grad is not None]
+    trunk.zero_grad()
+    with torch.autocast("cuda", torch.bfloat16):
+        found = (torch.compile(trunk) if compiled else trunk)(observations)
+    found.float().square().mean().backward()
+    assert calls == [False, True]
+    assert_close(found, expected, 0.03)
+    for parameter, other in zip(trunk.parameters(), wanted, strict=True):
+        assert parameter.grad is not None
+        assert torch.cosine_similarity(parameter.grad.flatten(), other.flatten(), dim=0) > 0.999
