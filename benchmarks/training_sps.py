@@ -6,7 +6,9 @@
 For each number of envs one record of the env alone, with random actions drawn beforehand, and one for each variant of
 the trainer: groups, torch.compile, CUDA graph, values used twice. All in one process, with the rounds of
 a2c_streaming.py; `ratio` is a variant's rate over that of the env alone, and `ms_infer`, `ms_env`, `ms_learn` are the
-parts of a step when nothing overlaps. Under torchrun the rates are of all processes together.
+parts of a step when nothing overlaps. The learning rate is 0 unless given, so that the policy goes on to choose at
+random: as it learns, the games change, and with them how long a step takes. Under torchrun the rates are of all
+processes together.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "overlap+reuse": {"reuse_values": True},
     "overlap+compile": {"compile": True},
     "overlap+compile+graph": {"compile": True, "cuda_graph": True},
+    "overlap+graph+bf16+reuse": {"cuda_graph": True, "bf16": True, "reuse_values": True},
     "groups": {"env_groups": 2},
     "groups+compile": {"env_groups": 2, "compile": True},
     "groups+compile+graph": {"env_groups": 2, "compile": True, "cuda_graph": True},
@@ -147,6 +150,7 @@ def record(
         "backend": args.env, "device_name": name, "num_envs": num_envs, "stage": "training", "variant": variant,
         "rom": Path(plan.files.get("rom", args.env)).stem, "action_codec": args.action_codec,
         "frames_per_step": args.frames_per_step, "stack_k": args.stack_k, "update_every": args.update_every,
+        "lr": args.lr,
         "warmup_rounds": plan.rounds, "measured_rounds": plan.rounds, "repeats": len(found),
         "sps": round(sps, 1), "sps_min": round(min(found), 1), "sps_max": round(max(found), 1),
         "frames_per_second": round(sps * args.frames_per_step, 1), **extra, "peak_device_bytes": peak,
@@ -160,6 +164,8 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--env", default="gbxcule", help="gbxcule, pyboy_puffer_vec or toy")
     parser.add_argument("--rom", help="Game Boy image; needs --goal-dir (default: HOMEWARD)")
     parser.add_argument("--goal-dir", help="folder of the goal (puffer goal make)")
+    parser.add_argument("--start-state", help="state that --goal-dir begins at (default: power-on)")
+    parser.add_argument("--lr", type=float, default=0.0, help="learning rate (default: 0)")
     parser.add_argument("--num-envs", nargs="+", type=int, default=[64], help="envs of each process")
     parser.add_argument(
         "--variants", nargs="+", choices=tuple(VARIANTS), default=list(VARIANTS), help="what to measure"
@@ -185,7 +191,8 @@ def main() -> None:
     device = f"cuda:{world.local_rank}" if plan.device == "cuda" else plan.device
     world.join(device)
     torch.set_float32_matmul_precision("high")
-    plan.args = Args(env=plan.env, device=device, update_every=plan.update_every, rom=plan.rom, goal_dir=plan.goal_dir)
+    task = dict(env=plan.env, rom=plan.rom, start_state=plan.start_state, goal_dir=plan.goal_dir)
+    plan.args = Args(**task, device=device, update_every=plan.update_every, lr=plan.lr)
     plan.files = files = task_files(plan.args, plan.run_dir, world)
     records: list[dict[str, Any]] = []
 

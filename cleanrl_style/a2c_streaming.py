@@ -162,7 +162,7 @@ def collect(
         for number, group in enumerate(groups):
             state = group.state.clone()
             if step:
-                outcomes.append(group.end_step())
+                outcomes.append(group.end_step(final=not args.reuse_values or step == args.update_every))
                 state = before[number][3] * ~group.env.final_mask[:, None]
                 clock.mark("time/env")
             if step == args.update_every:

@@ -15,7 +15,8 @@ class Group:
     def __init__(self, env: Any, state_size: int, overlap: bool) -> None:
         self.env, self.device = env, env.device
         self.state = torch.zeros((env.num_envs, state_size), device=env.device)  # the GRU's, where a round begins
-        self.stream = torch.cuda.Stream(env.device) if overlap and env.device.type == "cuda" else None
+        # Of high priority: the Game Boys begin at once, and the learner takes the room that they leave as they end.
+        self.stream = torch.cuda.Stream(env.device, priority=-1) if overlap and env.device.type == "cuda" else None
 
     def begin_step(self, actions: Tensor) -> None:
         """Presses the buttons once they are known; `actions` are held until `end_step`, when they have been read."""
@@ -25,9 +26,11 @@ class Group:
         with torch.cuda.stream(self.stream) if self.stream else nullcontext():
             _, self.rewards, self.terminals, _, _ = self.env.step(actions)
 
-    def end_step(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(rewards, terminals, ends, final observation) of the step begun last, copied: the next overwrites them."""
+    def end_step(self, final: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """(rewards, terminals, ends, final observation) of the step begun last, copied: the next overwrites them. The
+        final observation is None unless asked for."""
         if self.stream is not None:
             torch.cuda.current_stream(self.device).wait_stream(self.stream)
         env = self.env
-        return self.rewards.clone(), self.terminals.clone(), env.final_mask.clone(), env.final_observation.clone()
+        observation = env.final_observation.clone() if final else None
+        return self.rewards.clone(), self.terminals.clone(), env.final_mask.clone(), observation
