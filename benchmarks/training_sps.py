@@ -33,6 +33,7 @@ from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.meters import Stopwatch
 
+WARM_UP = 5  # rounds
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {"overlap": False},
     "overlap": {},
@@ -83,7 +84,7 @@ def env_alone(num_envs: int, groups: int, plan: Any, files: dict[str, Any], worl
     for env in envs:
         env.reset()
     # Another row each step: an env that repeats a few actions plays less than one that a policy plays.
-    shape = (plan.rounds * (plan.repeat + 1), plan.args.update_every, num_envs // groups)
+    shape = (WARM_UP + plan.rounds * (plan.repeat + 1), plan.args.update_every, num_envs // groups)
     rows = iter(torch.randint(envs[0].single_action_space.n, shape, device=device))
 
     def work() -> None:
@@ -94,6 +95,8 @@ def env_alone(num_envs: int, groups: int, plan: Any, files: dict[str, Any], worl
             if member.stream is not None:
                 torch.cuda.current_stream(device).wait_stream(member.stream)
 
+    for _ in range(WARM_UP):  # as of a training, which then plays the same part of the game
+        work()
     return rates(work, num_envs * plan.args.update_every, plan, device, world)
 
 
@@ -128,7 +131,7 @@ def training(
         optimizer.step()
         optimizer.zero_grad(set_to_none=False)
 
-    for _ in range(5):  # compiles and records
+    for _ in range(WARM_UP):  # compiles and records
         update(recorded)
     found = rates(partial(update, recorded), num_envs * args.update_every, plan, device, world)
     clock = Stopwatch(device, True)
