@@ -11,8 +11,6 @@ sums float32. Times that were measured: docs/scale.md.
 import triton
 import triton.language as tl
 
-BYTES = 4  # pixels of a word
-
 
 @triton.jit
 def _words(
@@ -56,7 +54,7 @@ def pixels_forward(
     O: tl.constexpr,  # noqa: E741  output channels
     BLOCK: tl.constexpr,
 ):
-    """output (places, O) from pixels (n, COUNT, ROWS, WORDS) and weight (BYTES, 16 * COUNT, O)."""
+    """output (places, O) from pixels (n, COUNT, ROWS, WORDS) and weight (4, 16 * COUNT, O), of each pixel of a word."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     words = _words(pixels, place, places, OH, OW, COUNT, ROWS, WORDS, COLS)
     col = tl.arange(0, COLS)[:, None]
@@ -93,7 +91,7 @@ def pixels_weights(
     O: tl.constexpr,  # noqa: E741
     BLOCK: tl.constexpr,
 ):
-    """Gradients of the weight, (programs, BYTES, 16 * COUNT, O), and of the bias, (programs, O): each program's sum of
+    """Gradients of the weight, (programs, 4, 16 * COUNT, O), and of the bias, (programs, O): each program's sum of
     `steps` blocks."""
     program = tl.program_id(0)
     o = tl.arange(0, O)

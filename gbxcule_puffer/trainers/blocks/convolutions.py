@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None  # a part of torch where it has CUDA
+TENSOR_CORES_OF_BFLOAT16 = 8  # the first GPUs' compute capability that have them
 MOST_ELEMENTS = 2**31 - 1  # of a tensor: the kernels count in 32 bits
 # (rows of a block, warps of a program) and, of sums, programs. Measured with 16,384 pictures on an H200.
 PIXELS_FORWARD, PIXELS_WEIGHTS = (128, 2), (64, 1, 4224)
@@ -32,6 +33,8 @@ def can_do(pixels: Tensor, channels: tuple[int, int]) -> bool:
     if not pixels.is_cuda or pixels.dtype != torch.uint8 or not HAS_TRITON:
         return False
     if not torch.is_autocast_enabled("cuda") or torch.get_autocast_dtype("cuda") != torch.bfloat16:
+        return False
+    if torch.cuda.get_device_properties(pixels.device).major < TENSOR_CORES_OF_BFLOAT16:
         return False
     count, _, rows, columns = pixels.shape
     elements = max(pixels.numel(), count * (rows // 4) * (columns // 4) * max(channels))
