@@ -33,8 +33,8 @@ host. A step is 24 frames with the 72x80 picture; actions are random.
 
 {gpu}
 
-With training included, streaming A2C reaches {training} steps per second on HOMEWARD with 16,384 environments, and
-{fastest} with `--cuda-graph --bf16 --reuse-values` and four steps a round, both while the policy plays at random.
+With training included, and an update every four steps, streaming A2C reaches {training} steps per second on HOMEWARD
+with 16,384 environments, and {fastest} with `--cuda-graph --bf16 --reuse-values`, while actions are random.
 
 On one CPU core, with all that `env.step` does, {cpu_envs} environments beside PyBoy on one core:
 
@@ -44,7 +44,7 @@ README_FIGURES = """\
 | HOMEWARD, one step is 24 frames and a picture | steps per second |
 | --- | ---: |
 | {size} Game Boys on one {device} | {rate} ({ratio} times PyBoy on all {cores} cores of the host) |
-| {train_size} Game Boys, and A2C on them, `--update-every 4 --cuda-graph --bf16 --reuse-values` | {fastest} |
+| {train_size}, played at random, and A2C on them, `--update-every 4 --cuda-graph --bf16 --reuse-values` | {fastest} |
 | {cpu_envs} Game Boys on one CPU core | {cpu_rate} ({cpu_ratio} times PyBoy) |
 """
 Record = dict[str, Any]

@@ -8,7 +8,7 @@ from torch.nn.functional import conv2d, relu
 from gbxcule_puffer.tasks.observations import shades_layout
 from gbxcule_puffer.trainers.blocks import Trunk, convolutions
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("cuda_device")]
 SHAPES = [(37, 1, 72, 80), (5, 2, 72, 80), (3, 3, 144, 160), (9, 4, 20, 20), (1, 1, 24, 28)]
 
 
