@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import warp as wp
 
+from gbxcule_puffer.emulator.hw import intrinsics
 from gbxcule_puffer.emulator.lanes.launch_shape import PACKED, TOGETHER, WARP_SIZE, LaunchShape
 from gbxcule_puffer.emulator.lanes.twins import (
     BINS,
@@ -57,26 +58,39 @@ def rests(twins: Twins, index: int, number: int, lanes: int) -> int:
 
 
 @wp.kernel(enable_backward=False)
-def kernel_demand(twins: Twins, demand: wp.array(dtype=wp.int32)):
-    """The warps that each limit of their time needs, in UNITs; dim = TWINS."""
-    index = wp.tid()
-    count = twins.count[index]
-    if count > 0:
-        for number in range(LIMITS):
+def kernel_demand(twins: Twins, listed: wp.array(dtype=wp.int32), demand: wp.array(dtype=wp.int32)):
+    """The warps that each limit of their time needs, in UNITs; dim = num_envs, rounded up to whole warps."""
+    place = wp.tid()
+    index = int(0)
+    count = int(0)
+    if place < listed[0]:
+        index = listed[1 + place]
+        count = twins.count[index]
+    for number in range(LIMITS):
+        needed = int(0)
+        if count > 0:
             size = part_size(twins, index, limit(number))
             needed = count // size * UNIT
             if count % size != 0:
                 needed = needed + UNIT // rests(twins, index, number, count % size) + 1
+        needed = intrinsics.sum_of_lanes(needed)  # as many sums in one place would wait for each other
+        if needed != 0 and (place % LANES == 0 or intrinsics.is_gpu() == 0):
             wp.atomic_add(demand, number, needed)
 
 
 @wp.kernel(enable_backward=False)
-def kernel_split(twins: Twins, demand: wp.array(dtype=wp.int32), groups: wp.array(dtype=wp.int32), warps: int):
+def kernel_split(
+    twins: Twins,
+    listed: wp.array(dtype=wp.int32),
+    demand: wp.array(dtype=wp.int32),
+    groups: wp.array(dtype=wp.int32),
+    warps: int,
+):
     """The parts of each set, by the least limit that needs no more than `warps`; groups: 0 counts the warps of one
-    part, n the rests with n in a warp. dim = TWINS."""
-    index = wp.tid()
-    count = twins.count[index]
-    if count > 0:
+    part, n the rests with n in a warp. dim = num_envs."""
+    if wp.tid() < listed[0]:
+        index = listed[1 + wp.tid()]
+        count = twins.count[index]
         number = int(0)
         while number < LIMITS - 1 and demand[number] > warps * UNIT:
             number = number + 1
@@ -197,12 +211,12 @@ class LaneOrder:
         self.order[:num_envs] = torch.arange(num_envs)
         self.took = zeros(num_envs)  # the last step, in 1,024 clocks of the GPU
         self._kinds = torch.full((num_envs,), -1, dtype=torch.int32, device=device)
-        self._sets, self._place = zeros(num_envs), zeros(num_envs)
+        self._sets, self._place, self._listed = zeros(num_envs), zeros(num_envs), zeros(1 + num_envs)
         self._means = torch.zeros((5, KINDS), dtype=torch.float32, device=device)
         self._entries = zeros(9, TWINS)
         self._bins = zeros(2 * BINS)  # what is in each; where each begins
         self._demand = zeros(LIMITS + WARP_SIZE + 1)  # of each limit; then the groups
-        tensors = (self.took, self._kinds, self._sets, self._place, self._means, self._bins)
+        tensors = (self.took, self._kinds, self._sets, self._place, self._means, self._bins, self._listed)
         self._arrays = tuple(wp.from_torch(tensor) for tensor in tensors)
         self._demands, self._groups = wp.from_torch(self._demand), wp.from_torch(self._demand[LIMITS:])
         count, leader, time, risk, size, first, sharing, rest, bin_of = self._entries
@@ -231,20 +245,20 @@ class LaneOrder:
         head_warps, warps = shape.warps(n)
         if shape.twins == PACKED:
             warps = most_warps(n, shape.lanes)
-        took, kinds, sets, place, means, bins = self._arrays
+        took, kinds, sets, place, means, bins, listed = self._arrays
         steps, skips, pressed = wp.from_torch(state), wp.from_torch(skipped), wp.from_torch(buttons)
         order, twins, demand, groups = wp.from_torch(self.order), self._twins, self._demands, self._groups
         if not shape.grouped:
             wp.launch(kernel_in_turn, warps * WARP_SIZE, [order, shape.lanes, n], **where)
             return warps
-        inputs = [steps, skips, took, kinds, sets, twins, means, demand, bins, -(-n // TEACHERS)]
+        inputs = [steps, skips, took, kinds, sets, twins, means, demand, bins, listed, -(-n // TEACHERS)]
         wp.launch(kernel_learn, max(n, TWINS), inputs, **where)
         wp.launch(kernel_forget, KINDS, [means], **where)
-        inputs = [steps, skips, took, pressed, kinds, sets, place, twins, means, order, warps * WARP_SIZE]
+        inputs = [steps, skips, took, pressed, kinds, sets, place, twins, means, order, listed, warps * WARP_SIZE]
         wp.launch(kernel_count, max(n, warps * WARP_SIZE), inputs, **where)
         if shape.twins == PACKED:
-            wp.launch(kernel_demand, TWINS, [twins, demand], **where)
-            wp.launch(kernel_split, TWINS, [twins, demand, groups, -(-n // shape.lanes)], **where)
+            wp.launch(kernel_demand, -(-n // WARP_SIZE) * WARP_SIZE, [twins, listed, demand], **where)
+            wp.launch(kernel_split, n, [twins, listed, demand, groups, -(-n // shape.lanes)], **where)
             wp.launch(kernel_pack, n, [sets, place, twins, groups, order, warps], **where)
         else:
             if shape.twins == TOGETHER:
@@ -262,4 +276,4 @@ class LaneOrder:
 
 def memory_needed(num_envs: int) -> int:
     """Bytes that a LaneOrder allocates."""
-    return 4 * ((4 + WARP_SIZE) * num_envs + 5 * KINDS + 9 * TWINS + 2 * BINS + LIMITS + WARP_SIZE + 1)
+    return 4 * ((5 + WARP_SIZE) * num_envs + 5 * KINDS + 9 * TWINS + 2 * BINS + LIMITS + WARP_SIZE + 2)

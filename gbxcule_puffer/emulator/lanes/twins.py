@@ -64,6 +64,7 @@ def kernel_learn(
     means: wp.array2d(dtype=wp.float32),
     demand: wp.array(dtype=wp.int32),
     bins: wp.array(dtype=wp.int32),
+    listed: wp.array(dtype=wp.int32),
     stride: int,
 ):
     """Learn what the steps of each kind took, and whether twins were, of every env whose number divides by `stride`;
@@ -75,6 +76,8 @@ def kernel_learn(
         demand[index] = 0
     if index < BINS:
         bins[index] = 0
+    if index == 0:
+        listed[0] = 0
     if index >= kinds.shape[0] or index % stride != 0:
         return
     if kinds[index] >= 0:
@@ -100,9 +103,11 @@ def kernel_count(
     twins: Twins,
     means: wp.array2d(dtype=wp.float32),
     order: wp.array(dtype=wp.int32),
+    listed: wp.array(dtype=wp.int32),
     lanes: int,
 ):
-    """Each env's kind and twins and its place among them; all lanes empty. dim = num_envs or lanes."""
+    """Each env's kind and twins and its place among them; listed: how many sets there are, then each of them; all lanes
+    empty. dim = num_envs or lanes."""
     env = wp.tid()
     if env < lanes:
         order[env] = -1
@@ -117,6 +122,7 @@ def kernel_count(
         place[env] = wp.atomic_add(twins.count, index, 1)
         if place[env] == 0:
             twins.leader[index] = env
+            listed[1 + wp.atomic_add(listed, 0, 1)] = index
             time = float(took[env])
             instructions = float(last)
             if means[1, of_kind] > 0.0:
