@@ -56,7 +56,7 @@ class Parts:
             self._emulators[key] = Emulator(
                 self._rom, len(envs), self._device, frames_per_step=FRAMES_PER_STEP, autotune=False
             )
-            self._emulators[key].launch_shape = LaunchShape(lanes, 32)
+            self._emulators[key].gpu.shape = LaunchShape(lanes, 32)
         emulator = self._emulators[key]
         emulator._state.copy_(self._state[:, envs])
         emulator._memory.copy_(self._memory[envs])
@@ -66,7 +66,7 @@ class Parts:
 def measure(rom: Path, num_envs: int, lanes: int, warmup: int, device: str) -> dict[str, Any]:
     """The figures of one game."""
     emulator = Emulator(rom, num_envs, device, frames_per_step=FRAMES_PER_STEP, autotune=False)
-    emulator.launch_shape = LaunchShape(lanes, 32, grouped=True)
+    emulator.gpu.shape = LaunchShape(lanes, 32, grouped=True)
     generator = torch.Generator(device).manual_seed(7)
     choices = torch.randint(len(BUTTONS), (warmup + 1, num_envs), generator=generator, device=device)
     rows = torch.tensor(BUTTONS, dtype=torch.uint8, device=device)[choices]

@@ -28,7 +28,7 @@ from torch import nn
 from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, td_losses
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import device_name, git_sha, versions
-from gbxcule_puffer.trainers.blocks import Adam, Group, Replayed
+from gbxcule_puffer.trainers.blocks import Adam, Group, Replayed, measuring
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.meters import Stopwatch
@@ -122,7 +122,8 @@ def training(
     forward, losses = (torch.compile(model), torch.compile(td_losses)) if args.compile else (model, td_losses)
     work = partial(collect, groups, forward, losses, args, coef, sums)
     off = Stopwatch(device, False)
-    recorded = Replayed(partial(work, off)) if args.cuda_graph else partial(work, off)
+    work_off = partial(work, off)
+    recorded = Replayed(work_off, unsettled=partial(measuring, envs)) if args.cuda_graph else work_off
 
     def update(gather: Callable[[], None]) -> None:
         gather()

@@ -17,7 +17,9 @@ from gbxcule_puffer.emulator import isa, kernels
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.gpu import descriptor_table, descriptors
-from gbxcule_puffer.emulator.lanes import autotuner, lane_order, launch_shape
+from gbxcule_puffer.emulator.lanes import lane_order
+from gbxcule_puffer.emulator.lanes.gpu_steps import GpuSteps
+from gbxcule_puffer.emulator.lanes.launch_shape import PATIENCE
 from gbxcule_puffer.emulator.launch import current_stream
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
@@ -65,6 +67,7 @@ class Emulator(HostAccess, Screens):
     model: 'dmg' (by default), 'cgb' (a Game Boy Color, docs/color.md), or 'auto': what PyBoy takes the game for.
     instruction_budget: instructions of a step after which an env is locked at the end of the frame, 0 for any number.
     autotune: on a GPU, some of the steps also find the fastest way to launch the kernel for this game.
+    gpu: its GpuSteps, None on a CPU.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -119,10 +122,9 @@ class Emulator(HostAccess, Screens):
         with room_for(needed, self.device, f"num_envs {num_envs:,}", "use fewer envs"):
             self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
-        name = "cpu" if self.device == "cpu" else torch.cuda.get_device_name(self.device)
-        self.launch_shape = launch_shape.best(num_envs, name)
-        has_lanes = self.device != "cpu" and self.kernel == "datapath"
-        self._autotuner = autotuner.tuner(self.launch_shape) if autotune and has_lanes else None
+        self.gpu: Any = None
+        if self.device != "cpu":
+            self.gpu = GpuSteps(self._state, self._skipped, self._buttons, self._lanes, autotune)
         cores = default_threads() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -212,6 +214,7 @@ class Emulator(HostAccess, Screens):
         self._memory = rows[:, :row]
         self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
         self._skipped = torch.zeros(self.num_envs, dtype=torch.int32, device=device)
+        self._lanes: Any = None
         table = None
         self._until = Until(cartridge, self.num_envs, device, self.frames_per_step)
         machine = Machine()
@@ -248,12 +251,9 @@ class Emulator(HostAccess, Screens):
             self._run(0 if isinstance(frames, torch.Tensor) else frames, release_after)
 
     def _run(self, frames: int, release_after: int) -> None:
-        if self._autotuner is not None:
-            with self._autotuner.step(torch.cuda.current_stream(self.device)) as self.launch_shape:
-                self._run_on_gpu(frames, release_after)
-            return
-        if self.device != "cpu":
-            return self._run_on_gpu(frames, release_after)
+        if self.gpu is not None:
+            drawing = kernels.drawing(self.model == "cgb") if self.machine.draw_later else None
+            return self.gpu.launch(self._kernel(), self._arguments(0, frames, release_after), drawing)
         key = (frames, release_after)
         if key not in self._commands:
             self._commands[key] = self._record(frames, release_after)
@@ -265,22 +265,6 @@ class Emulator(HostAccess, Screens):
             for future in done:
                 future.result()  # its exception, if there was one
 
-    def _run_on_gpu(self, frames: int, release_after: int) -> None:
-        """The launches of a step."""
-        kernel, dim = self._kernel(), self.num_envs
-        inputs = self._arguments(0, frames, release_after)
-        where: dict[str, Any] = {"stream": self.stream(), "block_dim": self.launch_shape.block_dim}
-        if self.kernel == "datapath":
-            inputs += [self.launch_shape.patience, 0]
-            step = (self._state, self._skipped, self._buttons)
-            dim = launch_shape.WARP_SIZE * self._lanes.update(*step, self.launch_shape, where["stream"])
-        wp.launch(kernel, dim=dim, inputs=inputs, **where)
-        if self.machine.draw_later:
-            shape = (self.num_envs, self._screen.shape[1])
-            wp.launch(kernels.drawing(self.model == "cgb"), shape, [self.machine], stream=where["stream"])
-            inputs[-1] = 1  # resume
-            wp.launch(kernel, dim=dim, inputs=inputs, **where)
-
     def _record(self, frames: int, release_after: int) -> list[wp.Launch]:
         """One launch for each thread, over its share of the envs."""
         bounds = [self.num_envs * thread // self._threads for thread in range(self._threads + 1)]
@@ -288,7 +272,7 @@ class Emulator(HostAccess, Screens):
         for begin, end in itertools.pairwise(bounds):
             inputs = self._arguments(begin, frames, release_after)
             if self.kernel == "datapath":
-                inputs += [launch_shape.PATIENCE, 0]
+                inputs += [PATIENCE, 0]
             commands.append(wp.launch(self._kernel(), dim=end - begin, inputs=inputs, device="cpu", record_cmd=True))
         return commands
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ import torch
 from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, main, td_losses
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.tasks.observations import shades_layout
-from gbxcule_puffer.trainers.blocks import Group, Replayed
+from gbxcule_puffer.trainers.blocks import Group, Replayed, measuring
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.flags import as_words
 from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.envs import Task, make_test_task
 from tests.support.training_runs import merged
 
-ROUNDS = 8
+ROUNDS, SETTLED = 10, 6
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +38,8 @@ def reproducible() -> Any:
 def play_rounds(
     task: Task, device: str, groups: int = 2, recurrent: str = "none", overlap: bool = True, graph: bool = False
 ) -> dict[str, torch.Tensor]:
-    """What ROUNDS rounds with an optimizer step after each leave behind. After the first three, a round that makes the
-    host wait for the GPU is an error."""
+    """What ROUNDS rounds with an optimizer step after each leave behind. After the first six, in which the trials of
+    launch shapes end and a graph is recorded, a round that makes the host wait for the GPU is an error."""
     args = Args(env_groups=groups, recurrent=recurrent, overlap=overlap)  # pyright: ignore[reportArgumentType]
     options = {**task.kwargs, "device": device, "io": "torch", "max_steps": 9, "log_interval": 2**62}
     with torch.cuda.stream(torch.cuda.Stream(device)):
@@ -54,17 +55,19 @@ def play_rounds(
         def work() -> None:
             collect(members, model, td_losses, args, coef, sums, Stopwatch(torch.device(device), False))
 
-        recorded = Replayed(work) if graph else work
+        recorded = Replayed(work, unsettled=partial(measuring, envs))
         try:
             for number in range(ROUNDS):
-                # Recording a graph synchronises once, before the first replay, in round 3.
-                torch.cuda.set_sync_debug_mode("error" if number > 3 else "default")
-                recorded()
+                if number < SETTLED:
+                    torch.cuda.synchronize()
+                torch.cuda.set_sync_debug_mode("error" if number >= SETTLED else "default")
+                (recorded if graph else work)()
                 torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
                 optimizer.step()
                 optimizer.zero_grad(set_to_none=False)
         finally:
             torch.cuda.set_sync_debug_mode("default")
+        assert not graph or recorded.graph is not None
         torch.cuda.synchronize()
         state = {f"model.{name}": tensor.clone() for name, tensor in model.state_dict().items()}
         state["sums"] = sums.clone()
@@ -131,3 +134,23 @@ def test_it_learns_and_resumes(task: Task, cuda_device: str, tmp_path: Path, fla
     assert read_checkpoint(checkpoint)["counters"]["global_step"] == 102_400
     assert main(["--resume", str(tmp_path), "--total-env-steps", "120000"]) == 0
     assert read_checkpoint(checkpoint)["counters"]["global_step"] >= 120_000
+
+
+@pytest.mark.gpu
+def test_a_graph_is_recorded_again_after_a_trial(cuda_device: str) -> None:
+    """While steps may still change their shape, nothing is recorded; what was recorded before is given up."""
+    total, trials = torch.zeros((), device=cuda_device), iter([False, False, True, True, False, False, True, False])
+    under_way = [False]
+
+    def add() -> None:
+        total.add_(1)
+
+    with torch.cuda.stream(torch.cuda.Stream(cuda_device)):
+        work = Replayed(add, warm_up=1, unsettled=lambda: under_way[0])
+        graphs = []
+        for under_way[0] in trials:
+            work()
+            graphs.append(work.graph)
+    assert [graph is None for graph in graphs] == [True, False, True, True, False, False, True, False]
+    assert graphs[4] is graphs[5] and len({id(graph) for graph in graphs if graph}) == 3
+    assert total.item() == 8

@@ -78,7 +78,7 @@ def measure(workload: Workload, num_envs: int, device: str, shapes: Sequence[Lau
     rates: dict[LaunchShape, list[float]] = {shape: [] for shape in shapes}
     for _ in range(ROUNDS):
         for shape in shapes:
-            emulator.launch_shape = shape
+            emulator.gpu.shape = shape
             run(1)
             begin = time.perf_counter()
             run(STEPS)

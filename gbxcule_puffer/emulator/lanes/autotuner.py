@@ -70,6 +70,11 @@ class Autotuner:
         self._steps, self._begin = 0, FIRST
         self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
 
+    @property
+    def measuring(self) -> bool:
+        """True while a trial is under way."""
+        return bool(self._events)
+
     @contextlib.contextmanager
     def step(self, stream: torch.cuda.Stream) -> Iterator[LaunchShape]:
         """The shape of the step that is launched inside. What a CUDA graph records is not measured: it keeps the shape

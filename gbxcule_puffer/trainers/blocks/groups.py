@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
+
+
+def measuring(envs: Sequence[Any]) -> bool:
+    """True while a trial of launch shapes is under way in one of the envs (GpuSteps)."""
+    return any(gpu is not None and gpu.measuring for gpu in map(_gpu_steps, envs))
+
+
+def _gpu_steps(env: Any) -> Any:
+    """The launches of the env's Game Boys on a GPU, None where it has none."""
+    return getattr(getattr(env, "emulator", None), "gpu", None)
 
 
 class Group:
@@ -15,16 +26,20 @@ class Group:
     def __init__(self, env: Any, state_size: int, overlap: bool) -> None:
         self.env, self.device = env, env.device
         self.state = torch.zeros((env.num_envs, state_size), device=env.device)  # the GRU's, where a round begins
-        # Of high priority: the Game Boys begin at once, and the learner takes the room that they leave as they end.
+        # Of high priority: where both may begin, the Game Boys are the first.
         self.stream = torch.cuda.Stream(env.device, priority=-1) if overlap and env.device.type == "cuda" else None
 
     def begin_step(self, actions: Tensor) -> None:
-        """Presses the buttons once they are known; `actions` are held until `end_step`, when they have been read."""
+        """Presses the buttons once they are known; `actions` are held until `end_step`, when they have been read.
+        What the learner launches next begins behind the Game Boys' kernel, and takes the room that they leave."""
         self.actions = actions
         if self.stream is not None:
             self.stream.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(self.stream) if self.stream else nullcontext():
             _, self.rewards, self.terminals, _, _ = self.env.step(actions)
+        gpu = _gpu_steps(self.env)
+        if self.stream is not None and gpu is not None:
+            torch.cuda.current_stream(self.device).wait_event(gpu.begun)
 
     def end_step(self, final: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """(rewards, terminals, ends, final observation) of the step begun last, copied: the next overwrites them. The

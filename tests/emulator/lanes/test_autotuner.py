@@ -52,5 +52,5 @@ def test_each_env_has_a_lane_in_every_shape(lanes: int) -> None:
 
 
 def test_a_cpu_has_nothing_to_tune() -> None:
-    assert Emulator(default_rom(), 1, "cpu", autotune=True)._autotuner is None
+    assert Emulator(default_rom(), 1, "cpu", autotune=True).gpu is None
     assert tuner(LaunchShape(32, 32, True)) is None and tuner(USUAL) is not None

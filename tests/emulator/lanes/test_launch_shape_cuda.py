@@ -24,7 +24,7 @@ def test_all_shapes_give_the_same_state(cuda_device: str) -> None:
     shapes += [shape for lanes in OTHERS for shape in candidates(LaunchShape(lanes, 128, True))]
     for shape in shapes:
         emulator = Emulator(ROM, 100, cuda_device, autotune=False)
-        emulator.launch_shape = shape
+        emulator.gpu.shape = shape
         for row in buttons:
             emulator.step(row)
         hashes.append(emulator.state_hash())
@@ -40,7 +40,7 @@ def test_envs_that_part_ways_are_as_when_alone(cuda_device: str, game: str) -> N
     states = []
     for lanes in (1, 16, 32):
         emulator = Emulator(find_rom(game), 256, cuda_device, autotune=False)
-        emulator.launch_shape = LaunchShape(lanes, 32, True)
+        emulator.gpu.shape = LaunchShape(lanes, 32, True)
         for row in buttons:
             emulator.step(row)
         states.append(emulator.state_hash())
@@ -57,23 +57,23 @@ def test_each_shape_is_measured(cuda_device: str) -> None:
 def test_the_shape_for_a_game_is_found_on_its_own_steps(cuda_device: str) -> None:
     """It changes no result and waits for nothing."""
     usual, tuned = (Emulator(ROM, 100, cuda_device, autotune=autotune) for autotune in (False, True))
-    expected = Trial(usual.launch_shape).measured
+    expected = Trial(usual.gpu.shape).measured
     used = []
     for row in torch.from_numpy(random_buttons(5, FIRST + len(expected) + 8, 100)).to(cuda_device):
         for emulator in (usual, tuned):
             emulator.step(row)
-        used.append(tuned.launch_shape)
+        used.append(tuned.gpu.shape)
         torch.cuda.synchronize(cuda_device)
     assert np.array_equal(usual.state_hash(), tuned.state_hash())
     begin, end = FIRST - 1, FIRST - 1 + len(expected)  # the reset was the first step
-    assert used[:begin] == [usual.launch_shape] * begin
+    assert used[:begin] == [usual.gpu.shape] * begin
     assert used[begin:end] == expected
     assert len(set(used[end:])) == 1, "the choice stays"
 
 
 def test_what_a_graph_records_is_not_measured(cuda_device: str) -> None:
     emulator = Emulator(ROM, 100, cuda_device)
-    before = emulator.launch_shape
+    before = emulator.gpu.shape
     buttons = torch.zeros(100, dtype=torch.uint8, device=cuda_device)
     stream, graph = torch.cuda.Stream(cuda_device), torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
@@ -82,9 +82,9 @@ def test_what_a_graph_records_is_not_measured(cuda_device: str) -> None:
         torch.cuda.synchronize(cuda_device)
         with torch.cuda.graph(graph, stream=stream):
             emulator.step(buttons)
-        assert emulator.launch_shape == before
+        assert emulator.gpu.shape == before
         graph.replay()
         for _ in range(len(Trial(before).measured) + 4):
             emulator.step(buttons)
             torch.cuda.synchronize(cuda_device)
-    assert emulator.launch_shape in candidates(before)
+    assert emulator.gpu.shape in candidates(before)
