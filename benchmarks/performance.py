@@ -180,7 +180,7 @@ def readme(records: list[Record]) -> str:
         record = next(r for r in cpu_records if (r["rom"], r["backend"], r["num_envs"]) == (rom, OURS, CPU_ENVS))
         rate, ratio = record["sps"], record["ratio"]
         cpu_rows.append([rom, rounded(rate), rounded(rate / ratio), f"{ratio:.1f}"])
-    training = {r["variant"]: r["sps"] for r in reversed(read(GPU / "training_sps_ff3ef4d.json"))}  # the first counts
+    training = {r["variant"]: r["sps"] for r in reversed(read(GPU / "training_sps_d339fc4.json"))}  # the first counts
     device = ours[0]["device_name"]
     cores = next(record["cores"] for record in records if record["backend"] != OURS)
     fastest = rounded(training["overlap+graph+bf16+reuse"])

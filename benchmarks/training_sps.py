@@ -5,10 +5,10 @@
 
 For each number of envs one record of the env alone, with random actions drawn beforehand, and one for each variant of
 the trainer: groups, torch.compile, CUDA graph, values used twice. All in one process, with the rounds of
-a2c_streaming.py; `ratio` is a variant's rate over that of the env alone, and `ms_infer`, `ms_env`, `ms_learn` are the
-parts of a step when nothing overlaps. The learning rate is 0 unless given, so that the policy goes on to choose at
-random: as it learns, the games change, and with them how long a step takes. Under torchrun the rates are of all
-processes together.
+a2c_streaming.py; `ratio` is a variant's rate over that of the env alone in the same part of the play, the median of the
+repeats, and `ms_infer`, `ms_env`, `ms_learn` are the parts of a step when nothing overlaps. The learning rate is 0
+unless given, so that the policy goes on to choose at random: as it learns, the games change, and with them how long a
+step takes. All launch the same shape. Under torchrun the rates are of all processes together.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from operator import truediv
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from torch import nn
 from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, td_losses
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import device_name, git_sha, versions
-from gbxcule_puffer.trainers.blocks import Adam, Group, Replayed, measuring
+from gbxcule_puffer.trainers.blocks import Adam, Group, Replayed
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.meters import Stopwatch
@@ -76,7 +77,7 @@ def rates(
 def env_alone(num_envs: int, groups: int, plan: Any, files: dict[str, Any], world: World) -> list[float]:
     """The same envs, on a stream each, with random actions that are there already."""
     envs = [
-        make_env(plan.args, num_envs // groups, plan.args.device, files, seed, info_mode="none")
+        make_env(plan.args, num_envs // groups, plan.args.device, files, seed, info_mode="none", autotune=False)
         for seed in range(groups)
     ]
     device = envs[0].device
@@ -106,7 +107,7 @@ def training(
     """(rates, milliseconds of the parts of a step) of the trainer's rounds with optimizer steps."""
     args = Args(**{**vars(plan.args), **flags})
     never = 2**62
-    options = {"info_mode": "full", "log_interval": never}
+    options = {"info_mode": "full", "log_interval": never, "autotune": False}
     size = num_envs // args.env_groups
     envs = [make_env(args, size, args.device, files, seed, **options) for seed in range(args.env_groups)]
     env, device = envs[0], envs[0].device
@@ -122,8 +123,7 @@ def training(
     forward, losses = (torch.compile(model), torch.compile(td_losses)) if args.compile else (model, td_losses)
     work = partial(collect, groups, forward, losses, args, coef, sums)
     off = Stopwatch(device, False)
-    work_off = partial(work, off)
-    recorded = Replayed(work_off, unsettled=partial(measuring, envs)) if args.cuda_graph else work_off
+    recorded = Replayed(partial(work, off)) if args.cuda_graph else partial(work, off)
 
     def update(gather: Callable[[], None]) -> None:
         gather()
@@ -200,7 +200,7 @@ def main() -> None:
     plan.files = files = task_files(plan.args, plan.run_dir, world)
     records: list[dict[str, Any]] = []
 
-    def keep(num_envs: int, variant: str, found: list[float], **extra: Any) -> float:
+    def keep(num_envs: int, variant: str, found: list[float], **extra: Any) -> list[float]:
         row = record(num_envs, variant, found, plan, {"processes": world.size, **extra})
         records.append(row)
         if world.rank == 0:  # the others' records are of the same rates
@@ -208,7 +208,7 @@ def main() -> None:
             print(f"{num_envs:>7} envs  {variant:24} {row['sps']:>12,.0f} steps/s  {parts}", flush=True)
             if plan.out:
                 write_json(plan.out, records)
-        return row["sps"]
+        return found
 
     # A CUDA graph cannot be recorded on the default stream.
     with torch.cuda.stream(torch.cuda.Stream(device)) if device.startswith("cuda") else nullcontext():
@@ -217,7 +217,8 @@ def main() -> None:
             keep(num_envs, "env alone, 2 groups", env_alone(num_envs, 2, plan, files, world))
             for variant in plan.variants:
                 found, parts = training(num_envs, VARIANTS[variant], plan, files, world)
-                keep(num_envs, variant, found, ratio=statistics.median(found) / alone, **parts)
+                ratio = statistics.median(map(truediv, found, alone))
+                keep(num_envs, variant, found, ratio=ratio, **parts)
     world.leave()
 
 

@@ -139,18 +139,16 @@ def test_it_learns_and_resumes(task: Task, cuda_device: str, tmp_path: Path, fla
 @pytest.mark.gpu
 def test_a_graph_is_recorded_again_after_a_trial(cuda_device: str) -> None:
     """While steps may still change their shape, nothing is recorded; what was recorded before is given up."""
-    total, trials = torch.zeros((), device=cuda_device), iter([False, False, True, True, False, False, True, False])
-    under_way = [False]
-
-    def add() -> None:
-        total.add_(1)
-
     with torch.cuda.stream(torch.cuda.Stream(cuda_device)):
+        total, graphs, under_way = torch.zeros((), device=cuda_device), [], [False]
+
+        def add() -> None:
+            total.add_(1)
+
         work = Replayed(add, warm_up=1, unsettled=lambda: under_way[0])
-        graphs = []
-        for under_way[0] in trials:
+        for under_way[0] in (False, False, True, True, False, False, True, False):
             work()
             graphs.append(work.graph)
+        assert total.item() == 8
     assert [graph is None for graph in graphs] == [True, False, True, True, False, False, True, False]
     assert graphs[4] is graphs[5] and len({id(graph) for graph in graphs if graph}) == 3
-    assert total.item() == 8
