@@ -214,7 +214,8 @@ def main() -> None:
     with torch.cuda.stream(torch.cuda.Stream(device)) if device.startswith("cuda") else nullcontext():
         for num_envs in plan.num_envs:
             alone = keep(num_envs, "env alone", env_alone(num_envs, 1, plan, files, world))
-            keep(num_envs, "env alone, 2 groups", env_alone(num_envs, 2, plan, files, world))
+            if any("groups" in name for name in plan.variants):
+                keep(num_envs, "env alone, 2 groups", env_alone(num_envs, 2, plan, files, world))
             for variant in plan.variants:
                 found, parts = training(num_envs, VARIANTS[variant], plan, files, world)
                 ratio = statistics.median(map(truediv, found, alone))
