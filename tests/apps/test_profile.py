@@ -16,6 +16,7 @@ from gbxcule_puffer.apps.profile.report import report
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.gpu import stop_counters
+from gbxcule_puffer.emulator.gpu.descriptors import KIND_POP_AF
 from gbxcule_puffer.emulator.hw import counters
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import get_codec
@@ -76,7 +77,7 @@ def test_a_loop_that_counts_and_one_that_works(tmp_path: Path) -> None:
 def test_causes_and_places_in_words(tmp_path: Path) -> None:
     assert cause_text(stop_counters.REGISTER_READ + 0x44) == "FF44 (LY) is read"
     assert cause_text(stop_counters.REGISTER_WRITE + 0x12) == "a sound register is written"
-    assert cause_text(stop_counters.PREPARED + 5) == "POP AF"
+    assert cause_text(stop_counters.PREPARED + KIND_POP_AF) == "POP AF"
     path = tmp_path / "game.sym"
     path.write_text("; made by rgblink\n00:0150 main\n01:4000 draw\n")
     symbols = Places(path)

@@ -33,12 +33,7 @@ CAUSES = {
     stops.IE: "IE is accessed",
     stops.HIGH_RAM: "HRAM during an OAM DMA",
     stops.CODE_IN_RAM: "code in RAM",
-    **{
-        stops.PREPARED + number: name
-        for number, name in enumerate(
-            ("RLC, or RL or SLA in memory", "SWAP", "SCF, CCF", "DAA", "POP AF", "PUSH AF", "DI, RETI"), 1
-        )
-    },
+    **{stops.PREPARED + number: name for number, name in enumerate(("CCF", "DAA", "POP AF", "PUSH AF", "DI, RETI"), 1)},
 }
 
 

@@ -21,7 +21,18 @@ IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
 
 BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "a": 6}
 PAIR_SELECTOR = {"bc": 0x7710, "de": 0x7732, "hl": 0x7754}
-ROTATE_RIGHT_SELECTOR = {"rrc": 0x1100, "rr": 0x11E0, "sra": 0x1180, "srl": 0x1110}
+# The word that is shifted: its bytes 0 and 1 (0 the operand, 1 zero, 6 has the carry in bit 7, 8 and E bit 7 of the
+# operand and the carry in all bits); how far to the right; which bit of the operand the carry becomes.
+SHIFTS = {
+    "rrc": (0x1100, 1, ds.SHIFT_BIT_0),
+    "rr": (0x11E0, 1, ds.SHIFT_BIT_0),
+    "sra": (0x1180, 1, ds.SHIFT_BIT_0),
+    "srl": (0x1110, 1, ds.SHIFT_BIT_0),
+    "rlc": (0x1100, 7, ds.SHIFT_BIT_7),
+    "rl": (0x1106, 7, ds.SHIFT_BIT_7),
+    "sla": (0x1101, 7, ds.SHIFT_BIT_7),
+    "swap": (0x1100, 4, ds.SHIFT_NONE),
+}
 
 
 class _Descriptor:
@@ -147,24 +158,13 @@ def _step8(d: _Descriptor, target: str, add: int) -> None:
 
 def _rotate(d: _Descriptor, operation: str, target: str) -> None:
     """Rotates and shifts."""
-    memory = target == "[hl]"
-    d.flags |= ds.MASK_ALL
-    d.y = PAIR_SELECTOR["hl"] if memory else _selector(target)
-    if operation in ("rlc", "swap") or (memory and operation in ("rl", "sla")):
-        d.kind = ds.KIND_SWAP if operation == "swap" else ds.KIND_LEFT
-        d.constants |= {"rlc": ds.FROM_BIT_7, "rl": ds.FROM_CARRY}.get(operation, 0)
-    elif operation in ROTATE_RIGHT_SELECTOR:
-        d.flags |= ds.SHIFT_RIGHT
-        d.x = ROTATE_RIGHT_SELECTOR[operation]
-    else:  # value + value (+ carry)
-        d.flags |= ds.SHIFT_LEFT
-        d.x, d.shift = d.y, ds.SHIFT_8
-        if operation == "rl":
-            d.constants |= ds.ADD_CARRY
-            d.add = 1
-    if memory:
+    d.x, d.imm, d.shift = SHIFTS[operation]
+    d.flags |= ds.SHIFT | ds.X_IMM | ds.NO_HALF | ds.MASK_ALL
+    if target == "[hl]":
         d.flags |= ds.READ | ds.WRITE
+        d.y = PAIR_SELECTOR["hl"]
     else:
+        d.y = _selector(target)
         d.result_to(target)
 
 
@@ -278,9 +278,11 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
         d.flags |= ds.XOR | ds.MASK_H | ds.MASK_N
         d.constants |= ds.SET_H | ds.SET_N
         d.result_to("a")
-    elif family in ("scf", "ccf"):
-        d.kind = ds.KIND_CARRY
-        d.constants |= ds.COMPLEMENT if family == "ccf" else 0
+    elif family == "scf":  # 100h and 0, whose carries are those of an AND: all bits of both
+        d.imm, d.shift = 0x100, ds.SHIFT_8
+        d.flags |= ds.AND | ds.X_IMM | ds.MASK_H | ds.MASK_N | ds.MASK_C
+    elif family == "ccf":
+        d.kind = ds.KIND_CCF
         d.flags |= ds.MASK_H | ds.MASK_N | ds.MASK_C
     elif family == "daa":
         d.kind = ds.KIND_DAA

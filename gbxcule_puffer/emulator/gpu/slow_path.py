@@ -64,28 +64,16 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
         if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
             c.next_event = r.now
             r.wake = r.now
-    elif kind == ds.KIND_CARRY:  # SCF, CCF
-        carry = wp.where((i.d2 & ds.COMPLEMENT) != 0, ~r.flags & FLAG_C, FLAG_C)
-        r.flags = (r.flags & ~(FLAG_H | FLAG_N | FLAG_C)) | carry
+    elif kind == ds.KIND_CCF:
+        r.flags = (r.flags & ~(FLAG_H | FLAG_N)) ^ FLAG_C
         i.d3 = i.d3 & ~ds.MASK_ALL
-    elif kind == ds.KIND_DAA:
+    else:  # DAA
         c.a = (r.hi >> 16) & 0xFF
         c.f = intrinsics.flags_byte(r.flags)
         arithmetic.decimal_adjust(c)
         i.x = c.a
         i.y = 0
         r.flags = lane_state.pack_flags(c.f)
-        i.d3 = i.d3 & ~ds.MASK_ALL
-    else:  # RLC, SWAP; in memory also RL and SLA
-        y = i.y
-        is_left = kind == ds.KIND_LEFT
-        low = wp.where((i.d2 & ds.FROM_CARRY) != 0, (r.flags >> 23) & 1, 0)
-        low = wp.where((i.d2 & ds.FROM_BIT_7) != 0, y >> 7, low)
-        carry = wp.where(is_left, (y & 0x80) << 16, 0)
-        i.x = wp.where(is_left, (y << 1) | low, (y << 4) | (y >> 4)) & 0xFF
-        i.y = 0
-        nonzero = wp.where(i.x != 0 or (i.d2 & ds.SET_NZ) != 0, FLAG_NZ, 0)
-        r.flags = FLAG_ONE | carry | nonzero
         i.d3 = i.d3 & ~ds.MASK_ALL
 
 

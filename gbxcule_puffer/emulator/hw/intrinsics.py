@@ -37,6 +37,14 @@ _SHIFT_LEFT = """
 #endif
 """
 
+_SHIFT_RIGHT = """
+#if defined(__CUDA_ARCH__)
+    return (int)__funnelshift_r((unsigned)value, 0u, (unsigned)count);
+#else
+    return (int)((unsigned)value >> (count & 31));
+#endif
+"""
+
 _ANY_LANE = """
 #if defined(__CUDA_ARCH__)
     return __any_sync(0xffffffffu, flag);
@@ -243,6 +251,12 @@ def flags_byte(flags: int) -> int:
 @wp.func_native(_SHIFT_LEFT)
 def shift_left(value: int, count: int) -> int:
     """value << (count & 31)."""
+    ...
+
+
+@wp.func_native(_SHIFT_RIGHT)
+def shift_right(value: int, count: int) -> int:
+    """value >> (count & 31), zeros from above."""
     ...
 
 
