@@ -47,6 +47,13 @@ def test_what_once_differed(seed: int) -> None:
     assert not result.difference, "\n".join(result.difference)
 
 
+def test_lines_of_the_next_frame_in_a_picture() -> None:
+    """After EI the LCD is switched on, and PyBoy's batch goes on: two lines of the frame that begins are over before
+    the one that the step draws is found to have ended."""
+    result = compare_seed(make_rom(2_000_363, "program").data, 2_000_363, 24)
+    assert not result.difference, "\n".join(result.difference)
+
+
 def test_pushes_into_registers() -> None:
     """Three of these differed before PyBoy's batch went on after a dispatch that pushes into a register."""
     for seed in range(30):

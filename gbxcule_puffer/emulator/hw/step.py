@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import interrupts, joypad, model, row
+from gbxcule_puffer.emulator.hw import interrupts, joypad, row
 from gbxcule_puffer.emulator.hw.cartridge import rtc
 from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
@@ -25,9 +25,7 @@ def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, re
     least = wp.where(frames == 0, 0, -release_after)
     c.release_at = wp.where(release_after == 0, 0, wp.max(count - release_after, least))
     c.render = wp.where(c.frames_left == 1, 1, 0)
-    c.next_line = 0
-    if model.COLOR:  # in the frame that a reset ends the boot ROM has drawn all lines, in colours of its own
-        c.next_line = wp.where(c.ly < hw.SCREEN_HEIGHT, 0, hw.SCREEN_HEIGHT)
+    c.next_line = drawing.lines_over(c)  # in the frame that a reset ends, the boot ROM has drawn them
     c.executed = 0
     m.skipped[c.env] = 0
     c.now = 0
@@ -58,7 +56,9 @@ def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
         if ends_early(m, c):
             m.frames[c.env] = m.frames[c.env] - (c.frames_left - 1)
             c.frames_left = 1
-    c.next_line = 0
+    # The batch may have gone on in the next frame, whose first lines are in this one's picture then, and in no other.
+    drawing.draw_pending(m, c)
+    c.next_line = drawing.lines_over(c)
     if c.frames_left == 1:
         c.render = 1
     if m.instruction_budget != 0 and c.executed > m.instruction_budget:

@@ -34,16 +34,19 @@ def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
     c.next_line = end
 
 
+@wp.func
+def lines_over(c: wp.ref[Cpu]) -> int:
+    """The number of lines of this frame whose mode 3 is over."""
+    is_on = int((c.lcdc & hw.LCDC_ENABLE) != 0) & int(c.lcd_restart == 0)
+    is_hblank = int((c.stat & hw.STAT_MODE) == 0) & int(c.lcd_transition != START_MODE2) & int(c.lcd_next_mode != 3)
+    return wp.min(c.ly + (is_on & is_hblank), hw.SCREEN_HEIGHT)
+
+
 @wp.func(inline=False)
 def draw_pending(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Draw all lines whose mode 3 is over, before what they show changes. PyBoy draws a line when its mode 3 ends."""
     if c.render != 0:
-        end = c.ly
-        if c.ly < hw.SCREEN_HEIGHT and (c.stat & hw.STAT_MODE) == 0 and c.lcd_transition != START_MODE2:
-            end = c.ly + 1
-        if (c.lcdc & hw.LCDC_ENABLE) == 0 or c.lcd_restart != 0 or c.lcd_next_mode == 3:
-            end = wp.min(end, c.ly)
-        end = wp.min(end, hw.SCREEN_HEIGHT)
+        end = lines_over(c)
         if end > c.next_line:
             draw_lines(m, c, end)
 
