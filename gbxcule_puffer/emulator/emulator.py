@@ -44,7 +44,7 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
     per_env = 4 * fields + row + ROW_PADDING + picture_size + 4 + 4 + 1
     shared = 5 * len(cartridge.data) + ROM_PADDING
     if with_descriptors:
-        shared += lane_order.memory_needed(num_envs) + 16 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
+        shared += lane_order.memory_needed(num_envs) + 32 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
     return num_envs * per_env + shared
 
 

@@ -14,9 +14,13 @@ from gbxcule_puffer.emulator.hw import intrinsics, model
 
 FLAG_C = wp.constant(ds.MASK_C)
 FLAG_NZ = wp.constant(ds.MASK_NZ)
+FLAG_ONE = wp.constant(1 << 24)
+LENGTH_SHIFT = wp.constant(ds.LENGTH_SHIFT)
+LEAD_TO_T_CYCLES = wp.constant(ds.LEAD_SHIFT - 2)
+LEAD_T_CYCLES = wp.constant(7 << 2)
 EARLIER = wp.constant(-(1 << 31))  # the sign of a difference of times
 BANKED_PAGE = wp.constant((hw.WRAM + hw.WRAM_BANK_SIZE) >> 12)
-TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.STACK | ds.JUMP | ds.RETURN)
+TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.WRITE_WORD | ds.STACK | ds.JUMP | ds.RETURN)
 
 
 @wp.struct
@@ -31,7 +35,7 @@ class Fast:
     now: wp.int32
     previous: wp.int32
     wake: wp.int32  # when to look for what is rare: the next event, or at once
-    turns: wp.int32  # times around the loop
+    turns: wp.int32  # instructions, also of those that wait or have finished
     table_low: wp.int32  # table index of address 0000
     table_high: wp.int32  # table index of address 4000, minus 4000h
     rom_high: wp.int32
@@ -65,7 +69,7 @@ class Turn:
     d1: wp.int32
     d2: wp.int32
     d3: wp.int32
-    begin: wp.int32
+    begin: wp.int32  # of the instruction, of a pair's second one
     t_cycles: wp.int32
     next_pc: wp.int32
     sp: wp.int32
@@ -99,15 +103,15 @@ def fetch(r: wp.ref[Fast], table: wp.uint64):
 @wp.func
 def special_access(r: wp.ref[Fast], d3: int, address: int) -> int:
     """Not 0 for an access to what is not memory without side effects and locks: ROM (read), VRAM, WRAM, HRAM, cartridge
-    RAM. Words that cross a multiple of 4 KiB are special, too."""
+    RAM. Bytes are special, too, where a word would cross a multiple of 4 KiB or reach IE."""
     accesses = d3 & (ds.READ | ds.WRITE)
     pages = wp.where((d3 & ds.LOOKAHEAD) != 0, r.plain_ahead, r.plain)
     bit = pages >> ((address >> 12) | ((d3 >> ds.WRITE_TO_16) & 16))
-    end = address + ((d3 >> 7) & 1)
-    low = wp.where((bit & 1) > ((end ^ address) & 0x1000), 0, accesses)
-    high = wp.where(end < hw.IE, accesses & r.high, accesses)
-    joypad = (d3 & (ds.WRITE | ds.WORD)) | (accesses & r.high)
-    return wp.where(address >= hw.HRAM, high, wp.where(address == hw.P1, joypad, low))
+    high = accesses & r.high
+    joypad = (d3 & (ds.WRITE | ds.WORD)) | high
+    special = wp.where(address == hw.P1, joypad, wp.where((bit & 1) != 0, 0, accesses))
+    special = wp.where(address >= hw.HRAM, high, special)
+    return wp.where((address & 0xFFF) == 0xFFF or address >= hw.IE - 1, accesses, special)
 
 
 @wp.func
@@ -117,17 +121,16 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
     fails = ((r.flags ^ intrinsics.shift_left(r.d0, 8)) & r.d0) & (FLAG_C | FLAG_NZ)
     i.t_cycles = ((r.d2 >> 28) & 15) * 4 - wp.where(fails != 0, wp.where((r.d3 & ds.STACK) != 0, 12, 4), 0)
     d3 = wp.where(fails != 0, r.d3 & ~TAKEN_ONLY, r.d3)
-    imm = r.d2 & 0xFFFF
-    i.begin = r.now
-    i.next_pc = r.pc + ((d3 >> 30) & 3)
+    i.begin = r.now + ((r.d2 >> LEAD_TO_T_CYCLES) & LEAD_T_CYCLES)
+    i.next_pc = r.pc + ((r.d3 >> LENGTH_SHIFT) & 7)
     x = intrinsics.permute(r.lo, r.hi, r.d0)
-    y = intrinsics.permute(r.lo, r.hi, r.d0 >> 16) + wp.where((d3 & ds.X_IMM) != 0, 0, imm)
-    x = wp.where((d3 & ds.X_SP) != 0, r.sp, x)
-    i.x = wp.where((d3 & ds.X_IMM) != 0, imm, x)
+    y = intrinsics.permute(r.lo, r.hi, r.d0 >> 16) + (r.d2 & 0xFFFF)
+    x = wp.where((r.d3 & ds.X_SP) != 0, wp.where((r.d3 & ds.STACK) != 0, i.next_pc, r.sp), x)
+    i.x = wp.where((r.d3 & ds.X_IMM) != 0, intrinsics.permute(r.d0, 0, 0x4140), x)
     i.sp = wp.where((d3 & ds.STACK) != 0, (r.sp + 2 * add) & 0xFFFF, r.sp)
     address = wp.where((d3 & ds.STACK) != 0, wp.where(add < 0, i.sp, r.sp), y)
     accesses = d3 & (ds.READ | ds.WRITE)
-    value = wp.where(accesses != 0, wp.where((d3 & ds.JUMP) != 0, i.next_pc, 0), y)
+    value = wp.where(accesses != 0, 0, y)
     in_rom = address < hw.VRAM
     offset = wp.where(address >= hw.ROM_BANK_SIZE, wp.where(in_rom, address + r.rom_high, address), address)
     if model.COLOR:
@@ -148,7 +151,7 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
 @wp.func
 def attention(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """Not 0 if something rare has to be looked at before the instruction is finished."""
-    return ((r.wake - 1 - r.now) & EARLIER) | (r.d3 & ds.RARE) | i.special
+    return (~(i.begin - r.wake) & EARLIER) | (r.d3 & ds.RARE) | i.special
 
 
 @wp.func
@@ -161,7 +164,7 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     pc = wp.where((d3 & ds.RETURN) != 0, y, pc)
     r.previous = i.begin
     r.now = r.now + i.t_cycles
-    r.pc = pc & 0xFFFF
+    r.pc = pc
     fetch(r, table)
     # ALU
     carry_add = wp.where((r.flags & i.d2 & (ds.ADD_CARRY | ds.ADD_ALWAYS)) != 0, place.add, 0)
@@ -169,17 +172,18 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     result = wp.where((d3 & ds.AND) != 0, x & y, result)
     result = wp.where((d3 & ds.XOR) != 0, x ^ y, result)
     result = wp.where((d3 & ds.OR) != 0, x | y, result)
-    carries = intrinsics.shift_left(wp.where((d3 & ds.SHIFT) != 0, y, x ^ y ^ result), d3)
-    carries = wp.where((d3 & ds.NO_HALF) != 0, carries & FLAG_C, carries)
-    shifted = intrinsics.shift_right(intrinsics.permute(y, r.flags, place.d0), i.d2)
-    result = wp.where((d3 & ds.SHIFT) != 0, shifted, result)
-    nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ, 0)
-    changed = (carries & (FLAG_C | ds.MASK_H)) | nonzero | (i.d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
+    carries = intrinsics.shift_left(x ^ y ^ result, d3) & (FLAG_C | ds.MASK_H)
+    rotated = intrinsics.rotate_right(intrinsics.permute(y, r.flags, place.d0), d3)
+    carries = wp.where((d3 & ds.SHIFT) != 0, rotated & FLAG_C, carries)
+    result = wp.where((d3 & ds.SHIFT) != 0, rotated, result)
+    nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ | FLAG_ONE, FLAG_ONE)
+    changed = carries | nonzero | (i.d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
     r.flags = (d3 & changed) | (~d3 & r.flags)
     # Write back
-    r.hi = wp.where((d3 & ds.ADJUST_HL) != 0, intrinsics.permute(r.hi, r.hi + place.add, 0x3254), r.hi)
-    r.lo = intrinsics.permute(r.lo, result, i.d1)
-    r.hi = intrinsics.permute(r.hi, result, i.d1 >> 16)
+    r.hi = wp.where((d3 & ds.ADJUST_HL) != 0, intrinsics.permute(r.hi, i.address + place.add, 0x3254), r.hi)
+    values = intrinsics.permute(result, x, 0x7610)
+    r.lo = intrinsics.permute(r.lo, values, i.d1)
+    r.hi = intrinsics.permute(r.hi, values, i.d1 >> 16)
     r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, i.sp)
-    intrinsics.store_operand(place.address, result, d3 & ds.WRITE, d3 & ds.WORD)
-    r.turns = r.turns + 1
+    intrinsics.store_operand(place.address, result, d3 & ds.WRITE, d3 & ds.WRITE_WORD)
+    r.turns = r.turns + 1 + ((i.d1 >> 31) & 1)

@@ -14,6 +14,7 @@ from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.cpu.loop_codes import first_loops, stat_polls
 from gbxcule_puffer.emulator.cpu.waits import find_loops
 from gbxcule_puffer.emulator.gpu import descriptors as ds
+from gbxcule_puffer.emulator.gpu import pairs
 from gbxcule_puffer.emulator.isa import Instruction
 
 # How the immediate is made from the bytes after the opcode
@@ -21,17 +22,17 @@ IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
 
 BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "a": 6}
 PAIR_SELECTOR = {"bc": 0x7710, "de": 0x7732, "hl": 0x7754}
-# The word that is shifted: its bytes 0 and 1 (0 the operand, 1 zero, 6 has the carry in bit 7, 8 and E bit 7 of the
-# operand and the carry in all bits); how far to the right; which bit of the operand the carry becomes.
+# The word that is rotated: its bytes 0, 1 and 3 (0 the operand, 1 zero, 6 has the carry in bit 7, 8 and E bit 7 of the
+# operand and the carry in all bits), and how far to the right. Then bit 23 is the carry.
 SHIFTS = {
-    "rrc": (0x1100, 1, ds.SHIFT_BIT_0),
-    "rr": (0x11E0, 1, ds.SHIFT_BIT_0),
-    "sra": (0x1180, 1, ds.SHIFT_BIT_0),
-    "srl": (0x1110, 1, ds.SHIFT_BIT_0),
-    "rlc": (0x1100, 7, ds.SHIFT_BIT_7),
-    "rl": (0x1106, 7, ds.SHIFT_BIT_7),
-    "sla": (0x1101, 7, ds.SHIFT_BIT_7),
-    "swap": (0x1100, 4, ds.SHIFT_NONE),
+    "rrc": (0x0100, 1),
+    "rr": (0x01E0, 1),
+    "sra": (0x0180, 1),
+    "srl": (0x0110, 1),
+    "rlc": (0x8100, 7),
+    "rl": (0x8106, 7),
+    "sla": (0x8101, 7),
+    "swap": (0x1100, 4),
 }
 
 
@@ -42,7 +43,7 @@ class _Descriptor:
         self.x, self.y = ds.NOTHING, ds.NOTHING
         self.write_lo, self.write_hi = 0x3210, 0x3210
         self.constants, self.flags, self.shift, self.add = 0, 0, ds.SHIFT_NONE, 0
-        self.imm_kind, self.imm, self.kind = IMM_NONE, 0, 0
+        self.imm_kind, self.imm, self.kind = IMM_NONE, 0, 0  # imm: of X with X_IMM, else of Y
         self.selectors_extra = 0  # of a condition
         self.m_cycles, self.length = instruction.m_cycles_taken, instruction.length
 
@@ -65,11 +66,15 @@ class _Descriptor:
 
     def words(self) -> tuple[int, int, int, int]:
         """d0 to d3 without the immediate of a place in the ROM."""
-        d0 = self.x | (self.y << 16) | self.selectors_extra
+        imm_x, imm_y = (self.imm, 0) if self.flags & ds.X_IMM else (self.x, self.imm)
+        d0 = imm_x | (self.y << 16) | self.selectors_extra
+        d0 = d0 & ~(7 << ds.KIND_SHIFT) | (7 - self.kind) << ds.KIND_SHIFT if self.kind != 0 else d0
         d1 = self.write_lo | (self.write_hi << 16)
-        d2 = self.imm | (self.kind << ds.KIND_SHIFT) | self.constants | (self.m_cycles << 28)
+        d2 = imm_y | self.constants | (self.m_cycles << ds.M_CYCLES_SHIFT)
         rare = ds.RARE if self.kind != 0 else 0
-        d3 = self.shift | self.flags | rare | ((self.add & 3) << 25) | (self.length << 30)
+        if self.flags & ds.WRITE and self.flags & ds.WORD:
+            rare |= ds.WRITE_WORD
+        d3 = self.shift | self.flags | rare | ((self.add & 3) << 25) | (self.length << ds.LENGTH_SHIFT)
         return d0, d1, d2, d3
 
 
@@ -158,8 +163,8 @@ def _step8(d: _Descriptor, target: str, add: int) -> None:
 
 def _rotate(d: _Descriptor, operation: str, target: str) -> None:
     """Rotates and shifts."""
-    d.x, d.imm, d.shift = SHIFTS[operation]
-    d.flags |= ds.SHIFT | ds.X_IMM | ds.NO_HALF | ds.MASK_ALL
+    d.x, d.shift = SHIFTS[operation]
+    d.flags |= ds.SHIFT | ds.MASK_ALL
     if target == "[hl]":
         d.flags |= ds.READ | ds.WRITE
         d.y = PAIR_SELECTOR["hl"]
@@ -244,7 +249,7 @@ def _flow(d: _Descriptor, family: str, instruction: Instruction) -> None:
         return
     d.flags |= ds.JUMP
     if family == "call":
-        d.flags |= ds.STACK | ds.WRITE | ds.WORD
+        d.flags |= ds.STACK | ds.WRITE | ds.WORD | ds.X_SP
         d.add = -1
     if "vector" in instruction.operands:
         d.imm = int(instruction.operands["vector"])
@@ -278,8 +283,8 @@ def describe(instruction: Instruction) -> tuple[tuple[int, int, int, int], int]:
         d.flags |= ds.XOR | ds.MASK_H | ds.MASK_N
         d.constants |= ds.SET_H | ds.SET_N
         d.result_to("a")
-    elif family == "scf":  # 100h and 0, whose carries are those of an AND: all bits of both
-        d.imm, d.shift = 0x100, ds.SHIFT_8
+    elif family == "scf":  # 10000h and 0, whose carries are those of an AND: all bits of both
+        d.imm, d.shift = 0x100, ds.SHIFT_16
         d.flags |= ds.AND | ds.X_IMM | ds.MASK_H | ds.MASK_N | ds.MASK_C
     elif family == "ccf":
         d.kind = ds.KIND_CCF
@@ -316,7 +321,8 @@ def opcode_table() -> np.ndarray:
 
 
 def rom_table(data: bytes) -> np.ndarray:
-    """Descriptors of all places of a ROM, shape (entries, 4), int32.
+    """Descriptors of all places of a ROM, shape (2 * entries, 4), int32: with pairs of instructions (pairs.py), then
+    the same without.
 
     Bank b begins at b * BANK_STRIDE, banks 1 and up as seen at 4000. Then bank 0 as seen at 4000, then a bank of which
     every place is RARE (for what lies at 0000 instead of bank 0), then one idle entry. Each bank's last entry and the
@@ -332,7 +338,8 @@ def rom_table(data: bytes) -> np.ndarray:
     parts.append(_describe_bank(rom, 0, hw.ROM_BANK_SIZE))
     parts.append(np.tile(np.array(ds.rare_words(), np.int64), (ds.BANK_STRIDE, 1)))
     parts.append(np.array([ds.idle_words()], np.int64))
-    return np.concatenate(parts).astype(np.uint32).view(np.int32)
+    table = np.concatenate([pairs.join(part) for part in parts] + parts)
+    return table.astype(np.uint32).view(np.int32)
 
 
 def _describe_bank(rom: np.ndarray, bank: int, address: int) -> np.ndarray:
@@ -346,7 +353,7 @@ def _describe_bank(rom: np.ndarray, bank: int, address: int) -> np.ndarray:
     pc = address + np.arange(size)
     choices = [0 * second, second, second | (third << 8), 0xFF00 | second, (pc + 2 + signed) & 0xFFFF, signed & 0xFFFF]
     words = rows[:, :4].copy()
-    words[:, 2] |= np.choose(kind, choices)
+    words[np.arange(size), np.where(words[:, 3] & ds.X_IMM, 0, 2)] |= np.choose(kind, choices)
     text = first.astype(np.uint8).tobytes()
     for loop in first_loops():
         at = -1

@@ -88,6 +88,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 datapath.begin_turn(r, i, place, rom)
                 attention = datapath.attention(r, i)
                 if intrinsics.any_lane(attention) != 0:
+                    if attention != 0 and i.d1 < 0 and r.now < c.next_event:  # a pair
+                        attention = slow_path.part(m, r, i, place, rom)
                     cause = stop_counters.cause(m, c, r, i, attention)
                     attention = slow_path.glance(c, r, i, attention)
                     if intrinsics.any_lane(attention) != 0:

@@ -8,9 +8,9 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
-from gbxcule_puffer.emulator.gpu import color, lane_state, loop_skips, spots
+from gbxcule_puffer.emulator.gpu import color, datapath, lane_state, loop_skips, spots
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
+from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Place, Turn
 from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, model
 from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -21,24 +21,40 @@ FLAG_H = wp.constant(ds.MASK_H)
 FLAG_N = wp.constant(ds.MASK_N)
 FLAG_ONE = wp.constant(1 << 24)
 LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
+KIND_OF_D0 = wp.constant(ds.KIND_SHIFT)
 KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
 HOOK = wp.constant(ds.KIND_HOOK)
 FIRST_HOOK = wp.constant(waits.FIRST_HOOK)
-PUSH_AF = wp.constant(ds.KIND_PUSH_AF << ds.KIND_SHIFT)
+PUSH_AF = wp.constant((7 - ds.KIND_PUSH_AF) << ds.KIND_SHIFT)
 KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
 NEST_SHIFT = wp.constant(waits.NEST_SHIFT)
 NEST = wp.constant(1 << waits.NEST_SHIFT)
 READ_AHEAD = wp.constant(ds.READ | ds.LOOKAHEAD)
 WRITE_AHEAD = wp.constant(ds.WRITE | ds.LOOKAHEAD)
+RARE_WRITE = wp.constant(ds.WRITE | ds.WORD | ds.RARE)
 WRITABLE_VRAM = wp.constant(16 + (hw.VRAM >> 12))  # a bit of Fast.plain
 STAT_POLL_T_CYCLES = wp.constant(wait_loops.POLL_T_CYCLES)
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 
 
 @wp.func
+def part(m: wp.ref[Machine], r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64) -> int:
+    """Begin the turn anew, with the first instruction of the pair alone. Returns its `attention`."""
+    index = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low) + wp.min(r.pc, hw.VRAM)
+    d = m.descriptors[m.descriptors.shape[0] // 2 + index]
+    r.d0 = d[0]
+    r.d1 = d[1]
+    r.d2 = d[2]
+    r.d3 = d[3]
+    datapath.begin_turn(r, i, place, rom)
+    return datapath.attention(r, i)
+
+
+@wp.func
 def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
-    kind = wp.where((r.d2 & (ds.WAIT | ds.LOOP)) == ds.WAIT, HOOK, (r.d2 >> ds.KIND_SHIFT) & 7)
+    marks = r.d2 & (ds.WAIT | ds.LOOP)
+    kind = wp.where(marks == 0, 7 - ((r.d0 >> KIND_OF_D0) & 7), wp.where(marks == ds.WAIT, HOOK, 0))
     is_prepared = r.now < r.wake and i.special == 0 and (r.d3 & ds.RARE) != 0 and (r.d2 & ds.EI) == 0
     return wp.where(is_prepared, kind, 0)
 
@@ -91,7 +107,7 @@ def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> 
     is_before = int(r.now < r.wake)
     is_read = is_before & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
     is_read = is_read & int((c.stat_mode_hidden | c.dma_active) == 0) & int(r.now < c.lcd_target - LATEST_READ_T)
-    is_push = is_before & int((r.d2 & KIND_MASK) == PUSH_AF) & int(i.special == 0)
+    is_push = is_before & int((r.d0 & KIND_MASK) == PUSH_AF) & int(access == RARE_WRITE) & int(i.special == 0)
     even = wp.where((i.address & 4) != 0, c.ly, c.lcdc)
     odd = wp.where((i.address & 4) != 0, c.lyc, c.stat)
     i.y = wp.where(is_read != 0, wp.where((i.address & 1) != 0, odd, even), i.y)

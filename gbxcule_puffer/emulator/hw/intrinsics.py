@@ -37,11 +37,11 @@ _SHIFT_LEFT = """
 #endif
 """
 
-_SHIFT_RIGHT = """
+_ROTATE_RIGHT = """
 #if defined(__CUDA_ARCH__)
-    return (int)__funnelshift_r((unsigned)value, 0u, (unsigned)count);
+    return (int)__funnelshift_r((unsigned)value, (unsigned)value, (unsigned)count);
 #else
-    return (int)((unsigned)value >> (count & 31));
+    return (int)((unsigned)value >> (count & 31) | (unsigned)value << (-count & 31));
 #endif
 """
 
@@ -121,7 +121,6 @@ _LOAD_DESCRIPTOR = """
     return wp::vec_t<4, int>(d[0], d[1], d[2], d[3]);
 #endif
 """
-
 
 # Loads of a part come before its stores, where the one cannot change the other.
 _COPY_BYTES = """
@@ -212,10 +211,9 @@ _LOAD_OPERAND = """
 #if defined(__CUDA_ARCH__)
     __builtin_assume(__isGlobal(p));
 #endif
-    int high = 0;
     if (is_read) value = p[0];
-    if (is_read && is_word) high = p[1];
-    return value | (high << 8);
+    if (is_read && is_word) value |= p[1] << 8;
+    return value;
 """
 
 _STORE_OPERAND = """
@@ -224,7 +222,7 @@ _STORE_OPERAND = """
     __builtin_assume(__isGlobal(p));
 #endif
     if (is_write) p[0] = (unsigned char)value;
-    if (is_write && is_word) p[1] = (unsigned char)(value >> 8);
+    if (is_word) p[1] = (unsigned char)(value >> 8);
 """
 
 _STORE_WORD = """
@@ -254,9 +252,9 @@ def shift_left(value: int, count: int) -> int:
     ...
 
 
-@wp.func_native(_SHIFT_RIGHT)
-def shift_right(value: int, count: int) -> int:
-    """value >> (count & 31), zeros from above."""
+@wp.func_native(_ROTATE_RIGHT)
+def rotate_right(value: int, count: int) -> int:
+    """value rotated by count & 31."""
     ...
 
 
@@ -352,7 +350,7 @@ def load_operand(address: wp.uint64, value: int, is_read: int, is_word: int) -> 
 
 @wp.func_native(_STORE_OPERAND)
 def store_operand(address: wp.uint64, value: int, is_write: int, is_word: int):
-    """Store a byte or a little-endian word where `is_write` is set."""
+    """Store a byte where `is_write` is set, and the next one where `is_word` is set, too."""
     ...
 
 

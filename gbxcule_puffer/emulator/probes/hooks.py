@@ -15,6 +15,7 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.cpu.loop_codes import STAT_POLL, stat_polls
 from gbxcule_puffer.emulator.gpu import descriptors as ds
+from gbxcule_puffer.emulator.gpu import pairs
 from gbxcule_puffer.errors import ConfigError
 
 MOST_HOOKS = waits.MOST_HOOKS
@@ -101,17 +102,22 @@ class Hooks:
         self._words[place] = near[-1] & 0xFFFFFF | (waits.FIRST_HOOK + number) << 24
 
     def _mark_descriptors(self, table: torch.Tensor, place: int, loops: set[int]) -> None:
-        """Marks the instruction for the data path: it is a loop to visit, of which no round is skipped."""
+        """Marks the instruction for the data path: it is a loop to visit, of which no round is skipped, and no longer
+        part of a pair."""
+        half = len(table) // 2
         for row in (row for begin in loops for row in self._rows(begin)):
-            d0, d1, d2, d3 = table[row].tolist()
+            d0, d1, d2, d3 = table[half + row].tolist()
             if d2 & ds.LOOP:
-                table[row] = _descriptor(d0, d1, d2 & ~(ds.LOOP | ds.WAIT), d3 & ~ds.RARE)
+                table[half + row] = _descriptor(d0, d1, d2 & ~(ds.LOOP | ds.WAIT), d3 & ~ds.RARE)
+                table[row] = table[half + row]
         for row in self._rows(place):
-            d0, d1, d2, d3 = table[row].tolist()
+            d0, d1, d2, d3 = table[half + row].tolist()
             if d3 & ds.RARE:  # the interpreter executes it, and counts it
-                table[row] = _descriptor(*ds.rare_words(d2 & ds.HALT))
+                table[half + row] = _descriptor(*ds.rare_words(d2 & ds.HALT))
             else:
-                table[row] = _descriptor(d0, d1, d2 & ~ds.LOOP | ds.WAIT, d3 | ds.RARE)
+                table[half + row] = _descriptor(d0, d1, d2 & ~ds.LOOP | ds.WAIT, d3 | ds.RARE)
+            first = max(0, row - pairs.FARTHEST)
+            table[first : row + 1] = table[half + first : half + row + 1]
 
     def _rows(self, place: int) -> list[int]:
         """Rows of the data path's table for a place of the ROM: bank 0 has two."""

@@ -1,0 +1,226 @@
+"""Pairs of instructions that the data path executes in one turn, with one descriptor.
+
+A pair is what one descriptor can do anyway, as far as the two do not need the same part of it:
+
+- a move, which is LD of a register or an immediate, and any instruction, in either order: byte 2 of X is moved;
+- LD A,[address] and an operation on A and a register or an immediate;
+- LD HL,imm16 and an access to [HL]; an access to [HL] and INC HL or DEC HL.
+
+The first is never a jump. Each place of the ROM has a pair of its own, so it does not matter where a jump leads. If the
+second instruction begins at an event or later, or the access is not to plain memory, the data path executes the first
+by itself (slow_path.part).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.gpu import descriptors as ds
+
+NEAREST, FARTHEST = 1, 3  # bytes from the first instruction to the second
+A, L, H, RESULT, MOVED = 6, 4, 5, 4, 6  # byte numbers, and selectors of a write-back
+A_ALONE, HL_ALONE, NO_WRITE = 0x34103210, 0x32543210, 0x32103210
+FROM_A, FROM_HL = 0x7776, 0x7754
+ACCESS, FLOW = ds.READ | ds.WRITE, ds.JUMP | ds.RETURN
+CONSTANTS = ds.SET_H | ds.SET_N | ds.ADD_CARRY | ds.ADD_ALWAYS | ds.SET_NZ
+ADDS = ds.ADD_CARRY | ds.ADD_ALWAYS
+ADD = 3 << 25
+NOT_LENGTH = (1 << ds.LENGTH_SHIFT) - 1
+MARKS = ds.LOOP | ds.WAIT | ds.HALT | ds.EI
+
+Words = tuple[np.ndarray, Sequence[np.ndarray]]  # where a rule applies, and d0 to d3 there
+
+
+class _Plain:
+    """The parts of descriptors of single instructions, each an int64 array of one number for each of them."""
+
+    def __init__(self, words: np.ndarray) -> None:
+        self.d0, self.d1, self.d2, self.d3 = words.T
+        self.x, self.y = self.d0 & 0xFFFF, self.d0 >> 16
+        self.imm = self.d2 & 0xFFFF
+        self.has_x_imm = self.has(ds.X_IMM)
+        self.has_address = self.has(ACCESS) & ~self.has(ds.STACK)  # in Y
+        self.is_shift = self.has(ds.SHIFT)
+        self.adjusts = self.has(ds.ADJUST_HL)
+        self.takes_x = ~self.has_x_imm & ~self.has(ds.X_SP)
+        # An address that is an immediate alone says whether memory there may be plain.
+        may_be_plain = (self.imm < hw.OAM) & ~(self.has(ds.WRITE) & (self.imm < hw.VRAM))
+        may_be_plain |= (self.imm >= hw.HRAM) & (self.imm != hw.IE)
+        may_be_plain |= (self.y != ds.NOTHING) & (self.imm == 0)
+        self.is_special = self.has_address & ~may_be_plain
+        # A move: its target, and its source or, where that is -1, the immediate
+        flags = self.d3 & NOT_LENGTH == ds.SHIFT_NONE
+        self.target = np.full(len(words), -1)
+        for byte in range(7):
+            alone = NO_WRITE & ~(0xF << 4 * byte) | RESULT << 4 * byte
+            self.target[self.d1 == alone] = byte
+        source = self.y & 0xF
+        is_single = self.y == 0x7770 | source
+        has_imm = (self.y == ds.NOTHING) & (self.imm < 0x100)
+        is_move = flags & (self.d2 & CONSTANTS == 0) & (self.x == ds.NOTHING) & (self.imm * ~has_imm == 0)
+        self.is_move = is_move & (self.target >= 0) & (is_single | has_imm)
+        self.source = np.where(has_imm, -1, source)
+
+    def has(self, flags: int) -> np.ndarray:
+        """True where d3 has any of the flags."""
+        return self.d3 & flags != 0
+
+
+def join(words: np.ndarray) -> np.ndarray:
+    """Descriptors of a bank's places, shape (entries, 4), int64, with those of pairs where there are any."""
+    joined = words.copy()
+    lengths = words[:, 3] >> ds.LENGTH_SHIFT
+    is_plain = (words[:, 3] & ds.RARE == 0) & (words[:, 2] & MARKS == 0)
+    for length in range(NEAREST, FARTHEST + 1):
+        is_pair = is_plain[:-length] & is_plain[length:] & (words[:-length, 3] & FLOW == 0)
+        places = np.flatnonzero(is_pair & (lengths[:-length] == length))
+        first, second = _Plain(words[places]), _Plain(words[places + length])
+        lead = first.d2 >> ds.M_CYCLES_SHIFT
+        m_cycles = lead + (second.d2 >> ds.M_CYCLES_SHIFT)
+        total = length + (second.d3 >> ds.LENGTH_SHIFT)
+        free = ~first.is_special & ~second.is_special & (m_cycles < 16)
+        for rule in (_move_first, _move_second, _operate_on_read, _load_pointer, _step_pointer):
+            found, (d0, d1, d2, d3) = rule(first, second)
+            found &= free
+            free &= ~found
+            d2 = d2 & (CONSTANTS | 0xFFFF) | lead << ds.LEAD_SHIFT | m_cycles << ds.M_CYCLES_SHIFT
+            d3 = d3 & NOT_LENGTH | total << ds.LENGTH_SHIFT
+            joined[places[found]] = np.stack([d0, d1 | ds.PAIR, d2, d3], axis=1)[found]
+    return joined
+
+
+def _nibble(word: np.ndarray, shift: int) -> np.ndarray:
+    return (word >> shift) & 0xF
+
+
+def _reads(selectors: np.ndarray, byte: np.ndarray | int) -> np.ndarray:
+    """True where one of four selectors is that of a byte."""
+    return np.logical_or.reduce([_nibble(selectors, shift) == byte for shift in (0, 4, 8, 12)])
+
+
+def _replace(selectors: np.ndarray, byte: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Selectors of one byte replaced by those of another."""
+    nibbles = [_nibble(selectors, shift) for shift in (0, 4, 8, 12)]
+    return np.bitwise_or.reduce([np.where(n == byte, by, n) << 4 * k for k, n in enumerate(nibbles)])
+
+
+def _put(word: np.ndarray, byte: np.ndarray, value: np.ndarray | int) -> np.ndarray:
+    """The nibble of a byte's write-back replaced."""
+    shift = 4 * np.maximum(byte, 0)
+    return word & ~(0xF << shift) | value << shift
+
+
+def _written(plain: _Plain, byte: np.ndarray) -> np.ndarray:
+    """The selector of the write-back of a byte, -1 where it is not written."""
+    nibble = (plain.d1 >> 4 * np.maximum(byte, 0)) & 0xF
+    return np.where(nibble == np.maximum(byte, 0) % 4, -1, nibble)
+
+
+def _with_moved_register(plain: _Plain, x: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where X has room for a register in byte 2, and the selectors with it."""
+    return plain.takes_x, x & 0xF0FF | np.maximum(source, 0) << 8
+
+
+def _with_moved_immediate(plain: _Plain, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where X has room for an immediate in byte 2, and X with it."""
+    is_free = (plain.takes_x & ~plain.is_shift & (plain.x == ds.NOTHING)) | plain.has_x_imm & (plain.x < 0x100)
+    is_free &= plain.d0 & ds.MASK_C == 0  # of a condition, which has bit 15 of X
+    return is_free, np.where(plain.has_x_imm, plain.x & 0xFF, 0) | value << 8
+
+
+def _move_first(first: _Plain, second: _Plain) -> Words:
+    """A move, then any instruction: where that reads the target, it reads the source."""
+    target, source = first.target, first.source
+    is_register = source >= 0
+    x_has_registers = second.takes_x & ~second.is_shift
+    in_x, in_y = x_has_registers & _reads(second.x, target), _reads(second.y, target)
+    in_hl = (target == L) | (target == H)
+    is_over = (_written(second, target) >= 0) | second.adjusts & in_hl  # what was moved is overwritten
+    # From a register
+    y = np.where(is_register, _replace(second.y, target, source), second.y)
+    x = np.where(is_register & x_has_registers, _replace(second.x, target, source), second.x)
+    has_room, x_moved = _with_moved_register(second, x, source)
+    found = is_register & (has_room | is_over & ~in_x)
+    x = np.where(is_register & ~is_over, x_moved, x)
+    # Of an immediate: as Y, as byte 0 of X, or moved alone
+    value = first.imm
+    has_room, x_moved = _with_moved_immediate(second, value)
+    is_y = in_y & ~in_x & (second.y == 0x7770 | np.maximum(target, 0)) & ~second.has_address
+    is_y &= second.imm == 0
+    is_x = in_x & ~in_y & (second.x == 0x7770 | np.maximum(target, 0)) & ~second.is_shift
+    is_x &= second.d0 & ds.MASK_C == 0
+    is_alone = ~in_x & ~in_y & has_room
+    found |= ~is_register & (is_y & (is_over | has_room) | is_x | is_alone)
+    takes_x_imm = ~is_register & (is_x | (is_alone | is_y) & ~is_over)
+    x = np.where(takes_x_imm, np.where(is_x, value | value << 8, x_moved), x)
+    y = np.where(~is_register & is_y, ds.NOTHING, y)
+    imm = np.where(~is_register & is_y, value, 0)
+    d1 = np.where(is_over, second.d1, _put(second.d1, target, MOVED))
+    d3 = second.d3 | np.where(takes_x_imm, ds.X_IMM, 0)
+    return found & first.is_move & ~second.has(ds.X_SP), (x | y << 16, d1, second.d2 | imm, d3)
+
+
+def _move_second(first: _Plain, second: _Plain) -> Words:
+    """Any instruction, then a move: of a byte that the first has written, or of another as it was."""
+    target, source = second.target, second.source
+    is_register = source >= 0
+    written = _written(first, source)
+    is_copy = is_register & (written >= 0)
+    is_adjusted = first.adjusts & ((source == L) | (source == H)) & ~is_copy
+    has_room, x_moved = _with_moved_register(first, first.x, source)
+    has_imm_room, x_imm = _with_moved_immediate(first, second.imm)
+    found = np.where(is_register, is_copy | has_room & ~is_adjusted, has_imm_room)
+    x = np.where(is_copy, first.x, np.where(is_register, x_moved, x_imm))
+    d1 = _put(first.d1, target, np.where(is_copy, written, MOVED))
+    d3 = first.d3 | np.where(is_register, 0, ds.X_IMM)
+    return found & second.is_move, (x | first.y << 16, d1, first.d2, d3)
+
+
+def _operate_on_read(first: _Plain, second: _Plain) -> Words:
+    """LD A,[address], then an operation on A."""
+    memory = ds.READ | ds.LOOKAHEAD | ds.ADJUST_HL
+    is_load = (first.d3 & NOT_LENGTH & ~(memory | ADD) == ds.SHIFT_NONE) & first.has(ds.READ) & (first.d1 == A_ALONE)
+    is_load &= (first.d2 & CONSTANTS == 0) & (first.x == ds.NOTHING)
+    is_operation = ~second.has(memory | ds.WRITE | ds.STACK | FLOW | ds.X_SP | ds.X_IMM | ds.TO_SP | ds.SUBTRACT)
+    is_operation &= (second.d1 == A_ALONE) & ~(first.adjusts & (second.d2 & ADDS != 0))
+    # Of two operands: X is A, and Y, which is to become X, is a register or an immediate
+    operand = second.y & 0xF
+    has_two = (second.x == FROM_A) & ~second.is_shift
+    of_itself = has_two & (operand == A)
+    is_fine = has_two & ~of_itself & ~(first.adjusts & ((operand == L) | (operand == H)))
+    has_imm = (of_itself & second.has(ds.AND)) | is_fine & (second.y == ds.NOTHING)
+    is_fine |= of_itself & second.has(ds.AND | ds.OR)
+    x = np.where(of_itself, ds.NOTHING, second.y)
+    x = np.where(has_imm, np.where(of_itself, 0xFF, second.imm & 0xFF), x)
+    # Of one: Y is A
+    has_one = (second.y == FROM_A) & ((second.x == ds.NOTHING) | second.is_shift)
+    x = np.where(has_one, second.x, x)
+    d3 = first.d3 & memory | np.where(first.adjusts, first.d3, second.d3) & ADD
+    d3 = d3 | second.d3 & ~ADD | np.where(has_imm & ~has_one, ds.X_IMM, 0)
+    d2 = first.imm | second.d2 & CONSTANTS
+    return is_load & is_operation & (is_fine | has_one), (x | first.y << 16, second.d1, d2, d3)
+
+
+def _load_pointer(first: _Plain, second: _Plain) -> Words:
+    """LD HL,imm16, then an access to [HL]: HL becomes what the address is, plus what is added to it anyway."""
+    found = (first.d3 & NOT_LENGTH == ds.SHIFT_NONE) & (first.d1 == HL_ALONE) & (first.y == ds.NOTHING)
+    found &= (first.d2 & CONSTANTS == 0) & (first.x == ds.NOTHING)
+    found &= second.has_address & (second.y == FROM_HL) & (second.d2 & ADDS == 0)
+    found &= ~second.takes_x | second.is_shift | ~(_reads(second.x, L) | _reads(second.x, H))
+    is_rom = first.imm < hw.VRAM
+    found &= (first.imm < hw.OAM) & ~(is_rom & second.has(ds.WRITE)) | (first.imm >= hw.HRAM) & (first.imm < hw.IE)
+    d3 = second.d3 & ~ADD | ds.ADJUST_HL | np.where(second.adjusts, second.d3 & ADD, 0)
+    return found, (second.x | ds.NOTHING << 16, second.d1, second.d2 | first.imm, d3)
+
+
+def _step_pointer(first: _Plain, second: _Plain) -> Words:
+    """An access to [HL], then INC HL or DEC HL."""
+    found = first.has_address & (first.y == FROM_HL) & ~first.adjusts & (first.d2 & ADDS == 0)
+    found &= (_written(first, np.array(L)) < 0) & (_written(first, np.array(H)) < 0)
+    found &= (second.d3 & NOT_LENGTH & ~ADD == ds.SHIFT_NONE) & (second.d1 == HL_ALONE) & (second.y == FROM_HL)
+    found &= (second.d2 & CONSTANTS == ds.ADD_ALWAYS) & (second.x == ds.NOTHING)
+    d3 = first.d3 & ~ADD | second.d3 & ADD | ds.ADJUST_HL
+    return found, (first.d0, first.d1, first.d2, d3)

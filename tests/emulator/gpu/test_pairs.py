@@ -1,0 +1,142 @@
+"""Pairs of instructions do what the two do one after the other, in the data path's own code."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import warp as wp
+
+from gbxcule_puffer.emulator import Emulator, isa
+from gbxcule_puffer.emulator.gpu import datapath, pairs
+from gbxcule_puffer.emulator.gpu import descriptors as ds
+from gbxcule_puffer.emulator.gpu.descriptor_table import rom_table
+from gbxcule_puffer.emulator.hw import intrinsics
+from tests.support.roms import tiny_rom
+
+SPACING = 8  # bytes from one pair to the next in the ROM
+BANK = 0x4000
+BATCH = 1024
+MEMORY = wp.constant(0x10010)
+NO_EVENT = wp.constant(1 << 30)
+RESULTS = 8  # lo, hi, flags, sp, pc, now, previous, turns
+
+
+@cache
+def kernel() -> Any:
+    """One turn with each of two descriptors, or with the first alone."""
+
+    @wp.kernel(enable_backward=False, module="unique")
+    def kernel_turns(
+        descriptors: wp.array2d(dtype=wp.vec4i),
+        registers: wp.array2d(dtype=int),
+        memory: wp.array2d(dtype=wp.uint8),
+        table: wp.array(dtype=wp.vec4i),
+        results: wp.array2d(dtype=int),
+    ):
+        case = wp.tid()
+        r = datapath.Fast()
+        i = datapath.Turn()
+        place = datapath.Place()
+        r.row = intrinsics.address_of_row(memory, case)
+        r.lo = registers[case, 0]
+        r.hi = registers[case, 1]
+        r.flags = registers[case, 2]
+        r.sp = registers[case, 3]
+        r.pc = registers[case, 4]
+        r.wake = NO_EVENT
+        for number in range(descriptors.shape[1]):
+            d = descriptors[case, number]
+            r.d0 = d[0]
+            r.d1 = d[1]
+            r.d2 = d[2]
+            r.d3 = d[3]
+            datapath.begin_turn(r, i, place, r.row)
+            datapath.end_turn(r, i, place, intrinsics.address_of_words(table))
+        results[case, 0] = r.lo
+        results[case, 1] = r.hi
+        results[case, 2] = r.flags & (ds.MASK_ALL | (1 << 24))
+        results[case, 3] = r.sp
+        results[case, 4] = r.pc
+        results[case, 5] = r.now
+        results[case, 6] = r.previous
+        results[case, 7] = r.turns
+
+    return kernel_turns
+
+
+def run(descriptors: np.ndarray, registers: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Registers and memory after the turns of each case; descriptors: (cases, turns, 4)."""
+    count = len(descriptors)
+    arrays = [
+        wp.array(descriptors, dtype=wp.vec4i, device="cpu"),
+        wp.array(registers, dtype=wp.int32, device="cpu"),
+        wp.array(np.tile(memory, (count, 1)), dtype=wp.uint8, device="cpu"),
+        wp.zeros(0x8001, dtype=wp.vec4i, device="cpu"),
+        wp.zeros((count, RESULTS), dtype=wp.int32, device="cpu"),
+    ]
+    wp.launch(kernel(), dim=count, inputs=arrays, device="cpu")
+    return arrays[4].numpy(), arrays[2].numpy()
+
+
+def rom_of_all_pairs(generator: np.random.Generator) -> bytes:
+    """Each instruction before each other, with addresses in C000-DEFF and FF80-FFFE."""
+    opcodes = sorted(isa.expand())
+    first, second = (each.ravel() for each in np.meshgrid(opcodes, opcodes, indexing="ij"))
+    code = np.zeros((-(-len(first) * SPACING // BANK) * BANK // SPACING, SPACING), np.uint8)
+    lengths = np.array([isa.expand()[opcode].length for opcode in first])
+    rows = np.arange(len(first))
+    for begin, opcode in ((0 * lengths, first), (lengths, second)):
+        is_long = opcode > 0xFF
+        code[rows, begin] = np.where(is_long, 0xCB, opcode)
+        code[rows, begin + 1] = np.where(is_long, opcode & 0xFF, generator.integers(0x80, 0xFF, len(rows)))
+        code[rows, begin + 2] = generator.integers(0xC0, 0xDF, len(rows))
+    return code.tobytes()
+
+
+def test_a_pair_does_what_its_instructions_do() -> None:
+    """Half of all pairs of instructions: registers, flags, time and memory."""
+    generator = np.random.default_rng(5)
+    rom = rom_of_all_pairs(generator)
+    table = rom_table(rom)
+    half = len(table) // 2
+    places = np.arange(0, len(rom), SPACING)
+    rows = places // BANK * ds.BANK_STRIDE + places % BANK
+    rows = rows[table[rows, 1] < 0][::2]
+    assert len(rows) > 10_000
+    first = table[half + rows]
+    second = table[half + rows + (first[:, 3] >> ds.LENGTH_SHIFT & 7)]
+    registers = np.zeros((len(rows), 5), np.int64)
+    values = generator.integers(0, 256, (len(rows), 7))
+    values[:, [1, 3, 5]] = generator.integers(0xC0, 0xDF, (len(rows), 3))  # B, D and H: pairs are addresses of RAM
+    registers[:, 0] = values[:, 0] | values[:, 1] << 8 | values[:, 2] << 16 | values[:, 3] << 24
+    registers[:, 1] = values[:, 4] | values[:, 5] << 8 | values[:, 6] << 16
+    registers[:, 2] = generator.integers(0, 1 << 31, len(rows)) | 1 << 24
+    registers[:, 3] = generator.integers(0xC100, 0xDE00, len(rows))
+    registers[:, 4] = generator.integers(0x100, 0x3F00, len(rows))
+    registers = registers.astype(np.uint32).view(np.int32)
+    memory = generator.integers(0, 256, 0x10010, np.uint8)
+    for begin in range(0, len(rows), BATCH):
+        part = slice(begin, begin + BATCH)
+        together = run(table[rows[part], None], registers[part], memory)
+        one_by_one = run(np.stack([first[part], second[part]], axis=1), registers[part], memory)
+        for ours, theirs in zip(together, one_by_one, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_hook_is_no_part_of_a_pair(tmp_path: Path) -> None:
+    """It counts as often behind LD, with which it was a pair before."""
+    code = bytes.fromhex("78 80 04 18 FB")  # loop: ld a,b / add a,b / inc b / jr loop
+    emulator = Emulator(tiny_rom(tmp_path / "pair.gb", code), 1, kernel="datapath")
+    table = torch.from_numpy(emulator.machine.descriptors.numpy())
+    assert table[0x150, 1] < 0 and pairs.FARTHEST == 3
+    emulator.hook(None, 0x151)
+    assert table[0x150, 1] >= 0
+    emulator.step(torch.zeros(1, dtype=torch.uint8))
+    executions = int(emulator.executions(None, 0x151)[0])
+    emulator.close()
+    assert executions == pytest.approx(24 * 70224 / 24, rel=0.01)
