@@ -160,12 +160,6 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     d3 = i.d3
     x = i.x
     y = i.y
-    pc = wp.where((d3 & ds.JUMP) != 0, place.target, i.next_pc)
-    pc = wp.where((d3 & ds.RETURN) != 0, y, pc)
-    r.previous = i.begin
-    r.now = r.now + i.t_cycles
-    r.pc = pc
-    fetch(r, table)
     # ALU
     carry_add = wp.where((r.flags & i.d2 & (ds.ADD_CARRY | ds.ADD_ALWAYS)) != 0, place.add, 0)
     result = wp.where((d3 & ds.SUBTRACT) != 0, x - y, x + y) + carry_add
@@ -179,6 +173,15 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ | FLAG_ONE, FLAG_ONE)
     changed = carries | nonzero | (i.d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
     r.flags = (d3 & changed) | (~d3 & r.flags)
+    # The next PC; the second of a pair may be JR, by the flags of now
+    jumps = ((r.flags ^ intrinsics.shift_left(i.d2, 2)) & intrinsics.shift_left(i.d2, 1)) & (FLAG_C | FLAG_NZ)
+    pc = wp.where((d3 & ds.JUMP) != 0, place.target, i.next_pc)
+    pc = wp.where((d3 & ds.RETURN) != 0, y, pc)
+    pc = wp.where(jumps != 0, i.next_pc + intrinsics.permute(i.d2, 0, 0x9991), pc)
+    r.previous = i.begin
+    r.now = r.now + i.t_cycles + wp.where(jumps != 0, 4, 0)
+    r.pc = pc
+    fetch(r, table)
     # Write back
     r.hi = wp.where((d3 & ds.ADJUST_HL) != 0, intrinsics.permute(r.hi, i.address + place.add, 0x3254), r.hi)
     values = intrinsics.permute(result, x, 0x7610)

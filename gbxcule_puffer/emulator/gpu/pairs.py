@@ -4,7 +4,8 @@ A pair is what one descriptor can do anyway, as far as the two do not need the s
 
 - a move, which is LD of a register or an immediate, and any instruction, in either order: byte 2 of X is moved;
 - LD A,[address] and an operation on A and a register or an immediate;
-- LD HL,imm16 and an access to [HL]; an access to [HL] and INC HL or DEC HL.
+- LD HL,imm16 and an access to [HL]; an access to [HL] and INC HL or DEC HL;
+- an operation on a byte in a register and JR by its flags.
 
 The first is never a jump. Each place of the ROM has a pair of its own, so it does not matter where a jump leads. If the
 second instruction begins at an event or later, or the access is not to plain memory, the data path executes the first
@@ -30,6 +31,7 @@ ADDS = ds.ADD_CARRY | ds.ADD_ALWAYS
 ADD = 3 << 25
 NOT_LENGTH = (1 << ds.LENGTH_SHIFT) - 1
 MARKS = ds.LOOP | ds.WAIT | ds.HALT | ds.EI
+JR_FLAGS = ds.JR_BY_C | ds.JR_UNLESS_C | ds.JR_BY_NZ | ds.JR_UNLESS_NZ
 
 Words = tuple[np.ndarray, Sequence[np.ndarray]]  # where a rule applies, and d0 to d3 there
 
@@ -37,7 +39,9 @@ Words = tuple[np.ndarray, Sequence[np.ndarray]]  # where a rule applies, and d0 
 class _Plain:
     """The parts of descriptors of single instructions, each an int64 array of one number for each of them."""
 
-    def __init__(self, words: np.ndarray) -> None:
+    def __init__(self, words: np.ndarray, places: np.ndarray) -> None:
+        self.places = places
+        self.length = words[:, 3] >> ds.LENGTH_SHIFT
         self.d0, self.d1, self.d2, self.d3 = words.T
         self.x, self.y = self.d0 & 0xFFFF, self.d0 >> 16
         self.imm = self.d2 & 0xFFFF
@@ -77,17 +81,17 @@ def join(words: np.ndarray) -> np.ndarray:
     for length in range(NEAREST, FARTHEST + 1):
         is_pair = is_plain[:-length] & is_plain[length:] & (words[:-length, 3] & FLOW == 0)
         places = np.flatnonzero(is_pair & (lengths[:-length] == length))
-        first, second = _Plain(words[places]), _Plain(words[places + length])
+        first, second = (_Plain(words[at], at) for at in (places, places + length))
         lead = first.d2 >> ds.M_CYCLES_SHIFT
         m_cycles = lead + (second.d2 >> ds.M_CYCLES_SHIFT)
-        total = length + (second.d3 >> ds.LENGTH_SHIFT)
         free = ~first.is_special & ~second.is_special & (m_cycles < 16)
-        for rule in (_move_first, _move_second, _operate_on_read, _load_pointer, _step_pointer):
+        for rule in (_move_first, _move_second, _operate_on_read, _load_pointer, _step_pointer, _jump_second):
             found, (d0, d1, d2, d3) = rule(first, second)
             found &= free
             free &= ~found
-            d2 = d2 & (CONSTANTS | 0xFFFF) | lead << ds.LEAD_SHIFT | m_cycles << ds.M_CYCLES_SHIFT
-            d3 = d3 & NOT_LENGTH | total << ds.LENGTH_SHIFT
+            time = m_cycles - 1 if rule is _jump_second else m_cycles  # of a jump that is not taken
+            d2 = d2 & (CONSTANTS | JR_FLAGS | 0xFFFF) | lead << ds.LEAD_SHIFT | time << ds.M_CYCLES_SHIFT
+            d3 = d3 & NOT_LENGTH | (length + second.length) << ds.LENGTH_SHIFT
             joined[places[found]] = np.stack([d0, d1 | ds.PAIR, d2, d3], axis=1)[found]
     return joined
 
@@ -224,3 +228,16 @@ def _step_pointer(first: _Plain, second: _Plain) -> Words:
     found &= (second.d2 & CONSTANTS == ds.ADD_ALWAYS) & (second.x == ds.NOTHING)
     d3 = first.d3 & ~ADD | second.d3 & ADD | ds.ADJUST_HL
     return found, (first.d0, first.d1, first.d2, d3)
+
+
+def _jump_second(first: _Plain, second: _Plain) -> Words:
+    """An operation on a byte in a register, then JR by its flags: byte 1 of Y, which is free then, says how far."""
+    conditions = ds.MASK_C | ds.MASK_NZ
+    found = second.has(ds.JUMP) & (second.d0 & conditions != 0) & (second.length == 2)
+    found &= first.has(ds.MASK_NZ) & ~first.has(ACCESS | ds.SHIFT | ds.X_SP) & (first.imm < 0x100)
+    is_wanted = np.where(second.d0 & ds.MASK_C != 0, second.d0 >> 15, second.d0 >> 19) & 1
+    by_c = ds.JR_BY_C | (1 - is_wanted) * ds.JR_UNLESS_C
+    by_nz = ds.JR_BY_NZ | (1 - is_wanted) * ds.JR_UNLESS_NZ
+    distance = (second.imm - second.places - second.length) & 0xFF
+    d2 = first.d2 | distance << 8 | np.where(second.d0 & ds.MASK_C != 0, by_c, by_nz)
+    return found, (first.d0, first.d1, d2, first.d3)

@@ -10,12 +10,14 @@ import warp as wp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import fetch
 from gbxcule_puffer.emulator.gpu import datapath, lane_state, slow_path, stop_counters
+from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, model, step
 from gbxcule_puffer.emulator.hw.color import hdma
 from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 RAM_INSTRUCTIONS = wp.constant(16)  # of code in RAM that a lane executes while the others wait
+NO_MARKS = wp.constant(~(ds.LOOP | ds.WAIT | ds.HALT | ds.EI))  # the common path takes them for JR's condition
 SOON_T_CYCLES = wp.constant(24)  # before its next event a lane stays with the interpreter
 
 
@@ -104,6 +106,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                                 if done == 0:
                                     slow_path.visit(m, c, r, i, lane)
                             stop_counters.count(m, c, cause, int(lane.running == lane_state.ASLEEP))
+                            i.d2 = i.d2 & NO_MARKS
                         intrinsics.converge()
                         if intrinsics.any_lane(lane.running & 1) == 0:  # nothing to wait for
                             break
