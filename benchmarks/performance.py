@@ -1,8 +1,9 @@
 """docs/performance.md, its plot and README.md's speed tables, from the records: `python -m benchmarks.performance`.
 
 Read are the records in benchmarks/results/h200: every bench_*.json as `puffer bench` writes it, pyboy_alone.json,
-stages_16384.json, step_cost.json, training_sps.json, and games_*.json of benchmarks/compare_trees.py; and in
-benchmarks/results/cpu: games/records.json and step_cost.json. A figure that stands in no record stands in neither page.
+stages_16384.json, step_cost.json and training_sps.json; in benchmarks/results/h100: games_*.json of
+benchmarks/compare_trees.py; and in benchmarks/results/cpu: games/records.json and step_cost.json. A figure that stands
+in no record stands in neither page.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def games_tables() -> dict[str, str]:
     """The games before and after the kernel's speed work, as the text's words: the table, and the ratios."""
     found = {}
     for size in GAMES_SIZES:
-        record = json.loads((GPU / f"games_{size}.json").read_text())
+        record = json.loads((RESULTS / "h100" / f"games_{size}.json").read_text())
         ratios = [game["ratio"] for game in record["games"]]
         found |= {
             f"mean_{size}": f"{record['geometric_mean']:.2f}",
