@@ -84,7 +84,7 @@ def join(words: np.ndarray) -> np.ndarray:
         first, second = (_Plain(words[at], at) for at in (places, places + length))
         lead = first.d2 >> ds.M_CYCLES_SHIFT
         m_cycles = lead + (second.d2 >> ds.M_CYCLES_SHIFT)
-        free = ~first.is_special & ~second.is_special & (m_cycles < 16)
+        free = ~first.is_special & ~second.is_special
         for rule in (_move_first, _move_second, _operate_on_read, _load_pointer, _step_pointer, _jump_second):
             found, (d0, d1, d2, d3) = rule(first, second)
             found &= free
