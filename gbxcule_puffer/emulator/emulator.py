@@ -16,7 +16,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa, kernels
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import waits
-from gbxcule_puffer.emulator.gpu import descriptor_table, descriptors
+from gbxcule_puffer.emulator.gpu import areas, descriptor_table, descriptors
 from gbxcule_puffer.emulator.lanes import lane_order
 from gbxcule_puffer.emulator.lanes.gpu_steps import GpuSteps
 from gbxcule_puffer.emulator.lanes.launch_shape import PATIENCE
@@ -38,13 +38,14 @@ ROM_PADDING = 16  # bytes: the data path reads words before it looks whether the
 
 def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with_descriptors: bool = True) -> int:
     """Bytes that an Emulator allocates: for each env state, memory row and picture (docs/state.md), and what all envs
-    share, the ROM as bytes, as 3-byte words and, for the data path, as descriptors."""
+    share: the ROM as bytes, as 3-byte words and, for the data path, as descriptors, and there the areas of addresses."""
     picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
     fields, row = state_size(cartridge, pixel_step)
     per_env = 4 * fields + row + ROW_PADDING + picture_size + 4 + 4 + 1
     shared = 5 * len(cartridge.data) + ROM_PADDING
     if with_descriptors:
-        shared += lane_order.memory_needed(num_envs) + 32 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
+        shared += lane_order.memory_needed(num_envs) + areas.SIZE
+        shared += 32 * ((cartridge.rom_banks + 2) * descriptors.BANK_STRIDE + 1)
     return num_envs * per_env + shared
 
 
@@ -224,6 +225,8 @@ class Emulator(HostAccess, Screens):
         if self.kernel == "datapath":
             table = torch.from_numpy(descriptor_table.rom_table(cartridge.data)).to(device)
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
+            self._areas = torch.from_numpy(areas.table()).to(device)
+            machine.areas = wp.from_torch(self._areas)
             self._lanes = lane_order.LaneOrder(self.num_envs, device)
             machine.order, machine.took = wp.from_torch(self._lanes.order), wp.from_torch(self._lanes.took)
         machine.op_length = wp.from_torch(self._op_length)

@@ -245,6 +245,7 @@ Machine = _struct(
         "code": wp.array(dtype=wp.int32),
         "waits": wp.array(dtype=wp.int32),
         "descriptors": wp.array(dtype=wp.vec4i),
+        "areas": wp.array(dtype=wp.uint8),
         "op_length": wp.array(dtype=wp.uint8),
         "memory": wp.array2d(dtype=wp.uint8),
         "state": wp.array2d(dtype=wp.int32),
@@ -269,7 +270,7 @@ Machine = _struct(
 )
 """Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index, and a
 mark for what `waits` has of an instruction, a loop that begins there or a hook: its number from 1 in bits 24-30),
-descriptors (of the ROM, for the data path),
+descriptors (of the ROM, for the data path), areas (of each address, for the data path; gpu/areas.py),
 memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step), skipped
 (num_envs; instructions of the last step that were skipped with their loops, not part of the state), hooks (hooks,
 num_envs; probes/hooks.py), until and frames (tests, 5; num_envs; probes/until.py), order (lanes; the env of each, -1

@@ -22,7 +22,7 @@ def test_the_estimate_is_what_is_allocated(kernel: str, screen: str) -> None:
     machine = emulator.machine
     arrays = [machine.rom, machine.code, machine.state, machine.screen, machine.skipped, machine.frames]
     if kernel == "datapath":
-        arrays.append(machine.descriptors)
+        arrays += [machine.descriptors, machine.areas]
     held = sum(array.capacity for array in arrays) + 3 * machine.memory.strides[0] + 3
     if kernel == "datapath":
         held += lane_order.memory_needed(3)

@@ -10,7 +10,8 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.hw import intrinsics, model
+from gbxcule_puffer.emulator.gpu import operations
+from gbxcule_puffer.emulator.hw import model
 
 FLAG_C = wp.constant(ds.MASK_C)
 FLAG_NZ = wp.constant(ds.MASK_NZ)
@@ -18,9 +19,8 @@ FLAG_ONE = wp.constant(1 << 24)
 LENGTH_SHIFT = wp.constant(ds.LENGTH_SHIFT)
 LEAD_TO_T_CYCLES = wp.constant(ds.LEAD_SHIFT - 2)
 LEAD_T_CYCLES = wp.constant(7 << 2)
-EARLIER = wp.constant(-(1 << 31))  # the sign of a difference of times
 BANKED_PAGE = wp.constant((hw.WRAM + hw.WRAM_BANK_SIZE) >> 12)
-TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.WRITE_WORD | ds.STACK | ds.JUMP | ds.RETURN)
+TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.WORD | ds.STACK | ds.JUMP | ds.RETURN)
 
 
 @wp.struct
@@ -35,13 +35,12 @@ class Fast:
     now: wp.int32
     previous: wp.int32
     wake: wp.int32  # when to look for what is rare: the next event, or at once
-    turns: wp.int32  # instructions, also of those that wait or have finished
+    turn: wp.int32  # of this pass through the loop
+    turns: wp.int32  # instructions before it, also of those that wait or have finished, and the second ones of pairs
     table_low: wp.int32  # table index of address 0000
     table_high: wp.int32  # table index of address 4000, minus 4000h
     rom_high: wp.int32
-    plain: wp.int32  # bit n: the 4 KiB from n000 on are plain to read; bit 16 + n: to write
-    plain_ahead: wp.int32  # the same for an access with lookahead
-    high: wp.int32  # what of READ and WRITE makes an access to HRAM, and to P1, special
+    plain: wp.int32  # which accesses are plain in which areas (areas.py)
     d0: wp.int32
     d1: wp.int32
     d2: wp.int32
@@ -60,6 +59,7 @@ class Lane:
     until: wp.int32  # asleep at HALT, or after a loop that waited, until about then, else 0
     waited: wp.int32  # when a loop that only waits was skipped last
     rom: wp.uint64
+    areas: wp.uint64  # the table of areas.py
 
 
 @wp.struct
@@ -84,6 +84,8 @@ class Place:
     """The operands of the turn's instruction that no visit changes."""
 
     target: wp.int32  # of a jump
+    plain: wp.int32  # Fast.plain, turned so that a flag says whether its access is plain
+    near: wp.int32  # of JR as the second of a pair
     d0: wp.int32
     add: wp.int32  # -1 to 1: see ADD_CARRY, ADJUST_HL, STACK
     address: wp.uint64  # of the operand in memory
@@ -93,7 +95,7 @@ class Place:
 def fetch(r: wp.ref[Fast], table: wp.uint64):
     """The descriptor of the instruction at PC."""
     base = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low)
-    d = intrinsics.load_descriptor(table, base + wp.min(r.pc, hw.VRAM))
+    d = operations.load_descriptor(table, base + wp.min(r.pc, hw.VRAM))
     r.d0 = d[0]
     r.d1 = d[1]
     r.d2 = d[2]
@@ -101,34 +103,27 @@ def fetch(r: wp.ref[Fast], table: wp.uint64):
 
 
 @wp.func
-def special_access(r: wp.ref[Fast], d3: int, address: int) -> int:
-    """Not 0 for an access to what is not memory without side effects and locks: ROM (read), VRAM, WRAM, HRAM, cartridge
-    RAM. Bytes are special, too, where a word would cross a multiple of 4 KiB or reach IE."""
-    accesses = d3 & (ds.READ | ds.WRITE)
-    pages = wp.where((d3 & ds.LOOKAHEAD) != 0, r.plain_ahead, r.plain)
-    bit = pages >> ((address >> 12) | ((d3 >> ds.WRITE_TO_16) & 16))
-    high = accesses & r.high
-    joypad = (d3 & (ds.WRITE | ds.WORD)) | high
-    special = wp.where(address == hw.P1, joypad, wp.where((bit & 1) != 0, 0, accesses))
-    special = wp.where(address >= hw.HRAM, high, special)
-    return wp.where((address & 0xFFF) == 0xFFF or address >= hw.IE - 1, accesses, special)
+def special(plain: int, d3: int) -> int:
+    """Not 0 for an access to what is not memory without side effects and locks. `plain`: of the address."""
+    return ~plain & (d3 & ds.ACCESSES)
 
 
 @wp.func
-def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64):
+def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64, areas: wp.uint64):
     """Operands of the instruction, its address, and what it reads."""
-    add = intrinsics.shift_left(r.d3, 5) >> 30
-    fails = ((r.flags ^ intrinsics.shift_left(r.d0, 8)) & r.d0) & (FLAG_C | FLAG_NZ)
+    add = operations.multiply(r.d3, 32) >> 30
+    fails = ((r.flags ^ operations.multiply(r.d0, 256)) & r.d0) & (FLAG_C | FLAG_NZ)
     i.t_cycles = ((r.d2 >> 28) & 15) * 4 - wp.where(fails != 0, wp.where((r.d3 & ds.STACK) != 0, 12, 4), 0)
     d3 = wp.where(fails != 0, r.d3 & ~TAKEN_ONLY, r.d3)
     i.begin = r.now + ((r.d2 >> LEAD_TO_T_CYCLES) & LEAD_T_CYCLES)
     i.next_pc = r.pc + ((r.d3 >> LENGTH_SHIFT) & 7)
-    x = intrinsics.permute(r.lo, r.hi, r.d0)
-    y = intrinsics.permute(r.lo, r.hi, r.d0 >> 16) + (r.d2 & 0xFFFF)
+    x = operations.permute(r.lo, r.hi, r.d0)
+    y = operations.permute(r.lo, r.hi, r.d0 >> 16) + (r.d2 & 0xFFFF)
     x = wp.where((r.d3 & ds.X_SP) != 0, wp.where((r.d3 & ds.STACK) != 0, i.next_pc, r.sp), x)
-    i.x = wp.where((r.d3 & ds.X_IMM) != 0, intrinsics.permute(r.d0, 0, 0x4140), x)
-    i.sp = wp.where((d3 & ds.STACK) != 0, (r.sp + 2 * add) & 0xFFFF, r.sp)
-    address = wp.where((d3 & ds.STACK) != 0, wp.where(add < 0, i.sp, r.sp), y)
+    i.x = wp.where((r.d3 & ds.X_IMM) != 0, operations.permute(r.d0, 0, 0x4140), x)
+    sp = (r.sp + 2 * add) & 0xFFFF
+    i.sp = wp.where((d3 & ds.STACK) != 0, sp, r.sp)
+    address = wp.where((r.d3 & ds.STACK) != 0, wp.where(add < 0, sp, r.sp), y)
     accesses = d3 & (ds.READ | ds.WRITE)
     value = wp.where(accesses != 0, 0, y)
     in_rom = address < hw.VRAM
@@ -137,21 +132,22 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
         offset = offset + wp.where((address & 0xE000) == hw.VRAM, r.vram_shift, 0)
         offset = offset + wp.where((address >> 12) == BANKED_PAGE, r.wram_shift, 0)
     place.target = y
+    place.near = i.next_pc + operations.permute(r.d2, 0, 0x9991)
     place.d0 = r.d0
-    place.address = wp.where(in_rom, rom, r.row) + wp.uint64(offset)
+    place.address = operations.address(wp.where(in_rom, rom, r.row), offset)
     place.add = add
-    i.y = intrinsics.load_operand(place.address, value, d3 & ds.READ, d3 & ds.WORD)
+    i.y = operations.load_operand(place.address, value, d3 & ds.READ, d3 & ds.READ_WORD)
     i.address = address
-    i.special = special_access(r, d3, address)
+    place.plain = operations.rotate_right(r.plain, operations.load_byte(areas, address))
     i.d1 = r.d1
     i.d2 = r.d2
     i.d3 = d3
 
 
 @wp.func
-def attention(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+def attention(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]) -> int:
     """Not 0 if something rare has to be looked at before the instruction is finished."""
-    return (~(i.begin - r.wake) & EARLIER) | (r.d3 & ds.RARE) | i.special
+    return special(place.plain, i.d3) | wp.where(i.begin - r.wake >= 0, 1, r.d3 & ds.RARE)
 
 
 @wp.func
@@ -166,27 +162,28 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     result = wp.where((d3 & ds.AND) != 0, x & y, result)
     result = wp.where((d3 & ds.XOR) != 0, x ^ y, result)
     result = wp.where((d3 & ds.OR) != 0, x | y, result)
-    carries = intrinsics.shift_left(x ^ y ^ result, d3) & (FLAG_C | ds.MASK_H)
-    rotated = intrinsics.rotate_right(intrinsics.permute(y, r.flags, place.d0), d3)
+    carries = operations.shift_left(x ^ y ^ result, d3) & (FLAG_C | ds.MASK_H)
+    rotated = operations.rotate_right(operations.permute(y, r.flags, place.d0), d3)
     carries = wp.where((d3 & ds.SHIFT) != 0, rotated & FLAG_C, carries)
     result = wp.where((d3 & ds.SHIFT) != 0, rotated, result)
     nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ | FLAG_ONE, FLAG_ONE)
     changed = carries | nonzero | (i.d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
     r.flags = (d3 & changed) | (~d3 & r.flags)
     # The next PC; the second of a pair may be JR, by the flags of now
-    jumps = ((r.flags ^ intrinsics.shift_left(i.d2, 2)) & intrinsics.shift_left(i.d2, 1)) & (FLAG_C | FLAG_NZ)
+    jumps = ((r.flags ^ operations.multiply(i.d2, 4)) & operations.multiply(i.d2, 2)) & (FLAG_C | FLAG_NZ)
     pc = wp.where((d3 & ds.JUMP) != 0, place.target, i.next_pc)
     pc = wp.where((d3 & ds.RETURN) != 0, y, pc)
-    pc = wp.where(jumps != 0, i.next_pc + intrinsics.permute(i.d2, 0, 0x9991), pc)
+    pc = wp.where(jumps != 0, place.near, pc)
     r.previous = i.begin
     r.now = r.now + i.t_cycles + wp.where(jumps != 0, 4, 0)
     r.pc = pc
     fetch(r, table)
     # Write back
-    r.hi = wp.where((d3 & ds.ADJUST_HL) != 0, intrinsics.permute(r.hi, i.address + place.add, 0x3254), r.hi)
-    values = intrinsics.permute(result, x, 0x7610)
-    r.lo = intrinsics.permute(r.lo, values, i.d1)
-    r.hi = intrinsics.permute(r.hi, values, i.d1 >> 16)
+    r.hi = wp.where((d3 & ds.ADJUST_HL) != 0, operations.permute(r.hi, i.address + place.add, 0x3254), r.hi)
+    values = operations.permute(result, x, 0x7610)
+    r.lo = operations.permute(r.lo, values, i.d1)
+    r.hi = operations.permute(r.hi, values, i.d1 >> 16)
     r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, i.sp)
-    intrinsics.store_operand(place.address, result, d3 & ds.WRITE, d3 & ds.WRITE_WORD)
-    r.turns = r.turns + 1 + ((i.d1 >> 31) & 1)
+    operations.store_operand(place.address, result, d3 & ds.WRITE, d3 & ds.WRITE_WORD)
+    r.turn = r.turn + 1
+    r.turns = r.turns + ((i.d1 >> 31) & 1)

@@ -72,8 +72,6 @@ class _Descriptor:
         d1 = self.write_lo | (self.write_hi << 16)
         d2 = imm_y | self.constants | (self.m_cycles << ds.M_CYCLES_SHIFT)
         rare = ds.RARE if self.kind != 0 else 0
-        if self.flags & ds.WRITE and self.flags & ds.WORD:
-            rare |= ds.WRITE_WORD
         d3 = self.shift | self.flags | rare | ((self.add & 3) << 25) | (self.length << ds.LENGTH_SHIFT)
         return d0, d1, d2, d3
 
@@ -221,12 +219,12 @@ def _word(d: _Descriptor, family: str, names: list[str]) -> None:
         d.result_to(names[0])
     else:  # store_sp
         d.imm_kind = IMM_16
-        d.flags |= ds.WRITE | ds.WORD | ds.X_SP
+        d.flags |= ds.WRITE | ds.WRITE_WORD | ds.X_SP
 
 
 def _stack(d: _Descriptor, family: str, pair: str) -> None:
     """PUSH and POP."""
-    d.flags |= ds.STACK | ds.WORD | (ds.WRITE if family == "push" else ds.READ)
+    d.flags |= ds.STACK | (ds.WRITE | ds.WRITE_WORD if family == "push" else ds.READ | ds.READ_WORD)
     d.add = -1 if family == "push" else 1
     if family == "push":
         d.x = PAIR_SELECTOR[pair] if pair != "af" else 0x7767
@@ -244,12 +242,12 @@ def _flow(d: _Descriptor, family: str, instruction: Instruction) -> None:
         d.condition(instruction.operands["cond"])
     if family in ("ret", "reti"):
         d.kind = ds.KIND_IME if family == "reti" else 0
-        d.flags |= ds.STACK | ds.READ | ds.WORD | ds.RETURN
+        d.flags |= ds.STACK | ds.READ | ds.READ_WORD | ds.RETURN
         d.add = 1
         return
     d.flags |= ds.JUMP
     if family == "call":
-        d.flags |= ds.STACK | ds.WRITE | ds.WORD | ds.X_SP
+        d.flags |= ds.STACK | ds.WRITE | ds.WRITE_WORD | ds.X_SP
         d.add = -1
     if "vector" in instruction.operands:
         d.imm = int(instruction.operands["vector"])

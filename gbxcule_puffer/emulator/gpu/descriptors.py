@@ -19,13 +19,14 @@ from __future__ import annotations
 from gbxcule_puffer.emulator import hardware as hw
 
 # d3. Flags that are tested one after the other stand in one byte, which is then made predicates at once.
-READ, WRITE, WORD, WRITE_WORD = 1 << 5, 1 << 6, 1 << 7, 1 << 24  # memory access; of 16 bits; WRITE and WORD
-WRITE_TO_16 = 2  # WRITE >> 2 is 16
+READ, WRITE, READ_WORD, WRITE_WORD = 1 << 5, 1 << 13, 1 << 28, 1 << 24  # memory access; of 16 bits beside READ, WRITE
+LOOKAHEAD, RARE = 1 << 21, 1 << 7  # RARE: not as it is by the common path
+ACCESSES = READ | WRITE | READ_WORD | LOOKAHEAD  # what areas.py says of each area; each 7 or 8 bits behind the last
+WORD = READ_WORD | WRITE_WORD
 SUBTRACT, AND, XOR, OR = 1 << 8, 1 << 9, 1 << 10, 1 << 11
-JUMP, RETURN, SHIFT = 1 << 12, 1 << 13, 1 << 14  # PC = Y; PC = the word read
+JUMP, RETURN, SHIFT = 1 << 12, 1 << 6, 1 << 14  # PC = Y; PC = the word read
 STACK, X_SP, X_IMM = 1 << 16, 1 << 17, 1 << 18  # access at SP; X = SP or, with STACK, the next PC; X is an immediate
-ADJUST_HL, TO_SP = 1 << 21, 1 << 22  # HL = address + add; SP = result
-LOOKAHEAD, RARE = 1 << 15, 1 << 28  # RARE: not as it is by the common path
+ADJUST_HL, TO_SP = 1 << 15, 1 << 22  # HL = address + add; SP = result
 MASK_H, MASK_N, MASK_C, MASK_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 27  # the flag changes
 LENGTH_SHIFT = 29
 MASK_ALL = MASK_H | MASK_N | MASK_C | MASK_NZ

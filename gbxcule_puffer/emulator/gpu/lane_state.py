@@ -7,7 +7,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import wait_loops
-from gbxcule_puffer.emulator.gpu import color
+from gbxcule_puffer.emulator.gpu import areas, color, operations
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
 from gbxcule_puffer.emulator.hw import intrinsics, model
@@ -21,12 +21,16 @@ FLAG_ONE = wp.constant(1 << 24)
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
-# Sets of 4 KiB pages
-PAGES_ROM = wp.constant(0x00FF)
-PAGES_HIGH_ROM = wp.constant(0x00F0)
-PAGES_VRAM = wp.constant(0x0300)
-PAGES_CART_RAM = wp.constant(0x0C00)
-PAGES_WRAM = wp.constant(0x3000)
+# Sets of areas
+ROM = wp.constant(1 << areas.ROM_LOW | 1 << areas.ROM_HIGH)
+HIGH_ROM = wp.constant(1 << areas.ROM_HIGH)
+VRAM = wp.constant(1 << areas.VRAM)
+CART_RAM = wp.constant(1 << areas.CART_RAM)
+WRAM = wp.constant(1 << areas.WRAM)
+P1 = wp.constant(1 << areas.P1)
+HIGH_RAM = wp.constant(1 << areas.HIGH_RAM)
+ALL = wp.constant((1 << areas.OTHER) - 1)
+READ_WORD_SHIFT = wp.constant(ds.READ_WORD.bit_length() - 1)
 
 
 @wp.func
@@ -77,14 +81,15 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     map_rom(m, c, r)
     r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
     is_bank0 = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE
-    ram = wp.where(is_bank0 and m.has_plain_ram == 1, PAGES_CART_RAM, 0) | PAGES_WRAM
-    rom = wp.where(c.rom_low == 0, PAGES_ROM, PAGES_HIGH_ROM)  # the data path reads 0000-3FFF from bank 0
-    readable = rom | PAGES_VRAM | ram
-    writable = wp.where(drawing.is_drawing(c), 0, PAGES_VRAM) | ram
-    locked = wp.where(ppu.is_vram_unlocked(c), 0, PAGES_VRAM)
-    r.plain = readable | (writable << 16)
-    r.plain_ahead = r.plain & ~(locked | (locked << 16))
-    r.high = wp.where(c.dma_active == 0, 0, ds.READ | ds.WRITE)
+    ram = wp.where(is_bank0 and m.has_plain_ram == 1, CART_RAM, 0) | WRAM
+    rom = wp.where(c.rom_low == 0, ROM, HIGH_ROM)  # the data path reads 0000-3FFF from bank 0
+    high = wp.where(c.dma_active == 0, HIGH_RAM, 0)
+    joypad = wp.where(c.dma_active == 0, P1, 0)
+    readable = rom | VRAM | ram | high
+    writable = wp.where(drawing.is_drawing(c), 0, VRAM) | ram | high
+    unlocked = wp.where(ppu.is_vram_unlocked(c), ALL, ALL & ~VRAM)
+    r.plain = ((readable | joypad) * ds.READ) | (writable * ds.WRITE) | (unlocked * ds.LOOKAHEAD)
+    r.plain = r.plain | operations.rotate_right(readable, -READ_WORD_SHIFT)
     if model.COLOR:
         color.map_banks(c, r)
 
@@ -126,7 +131,7 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Leave the lane to the interpreter."""
     to_cpu(c, r)
-    c.executed = c.executed + r.turns
+    c.executed = c.executed + r.turns + r.turn
     is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
     has_waited = r.now >= c.next_event and r.now < lane.waited + hw.LINE_T_CYCLES
     lane.until = wp.where(is_halt, wait_loops.end_of_halt(c), wp.where(has_waited, r.now, 0))

@@ -11,6 +11,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import wait_loops, waits
+from gbxcule_puffer.emulator.gpu import datapath, operations
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast
 from gbxcule_puffer.emulator.hw import intrinsics, model
@@ -47,9 +48,11 @@ PAGE = wp.constant(0x1000)
 
 
 @wp.func
-def room(pages: int, address: int) -> int:
-    """Bytes from `address` to the end of its 4 KiB, 0 if they are not plain."""
-    return ((pages >> (address >> 12)) & 1) * (PAGE - (address & (PAGE - 1)))
+def room(r: wp.ref[Fast], area: int, access: int, address: int) -> int:
+    """Bytes from `address` to the end of its 4 KiB, 0 if they are not plain, or are locked now and then."""
+    plain = operations.rotate_right(r.plain, area)
+    is_plain = int(datapath.special(plain, access | ds.LOOKAHEAD) == 0 and address < hw.ECHO)
+    return is_plain * (PAGE - (address & (PAGE - 1)))
 
 
 @wp.func
@@ -209,7 +212,7 @@ def skip_arithmetic(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
 
 
 @wp.func
-def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
+def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64, areas: wp.uint64) -> int:
     """Iterations of the loop at PC, which copies or fills, that were skipped."""
     code = place(c, r, rom, r.pc)
     first = intrinsics.load_byte(code, 0)
@@ -233,11 +236,11 @@ def skip(c: wp.ref[Cpu], r: wp.ref[Fast], rom: wp.uint64) -> int:
     instructions = body + wp.where(counter == DEC_BC, 4, 2)
     t_cycles = t_cycles + wp.where(counter == DEC_BC, 28, 16)
     count = wp.min(left - 1, (c.next_event - 1 - r.now) // t_cycles)
-    count = wp.min(count, room(r.plain_ahead >> 16, target))
+    count = wp.min(count, room(r, operations.load_byte(areas, target), ds.WRITE, target))
     if stride == 4:
         count = wp.min(count, (0xFF - (target & 0xFF)) // 4)
     if not is_fill:
-        count = wp.min(count, room(r.plain_ahead, source))
+        count = wp.min(count, room(r, operations.load_byte(areas, source), ds.READ, source))
     if count > 0:
         a = (r.hi >> 16) & 0xFF
         begin = target

@@ -61,6 +61,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         patience: int,
         table: wp.uint64,
         rom: wp.uint64,
+        areas: wp.uint64,
     ):
         """The loop: every lane of the warp stays in it until all have finished the step.
 
@@ -76,6 +77,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         lane.running = used
         begin = intrinsics.clock()
         lane.rom = rom
+        lane.areas = areas
         r.row = c.row
         if used == 1:
             interrupts.begin_batch(m, c)
@@ -85,13 +87,14 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
             lane_state.idle(m, r)
         datapath.fetch(r, table)
         while intrinsics.any_lane(lane.running) != 0:
-            turn = int(0)
-            while turn < patience:
-                datapath.begin_turn(r, i, place, rom)
-                attention = datapath.attention(r, i)
+            r.turn = 0
+            while r.turn < patience:
+                datapath.begin_turn(r, i, place, rom, areas)
+                attention = datapath.attention(r, i, place)
                 if intrinsics.any_lane(attention) != 0:
+                    i.special = datapath.special(place.plain, i.d3)
                     if attention != 0 and i.d1 < 0 and r.now < c.next_event:  # a pair
-                        attention = slow_path.part(m, r, i, place, rom)
+                        attention = slow_path.part(m, r, i, place, rom, areas)
                     cause = stop_counters.cause(m, c, r, i, attention)
                     attention = slow_path.glance(c, r, i, attention)
                     if intrinsics.any_lane(attention) != 0:
@@ -111,7 +114,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                         if intrinsics.any_lane(lane.running & 1) == 0:  # nothing to wait for
                             break
                 datapath.end_turn(r, i, place, table)
-                turn = turn + 1
+            r.turns = r.turns + r.turn
             behind = intrinsics.least(lane_state.place_in_time(c, r, lane))
             if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
                 lane_state.wake_up(m, c, r, lane, between(m, c))
@@ -151,7 +154,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                     m.took[c.env] = 0
                     step.begin_step(m, c, int(buttons[c.env]), frames, release_after)
         table = intrinsics.address_of_words(machine.descriptors)
-        run_datapath(m, c, used, patience, table, intrinsics.address_of_bytes(machine.rom))
+        areas = intrinsics.address_of_bytes(machine.areas)
+        run_datapath(m, c, used, patience, table, intrinsics.address_of_bytes(machine.rom), areas)
         if used == 1:
             if c.drawing == 0:
                 step.end_step(m, c)

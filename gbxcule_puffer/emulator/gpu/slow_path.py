@@ -8,7 +8,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
-from gbxcule_puffer.emulator.gpu import color, datapath, lane_state, loop_skips, spots
+from gbxcule_puffer.emulator.gpu import areas, color, datapath, lane_state, loop_skips, operations, spots
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Place, Turn
 from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, model
@@ -31,14 +31,16 @@ NEST_SHIFT = wp.constant(waits.NEST_SHIFT)
 NEST = wp.constant(1 << waits.NEST_SHIFT)
 READ_AHEAD = wp.constant(ds.READ | ds.LOOKAHEAD)
 WRITE_AHEAD = wp.constant(ds.WRITE | ds.LOOKAHEAD)
-RARE_WRITE = wp.constant(ds.WRITE | ds.WORD | ds.RARE)
-WRITABLE_VRAM = wp.constant(16 + (hw.VRAM >> 12))  # a bit of Fast.plain
+RARE_WRITE = wp.constant(ds.WRITE | ds.WRITE_WORD | ds.RARE)
+WRITABLE_VRAM = wp.constant(areas.VRAM + ds.WRITE.bit_length() - 1)  # a bit of Fast.plain
 STAT_POLL_T_CYCLES = wp.constant(wait_loops.POLL_T_CYCLES)
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 
 
 @wp.func
-def part(m: wp.ref[Machine], r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64) -> int:
+def part(
+    m: wp.ref[Machine], r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64, areas: wp.uint64
+) -> int:
     """Begin the turn anew, with the first instruction of the pair alone. Returns its `attention`."""
     index = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low) + wp.min(r.pc, hw.VRAM)
     d = m.descriptors[m.descriptors.shape[0] // 2 + index]
@@ -46,8 +48,9 @@ def part(m: wp.ref[Machine], r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Pla
     r.d1 = d[1]
     r.d2 = d[2]
     r.d3 = d[3]
-    datapath.begin_turn(r, i, place, rom)
-    return datapath.attention(r, i)
+    datapath.begin_turn(r, i, place, rom, areas)
+    i.special = datapath.special(place.plain, i.d3)
+    return datapath.attention(r, i, place)
 
 
 @wp.func
@@ -70,8 +73,7 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
     """Do what the common path does not do of an instruction of a KIND."""
     if kind == HOOK:
         mark = intrinsics.load_word(c.words, 4 * place_in_rom(c, r)) >> 24
-        # Not a sum that is stored: the lane would wait for what the memory holds.
-        wp.atomic_add(m.hooks, mark - FIRST_HOOK, c.env, 1)
+        operations.count_one(m.hooks, mark - FIRST_HOOK, c.env)
     elif kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
         r.flags = lane_state.pack_flags(i.y & 0xFF)
@@ -370,7 +372,7 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
             skipped = skip_wait(m, c, r)
             lane.waited = wp.where(skipped != 0, r.now, lane.waited)
         elif i.special == 0 and (i.d3 & (ds.READ | ds.WRITE)) != 0:
-            skipped = loop_skips.skip(c, r, lane.rom)
+            skipped = loop_skips.skip(c, r, lane.rom, lane.areas)
         if skipped != 0:
             c.executed = c.executed - 1
             lane_state.wait(r, i)

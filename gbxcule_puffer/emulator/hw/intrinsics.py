@@ -5,44 +5,10 @@ Addresses are uint64 pointers, so that an access costs one add and no strides.
 
 import warp as wp
 
-_PERMUTE = """
-#if defined(__CUDA_ARCH__)
-    unsigned r;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector));
-    return (int)r;
-#else
-    unsigned long long bytes = ((unsigned long long)(unsigned)b << 32) | (unsigned)a;
-    unsigned r = 0;
-    for (int i = 0; i < 4; ++i) {
-        unsigned nibble = (unsigned)selector >> (4 * i);
-        unsigned byte = (unsigned)(bytes >> (8 * (nibble & 7))) & 0xFF;
-        if (nibble & 8) byte = (byte & 0x80) ? 0xFF : 0;
-        r |= byte << (8 * i);
-    }
-    return (int)r;
-#endif
-"""
-
 # H 19, N 20, C 23 and not-Z 27 come to bits 5, 6, 4 and 7: nothing else of the product comes there, and no carry.
 _FLAGS_BYTE = """
     const unsigned long long product = (unsigned long long)((unsigned)flags & 0x08980000u) * 0x43000u;
     return ((int)(product >> 32) & 0xF0) ^ 0x80;
-"""
-
-_SHIFT_LEFT = """
-#if defined(__CUDA_ARCH__)
-    return (int)__funnelshift_l(0u, (unsigned)value, (unsigned)count);
-#else
-    return (int)((unsigned)value << (count & 31));
-#endif
-"""
-
-_ROTATE_RIGHT = """
-#if defined(__CUDA_ARCH__)
-    return (int)__funnelshift_r((unsigned)value, (unsigned)value, (unsigned)count);
-#else
-    return (int)((unsigned)value >> (count & 31) | (unsigned)value << (-count & 31));
-#endif
 """
 
 _ANY_LANE = """
@@ -109,16 +75,6 @@ _BYTE_DIFFERENCES = """
 _CONVERGE = """
 #if defined(__CUDA_ARCH__)
     __syncwarp();
-#endif
-"""
-
-_LOAD_DESCRIPTOR = """
-#if defined(__CUDA_ARCH__)
-    int4 d = __ldg((const int4*)table + index);
-    return wp::vec_t<4, int>(d.x, d.y, d.z, d.w);
-#else
-    const int* d = (const int*)table + 4 * index;
-    return wp::vec_t<4, int>(d[0], d[1], d[2], d[3]);
 #endif
 """
 
@@ -206,25 +162,6 @@ _STORE_BYTE = """
     *p = (unsigned char)value;
 """
 
-_LOAD_OPERAND = """
-    const unsigned char* p = (const unsigned char*)address;
-#if defined(__CUDA_ARCH__)
-    __builtin_assume(__isGlobal(p));
-#endif
-    if (is_read) value = p[0];
-    if (is_read && is_word) value |= p[1] << 8;
-    return value;
-"""
-
-_STORE_OPERAND = """
-    unsigned char* p = (unsigned char*)address;
-#if defined(__CUDA_ARCH__)
-    __builtin_assume(__isGlobal(p));
-#endif
-    if (is_write) p[0] = (unsigned char)value;
-    if (is_word) p[1] = (unsigned char)(value >> 8);
-"""
-
 _STORE_WORD = """
     int* p = (int*)((unsigned char*)base + offset);
 #if defined(__CUDA_ARCH__)
@@ -234,27 +171,9 @@ _STORE_WORD = """
 """
 
 
-@wp.func_native(_PERMUTE)
-def permute(a: int, b: int, selector: int) -> int:
-    """PRMT: byte i of the result is byte selector[i] of b:a; selectors 8 to F replicate that byte's sign bit."""
-    ...
-
-
 @wp.func_native(_FLAGS_BYTE)
 def flags_byte(flags: int) -> int:
     """The data path's flag word as the register F."""
-    ...
-
-
-@wp.func_native(_SHIFT_LEFT)
-def shift_left(value: int, count: int) -> int:
-    """value << (count & 31)."""
-    ...
-
-
-@wp.func_native(_ROTATE_RIGHT)
-def rotate_right(value: int, count: int) -> int:
-    """value rotated by count & 31."""
     ...
 
 
@@ -342,18 +261,6 @@ def load_word(base: wp.uint64, offset: int) -> int:
     ...
 
 
-@wp.func_native(_LOAD_OPERAND)
-def load_operand(address: wp.uint64, value: int, is_read: int, is_word: int) -> int:
-    """The byte or little-endian word at an address, or `value` where nothing is to be read."""
-    ...
-
-
-@wp.func_native(_STORE_OPERAND)
-def store_operand(address: wp.uint64, value: int, is_write: int, is_word: int):
-    """Store a byte where `is_write` is set, and the next one where `is_word` is set, too."""
-    ...
-
-
 @wp.func_native(_COPY_BYTES)
 def copy_bytes(source: wp.uint64, target: wp.uint64, count: int) -> int:
     """Copy `count` > 0 bytes, the first first, as a loop on bytes would; returns the last."""
@@ -381,10 +288,4 @@ def store_word(base: wp.uint64, offset: int, value: int):
 @wp.func_native(_STORE_BYTE)
 def store_byte(base: wp.uint64, offset: int, value: int):
     """Store the low byte of `value` at base + offset."""
-    ...
-
-
-@wp.func_native(_LOAD_DESCRIPTOR)
-def load_descriptor(table: wp.uint64, index: int) -> wp.vec4i:
-    """Entry `index` of a descriptor table, 16 bytes in one read-only load."""
     ...

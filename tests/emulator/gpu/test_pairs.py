@@ -12,7 +12,7 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.emulator import Emulator, isa
-from gbxcule_puffer.emulator.gpu import datapath
+from gbxcule_puffer.emulator.gpu import areas, datapath
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.descriptor_table import rom_table
 from gbxcule_puffer.emulator.hw import intrinsics
@@ -35,6 +35,7 @@ def kernel() -> Any:
         registers: wp.array2d(dtype=int),
         memory: wp.array2d(dtype=wp.uint8),
         table: wp.array(dtype=wp.vec4i),
+        areas: wp.array(dtype=wp.uint8),
         results: wp.array2d(dtype=int),
     ):
         case = wp.tid()
@@ -54,7 +55,7 @@ def kernel() -> Any:
             r.d1 = d[1]
             r.d2 = d[2]
             r.d3 = d[3]
-            datapath.begin_turn(r, i, place, r.row)
+            datapath.begin_turn(r, i, place, r.row, intrinsics.address_of_bytes(areas))
             datapath.end_turn(r, i, place, intrinsics.address_of_words(table))
         results[case, 0] = r.lo
         results[case, 1] = r.hi
@@ -63,7 +64,7 @@ def kernel() -> Any:
         results[case, 4] = r.pc
         results[case, 5] = r.now
         results[case, 6] = r.previous
-        results[case, 7] = r.turns
+        results[case, 7] = r.turns + r.turn
 
     return kernel_turns
 
@@ -76,10 +77,11 @@ def run(descriptors: np.ndarray, registers: np.ndarray, memory: np.ndarray) -> t
         wp.array(registers, dtype=wp.int32, device="cpu"),
         wp.array(np.tile(memory, (count, 1)), dtype=wp.uint8, device="cpu"),
         wp.zeros(0x8001, dtype=wp.vec4i, device="cpu"),
+        wp.array(areas.table(), dtype=wp.uint8, device="cpu"),
         wp.zeros((count, RESULTS), dtype=wp.int32, device="cpu"),
     ]
     wp.launch(kernel(), dim=count, inputs=arrays, device="cpu")
-    return arrays[4].numpy(), arrays[2].numpy()
+    return arrays[5].numpy(), arrays[2].numpy()
 
 
 def rom_of_all_pairs(generator: np.random.Generator) -> bytes:
