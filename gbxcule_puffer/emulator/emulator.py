@@ -38,7 +38,7 @@ ROM_PADDING = 16  # bytes: the data path reads words before it looks whether the
 
 def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with_descriptors: bool = True) -> int:
     """Bytes that an Emulator allocates: for each env state, memory row and picture (docs/state.md), and what all envs
-    share: the ROM as bytes, as 3-byte words and, for the data path, as descriptors, and there the areas of addresses."""
+    share: the ROM as bytes, as 3-byte words and, for the data path, as descriptors, and a table of addresses."""
     picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
     fields, row = state_size(cartridge, pixel_step)
     per_env = 4 * fields + row + ROW_PADDING + picture_size + 4 + 4 + 1
