@@ -229,6 +229,7 @@ class Emulator(HostAccess, Screens):
             machine.areas = wp.from_torch(self._areas)
             self._lanes = lane_order.LaneOrder(self.num_envs, device)
             machine.order, machine.took = wp.from_torch(self._lanes.order), wp.from_torch(self._lanes.took)
+            machine.path = wp.from_torch(self._lanes.path)
         machine.op_length = wp.from_torch(self._op_length)
         machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
         machine.screen, machine.skipped = wp.from_torch(self._screen), wp.from_torch(self._skipped)

@@ -9,7 +9,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import fetch
-from gbxcule_puffer.emulator.gpu import datapath, lane_state, slow_path, stop_counters
+from gbxcule_puffer.emulator.gpu import datapath, lane_state, operations, slow_path, stop_counters
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, model, step
 from gbxcule_puffer.emulator.hw.color import hdma
@@ -18,6 +18,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 RAM_INSTRUCTIONS = wp.constant(16)  # of code in RAM that a lane executes while the others wait
 NO_MARKS = wp.constant(~(ds.LOOP | ds.WAIT | ds.HALT | ds.EI))  # the common path takes them for JR's condition
+PATH_FACTOR = wp.constant(16_777_619)  # a prime, for a hash
 SOON_T_CYCLES = wp.constant(24)  # before its next event a lane stays with the interpreter
 
 
@@ -41,7 +42,10 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         ):
             count = count + 1
             if c.now >= c.next_event:
+                frames = c.frames_left
                 running = step.pass_event(m, c)
+                if c.frames_left != frames:
+                    m.path[c.env] = operations.multiply(m.path[c.env], PATH_FACTOR) ^ (c.executed - c.skipped)
             else:
                 fetch.fetch(m, c)
                 begin = c.now  # after what fetch may skip
@@ -152,6 +156,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                     c.previous = c.now
                 else:
                     m.took[c.env] = 0
+                    m.path[c.env] = 0
                     step.begin_step(m, c, int(buttons[c.env]), frames, release_after)
         table = intrinsics.address_of_words(machine.descriptors)
         areas = intrinsics.address_of_bytes(machine.areas)

@@ -15,6 +15,7 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.lanes import forecast
 from gbxcule_puffer.emulator.lanes.launch_shape import PACKED, TOGETHER, WARP_SIZE, LaunchShape
 from gbxcule_puffer.emulator.lanes.twins import (
     BINS,
@@ -210,14 +211,19 @@ class LaneOrder:
         self.order = zeros(WARP_SIZE * num_envs)
         self.order[:num_envs] = torch.arange(num_envs)
         self.took = zeros(num_envs)  # the last step, in 1,024 clocks of the GPU
+        self.path = zeros(num_envs)  # of the last step
         self._kinds = torch.full((num_envs,), -1, dtype=torch.int32, device=device)
         self._sets, self._place, self._listed = zeros(num_envs), zeros(num_envs), zeros(1 + num_envs)
+        self._beginnings = zeros(num_envs)
+        self._forecast, self._forecast_entries = forecast.make(device)
         self._means = torch.zeros((5, KINDS), dtype=torch.float32, device=device)
         self._entries = zeros(9, TWINS)
         self._bins = zeros(2 * BINS)  # what is in each; where each begins
         self._demand = zeros(LIMITS + WARP_SIZE + 1)  # of each limit; then the groups
-        tensors = (self.took, self._kinds, self._sets, self._place, self._means, self._bins, self._listed)
+        tensors = (self.took, self.path, self._kinds, self._beginnings)
+        tensors += (self._sets, self._place, self._means, self._bins)
         self._arrays = tuple(wp.from_torch(tensor) for tensor in tensors)
+        self._lists = wp.from_torch(self._listed)
         self._demands, self._groups = wp.from_torch(self._demand), wp.from_torch(self._demand[LIMITS:])
         count, leader, time, risk, size, first, sharing, rest, bin_of = self._entries
         self._twins = Twins()
@@ -245,17 +251,18 @@ class LaneOrder:
         head_warps, warps = shape.warps(n)
         if shape.twins == PACKED:
             warps = most_warps(n, shape.lanes)
-        took, kinds, sets, place, means, bins, listed = self._arrays
+        took, paths, kinds, beginnings, sets, place, means, bins = self._arrays
+        listed, forecasts = self._lists, self._forecast
         steps, skips, pressed = wp.from_torch(state), wp.from_torch(skipped), wp.from_torch(buttons)
         order, twins, demand, groups = wp.from_torch(self.order), self._twins, self._demands, self._groups
         if not shape.grouped:
             wp.launch(kernel_in_turn, warps * WARP_SIZE, [order, shape.lanes, n], **where)
             return warps
-        inputs = [steps, skips, took, kinds, sets, twins, means, demand, bins, listed, -(-n // TEACHERS)]
-        wp.launch(kernel_learn, max(n, TWINS), inputs, **where)
+        inputs = [steps, skips, took, paths, kinds, beginnings, sets, twins, means, forecasts, demand, bins, listed]
+        wp.launch(kernel_learn, max(n, TWINS), [*inputs, -(-n // TEACHERS)], **where)
         wp.launch(kernel_forget, KINDS, [means], **where)
-        inputs = [steps, skips, took, pressed, kinds, sets, place, twins, means, order, listed, warps * WARP_SIZE]
-        wp.launch(kernel_count, max(n, warps * WARP_SIZE), inputs, **where)
+        inputs = [steps, skips, took, pressed, kinds, beginnings, sets, place, twins, means, forecasts, order, listed]
+        wp.launch(kernel_count, max(n, warps * WARP_SIZE), [*inputs, warps * WARP_SIZE], **where)
         if shape.twins == PACKED:
             wp.launch(kernel_demand, -(-n // WARP_SIZE) * WARP_SIZE, [twins, listed, demand], **where)
             wp.launch(kernel_split, n, [twins, listed, demand, groups, -(-n // shape.lanes)], **where)
@@ -276,4 +283,5 @@ class LaneOrder:
 
 def memory_needed(num_envs: int) -> int:
     """Bytes that a LaneOrder allocates."""
-    return 4 * ((5 + WARP_SIZE) * num_envs + 5 * KINDS + 9 * TWINS + 2 * BINS + LIMITS + WARP_SIZE + 2)
+    tables = 5 * KINDS + 9 * TWINS + 2 * BINS + 3 * forecast.BEGINNINGS
+    return 4 * ((7 + WARP_SIZE) * num_envs + tables + LIMITS + WARP_SIZE + 2)

@@ -2,14 +2,16 @@
 
 How a step goes depends on where the game is (a menu here, a full screen of enemies there) and on the buttons. Steps
 that begin alike, with the same buttons, stack pointer, program counter and length of the step before, are of a *kind*,
-whose mean time is learned. Those whose step before was of exactly the same length, too, are *twins*: mostly they
-execute the same instructions to the end of the step. How often they do not is learned, too.
+whose mean time is learned. *Twins* are expected to take the same path through the step (forecast.py), and mostly
+execute the same instructions to its end. How often they do not is learned, too.
 """
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
 
 import warp as wp
 
+from gbxcule_puffer.emulator.lanes import forecast
+from gbxcule_puffer.emulator.lanes.forecast import Forecast
 from gbxcule_puffer.emulator.state import INDEX
 
 BINS = wp.constant(1024)
@@ -58,17 +60,20 @@ def kernel_learn(
     state: wp.array2d(dtype=wp.int32),
     skipped: wp.array(dtype=wp.int32),
     took: wp.array(dtype=wp.int32),
+    paths: wp.array(dtype=wp.int32),
     kinds: wp.array(dtype=wp.int32),
+    beginnings: wp.array(dtype=wp.int32),
     sets: wp.array(dtype=wp.int32),
     twins: Twins,
     means: wp.array2d(dtype=wp.float32),
+    forecasts: Forecast,
     demand: wp.array(dtype=wp.int32),
     bins: wp.array(dtype=wp.int32),
     listed: wp.array(dtype=wp.int32),
     stride: int,
 ):
-    """Learn what the steps of each kind took, and whether twins were, of every env whose number divides by `stride`;
-    counts are 0 again. dim = num_envs or TWINS, whichever is more."""
+    """Learn what the steps of each kind took, which paths, and whether twins took the same, of every env whose number
+    divides by `stride`; counts are 0 again. dim = num_envs or TWINS, whichever is more."""
     index = wp.tid()
     if index < TWINS:
         twins.count[index] = 0
@@ -84,10 +89,10 @@ def kernel_learn(
         wp.atomic_add(means, 0, kinds[index], float(took[index]))
         wp.atomic_add(means, 1, kinds[index], 1.0)
         wp.atomic_add(means, 4, kinds[index], float(length(state, skipped, index)))
+        forecast.learn(forecasts, beginnings[index], paths[index])
         leader = twins.leader[sets[index]]
         if leader != index:
-            is_other = length(state, skipped, leader) != length(state, skipped, index)
-            wp.atomic_add(means, 2, kinds[index], wp.where(is_other, 1.0, 0.0))
+            wp.atomic_add(means, 2, kinds[index], wp.where(paths[leader] != paths[index], 1.0, 0.0))
             wp.atomic_add(means, 3, kinds[index], 1.0)
 
 
@@ -98,16 +103,18 @@ def kernel_count(
     took: wp.array(dtype=wp.int32),
     buttons: wp.array(dtype=wp.uint8),
     kinds: wp.array(dtype=wp.int32),
+    beginnings: wp.array(dtype=wp.int32),
     sets: wp.array(dtype=wp.int32),
     place: wp.array(dtype=wp.int32),
     twins: Twins,
     means: wp.array2d(dtype=wp.float32),
+    forecasts: Forecast,
     order: wp.array(dtype=wp.int32),
     listed: wp.array(dtype=wp.int32),
     lanes: int,
 ):
-    """Each env's kind and twins and its place among them; listed: how many sets there are, then each of them; all lanes
-    empty. dim = num_envs or lanes."""
+    """Each env's kind, beginning and twins and its place among them; listed: how many sets there are, then each of
+    them; all lanes empty. dim = num_envs or lanes."""
     env = wp.tid()
     if env < lanes:
         order[env] = -1
@@ -115,9 +122,10 @@ def kernel_count(
         last = length(state, skipped, env)
         value = kind(state, env, int(buttons[env]), last)
         of_kind = int((value >> wp.uint32(15)) & wp.uint32(KINDS - 1))
-        exact = (value + wp.uint32(last)) * wp.uint32(0x27D4EB2F)
-        index = int((exact >> wp.uint32(13)) & wp.uint32(TWINS - 1))
         kinds[env] = of_kind
+        beginnings[env] = int((value + wp.uint32(last)) * wp.uint32(0x27D4EB2F))
+        path = wp.uint32(forecast.expected(forecasts, beginnings[env])) * wp.uint32(0x9E3779B1)
+        index = int((path >> wp.uint32(13)) & wp.uint32(TWINS - 1))
         sets[env] = index
         place[env] = wp.atomic_add(twins.count, index, 1)
         if place[env] == 0:

@@ -25,8 +25,10 @@ def ended_steps(lengths: torch.Tensor) -> torch.Tensor:
 
 
 def update(lanes: LaneOrder, lengths: torch.Tensor, buttons: torch.Tensor, shape: LaunchShape) -> torch.Tensor:
-    """The envs of each warp, (warps, 32), -1 for none, after steps of so many instructions, which took as long."""
+    """The envs of each warp, (warps, 32), -1 for none, after steps of so many instructions, which took as long, and of
+    which those with as many took the same path."""
     lanes.took.copy_(lengths)
+    lanes.path.copy_(lengths)
     warps = lanes.update(ended_steps(lengths), torch.zeros_like(lengths), buttons, shape, None)
     return lanes.order[: warps * WARP_SIZE].view(warps, WARP_SIZE)
 
@@ -105,6 +107,20 @@ def test_twins_are_side_by_side() -> None:
         order = envs_in(update(lanes, lengths, torch.zeros(num_envs, dtype=torch.uint8), shape))
         changes[shape] = int((torch.diff(lengths[order]) != 0).sum())
     assert changes[BESIDE] < 41 < changes[SORTED]
+
+
+def test_twins_are_those_that_will_take_the_same_path_though_they_began_in_different_ways() -> None:
+    """Of 60 ways to begin with 20 envs each, 2 lead to each of 30 paths: 40 twins, which go into 2 warps, not 4."""
+    start_warp()
+    num_envs = 2_400
+    begins = torch.arange(num_envs, dtype=torch.int32) % 60
+    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    before, after = 9_000 + 7 * begins, 9_000 + 1_001 * (begins // 2)
+    for _ in range(2):
+        order = update(lanes, before, buttons, BESIDE)
+        update(lanes, after, buttons, BESIDE)
+    paths = after[envs_in(order)]
+    assert int((torch.diff(paths) != 0).sum()) == 29
 
 
 def test_twins_have_warps_of_their_own_where_there_are_enough() -> None:
