@@ -11,7 +11,7 @@ import torch
 import warp as wp
 
 BEGINNINGS = wp.constant(1 << 18)  # that are remembered; others take their place
-MOST_TRUST = wp.constant(16)
+MOST_TRUST = wp.constant(4096)
 
 
 @wp.struct

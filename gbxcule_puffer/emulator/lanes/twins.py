@@ -20,6 +20,7 @@ KINDS = wp.constant(1 << 14)
 TWINS = wp.constant(1 << 17)  # sets of twins that are told apart
 MANY = wp.constant(4096)  # samples of a kind; then the older ones count half
 SEPARATE = wp.constant(0.6)  # part of an env's time in which its warp serves nobody else
+ASTRAY = wp.constant(0.15)  # the same of an env that was taken for a twin, but took another path in the end
 INSTRUCTIONS = wp.constant(INDEX["instructions"])
 STACK_POINTER = wp.constant(INDEX["sp"])
 PROGRAM_COUNTER = wp.constant(INDEX["pc"])
@@ -138,7 +139,7 @@ def kernel_count(
                 instructions = means[4, of_kind] / means[1, of_kind]
             twins.bin[index] = BINS - 1 - wp.clamp(int(instructions) // WIDTH, 0, BINS - 1)
             twins.time[index] = wp.max(time, 1.0)
-            twins.risk[index] = SEPARATE * (means[2, of_kind] + 0.5) / (means[3, of_kind] + 8.0)
+            twins.risk[index] = ASTRAY * (means[2, of_kind] + 0.5) / (means[3, of_kind] + 8.0)
 
 
 @wp.kernel(enable_backward=False)
