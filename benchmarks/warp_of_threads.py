@@ -75,7 +75,7 @@ def total(which: int, amount: int) -> int:
 
 ROUND = "            if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
 TURN = "                datapath.end_turn(r, i, place, table)\n"
-IMPORTS = ".gpu import datapath, lane_state, slow_path, stop_counters\n"
+IMPORTS = ".gpu import datapath, lane_state, operations, slow_path, stop_counters\n"
 CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks import warp_of_threads\n",
     'module="unique"': 'module="MODULE"',

@@ -1,11 +1,11 @@
-"""Which path a step is expected to take: that of most steps which began alike.
+"""The path that a step is expected to take: that of most steps which began alike.
 
 A step's path is known by a hash of how many instructions each of its frames had (Machine.path). Envs on the same path
 execute the same instructions at nearly the same time, though their steps before may have been different: there are more
 of them than of those that begin alike (twins.py).
 """
 
-# pyright: reportArgumentType=false
+# pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
 
 import torch
 import warp as wp
