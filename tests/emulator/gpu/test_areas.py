@@ -45,7 +45,17 @@ def test_words_across_areas_are_as_on_the_interpreter(tmp_path: Path, address: i
     code = bytes(
         [0x31, low, high, 0xC1, 0xC5, 0x78, 0xEA, 0x00, 0xC1, 0x79, 0xEA, 0x01, 0xC1, 0x31, 0, 0xDF, 0x18, 0xFE]
     )
-    rom = tiny_rom(tmp_path / "word.gb", code)
+    assert_kernels_agree(tiny_rom(tmp_path / "word.gb", code))
+
+
+def test_high_ram_is_not_plain_during_an_oam_dma(tmp_path: Path) -> None:
+    """Each access there has the OAM DMA copy what is due, so that bytes which change afterwards were copied before."""
+    # ld hl,C040 / ld a,C0 / ldh [DMA],a / ldh a,[80] / inc a / ldh [80],a / ld [hl],a / dec l / jr nz,-9 / jr -2
+    code = bytes([0x21, 0x40, 0xC0, 0x3E, 0xC0, 0xE0, 0x46, 0xF0, 0x80, 0x3C, 0xE0, 0x80, 0x77, 0x2D, 0x20, 0xF7])
+    assert_kernels_agree(tiny_rom(tmp_path / "dma.gb", code + bytes([0x18, 0xFE])))
+
+
+def assert_kernels_agree(rom: Path) -> None:
     found = []
     for kernel in ("interpreter", "datapath"):
         emulator = Emulator(rom, 1, kernel=kernel)
