@@ -55,7 +55,7 @@ def test_high_ram_is_not_plain_during_an_oam_dma(tmp_path: Path) -> None:
     assert_kernels_agree(tiny_rom(tmp_path / "dma.gb", code + bytes([0x18, 0xFE])))
 
 
-def assert_kernels_agree(rom: Path) -> None:
+def assert_kernels_agree(rom: str) -> None:
     found = []
     for kernel in ("interpreter", "datapath"):
         emulator = Emulator(rom, 1, kernel=kernel)
