@@ -45,7 +45,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 frames = c.frames_left
                 running = step.pass_event(m, c)
                 if c.frames_left != frames:
-                    m.path[c.env] = operations.multiply(m.path[c.env], PATH_FACTOR) ^ (c.executed - c.skipped)
+                    path = operations.multiply(m.path[c.env], PATH_FACTOR) ^ (c.executed - c.skipped)
+                    m.path[c.env] = operations.multiply(path, PATH_FACTOR) ^ (c.sp * 65_536 + c.pc)
             else:
                 fetch.fetch(m, c)
                 begin = c.now  # after what fetch may skip

@@ -12,9 +12,10 @@ import torch
 
 from gbxcule_puffer.emulator.lanes.launch_shape import MIXED, PACKED, TOGETHER, LaunchShape
 
-FIRST, LATER = 8, 8  # steps before the first trial; at so many times the steps of a trial's begin the next one begins
+FIRST = 64  # steps before the first trial, in which forecasts learn
+LATER = 8  # at so many times the steps of a trial's begin the next one begins
 ROUNDS = 2
-GAIN = 0.96  # of the usual shape's time is what another one takes at most: less may be chance
+GAIN = 0.9  # of the usual shape's time is what another one takes at most: less may be chance, or not last
 # By the usual lanes: lanes, head, head_lanes and twins of what is tried, if it is not the usual shape. What was the
 # fastest for some game (docs/performance.md); by analogy, twins are side by side where a head has lanes of its own.
 OTHERS: dict[int, list[tuple[int, int, int, str]]] = {

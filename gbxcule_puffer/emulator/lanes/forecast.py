@@ -1,8 +1,8 @@
 """The path that a step is expected to take: that of most steps which began alike.
 
-A step's path is known by a hash of how many instructions each of its frames had (Machine.path). Envs on the same path
-execute the same instructions at nearly the same time, though their steps before may have been different: there are more
-of them than of those that begin alike (twins.py).
+A step's path is known by a hash of how many instructions each of its frames had, and where PC and SP were at the
+frame's end (Machine.path). Envs on the same path execute the same instructions at nearly the same time, though their
+steps before may have been different: there are more of them than of those that begin alike (twins.py).
 """
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false

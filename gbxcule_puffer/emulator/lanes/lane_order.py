@@ -34,6 +34,7 @@ STEPS = wp.constant(6.0)  # of them to an octave
 FIRST_LIMIT = wp.constant(128.0)
 UNIT = wp.constant(1024)  # a warp is so many units of demand
 LANES = wp.constant(WARP_SIZE)
+COUNTS = wp.constant((WARP_SIZE + 1) * BINS)  # of each bin, and of each bin of those that share a warp with so many
 MOST_MIXED = wp.constant(24)  # lanes of a warp that are not all twins
 
 
@@ -85,10 +86,11 @@ def kernel_split(
     listed: wp.array(dtype=wp.int32),
     demand: wp.array(dtype=wp.int32),
     groups: wp.array(dtype=wp.int32),
+    bins: wp.array(dtype=wp.int32),
     warps: int,
 ):
     """The parts of each set, by the least limit that needs no more than `warps`; groups: 0 counts the warps of one
-    part, n the rests with n in a warp. dim = num_envs."""
+    part, n the rests with n in a warp; bins: the same rests by their bin. dim = num_envs."""
     if wp.tid() < listed[0]:
         index = listed[1 + wp.tid()]
         count = twins.count[index]
@@ -101,7 +103,8 @@ def kernel_split(
         if count % size != 0:
             sharing = rests(twins, index, number, count % size)
             twins.sharing[index] = sharing
-            twins.rest[index] = wp.atomic_add(groups, sharing, 1)
+            wp.atomic_add(groups, sharing, 1)
+            twins.rest[index] = wp.atomic_add(bins, sharing * BINS + twins.bin[index], 1)
 
 
 @wp.kernel(enable_backward=False)
@@ -110,6 +113,7 @@ def kernel_pack(
     place: wp.array(dtype=wp.int32),
     twins: Twins,
     groups: wp.array(dtype=wp.int32),
+    bins: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
     warps: int,
 ):
@@ -129,10 +133,11 @@ def kernel_pack(
     warp = twins.first[index] + part
     if part == twins.count[index] // size:
         sharing = twins.sharing[index]
-        warp = groups[0] + twins.rest[index] // sharing
+        rest = bins[COUNTS + sharing * BINS + twins.bin[index]] + twins.rest[index]
+        warp = groups[0] + rest // sharing
         for fewer in range(1, sharing):
             warp = warp + (groups[fewer] + fewer - 1) // fewer
-        lane = lane + twins.rest[index] % sharing * (LANES // sharing)
+        lane = lane + rest % sharing * (LANES // sharing)
     order[warp * LANES + lane] = env
 
 
@@ -157,12 +162,12 @@ def kernel_mixed_bins(
 
 @wp.kernel(enable_backward=False)
 def kernel_add_up(bins: wp.array(dtype=wp.int32)):
-    """The place at which each bin begins, behind all counts; dim = BINS."""
+    """The place at which each bin begins, behind all counts; dim = BINS times those that have bins of their own."""
     index = wp.tid()
     begin = int(0)
-    for earlier in range(index):  # pyright: ignore[reportArgumentType]
+    for earlier in range(index // BINS * BINS, index):
         begin = begin + bins[earlier]
-    bins[BINS + index] = begin
+    bins[COUNTS + index] = begin
 
 
 @wp.kernel(enable_backward=False)
@@ -179,7 +184,7 @@ def kernel_sort(
     """Each env to its lane, with `lanes` of a warp in use, of the first `head_warps` `head_lanes`; dim = num_envs."""
     env = wp.tid()
     index = sets[env]
-    rank = bins[BINS + twins.bin[index]] + twins.first[index] + place[env]
+    rank = bins[COUNTS + twins.bin[index]] + twins.first[index] + place[env]
     slot = rank // wp.max(head_lanes, 1) * LANES + rank % wp.max(head_lanes, 1)
     if rank >= head_warps * head_lanes:
         rank = rank - head_warps * head_lanes
@@ -218,7 +223,7 @@ class LaneOrder:
         self._forecast, self._forecast_entries = forecast.make(device)
         self._means = torch.zeros((5, KINDS), dtype=torch.float32, device=device)
         self._entries = zeros(9, TWINS)
-        self._bins = zeros(2 * BINS)  # what is in each; where each begins
+        self._bins = zeros(2 * COUNTS)  # what is in each; where each begins
         self._demand = zeros(LIMITS + WARP_SIZE + 1)  # of each limit; then the groups
         tensors = (self.took, self.path, self._kinds, self._beginnings)
         tensors += (self._sets, self._place, self._means, self._bins)
@@ -265,8 +270,9 @@ class LaneOrder:
         wp.launch(kernel_count, max(n, warps * WARP_SIZE), [*inputs, warps * WARP_SIZE], **where)
         if shape.twins == PACKED:
             wp.launch(kernel_demand, -(-n // WARP_SIZE) * WARP_SIZE, [twins, listed, demand], **where)
-            wp.launch(kernel_split, n, [twins, listed, demand, groups, -(-n // shape.lanes)], **where)
-            wp.launch(kernel_pack, n, [sets, place, twins, groups, order, warps], **where)
+            wp.launch(kernel_split, n, [twins, listed, demand, groups, bins, -(-n // shape.lanes)], **where)
+            wp.launch(kernel_add_up, COUNTS, [bins], **where)
+            wp.launch(kernel_pack, n, [sets, place, twins, groups, bins, order, warps], **where)
         else:
             if shape.twins == TOGETHER:
                 wp.launch(kernel_bins, TWINS, [twins, bins], **where)
@@ -283,5 +289,5 @@ class LaneOrder:
 
 def memory_needed(num_envs: int) -> int:
     """Bytes that a LaneOrder allocates."""
-    tables = 5 * KINDS + 9 * TWINS + 2 * BINS + 3 * forecast.BEGINNINGS
+    tables = 5 * KINDS + 9 * TWINS + 2 * COUNTS + 3 * forecast.BEGINNINGS
     return 4 * ((7 + WARP_SIZE) * num_envs + tables + LIMITS + WARP_SIZE + 2)

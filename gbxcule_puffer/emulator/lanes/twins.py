@@ -80,7 +80,7 @@ def kernel_learn(
         twins.count[index] = 0
     if index < demand.shape[0]:
         demand[index] = 0
-    if index < BINS:
+    if index < bins.shape[0]:
         bins[index] = 0
     if index == 0:
         listed[0] = 0

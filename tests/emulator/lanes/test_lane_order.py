@@ -150,6 +150,17 @@ def test_those_without_twins_share_warps_that_end_together() -> None:
     assert np.mean(longest) < 0.6 * np.mean(shortest)
 
 
+def test_those_without_twins_share_warps_with_those_that_are_expected_to_execute_about_as_much() -> None:
+    start_warp()
+    num_envs = 9_000
+    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lengths = 50_000 + torch.randperm(num_envs, generator=torch.Generator().manual_seed(0)).int()
+    order = update(lanes, lengths, buttons, PACKED)
+    warps = [lengths[envs_in(row)] for row in order if (row >= 0).any()]
+    spans = [int(warp.max() - warp.min()) for warp in warps]
+    assert np.mean([span > 2 * WIDTH for span in spans]) < 0.1
+
+
 def test_envs_that_prove_no_twins_are_not_put_together() -> None:
     """What begins alike but goes different ways is spread over more warps."""
     start_warp()
