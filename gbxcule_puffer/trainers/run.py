@@ -22,7 +22,7 @@ from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance, never_near
 from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
-from gbxcule_puffer.trainers.blocks.groups import measuring
+from gbxcule_puffer.trainers.blocks.groups import unsettled
 from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.checkpoints import (
     Resumed,
@@ -212,7 +212,7 @@ class Run(AbstractContextManager):
 
     def recorded(self, work: Callable[[Stopwatch], None], as_graph: bool) -> Callable[[], None]:
         """`work` with the clock of an update; `as_graph`: as a CUDA graph where no times are taken."""
-        replayed = Replayed(partial(work, Stopwatch(self.device, False)), unsettled=partial(measuring, self.envs))
+        replayed = Replayed(partial(work, Stopwatch(self.device, False)), unsettled=partial(unsettled, self.envs))
         return lambda: replayed() if as_graph and not self.clock.on else work(self.clock)
 
     def updates(self, steps: int, log_every: int, play: PolicyMaker) -> Iterator[int]:

@@ -12,14 +12,14 @@ import torch
 from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, main, td_losses
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.tasks.observations import shades_layout
-from gbxcule_puffer.trainers.blocks import Group, Replayed, measuring
+from gbxcule_puffer.trainers.blocks import Group, Replayed, unsettled
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.flags import as_words
 from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.envs import Task, make_test_task
 from tests.support.training_runs import merged
 
-ROUNDS, SETTLED = 10, 6
+ROUNDS, SETTLED = 26, 22  # of 4 steps
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def reproducible() -> Any:
 def play_rounds(
     task: Task, device: str, groups: int = 2, recurrent: str = "none", overlap: bool = True, graph: bool = False
 ) -> dict[str, torch.Tensor]:
-    """What ROUNDS rounds with an optimizer step after each leave behind. After the first six, in which the trials of
-    launch shapes end and a graph is recorded, a round that makes the host wait for the GPU is an error."""
+    """What ROUNDS rounds with an optimizer step after each leave behind. After SETTLED of them, in which the first
+    trial of launch shapes ends and a graph is recorded, a round that makes the host wait for the GPU is an error."""
     args = Args(env_groups=groups, recurrent=recurrent, overlap=overlap)  # pyright: ignore[reportArgumentType]
     options = {**task.kwargs, "device": device, "io": "torch", "max_steps": 9, "log_interval": 2**62}
     with torch.cuda.stream(torch.cuda.Stream(device)):
@@ -55,7 +55,7 @@ def play_rounds(
         def work() -> None:
             collect(members, model, td_losses, args, coef, sums, Stopwatch(torch.device(device), False))
 
-        recorded = Replayed(work, unsettled=partial(measuring, envs))
+        recorded = Replayed(work, unsettled=partial(unsettled, envs))
         try:
             for number in range(ROUNDS):
                 if number < SETTLED:

@@ -72,9 +72,9 @@ class Autotuner:
         self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
 
     @property
-    def measuring(self) -> bool:
-        """True while a trial is under way."""
-        return bool(self._events)
+    def unsettled(self) -> bool:
+        """True until the first trial has ended, and while a later one is under way."""
+        return self._begin == FIRST or bool(self._events)
 
     @contextlib.contextmanager
     def step(self, stream: torch.cuda.Stream) -> Iterator[LaunchShape]:

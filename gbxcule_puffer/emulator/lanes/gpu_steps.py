@@ -32,10 +32,10 @@ class GpuSteps:
         self.begun = torch.cuda.Event()
 
     @property
-    def measuring(self) -> bool:
-        """True while a trial is under way, after which steps may have another shape. What a CUDA graph records keeps
-        its shape."""
-        return self._autotuner is not None and self._autotuner.measuring
+    def unsettled(self) -> bool:
+        """True until the first trial has ended, and while a later one is under way: then steps may have another shape.
+        What a CUDA graph records keeps its shape."""
+        return self._autotuner is not None and self._autotuner.unsettled
 
     def launch(self, kernel: wp.Kernel, inputs: list[Any], drawing: wp.Kernel | None) -> None:
         """Runs one step of all envs.

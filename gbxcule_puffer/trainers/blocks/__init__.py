@@ -3,7 +3,7 @@ optimizers."""
 
 from gbxcule_puffer.trainers.blocks.acting import explore, linear_schedule, own_copy, remembering, sample
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
-from gbxcule_puffer.trainers.blocks.groups import Group, measuring
+from gbxcule_puffer.trainers.blocks.groups import Group, unsettled
 from gbxcule_puffer.trainers.blocks.networks import FEATURES, Patches, Trunk, layer_init
 from gbxcule_puffer.trainers.blocks.optimizers import Adam, RAdam
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
@@ -24,10 +24,10 @@ __all__ = [
     "explore",
     "layer_init",
     "linear_schedule",
-    "measuring",
     "own_copy",
     "remembering",
     "rollout_memory",
     "sample",
     "store",
+    "unsettled",
 ]

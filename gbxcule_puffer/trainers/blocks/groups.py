@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 
-def measuring(envs: Sequence[Any]) -> bool:
-    """True while a trial of launch shapes is under way in one of the envs (GpuSteps)."""
-    return any(gpu is not None and gpu.measuring for gpu in map(_gpu_steps, envs))
+def unsettled(envs: Sequence[Any]) -> bool:
+    """True while a trial of launch shapes is under way, or the first is to come, in one of the envs (GpuSteps)."""
+    return any(gpu is not None and gpu.unsettled for gpu in map(_gpu_steps, envs))
 
 
 def _gpu_steps(env: Any) -> Any:

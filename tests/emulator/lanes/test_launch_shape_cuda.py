@@ -58,17 +58,19 @@ def test_the_shape_for_a_game_is_found_on_its_own_steps(cuda_device: str) -> Non
     """It changes no result and waits for nothing."""
     usual, tuned = (Emulator(ROM, 100, cuda_device, autotune=autotune) for autotune in (False, True))
     expected = Trial(usual.gpu.shape).measured
-    used = []
+    used, unsettled = [], []
     for row in torch.from_numpy(random_buttons(5, FIRST + len(expected) + 8, 100)).to(cuda_device):
         for emulator in (usual, tuned):
             emulator.step(row)
         used.append(tuned.gpu.shape)
+        unsettled.append(tuned.gpu.unsettled)
         torch.cuda.synchronize(cuda_device)
     assert np.array_equal(usual.state_hash(), tuned.state_hash())
     begin, end = FIRST - 1, FIRST - 1 + len(expected)  # the reset was the first step
     assert used[:begin] == [usual.gpu.shape] * begin
     assert used[begin:end] == expected
     assert len(set(used[end:])) == 1, "the choice stays"
+    assert all(unsettled[:end]) and not any(unsettled[end:]) and not usual.gpu.unsettled
 
 
 def test_what_a_graph_records_is_not_measured(cuda_device: str) -> None:
