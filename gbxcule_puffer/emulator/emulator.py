@@ -125,7 +125,7 @@ class Emulator(HostAccess, Screens):
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
         self.gpu: Any = None
         if self.device != "cpu":
-            self.gpu = GpuSteps(self._state, self._skipped, self._buttons, self._lanes, autotune)
+            self.gpu = GpuSteps(self._buttons, self._lanes, autotune)
         cores = default_threads() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -227,7 +227,7 @@ class Emulator(HostAccess, Screens):
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
             self._areas = torch.from_numpy(areas.table()).to(device)
             machine.areas = wp.from_torch(self._areas)
-            self._lanes = lane_order.LaneOrder(self.num_envs, device)
+            self._lanes = lane_order.LaneOrder(self._state, self._skipped)
             machine.order, machine.took = wp.from_torch(self._lanes.order), wp.from_torch(self._lanes.took)
             machine.path = wp.from_torch(self._lanes.path)
         machine.op_length = wp.from_torch(self._op_length)

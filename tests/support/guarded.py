@@ -62,6 +62,7 @@ class GuardedEmulator(Emulator):
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
             machine.order = wp.from_torch(guarded(self._lanes.order))
             machine.took = wp.from_torch(guarded(self._lanes.took))
+            machine.path = wp.from_torch(guarded(self._lanes.path))
 
     def check_padding(self) -> None:
         """Raises: AssertionError where something was written behind a memory row."""

@@ -23,7 +23,7 @@ class Forecast:
     trust: wp.array(dtype=wp.int32)  # by how many steps more this path was right than wrong; 0 in an empty entry
 
 
-def make(device: str) -> tuple[Forecast, torch.Tensor]:
+def make(device: torch.device) -> tuple[Forecast, torch.Tensor]:
     """An empty Forecast, and the tensor that it lies in."""
     entries = torch.zeros((3, BEGINNINGS), dtype=torch.int32, device=device)
     forecast = Forecast()

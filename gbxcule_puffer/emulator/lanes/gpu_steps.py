@@ -21,12 +21,10 @@ class GpuSteps:
     and one that found no room would begin when another ends.
     """
 
-    def __init__(
-        self, state: torch.Tensor, skipped: torch.Tensor, buttons: torch.Tensor, lanes: LaneOrder | None, autotune: bool
-    ) -> None:
-        """state, skipped: as in Machine; buttons: of the next step, shape (num_envs,); lanes: of the data path, None
-        with the interpreter; autotune: find the fastest shape by trials on the steps."""
-        self._tensors, self._lanes, self._device = (state, skipped, buttons), lanes, buttons.device
+    def __init__(self, buttons: torch.Tensor, lanes: LaneOrder | None, autotune: bool) -> None:
+        """buttons: of the next step, shape (num_envs,); lanes: of the data path, None with the interpreter; autotune:
+        find the fastest shape by trials on the steps."""
+        self._buttons, self._lanes, self._device = buttons, lanes, buttons.device
         self.shape = launch_shape.best(len(buttons), torch.cuda.get_device_name(self._device))
         self._autotuner = autotuner.tuner(self.shape) if autotune and lanes is not None else None
         self.begun = torch.cuda.Event()
@@ -49,11 +47,11 @@ class GpuSteps:
             self._launch(kernel, inputs, drawing)
 
     def _launch(self, kernel: wp.Kernel, inputs: list[Any], drawing: wp.Kernel | None) -> None:
-        num_envs, machine = len(self._tensors[-1]), inputs[0]
+        num_envs, machine = len(self._buttons), inputs[0]
         stream, block_dim, dim = current_stream(self._device), self.shape.block_dim, num_envs
         if self._lanes is not None:
             inputs = [*inputs, self.shape.patience, 0]
-            dim = launch_shape.WARP_SIZE * self._lanes.update(*self._tensors, self.shape, stream)
+            dim = launch_shape.WARP_SIZE * self._lanes.update(self._buttons, self.shape, stream)
         self.begun.record(torch.cuda.current_stream(self._device))
         wp.launch(kernel, dim, inputs, stream=stream, block_dim=block_dim)
         if drawing is not None:

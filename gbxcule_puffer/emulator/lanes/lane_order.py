@@ -22,6 +22,7 @@ from gbxcule_puffer.emulator.lanes.twins import (
     KINDS,
     SEPARATE,
     TWINS,
+    Steps,
     Twins,
     kernel_count,
     kernel_forget,
@@ -109,8 +110,7 @@ def kernel_split(
 
 @wp.kernel(enable_backward=False)
 def kernel_pack(
-    sets: wp.array(dtype=wp.int32),
-    place: wp.array(dtype=wp.int32),
+    steps: Steps,
     twins: Twins,
     groups: wp.array(dtype=wp.int32),
     bins: wp.array(dtype=wp.int32),
@@ -126,10 +126,10 @@ def kernel_pack(
     if needed > warps:
         order[env] = env
         return
-    index = sets[env]
+    index = steps.set[env]
     size = twins.size[index]
-    part = place[env] // size
-    lane = place[env] % size
+    part = steps.place[env] // size
+    lane = steps.place[env] % size
     warp = twins.first[index] + part
     if part == twins.count[index] // size:
         sharing = twins.sharing[index]
@@ -150,14 +150,12 @@ def kernel_bins(twins: Twins, bins: wp.array(dtype=wp.int32)):
 
 
 @wp.kernel(enable_backward=False)
-def kernel_mixed_bins(
-    sets: wp.array(dtype=wp.int32), place: wp.array(dtype=wp.int32), twins: Twins, bins: wp.array(dtype=wp.int32)
-):
+def kernel_mixed_bins(steps: Steps, twins: Twins, bins: wp.array(dtype=wp.int32)):
     """Count those in each bin; each env's place there, which comes first comes first; dim = num_envs."""
     env = wp.tid()
-    index = sets[env]
+    index = steps.set[env]
     twins.first[index] = 0
-    place[env] = wp.atomic_add(bins, twins.bin[index], 1)
+    steps.place[env] = wp.atomic_add(bins, twins.bin[index], 1)
 
 
 @wp.kernel(enable_backward=False)
@@ -172,8 +170,7 @@ def kernel_add_up(bins: wp.array(dtype=wp.int32)):
 
 @wp.kernel(enable_backward=False)
 def kernel_sort(
-    sets: wp.array(dtype=wp.int32),
-    place: wp.array(dtype=wp.int32),
+    steps: Steps,
     twins: Twins,
     bins: wp.array(dtype=wp.int32),
     order: wp.array(dtype=wp.int32),
@@ -183,8 +180,8 @@ def kernel_sort(
 ):
     """Each env to its lane, with `lanes` of a warp in use, of the first `head_warps` `head_lanes`; dim = num_envs."""
     env = wp.tid()
-    index = sets[env]
-    rank = bins[COUNTS + twins.bin[index]] + twins.first[index] + place[env]
+    index = steps.set[env]
+    rank = bins[COUNTS + twins.bin[index]] + twins.first[index] + steps.place[env]
     slot = rank // wp.max(head_lanes, 1) * LANES + rank % wp.max(head_lanes, 1)
     if rank >= head_warps * head_lanes:
         rank = rank - head_warps * head_lanes
@@ -207,84 +204,74 @@ def most_warps(num_envs: int, lanes: int) -> int:
 
 
 class LaneOrder:
-    """order (32 * num_envs,) int32: the env of each lane of all warps, -1 for none; at first lane i has env i."""
+    """order (32 * num_envs,) int32: the env of each lane of all warps, -1 for none; at first lane i has env i. took and
+    path: as in Machine."""
 
-    def __init__(self, num_envs: int, device: str) -> None:
+    def __init__(self, state: torch.Tensor, skipped: torch.Tensor) -> None:
+        """state, skipped: as in Machine; they are looked at in each update."""
+        n, device = len(skipped), skipped.device
+
         def zeros(*shape: int) -> torch.Tensor:
             return torch.zeros(shape, dtype=torch.int32, device=device)
 
-        self.order = zeros(WARP_SIZE * num_envs)
-        self.order[:num_envs] = torch.arange(num_envs)
-        self.took = zeros(num_envs)  # the last step, in 1,024 clocks of the GPU
-        self.path = zeros(num_envs)  # of the last step
-        self._kinds = torch.full((num_envs,), -1, dtype=torch.int32, device=device)
-        self._sets, self._place, self._listed = zeros(num_envs), zeros(num_envs), zeros(1 + num_envs)
-        self._beginnings = zeros(num_envs)
+        self.order = zeros(WARP_SIZE * n)
+        self.order[:n] = torch.arange(n)
+        self.took, self.path, self._beginning, self._set, self._place = (zeros(n) for _ in range(5))
+        self._kind = torch.full((n,), -1, dtype=torch.int32, device=device)
+        self._listed = zeros(1 + n)
         self._forecast, self._forecast_entries = forecast.make(device)
         self._means = torch.zeros((5, KINDS), dtype=torch.float32, device=device)
         self._entries = zeros(9, TWINS)
         self._bins = zeros(2 * COUNTS)  # what is in each; where each begins
         self._demand = zeros(LIMITS + WARP_SIZE + 1)  # of each limit; then the groups
-        tensors = (self.took, self.path, self._kinds, self._beginnings)
-        tensors += (self._sets, self._place, self._means, self._bins)
-        self._arrays = tuple(wp.from_torch(tensor) for tensor in tensors)
-        self._lists = wp.from_torch(self._listed)
-        self._demands, self._groups = wp.from_torch(self._demand), wp.from_torch(self._demand[LIMITS:])
+        tensors = (self.order, self._listed, self._means, self._bins, self._demand, self._demand[LIMITS:])
+        self._arrays = tuple(map(wp.from_torch, tensors))
+        steps = self._steps = Steps()
+        steps.state, steps.skipped = wp.from_torch(state), wp.from_torch(skipped)
+        steps.took, steps.path = wp.from_torch(self.took), wp.from_torch(self.path)
+        steps.kind, steps.beginning = wp.from_torch(self._kind), wp.from_torch(self._beginning)
+        steps.set, steps.place = wp.from_torch(self._set), wp.from_torch(self._place)
         count, leader, time, risk, size, first, sharing, rest, bin_of = self._entries
-        self._twins = Twins()
-        self._twins.count, self._twins.leader = wp.from_torch(count), wp.from_torch(leader)
-        self._twins.time = wp.from_torch(time.view(torch.float32))
-        self._twins.risk = wp.from_torch(risk.view(torch.float32))
-        self._twins.size, self._twins.first = wp.from_torch(size), wp.from_torch(first)
-        self._twins.sharing, self._twins.rest = wp.from_torch(sharing), wp.from_torch(rest)
-        self._twins.bin = wp.from_torch(bin_of)
+        twins = self._twins = Twins()
+        twins.count, twins.leader = wp.from_torch(count), wp.from_torch(leader)
+        twins.time, twins.risk = wp.from_torch(time.view(torch.float32)), wp.from_torch(risk.view(torch.float32))
+        twins.size, twins.first = wp.from_torch(size), wp.from_torch(first)
+        twins.sharing, twins.rest, twins.bin = wp.from_torch(sharing), wp.from_torch(rest), wp.from_torch(bin_of)
 
-    def update(
-        self,
-        state: torch.Tensor,
-        skipped: torch.Tensor,
-        buttons: torch.Tensor,
-        shape: LaunchShape,
-        stream: wp.Stream | None,
-    ) -> int:
-        """Find the lanes for a step with `buttons` (num_envs,) uint8; `state` and `skipped` as in Machine, after the
-        last step. No host synchronisation and no allocation.
+    def update(self, buttons: torch.Tensor, shape: LaunchShape, stream: wp.Stream | None) -> int:
+        """Find the lanes for a step with `buttons` (num_envs,) uint8, after the last step. No host synchronisation and
+        no allocation.
 
         Returns the number of warps, some of which may have nothing to do.
         """
-        n, where = len(self.took), self._where(stream)
+        n, steps, twins = len(self.took), self._steps, self._twins
+        where: dict[str, Any] = {"device": str(self.order.device)} if stream is None else {"stream": stream}
         head_warps, warps = shape.warps(n)
         if shape.twins == PACKED:
             warps = most_warps(n, shape.lanes)
-        took, paths, kinds, beginnings, sets, place, means, bins = self._arrays
-        listed, forecasts = self._lists, self._forecast
-        steps, skips, pressed = wp.from_torch(state), wp.from_torch(skipped), wp.from_torch(buttons)
-        order, twins, demand, groups = wp.from_torch(self.order), self._twins, self._demands, self._groups
+        order, listed, means, bins, demand, groups = self._arrays
         if not shape.grouped:
             wp.launch(kernel_in_turn, warps * WARP_SIZE, [order, shape.lanes, n], **where)
             return warps
-        inputs = [steps, skips, took, paths, kinds, beginnings, sets, twins, means, forecasts, demand, bins, listed]
-        wp.launch(kernel_learn, max(n, TWINS), [*inputs, -(-n // TEACHERS)], **where)
+        inputs = [steps, twins, means, self._forecast, demand, bins, listed, -(-n // TEACHERS)]
+        wp.launch(kernel_learn, max(n, TWINS), inputs, **where)
         wp.launch(kernel_forget, KINDS, [means], **where)
-        inputs = [steps, skips, took, pressed, kinds, beginnings, sets, place, twins, means, forecasts, order, listed]
-        wp.launch(kernel_count, max(n, warps * WARP_SIZE), [*inputs, warps * WARP_SIZE], **where)
+        lanes = warps * WARP_SIZE
+        inputs = [steps, wp.from_torch(buttons), twins, means, self._forecast, order, listed, lanes]
+        wp.launch(kernel_count, max(n, lanes), inputs, **where)
         if shape.twins == PACKED:
             wp.launch(kernel_demand, -(-n // WARP_SIZE) * WARP_SIZE, [twins, listed, demand], **where)
             wp.launch(kernel_split, n, [twins, listed, demand, groups, bins, -(-n // shape.lanes)], **where)
             wp.launch(kernel_add_up, COUNTS, [bins], **where)
-            wp.launch(kernel_pack, n, [sets, place, twins, groups, bins, order, warps], **where)
+            wp.launch(kernel_pack, n, [steps, twins, groups, bins, order, warps], **where)
         else:
             if shape.twins == TOGETHER:
                 wp.launch(kernel_bins, TWINS, [twins, bins], **where)
             else:
-                wp.launch(kernel_mixed_bins, n, [sets, place, twins, bins], **where)
+                wp.launch(kernel_mixed_bins, n, [steps, twins, bins], **where)
             wp.launch(kernel_add_up, BINS, [bins], **where)
-            inputs = [sets, place, twins, bins, order, shape.lanes, head_warps, shape.head_lanes]
-            wp.launch(kernel_sort, n, inputs, **where)
+            wp.launch(kernel_sort, n, [steps, twins, bins, order, shape.lanes, head_warps, shape.head_lanes], **where)
         return warps
-
-    def _where(self, stream: wp.Stream | None) -> dict[str, Any]:
-        return {"device": str(self.order.device)} if stream is None else {"stream": stream}
 
 
 def memory_needed(num_envs: int) -> int:

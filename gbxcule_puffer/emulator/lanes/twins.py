@@ -27,6 +27,20 @@ PROGRAM_COUNTER = wp.constant(INDEX["pc"])
 
 
 @wp.struct
+class Steps:
+    """The last step of each env, and what its next one is expected to be; arrays of shape (num_envs,)."""
+
+    state: wp.array2d(dtype=wp.int32)  # (fields, num_envs), as in Machine
+    skipped: wp.array(dtype=wp.int32)  # as in Machine, as the next two
+    took: wp.array(dtype=wp.int32)
+    path: wp.array(dtype=wp.int32)
+    kind: wp.array(dtype=wp.int32)  # -1 before the first step
+    beginning: wp.array(dtype=wp.int32)  # a hash
+    set: wp.array(dtype=wp.int32)  # of twins
+    place: wp.array(dtype=wp.int32)  # in that set, or in its bin
+
+
+@wp.struct
 class Twins:
     """Sets of twins, an entry each; a set is split into parts of `size`, which have a warp each, and the rest."""
 
@@ -42,29 +56,23 @@ class Twins:
 
 
 @wp.func
-def length(state: wp.array2d(dtype=wp.int32), skipped: wp.array(dtype=wp.int32), env: int) -> int:
+def length(steps: Steps, env: int) -> int:
     """Instructions of the env's last step."""
-    return state[INSTRUCTIONS, env] - skipped[env]
+    return steps.state[INSTRUCTIONS, env] - steps.skipped[env]
 
 
 @wp.func
-def kind(state: wp.array2d(dtype=wp.int32), env: int, buttons: int, last: int) -> wp.uint32:
+def kind(steps: Steps, env: int, buttons: int, last: int) -> wp.uint32:
     """A hash of how a step begins; a length counts by its order of magnitude, four to an octave."""
     magnitude = int(4.0 * wp.log2(float(wp.max(last, 0) // WIDTH + 1)))
-    value = wp.uint32(magnitude * 256 + buttons) * wp.uint32(0x9E3779B1) + wp.uint32(state[STACK_POINTER, env])
-    value = value * wp.uint32(0x85EBCA6B) + wp.uint32(state[PROGRAM_COUNTER, env])
+    value = wp.uint32(magnitude * 256 + buttons) * wp.uint32(0x9E3779B1) + wp.uint32(steps.state[STACK_POINTER, env])
+    value = value * wp.uint32(0x85EBCA6B) + wp.uint32(steps.state[PROGRAM_COUNTER, env])
     return value * wp.uint32(0xC2B2AE35)
 
 
 @wp.kernel(enable_backward=False)
 def kernel_learn(
-    state: wp.array2d(dtype=wp.int32),
-    skipped: wp.array(dtype=wp.int32),
-    took: wp.array(dtype=wp.int32),
-    paths: wp.array(dtype=wp.int32),
-    kinds: wp.array(dtype=wp.int32),
-    beginnings: wp.array(dtype=wp.int32),
-    sets: wp.array(dtype=wp.int32),
+    steps: Steps,
     twins: Twins,
     means: wp.array2d(dtype=wp.float32),
     forecasts: Forecast,
@@ -84,29 +92,24 @@ def kernel_learn(
         bins[index] = 0
     if index == 0:
         listed[0] = 0
-    if index >= kinds.shape[0] or index % stride != 0:
+    if index >= steps.kind.shape[0] or index % stride != 0:
         return
-    if kinds[index] >= 0:
-        wp.atomic_add(means, 0, kinds[index], float(took[index]))
-        wp.atomic_add(means, 1, kinds[index], 1.0)
-        wp.atomic_add(means, 4, kinds[index], float(length(state, skipped, index)))
-        forecast.learn(forecasts, beginnings[index], paths[index])
-        leader = twins.leader[sets[index]]
+    kind = steps.kind[index]
+    if kind >= 0:
+        wp.atomic_add(means, 0, kind, float(steps.took[index]))
+        wp.atomic_add(means, 1, kind, 1.0)
+        wp.atomic_add(means, 4, kind, float(length(steps, index)))
+        forecast.learn(forecasts, steps.beginning[index], steps.path[index])
+        leader = twins.leader[steps.set[index]]
         if leader != index:
-            wp.atomic_add(means, 2, kinds[index], wp.where(paths[leader] != paths[index], 1.0, 0.0))
-            wp.atomic_add(means, 3, kinds[index], 1.0)
+            wp.atomic_add(means, 2, kind, wp.where(steps.path[leader] != steps.path[index], 1.0, 0.0))
+            wp.atomic_add(means, 3, kind, 1.0)
 
 
 @wp.kernel(enable_backward=False)
 def kernel_count(
-    state: wp.array2d(dtype=wp.int32),
-    skipped: wp.array(dtype=wp.int32),
-    took: wp.array(dtype=wp.int32),
+    steps: Steps,
     buttons: wp.array(dtype=wp.uint8),
-    kinds: wp.array(dtype=wp.int32),
-    beginnings: wp.array(dtype=wp.int32),
-    sets: wp.array(dtype=wp.int32),
-    place: wp.array(dtype=wp.int32),
     twins: Twins,
     means: wp.array2d(dtype=wp.float32),
     forecasts: Forecast,
@@ -120,19 +123,21 @@ def kernel_count(
     if env < lanes:
         order[env] = -1
     if env < buttons.shape[0]:
-        last = length(state, skipped, env)
-        value = kind(state, env, int(buttons[env]), last)
+        last = length(steps, env)
+        value = kind(steps, env, int(buttons[env]), last)
         of_kind = int((value >> wp.uint32(15)) & wp.uint32(KINDS - 1))
-        kinds[env] = of_kind
-        beginnings[env] = int((value + wp.uint32(last)) * wp.uint32(0x27D4EB2F))
-        path = wp.uint32(forecast.expected(forecasts, beginnings[env])) * wp.uint32(0x9E3779B1)
+        beginning = int((value + wp.uint32(last)) * wp.uint32(0x27D4EB2F))
+        path = wp.uint32(forecast.expected(forecasts, beginning)) * wp.uint32(0x9E3779B1)
         index = int((path >> wp.uint32(13)) & wp.uint32(TWINS - 1))
-        sets[env] = index
-        place[env] = wp.atomic_add(twins.count, index, 1)
-        if place[env] == 0:
+        place = wp.atomic_add(twins.count, index, 1)
+        steps.kind[env] = of_kind
+        steps.beginning[env] = beginning
+        steps.set[env] = index
+        steps.place[env] = place
+        if place == 0:
             twins.leader[index] = env
             listed[1 + wp.atomic_add(listed, 0, 1)] = index
-            time = float(took[env])
+            time = float(steps.took[env])
             instructions = float(last)
             if means[1, of_kind] > 0.0:
                 time = means[0, of_kind] / means[1, of_kind]

@@ -17,19 +17,22 @@ SORTED, BESIDE = LaunchShape(16, 32, True), LaunchShape(16, 32, True, twins=TOGE
 PACKED = LaunchShape(16, 32, True, twins=PACKED_TWINS)
 
 
-def ended_steps(lengths: torch.Tensor) -> torch.Tensor:
-    """The state (fields, num_envs) after steps of so many instructions."""
-    state = torch.zeros((NUM_FIELDS, len(lengths)), dtype=torch.int32)
-    state[INDEX["instructions"]] = lengths
-    return state
+class Lanes(LaneOrder):
+    """A LaneOrder with what a Machine has of its envs' steps."""
+
+    def __init__(self, num_envs: int) -> None:
+        self.state = torch.zeros((NUM_FIELDS, num_envs), dtype=torch.int32)
+        self.skipped = torch.zeros(num_envs, dtype=torch.int32)
+        super().__init__(self.state, self.skipped)
 
 
-def update(lanes: LaneOrder, lengths: torch.Tensor, buttons: torch.Tensor, shape: LaunchShape) -> torch.Tensor:
+def update(lanes: Lanes, lengths: torch.Tensor, buttons: torch.Tensor, shape: LaunchShape) -> torch.Tensor:
     """The envs of each warp, (warps, 32), -1 for none, after steps of so many instructions, which took as long, and of
     which those with as many took the same path."""
+    lanes.state[INDEX["instructions"]] = lengths
     lanes.took.copy_(lengths)
     lanes.path.copy_(lengths)
-    warps = lanes.update(ended_steps(lengths), torch.zeros_like(lengths), buttons, shape, None)
+    warps = lanes.update(buttons, shape, None)
     return lanes.order[: warps * WARP_SIZE].view(warps, WARP_SIZE)
 
 
@@ -43,9 +46,11 @@ def test_before_anything_is_learned_the_last_step_tells(num_envs: int) -> None:
     generator = torch.Generator().manual_seed(num_envs)
     instructions = torch.randint(-5, WIDTH * BINS * 2, (num_envs,), dtype=torch.int32, generator=generator)
     skipped = torch.randint(0, 5_000, (num_envs,), dtype=torch.int32, generator=generator)
-    lanes = LaneOrder(num_envs, "cpu")
+    lanes = Lanes(num_envs)
     assert lanes.order[:num_envs].tolist() == list(range(num_envs))
-    lanes.update(ended_steps(instructions), skipped, torch.zeros(num_envs, dtype=torch.uint8), SORTED, None)
+    lanes.state[INDEX["instructions"]] = instructions
+    lanes.skipped.copy_(skipped)
+    lanes.update(torch.zeros(num_envs, dtype=torch.uint8), SORTED, None)
     order = envs_in(lanes.order[: 32 * -(-num_envs // 16)])
     assert sorted(order.tolist()) == list(range(num_envs))
     bins = ((instructions - skipped).numpy() // WIDTH).clip(0, BINS - 1)[order.numpy()]
@@ -55,7 +60,7 @@ def test_before_anything_is_learned_the_last_step_tells(num_envs: int) -> None:
 @pytest.mark.parametrize("num_envs", [2_000, 40_000])  # all of them teach, every third does
 def test_what_steps_with_the_same_buttons_took_is_learned(num_envs: int) -> None:
     start_warp()
-    lanes = LaneOrder(num_envs, "cpu")
+    lanes = Lanes(num_envs)
     generator = torch.Generator().manual_seed(1)
     alike = torch.full((num_envs,), 20 * WIDTH, dtype=torch.int32)
     for _ in range(3):
@@ -77,7 +82,7 @@ def test_each_env_has_one_lane(shape: LaunchShape, different: int) -> None:
     start_warp()
     num_envs = 9_000
     generator = torch.Generator().manual_seed(different)
-    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lanes, buttons = Lanes(num_envs), torch.zeros(num_envs, dtype=torch.uint8)
     lengths = 5_000 + 977 * torch.randint(different, (num_envs,), dtype=torch.int32, generator=generator)
     for _ in range(3):
         order = update(lanes, lengths, buttons, shape)
@@ -89,7 +94,7 @@ def test_where_the_warps_do_not_suffice_each_env_has_a_lane_all_the_same(monkeyp
     start_warp()
     num_envs, fewest = 9_000, -(-9_000 // WARP_SIZE)
     monkeypatch.setattr(lane_order, "most_warps", lambda *_: fewest)
-    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lanes, buttons = Lanes(num_envs), torch.zeros(num_envs, dtype=torch.uint8)
     lengths = 5_000 + 77 * torch.arange(num_envs, dtype=torch.int32)
     for _ in range(3):
         order = update(lanes, lengths, buttons, PACKED)
@@ -102,7 +107,7 @@ def test_twins_are_side_by_side() -> None:
     num_envs = 9_000
     generator = torch.Generator().manual_seed(0)
     lengths = 5_000 + 7 * torch.randint(40, (num_envs,), dtype=torch.int32, generator=generator)  # one or two bins
-    lanes, changes = LaneOrder(num_envs, "cpu"), {}
+    lanes, changes = Lanes(num_envs), {}
     for shape in (BESIDE, SORTED):
         order = envs_in(update(lanes, lengths, torch.zeros(num_envs, dtype=torch.uint8), shape))
         changes[shape] = int((torch.diff(lengths[order]) != 0).sum())
@@ -114,7 +119,7 @@ def test_twins_are_those_that_will_take_the_same_path_though_they_began_in_diffe
     start_warp()
     num_envs = 2_400
     begins = torch.arange(num_envs, dtype=torch.int32) % 60
-    lanes, buttons, changes = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8), []
+    lanes, buttons, changes = Lanes(num_envs), torch.zeros(num_envs, dtype=torch.uint8), []
     before, after = 9_000 + 7 * begins, 9_000 + 1_001 * (begins // 2)
     for _ in range(2):
         order = envs_in(update(lanes, before, buttons, BESIDE))
@@ -128,7 +133,7 @@ def test_twins_have_warps_of_their_own_where_there_are_enough() -> None:
     start_warp()
     num_envs = 9_000
     generator = torch.Generator().manual_seed(0)
-    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lanes, buttons = Lanes(num_envs), torch.zeros(num_envs, dtype=torch.uint8)
     lengths = 5_000 + 9_001 * torch.randint(40, (num_envs,), dtype=torch.int32, generator=generator)
     for _ in range(3):
         order = update(lanes, lengths, buttons, PACKED)
@@ -140,7 +145,7 @@ def test_twins_have_warps_of_their_own_where_there_are_enough() -> None:
 def test_those_without_twins_share_warps_that_end_together() -> None:
     start_warp()
     num_envs = 9_000
-    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lanes, buttons = Lanes(num_envs), torch.zeros(num_envs, dtype=torch.uint8)
     lengths = 300 + 50 * torch.randperm(num_envs, generator=torch.Generator().manual_seed(0)).int()
     for _ in range(2):
         order = update(lanes, lengths, buttons, PACKED)
@@ -153,7 +158,7 @@ def test_those_without_twins_share_warps_that_end_together() -> None:
 def test_those_without_twins_share_warps_with_those_that_are_expected_to_execute_about_as_much() -> None:
     start_warp()
     num_envs = 9_000
-    lanes, buttons = LaneOrder(num_envs, "cpu"), torch.zeros(num_envs, dtype=torch.uint8)
+    lanes, buttons = Lanes(num_envs), torch.zeros(num_envs, dtype=torch.uint8)
     lengths = 50_000 + torch.randperm(num_envs, generator=torch.Generator().manual_seed(0)).int()
     order = update(lanes, lengths, buttons, PACKED)
     warps = [lengths[envs_in(row)] for row in order if (row >= 0).any()]
@@ -166,7 +171,7 @@ def test_envs_that_prove_no_twins_are_not_put_together() -> None:
     start_warp()
     num_envs = 9_000
     generator = torch.Generator().manual_seed(0)
-    lanes, buttons = LaneOrder(num_envs, "cpu"), (torch.arange(num_envs) % 2).to(torch.uint8)
+    lanes, buttons = Lanes(num_envs), (torch.arange(num_envs) % 2).to(torch.uint8)
     alike = torch.full((num_envs,), 10_000, dtype=torch.int32)
     for _ in range(4):
         noise = torch.randint(250, (num_envs,), dtype=torch.int32, generator=generator)  # one bin
@@ -178,6 +183,6 @@ def test_envs_that_prove_no_twins_are_not_put_together() -> None:
 
 
 def test_the_estimate_is_what_is_allocated() -> None:
-    lanes = LaneOrder(7, "cpu")
+    lanes = LaneOrder(torch.zeros((NUM_FIELDS, 7), dtype=torch.int32), torch.zeros(7, dtype=torch.int32))
     tensors = [value for value in vars(lanes).values() if isinstance(value, torch.Tensor)]
     assert sum(wp.from_torch(tensor).capacity for tensor in tensors) == memory_needed(7)
