@@ -13,8 +13,8 @@ from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import operations
 from gbxcule_puffer.emulator.hw import model
 
-FLAG_C = wp.constant(ds.MASK_C)
-FLAG_NZ = wp.constant(ds.MASK_NZ)
+FLAG_H, FLAG_N = wp.constant(ds.MASK_H), wp.constant(ds.MASK_N)  # of Fast.flags (descriptors.py)
+FLAG_C, FLAG_NZ = wp.constant(ds.MASK_C), wp.constant(ds.MASK_NZ)
 FLAG_ONE = wp.constant(1 << 24)
 LENGTH_SHIFT = wp.constant(ds.LENGTH_SHIFT)
 LEAD_TO_T_CYCLES = wp.constant(ds.LEAD_SHIFT - 2)

@@ -9,15 +9,13 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import wait_loops
 from gbxcule_puffer.emulator.gpu import areas, color, operations
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
+from gbxcule_puffer.emulator.gpu.datapath import FLAG_NZ, FLAG_ONE, Fast, Lane, Turn
 from gbxcule_puffer.emulator.hw import intrinsics, model
 from gbxcule_puffer.emulator.hw.lcd import drawing, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Lane.running
 AT_ONCE = wp.constant(-(1 << 30))
-FLAG_NZ = wp.constant(ds.MASK_NZ)
-FLAG_ONE = wp.constant(1 << 24)
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)

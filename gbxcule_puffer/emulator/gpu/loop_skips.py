@@ -13,7 +13,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import wait_loops, waits
 from gbxcule_puffer.emulator.gpu import datapath, operations
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu.datapath import Fast
+from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, FLAG_NZ, FLAG_ONE, Fast
 from gbxcule_puffer.emulator.hw import intrinsics, model
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.state import Cpu
@@ -39,11 +39,6 @@ DELAY_B = wp.constant(waits.DELAY_B)
 DELAY_REGISTERS = wp.constant(0x6452301)  # places of b c d e h l a among the bytes of lo and hi
 SHAPE = wp.constant((1 << waits.KIND_SHIFT) - 1)
 SHORT_DELAY = wp.constant(16 | 2 << waits.INSTRUCTIONS_SHIFT | 12 << waits.JUMP_SHIFT)  # `dec r / jr nz`
-FLAG_C = wp.constant(ds.MASK_C)
-FLAG_H = wp.constant(ds.MASK_H)
-FLAG_N = wp.constant(ds.MASK_N)
-FLAG_NZ = wp.constant(ds.MASK_NZ)
-FLAG_ONE = wp.constant(1 << 24)
 PAGE = wp.constant(0x1000)
 
 

@@ -10,16 +10,11 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
 from gbxcule_puffer.emulator.gpu import areas, color, datapath, lane_state, loop_skips, operations, spots
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Place, Turn
+from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, FLAG_NZ, FLAG_ONE, Fast, Lane, Place, Turn
 from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, model
 from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-FLAG_C = wp.constant(ds.MASK_C)
-FLAG_NZ = wp.constant(ds.MASK_NZ)
-FLAG_H = wp.constant(ds.MASK_H)
-FLAG_N = wp.constant(ds.MASK_N)
-FLAG_ONE = wp.constant(1 << 24)
 LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
 KIND_OF_D0 = wp.constant(ds.KIND_SHIFT)
 KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
