@@ -26,6 +26,8 @@ HOMEWARD = ROOT / "roms/homeward.gb"
 CODEC = get_codec("pokemonred_puffer_v1")
 # 0150 wait: ld a,$20 / ldh [P1],a / ldh a,[P1] / inc a / jr wait
 WAITS_FOR_BUTTONS = bytes.fromhex("3E20 E000 F000 3C 18F7")
+# 0150 ld hl,$FFFB / ld a,$3C / ld [hl+],a / ld a,$18 / ld [hl+],a / ld [hl],$FD / jp $FFFB: `inc a / jr $FFFB` there
+ENDS_IN_HIGH_RAM = bytes.fromhex("21FBFF 3E3C 22 3E18 22 36FD C3FBFF")
 # 0150 again: ld b,0 / 0152 delay: dec b / ld a,b / cp a,$00 / jr nz,delay / inc [hl] / jr again
 DELAYS = bytes.fromhex("0600 05 78 FE00 20FA 34 18F5")
 
@@ -72,6 +74,18 @@ def test_a_loop_that_counts_and_one_that_works(tmp_path: Path) -> None:
     assert delay.repeated == delay.executed > 0
     text = report("delay.gb", counts, None, Places())
     assert "in a loop at 00:0152 that is not skipped: it only counts: a delay" in text
+
+
+def test_code_at_the_end_of_ram_is_counted_where_it_stands(tmp_path: Path) -> None:
+    rom = tiny_rom(tmp_path / "high.gb", ENDS_IN_HIGH_RAM)
+    interpreted, datapath = (
+        measure(rom, kernel, CODEC, num_envs=1, warmup=1, steps=1) for kernel in ("interpreter", "datapath")
+    )
+    begin = len(interpreted.cartridge.data) + 0xFFFB - 0x8000
+    executed, stops = interpreted.rows[counters.EXECUTED], datapath.rows[counters.STOPS]
+    assert executed[begin : begin + 2].sum() == executed.sum() > 1_000
+    assert stops[begin : begin + 2].sum() == stops.sum() > 100
+    assert "FFFB in RAM" in report("high.gb", interpreted, datapath, Places())
 
 
 def test_causes_and_places_in_words(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ MARKS = FIRST_HEAD + HEAD_SIZE * HEADS
 @wp.func
 def place_of(m: wp.ref[Machine], c: wp.ref[Cpu], pc: int) -> int:
     """The column of an address, with the banks of now."""
-    place = m.rom.shape[0] + pc - 0x8000
+    place = m.code.shape[0] + pc - 0x8000
     if pc < 0x4000:
         place = c.rom_low + pc
     elif pc < 0x8000:
