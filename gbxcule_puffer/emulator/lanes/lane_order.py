@@ -3,8 +3,9 @@
 A warp's common path serves all its lanes at once, but what its lanes do at different times, it does one after the
 other: two envs that differ may take it twice as long as one. Sorted, envs of kinds that take equally long share a warp,
 and twins may be side by side. Packed, twins fill warps of their own; what is left of them, and envs without twins,
-share warps, fewer of them where they take long: all warps are to end at the same time, the least for which there are
-enough warps. Which is fastest depends on the game (autotuner.py), no result does.
+share warps with those that are expected to execute about as much, fewer of them where they take long: all warps are to
+end at the same time, the least for which there are enough warps. Which is fastest depends on the game (autotuner.py),
+no result does.
 """
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
@@ -35,7 +36,7 @@ STEPS = wp.constant(6.0)  # of them to an octave
 FIRST_LIMIT = wp.constant(128.0)
 UNIT = wp.constant(1024)  # a warp is so many units of demand
 LANES = wp.constant(WARP_SIZE)
-COUNTS = wp.constant((WARP_SIZE + 1) * BINS)  # of each bin, and of each bin of those that share a warp with so many
+COUNTS = wp.constant((WARP_SIZE + 1) * BINS)  # in rows of BINS: the first for sorting, row n for rests with n in a warp
 MOST_MIXED = wp.constant(24)  # lanes of a warp that are not all twins
 
 
@@ -91,7 +92,7 @@ def kernel_split(
     warps: int,
 ):
     """The parts of each set, by the least limit that needs no more than `warps`; groups: 0 counts the warps of one
-    part, n the rests with n in a warp; bins: the same rests by their bin. dim = num_envs."""
+    part, n the rests with n in a warp, and row n of bins, each in its bin. dim = num_envs."""
     if wp.tid() < listed[0]:
         index = listed[1 + wp.tid()]
         count = twins.count[index]
@@ -160,7 +161,7 @@ def kernel_mixed_bins(steps: Steps, twins: Twins, bins: wp.array(dtype=wp.int32)
 
 @wp.kernel(enable_backward=False)
 def kernel_add_up(bins: wp.array(dtype=wp.int32)):
-    """The place at which each bin begins, behind all counts; dim = BINS times those that have bins of their own."""
+    """The place in its row at which each bin begins, behind all counts; dim = BINS for the first row, or COUNTS."""
     index = wp.tid()
     begin = int(0)
     for earlier in range(index // BINS * BINS, index):
