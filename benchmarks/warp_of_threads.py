@@ -55,8 +55,8 @@ def _barrier(start: str, gather: str) -> str:
     return _BARRIER.replace("START", start).replace("GATHER", gather)
 
 
-@wp.func_native(_barrier("0", "gathered |= flag != 0"))
-def any_lane(lanes: int, flag: int) -> int:
+@wp.func_native(_barrier("0", "gathered |= flag"))
+def any_lane(lanes: int, flag: bool) -> bool:
     """intrinsics.any_lane of `lanes` threads."""
     ...
 
@@ -74,7 +74,7 @@ def total(which: int, amount: int) -> int:
 
 
 ROUND = "            if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
-TURN = "                datapath.end_turn(r, i, place, table)\n"
+TURN = "\n                datapath.end_turn(r, i, place, table)\n"
 IMPORTS = ".gpu import datapath, lane_state, operations, slow_path, stop_counters\n"
 CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks import warp_of_threads\n",
@@ -86,7 +86,7 @@ CHANGES = {
     TURN: TURN + "                warp_of_threads.total(0, 1)\n",
     ROUND: (
         "            is_served = int(lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind)\n"
-        "            warp_of_threads.total(1, warp_of_threads.any_lane(lanes, is_served))\n"
+        "            warp_of_threads.total(1, int(warp_of_threads.any_lane(lanes, is_served != 0)))\n"
         "            warp_of_threads.total(2, is_served)\n" + ROUND
     ),
 }

@@ -144,13 +144,16 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         return self._give(self._episodes.envs.ended)
 
     def pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+        """The pictures that the envs of `rows`, an index, show now, those of a Game Boy Color in its colors."""
         return super().pictures(rows) if self.cartridge.model == "dmg" else rows_of(self.emulator.colors, rows)
 
     def final_pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+        """The pictures that each env's action led to, in colors after `keep_pictures`."""
         kept = self._episodes.final_colors
         return super().final_pictures(rows) if kept is None else rows_of(kept, rows)
 
     def keep_pictures(self) -> None:
+        """Has final_pictures of Game Boy Colors be in color from the next step on, whatever is observed."""
         if self.cartridge.model == "cgb":
             self._episodes.keep_colors()
 

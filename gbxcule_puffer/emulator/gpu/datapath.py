@@ -17,10 +17,11 @@ FLAG_H, FLAG_N = wp.constant(ds.MASK_H), wp.constant(ds.MASK_N)  # of Fast.flags
 FLAG_C, FLAG_NZ = wp.constant(ds.MASK_C), wp.constant(ds.MASK_NZ)
 FLAG_ONE = wp.constant(1 << 24)
 LENGTH_SHIFT = wp.constant(ds.LENGTH_SHIFT)
-LEAD_TO_T_CYCLES = wp.constant(ds.LEAD_SHIFT - 2)
-LEAD_T_CYCLES = wp.constant(7 << 2)
+ADD_TO_TOP = wp.constant(1 << (30 - ds.ADD_SHIFT))
+LEAD_TO_TOP = wp.constant(1 << (29 - ds.LEAD_SHIFT))
+TIME_TO_TOP = wp.constant(1 << (28 - ds.TIME_SHIFT))
 BANKED_PAGE = wp.constant((hw.WRAM + hw.WRAM_BANK_SIZE) >> 12)
-TAKEN_ONLY = wp.constant(ds.READ | ds.WRITE | ds.WORD | ds.STACK | ds.JUMP | ds.RETURN)
+ALWAYS = wp.constant((1 << 30) - 1 & ~(ds.READ | ds.WRITE | ds.WORD))  # d3 without what a condition decides about
 
 
 @wp.struct
@@ -39,13 +40,16 @@ class Fast:
     turns: wp.int32  # instructions before it, also of those that wait or have finished, and the second ones of pairs
     table_low: wp.int32  # table index of address 0000
     table_high: wp.int32  # table index of address 4000, minus 4000h
+    table_end: wp.int32  # table index of all addresses from 8000 on
     rom_high: wp.int32
     plain: wp.int32  # which accesses are plain in which areas (areas.py)
     d0: wp.int32
     d1: wp.int32
     d2: wp.int32
     d3: wp.int32
+    place: wp.int32  # table index of the descriptor
     row: wp.uint64
+    ram: wp.uint64  # row, minus rom_high, which is added to all addresses from 4000 on
     if model.COLOR:
         vram_shift: wp.int32  # from an address of VRAM, or of D000-DFFF, to the bank that is seen there
         wram_shift: wp.int32
@@ -83,19 +87,26 @@ class Turn:
 class Place:
     """The operands of the turn's instruction that no visit changes."""
 
-    target: wp.int32  # of a jump
     plain: wp.int32  # Fast.plain, turned so that a flag says whether its access is plain
-    near: wp.int32  # of JR as the second of a pair
+    near: wp.int32  # where a pair's JR leads
     d0: wp.int32
     add: wp.int32  # -1 to 1: see ADD_CARRY, ADJUST_HL, STACK
-    address: wp.uint64  # of the operand in memory
+    if model.COLOR:
+        offset: wp.int32  # of what is written in the env's row
 
 
 @wp.func
-def fetch(r: wp.ref[Fast], table: wp.uint64):
-    """The descriptor of the instruction at PC."""
-    base = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low)
-    d = operations.load_descriptor(table, base + wp.min(r.pc, hw.VRAM))
+def place_of(r: wp.ref[Fast], pc: int) -> int:
+    """Index of the descriptor of the instruction at an address."""
+    base = wp.where(pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low)
+    return operations.add_min(pc, base, r.table_end)
+
+
+@wp.func
+def fetch(r: wp.ref[Fast], table: wp.uint64, index: int):
+    """Load the descriptor of the next instruction."""
+    d = operations.load_descriptor(table, index)
+    r.place = index
     r.d0 = d[0]
     r.d1 = d[1]
     r.d2 = d[2]
@@ -111,32 +122,31 @@ def special(plain: int, d3: int) -> int:
 @wp.func
 def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64, areas: wp.uint64):
     """Operands of the instruction, its address, and what it reads."""
-    add = operations.multiply(r.d3, 32) >> 30
+    add = operations.multiply(r.d3, ADD_TO_TOP) >> 30
     fails = ((r.flags ^ operations.multiply(r.d0, 256)) & r.d0) & (FLAG_C | FLAG_NZ)
-    i.t_cycles = ((r.d2 >> 28) & 15) * 4 - wp.where(fails != 0, wp.where((r.d3 & ds.STACK) != 0, 12, 4), 0)
-    d3 = wp.where(fails != 0, r.d3 & ~TAKEN_ONLY, r.d3)
-    i.begin = r.now + ((r.d2 >> LEAD_TO_T_CYCLES) & LEAD_T_CYCLES)
-    i.next_pc = r.pc + ((r.d3 >> LENGTH_SHIFT) & 7)
+    d3 = wp.where(fails != 0, r.d3 & ALWAYS, r.d3)
+    i.t_cycles = 4 * ((operations.multiply(r.d3, TIME_TO_TOP) >> 28) + ((d3 >> 30) & 3))
+    i.begin = r.now - 4 * (operations.multiply(r.d2, LEAD_TO_TOP) >> 29)
+    i.next_pc = r.pc + ((r.d2 >> LENGTH_SHIFT) & 7)
     x = operations.permute(r.lo, r.hi, r.d0)
     y = operations.permute(r.lo, r.hi, r.d0 >> 16) + (r.d2 & 0xFFFF)
-    x = wp.where((r.d3 & ds.X_SP) != 0, wp.where((r.d3 & ds.STACK) != 0, i.next_pc, r.sp), x)
+    x = wp.where((r.d3 & ds.X_SP) != 0, wp.where(r.d3 < 0, i.next_pc, r.sp), x)
     i.x = wp.where((r.d3 & ds.X_IMM) != 0, operations.permute(r.d0, 0, 0x4140), x)
     sp = (r.sp + 2 * add) & 0xFFFF
-    i.sp = wp.where((d3 & ds.STACK) != 0, sp, r.sp)
-    address = wp.where((r.d3 & ds.STACK) != 0, wp.where(add < 0, sp, r.sp), y)
-    accesses = d3 & (ds.READ | ds.WRITE)
-    value = wp.where(accesses != 0, 0, y)
-    in_rom = address < hw.VRAM
-    offset = wp.where(address >= hw.ROM_BANK_SIZE, wp.where(in_rom, address + r.rom_high, address), address)
+    i.sp = wp.where(d3 < 0, sp, r.sp)
+    address = wp.where(r.d3 < 0, wp.where(add < 0, sp, r.sp), y)
+    offset = address
     if model.COLOR:
         offset = offset + wp.where((address & 0xE000) == hw.VRAM, r.vram_shift, 0)
         offset = offset + wp.where((address >> 12) == BANKED_PAGE, r.wram_shift, 0)
-    place.target = y
     place.near = i.next_pc + operations.permute(r.d2, 0, 0x9991)
     place.d0 = r.d0
-    place.address = operations.address(wp.where(in_rom, rom, r.row), offset)
     place.add = add
-    i.y = operations.load_operand(place.address, value, d3 & ds.READ, d3 & ds.READ_WORD)
+    if model.COLOR:
+        place.offset = offset
+    offset = offset + wp.where(address >= hw.ROM_BANK_SIZE, r.rom_high, 0)
+    source = operations.address(wp.where(address >= hw.VRAM, r.ram, rom), offset)
+    i.y = operations.load_operand(source, y, d3 & ds.READ, d3 & ds.READ_WORD)
     i.address = address
     place.plain = operations.rotate_right(r.plain, operations.load_byte(areas, address))
     i.d1 = r.d1
@@ -145,9 +155,9 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
 
 
 @wp.func
-def attention(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]) -> int:
-    """Not 0 if something rare has to be looked at before the instruction is finished."""
-    return special(place.plain, i.d3) | wp.where(i.begin - r.wake >= 0, 1, r.d3 & ds.RARE)
+def needs_attention(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]) -> bool:
+    """True if something rare has to be looked at before the instruction is finished."""
+    return (special(place.plain, i.d3) | (r.d3 & ds.RARE)) != 0 or i.begin >= r.wake
 
 
 @wp.func
@@ -171,19 +181,24 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     r.flags = (d3 & changed) | (~d3 & r.flags)
     # The next PC; the second of a pair may be JR, by the flags of now
     jumps = ((r.flags ^ operations.multiply(i.d2, 4)) & operations.multiply(i.d2, 2)) & (FLAG_C | FLAG_NZ)
-    pc = wp.where((d3 & ds.JUMP) != 0, place.target, i.next_pc)
-    pc = wp.where((d3 & ds.RETURN) != 0, y, pc)
+    pc = wp.where((d3 & ds.JUMP) != 0, y, i.next_pc)
+    index = wp.where(jumps != 0, r.place + (place.near - r.pc), place_of(r, pc))
     pc = wp.where(jumps != 0, place.near, pc)
     r.previous = i.begin
     r.now = r.now + i.t_cycles + wp.where(jumps != 0, 4, 0)
     r.pc = pc
-    fetch(r, table)
+    fetch(r, table, index)
     # Write back
     r.hi = wp.where((d3 & ds.ADJUST_HL) != 0, operations.permute(r.hi, i.address + place.add, 0x3254), r.hi)
     values = operations.permute(result, x, 0x7610)
     r.lo = operations.permute(r.lo, values, i.d1)
     r.hi = operations.permute(r.hi, values, i.d1 >> 16)
     r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, i.sp)
-    operations.store_operand(place.address, result, d3 & ds.WRITE, d3 & ds.WRITE_WORD)
+    offset = i.address
+    if model.COLOR:
+        offset = place.offset
+    target = operations.address(r.row, offset)  # ROM is not plain memory for writes
+    stored = wp.where((d3 & ds.READ) != 0, result, x)
+    operations.store_operand(target, stored, d3 & ds.WRITE, d3 & ds.WRITE_WORD)
     r.turn = r.turn + 1
     r.turns = r.turns + ((i.d1 >> 31) & 1)

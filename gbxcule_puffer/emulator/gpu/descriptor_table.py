@@ -70,9 +70,10 @@ class _Descriptor:
         d0 = imm_x | (self.y << 16) | self.selectors_extra
         d0 = d0 & ~(7 << ds.KIND_SHIFT) | (7 - self.kind) << ds.KIND_SHIFT if self.kind != 0 else d0
         d1 = self.write_lo | (self.write_hi << 16)
-        d2 = imm_y | self.constants | (self.m_cycles << ds.M_CYCLES_SHIFT)
+        d2 = imm_y | self.constants | (self.length << ds.LENGTH_SHIFT)
         rare = ds.RARE if self.kind != 0 else 0
-        d3 = self.shift | self.flags | rare | ((self.add & 3) << 25) | (self.length << ds.LENGTH_SHIFT)
+        d3 = self.shift | self.flags | rare | ((self.add & 3) << ds.ADD_SHIFT)
+        d3 |= (self.m_cycles - ds.flow_m_cycles(self.flags)) << ds.TIME_SHIFT
         return d0, d1, d2, d3
 
 
@@ -242,7 +243,7 @@ def _flow(d: _Descriptor, family: str, instruction: Instruction) -> None:
         d.condition(instruction.operands["cond"])
     if family in ("ret", "reti"):
         d.kind = ds.KIND_IME if family == "reti" else 0
-        d.flags |= ds.STACK | ds.READ | ds.READ_WORD | ds.RETURN
+        d.flags |= ds.STACK | ds.READ | ds.READ_WORD | ds.JUMP
         d.add = 1
         return
     d.flags |= ds.JUMP
@@ -336,7 +337,8 @@ def rom_table(data: bytes) -> np.ndarray:
     parts.append(_describe_bank(rom, 0, hw.ROM_BANK_SIZE))
     parts.append(np.tile(np.array(ds.rare_words(), np.int64), (ds.BANK_STRIDE, 1)))
     parts.append(np.array([ds.idle_words()], np.int64))
-    table = np.concatenate([pairs.join(part) for part in parts] + parts)
+    joined = [pairs.join(part, 0 if bank == 0 else hw.ROM_BANK_SIZE) for bank, part in enumerate(parts)]
+    table = np.concatenate(joined + parts)
     return table.astype(np.uint32).view(np.int32)
 
 

@@ -8,32 +8,38 @@ d0  selector of X | selector of Y << 16. Conditional jumps: bits 23 / 27 say tha
     value. X_IMM: bits 0-7 are byte 0 of X, bits 8-15 its byte 2. SHIFT: the selector of X makes a word of Y and flags,
     which is rotated to the right. RARE: bits 12-14 are 7 minus a KIND
 d1  write-back selectors of lo | of hi << 16; nibbles 4 and 5 take the result, 6 byte 2 of X | PAIR
-d2  16-bit immediate of Y (jump targets and FF00+n worked out) | M-cycles of a pair's first instruction << 16 (3 bits)
-    | what is below | M-cycles << 28
-d3  shift of X^Y^t that puts half carry and carry in place, or how far SHIFT rotates (5 bits) | flags below
-    | add << 25 (2 bits, signed) | length << 29
+d2  16-bit immediate of Y (jump targets and FF00+n worked out) | minus the M-cycles of a pair's first instruction << 16
+    (3 bits, signed) | what is below | length << 29
+d3  shift of X^Y^t that puts half carry and carry in place, or how far SHIFT rotates (5 bits) | add << 6 (2 bits,
+    signed) | M-cycles << 15 (4 bits, signed), without one of JUMP and two of STACK | flags below
 """
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+import numpy as np
+
 from gbxcule_puffer.emulator import hardware as hw
 
+Words = TypeVar("Words", int, np.ndarray)
+
 # d3. Flags that are tested one after the other stand in one byte, which is then made predicates at once.
-READ, WRITE, READ_WORD, WRITE_WORD = 1 << 5, 1 << 13, 1 << 28, 1 << 24  # memory access; of 16 bits beside READ, WRITE
-LOOKAHEAD, RARE = 1 << 21, 1 << 7  # RARE: not as it is by the common path
+READ, WRITE, READ_WORD, WRITE_WORD = 1 << 5, 1 << 13, 1 << 28, 1 << 26  # memory access; of 16 bits beside READ, WRITE
+LOOKAHEAD, RARE = 1 << 21, 1 << 12  # RARE: not as it is by the common path
 ACCESSES = READ | WRITE | READ_WORD | LOOKAHEAD  # what areas.py says of each area; each 7 or 8 bits behind the last
 WORD = READ_WORD | WRITE_WORD
 SUBTRACT, AND, XOR, OR = 1 << 8, 1 << 9, 1 << 10, 1 << 11
-JUMP, RETURN, SHIFT = 1 << 12, 1 << 6, 1 << 14  # PC = Y; PC = the word read
-STACK, X_SP, X_IMM = 1 << 16, 1 << 17, 1 << 18  # access at SP; X = SP or, with STACK, the next PC; X is an immediate
-ADJUST_HL, TO_SP = 1 << 15, 1 << 22  # HL = address + add; SP = result
+JUMP, SHIFT = 1 << 30, 1 << 14  # PC = Y, or what is read
+STACK, X_SP, X_IMM = 1 << 31, 1 << 22, 1 << 29  # access at SP; X = SP or, with STACK, the next PC; X is an immediate
+ADJUST_HL, TO_SP = 1 << 25, 1 << 24  # HL = address + add; SP = result
 MASK_H, MASK_N, MASK_C, MASK_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 27  # the flag changes
-LENGTH_SHIFT = 29
+ADD_SHIFT, TIME_SHIFT, MOST_TIME = 6, 15, 7
 MASK_ALL = MASK_H | MASK_N | MASK_C | MASK_NZ
 # d2: flags forced to 1; add d3's `add` to the sum if carry is set (ADD_CARRY) or always (ADD_ALWAYS)
 SET_H, SET_N, ADD_CARRY, ADD_ALWAYS, SET_NZ = 1 << 19, 1 << 20, 1 << 23, 1 << 24, 1 << 27
 PAIR = 1 << 31  # d1: two instructions (pairs.py); the sign of byte 3 of hi, which is 0, so that it selects the same
-LEAD_SHIFT, M_CYCLES_SHIFT = 16, 28  # d2
+LEAD_SHIFT, LENGTH_SHIFT = 16, 29  # d2
 # What of a RARE instruction is prepared for the common path; 0: the interpreter executes it
 KIND_SHIFT = 12  # d0
 KIND_CCF, KIND_DAA, KIND_POP_AF, KIND_PUSH_AF, KIND_IME = range(1, 6)
@@ -58,3 +64,8 @@ def rare_words(mark: int = 0) -> tuple[int, int, int, int]:
 def idle_words() -> tuple[int, int, int, int]:
     """The descriptor of an instruction that does nothing, takes no time and stays where it is."""
     return NOTHING | NOTHING << 16, 0x32103210, 0, SHIFT_NONE
+
+
+def flow_m_cycles(d3: Words) -> Words:
+    """M-cycles that JUMP and STACK stand for: what a condition that fails saves."""
+    return (d3 & JUMP) // JUMP + (d3 & STACK) // STACK * 2

@@ -69,8 +69,10 @@ def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
 def map_rom(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     """Work out which ROM bank is seen at 4000."""
     r.rom_high = c.rom_high
+    r.ram = r.row - wp.uint64(c.rom_high)
     bank = (c.rom_high >> 14) + 1
     r.table_high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
+    r.table_end = r.table_high + hw.VRAM
 
 
 @wp.func
@@ -109,6 +111,7 @@ def idle(m: wp.ref[Machine], r: wp.ref[Fast]):
     """The lane stays at the table's last entry, an instruction without effect."""
     r.table_low = m.descriptors.shape[0] - 1 - hw.VRAM
     r.table_high = r.table_low
+    r.table_end = r.table_high + hw.VRAM
     r.pc = hw.VRAM
     r.wake = hw.NEVER
 

@@ -144,3 +144,27 @@ def address(base: wp.uint64, offset: int) -> wp.uint64:
 def load_byte(table: wp.uint64, index: int) -> int:
     """Byte `index`, at least 0, of a table that does not change."""
     ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __viaddmin_s32(a, b, most);
+#else
+    return a + b < most ? a + b : most;
+#endif
+""")
+def add_min(a: int, b: int, most: int) -> int:
+    """min(a + b, most)."""
+    ...
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return __viaddmax_s32(a, b, least);
+#else
+    return a + b > least ? a + b : least;
+#endif
+""")
+def add_max(a: int, b: int, least: int) -> int:
+    """max(a + b, least)."""
+    ...

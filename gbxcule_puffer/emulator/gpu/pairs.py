@@ -5,7 +5,7 @@ A pair is what one descriptor can do anyway, as far as the two do not need the s
 - a move, which is LD of a register or an immediate, and any instruction, in either order: byte 2 of X is moved;
 - LD A,[address] and an operation on A and a register or an immediate;
 - LD HL,imm16 and an access to [HL]; an access to [HL] and INC HL or DEC HL;
-- an operation on a byte in a register and JR by its flags.
+- an operation on a byte in a register and, by its flags, JR or JP to a place as near, in the same bank.
 
 The first is never a jump. Each place of the ROM has a pair of its own, so it does not matter where a jump leads. If the
 second instruction begins at an event or later, or the access is not to plain memory, the data path executes the first
@@ -25,11 +25,11 @@ NEAREST, FARTHEST = 1, 3  # bytes from the first instruction to the second
 A, L, H, RESULT, MOVED = 6, 4, 5, 4, 6  # byte numbers, and selectors of a write-back
 A_ALONE, HL_ALONE, NO_WRITE = 0x34103210, 0x32543210, 0x32103210
 FROM_A, FROM_HL = 0x7776, 0x7754
-ACCESS, FLOW = ds.READ | ds.WRITE, ds.JUMP | ds.RETURN
+ACCESS, FLOW = ds.READ | ds.WRITE, ds.JUMP
 CONSTANTS = ds.SET_H | ds.SET_N | ds.ADD_CARRY | ds.ADD_ALWAYS | ds.SET_NZ
 ADDS = ds.ADD_CARRY | ds.ADD_ALWAYS
-ADD = 3 << 25
-NOT_LENGTH = (1 << ds.LENGTH_SHIFT) - 1
+ADD = 3 << ds.ADD_SHIFT
+NOT_TIME = 0xFFFFFFFF & ~(0xF << ds.TIME_SHIFT)
 MARKS = ds.LOOP | ds.WAIT | ds.HALT | ds.EI
 JR_FLAGS = ds.JR_BY_C | ds.JR_UNLESS_C | ds.JR_BY_NZ | ds.JR_UNLESS_NZ
 
@@ -39,10 +39,11 @@ Words = tuple[np.ndarray, Sequence[np.ndarray]]  # where a rule applies, and d0 
 class _Plain:
     """The parts of descriptors of single instructions, each an int64 array of one number for each of them."""
 
-    def __init__(self, words: np.ndarray, places: np.ndarray) -> None:
-        self.places = places
-        self.length = words[:, 3] >> ds.LENGTH_SHIFT
+    def __init__(self, words: np.ndarray, addresses: np.ndarray) -> None:
+        self.addresses = addresses
+        self.length = words[:, 2] >> ds.LENGTH_SHIFT
         self.d0, self.d1, self.d2, self.d3 = words.T
+        self.m_cycles = (self.d3 >> ds.TIME_SHIFT & 0xF) + ds.flow_m_cycles(self.d3)
         self.x, self.y = self.d0 & 0xFFFF, self.d0 >> 16
         self.imm = self.d2 & 0xFFFF
         self.has_x_imm = self.has(ds.X_IMM)
@@ -56,7 +57,7 @@ class _Plain:
         may_be_plain |= (self.y != ds.NOTHING) & (self.imm == 0)
         self.is_special = self.has_address & ~may_be_plain
         # A move: its target, and its source or, where that is -1, the immediate
-        flags = self.d3 & NOT_LENGTH == ds.SHIFT_NONE
+        flags = self.d3 & NOT_TIME == ds.SHIFT_NONE
         self.target = np.full(len(words), -1)
         for byte in range(7):
             alone = NO_WRITE & ~(0xF << 4 * byte) | RESULT << 4 * byte
@@ -73,25 +74,28 @@ class _Plain:
         return self.d3 & flags != 0
 
 
-def join(words: np.ndarray) -> np.ndarray:
-    """Descriptors of a bank's places, shape (entries, 4), int64, with those of pairs where there are any."""
+def join(words: np.ndarray, address: int) -> np.ndarray:
+    """Descriptors of a bank's places, shape (entries, 4), int64, with those of pairs where there are any. `address`: of
+    the first."""
     joined = words.copy()
-    lengths = words[:, 3] >> ds.LENGTH_SHIFT
+    lengths = words[:, 2] >> ds.LENGTH_SHIFT
     is_plain = (words[:, 3] & ds.RARE == 0) & (words[:, 2] & MARKS == 0)
     for length in range(NEAREST, FARTHEST + 1):
         is_pair = is_plain[:-length] & is_plain[length:] & (words[:-length, 3] & FLOW == 0)
         places = np.flatnonzero(is_pair & (lengths[:-length] == length))
-        first, second = (_Plain(words[at], at) for at in (places, places + length))
-        lead = first.d2 >> ds.M_CYCLES_SHIFT
-        m_cycles = lead + (second.d2 >> ds.M_CYCLES_SHIFT)
+        first, second = (_Plain(words[at], address + at) for at in (places, places + length))
+        lead, m_cycles = first.m_cycles, first.m_cycles + second.m_cycles
         free = ~first.is_special & ~second.is_special
         for rule in (_move_first, _move_second, _operate_on_read, _load_pointer, _step_pointer, _jump_second):
             found, (d0, d1, d2, d3) = rule(first, second)
             found &= free
             free &= ~found
             time = m_cycles - 1 if rule is _jump_second else m_cycles  # of a jump that is not taken
-            d2 = d2 & (CONSTANTS | JR_FLAGS | 0xFFFF) | lead << ds.LEAD_SHIFT | time << ds.M_CYCLES_SHIFT
-            d3 = d3 & NOT_LENGTH | (length + second.length) << ds.LENGTH_SHIFT
+            d2 = d2 & (CONSTANTS | JR_FLAGS | 0xFFFF) | (-lead & 7) << ds.LEAD_SHIFT
+            d2 |= (length + second.length) << ds.LENGTH_SHIFT
+            time = time - ds.flow_m_cycles(d3)
+            found &= time <= ds.MOST_TIME
+            d3 = d3 & NOT_TIME | time << ds.TIME_SHIFT
             joined[places[found]] = np.stack([d0, d1 | ds.PAIR, d2, d3], axis=1)[found]
     return joined
 
@@ -186,7 +190,7 @@ def _move_second(first: _Plain, second: _Plain) -> Words:
 def _operate_on_read(first: _Plain, second: _Plain) -> Words:
     """LD A,[address], then an operation on A."""
     memory = ds.READ | ds.LOOKAHEAD | ds.ADJUST_HL
-    is_load = (first.d3 & NOT_LENGTH & ~(memory | ADD) == ds.SHIFT_NONE) & first.has(ds.READ) & (first.d1 == A_ALONE)
+    is_load = (first.d3 & NOT_TIME & ~(memory | ADD) == ds.SHIFT_NONE) & first.has(ds.READ) & (first.d1 == A_ALONE)
     is_load &= (first.d2 & CONSTANTS == 0) & (first.x == ds.NOTHING)
     is_operation = ~second.has(memory | ds.WRITE | ds.STACK | FLOW | ds.X_SP | ds.X_IMM | ds.TO_SP | ds.SUBTRACT)
     is_operation &= (second.d1 == A_ALONE) & ~(first.adjusts & (second.d2 & ADDS != 0))
@@ -210,7 +214,7 @@ def _operate_on_read(first: _Plain, second: _Plain) -> Words:
 
 def _load_pointer(first: _Plain, second: _Plain) -> Words:
     """LD HL,imm16, then an access to [HL]: HL becomes what the address is, plus what is added to it anyway."""
-    found = (first.d3 & NOT_LENGTH == ds.SHIFT_NONE) & (first.d1 == HL_ALONE) & (first.y == ds.NOTHING)
+    found = (first.d3 & NOT_TIME == ds.SHIFT_NONE) & (first.d1 == HL_ALONE) & (first.y == ds.NOTHING)
     found &= (first.d2 & CONSTANTS == 0) & (first.x == ds.NOTHING)
     found &= second.has_address & (second.y == FROM_HL) & (second.d2 & ADDS == 0)
     found &= ~second.takes_x | second.is_shift | ~(_reads(second.x, L) | _reads(second.x, H))
@@ -224,20 +228,23 @@ def _step_pointer(first: _Plain, second: _Plain) -> Words:
     """An access to [HL], then INC HL or DEC HL."""
     found = first.has_address & (first.y == FROM_HL) & ~first.adjusts & (first.d2 & ADDS == 0)
     found &= (_written(first, np.array(L)) < 0) & (_written(first, np.array(H)) < 0)
-    found &= (second.d3 & NOT_LENGTH & ~ADD == ds.SHIFT_NONE) & (second.d1 == HL_ALONE) & (second.y == FROM_HL)
+    found &= (second.d3 & NOT_TIME & ~ADD == ds.SHIFT_NONE) & (second.d1 == HL_ALONE) & (second.y == FROM_HL)
     found &= (second.d2 & CONSTANTS == ds.ADD_ALWAYS) & (second.x == ds.NOTHING)
     d3 = first.d3 & ~ADD | second.d3 & ADD | ds.ADJUST_HL
     return found, (first.d0, first.d1, first.d2, d3)
 
 
 def _jump_second(first: _Plain, second: _Plain) -> Words:
-    """An operation on a byte in a register, then JR by its flags: byte 1 of Y, which is free then, says how far."""
+    """An operation on a byte in a register, then JR, or JP to a place as near, by its flags: byte 1 of Y, which is free
+    then, says how far."""
     conditions = ds.MASK_C | ds.MASK_NZ
-    found = second.has(ds.JUMP) & (second.d0 & conditions != 0) & (second.length == 2)
+    found = second.has(ds.JUMP) & (second.d0 & conditions != 0) & ~second.has(ds.STACK)
+    distance = second.imm - second.addresses - second.length
+    is_in_bank = second.imm // hw.ROM_BANK_SIZE == second.addresses // hw.ROM_BANK_SIZE
+    found &= (distance >= -0x80) & (distance < 0x80) & is_in_bank
     found &= first.has(ds.MASK_NZ) & ~first.has(ACCESS | ds.SHIFT | ds.X_SP) & (first.imm < 0x100)
     is_wanted = np.where(second.d0 & ds.MASK_C != 0, second.d0 >> 15, second.d0 >> 19) & 1
     by_c = ds.JR_BY_C | (1 - is_wanted) * ds.JR_UNLESS_C
     by_nz = ds.JR_BY_NZ | (1 - is_wanted) * ds.JR_UNLESS_NZ
-    distance = (second.imm - second.places - second.length) & 0xFF
-    d2 = first.d2 | distance << 8 | np.where(second.d0 & ds.MASK_C != 0, by_c, by_nz)
+    d2 = first.d2 | (distance & 0xFF) << 8 | np.where(second.d0 & ds.MASK_C != 0, by_c, by_nz)
     return found, (first.d0, first.d1, d2, first.d3)

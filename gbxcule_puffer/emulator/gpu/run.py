@@ -90,20 +90,20 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         else:
             r.row = rom
             lane_state.idle(m, r)
-        datapath.fetch(r, table)
-        while intrinsics.any_lane(lane.running) != 0:
+        datapath.fetch(r, table, datapath.place_of(r, r.pc))
+        while intrinsics.any_lane(lane.running != 0):
             r.turn = 0
             while r.turn < patience:
                 datapath.begin_turn(r, i, place, rom, areas)
-                attention = datapath.attention(r, i, place)
-                if intrinsics.any_lane(attention) != 0:
+                attention = datapath.needs_attention(r, i, place)
+                if intrinsics.any_lane(attention):
                     i.special = datapath.special(place.plain, i.d3)
-                    if attention != 0 and i.d1 < 0 and r.now < c.next_event:  # a pair
+                    if attention and i.d1 < 0 and r.now < c.next_event:  # a pair
                         attention = slow_path.part(m, r, i, place, rom, areas)
                     cause = stop_counters.cause(m, c, r, i, attention)
                     attention = slow_path.glance(c, r, i, attention)
-                    if intrinsics.any_lane(attention) != 0:
-                        if attention != 0:
+                    if intrinsics.any_lane(attention):
+                        if attention:
                             kind = slow_path.kind_to_prepare(r, i)
                             if kind != 0:
                                 slow_path.prepare(m, c, r, i, kind)
@@ -116,7 +116,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                             stop_counters.count(m, c, cause, int(lane.running == lane_state.ASLEEP))
                             i.d2 = i.d2 & NO_MARKS
                         intrinsics.converge()
-                        if intrinsics.any_lane(lane.running & 1) == 0:  # nothing to wait for
+                        if not intrinsics.any_lane((lane.running & 1) != 0):  # nothing to wait for
                             break
                 datapath.end_turn(r, i, place, table)
             r.turns = r.turns + r.turn
@@ -125,7 +125,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 lane_state.wake_up(m, c, r, lane, between(m, c))
                 if lane.running == 0:
                     m.took[c.env] = m.took[c.env] + intrinsics.clock() - begin
-            datapath.fetch(r, table)  # also for those that sleep on: their last turn may not have ended
+            # Also for those that sleep on: their last turn may not have ended
+            datapath.fetch(r, table, datapath.place_of(r, r.pc))
 
     # Not grid_stride=False: without that loop the compiler takes the lanes of a warp for together at each vote, which
     # behind calls in branches they are not, and keeps one value for all of them: instructions were counted twice.

@@ -35,8 +35,8 @@ LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its
 @wp.func
 def part(
     m: wp.ref[Machine], r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64, areas: wp.uint64
-) -> int:
-    """Begin the turn anew, with the first instruction of the pair alone. Returns its `attention`."""
+) -> bool:
+    """Begin the turn anew, with the first instruction of the pair alone. Returns whether it needs attention."""
     index = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low) + wp.min(r.pc, hw.VRAM)
     d = m.descriptors[m.descriptors.shape[0] // 2 + index]
     r.d0 = d[0]
@@ -45,7 +45,7 @@ def part(
     r.d3 = d[3]
     datapath.begin_turn(r, i, place, rom, areas)
     i.special = datapath.special(place.plain, i.d3)
-    return datapath.attention(r, i, place)
+    return datapath.needs_attention(r, i, place)
 
 
 @wp.func
@@ -73,7 +73,7 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
         r.flags = lane_state.pack_flags(i.y & 0xFF)
     elif kind == ds.KIND_IME:  # DI, RETI
-        c.ime = wp.where((i.d3 & ds.RETURN) != 0, 1, 0)
+        c.ime = wp.where((i.d3 & ds.JUMP) != 0, 1, 0)
         if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
             c.next_event = r.now
             r.wake = r.now
@@ -97,9 +97,9 @@ def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
 
 
 @wp.func
-def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> int:
-    """Handle PUSH AF, and reads of LCDC, STAT, LY and LYC where the LCD is settled; returns what of `attention` is
-    left. Without branches, for all lanes of the warp at once."""
+def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: bool) -> bool:
+    """Handle PUSH AF, and reads of LCDC, STAT, LY and LYC where the LCD is settled; returns whether the lane still
+    needs attention. Without branches, for all lanes of the warp at once."""
     access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
     is_before = int(r.now < r.wake)
     is_read = is_before & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
@@ -109,7 +109,7 @@ def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> 
     odd = wp.where((i.address & 4) != 0, c.lyc, c.stat)
     i.y = wp.where(is_read != 0, wp.where((i.address & 1) != 0, odd, even), i.y)
     i.x = wp.where(is_push != 0, i.x | intrinsics.flags_byte(r.flags), i.x)
-    return wp.where((is_read | is_push) != 0, 0, attention)
+    return attention and (is_read | is_push) == 0
 
 
 @wp.func

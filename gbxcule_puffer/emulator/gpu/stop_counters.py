@@ -50,10 +50,10 @@ def access_cause(i: wp.ref[Turn]) -> int:
 
 
 @wp.func
-def cause(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: int) -> int:
+def cause(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: bool) -> int:
     """The cause of a lane's stop; 0 if it does not stop."""
     found = int(0)
-    if counters.ON == 1 and attention != 0:
+    if counters.ON == 1 and attention:
         m.marks[c.env, counters.PLACE] = counters.place_of(m, c, r.pc)
         kind = slow_path.kind_to_prepare(r, i)
         if r.now >= c.next_event:

@@ -178,8 +178,8 @@ def flags_byte(flags: int) -> int:
 
 
 @wp.func_native(_ANY_LANE)
-def any_lane(flag: int) -> int:
-    """Not 0 if `flag` is not 0 in any lane of the warp, all of which have to be here."""
+def any_lane(flag: bool) -> bool:
+    """True if `flag` is true in any lane of the warp, all of which have to be here."""
     ...
 
 
