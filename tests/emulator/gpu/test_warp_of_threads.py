@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.warp_of_threads import WarpOfThreads
-from benchmarks.workload import ROOT, find_rom, random_buttons
+from benchmarks.workload import ROOT, find_rom, random_buttons, seed_of
 from gbxcule_puffer.emulator import Emulator
 from tests.fuzz.generator import make_rom
 
@@ -17,10 +17,15 @@ SHORT: dict[str, Any] = {"frames_per_step": 8, "release_after_frames": 4}
 MICRO = sorted((ROOT / "roms/micro").glob("*.gb"))
 
 
-def assert_lanes_are_independent(rom: Path | bytes, steps: int, **options: Any) -> None:
-    warp, alone = WarpOfThreads(rom, LANES, **options), Emulator(rom, LANES, num_threads=1, **options)
+def assert_lanes_are_independent(
+    rom: Path | bytes, steps: int, *, lanes: int = LANES, warmup: int = 0, seed: int = 5, **options: Any
+) -> None:
+    warp, alone = WarpOfThreads(rom, lanes, **options), Emulator(rom, lanes, num_threads=1, **options)
+    rows = torch.from_numpy(random_buttons(seed, warmup + steps, lanes))
+    for row in rows[:warmup]:
+        alone.step(row)
     warp.load(alone.save())
-    for row in torch.from_numpy(random_buttons(5, steps, LANES)):
+    for row in rows[warmup:]:
         warp.step(row)
         alone.step(row)
         np.testing.assert_array_equal(warp.state_hash(), alone.state_hash())
@@ -33,6 +38,11 @@ def test_micro_roms(rom: Path) -> None:
 
 def test_homeward() -> None:
     assert_lanes_are_independent(ROOT / "roms/homeward.gb", 24)
+
+
+def test_lanes_that_end_a_step_while_others_sleep() -> None:
+    rom = ROOT / "roms/homeward.gb"
+    assert_lanes_are_independent(rom, 8, lanes=16, warmup=100, seed=seed_of("homeward"))
 
 
 @pytest.mark.parametrize("name", ["libbet", "2048", "snake"])
