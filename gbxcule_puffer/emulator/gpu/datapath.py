@@ -88,7 +88,7 @@ class Place:
     """The operands of the turn's instruction that no visit changes."""
 
     plain: wp.int32  # Fast.plain, turned so that a flag says whether its access is plain
-    near: wp.int32  # where a pair's JR leads
+    near: wp.int32  # where a pair's JR or JP leads
     d0: wp.int32
     add: wp.int32  # -1 to 1: see ADD_CARRY, ADJUST_HL, STACK
     if model.COLOR:
@@ -179,7 +179,7 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ | FLAG_ONE, FLAG_ONE)
     changed = carries | nonzero | (i.d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
     r.flags = (d3 & changed) | (~d3 & r.flags)
-    # The next PC; the second of a pair may be JR, by the flags of now
+    # The next PC; the second of a pair may be JR or JP, by the flags of now
     jumps = ((r.flags ^ operations.multiply(i.d2, 4)) & operations.multiply(i.d2, 2)) & (FLAG_C | FLAG_NZ)
     pc = wp.where((d3 & ds.JUMP) != 0, y, i.next_pc)
     index = wp.where(jumps != 0, r.place + (place.near - r.pc), place_of(r, pc))

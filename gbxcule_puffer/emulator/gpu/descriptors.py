@@ -47,8 +47,8 @@ KIND_HOOK = 8  # of an instruction of the common path with a hook, which WAIT te
 LOOP = 1 << 21  # d2: a RARE instruction of the common path that begins a loop of loop_skips.py; or a STAT_POLL's first
 WAIT = 1 << 26  # d2, beside LOOP: one of cpu/waits.py that only waits; alone: a hook
 HALT, EI = 1 << 22, 1 << 25  # d2: the instruction is HALT, EI
-# d2 of a pair that ends with JR, as far as C / not-Z says from where to jump byte 1 of the immediate away: where it is
-# not as in bits 21 / 25. The same bits as the four above, which no pair has.
+# d2 of a pair that ends with JR or JP, as far as C / not-Z says from where to jump byte 1 of the immediate away: where
+# it is not as in bits 21 / 25. The same bits as the four above, which no pair has.
 JR_BY_C, JR_UNLESS_C, JR_BY_NZ, JR_UNLESS_NZ = 1 << 22, 1 << 21, 1 << 26, 1 << 25
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # half carry and carry at bits 4 and 8, at 12 and 16, none
 NOTHING = 0x7777  # a selector of zeros

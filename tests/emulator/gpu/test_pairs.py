@@ -22,8 +22,9 @@ SPACING = 8  # bytes from one pair to the next in the ROM
 BANK = 0x4000
 BATCH = 1024
 NO_EVENT = wp.constant(1 << 30)
-FAR_FROM_ENDS = wp.constant(0x4000)  # a place in the table
-RESULTS = 8  # lo, hi, flags, sp, pc, now, previous, turns
+TABLE_END = wp.constant(0x8000)  # a table of one descriptor for each address, the last for all from 8000 on
+RESULTS = 9  # lo, hi, flags, sp, pc, now, previous, turns, place
+JP_CONDITIONS, CALL_CONDITIONS = (0xC2, 0xCA, 0xD2, 0xDA), (0xC4, 0xCC, 0xD4, 0xDC)
 
 
 @cache
@@ -45,12 +46,13 @@ def kernel() -> Any:
         place = datapath.Place()
         r.row = intrinsics.address_of_row(memory, case)
         r.ram = r.row
-        r.place = FAR_FROM_ENDS
+        r.table_end = TABLE_END
         r.lo = registers[case, 0]
         r.hi = registers[case, 1]
         r.flags = registers[case, 2]
         r.sp = registers[case, 3]
         r.pc = registers[case, 4]
+        r.place = r.pc
         r.wake = NO_EVENT
         for number in range(descriptors.shape[1]):
             d = descriptors[case, number]
@@ -68,6 +70,7 @@ def kernel() -> Any:
         results[case, 5] = r.now
         results[case, 6] = r.previous
         results[case, 7] = r.turns + r.turn
+        results[case, 8] = r.place
 
     return kernel_turns
 
@@ -88,7 +91,8 @@ def run(descriptors: np.ndarray, registers: np.ndarray, memory: np.ndarray) -> t
 
 
 def rom_of_all_pairs(generator: np.random.Generator) -> bytes:
-    """Each instruction before each other, with addresses in C000-DEFF and FF80-FFFE."""
+    """Each instruction before each other, with addresses in C000-DEFF and FF80-FFFE; JP and CALL with a
+    condition as the second lead to a place near by."""
     opcodes = sorted(isa.expand())
     first, second = (each.ravel() for each in np.meshgrid(opcodes, opcodes, indexing="ij"))
     code = np.zeros((-(-len(first) * SPACING // BANK) * BANK // SPACING, SPACING), np.uint8)
@@ -99,7 +103,15 @@ def rom_of_all_pairs(generator: np.random.Generator) -> bytes:
         code[rows, begin] = np.where(is_long, 0xCB, opcode)
         code[rows, begin + 1] = np.where(is_long, opcode & 0xFF, generator.integers(0x80, 0xFF, len(rows)))
         code[rows, begin + 2] = generator.integers(0xC0, 0xDF, len(rows))
+    jumps = np.flatnonzero(np.isin(second, JP_CONDITIONS + CALL_CONDITIONS))
+    targets = address_of(SPACING * jumps) + generator.integers(-100, 100, len(jumps))
+    code[jumps, lengths[jumps] + 1], code[jumps, lengths[jumps] + 2] = targets & 0xFF, targets >> 8 & 0xFF
     return code.tobytes()
+
+
+def address_of(places: np.ndarray) -> np.ndarray:
+    """Where a place of the ROM is seen."""
+    return np.where(places < BANK, places, BANK + places % BANK)
 
 
 def is_register_move(opcodes: np.ndarray) -> np.ndarray:
@@ -123,6 +135,7 @@ def test_a_pair_does_what_its_instructions_do() -> None:
     chosen = ~is_move | (table[rows, 3] & ds.ADJUST_HL != 0) | (np.arange(len(rows)) % 8 == 0)
     places, rows = places[chosen], rows[chosen]
     assert len(rows) > 6_000
+    assert np.isin(code[places + lengths[chosen]], JP_CONDITIONS).sum() > 100
     first = table[half + rows]
     second = table[half + rows + (first[:, 2] >> ds.LENGTH_SHIFT & 7)]
     registers = np.zeros((len(rows), 5), np.int64)
@@ -132,7 +145,7 @@ def test_a_pair_does_what_its_instructions_do() -> None:
     registers[:, 1] = values[:, 4] | values[:, 5] << 8 | values[:, 6] << 16
     registers[:, 2] = generator.integers(0, 1 << 31, len(rows)) | 1 << 24
     registers[:, 3] = generator.integers(0xC100, 0xDE00, len(rows))
-    registers[:, 4] = np.where(places < BANK, places, BANK + places % BANK)
+    registers[:, 4] = address_of(places)
     registers = registers.astype(np.uint32).view(np.int32)
     memory = generator.integers(0, 256, 0x10010, np.uint8)
     for begin in range(0, len(rows), BATCH):
@@ -141,6 +154,31 @@ def test_a_pair_does_what_its_instructions_do() -> None:
         one_by_one = run(np.stack([first[part], second[part]], axis=1), registers[part], memory)
         for ours, theirs in zip(together, one_by_one, strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("jump", "begin", "distance", "is_pair"),
+    [
+        ("JP", 0x1000, 0x7F, True),
+        ("JP", 0x1000, 0x80, False),
+        ("JP", 0x5000, -0x80, True),
+        ("JP", 0x5000, -0x81, False),
+        ("JP", 0x3FF0, 8, True),
+        ("JP", 0x3FF0, 16, False),  # to another bank
+        ("JR", 0x1000, 0x7F, True),
+        ("JR", 0x5000, -0x80, True),
+        ("JR", 0x3FF0, 16, False),
+        ("JR", 0x4004, -16, False),
+    ],
+)
+def test_how_far_a_pair_jumps(jump: str, begin: int, distance: int, is_pair: bool) -> None:
+    """`dec b`, then JP NZ or JR NZ, which leads `distance` bytes from its end."""
+    target = begin + (4 if jump == "JP" else 3) + distance
+    code = bytes([0x05, 0xC2, target & 0xFF, target >> 8] if jump == "JP" else [0x05, 0x20, distance & 0xFF])
+    rom = bytearray(2 * BANK)
+    rom[begin : begin + len(code)] = code
+    row = begin // BANK * ds.BANK_STRIDE + begin % BANK
+    assert (rom_table(bytes(rom))[row, 1] < 0) == is_pair
 
 
 def test_a_hook_is_no_part_of_a_pair(tmp_path: Path) -> None:

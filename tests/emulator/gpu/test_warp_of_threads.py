@@ -1,5 +1,6 @@
 """Lanes of one warp do not change each other: the data path's loop with four of them, beside each one alone."""
 
+import faulthandler
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from gbxcule_puffer.emulator import Emulator
 from tests.fuzz.generator import make_rom
 
 LANES = 4
+HANGS_AFTER_SECONDS = 300  # what takes 10
 SHORT: dict[str, Any] = {"frames_per_step": 8, "release_after_frames": 4}
 MICRO = sorted((ROOT / "roms/micro").glob("*.gb"))
 
@@ -41,8 +43,11 @@ def test_homeward() -> None:
 
 
 def test_lanes_that_end_a_step_while_others_sleep() -> None:
+    """A pass without an end, in which all lanes sleep, would end the process."""
     rom = ROOT / "roms/homeward.gb"
+    faulthandler.dump_traceback_later(HANGS_AFTER_SECONDS, exit=True)
     assert_lanes_are_independent(rom, 8, lanes=16, warmup=100, seed=seed_of("homeward"))
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.mark.parametrize("name", ["libbet", "2048", "snake"])
