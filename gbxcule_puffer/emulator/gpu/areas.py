@@ -12,7 +12,7 @@ from gbxcule_puffer.emulator import hardware as hw
 ROM_LOW, ROM_HIGH, VRAM, CART_RAM, WRAM, P1, HIGH_RAM, OTHER = range(8)
 """OTHER: echo RAM, OAM, registers, IE, and bytes behind which a word would leave its area or bank."""
 
-SIZE = 0x10100  # of the table, in bytes: an operand that is no address is up to 100FEh (pairs with JR)
+SIZE = 0x10100  # of the table, in bytes: INC HL in a group leads up to 10000h
 ENDS = (hw.ROM_BANK_SIZE, hw.VRAM, hw.CART_RAM, hw.WRAM, hw.WRAM + hw.WRAM_BANK_SIZE, hw.ECHO)
 
 

@@ -36,8 +36,7 @@ class Fast:
     now: wp.int32
     previous: wp.int32
     wake: wp.int32  # when to look for what is rare: the next event, or at once
-    turn: wp.int32  # of this pass through the loop
-    turns: wp.int32  # instructions before it, also of those that wait or have finished, and the second ones of pairs
+    turns: wp.int32  # instructions so far, and turns in which the lane waits or has finished
     table_low: wp.int32  # table index of address 0000
     table_high: wp.int32  # table index of address 4000, minus 4000h
     table_end: wp.int32  # table index of all addresses from 8000 on
@@ -64,6 +63,7 @@ class Lane:
     waited: wp.int32  # when a loop that only waits was skipped last
     rom: wp.uint64
     areas: wp.uint64  # the table of areas.py
+    singles: wp.uint64  # the table's descriptors of single instructions
 
 
 @wp.struct
@@ -73,7 +73,7 @@ class Turn:
     d1: wp.int32
     d2: wp.int32
     d3: wp.int32
-    begin: wp.int32  # of the instruction, of a pair's second one
+    begin: wp.int32  # of the instruction, of a group's last one
     t_cycles: wp.int32
     next_pc: wp.int32
     sp: wp.int32
@@ -88,7 +88,7 @@ class Place:
     """The operands of the turn's instruction that no visit changes."""
 
     plain: wp.int32  # Fast.plain, turned so that a flag says whether its access is plain
-    near: wp.int32  # where a pair's JR or JP leads
+    near: wp.int32  # where a group's JR or JP leads
     d0: wp.int32
     add: wp.int32  # -1 to 1: see ADD_CARRY, ADJUST_HL, STACK
     if model.COLOR:
@@ -125,8 +125,7 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
     add = operations.multiply(r.d3, ADD_TO_TOP) >> 30
     fails = ((r.flags ^ operations.multiply(r.d0, 256)) & r.d0) & (FLAG_C | FLAG_NZ)
     d3 = wp.where(fails != 0, r.d3 & ALWAYS, r.d3)
-    i.t_cycles = 4 * ((operations.multiply(r.d3, TIME_TO_TOP) >> 28) + ((d3 >> 30) & 3))
-    i.begin = r.now - 4 * (operations.multiply(r.d2, LEAD_TO_TOP) >> 29)
+    i.begin = r.now + operations.multiply(operations.shift_right(operations.multiply(r.d2, LEAD_TO_TOP), 29), 4)
     i.next_pc = r.pc + ((r.d2 >> LENGTH_SHIFT) & 7)
     x = operations.permute(r.lo, r.hi, r.d0)
     y = operations.permute(r.lo, r.hi, r.d0 >> 16) + (r.d2 & 0xFFFF)
@@ -139,7 +138,7 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
     if model.COLOR:
         offset = offset + wp.where((address & 0xE000) == hw.VRAM, r.vram_shift, 0)
         offset = offset + wp.where((address >> 12) == BANKED_PAGE, r.wram_shift, 0)
-    place.near = i.next_pc + operations.permute(r.d2, 0, 0x9991)
+    place.near = i.next_pc + operations.permute(r.d0, 0, 0x9991)
     place.d0 = r.d0
     place.add = add
     if model.COLOR:
@@ -149,6 +148,8 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
     i.y = operations.load_operand(source, y, d3 & ds.READ, d3 & ds.READ_WORD)
     i.address = address
     place.plain = operations.rotate_right(r.plain, operations.load_byte(areas, address))
+    m_cycles = operations.shift_right(operations.multiply(r.d3, TIME_TO_TOP), 28)
+    i.t_cycles = 4 * (m_cycles + operations.shift_right(d3, 30))
     i.d1 = r.d1
     i.d2 = r.d2
     i.d3 = d3
@@ -166,6 +167,7 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     d3 = i.d3
     x = i.x
     y = i.y
+    r.turns = r.turns + operations.shift_right(place.d0, 30)
     # ALU
     carry_add = wp.where((r.flags & i.d2 & (ds.ADD_CARRY | ds.ADD_ALWAYS)) != 0, place.add, 0)
     result = wp.where((d3 & ds.SUBTRACT) != 0, x - y, x + y) + carry_add
@@ -179,7 +181,7 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ | FLAG_ONE, FLAG_ONE)
     changed = carries | nonzero | (i.d2 & (ds.SET_H | ds.SET_N | ds.SET_NZ))
     r.flags = (d3 & changed) | (~d3 & r.flags)
-    # The next PC; the second of a pair may be JR or JP, by the flags of now
+    # The next PC; the last of a group may be JR or JP, by the flags of now
     jumps = ((r.flags ^ operations.multiply(i.d2, 4)) & operations.multiply(i.d2, 2)) & (FLAG_C | FLAG_NZ)
     pc = wp.where((d3 & ds.JUMP) != 0, y, i.next_pc)
     index = wp.where(jumps != 0, r.place + (place.near - r.pc), place_of(r, pc))
@@ -200,5 +202,4 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     target = operations.address(r.row, offset)  # ROM is not plain memory for writes
     stored = wp.where((d3 & ds.READ) != 0, result, x)
     operations.store_operand(target, stored, d3 & ds.WRITE, d3 & ds.WRITE_WORD)
-    r.turn = r.turn + 1
-    r.turns = r.turns + ((i.d1 >> 31) & 1)
+    r.turns = r.turns + operations.shift_right(i.d1, 31)

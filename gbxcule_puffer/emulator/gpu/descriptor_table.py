@@ -14,7 +14,7 @@ from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.cpu.loop_codes import first_loops, stat_polls
 from gbxcule_puffer.emulator.cpu.waits import find_loops
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu import pairs
+from gbxcule_puffer.emulator.gpu import fusion
 from gbxcule_puffer.emulator.isa import Instruction
 
 # How the immediate is made from the bytes after the opcode
@@ -320,7 +320,7 @@ def opcode_table() -> np.ndarray:
 
 
 def rom_table(data: bytes) -> np.ndarray:
-    """Descriptors of all places of a ROM, shape (2 * entries, 4), int32: with pairs of instructions (pairs.py), then
+    """Descriptors of all places of a ROM, shape (2 * entries, 4), int32: with groups of instructions (fusion.py), then
     the same without.
 
     Bank b begins at b * BANK_STRIDE, banks 1 and up as seen at 4000. Then bank 0 as seen at 4000, then a bank of which
@@ -337,7 +337,7 @@ def rom_table(data: bytes) -> np.ndarray:
     parts.append(_describe_bank(rom, 0, hw.ROM_BANK_SIZE))
     parts.append(np.tile(np.array(ds.rare_words(), np.int64), (ds.BANK_STRIDE, 1)))
     parts.append(np.array([ds.idle_words()], np.int64))
-    joined = [pairs.join(part, 0 if bank == 0 else hw.ROM_BANK_SIZE) for bank, part in enumerate(parts)]
+    joined = [fusion.fuse(part, 0 if bank == 0 else hw.ROM_BANK_SIZE) for bank, part in enumerate(parts)]
     table = np.concatenate(joined + parts)
     return table.astype(np.uint32).view(np.int32)
 

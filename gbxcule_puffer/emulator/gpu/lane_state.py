@@ -132,7 +132,7 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Leave the lane to the interpreter."""
     to_cpu(c, r)
-    c.executed = c.executed + r.turns + r.turn
+    c.executed = c.executed + r.turns
     is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
     has_waited = r.now >= c.next_event and r.now < lane.waited + hw.LINE_T_CYCLES
     lane.until = wp.where(is_halt, wait_loops.end_of_halt(c), wp.where(has_waited, r.now, 0))

@@ -98,13 +98,27 @@ def shift_left(value: int, count: int) -> int:
     ...
 
 
+@wp.func_native("return (int)((unsigned)value >> count);")
+def shift_right(value: int, count: int) -> int:
+    """value >> count without a sign; count: 0 to 31."""
+    ...
+
+
 @wp.func_native(_ROTATE_RIGHT)
 def rotate_right(value: int, count: int) -> int:
     """value rotated by count & 31."""
     ...
 
 
-@wp.func_native("return (int)((unsigned)value * (unsigned)factor);")
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    int r;
+    asm("mul.lo.s32 %0, %1, %2;" : "=r"(r) : "r"(value), "r"(factor));
+    return r;
+#else
+    return (int)((unsigned)value * (unsigned)factor);
+#endif
+""")
 def multiply(value: int, factor: int) -> int:
     """The low 32 bits of the product. By a power of two it is a shift that does not take the pipe of other shifts."""
     ...

@@ -83,6 +83,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         begin = intrinsics.clock()
         lane.rom = rom
         lane.areas = areas
+        lane.singles = table + wp.uint64(16 * (m.descriptors.shape[0] // 2))
         r.row = c.row
         if used == 1:
             interrupts.begin_batch(m, c)
@@ -92,16 +93,16 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
             lane_state.idle(m, r)
         datapath.fetch(r, table, datapath.place_of(r, r.pc))
         while intrinsics.any_lane(lane.running != 0):
-            r.turn = 0
-            while r.turn < patience:
+            left = patience
+            while left > 0:
                 datapath.begin_turn(r, i, place, rom, areas)
                 attention = datapath.needs_attention(r, i, place)
                 if intrinsics.any_lane(attention):
                     i.special = datapath.special(place.plain, i.d3)
-                    if attention and i.d1 < 0 and r.now < c.next_event:  # a pair
-                        attention = slow_path.part(m, r, i, place, rom, areas)
-                    cause = stop_counters.cause(m, c, r, i, attention)
                     attention = slow_path.glance(c, r, i, attention)
+                    if attention and (i.d1 | place.d0) < 0 and slow_path.is_before_event(r):  # a group
+                        attention = slow_path.part(r, i, place, lane, rom, areas)
+                    cause = stop_counters.cause(m, c, r, i, attention)
                     if intrinsics.any_lane(attention):
                         if attention:
                             kind = slow_path.kind_to_prepare(r, i)
@@ -119,7 +120,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                         if not intrinsics.any_lane((lane.running & 1) != 0):  # nothing to wait for
                             break
                 datapath.end_turn(r, i, place, table)
-            r.turns = r.turns + r.turn
+                left = left - 1
             behind = intrinsics.least(lane_state.place_in_time(c, r, lane))
             if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
                 lane_state.wake_up(m, c, r, lane, between(m, c))

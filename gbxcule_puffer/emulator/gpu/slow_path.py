@@ -34,18 +34,19 @@ LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its
 
 @wp.func
 def part(
-    m: wp.ref[Machine], r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64, areas: wp.uint64
+    r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], lane: wp.ref[Lane], rom: wp.uint64, areas: wp.uint64
 ) -> bool:
-    """Begin the turn anew, with the first instruction of the pair alone. Returns whether it needs attention."""
-    index = wp.where(r.pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low) + wp.min(r.pc, hw.VRAM)
-    d = m.descriptors[m.descriptors.shape[0] // 2 + index]
-    r.d0 = d[0]
-    r.d1 = d[1]
-    r.d2 = d[2]
-    r.d3 = d[3]
+    """Begin the turn anew, with the first instruction of the group alone. Returns whether it needs attention."""
+    datapath.fetch(r, lane.singles, r.place)
     datapath.begin_turn(r, i, place, rom, areas)
     i.special = datapath.special(place.plain, i.d3)
     return datapath.needs_attention(r, i, place)
+
+
+@wp.func
+def is_before_event(r: wp.ref[Fast]) -> bool:
+    """True if the lane has no event to pass first: also while its wake is AT_ONCE, which is less than 0."""
+    return wp.uint32(r.now) < wp.uint32(r.wake)
 
 
 @wp.func
@@ -101,9 +102,9 @@ def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: bool) ->
     """Handle PUSH AF, and reads of LCDC, STAT, LY and LYC where the LCD is settled; returns whether the lane still
     needs attention. Without branches, for all lanes of the warp at once."""
     access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
-    is_before = int(r.now < r.wake)
+    is_before = int(i.begin < r.wake)
     is_read = is_before & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
-    is_read = is_read & int((c.stat_mode_hidden | c.dma_active) == 0) & int(r.now < c.lcd_target - LATEST_READ_T)
+    is_read = is_read & int((c.stat_mode_hidden | c.dma_active) == 0) & int(i.begin < c.lcd_target - LATEST_READ_T)
     is_push = is_before & int((r.d0 & KIND_MASK) == PUSH_AF) & int(access == RARE_WRITE) & int(i.special == 0)
     even = wp.where((i.address & 4) != 0, c.ly, c.lcdc)
     odd = wp.where((i.address & 4) != 0, c.lyc, c.stat)
@@ -171,7 +172,9 @@ def do_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Tu
     VRAM, and those of spots.py. 0 if a visit has to."""
     done = int(1)
     t = r.now + i.t_cycles - 8
-    if is_lcd_read(c, i):
+    if spots.is_light(c, r, i):
+        spots.touch_light(c, i)
+    elif is_lcd_read(c, i):
         i.y = read_lcd(m, c, i.address, r.now, r.previous, t)
         skip_stat_poll(c, r, i)
     elif is_short_loop(i):

@@ -34,6 +34,23 @@ def is_spot(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 
 @wp.func
+def is_light(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """True for a write of P1 or of a sound register that is over before anything else happens."""
+    is_write = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.RARE)) == ds.WRITE
+    is_light = i.address == hw.P1 or (i.address >= hw.NR10 and i.address < hw.WAVE_RAM_END)
+    return is_light and is_write and r.now + i.t_cycles < r.wake and (c.dma_active | c.tima_reload) == 0
+
+
+@wp.func
+def touch_light(c: wp.ref[Cpu], i: wp.ref[Turn]):
+    """What `is_light` knows."""
+    if i.address == hw.P1:
+        joypad.write(c, i.x & 0xFF)
+        row.store(c, hw.P1, c.p1)
+    i.d3 = i.d3 & ~ds.WRITE
+
+
+@wp.func
 def touch_color(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value: int, t: int) -> int:
     """`touch` of FF4C-FF7F on a Game Boy Color: not where a write ends the batch, copies, or has lines drawn before."""
     found = int(-1)
@@ -53,13 +70,8 @@ def touch(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value
         if address > hw.WX and address < hw.HRAM:
             return touch_color(m, c, is_write, address, value, t)
     found = int(-1)
-    is_silent = (address >= hw.NR10 and address < hw.WAVE_RAM_END) or (address > hw.WX and address < hw.HRAM)
     if is_write != 0:
-        if address == hw.P1:
-            joypad.write(c, value)
-            row.store(c, hw.P1, c.p1)
-            found = 0
-        elif is_silent:
+        if address > hw.WX and address < hw.HRAM:
             found = 0
         elif address < hw.VRAM:
             if mbc.only_selects_rom(m, address):

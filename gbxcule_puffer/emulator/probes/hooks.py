@@ -15,7 +15,7 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.cpu.loop_codes import STAT_POLL, stat_polls
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu import pairs
+from gbxcule_puffer.emulator.gpu import fusion
 from gbxcule_puffer.errors import ConfigError
 
 MOST_HOOKS = waits.MOST_HOOKS
@@ -103,7 +103,7 @@ class Hooks:
 
     def _mark_descriptors(self, table: torch.Tensor, place: int, loops: set[int]) -> None:
         """Marks the instruction for the data path: it is a loop to visit, of which no round is skipped, and no longer
-        part of a pair."""
+        part of a group."""
         half = len(table) // 2
         for row in (row for begin in loops for row in self._rows(begin)):
             d0, d1, d2, d3 = table[half + row].tolist()
@@ -116,7 +116,7 @@ class Hooks:
                 table[half + row] = _descriptor(*ds.rare_words(d2 & ds.HALT))
             else:
                 table[half + row] = _descriptor(d0, d1, d2 & ~ds.LOOP | ds.WAIT, d3 | ds.RARE)
-            first = max(0, row - pairs.FARTHEST)
+            first = max(0, row - fusion.MOST_BYTES)
             table[first : row + 1] = table[half + first : half + row + 1]
 
     def _rows(self, place: int) -> list[int]:
