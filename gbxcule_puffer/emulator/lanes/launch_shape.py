@@ -20,7 +20,7 @@ WARP_SIZE = 32
 LANES = (1, 2, 8, 16, 32)
 BLOCK_DIMS = (32, 128)
 TWINS = (MIXED, TOGETHER, PACKED) = ("mixed", "together", "packed")
-PATIENCE = 32  # turns that a lane waits at most for the interpreter to be called, with up to 8 lanes in use
+PATIENCE = 128  # turns that a lane waits at most for the interpreter to be called, with up to 8 lanes in use
 TABLE_FILE = Kind("launch shapes", ConfigError, "delete it, or measure again with bench --autotune")
 
 
