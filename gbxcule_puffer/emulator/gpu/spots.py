@@ -43,7 +43,7 @@ def is_light(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 @wp.func
 def touch_light(c: wp.ref[Cpu], i: wp.ref[Turn]):
-    """What `is_light` knows."""
+    """Do the write that `is_light` knows."""
     if i.address == hw.P1:
         joypad.write(c, i.x & 0xFF)
         row.store(c, hw.P1, c.p1)
