@@ -227,3 +227,17 @@ def test_bank_1_of_vram_of_a_dmgs_cartridge() -> None:
     oracle.reset()
     oracle.load(emulator.save())
     assert not differences(oracle.save(), emulator.save(), emulator.cartridge)
+
+
+def test_vram_is_locked_before_mode_3_in_both_kernels() -> None:
+    """At double speed that takes twice as many T-cycles. Reads come at all distances from mode 3."""
+    # ld hl,$9800 / ld de,$C000 / ld a,1 / ldh [KEY1],a / stop / loop: nop / nop / ld a,[hl] / ld [de],a / inc de / jr
+    rom = rom_of("21 00 98 11 00 C0 3E 01 E0 4D 10 00 00 00 7E 12 13 18 F9", 0xC0)
+    memories = []
+    for kernel in ("interpreter", "datapath"):
+        emulator = Emulator(rom, kernel=kernel, model="cgb", frames_per_step=2, release_after_frames=1)
+        emulator.step(torch.zeros(1, dtype=torch.uint8))
+        assert emulator.registers()["double_speed"] == 1
+        memories.append(emulator.memory[0, 0x4000:0x6000].clone())
+    assert (memories[0] == 0xFF).any() and (memories[0] != 0xFF).any()
+    assert torch.equal(*memories)

@@ -29,6 +29,7 @@ WRITE_AHEAD = wp.constant(ds.WRITE | ds.LOOKAHEAD)
 RARE_WRITE = wp.constant(ds.WRITE | ds.WRITE_WORD | ds.RARE)
 WRITABLE_VRAM = wp.constant(areas.VRAM + ds.WRITE.bit_length() - 1)  # a bit of Fast.plain
 STAT_POLL_T_CYCLES = wp.constant(wait_loops.POLL_T_CYCLES)
+LOCKED_T = wp.constant(13)  # before mode 3, from an instruction's begin, at double speed; at single speed 8
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 
 
@@ -155,8 +156,8 @@ def is_free_vram(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     is_free = int(access == READ_AHEAD) | (int(access == WRITE_AHEAD) & (r.plain >> WRITABLE_VRAM))
     is_free = is_free & int((c.stat & hw.STAT_MODE) != 3) & int(r.now + i.t_cycles < wp.min(c.lcd_target, r.wake))
     is_free = is_free & int((c.stat_mode_hidden | c.dma_active) == 0)
-    if model.COLOR:
-        is_free = is_free & int(c.lcd_wrapped == 0)
+    if model.COLOR:  # mode 2 locks at its end, for dots that are twice as many T-cycles at double speed
+        is_free = is_free & int(c.lcd_wrapped == 0) & int(r.now + LOCKED_T < c.lcd_target)
     return is_free
 
 
