@@ -73,7 +73,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         Lanes that need the interpreter sleep until it is called for all of them together, those at HALT, or whose loop
         has waited, also until none is behind them in time: then all of them go through VBlank, its interrupt and the
         OAM DMA routine at once.
-        `patience`: turns that a lane sleeps at most, a power of two.
+        `patience`: turns that a lane sleeps at most.
         """
         r = datapath.Fast()
         i = datapath.Turn()
