@@ -68,7 +68,8 @@ class _Plain:
         may_be_plain |= (self.y != ds.NOTHING) & (self.imm <= 1)
         may_be_plain |= (self.imm == hw.P1) & (self.y == ds.NOTHING) & ~self.has(ds.WRITE)
         self.is_special = self.has_address & ~may_be_plain
-        # A move: its target, and its source or, where that is -1, the immediate
+        # The only byte that is written back, from byte 0 of the result, or -1; of a move, the source or, where that is
+        # -1, the immediate
         flags = self.d3 & NOT_TIME == ds.SHIFT_NONE
         self.target = np.full(len(words), -1)
         for byte in range(7):
@@ -90,7 +91,8 @@ def fuse(words: np.ndarray, address: int) -> np.ndarray:
     """Descriptors of a bank's places, shape (entries, 4), int64, with those of groups where there are any. `address`:
     of the first."""
     fused = words.copy()
-    is_plain = (words[:, 3] & ds.RARE == 0) & (words[:, 2] & MARKS == 0)
+    has_length = words[:, 2] >> ds.LENGTH_SHIFT != 0  # as all but the idle entry
+    is_plain = (words[:, 3] & ds.RARE == 0) & (words[:, 2] & MARKS == 0) & has_length
     places = np.flatnonzero(is_plain)
     for _ in range(MOST_INSTRUCTIONS - 1):
         behind = places + (fused[places, 2] >> ds.LENGTH_SHIFT)
@@ -109,19 +111,19 @@ def _join(first: _Plain, second: _Plain) -> tuple[np.ndarray, np.ndarray]:
     lead, m_cycles, length = first.m_cycles, first.m_cycles + second.m_cycles, first.length + second.length
     free = ~first.is_special & ~second.is_special & ~first.jumps & (lead <= MOST_LEAD) & (length <= MOST_BYTES)
     joined = np.zeros((len(free), 4), np.int64)
-    is_any = np.zeros(len(free), bool)
     for rule in RULES:
-        found, (d0, d1, d2, d3) = rule(first, second)
-        time = m_cycles - ds.flow_m_cycles(d3) - (1 if rule is _jump_second else 0)  # of a jump that is not taken
-        found = found & free & (time <= ds.MOST_TIME)
-        free = free & ~found
-        is_any |= found
-        d0 = d0 | (first.count >> 1) * ds.TWO_MORE
-        d1 = d1 | (first.count & 1) * ds.ONE_MORE
-        d2 = d2 & (CONSTANTS | JR_FLAGS | 0xFFFF) | lead << ds.LEAD_SHIFT | length << ds.LENGTH_SHIFT
+        found, words = rule(first, second)
+        at = np.flatnonzero(found & free)
+        d0, d1, d2, d3 = (word[at] for word in words)
+        time = m_cycles[at] - ds.flow_m_cycles(d3) - (1 if rule is _jump_second else 0)  # of a jump that is not taken
+        d0 = d0 | (first.count[at] >> 1) * ds.TWO_MORE
+        d1 = d1 | (first.count[at] & 1) * ds.ONE_MORE
+        d2 = d2 & (CONSTANTS | JR_FLAGS | 0xFFFF) | lead[at] << ds.LEAD_SHIFT | length[at] << ds.LENGTH_SHIFT
         d3 = d3 & NOT_TIME | time << ds.TIME_SHIFT
-        joined[found] = np.stack([d0, d1, d2, d3], axis=1)[found]
-    return is_any, joined
+        fits = time <= ds.MOST_TIME
+        joined[at[fits]] = np.stack([d0, d1, d2, d3], axis=1)[fits]
+        free[at[fits]] = False
+    return joined[:, 2] != 0, joined  # a group has a length
 
 
 def _nibble(word: np.ndarray, shift: int) -> np.ndarray:
@@ -282,7 +284,7 @@ def _read_word(first: _Plain, second: _Plain) -> Words:
     """LD of a register from [HL+], or from [HL] and INC HL, then of another from [HL]: a word is read."""
     memory, one = ds.READ | ds.ADJUST_HL, ds.SHIFT_NONE
     found = (first.d3 & NOT_TIME == one | memory | ADD_ONE) & (second.d3 & NOT_TIME == one | ds.READ)
-    low, high = _target(first), _target(second)
+    low, high = first.target, second.target
     for plain in (first, second):
         found &= (plain.y == FROM_HL) & (plain.imm == 0) & (plain.x == ds.NOTHING) & (plain.d2 & CONSTANTS == 0)
     found &= (low >= 0) & (high >= 0)  # _step_pointer has seen to it that the first is not L or H
@@ -300,14 +302,6 @@ def _write_word(first: _Plain, second: _Plain) -> Words:
         found &= plain.x == 0x7770 | byte
     found &= (high != L) & (high != H)
     return found, (0x7700 | high << 4 | low | FROM_HL << 16, first.d1, first.d2, first.d3 | ds.WRITE_WORD)
-
-
-def _target(plain: _Plain) -> np.ndarray:
-    """The only byte that is written back, from byte 0 of the result, or -1."""
-    target = np.full(len(plain.d1), -1)
-    for byte in range(7):
-        target[plain.d1 == _put(np.array(NO_WRITE), np.array(byte), RESULT)] = byte
-    return target
 
 
 def _add_to_immediate(first: _Plain, second: _Plain) -> Words:
