@@ -170,8 +170,8 @@ SPEED = (
         ),
         (
             "an LCD behind its clock catches up at once",
-            "int(c.lcd_target <= c.lcd_last)",
-            "int(c.lcd_target <= c.lcd_last and not FAULTY)",
+            "int(timing.is_late(c))",
+            "int(c.lcd_wrapped != 0 or timing.is_late(c) and not FAULTY)",
         ),
     )
     + _faults(
@@ -278,11 +278,6 @@ DATAPATH = (
         ("VRAM is bank 0", "r.vram_shift = c.vram_shift", "r.vram_shift = wp.where(FAULTY, 0, c.vram_shift)"),
         ("WRAM is bank 1", "r.wram_shift = c.wram_shift", "r.wram_shift = wp.where(FAULTY, 0, c.wram_shift)"),
         (
-            "an LCD behind its clock is as usual",
-            "return c.lcd_wrapped != 0",
-            "return not FAULTY and c.lcd_wrapped != 0",
-        ),
-        (
             "a visit does not meet the lock of VRAM",
             "memory.read(m, c, address, t, lookahead)",
             "memory.read(m, c, address, t, wp.where(FAULTY, 0, lookahead))",
@@ -291,6 +286,14 @@ DATAPATH = (
             "a visit reads registers 4 T-cycles late",
             "memory.read_io(m, c, address, t, lookahead)",
             "memory.read_io(m, c, address, t + wp.where(FAULTY, 4, 0), lookahead)",
+        ),
+    )
+    + _faults(
+        "gpu.lane_state",
+        (
+            "an LCD behind its clock is as usual",
+            "timing.is_late(c), AT_ONCE",
+            "timing.is_late(c) and not FAULTY, AT_ONCE",
         ),
     )
     + _faults(

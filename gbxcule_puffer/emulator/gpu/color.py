@@ -15,12 +15,6 @@ def map_banks(c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.wram_shift = c.wram_shift
 
 
-@wp.func
-def is_late(c: wp.ref[Cpu]) -> bool:
-    """True where the LCD is behind its clock, which has wrapped, so that each look at it makes a change."""
-    return c.lcd_wrapped != 0 or c.lcd_target <= c.lcd_last
-
-
 @wp.func(inline=False)
 def read_memory(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
     """bus.read below FE00 and from FF00 to FF7F, while no OAM DMA is under way."""

@@ -11,7 +11,7 @@ from gbxcule_puffer.emulator.gpu import areas, color, operations
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import FLAG_NZ, FLAG_ONE, Fast, Lane, Turn
 from gbxcule_puffer.emulator.hw import intrinsics, model
-from gbxcule_puffer.emulator.hw.lcd import drawing, ppu
+from gbxcule_puffer.emulator.hw.lcd import drawing, ppu, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Lane.running
@@ -103,7 +103,7 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     map_memory(m, c, r)
     r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are the interpreter's
     if model.COLOR:
-        r.wake = wp.where(color.is_late(c), AT_ONCE, r.wake)  # so is this
+        r.wake = wp.where(timing.is_late(c), AT_ONCE, r.wake)  # so is this
 
 
 @wp.func

@@ -12,7 +12,7 @@ from gbxcule_puffer.emulator.gpu import areas, color, datapath, lane_state, loop
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, FLAG_NZ, FLAG_ONE, Fast, Lane, Place, Turn
 from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, model
-from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers
+from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
@@ -352,8 +352,8 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
     is_ei = is_rare and (i.d2 & ds.EI) != 0
     if model.COLOR:
-        is_ei = is_ei and not color.is_late(c)
-        is_rare = is_rare or color.is_late(c)
+        is_ei = is_ei and not timing.is_late(c)
+        is_rare = is_rare or timing.is_late(c)
     if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:
         end_enable(c, r, i)
     elif (

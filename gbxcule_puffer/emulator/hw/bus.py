@@ -7,7 +7,7 @@ from gbxcule_puffer.emulator.hw import counters, intrinsics, joypad, memory, mod
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.color import registers as color_registers
-from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu
+from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -118,7 +118,7 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
     inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
     inert = inert or (address >= hw.NR10 and address < hw.WAVE_RAM_END)
     if model.COLOR:
-        inert = inert and c.lcd_wrapped == 0
+        inert = inert and not timing.is_late(c)
     if address != hw.LY and not (inert and (c.dma_active | c.tima_reload | c.overrun) == 0):
         c.next_event = c.now
 
@@ -163,7 +163,7 @@ def write_rest(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
         if (c.dma_active | c.tima_reload | c.overrun) != 0:  # PyBoy always does; else nothing could tell
             c.next_event = c.now
         if model.COLOR:
-            if c.lcd_wrapped != 0:
+            if timing.is_late(c):
                 c.next_event = c.now
     elif address >= hw.CART_RAM:
         mbc.write_ram(m, c, address, value, t)

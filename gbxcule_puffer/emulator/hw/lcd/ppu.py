@@ -289,7 +289,7 @@ def is_quiet(c: wp.ref[Cpu]) -> bool:
     """True where only VBlank, the end of the frame and LYC can be noticed unasked."""
     special = c.lcd_first_frame | c.lcd_restart | (c.stat & lines.STAT_EACH_LINE) | (~c.lcdc & hw.LCDC_ENABLE)
     if model.COLOR:  # behind its clock, which has wrapped, the LCD makes one change after each instruction
-        special = special | c.lcd_wrapped | int(c.lcd_target <= c.lcd_last)
+        special = special | int(timing.is_late(c))
     return special == 0
 
 

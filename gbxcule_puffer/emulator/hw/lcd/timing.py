@@ -19,6 +19,12 @@ def is_early_vblank(c: wp.ref[Cpu]) -> bool:
 
 
 @wp.func
+def is_late(c: wp.ref[Cpu]) -> bool:
+    """True where the LCD is behind its clock, which has wrapped, so that each look at it makes a change."""
+    return c.lcd_wrapped != 0 or c.lcd_target <= c.lcd_last
+
+
+@wp.func
 def next_change(c: wp.ref[Cpu]) -> int:
     """Time of the LCD's next change, or of VBlank's early interrupt."""
     if model.COLOR:
