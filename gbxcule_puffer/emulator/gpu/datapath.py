@@ -167,7 +167,7 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     d3 = i.d3
     x = i.x
     y = i.y
-    r.turns = r.turns + operations.shift_right(place.d0, 30)
+    r.turns = r.turns + operations.shift_right(place.d0, 30)  # 1, or 3 with TWO_MORE
     # ALU
     carry_add = wp.where((r.flags & i.d2 & (ds.ADD_CARRY | ds.ADD_ALWAYS)) != 0, place.add, 0)
     result = wp.where((d3 & ds.SUBTRACT) != 0, x - y, x + y) + carry_add

@@ -120,7 +120,8 @@ def rotate_right(value: int, count: int) -> int:
 #endif
 """)
 def multiply(value: int, factor: int) -> int:
-    """The low 32 bits of the product. By a power of two it is a shift that does not take the pipe of other shifts."""
+    """The low 32 bits of the product. By a power of two it is a shift that does not take the pipe of other shifts; in
+    assembly, lest the compiler make shifts and masks of it."""
     ...
 
 
@@ -169,16 +170,4 @@ def load_byte(table: wp.uint64, index: int) -> int:
 """)
 def add_min(a: int, b: int, most: int) -> int:
     """min(a + b, most)."""
-    ...
-
-
-@wp.func_native("""
-#if defined(__CUDA_ARCH__)
-    return __viaddmax_s32(a, b, least);
-#else
-    return a + b > least ? a + b : least;
-#endif
-""")
-def add_max(a: int, b: int, least: int) -> int:
-    """max(a + b, least)."""
     ...
