@@ -8,7 +8,7 @@ end at the same time, the least for which there are enough warps. Which is faste
 no result does.
 """
 
-# pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
+# pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false, reportAssignmentType=false
 
 from typing import Any
 
@@ -32,6 +32,7 @@ from gbxcule_puffer.emulator.lanes.twins import (
 
 TEACHERS = 16_384  # envs that the means are made from, at most
 LIMITS = wp.constant(96)  # times that a warp may take, of which the least is chosen
+SHARE = wp.constant(12)  # of them, that a thread looks at
 STEPS = wp.constant(6.0)  # of them to an octave
 FIRST_LIMIT = wp.constant(128.0)
 UNIT = wp.constant(1024)  # a warp is so many units of demand
@@ -61,16 +62,24 @@ def rests(twins: Twins, index: int, number: int, lanes: int) -> int:
     return wp.clamp(sharing, 1, wp.max(wp.where(number == LIMITS - 1, LANES, MOST_MIXED) // lanes, 1))
 
 
+@wp.func
+def begin_of(bins: wp.array(dtype=wp.int32), index: int) -> int:
+    """The place in its row at which a bin begins."""
+    return bins[COUNTS + index] - bins[index]
+
+
 @wp.kernel(enable_backward=False)
 def kernel_demand(twins: Twins, listed: wp.array(dtype=wp.int32), demand: wp.array(dtype=wp.int32)):
-    """The warps that each limit of their time needs, in UNITs; dim = num_envs, rounded up to whole warps."""
-    place = wp.tid()
+    """The warps that each limit of their time needs, in UNITs; dim = (LIMITS / SHARE, num_envs, up to whole warps)."""
+    share, place = wp.tid()
+    if place - place % LANES >= listed[0]:  # not for a part of a warp
+        return
     index = int(0)
     count = int(0)
     if place < listed[0]:
         index = listed[1 + place]
         count = twins.count[index]
-    for number in range(LIMITS):
+    for number in range(share * SHARE, (share + 1) * SHARE):
         needed = int(0)
         if count > 0:
             size = part_size(twins, index, limit(number))
@@ -134,7 +143,7 @@ def kernel_pack(
     warp = twins.first[index] + part
     if part == twins.count[index] // size:
         sharing = twins.sharing[index]
-        rest = bins[COUNTS + sharing * BINS + twins.bin[index]] + twins.rest[index]
+        rest = begin_of(bins, sharing * BINS + twins.bin[index]) + twins.rest[index]
         warp = groups[0] + rest // sharing
         for fewer in range(1, sharing):
             warp = warp + (groups[fewer] + fewer - 1) // fewer
@@ -160,16 +169,6 @@ def kernel_mixed_bins(steps: Steps, twins: Twins, bins: wp.array(dtype=wp.int32)
 
 
 @wp.kernel(enable_backward=False)
-def kernel_add_up(bins: wp.array(dtype=wp.int32)):
-    """The place in its row at which each bin begins, behind all counts; dim = BINS for the first row, or COUNTS."""
-    index = wp.tid()
-    begin = int(0)
-    for earlier in range(index // BINS * BINS, index):
-        begin = begin + bins[earlier]
-    bins[COUNTS + index] = begin
-
-
-@wp.kernel(enable_backward=False)
 def kernel_sort(
     steps: Steps,
     twins: Twins,
@@ -182,7 +181,7 @@ def kernel_sort(
     """Each env to its lane, with `lanes` of a warp in use, of the first `head_warps` `head_lanes`; dim = num_envs."""
     env = wp.tid()
     index = steps.set[env]
-    rank = bins[COUNTS + twins.bin[index]] + twins.first[index] + steps.place[env]
+    rank = begin_of(bins, twins.bin[index]) + twins.first[index] + steps.place[env]
     slot = rank // wp.max(head_lanes, 1) * LANES + rank % wp.max(head_lanes, 1)
     if rank >= head_warps * head_lanes:
         rank = rank - head_warps * head_lanes
@@ -223,7 +222,7 @@ class LaneOrder:
         self._forecast, self._forecast_entries = forecast.make(device)
         self._means = torch.zeros((5, KINDS), dtype=torch.float32, device=device)
         self._entries = zeros(9, TWINS)
-        self._bins = zeros(2 * COUNTS)  # what is in each; where each begins
+        self._bins = zeros(2 * COUNTS)  # what is in each; and that added up in its row
         self._demand = zeros(LIMITS + WARP_SIZE + 1)  # of each limit; then the groups
         tensors = (self.order, self._listed, self._means, self._bins, self._demand, self._demand[LIMITS:])
         self._arrays = tuple(map(wp.from_torch, tensors))
@@ -251,6 +250,7 @@ class LaneOrder:
         if shape.twins == PACKED:
             warps = most_warps(n, shape.lanes)
         order, listed, means, bins, demand, groups = self._arrays
+        counts, sums = self._bins.view(2, -1, BINS)
         if not shape.grouped:
             wp.launch(kernel_in_turn, warps * WARP_SIZE, [order, shape.lanes, n], **where)
             return warps
@@ -261,16 +261,17 @@ class LaneOrder:
         inputs = [steps, wp.from_torch(buttons), twins, means, self._forecast, order, listed, lanes]
         wp.launch(kernel_count, max(n, lanes), inputs, **where)
         if shape.twins == PACKED:
-            wp.launch(kernel_demand, -(-n // WARP_SIZE) * WARP_SIZE, [twins, listed, demand], **where)
+            dim = (LIMITS // SHARE, -(-n // WARP_SIZE) * WARP_SIZE)
+            wp.launch(kernel_demand, dim, [twins, listed, demand], **where)
             wp.launch(kernel_split, n, [twins, listed, demand, groups, bins, -(-n // shape.lanes)], **where)
-            wp.launch(kernel_add_up, COUNTS, [bins], **where)
+            torch.cumsum(counts, 1, dtype=torch.int32, out=sums)
             wp.launch(kernel_pack, n, [steps, twins, groups, bins, order, warps], **where)
         else:
             if shape.twins == TOGETHER:
                 wp.launch(kernel_bins, TWINS, [twins, bins], **where)
             else:
                 wp.launch(kernel_mixed_bins, n, [steps, twins, bins], **where)
-            wp.launch(kernel_add_up, BINS, [bins], **where)
+            torch.cumsum(counts[:1], 1, dtype=torch.int32, out=sums[:1])
             wp.launch(kernel_sort, n, [steps, twins, bins, order, shape.lanes, head_warps, shape.head_lanes], **where)
         return warps
 
