@@ -29,7 +29,7 @@ HOST_CODE = (
     "splice",
     "templates",
     "descriptor_table",
-    "pairs",
+    "fusion",
 )
 # Opcodes in a chain of comparisons of `execute`: short for a GPU, which has to fetch the code
 GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}

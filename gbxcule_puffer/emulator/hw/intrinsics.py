@@ -146,6 +146,14 @@ _LOAD_BYTE = """
     return *p;
 """
 
+_LOAD_HALF = """
+    const unsigned short* p = (const unsigned short*)((const unsigned char*)base + offset);
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(p));
+#endif
+    return *p;
+"""
+
 _LOAD_WORD = """
     const int* p = (const int*)((const unsigned char*)base + offset);
 #if defined(__CUDA_ARCH__)
@@ -252,6 +260,12 @@ def address_of_picture(array: wp.array3d(dtype=wp.uint8), row: int) -> wp.uint64
 @wp.func_native(_LOAD_BYTE)
 def load_byte(base: wp.uint64, offset: int) -> int:
     """The byte at base + offset."""
+    ...
+
+
+@wp.func_native(_LOAD_HALF)
+def load_half(base: wp.uint64, offset: int) -> int:
+    """The 16-bit word at base + offset, a multiple of 2."""
     ...
 
 

@@ -23,6 +23,12 @@ def store(c: wp.ref[Cpu], address: int, value: int):
 
 
 @wp.func
+def load_half(c: wp.ref[Cpu], address: int) -> int:
+    """The two bytes at `address`, a multiple of 2; the first one in bits 7-0."""
+    return intrinsics.load_half(c.row, address)
+
+
+@wp.func
 def load_word(c: wp.ref[Cpu], address: int) -> int:
     """The four bytes at `address`, a multiple of 4; the first one in bits 7-0."""
     return intrinsics.load_word(c.row, address)

@@ -55,6 +55,7 @@ class GpuSteps:
         self.begun.record(torch.cuda.current_stream(self._device))
         wp.launch(kernel, dim, inputs, stream=stream, block_dim=block_dim)
         if drawing is not None:
-            wp.launch(drawing, (num_envs, machine.screen.shape[1]), [machine], stream=stream)
+            lanes = launch_shape.WARP_SIZE
+            wp.launch(drawing, num_envs * lanes, [machine, lanes], stream=stream)
             inputs[-1] = 1  # resume
             wp.launch(kernel, dim, inputs, stream=stream, block_dim=block_dim)

@@ -30,8 +30,7 @@ class DrawsLater(Emulator):
         waits = self._state[INDEX["drawing"]] != 0
         self.held_up += int(waits.sum())
         assert (self._state[INDEX["frames_left"]][waits] > 0).all(), "an env whose step is over would never come back"
-        shape = (self.num_envs, self.screen.shape[1])
-        wp.launch(kernels.drawing(self.model == "cgb"), shape, [self.machine], device="cpu")
+        wp.launch(kernels.drawing(self.model == "cgb"), self.num_envs, [self.machine, 1], device="cpu")
         inputs[-1] = 1
         wp.launch(self._kernel(), dim, inputs, device="cpu")
 

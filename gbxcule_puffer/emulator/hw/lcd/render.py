@@ -1,19 +1,58 @@
 """Draws a line of the picture from VRAM, OAM and the registers of this moment; every `pixel_step`-th pixel.
 
-A line is composed 8 pixels at a time, which are two bytes, its planes: bit 7 of each is the leftmost pixel. Where a
-sprite may have to know what lies under it, bit 7 of a pixel on the screen marks background colour 0.
+A line is composed in groups of 8 pixels, which are two bytes, its planes: bit 7 of each is the leftmost pixel.
 """
 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import intrinsics, row
+from gbxcule_puffer.emulator.hw.lcd import sprites
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-COLOR0 = wp.constant(0x80)
 MAP0 = wp.constant(hw.VRAM + 0x1800)
 MAP1 = wp.constant(hw.VRAM + 0x1C00)
 GROUP = wp.constant(8)  # pixels
+GROUPS = wp.constant(hw.SCREEN_WIDTH // 8)
+MOST_SPRITES = wp.constant(10)  # of a line
+# Attributes of a sprite, in an entry of OAM as one word
+BEHIND, FLIPPED_DOWN = wp.constant(-(1 << 31)), wp.constant(1 << 30)
+FLIPPED_RIGHT, SECOND_PALETTE = wp.constant(1 << 29), wp.constant(1 << 28)
+NONE = wp.constant(wp.uint64(0))
+ONE = wp.constant(wp.uint64(1))
+
+# Bits 8 to 15 of `q` are the low plane, 0 to 7 the high one, the leftmost pixel lowest.
+_FOUR_PIXELS = """
+#if defined(__CUDA_ARCH__)
+    const unsigned q = __brev((unsigned)planes) >> 16;
+    unsigned numbers;
+    if (step == 2) {
+        numbers = ((q >> 8) & 0x55) | ((q & 0x55) << 1);
+        numbers = (numbers | numbers << 4) & 0x0F0F;
+        numbers = (numbers | numbers << 2) & 0x3333;
+    } else {
+        const auto spread = [](unsigned bits) {
+            bits = (bits | bits << 6) & 0x0303;
+            return (bits | bits << 3) & 0x1111;
+        };
+        numbers = spread((q >> (8 + first)) & 15) | spread((q >> first) & 15) << 1;
+    }
+    return (int)__byte_perm((unsigned)shades, 0, numbers);
+#else
+    unsigned word = 0;
+    for (int i = 0; i < 4; ++i) {
+        const int bits = planes >> (7 - first - i * step);
+        word |= (((unsigned)shades >> (8 * ((bits & 1) | ((bits >> 7) & 2)))) & 3) << (8 * i);
+    }
+    return (int)word;
+#endif
+"""
+
+
+@wp.func_native(_FOUR_PIXELS)
+def four_pixels(shades: int, planes: int, first: int, step: int) -> int:
+    """Every `step`-th pixel, 1 or 2, of a group from its pixel `first` on, as bytes; shades: of the four colours."""
+    ...
 
 
 @wp.func
@@ -23,10 +62,16 @@ def shade(palette: int, color: int) -> int:
 
 
 @wp.func
+def shades_of(palette: int) -> int:
+    """The shades of the four colours, a byte each."""
+    return (palette & 3) | ((palette & 12) << 6) | ((palette & 48) << 12) | ((palette & 192) << 18)
+
+
+@wp.func
 def address_of_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> wp.uint64:
     """The address of a line that is kept."""
-    pixels = (line // m.pixel_step) * (hw.SCREEN_WIDTH // m.pixel_step)
-    return intrinsics.address_of_picture(m.screen, c.env) + wp.uint64(pixels)
+    shift = m.pixel_step - 1
+    return intrinsics.address_of_picture(m.screen, c.env) + wp.uint64((line >> shift) * (hw.SCREEN_WIDTH >> shift))
 
 
 @wp.func(inline=False)
@@ -39,48 +84,40 @@ def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 
 @wp.func
-def tile_row(c: wp.ref[Cpu], tile_map: int, column: int, y: int) -> int:
-    """Row `y` of the tile at column `column` of a map: low plane in bits 7-0, high plane in bits 15-8."""
-    tile = row.load(c, tile_map + ((y >> 3) & 31) * 32 + ((column >> 3) & 31))
-    if (c.lcdc & hw.LCDC_TILE_DATA) == 0:
-        tile = (tile ^ 0x80) + 0x80
-    address = hw.VRAM + tile * 16 + (y & 7) * 2
-    return row.load(c, address) | (row.load(c, address + 1) << 8)
+def tile_row(c: wp.ref[Cpu], tile: int, y: int) -> int:
+    """Row `y` of a tile of a map: low plane in bits 7-0, high plane in bits 15-8."""
+    number = wp.where((c.lcdc & hw.LCDC_TILE_DATA) != 0, tile, (tile ^ 0x80) + 0x80)
+    return row.load_half(c, hw.VRAM + number * 16 + (y & 7) * 2)
+
+
+@wp.func
+def tile_at(c: wp.ref[Cpu], map_row: int, column: int) -> int:
+    """The tile at a column, in pixels, of a row of a map."""
+    return row.load(c, map_row + ((column >> 3) & 31))
+
+
+@wp.func
+def row_of_map(tile_map: int, y: int) -> int:
+    """The address of the row of a map in which line `y` lies."""
+    return tile_map + ((y >> 3) & 31) * 32
+
+
+@wp.func
+def join(planes: int, after: int, shift: int) -> int:
+    """The planes of the 8 pixels that begin with pixel `shift` of a tile's row, beside which is another one's."""
+    low = (planes << shift) & 0xFF | ((after & 0xFF) >> (8 - shift))
+    high = ((planes >> 8) << shift) & 0xFF | (after >> (16 - shift))
+    return low | (high << 8)
 
 
 @wp.func
 def group_of_map(c: wp.ref[Cpu], tile_map: int, column: int, y: int) -> int:
     """The planes of the 8 pixels of a map that begin at `column`."""
-    planes = tile_row(c, tile_map, column, y)
-    shift = column & 7
-    if shift != 0:
-        after = tile_row(c, tile_map, column + GROUP, y)
-        low = (planes << shift) & 0xFF | ((after & 0xFF) >> (8 - shift))
-        high = ((planes >> 8) << shift) & 0xFF | (after >> (16 - shift))
-        planes = low | (high << 8)
+    map_row = row_of_map(tile_map, y)
+    planes = tile_row(c, tile_at(c, map_row, column), y)
+    if (column & 7) != 0:
+        planes = join(planes, tile_row(c, tile_at(c, map_row, column + GROUP), y), column & 7)
     return planes
-
-
-@wp.func
-def four_pixels(palette: int, planes: int, first: int, step: int, mark: int) -> int:
-    """Every `step`-th pixel of a group from bit `first` down as bytes, with `mark` on those of colour 0."""
-    word = int(0)
-    for index in range(4):
-        bits = planes >> (first - index * step)
-        color = (bits & 1) | ((bits >> 7) & 2)
-        value = shade(palette, color) | wp.where(color == 0, mark, 0)
-        word = word | (value << (8 * index))
-    return word
-
-
-@wp.func
-def store_group(m: wp.ref[Machine], screen: wp.uint64, x: int, palette: int, planes: int, mark: int):
-    """8 pixels from column `x` on, as far as they are kept."""
-    if m.pixel_step == 2:
-        intrinsics.store_word(screen, x // 2, four_pixels(palette, planes, 7, 2, mark))
-    else:
-        intrinsics.store_word(screen, x, four_pixels(palette, planes, 7, 1, mark))
-        intrinsics.store_word(screen, x + 4, four_pixels(palette, planes, 3, 1, mark))
 
 
 @wp.func
@@ -100,51 +137,142 @@ def window_row(c: wp.ref[Cpu], line: int) -> int:
 
 
 @wp.func
-def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int, mark: int):
-    """Background and window of a line."""
-    background = wp.where((c.lcdc & hw.LCDC_BG_MAP) != 0, MAP1, MAP0)
-    window = wp.where((c.lcdc & hw.LCDC_WINDOW_MAP) != 0, MAP1, MAP0)
-    left = int(hw.SCREEN_WIDTH)  # where the window begins
-    if window_shows(c, line):
-        left = c.wx - 7
-    if left == hw.SCREEN_WIDTH and (c.lcdc & hw.LCDC_BG_ENABLE) == 0:  # blank, not colour 0 for the sprites' priority
-        for word in range(hw.SCREEN_WIDTH // m.pixel_step // 4):
-            intrinsics.store_word(screen, 4 * word, (c.bgp & 3) * 0x01010101)
-    else:
-        for group in range(hw.SCREEN_WIDTH // GROUP):
-            x = group * GROUP
-            planes = int(0)
-            if x < left:
-                planes = group_of_map(c, background, x + c.scx, line + c.scy)
-            if x + GROUP > left:
-                over = 0x101 * (0xFF >> wp.max(left - x, 0))  # pixels that show the window
-                planes = (planes & ~over) | (group_of_map(c, window, x - left, window_row(c, line)) & over)
-            store_group(m, screen, x, c.bgp, planes, mark)
+def window_left(c: wp.ref[Cpu], line: int) -> int:
+    """The column where the window begins, SCREEN_WIDTH where it does not."""
+    return wp.where(window_shows(c, line), c.wx - 7, hw.SCREEN_WIDTH)
 
 
 @wp.func
-def draw_sprite(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int, sprite: int, height: int):
-    """The 8 pixels of a sprite, an entry of OAM, on a line."""
+def is_blank(c: wp.ref[Cpu], left: int) -> bool:
+    """True where a line shows neither background nor window: no colour 0 for the sprites' priority."""
+    return left == hw.SCREEN_WIDTH and (c.lcdc & hw.LCDC_BG_ENABLE) == 0
+
+
+@wp.func
+def group_of_line(c: wp.ref[Cpu], line: int, x: int, left: int) -> int:
+    """The planes of the 8 pixels of a line from column `x` on; left: where its window begins."""
+    planes = int(0)
+    if x < left:
+        background = wp.where((c.lcdc & hw.LCDC_BG_MAP) != 0, MAP1, MAP0)
+        planes = group_of_map(c, background, x + c.scx, line + c.scy)
+    if x + GROUP > left:
+        window = wp.where((c.lcdc & hw.LCDC_WINDOW_MAP) != 0, MAP1, MAP0)
+        over = 0x101 * (0xFF >> wp.max(left - x, 0))  # pixels that show the window
+        planes = (planes & ~over) | (group_of_map(c, window, x - left, window_row(c, line)) & over)
+    return planes
+
+
+@wp.func
+def store_group(m: wp.ref[Machine], screen: wp.uint64, group: int, shades: int, planes: int):
+    """8 pixels of a line, which is at `screen`, as far as they are kept."""
+    x = group * GROUP
+    if m.pixel_step == 2:
+        intrinsics.store_word(screen, x >> 1, four_pixels(shades, planes, 0, 2))
+    else:
+        intrinsics.store_word(screen, x, four_pixels(shades, planes, 0, 1))
+        intrinsics.store_word(screen, x + 4, four_pixels(shades, planes, 4, 1))
+
+
+@wp.func
+def draw_group(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int, group: int):
+    """Background and window of 8 pixels of a line, which is at `screen`."""
+    left = window_left(c, line)
+    shades = (c.bgp & 3) * 0x01010101
+    planes = int(0)
+    if not is_blank(c, left):
+        shades = shades_of(c.bgp)
+        planes = group_of_line(c, line, group * GROUP, left)
+    store_group(m, screen, group, shades, planes)
+
+
+@wp.func
+def draw_run(
+    m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, tile_map: int, scroll: int, y: int, first: int, end: int
+):
+    """The groups from `first` to `end` of a line, from line `y` of a map whose column `scroll` is at the screen's left.
+    Four at a time, so that on a GPU their loads are waited for together."""
+    shades = shades_of(c.bgp)
+    shift = scroll & 7
+    map_row = row_of_map(tile_map, y)
+    group = first
+    planes = tile_row(c, tile_at(c, map_row, scroll + GROUP * first), y)
+    while group < end:
+        column = scroll + GROUP * group
+        tile1 = tile_at(c, map_row, column + GROUP)
+        tile2 = tile_at(c, map_row, column + 2 * GROUP)
+        tile3 = tile_at(c, map_row, column + 3 * GROUP)
+        tile4 = tile_at(c, map_row, column + 4 * GROUP)
+        planes1 = tile_row(c, tile1, y)
+        planes2 = tile_row(c, tile2, y)
+        planes3 = tile_row(c, tile3, y)
+        planes4 = tile_row(c, tile4, y)
+        store_group(m, screen, group, shades, join(planes, planes1, shift))
+        if group + 1 < end:
+            store_group(m, screen, group + 1, shades, join(planes1, planes2, shift))
+        if group + 2 < end:
+            store_group(m, screen, group + 2, shades, join(planes2, planes3, shift))
+        if group + 3 < end:
+            store_group(m, screen, group + 3, shades, join(planes3, planes4, shift))
+        planes = planes4
+        group = group + 4
+
+
+@wp.func
+def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int):
+    """Background and window of a line, which is at `screen`."""
+    left = window_left(c, line)
+    if is_blank(c, left):
+        for word in range((hw.SCREEN_WIDTH // 4) >> (m.pixel_step - 1)):
+            intrinsics.store_word(screen, 4 * word, (c.bgp & 3) * 0x01010101)
+    else:
+        run = int(0)
+        while run < 2:  # a loop, so that draw_run stands here once
+            background = wp.where((c.lcdc & hw.LCDC_BG_MAP) != 0, MAP1, MAP0)
+            window = wp.where((c.lcdc & hw.LCDC_WINDOW_MAP) != 0, MAP1, MAP0)
+            tile_map = wp.where(run == 0, background, window)
+            scroll = wp.where(run == 0, c.scx, -left)
+            y = wp.where(run == 0, line + c.scy, window_row(c, line))
+            begin = wp.where(run == 0, 0, (wp.max(left, 0) + GROUP - 1) >> 3)
+            end = wp.where(run == 0, wp.max(left, 0) >> 3, GROUPS)
+            if begin < end:
+                draw_run(m, c, screen, tile_map, scroll, y, begin, end)
+            run = run + 1
+        if left > 0 and (left & 7) != 0:
+            draw_group(m, c, screen, line, left >> 3)
+
+
+@wp.func
+def sprite_planes(c: wp.ref[Cpu], sprite: int, line: int, height: int) -> int:
+    """The planes of the 8 pixels of a sprite, an entry of OAM, on a line."""
     y = line + 16 - (sprite & 0xFF)
-    left = ((sprite >> 8) & 0xFF) - 8
     tile = (sprite >> 16) & 0xFF
-    attributes = (sprite >> 24) & 0xFF
-    if (attributes & 0x40) != 0:
+    if (sprite & FLIPPED_DOWN) != 0:
         y = height - 1 - y
     if height == 16:
         tile = tile & 0xFE
-    palette = wp.where((attributes & 0x10) != 0, c.obp1, c.obp0)
-    address = hw.VRAM + tile * 16 + y * 2
-    planes = row.load(c, address) | (row.load(c, address + 1) << 8)
-    for dx in range(8):
-        x = left + dx
-        if x >= 0 and x < hw.SCREEN_WIDTH and x % m.pixel_step == 0:
-            bit = wp.where((attributes & 0x20) != 0, dx, 7 - dx)
-            bits = planes >> bit
-            color = (bits & 1) | ((bits >> 7) & 2)
-            under = intrinsics.load_byte(screen, x // m.pixel_step)
-            if color != 0 and ((attributes & 0x80) == 0 or (under & COLOR0) != 0):
-                intrinsics.store_byte(screen, x // m.pixel_step, (under & COLOR0) | shade(palette, color))
+    return row.load_half(c, hw.VRAM + tile * 16 + y * 2)
+
+
+@wp.func
+def is_color_0(c: wp.ref[Cpu], line: int, x: int) -> bool:
+    """True where a sprite behind the background shows at column `x`."""
+    left = window_left(c, line)
+    pixel = 0x8080 >> (x & 7)
+    return not is_blank(c, left) and (group_of_line(c, line, x & ~7, left) & pixel) == 0
+
+
+@wp.func
+def draw_sprite_pixel(
+    m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int, sprite: int, planes: int, dx: int
+):
+    """One pixel, of those that are kept, of a sprite on a line, which is at `screen`."""
+    x = ((sprite >> 8) & 0xFF) - 8 + dx
+    if x >= 0 and x < hw.SCREEN_WIDTH:
+        bits = planes >> wp.where((sprite & FLIPPED_RIGHT) != 0, dx, 7 - dx)
+        color = (bits & 1) | ((bits >> 7) & 2)
+        if color != 0 and ((sprite & BEHIND) == 0 or is_color_0(c, line, x)):
+            palette = wp.where((sprite & SECOND_PALETTE) != 0, c.obp1, c.obp0)
+            intrinsics.store_byte(screen, x >> (m.pixel_step - 1), shade(palette, color))
 
 
 @wp.func
@@ -161,37 +289,35 @@ def sprites_end(c: wp.ref[Cpu], line: int, height: int) -> int:
 
 
 @wp.func
-def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int, height: int, count: int, end: int):
-    """The sprites of a line, drawn from high X to low X, for equal X from last to first in OAM."""
-    above = int(0x10000)  # key of the sprite drawn last: X, then OAM index
-    for _ in range(count):
-        best = int(-1)
-        for index in range(end):
-            sprite = row.load_word(c, hw.OAM + 4 * index)
-            y = line + 16 - (sprite & 0xFF)
-            key = (sprite & 0xFF00) | index
-            if y >= 0 and y < height and key < above and key > best:
-                best = key
-        above = best
-        draw_sprite(m, c, screen, line, row.load_word(c, hw.OAM + 4 * (best & 0xFF)), height)
-
-
-@wp.func
-def compose_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
-    """Draw a line that is kept into the screen."""
-    screen = address_of_line(m, c, line)
+def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int):
+    """The sprites of a line, the first ten in OAM, from high X to low X, for equal X from last to first in OAM."""
     height = wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
-    sprites = int(0)
-    if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
-        sprites = sprites_end(c, line, height)
-    draw_background(m, c, screen, line, wp.where(sprites != 0, COLOR0, 0))
-    if sprites != 0:
-        draw_sprites(m, c, screen, line, height, sprites >> 8, sprites & 0xFF)
-        for word in range(hw.SCREEN_WIDTH // m.pixel_step // 4):
-            intrinsics.store_word(screen, 4 * word, intrinsics.load_word(screen, 4 * word) & 0x03030303)
+    left = sprites.on_line(c.row + wp.uint64(hw.OAM), line + 16, height)
+    beyond = left
+    for _ in range(MOST_SPRITES):
+        beyond = beyond & (beyond - ONE)
+    left = left ^ beyond
+    while left != NONE:
+        best = int(-1)  # X, then OAM index
+        others = left
+        while others != NONE:
+            index = sprites.first_bit(others)
+            others = others & (others - ONE)
+            best = wp.max(best, (row.load(c, hw.OAM + 1 + 4 * index) << 8) | index)
+        index = best & 0xFF
+        left = left ^ (ONE << wp.uint64(index))
+        sprite = row.load_word(c, hw.OAM + 4 * index)
+        planes = sprite_planes(c, sprite, line, height)
+        dx = (sprite >> 8) & (m.pixel_step - 1)
+        while dx < GROUP:
+            draw_sprite_pixel(m, c, screen, line, sprite, planes, dx)
+            dx = dx + m.pixel_step
 
 
 @wp.func(inline=False)
 def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
-    """compose_line for the step kernels, of which it is a rare part."""
-    compose_line(m, c, line)
+    """Draw a line that is kept into the screen: a rare part of the step's kernels."""
+    screen = address_of_line(m, c, line)
+    draw_background(m, c, screen, line)
+    if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
+        draw_sprites(m, c, screen, line)

@@ -49,6 +49,15 @@ _EQUAL_BYTES = """
     return (int)((difference - 0x01010101u) & ~difference & 0x80808080u);
 """
 
+_COUNT_BEFORE = """
+    const unsigned long long before = bits & ((1ull << index) - 1);
+#if defined(__CUDA_ARCH__)
+    return __popcll(before);
+#else
+    return __builtin_popcountll(before);
+#endif
+"""
+
 _FIRST_BIT = """
 #if defined(__CUDA_ARCH__)
     return __ffsll((long long)bits) - 1;
@@ -73,4 +82,10 @@ def equal_bytes(word: int, byte: int) -> int:
 @wp.func_native(_FIRST_BIT)
 def first_bit(bits: wp.uint64) -> int:
     """The lowest bit that is set of `bits`, of which one is."""
+    ...
+
+
+@wp.func_native(_COUNT_BEFORE)
+def count_before(bits: wp.uint64, index: int) -> int:
+    """The number of bits below bit `index` that are set."""
     ...
