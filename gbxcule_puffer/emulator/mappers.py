@@ -27,6 +27,7 @@ class Mapper:
     maps_low_bank: bool = False  # 0000-3FFF may show another bank than 0
     state_registers: str = ""  # what PyBoy's states hold after the RAM (saves/pyboy_layout.py)
     rumble_register: str = ""  # the same, of rumble_types only
+    selects_rom_at_once: bool = False  # mbc.select_rom_at_once knows it
     low_bank_bits: int = 0  # of the ROM bank that bank1 holds, with bank2 above them
 
 
@@ -42,17 +43,23 @@ def _is_beyond_mbc3(_: bytes, rom_banks: int, ram_banks: int) -> bool:
 
 MAPPERS = (
     Mapper("none", NONE, (0x00, 0x08, 0x09), open_ram_types=(0x08, 0x09)),
-    Mapper("MBC1", MBC1, (0x01, 0x02, 0x03), maps_low_bank=True, state_registers="bank1 bank2", low_bank_bits=5),
+    Mapper(
+        "MBC1", MBC1, (0x01, 0x02, 0x03), maps_low_bank=True, state_registers="bank1 bank2", selects_rom_at_once=True,
+        low_bank_bits=5,
+    ),
     Mapper(
         "MBC1 multicart", MBC1_MULTICART, (0x01, 0x02, 0x03), is_variant=_has_logo_in_each_bank, maps_low_bank=True,
         state_registers="bank1 bank2", low_bank_bits=4,
     ),
     Mapper("MBC2", MBC2, (0x05, 0x06), has_plain_ram=False, ram_file_sizes=(512,)),  # 512 half bytes, mirrored
-    Mapper("MBC3", MBC3, (0x0F, 0x10, 0x11, 0x12, 0x13), rtc_types=(0x0F, 0x10)),
-    Mapper("MBC30", MBC30, (0x0F, 0x10, 0x11, 0x12, 0x13), rtc_types=(0x0F, 0x10), is_variant=_is_beyond_mbc3),
+    Mapper("MBC3", MBC3, (0x0F, 0x10, 0x11, 0x12, 0x13), rtc_types=(0x0F, 0x10), selects_rom_at_once=True),
+    Mapper(
+        "MBC30", MBC30, (0x0F, 0x10, 0x11, 0x12, 0x13), rtc_types=(0x0F, 0x10), is_variant=_is_beyond_mbc3,
+        selects_rom_at_once=True,
+    ),
     Mapper(
         "MBC5", MBC5, (0x19, 0x1A, 0x1B, 0x1C, 0x1D, 0x1E), rumble_types=(0x1C, 0x1D, 0x1E),
-        state_registers="rumble_supported", rumble_register="rumble_on",
+        state_registers="rumble_supported", rumble_register="rumble_on", selects_rom_at_once=True,
     ),
 )  # fmt: skip
 

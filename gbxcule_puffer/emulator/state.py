@@ -261,6 +261,7 @@ Machine = _struct(
         "marks": wp.array2d(dtype=wp.int32),
         "mapper": wp.int32,
         "rom_banks": wp.int32,
+        "bank_mask": wp.int32,
         "ram_banks": wp.int32,
         "has_rtc": wp.int32,
         "has_plain_ram": wp.int32,
@@ -277,14 +278,17 @@ memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_
 num_envs; probes/hooks.py), until and frames (tests, 5; num_envs; probes/until.py), order (lanes; the env of each, -1
 for none), took (num_envs; how long the step took) and path (num_envs; a hash of its frames), all three
 for the data path (lanes/lane_order.py), counts and marks (hw/counters.py; empty where nothing is counted); sizes and
-kinds of the cartridge; has_plain_ram: A000-BFFF is memory without side effects where it shows bank 0; draw_later: the
-picture is drawn by a kernel of its own while the step waits at VBlank; instruction_budget: instructions of a step after
-which an env is locked, 0 for any number."""
+kinds of the cartridge; bank_mask: rom_banks - 1 where mbc.select_rom_at_once knows how a bank is selected, else 0;
+has_plain_ram: A000-BFFF is memory without side effects where it shows bank 0; draw_later: the picture is drawn by a
+kernel of its own while the step waits at VBlank; instruction_budget: instructions of a step after which an env is
+locked, 0 for any number."""
 
 
 def describe(machine: Any, cartridge: Cartridge) -> None:
     """Set what the kernels know of a cartridge."""
     machine.mapper, machine.rom_banks = cartridge.mapper.number, cartridge.rom_banks
+    is_simple = cartridge.mapper.selects_rom_at_once and cartridge.rom_banks & (cartridge.rom_banks - 1) == 0
+    machine.bank_mask = cartridge.rom_banks - 1 if is_simple else 0
     machine.ram_banks, machine.has_rtc = cartridge.ram_banks, int(cartridge.has_rtc)
     machine.has_plain_ram = int(cartridge.mapper.has_plain_ram and not cartridge.has_rtc)
 

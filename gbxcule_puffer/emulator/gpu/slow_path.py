@@ -11,8 +11,8 @@ from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
 from gbxcule_puffer.emulator.gpu import areas, color, datapath, lane_state, loop_skips, operations, spots
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, FLAG_NZ, FLAG_ONE, Fast, Lane, Place, Turn
-from gbxcule_puffer.emulator.hw import bus, interrupts, intrinsics, model
-from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, timing
+from gbxcule_puffer.emulator.hw import bus, counters, interrupts, intrinsics, model
+from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
@@ -126,7 +126,8 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
     """LCDC or STAT at time `t`, by the instruction that begins `now`: the LCD catches up."""
     c.now = now
     c.previous = previous
-    return lcd_registers.read(m, c, address, t)
+    ppu.bring_up(m, c, t)
+    return lcd_registers.value(c, address)
 
 
 @wp.func
@@ -173,8 +174,8 @@ def do_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Tu
     VRAM, and those of spots.py. 0 if a visit has to."""
     done = int(1)
     t = r.now + i.t_cycles - 8
-    if spots.is_light(c, r, i):
-        spots.touch_light(c, i)
+    if spots.is_light(m, c, r, i):
+        spots.touch_light(m, c, r, i)
     elif is_lcd_read(c, i):
         i.y = read_lcd(m, c, i.address, r.now, r.previous, t)
         skip_stat_poll(c, r, i)
@@ -260,6 +261,10 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
         value = i.x & 0xFF
         if model.COLOR:
             bus.write_drawn(m, c, address, value, t, lookahead)
+        elif address >= hw.LCDC and address <= hw.WX and address != hw.DMA:  # by fewer calls than bus.write
+            counters.changed(c, -1, value)
+            lcd_registers.write(m, c, address, value, t)
+            bus.end_write_io(c, address)
         else:
             bus.write(m, c, address, value, t, lookahead)
         if c.next_event == c.now:

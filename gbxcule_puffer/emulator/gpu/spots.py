@@ -34,17 +34,22 @@ def is_spot(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 
 @wp.func
-def is_light(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True for a write of P1 or of a sound register that is over before anything else happens."""
+def is_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """True for a write of P1, of a sound register or, with most mappers, of the ROM's bank that is over before anything
+    else happens."""
     is_write = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.RARE)) == ds.WRITE
     is_light = i.address == hw.P1 or (i.address >= hw.NR10 and i.address < hw.WAVE_RAM_END)
+    is_light = is_light or ((i.address >> 13) == 1 and m.bank_mask != 0)
     return is_light and is_write and r.now + i.t_cycles < r.wake and (c.dma_active | c.tima_reload) == 0
 
 
 @wp.func
-def touch_light(c: wp.ref[Cpu], i: wp.ref[Turn]):
+def touch_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
     """Do the write that `is_light` knows."""
-    if i.address == hw.P1:
+    if i.address < hw.VRAM:
+        mbc.select_rom_at_once(m, c, i.address, i.x & 0xFF)
+        lane_state.map_rom(m, c, r)
+    elif i.address == hw.P1:
         joypad.write(c, i.x & 0xFF)
         row.store(c, hw.P1, c.p1)
     i.d3 = i.d3 & ~ds.WRITE

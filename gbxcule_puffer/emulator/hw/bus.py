@@ -114,7 +114,13 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
         serial.write_control(c, value, t)
     elif model.HARDWARE == 1 and address >= hw.NR10 and address < hw.WAVE_RAM_END:
         sound.write(m, c, address, value)
-    # PyBoy ends the batch, but for LY. After these registers nothing could tell, but where the batch went on before.
+    end_write_io(c, address)
+
+
+@wp.func(inline=False)
+def end_write_io(c: wp.ref[Cpu], address: int):
+    """A write of FF00-FF4B ends PyBoy's batch, but for LY. After some registers nothing could tell, but where the batch
+    went on before."""
     inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
     inert = inert or (address >= hw.NR10 and address < hw.WAVE_RAM_END)
     if model.COLOR:

@@ -133,6 +133,19 @@ def only_selects_rom(m: wp.ref[Machine], address: int) -> bool:
 
 
 @wp.func
+def select_rom_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
+    """write_register for a write to 2000-3FFF, by one rule for MBC1, MBC3, MBC30 and MBC5 with a power of two of banks:
+    then m.bank_mask is not 0."""
+    both = wp.where(address >= 0x3000, ((value & 1) << 8) | (c.bank1 & 0xFF), (c.bank1 & 0x100) | value) & m.bank_mask
+    low = wp.max(value & wp.where(m.mapper == mappers.MBC1, 0x1F, wp.where(m.mapper == mappers.MBC3, 0x7F, 0xFF)), 1)
+    bank = wp.where(m.mapper == mappers.MBC5, both, low)
+    has_register = m.mapper == mappers.MBC1 or m.mapper == mappers.MBC5
+    c.bank1 = wp.where(has_register, bank, c.bank1)
+    bank = bank | wp.where(m.mapper == mappers.MBC1, c.bank2 << 5, 0)
+    c.rom_high = (bank & m.bank_mask) * hw.ROM_BANK_SIZE - hw.ROM_BANK_SIZE
+
+
+@wp.func
 def restore(m: wp.ref[Machine], c: wp.ref[Cpu], rom_bank: int, ram_bank: int):
     """Map what the registers of a state select, with the ROM bank at 4000 and the RAM bank given; MBC1 works the latter
     out from its other registers. No kernel calls it: saves/pyboy_state.py does, in Python."""

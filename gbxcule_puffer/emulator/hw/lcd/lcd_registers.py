@@ -74,6 +74,12 @@ def register(c: wp.ref[Cpu], address: int) -> int:
 def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     """An LCD register other than DMA at time `t`."""
     ppu.advance(m, c, t)
+    return value(c, address)
+
+
+@wp.func
+def value(c: wp.ref[Cpu], address: int) -> int:
+    """The same, where the LCD is up to date."""
     value = wp.where(address == hw.STAT, c.stat, wp.where(address == hw.LY, c.ly, c.lcdc))
     if address != hw.STAT and address != hw.LY and address != hw.LCDC:
         value = register(c, address)
@@ -126,7 +132,7 @@ def set_register(c: wp.ref[Cpu], address: int, value: int, t: int):
 @wp.func(inline=False)
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """An LCD register other than DMA at time `t`."""
-    ppu.advance(m, c, t)
+    ppu.bring_up(m, c, t)
     if c.render != 0:
         drawing.draw_pending(m, c)
     set_register(c, address, value, t)

@@ -353,8 +353,8 @@ def is_due(c: wp.ref[Cpu], t: int) -> bool:
     return (int(t >= c.lcd_target) | int(t < c.lcd_zero)) != 0
 
 
-@wp.func(inline=False)
-def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
+@wp.func
+def bring_up(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
     """Bring the LCD up to time `t` within an instruction: at most one more change, none if it already was.
 
     The fetch of an immediate from VRAM or OAM looks ahead, and the access after it may be earlier: where a frame began
@@ -367,3 +367,9 @@ def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
         c.lcd_last = t
         if is_due(c, t):
             change(m, c, t)
+
+
+@wp.func(inline=False)
+def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
+    """bring_up as a function of its own."""
+    bring_up(m, c, t)
