@@ -164,10 +164,23 @@ def draw_sprite(
 
 
 @wp.func
+def sprites_end(c: wp.ref[Cpu], line: int, height: int) -> int:
+    """OAM index after the last sprite of a line, of which there are at most 10, and their number << 8."""
+    count = int(0)
+    end = int(0)
+    for index in range(40):
+        y = line + 16 - row.load(c, hw.OAM + 4 * index)
+        if y >= 0 and y < height and count < 10:
+            count = count + 1
+            end = index + 1
+    return (count << 8) | end
+
+
+@wp.func
 def draw_sprites(
     m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, colors: wp.uint64, line: int, height: int, sprites: int
 ):
-    """The sprites of a line (render.sprites_end), drawn from last to first in OAM; as a DMG by X before that."""
+    """The sprites of a line (sprites_end), drawn from last to first in OAM; as a DMG by X before that."""
     above = int(0x10000)  # key of the sprite drawn last
     for _ in range(sprites >> 8):
         best = int(-1)
@@ -189,7 +202,7 @@ def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
     draw_background(m, c, screen, colors, line)
     if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
         height = wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
-        draw_sprites(m, c, screen, colors, line, height, render.sprites_end(c, line, height))
+        draw_sprites(m, c, screen, colors, line, height, sprites_end(c, line, height))
     for index in range(hw.SCREEN_WIDTH // m.pixel_step):
         color = intrinsics.load_byte(colors, 2 * index) | (intrinsics.load_byte(colors, 2 * index + 1) << 8)
         intrinsics.store_byte(screen, index, grey(color))

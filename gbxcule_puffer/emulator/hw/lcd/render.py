@@ -276,19 +276,6 @@ def draw_sprite_pixel(
 
 
 @wp.func
-def sprites_end(c: wp.ref[Cpu], line: int, height: int) -> int:
-    """OAM index after the last sprite of a line, of which there are at most 10, and their number << 8."""
-    count = int(0)
-    end = int(0)
-    for index in range(40):
-        y = line + 16 - row.load(c, hw.OAM + 4 * index)
-        if y >= 0 and y < height and count < 10:
-            count = count + 1
-            end = index + 1
-    return (count << 8) | end
-
-
-@wp.func
 def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int):
     """The sprites of a line, the first ten in OAM, from high X to low X, for equal X from last to first in OAM."""
     height = wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
