@@ -271,7 +271,7 @@ class LaneOrder:
                 wp.launch(kernel_bins, TWINS, [twins, bins], **where)
             else:
                 wp.launch(kernel_mixed_bins, n, [steps, twins, bins], **where)
-            torch.cumsum(counts[:1], 1, dtype=torch.int32, out=sums[:1])
+            torch.cumsum(counts[:2], 1, dtype=torch.int32, out=sums[:2])  # for one row torch allocates memory
             wp.launch(kernel_sort, n, [steps, twins, bins, order, shape.lanes, head_warps, shape.head_lanes], **where)
         return warps
 
