@@ -73,7 +73,7 @@ def total(which: int, amount: int) -> int:
     ...
 
 
-ROUND = "            if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:\n"
+ROUND = "            if lane.running == lane_state.ASLEEP and lane.until - lane.lead <= behind:\n"
 TURN = "\n                datapath.end_turn(r, i, place, table)\n"
 IMPORTS = ".gpu import datapath, lane_state, operations, slow_path, stop_counters\n"
 CHANGES = {
@@ -85,7 +85,7 @@ CHANGES = {
     "intrinsics.least(": "warp_of_threads.least(lanes, ",
     TURN: TURN + "                warp_of_threads.total(0, 1)\n",
     ROUND: (
-        "            is_served = int(lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind)\n"
+        "            is_served = int(lane.running == lane_state.ASLEEP and lane.until - lane.lead <= behind)\n"
         "            warp_of_threads.total(1, int(warp_of_threads.any_lane(lanes, is_served != 0)))\n"
         "            warp_of_threads.total(2, is_served)\n" + ROUND
     ),

@@ -60,6 +60,8 @@ class Lane:
 
     running: wp.int32  # 1 until the lane has finished the step; 2: asleep
     until: wp.int32  # asleep at HALT, or after a loop that waited, until about then, else 0
+    lead: wp.int32  # T-cycles that others may be behind `until` when it is woken up
+    last: wp.int32  # `until` of the wait before
     waited: wp.int32  # when a loop that only waits was skipped last
     rom: wp.uint64
     areas: wp.uint64  # the table of areas.py

@@ -18,6 +18,7 @@ ASLEEP = wp.constant(2)  # Lane.running
 AT_ONCE = wp.constant(-(1 << 30))
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
+MOST_LEAD = wp.constant(16 * hw.LINE_T_CYCLES)
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
 # Sets of areas
 ROM = wp.constant(1 << areas.ROM_LOW | 1 << areas.ROM_HIGH)
@@ -130,12 +131,16 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 
 @wp.func
 def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """Leave the lane to the interpreter."""
+    """Leave the lane to the interpreter. One that waits for an event is woken up once no lane of its warp is far behind
+    that event: by more than half of the time since the event before, at least 1 line and at most 16."""
     to_cpu(c, r)
     c.executed = c.executed + r.turns
     is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
     has_waited = r.now >= c.next_event and r.now < lane.waited + hw.LINE_T_CYCLES
     lane.until = wp.where(is_halt, wait_loops.end_of_halt(c), wp.where(has_waited, r.now, 0))
+    if lane.until != 0:
+        lane.lead = wp.clamp((lane.until - lane.last) >> 1, hw.LINE_T_CYCLES, MOST_LEAD)
+        lane.last = lane.until
     lane.running = ASLEEP
     idle(m, r)
     wait(r, i)

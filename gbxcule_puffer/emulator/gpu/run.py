@@ -71,8 +71,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         """The loop: every lane of the warp stays in it until all have finished the step.
 
         Lanes that need the interpreter sleep until it is called for all of them together, those at HALT, or whose loop
-        has waited, also until none is behind them in time: then all of them go through VBlank, its interrupt and the
-        OAM DMA routine at once.
+        has waited, also until none is far behind them in time (Lane.lead): then all of them go through VBlank, its
+        interrupt and the OAM DMA routine at once.
         `patience`: turns that a lane sleeps at most.
         """
         r = datapath.Fast()
@@ -122,7 +122,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 datapath.end_turn(r, i, place, table)
                 left = left - 1
             behind = intrinsics.least(lane_state.place_in_time(c, r, lane))
-            if lane.running == lane_state.ASLEEP and lane.until - hw.LINE_T_CYCLES <= behind:
+            if lane.running == lane_state.ASLEEP and lane.until - lane.lead <= behind:
                 lane_state.wake_up(m, c, r, lane, between(m, c))
                 if lane.running == 0:
                     m.took[c.env] = m.took[c.env] + intrinsics.clock() - begin
