@@ -7,6 +7,7 @@ import contextlib
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -16,20 +17,29 @@ FIRST = 64  # steps before the first trial, in which forecasts learn
 LATER = 8  # at so many times the steps of a trial's begin the next one begins
 ROUNDS = 2
 GAIN = 0.9  # of the usual shape's time is what another one takes at most: less may be chance, or not last
-# By the usual lanes: lanes, head, head_lanes and twins of what is tried, if it is not the usual shape. What was the
-# fastest for some game (docs/performance.md); by analogy, twins are side by side where a head has lanes of its own.
-OTHERS: dict[int, list[tuple[int, int, int, str]]] = {
-    1: [(2, 0, 0, MIXED)],
-    2: [(1, 0, 0, MIXED), (4, 0, 0, MIXED), (2, 0, 0, PACKED)],
-    8: [(8, 0, 0, PACKED), (8, 0, 0, TOGETHER), (16, 4, 4, TOGETHER), (1, 0, 0, MIXED)],
-    16: [(16, 0, 0, PACKED), (16, 0, 0, TOGETHER), (32, 4, 8, TOGETHER)],
+# By the usual lanes: what is tried in their place, if it is not the usual shape. What was the fastest for some game
+# (docs/performance.md); by analogy, twins are side by side where a head has lanes of its own.
+OTHERS: dict[int, list[dict[str, Any]]] = {
+    1: [{"lanes": 2, "twins": MIXED}],
+    2: [{"lanes": 1, "twins": MIXED}, {"lanes": 4, "twins": MIXED}, {"twins": PACKED}],
+    8: [
+        {"twins": PACKED},
+        {"twins": TOGETHER},
+        {"lanes": 16, "head": 4, "head_lanes": 4, "twins": TOGETHER},
+        {"lanes": 1, "twins": MIXED},
+    ],
+    16: [{"twins": PACKED}, {"twins": TOGETHER}, {"lanes": 32, "head": 4, "head_lanes": 8, "twins": TOGETHER}],
+    32: [
+        {"head": 8, "head_lanes": 8, "twins": TOGETHER},
+        {"head": 4, "head_lanes": 16, "twins": TOGETHER},
+        {"calls": 4},
+    ],
 }
 
 
 def candidates(usual: LaunchShape) -> list[LaunchShape]:
     """The usual shape, and what else is tried."""
-    others = [replace(usual, lanes=a, head=b, head_lanes=c, twins=d) for a, b, c, d in OTHERS[usual.lanes]]
-    return list(dict.fromkeys([usual, *others]))
+    return list(dict.fromkeys([usual, *(replace(usual, **other) for other in OTHERS[usual.lanes])]))
 
 
 class Trial:
@@ -55,11 +65,6 @@ class Trial:
         medians = {shape: statistics.median(found) for shape, found in shares.items()}
         fastest = min(medians, key=lambda shape: medians[shape])
         return fastest if medians[fastest] < GAIN * medians[self.usual] else self.usual
-
-
-def tuner(usual: LaunchShape) -> Autotuner | None:
-    """An Autotuner, None where nothing but the usual shape is known to be the fastest for any game."""
-    return Autotuner(usual) if usual.lanes in OTHERS else None
 
 
 class Autotuner:

@@ -26,7 +26,7 @@ class GpuSteps:
         find the fastest shape by trials on the steps."""
         self._buttons, self._lanes, self._device = buttons, lanes, buttons.device
         self.shape = launch_shape.best(len(buttons), torch.cuda.get_device_name(self._device))
-        self._autotuner = autotuner.tuner(self.shape) if autotune and lanes is not None else None
+        self._autotuner = autotuner.Autotuner(self.shape) if autotune and lanes is not None else None
         self.begun = torch.cuda.Event()
 
     @property

@@ -29,7 +29,8 @@ class LaunchShape:
     """Lanes of each warp in use, threads of a block; grouped: envs whose steps will be alike share a warp
     (lane_order.py). head: one in so many envs, those that will take longest, have warps with head_lanes lanes.
     twins: of those that are grouped, which execute the same instructions: MIXED with the others, TOGETHER beside each
-    other, or PACKED, where a warp has as many lanes in use as end in time, and `lanes` is about their mean."""
+    other, or PACKED, where a warp has as many lanes in use as end in time, and `lanes` is about their mean. calls: as
+    many times as usual the interpreter is called for lanes that wait."""
 
     lanes: int
     block_dim: int
@@ -37,11 +38,12 @@ class LaunchShape:
     head: int = 0
     head_lanes: int = 0
     twins: str = MIXED
+    calls: int = 1
 
     @property
     def patience(self) -> int:
         """PATIENCE for these lanes: with more of them, more wait together."""
-        return PATIENCE * max(1, self.lanes // 8)
+        return PATIENCE * max(1, self.lanes // 8) // self.calls
 
     def warps(self, num_envs: int) -> tuple[int, int]:
         """(those with head_lanes lanes, all) of a launch for so many envs."""
@@ -106,6 +108,6 @@ def best(num_envs: int, device_name: str) -> LaunchShape:
 def _checked(shape: LaunchShape) -> LaunchShape:
     if shape.lanes not in LANES or shape.block_dim not in BLOCK_DIMS or not isinstance(shape.grouped, bool):
         raise ValueError(f"{shape} is none of lanes {LANES}, block_dim {BLOCK_DIMS}, grouped or not")
-    if shape.twins not in TWINS or shape.head or shape.head_lanes:
-        raise ValueError(f"{shape} is none of {TWINS} without a head")
+    if shape.twins not in TWINS or shape.head or shape.head_lanes or shape.calls != 1:
+        raise ValueError(f"{shape} is none of {TWINS} without a head, with the usual calls")
     return shape

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.lanes.autotuner import GAIN, OTHERS, ROUNDS, Trial, candidates, tuner
-from gbxcule_puffer.emulator.lanes.launch_shape import LaunchShape
+from gbxcule_puffer.emulator.lanes.autotuner import GAIN, OTHERS, ROUNDS, Trial, candidates
+from gbxcule_puffer.emulator.lanes.launch_shape import LANES, LaunchShape
 from gbxcule_puffer.tasks.default_task import default_rom
 
 USUAL = LaunchShape(16, 32, True)
@@ -41,10 +41,15 @@ def test_all_shapes_are_measured_equally_often() -> None:
     assert {shape: measured.count(shape) for shape in SHAPES} == dict.fromkeys(SHAPES, 2 * ROUNDS)
 
 
+def test_all_usual_shapes_have_others() -> None:
+    assert set(OTHERS) == set(LANES)
+    assert all(len(candidates(LaunchShape(lanes, 32, True))) > 1 for lanes in LANES)
+
+
 @pytest.mark.parametrize("lanes", OTHERS)
 def test_each_env_has_a_lane_in_every_shape(lanes: int) -> None:
     for shape in candidates(LaunchShape(lanes, 32, True)):
-        for num_envs in (1, 7, 100, 4_096, 16_384):
+        for num_envs in (1, 7, 100, 4_096, 131_072):
             first, warps = shape.warps(num_envs)
             after_it = num_envs - first * shape.head_lanes
             assert 0 <= after_it <= (warps - first) * shape.lanes < after_it + shape.lanes
@@ -53,4 +58,3 @@ def test_each_env_has_a_lane_in_every_shape(lanes: int) -> None:
 
 def test_a_cpu_has_nothing_to_tune() -> None:
     assert Emulator(default_rom(), 1, "cpu", autotune=True).gpu is None
-    assert tuner(LaunchShape(32, 32, True)) is None and tuner(USUAL) is not None
