@@ -100,6 +100,7 @@ def test_recorded_gradients_are_those_of_a_batch(cuda_device: str) -> None:
     rollout["obs"].random_(4)
     for name in ("logprobs", "values", "advantages", "returns"):
         rollout[name].normal_()
+    torch.cuda.synchronize()  # the stream below does not wait for this one
     of_kind = []
     for as_graph in (False, True):
         args = ppo_lite.Args(env="toy", num_minibatches=4, cuda_graph=as_graph)
