@@ -131,6 +131,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
 
     # Not grid_stride=False: without that loop the compiler takes the lanes of a warp for together at each vote, which
     # behind calls in branches they are not, and keeps one value for all of them: instructions were counted twice.
+    # For the same reason lanes may leave run_datapath in groups, so no vote or other collective may follow it.
     @wp.kernel(enable_backward=False, module="unique")
     def kernel_step(
         machine: Machine,
