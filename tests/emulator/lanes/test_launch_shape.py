@@ -7,7 +7,7 @@ import pytest
 from gbxcule_puffer.apps.bench.autotune import all_shapes
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator.lanes import launch_shape
-from gbxcule_puffer.emulator.lanes.launch_shape import PACKED, LaunchShape, best, save_table
+from gbxcule_puffer.emulator.lanes.launch_shape import PACKED, PATIENCE, LaunchShape, best, save_table
 from gbxcule_puffer.errors import ConfigError
 
 
@@ -31,6 +31,11 @@ def test_what_a_device_has_measured_counts_there_and_only_there() -> None:
     assert shapes == [LaunchShape(8, 32)] * 2 + [packed] * 2
     assert best(16, "other GPU") == LaunchShape(32, 32)
     assert best(4_096, "third GPU") == LaunchShape(8, 32, True, twins=PACKED)
+
+
+def test_more_calls_wait_for_fewer_turns() -> None:
+    usual, often = LaunchShape(32, 32), LaunchShape(32, 32, calls=4)
+    assert usual.patience == 4 * PATIENCE and often.patience == LaunchShape(8, 32).patience == PATIENCE
 
 
 def test_every_shape_that_is_measured_is_kept() -> None:
