@@ -12,16 +12,14 @@ VERSION = re.search(r'__version__ = "(.+?)"', (HERE / "gbxcule_puffer/__init__.p
 assert VERSION is not None
 # What stands beside the package in a clone and goes into it in a wheel (gbxcule_puffer/layout.py).
 INSIDE = {
-    "baselines": ["*.py"],
     "cleanrl_style": ["*.py"],
     "roms": ["*.gb", "*.sym", "manifest.json", "homeward/*.json", "homeward/errand.py", "micro/*.gb"],
 }
-IMPORTS = re.compile(r"^(\s*from )baselines\b", re.MULTILINE)
 EDITABLE = "editable_wheel" in sys.argv  # an editable installation imports from the clone
 
 
 class BuildPy(build_py):
-    """A wheel is complete, and takes one top-level name only: `baselines` is imported from inside the package."""
+    """A wheel is complete: it has what stands beside the package in a clone."""
 
     def run(self) -> None:
         super().run()
@@ -32,11 +30,6 @@ class BuildPy(build_py):
             for source in sorted(path for pattern in patterns for path in Path(folder).glob(pattern)):
                 self.mkpath(str((package / source).parent))
                 self.copy_file(str(source), str(package / source))
-        for path in package.rglob("*.py"):
-            text = path.read_text()
-            if IMPORTS.search(text):
-                path.unlink()  # where it is a hard link, the source stays as it is
-                path.write_text(IMPORTS.sub(r"\1gbxcule_puffer.baselines", text))
 
 
 setup(
@@ -63,7 +56,7 @@ setup(
         "Typing :: Typed",
     ],
     python_requires=">=3.11",
-    packages=find_packages(include=["gbxcule_puffer*", *(["baselines*"] if EDITABLE else [])]),
+    packages=find_packages(include=["gbxcule_puffer*"]),
     package_data={
         "gbxcule_puffer": ["py.typed"],
         "gbxcule_puffer.integrations.pufferl": ["*.ini"],

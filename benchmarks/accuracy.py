@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from baselines.pyboy_emulator import PyBoyEmulator
 from benchmarks.references import HRAM, KINDS, WRAM, game_reference, hash64, step_hashes
 from benchmarks.workload import GAMES, ROOT, shared_folder
 from gbxcule_puffer.apps.verify.verify import Options, verify
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cpu.single_step import run_cases
 from gbxcule_puffer.files import write_json, write_text

@@ -18,11 +18,11 @@ from typing import Any
 
 import torch
 
-from gbxcule_puffer import env_creator
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.files import check_target, write_json
 from gbxcule_puffer.provenance import device_name, git_sha, versions
+from gbxcule_puffer.registry import env_creator
 from gbxcule_puffer.trainers.blocks import Replayed
 
 GRAPH = "a step as a CUDA graph"

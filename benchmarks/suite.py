@@ -26,13 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer import env_creator
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.files import check_target, write_json
-from gbxcule_puffer.integrations.suite import GAMES
 from gbxcule_puffer.layout import SCRIPTS, trainer_scripts
 from gbxcule_puffer.provenance import device_name, git_sha, versions
+from gbxcule_puffer.registry import env_creator
+from gbxcule_puffer.suite import GAMES
 from gbxcule_puffer.trainers.evaluation import evaluate, random_policy
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS
 

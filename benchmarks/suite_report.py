@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.files import new_file
-from gbxcule_puffer.integrations.suite import GAMES
+from gbxcule_puffer.suite import GAMES
 
 Rows = list[dict[str, Any]]
 HEAD = (

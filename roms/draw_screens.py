@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from gbxcule_puffer import env_creator
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.integrations.suite import GAMES
+from gbxcule_puffer.registry import env_creator
+from gbxcule_puffer.suite import GAMES
 from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 
 HERE = Path(__file__).parent

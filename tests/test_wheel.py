@@ -33,7 +33,6 @@ for arguments in (
 ):
     assert cli.main(arguments.split()) == 0, arguments
 env_creator("pyboy_puffer_single")("homeward", num_envs=1).close()
-assert "baselines" not in sys.modules
 """
 
 

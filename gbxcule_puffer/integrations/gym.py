@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from gymnasium.vector.utils import batch_space
 
-from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.integrations.window import QUIT, Window, why_no_window
 from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.pictures import mosaic, to_rgb
+from gbxcule_puffer.registry import env_creator
 from gbxcule_puffer.tasks.observations import signed
 
 try:

@@ -8,9 +8,9 @@ import gymnasium
 import numpy as np
 import torch
 
-from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.registry import env_creator
 from gbxcule_puffer.tasks.observations import PICTURE, signed
 
 try:

@@ -8,10 +8,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import is_suite
+from gbxcule_puffer.registry import env_creator
 from gbxcule_puffer.tasks.default_task import find_task
 from gbxcule_puffer.tasks.observations import ObservationLayout, picture_kind, shades_layout
 from gbxcule_puffer.trainers.distributed import World

@@ -10,15 +10,7 @@ from typing import Any, Protocol
 
 import torch
 
-
-class Policy(Protocol):
-    """(observations (n, ...), starts (n,) bool: where an episode begins with this observation) -> actions (n,) int64.
-
-    A policy is made for one env; without `starts` it looks at the env's final_mask.
-    """
-
-    def __call__(self, obs: torch.Tensor, starts: torch.Tensor | None = None, /) -> torch.Tensor: ...
-
+from gbxcule_puffer.env.protocol import Policy
 
 PolicyMaker = Callable[[Any, bool, int], Policy]  # (env, greedy, seed) -> the policy as it is now
 

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.pictures import indexed, mosaic, to_rgb
-from gbxcule_puffer.trainers.evaluation import Policy
 from gbxcule_puffer.trainers.runlog import RunLog
 
 SHEET = 64  # pictures, 8 x 8

@@ -12,13 +12,13 @@ from typing import Any
 
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.env.options import first_difference
+from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.layout import is_suite, trainer_scripts
 from gbxcule_puffer.tasks.default_task import ROM
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
-from gbxcule_puffer.trainers.evaluation import Policy
 from gbxcule_puffer.trainers.flags import CODE, flags_of
 from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS
 

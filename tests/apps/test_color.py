@@ -8,7 +8,6 @@ import pytest
 import torch
 from PIL import Image, ImageSequence
 
-from baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.apps.play.browser import BrowserPlay
 from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.apps.play.terminal import picture_for
@@ -16,6 +15,7 @@ from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.apps.verify.bundle import write_bundle
 from gbxcule_puffer.apps.verify.verify import Options, verify
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator, kernel_cache, kernels
 from gbxcule_puffer.emulator.cpu import interpreter

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.apps.play.session import PlaySession
+from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.env import GBxCuLEEnv
 from tests.emulator.test_header import image

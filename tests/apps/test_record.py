@@ -11,11 +11,11 @@ import pytest
 import torch
 from PIL import Image, ImageSequence
 
-from baselines.pyboy_machine import PyBoyMachine
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.record.record import record
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.pictures import mosaic, to_rgb
 from gbxcule_puffer.tasks.observations import shades_layout

@@ -15,11 +15,11 @@ import pytest
 import torch
 from PIL import Image
 
-from baselines.pyboy_machine import PyBoyMachine
 from benchmarks.workload import find_rom
 from gbxcule_puffer.apps.verify import verify as verify_module
 from gbxcule_puffer.apps.verify.bundle import around_pc, write_bundle
 from gbxcule_puffer.apps.verify.verify import Options, describe, parse_region, verify
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.snapshot import Snapshot

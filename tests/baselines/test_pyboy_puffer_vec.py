@@ -16,8 +16,8 @@ import pufferlib.vector
 import pytest
 import torch
 
-from baselines.pyboy_workers import Split
 from gbxcule_puffer import env_creator
+from gbxcule_puffer.baselines.pyboy_workers import Split
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError, GoalError, StateError
 from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions

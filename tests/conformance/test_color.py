@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_machine import PyBoyMachine
 from benchmarks.workload import ROOT, shared_folder
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from tests.fuzz.generator import header, make_rom, name_color

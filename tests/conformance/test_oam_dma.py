@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from tests.fuzz.generator import header

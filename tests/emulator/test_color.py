@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.apps.verify.verify import differences
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import memory_needed

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from baselines.pyboy_emulator import PyBoyEmulator
-from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator, load_cartridge
 from gbxcule_puffer.errors import ConfigError, RomError
 from tests.fuzz.generator import header

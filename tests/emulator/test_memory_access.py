@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ConfigError
 from tests.fuzz.generator import header

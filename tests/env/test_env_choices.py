@@ -10,8 +10,8 @@ import numpy as np
 import pufferlib.vector
 import pytest
 
-from baselines.pyboy_puffer_single import PyBoyPufferSingle
-from baselines.pyboy_puffer_vec import PyBoyPufferVec
+from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
+from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ActionError
 from gbxcule_puffer.integrations.gym import make, make_vec

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from baselines.pyboy_puffer_vec import PyBoyPufferVec
+from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_emulator import PyBoyEmulator
-from baselines.pyboy_puffer_single import PyBoyPufferSingle
-from baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.verify.verify import differences
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
+from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ActionError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_puffer_vec import PyBoyPufferVec
+from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram import Ram

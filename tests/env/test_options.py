@@ -25,7 +25,7 @@ ROM = ROOT / "roms/homeward.gb"
 # Everywhere that options are listed; run in a copy of the package that has one more.
 LISTS = """
 import inspect, json
-import baselines.pyboy_puffer_vec as vec, benchmarks.option_table as table
+import gbxcule_puffer.baselines.pyboy_puffer_vec as vec, benchmarks.option_table as table
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.integrations import gym
@@ -50,7 +50,7 @@ print(json.dumps(found))
 def test_an_option_is_added_in_one_place(tmp_path: Path) -> None:
     """One more field of EnvOptions: keyword, flag with its help, ini key, Gymnasium keyword, row of the docs, and what
     the kernels read."""
-    for folder in ("gbxcule_puffer", "baselines", "benchmarks"):
+    for folder in ("gbxcule_puffer", "benchmarks"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("results", "__pycache__"))
     path = tmp_path / "gbxcule_puffer/env/options.py"
     text = path.read_text()

@@ -10,8 +10,8 @@ import pytest
 import torch
 from gymnasium.spaces import Discrete
 
-from baselines.pyboy_puffer_single import PyBoyPufferSingle
-from baselines.pyboy_puffer_vec import PyBoyPufferVec
+from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
+from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram import Ram

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_puffer_single import PyBoyPufferSingle
+from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from tests.env.test_tasks import LIMIT, ROM, SYMBOLS, Walk, given

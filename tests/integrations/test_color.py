@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_puffer_vec import PyBoyPufferVec
+from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.integrations import gym
 from gbxcule_puffer.integrations.pufferl.env import PuffeRLEnv

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.integrations.pyboy_api import GameBoys
 from tests.conformance.test_color import rom_of

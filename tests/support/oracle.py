@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from baselines.pyboy_machine import PyBoyMachine
 from benchmarks.references import HRAM, KINDS, WRAM, GameReference
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 
 # PyBoy's save state, version 29, as core/mb.py save_state writes it for a DMG: reading it has no side effects, while a
 # bus read of OAM or STAT through pyboy.memory can move the machine.

@@ -200,7 +200,7 @@ def unknown_imports(text: str) -> list[str]:
     """Names that Python code imports from this repository and that are not there; SyntaxError where it is no Python.
     No module is run: some need a library that is not installed here."""
     imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
-    own = [node for node in imports if (node.module or "").split(".")[0] in ("gbxcule_puffer", "baselines")]
+    own = [node for node in imports if (node.module or "").split(".")[0] == "gbxcule_puffer"]
     return [f"{node.module}.{a.name}" for node in own for a in node.names if a.name not in _names_in(node.module or "")]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_puffer_single import PyBoyPufferSingle
+from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.curriculum.archive import CHUNK
 from gbxcule_puffer.errors import ConfigError, StateError

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from baselines.pyboy_machine import BOOT_FRAMES
-from gbxcule_puffer import env_creator
 from gbxcule_puffer.apps.bench import NAMES
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.apps.watchdog import limit, patience
+from gbxcule_puffer.baselines.pyboy_machine import BOOT_FRAMES
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.provenance import cpu_name, device_name, resident_bytes
+from gbxcule_puffer.registry import env_creator
 
 ENVS_PER_CORE = 8  # of a PyBoy contender: enough to even out the workers, and more are not faster
 
@@ -137,8 +137,8 @@ class VecContender:
     name = "pyboy_puffer_vec"
 
     def __init__(self, workload: Workload, num_envs: int, cores: int, vec_backend: str) -> None:
-        from baselines.pyboy_workers import largest_divisor
         from gbxcule_puffer.apps.bench.stages import StageVec
+        from gbxcule_puffer.baselines.pyboy_workers import largest_divisor
 
         self.workload, self.num_envs, self.vec_backend = workload, num_envs, vec_backend
         self.workers = 1 if vec_backend == "serial" else largest_divisor(num_envs, cores)

@@ -16,7 +16,6 @@ from typing import TextIO
 
 import torch
 
-from baselines.pyboy_workers import end_children
 from gbxcule_puffer.apps.bench.baseline import losses
 from gbxcule_puffer.apps.bench.contenders import ENVS_PER_CORE, Contender, make_contender
 from gbxcule_puffer.apps.bench.live import LiveTable
@@ -25,6 +24,7 @@ from gbxcule_puffer.apps.bench.records import Record
 from gbxcule_puffer.apps.bench.report import write_report
 from gbxcule_puffer.apps.bench.summary import tables, text
 from gbxcule_puffer.apps.bench.workload import Workload
+from gbxcule_puffer.baselines.pyboy_workers import end_children
 from gbxcule_puffer.errors import ConfigError, DeviceError
 from gbxcule_puffer.files import write_json
 

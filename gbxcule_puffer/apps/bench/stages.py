@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from baselines.pyboy_puffer_vec import PyBoyPufferVec
-from baselines.pyboy_workers import PyBoyWorker
+from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
+from gbxcule_puffer.baselines.pyboy_workers import PyBoyWorker
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore

@@ -14,10 +14,11 @@ from gbxcule_puffer.apps.record.film import Camera, check_path, write_film
 from gbxcule_puffer.device import room_for
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.pictures import mosaic, mosaic_shape
-from gbxcule_puffer.trainers.evaluation import Policy, random_policy
+from gbxcule_puffer.trainers.evaluation import random_policy
 from gbxcule_puffer.trainers.trained import Trained
 
 SCREEN = (hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH)

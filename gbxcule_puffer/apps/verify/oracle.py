@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from baselines.pyboy_emulator import PyBoyEmulator
-from baselines.pyboy_machine import BOOT_FRAMES
 from gbxcule_puffer.apps.watchdog import limit, patience
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.baselines.pyboy_machine import BOOT_FRAMES
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.snapshot import Snapshot

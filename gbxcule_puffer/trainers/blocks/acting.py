@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gbxcule_puffer.trainers.evaluation import Policy
+from gbxcule_puffer.env.protocol import Policy
 
 
 def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.probes.hooks import MOST_HOOKS
 from gbxcule_puffer.errors import ConfigError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import ByteTest, Emulator
 from gbxcule_puffer.errors import ConfigError
 from tests.emulator.probes.test_hooks import rom_with

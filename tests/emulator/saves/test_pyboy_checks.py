@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from baselines.pyboy_machine import PyBoyMachine
 from benchmarks.workload import ROOT
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Cartridge, Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state

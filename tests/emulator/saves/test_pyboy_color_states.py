@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from baselines.pyboy_emulator import PyBoyEmulator
-from baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.apps.verify.verify import differences
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, write_pyboy_state

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from baselines.pyboy_emulator import PyBoyEmulator
-from baselines.pyboy_machine import PyBoyMachine
 from benchmarks.workload import find_rom, random_buttons
 from gbxcule_puffer.apps.verify.verify import differences
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge

@@ -13,7 +13,7 @@ import pytest
 import torch
 from gymnasium.spaces import Discrete
 
-from baselines.pyboy_puffer_single import PyBoyPufferSingle
+from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.errors import ConfigError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram import Ram, RamWatch, Symbols, bit_count, bits_set

@@ -23,7 +23,7 @@ import numpy as np
 import psutil
 import pufferlib.vector
 
-from baselines.pyboy_puffer_single import PyBoyPufferSingle
+from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.device import default_threads
 from gbxcule_puffer.errors import ConfigError, DeviceError
 from gbxcule_puffer.tasks.task import Task

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from gbxcule_puffer.integrations.suite.levels import Leveled
+from gbxcule_puffer.env.protocol import Policy
+from gbxcule_puffer.suite.levels import Leveled
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult
-from gbxcule_puffer.trainers.evaluation import Policy
 
 PLAYING, WON = 1, 3  # game_state
 ROOM, SIZE = 0xC200, 128  # in RAM: 8 rows of 16 cells, of these kinds

@@ -17,9 +17,9 @@ from cleanrl_style import pqn
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.integrations.suite import GAMES, find_game, storeroom
-from gbxcule_puffer.integrations.suite.levels import TEST
 from gbxcule_puffer.layout import SUITE, find_rom
+from gbxcule_puffer.suite import GAMES, find_game, storeroom
+from gbxcule_puffer.suite.levels import TEST
 from gbxcule_puffer.trainers.evaluation import evaluate, random_policy
 from gbxcule_puffer.trainers.trained import Trained
 from tests.support.envs import random_actions

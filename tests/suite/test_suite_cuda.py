@@ -10,7 +10,7 @@ import torch
 from benchmarks import suite
 from cleanrl_style import pqn
 from gbxcule_puffer import env_creator
-from gbxcule_puffer.integrations.suite import GAMES
+from gbxcule_puffer.suite import GAMES
 from tests.support.envs import random_actions
 
 pytestmark = pytest.mark.gpu

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from gbxcule_puffer.integrations.suite.levels import TEST, Leveled
+from gbxcule_puffer.env.protocol import Policy
+from gbxcule_puffer.suite.levels import TEST, Leveled
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult
-from gbxcule_puffer.trainers.evaluation import Policy
 
 SATCHEL, PARCEL, DELIVERED = 1, 2, 4  # quest_flags
 STATES = (0, SATCHEL, SATCHEL | PARCEL)  # of the quest, in which an episode may begin

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from baselines.pyboy_machine import PyBoyMachine
-from baselines.pyboy_mirror import PyBoyMirror
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.baselines.pyboy_mirror import PyBoyMirror
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge

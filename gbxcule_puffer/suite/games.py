@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gbxcule_puffer import env_creator
+from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.integrations.suite import homeward, orchard, storeroom
-from gbxcule_puffer.integrations.suite.levels import Leveled, Levels
 from gbxcule_puffer.layout import ROMS, SUITE
-from gbxcule_puffer.trainers.evaluation import Policy
+from gbxcule_puffer.suite import homeward, orchard, storeroom
+from gbxcule_puffer.suite.levels import Leveled, Levels
 
 
 @dataclass(frozen=True)
@@ -54,21 +52,24 @@ def find_game(name: str) -> tuple[Game, Levels]:
     return game, Levels.parse(levels)
 
 
-def creator(name: str) -> Callable[..., Any]:
-    """The maker of the environment of that name.
+def make_env(
+    game: Game,
+    levels: Levels,
+    creator: Callable[[str], Callable[..., Any]],
+    num_envs: int = 1,
+    device: str = "cpu",
+    *,
+    on: str = "gbxcule",
+    **options: Any,
+) -> Any:
+    """The game on `num_envs` Game Boys. Each episode begins at power-on, with a level in RAM, and shows the game after
+    its first step.
 
-    Raises: ConfigError.
-    """
-    return functools.partial(make_env, *find_game(name))
-
-
-def make_env(game: Game, levels: Levels, num_envs: int = 1, device: str = "cpu", *, on: str = "gbxcule",
-             **options: Any) -> Any:  # fmt: skip
-    """The game on `num_envs` Game Boys. on: gbxcule, or one of the PyBoy baselines; options: as of GBxCuLEEnv, but for
-    the ROM. Each episode begins at power-on, with a level in RAM, and shows the game after its first step.
+    creator: gives the class of an environment by name; on: such a name, gbxcule or a PyBoy baseline; options: as of
+    GBxCuLEEnv, but for the ROM.
 
     Raises: ConfigError, and what the env raises.
     """
     defaults = {"symbols": str(ROMS / f"{game.name}.sym"), "max_steps": game.max_steps, "task": game.task(levels)}
     given = {name: value for name, value in options.items() if value is not None or name not in defaults}
-    return env_creator(on)(str(ROMS / f"{game.name}.gb"), num_envs, device, **(defaults | given))
+    return creator(on)(str(ROMS / f"{game.name}.gb"), num_envs, device, **(defaults | given))

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from gbxcule_puffer.integrations.suite.levels import Leveled
+from gbxcule_puffer.env.protocol import Policy
+from gbxcule_puffer.suite.levels import Leveled
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult
-from gbxcule_puffer.trainers.evaluation import Policy
 
 LOST, WON = 2, 3  # game_state
 APPLE, HAIL, ITEMS = 1, 2, 4

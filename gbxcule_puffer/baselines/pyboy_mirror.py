@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from baselines.pyboy_machine import PyBoyMachine
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.snapshot import Snapshot
 

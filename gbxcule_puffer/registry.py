@@ -1,0 +1,58 @@
+"""The environments by name: the one place that knows all of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import SUITE, is_suite
+
+
+def _gbxcule() -> Callable[..., Any]:
+    from gbxcule_puffer.env import GBxCuLEEnv
+
+    return GBxCuLEEnv
+
+
+def _pyboy_puffer_single() -> Callable[..., Any]:
+    from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
+
+    return PyBoyPufferSingle
+
+
+def _pyboy_puffer_vec() -> Callable[..., Any]:
+    from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
+
+    return PyBoyPufferVec
+
+
+def _toy() -> Callable[..., Any]:
+    from gbxcule_puffer.toy import ToyEnv
+
+    return ToyEnv
+
+
+# One loader a name, so that asking for one environment never imports the dependencies of another.
+ENVIRONMENTS: dict[str, Callable[[], Callable[..., Any]]] = {
+    "gbxcule": _gbxcule,
+    "pyboy_puffer_single": _pyboy_puffer_single,
+    "pyboy_puffer_vec": _pyboy_puffer_vec,
+    "toy": _toy,
+}
+
+
+def env_creator(name: str = "gbxcule") -> Callable[..., Any]:
+    """The class of an environment, or its factory, for `pufferlib.vector.make(env_creator(name), ...)`.
+
+    Raises: ConfigError for an unknown name; the message lists the known ones.
+    """
+    if is_suite(name):
+        from gbxcule_puffer.suite import find_game, make_env
+
+        return functools.partial(make_env, *find_game(name), env_creator)
+    if name not in ENVIRONMENTS:
+        rom = "; a ROM is the option rom" if str(name).lower().endswith((".gb", ".gbc")) else ""
+        raise ConfigError(f"environment {name!r} is unknown: give one of {', '.join((*ENVIRONMENTS, *SUITE))}{rom}")
+    return ENVIRONMENTS[name]()
