@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import performance, state_table
+from benchmarks.pages import performance, state_table
 from tests.support.pages import (
     PAGES,
     ROOT,
@@ -73,12 +73,12 @@ def test_commands_and_flags_exist(block: Block, capsys: pytest.CaptureFixture[st
 
 
 def test_state_page_is_generated() -> None:
-    """docs/state.md is what `python -m benchmarks.state_table` writes."""
+    """docs/state.md is what `python -m benchmarks.pages.state_table` writes."""
     assert (ROOT / "docs/state.md").read_text() == state_table.page()
 
 
 def test_figures_are_those_of_the_records() -> None:
-    """README.md and docs/performance.md are what `python -m benchmarks.performance` writes."""
+    """README.md and docs/performance.md are what `python -m benchmarks.pages.performance` writes."""
     records = performance.load_records()
     assert performance.README.read_text() == performance.readme(records)
     assert performance.PAGE.read_text() == performance.page(records)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import performance, state_table
+from benchmarks.pages import performance, state_table
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import memory_needed

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import option_table
+from benchmarks.pages import option_table
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.errors import ConfigError
@@ -25,7 +25,7 @@ ROM = ROOT / "roms/homeward.gb"
 # Everywhere that options are listed; run in a copy of the package that has one more.
 LISTS = """
 import inspect, json
-import gbxcule_puffer.baselines.pyboy_puffer_vec as vec, benchmarks.option_table as table
+import gbxcule_puffer.baselines.pyboy_puffer_vec as vec, benchmarks.pages.option_table as table
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.integrations import gym
@@ -70,7 +70,7 @@ def test_an_option_is_added_in_one_place(tmp_path: Path) -> None:
 
 def test_the_table_in_the_docs_is_this_one() -> None:
     text = option_table.PAGE.read_text()
-    assert option_table.page(text) == text, "run `python -m benchmarks.option_table`"
+    assert option_table.page(text) == text, "run `python -m benchmarks.pages.option_table`"
 
 
 def test_the_signature_shows_every_option() -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import suite, suite_report
+from benchmarks.pages import suite_report
+from benchmarks.training import suite
 from cleanrl_style import pqn
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.apps.record.record import record

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import suite
+from benchmarks.training import suite
 from cleanrl_style import pqn
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.suite import GAMES

@@ -64,7 +64,7 @@ def test_numbers_that_nothing_can_count_with(
 
 
 def test_steps_may_be_more_than_any_run_has() -> None:
-    """As benchmarks.suite says never."""
+    """As benchmarks.training.suite says never."""
     args = ppo_lite.Args(checkpoint_every=10**12, media_every=10**12, eval_every_steps=10**12, total_env_steps=10**12)
     args.check()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.warp_of_threads import WarpOfThreads
+from benchmarks.kernel.warp_of_threads import WarpOfThreads
 from benchmarks.workload import ROOT, find_rom, random_buttons, seed_of
 from gbxcule_puffer.emulator import Emulator
 from tests.fuzz.generator import make_rom

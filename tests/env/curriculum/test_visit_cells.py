@@ -1,10 +1,10 @@
-"""benchmarks.visit_cells: which cells of pictures stand for several states of the game."""
+"""benchmarks.training.visit_cells: which cells of pictures stand for several states of the game."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.visit_cells import play, summary
+from benchmarks.training.visit_cells import play, summary
 
 
 def test_pixels_tell_apart_what_means_do_not(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Writers of documentation pages: each reads records of benchmarks/results and rewrites its page."""
