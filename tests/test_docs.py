@@ -82,6 +82,7 @@ def test_figures_are_those_of_the_records() -> None:
     records = performance.load_records()
     assert performance.README.read_text() == performance.readme(records)
     assert performance.PAGE.read_text() == performance.page(records)
+    assert performance.GAMES.read_text() == performance.games_page()
 
 
 def test_files_named_are_there() -> None:

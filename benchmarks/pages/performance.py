@@ -1,4 +1,4 @@
-"""Writer of docs/performance.md, its plot and README.md's figures: `python -m benchmarks.pages.performance`.
+"""Writer of docs/performance.md, docs/lab/games.md and README.md's figures: `python -m benchmarks.pages.performance`.
 
 Read are the records in benchmarks/results/h200: every bench_*.json as `puffer bench` writes it, pyboy_alone.json,
 stages_16384.json, step_cost.json and training_sps.json; in benchmarks/results/h100: games_*.json of
@@ -21,33 +21,28 @@ from gbxcule_puffer.files import write_text
 RESULTS = ROOT / "benchmarks" / "results"
 GPU = RESULTS / "h200"
 PAGE, README = ROOT / "docs" / "performance.md", ROOT / "README.md"
+GAMES = ROOT / "docs" / "lab" / "games.md"
 PLOT = ROOT / "docs" / "images" / "scaling.png"
 TEXT = Path(__file__).with_name("performance_text.md")
 OURS = "gbxcule"
-BEGIN, END = "<!-- speed, by python -m benchmarks.pages.performance -->\n", "<!-- end of speed -->\n"
 FIGURES, FIGURES_END = "<!-- figures, by python -m benchmarks.pages.performance -->\n", "<!-- end of figures -->\n"
-README_SIZES = GAMES_SIZES = (16_384, 131_072)
+README_SIZE, TRAINING_SIZE = 131_072, 16_384
+GAMES_SIZES = (16_384, 131_072)
 CPU_ENVS = 64
-README_TEXT = """\
-Environment steps per second on one {device}, beside the best that PyBoy 2.8.1 reached on all {cores} cores of the same
-host. A step is 24 frames with the 72x80 picture; actions are random.
-
-{gpu}
-
-With training included, and an update every four steps, streaming A2C reaches {training} steps per second on HOMEWARD
-with 16,384 environments, and {fastest} with `--cuda-graph --bf16 --reuse-values`, while actions are random.
-
-On one CPU core, with all that `env.step` does, {cpu_envs} environments beside PyBoy on one core:
-
-{cpu}
-"""
 README_FIGURES = """\
-| HOMEWARD, one step is 24 frames and a picture | steps per second |
-| --- | ---: |
-| {size} Game Boys on one {device} | {rate} ({ratio} times PyBoy on all {cores} cores of the host) |
-| {train_size}, played at random, and A2C on them, `--update-every 4 --cuda-graph --bf16 --reuse-values` | {fastest} |
-| {cpu_envs} Game Boys on one CPU core | {cpu_rate} ({cpu_ratio} times PyBoy) |
+| measured | environment steps per second | beside PyBoy 2.8.1 |
+| --- | ---: | ---: |
+| {games} games, {size} Game Boys on one {device}, random actions | {gpu_rates} | {gpu_ratios} times all {cores} cores |
+| streaming A2C on HOMEWARD, {train_size} Game Boys on one {device} | {training} | |
+| the same games, {cpu_envs} Game Boys on one CPU core | {cpu_rates} | {cpu_ratios} times one core |
+
+A step is 24 frames and a picture. [docs/performance.md](docs/performance.md) has every game and the method.
 """
+GAMES_INTRO = """\
+# Lab: games before and after
+
+Written by `python -m benchmarks.pages.performance`. Environment steps per second of two trees on one H100, in
+turns, with equal states (`python -m benchmarks.kernel.compare_trees`): 24 to 26 steps of warm-up, random actions."""
 Record = dict[str, Any]
 
 
@@ -132,82 +127,78 @@ def joined_table() -> str:
     return markdown(["", "ms per step, before and after", "of it Python", "kernels and copies"], rows)
 
 
-def games_tables() -> dict[str, str]:
-    """The games before and after the kernel's speed work, as the text's words: the table, and the ratios."""
-    found = {}
+def games_page() -> str:
+    """docs/lab/games.md: each game before and after the work on games that nobody tuned on."""
+    parts = [GAMES_INTRO]
     for size in GAMES_SIZES:
         record = json.loads((RESULTS / "h100" / f"games_{size}.json").read_text())
-        ratios = [game["ratio"] for game in record["games"]]
-        found |= {
-            f"mean_{size}": f"{record['geometric_mean']:.2f}",
-            f"range_{size}": f"{min(ratios):.2f} to {max(ratios):.2f}",
-            f"count_{size}": str(len(ratios)),
-            f"warmup_{size}": str(record["warmup"]),
-            f"old_{size}": record["old"],
-            f"new_{size}": record["new"],
-        }
         rows = [
             [game["game"], *(f"{sum(game[tree]) / 2:,.0f}" for tree in ("old", "new")), f"{game['ratio']:.2f}"]
             for game in sorted(record["games"], key=lambda game: -game["ratio"])
         ]
-        found[f"games_{size}"] = markdown(["game", "steps/s before", "after", "ratio"], rows)
-    return found
+        mean = f"{record['geometric_mean']:.2f} times in the geometric mean"
+        parts.append(f"## {size:,} envs\n\nCommits {record['old']} and {record['new']}: {mean}.")
+        parts.append(markdown(["game", "steps/s before", "after", "ratio"], rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def training() -> tuple[str, str]:
+    """Steps per second of streaming A2C: as it is by default, and at its fastest."""
+    rates = {r["variant"]: r["sps"] for r in reversed(read(GPU / "training_sps_d339fc4.json"))}  # the first counts
+    return rounded(rates["overlap"]), rounded(rates["overlap+graph+bf16+reuse"])
+
+
+def on_one_core(roms: Iterable[str]) -> list[tuple[str, float, float]]:
+    """(game, steps per second, ratio to PyBoy) on one CPU core."""
+    records = read(RESULTS / "cpu" / "games" / "records.json")
+    own = {r["rom"]: r for r in records if (r["backend"], r["num_envs"]) == (OURS, CPU_ENVS)}
+    return [(rom, own[rom]["sps"], own[rom]["ratio"]) for rom in roms]
 
 
 def page(records: list[Record]) -> str:
     """docs/performance.md."""
     ours = [record for record in records if record["backend"] == OURS]
+    rows = on_one_core(dict.fromkeys(record["rom"] for record in ours))
+    usual, fastest = training()
     return TEXT.read_text().format(
         device=ours[0]["device_name"],
         commits=", ".join(sorted({record["git_sha"] for record in ours})),
         table=scaling_table(records, read(GPU / "pyboy_alone.json")),
+        training=usual,
+        fastest=fastest,
+        cpu_envs=CPU_ENVS,
+        cpu=markdown(
+            ["game", "gbxcule-puffer", "PyBoy", "ratio"],
+            [(rom, rounded(rate), rounded(rate / ratio), f"{ratio:.1f}") for rom, rate, ratio in rows],
+        ),
         parts=parts_table(),
         joined=joined_table(),
-        **games_tables(),
     )
 
 
 def readme(records: list[Record]) -> str:
-    """README.md with the tables of today's records."""
+    """README.md with the figures of today's records."""
     ours = [record for record in records if record["backend"] == OURS]
+    roms = list(dict.fromkeys(record["rom"] for record in ours))
     alone = [*records, *read(GPU / "pyboy_alone.json")]
-    rows = []
-    for rom in dict.fromkeys(record["rom"] for record in ours):
-        rates, pyboy = [best(ours, rom, size) for size in README_SIZES], best(alone, rom)
-        ratios = (f"{rate / pyboy:.0f}" for rate in rates)
-        rows.append([rom, *(rounded(rate) for rate in rates), rounded(pyboy), " and ".join(ratios)])
-    cpu_records, cpu_rows = read(RESULTS / "cpu" / "games" / "records.json"), []
-    for rom in dict.fromkeys(record["rom"] for record in ours):
-        record = next(r for r in cpu_records if (r["rom"], r["backend"], r["num_envs"]) == (rom, OURS, CPU_ENVS))
-        rate, ratio = record["sps"], record["ratio"]
-        cpu_rows.append([rom, rounded(rate), rounded(rate / ratio), f"{ratio:.1f}"])
-    training = {r["variant"]: r["sps"] for r in reversed(read(GPU / "training_sps_d339fc4.json"))}  # the first counts
-    device = ours[0]["device_name"]
-    cores = next(record["cores"] for record in records if record["backend"] != OURS)
-    fastest = rounded(training["overlap+graph+bf16+reuse"])
-    text = README_TEXT.format(
-        device=device,
-        cores=cores,
-        gpu=markdown(["game", *(f"{size:,} envs" for size in README_SIZES), "PyBoy", "ratio"], rows),
-        training=rounded(training["overlap"]),
-        fastest=fastest,
-        cpu_envs=CPU_ENVS,
-        cpu=markdown(["game", "gbxcule-puffer", "PyBoy", "ratio"], cpu_rows),
-    )
-    homeward, on_cpu = rows[0], cpu_rows[0]
+    rates = [best(ours, rom, README_SIZE) for rom in roms]
+    ratios = [rate / best(alone, rom) for rate, rom in zip(rates, roms, strict=True)]
+    on_cpu = on_one_core(roms)
+    cpu_rates, cpu_ratios = [rate for _, rate, _ in on_cpu], [ratio for *_, ratio in on_cpu]
     figures = README_FIGURES.format(
-        size=f"{README_SIZES[-1]:,}",
-        device=device,
-        rate=homeward[len(README_SIZES)],
-        ratio=homeward[-1].split()[-1],
-        cores=cores,
-        train_size=f"{README_SIZES[0]:,}",
-        fastest=fastest,
+        games=len(roms),
+        size=f"{README_SIZE:,}",
+        device=ours[0]["device_name"],
+        gpu_rates=f"{rounded(min(rates))} to {rounded(max(rates))}",
+        gpu_ratios=f"{min(ratios):.0f} to {max(ratios):.0f}",
+        cores=next(record["cores"] for record in records if record["backend"] != OURS),
+        train_size=f"{TRAINING_SIZE:,}",
+        training=training()[1],
         cpu_envs=CPU_ENVS,
-        cpu_rate=on_cpu[1],
-        cpu_ratio=on_cpu[-1],
+        cpu_rates=f"{rounded(min(cpu_rates))} to {rounded(max(cpu_rates))}",
+        cpu_ratios=f"{min(cpu_ratios):.0f} to {max(cpu_ratios):.0f}",
     )
-    return between(between(README.read_text(), BEGIN, text, END), FIGURES, figures, FIGURES_END)
+    return between(README.read_text(), FIGURES, figures, FIGURES_END)
 
 
 def between(page: str, begin: str, text: str, end: str) -> str:
@@ -221,6 +212,7 @@ def main() -> None:
     parser.parse_args()
     records = load_records()
     write_text(PAGE, page(records))
+    write_text(GAMES, games_page())
     write_text(README, readme(records))
     plot(records, PLOT)
 

@@ -28,7 +28,7 @@ from gbxcule_puffer import cli
 from gbxcule_puffer.integrations.pufferl.config import own_config
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("roms/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roms/*.md")])
 LANGUAGES = ("python", "sh", "console", "json", "text")
 PROGRAMS = ("puffer", "python", "torchrun", "make", "pip", "tensorboard")
 NAMES = {name: name for name in PROGRAMS} | {".venv-puffer/bin/puffer": "puffer"}
