@@ -88,7 +88,15 @@ setup(
         "torchrl": ["torchrl"],
         "track": ["wandb"],  # --track
         "docs": ["mkdocs-material", "mkdocstrings[python]", "mkdocs-jupyter"],
-        "dev": ["pytest", "pytest-xdist", "ruff", "pyright", "build", "setuptools>=77"],
+        "dev": [
+            "pytest",
+            "pytest-xdist",
+            "ruff",
+            "pyright",
+            "build",
+            "setuptools>=77",
+            "nvidia-cuda-nvdisasm; sys_platform != 'darwin'",  # benchmarks/kernel/turn_cost.py reads the GPU's machine code
+        ],
     },
     entry_points={
         # The second name is ours alone: where all of PufferLib is installed, `puffer` is of what was installed last.

@@ -25,23 +25,35 @@ HOMEWARD = Path(__file__).resolve().parents[2] / "roms" / "homeward.gb"
 ATTRIBUTES = {0x2F: "registers", 0x12: "stack_bytes"}  # of the section .nv.info: EIATTR_REGCOUNT, EIATTR_MIN_STACK_SIZE
 
 
-def measure(arch: int, rom: Path, model: str = "dmg") -> dict[str, Any]:
-    """The figures of the data path's kernel for a compute capability; rom: any game."""
+def compiled(arch: int, rom: Path, model: str = "dmg") -> bytes:
+    """The ELF image of the data path's kernel for a compute capability; rom: any game."""
     kernel = Emulator(rom, 1, "cpu", kernel="datapath", model=model)._kernel()
     with tempfile.TemporaryDirectory() as folder:
-        begin = time.perf_counter()
         (path,) = wp.compile_aot_module(kernel.module, arch=arch, module_dir=folder, use_ptx=False)
-        seconds = time.perf_counter() - begin
-        sections = dict(_sections(path.read_bytes()))
-    code = {name: len(data) for name, data in sections.items() if name.startswith(".text.")}
-    figures = dict.fromkeys(ATTRIBUTES.values(), 0)
-    for attribute, value in _attributes(sections[".nv.info"]):
-        if attribute in ATTRIBUTES:
-            figures[ATTRIBUTES[attribute]] = max(figures[ATTRIBUTES[attribute]], value)
-    return {"arch": arch, "compile_seconds": round(seconds, 1), **figures, "code_bytes": sum(code.values())}
+        return path.read_bytes()
 
 
-def _sections(image: bytes) -> Iterator[tuple[str, bytes]]:
+def figures(image: bytes) -> dict[str, int]:
+    """Registers, and bytes of stack and code, of a compiled kernel."""
+    found = dict.fromkeys((*ATTRIBUTES.values(), "code_bytes"), 0)
+    for name, content in sections(image):
+        if name.startswith(".text."):
+            found["code_bytes"] += len(content)
+        elif name == ".nv.info":
+            for attribute, value in _attributes(content):
+                if attribute in ATTRIBUTES:
+                    found[ATTRIBUTES[attribute]] = max(found[ATTRIBUTES[attribute]], value)
+    return found
+
+
+def measure(arch: int, rom: Path, model: str = "dmg") -> dict[str, Any]:
+    """The figures, and how long the compiler takes."""
+    begin = time.perf_counter()
+    image = compiled(arch, rom, model)
+    return {"arch": arch, "compile_seconds": round(time.perf_counter() - begin, 1), **figures(image)}
+
+
+def sections(image: bytes) -> Iterator[tuple[str, bytes]]:
     """Name and content of each section of a 64-bit ELF file."""
     (table,) = struct.unpack_from("<Q", image, 0x28)
     size, count, of_names = struct.unpack_from("<HHH", image, 0x3A)
