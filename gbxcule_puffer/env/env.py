@@ -25,7 +25,8 @@ from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.env.task_runner import vectors_of
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
-from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, ShowsPictures, picture_kind, rows_of
+from gbxcule_puffer.tasks.observation_kinds import picture_kind
+from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, ShowsPictures, rows_of
 from gbxcule_puffer.tasks.ram import Ram, Symbols
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.ram.observers import make_observers

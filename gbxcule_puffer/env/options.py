@@ -11,15 +11,16 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, MOST_STEPS, Schedule, get_codec
-from gbxcule_puffer.tasks.observations import MOST_PICTURES, PICTURES
+from gbxcule_puffer.tasks.observation_kinds import MOST_PICTURES, MOST_RADIUS, PICTURES
 from gbxcule_puffer.tasks.ram.addresses import check_visit_key
-from gbxcule_puffer.tasks.ram.observers import MOST_RADIUS
-from gbxcule_puffer.tasks.task import TaskSpec, checked_task
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.tasks.task import TaskSpec
 
 StrPath = str | os.PathLike[str]
 Options = TypeVar("Options", bound="EnvOptions")
@@ -192,6 +193,15 @@ def _text(value: Any) -> str:
     return value
 
 
+def _task(value: Any) -> TaskSpec:
+    """A Task, its class, or text; tasks.task is imported for the first two alone, as it imports torch."""
+    if isinstance(value, str):
+        return value
+    from gbxcule_puffer.tasks.task import checked_task
+
+    return checked_task(value)
+
+
 def _paths(value: Any) -> str | tuple[str, ...]:
     return tuple(map(os.fspath, value)) if isinstance(value, list | tuple) else os.fspath(value)
 
@@ -207,7 +217,7 @@ OPTION_TYPES = {
     "float": OptionType("a finite number", float, _number),
     "str": OptionType("text", str, _text),
     "tuple[str, ...]": OptionType("names", tuple[str, ...], _names),
-    "TaskSpec": OptionType("a Task, its class, or text such as package.module:Class", str, checked_task),
+    "TaskSpec": OptionType("a Task, its class, or text such as package.module:Class", str, _task),
     "StrPath": OptionType("a path", str, os.fspath),
     "StrPath | Sequence[StrPath]": OptionType("a path or a list of paths", str, _paths),
 }

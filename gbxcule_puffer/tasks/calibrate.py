@@ -19,7 +19,7 @@ from gbxcule_puffer.files import new_file
 from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.tasks.actions import Schedule, all_buttons_of, get_codec
 from gbxcule_puffer.tasks.goals import META_FILE, GoalDistance, GoalTemplate, drawn
-from gbxcule_puffer.tasks.observations import picture_kind
+from gbxcule_puffer.tasks.observation_kinds import picture_kind
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.ram.quest import Condition, Quest
 from gbxcule_puffer.tasks.stage import MAX_STEPS

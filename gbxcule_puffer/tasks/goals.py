@@ -16,7 +16,7 @@ from gbxcule_puffer.errors import GoalError
 from gbxcule_puffer.files import Kind, new_folder, read_array, read_object, write_json
 from gbxcule_puffer.tasks.actions import STEPS, are_names, is_steps
 from gbxcule_puffer.tasks.distance import kernel_color_distance, kernel_distance
-from gbxcule_puffer.tasks.observations import picture_kind
+from gbxcule_puffer.tasks.observation_kinds import picture_kind
 
 if TYPE_CHECKING:
     from gbxcule_puffer.emulator import Emulator

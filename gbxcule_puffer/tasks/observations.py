@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -11,72 +10,10 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.observation_kinds import MOST_PICTURES, PictureKind
 
 PICTURE = "picture"
-MOST_PICTURES = 256  # of an observation
-SCREENS = {"half": (72, 80), "full": (144, 160)}  # rows and columns, as the emulator draws them
 Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class PictureKind:
-    """A way to show the screen: what the emulator draws ('half' or 'full'), rows and values of a row in the
-    observation, the largest value of a pixel or of one of its colours, pixels of a value, and for observations in
-    colour the channels that a network gets of a picture, else 0."""
-
-    screen: str
-    rows: int
-    row_values: int
-    most: int
-    pixels: int = 1
-    channels: int = 0
-    dtype: Any = np.uint8
-
-    @property
-    def in_color(self) -> bool:
-        """False where shades are observed."""
-        return self.channels > 0
-
-    @property
-    def planes(self) -> int:
-        """Of a picture in an observation: one, or red, green and blue apart."""
-        return self.channels if self.channels > 1 and self.dtype == np.uint8 else 1
-
-    @property
-    def high(self) -> int:
-        """The largest value in the observation's space, for images that of a byte."""
-        if self.dtype == np.uint16:
-            return 2**15 - 1
-        return 255 if self.in_color or self.pixels > 1 else self.most
-
-    @property
-    def screen_shape(self) -> tuple[int, int]:
-        """Rows and columns that the emulator draws."""
-        return SCREENS[self.screen]
-
-
-PICTURES = {
-    "shades": PictureKind("half", 72, 80, 3),
-    "packed": PictureKind("half", 72, 20, 3, pixels=4),
-    "averaged": PictureKind("full", 72, 80, 12),
-    "full": PictureKind("full", 144, 160, 3),
-    "luma": PictureKind("half", 72, 80, 248, channels=1),
-    "rgb": PictureKind("half", 72, 80, 248, channels=3),
-    "rgb555": PictureKind("half", 72, 80, 31, channels=3, dtype=np.uint16),
-    "luma_full": PictureKind("full", 144, 160, 248, channels=1),
-    "rgb_full": PictureKind("full", 144, 160, 248, channels=3),
-    "rgb555_full": PictureKind("full", 144, 160, 31, channels=3, dtype=np.uint16),
-}
-
-
-def picture_kind(obs: str) -> PictureKind:
-    """The kind of picture that the option `obs` names.
-
-    Raises: ConfigError for an unknown one.
-    """
-    if obs not in PICTURES:
-        raise ConfigError(f"obs {obs!r} is unknown: give one of {', '.join(PICTURES)}")
-    return PICTURES[obs]
 
 
 class ObservationLayout:

@@ -20,7 +20,8 @@ from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.pictures import read_colors, read_shades
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, STEPS, Schedule, all_buttons_of, are_names, get_codec, is_steps
 from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, in_color, record_goal
-from gbxcule_puffer.tasks.observations import ObservationLayout, picture_kind
+from gbxcule_puffer.tasks.observation_kinds import picture_kind
+from gbxcule_puffer.tasks.observations import ObservationLayout
 from gbxcule_puffer.tasks.traces import Trace, picture_hash
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import StepEnd
-from gbxcule_puffer.tasks.observations import PICTURES, FrameStack, ObservationLayout
+from gbxcule_puffer.tasks.observation_kinds import PICTURES
+from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout
 from gbxcule_puffer.tasks.stage import Stage
 
 SHAPE = (8, 16)

@@ -175,7 +175,7 @@ def _workloads(args: argparse.Namespace, usual_steps: tuple[int, int]) -> list:
     from gbxcule_puffer.apps.bench.suites import roms_of_suite
     from gbxcule_puffer.apps.bench.workload import Workload
     from gbxcule_puffer.tasks.default_task import default_rom
-    from gbxcule_puffer.tasks.observations import picture_kind
+    from gbxcule_puffer.tasks.observation_kinds import picture_kind
 
     picture_kind(args.obs)
     if args.suite is not None:

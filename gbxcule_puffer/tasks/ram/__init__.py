@@ -1,7 +1,19 @@
 """A game's memory as a task sees it: bytes and numbers by address or symbol, for all envs at once. Opt-in."""
 
-from gbxcule_puffer.tasks.ram.bits import bit_count, bits_set
-from gbxcule_puffer.tasks.ram.symbols import Symbols
-from gbxcule_puffer.tasks.ram.view import Ram, RamWatch
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.tasks.ram.bits import bit_count, bits_set
+    from gbxcule_puffer.tasks.ram.symbols import Symbols
+    from gbxcule_puffer.tasks.ram.view import Ram, RamWatch
 
 __all__ = ["Ram", "RamWatch", "Symbols", "bit_count", "bits_set"]
+FILES = {"Ram": "view", "RamWatch": "view", "Symbols": "symbols", "bit_count": "bits", "bits_set": "bits"}
+
+
+def __getattr__(name: str) -> Any:
+    """A name of FILES, imported when it is asked for: addresses and symbols need no torch."""
+    if name not in FILES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{FILES[name]}"), name)

@@ -9,6 +9,7 @@ import torch
 
 from gbxcule_puffer.device import room_for
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.observation_kinds import SIDE
 from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.place import Place
 from gbxcule_puffer.tasks.ram.symbols import Symbols
@@ -16,8 +17,6 @@ from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, Task
 
 MOST_BYTES = 1024  # of an entry of ram_obs
-SIDE = 64  # of the square of cells that VisitedPlaces tells apart, a power of two
-MOST_RADIUS = SIDE // 2 - 1
 RAM, VISITED, ACTIONS = "ram", "visited", "actions"
 
 
