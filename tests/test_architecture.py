@@ -15,7 +15,7 @@ PACKAGE = ROOT / "gbxcule_puffer"
 MAX_LINES = 400
 # The rooms from the ground up: a file imports from its own room, those before it, and the files beside all rooms.
 ROOMS = [
-    {"errors", "device", "files", "kernel_objects", "layout", "provenance", "pictures"},
+    {"errors", "commandline", "device", "files", "kernel_objects", "layout", "provenance", "pictures"},
     {"emulator"},
     {"tasks"},
     {"env", "toy"},
@@ -141,7 +141,7 @@ def test_files_are_short() -> None:
     assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
 
 
-@pytest.mark.parametrize("module", ["trainers.wall.process", "env.options"])
+@pytest.mark.parametrize("module", ["trainers.wall.process", "env.options", "commandline"])
 def test_importing_is_cheap(module: str) -> None:
     """What a command line needs before it runs anything is imported without what takes seconds."""
     code = f"import gbxcule_puffer.{module}, sys; print(sorted({PURE!r} & set(sys.modules)))"

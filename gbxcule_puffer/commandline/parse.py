@@ -1,0 +1,155 @@
+"""A command line as a dataclass of flags: tyro reads the values, and every mistake is one line."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import io
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+from gbxcule_puffer.commandline.flags import Flag, check, flags_of, member_of, option_name
+from gbxcule_puffer.commandline.help import help_text
+from gbxcule_puffer.errors import ConfigError
+
+Flags = TypeVar("Flags")
+KINDS = {int: "whole number", float: "number"}
+# What CleanRL's scripts and others call our flags.
+OTHER_NAMES = {
+    "learning_rate": "lr",
+    "total_timesteps": "total_env_steps",
+    "env_id": "env",
+    "gym_id": "env",
+    "cuda": "device",
+    "capture_video": "media_every",
+    "ent_coef": "entropy_coef",
+    "vf_coef": "value_coef",
+    "clip_vloss": "value_clip",
+    "max_grad_norm": "grad_clip",
+    "start_e": "eps_start",
+    "end_e": "eps_end",
+    "exploration_fraction": "eps_steps",
+    "train_frequency": "train_every",
+    "target_network_frequency": "target_every",
+    "save_model": "checkpoint_every",
+    "wandb_project": "wandb_project_name",
+}
+
+
+def parse(
+    flags: type[Flags],
+    prog: str,
+    description: str | None = None,
+    argv: Sequence[str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> Flags:
+    """The words of a command line as a dataclass, with `defaults` in place of some of its own. --help prints and ends
+    the process.
+
+    Raises: ConfigError for a word that no flag has, a value of another type, or one that is not allowed.
+    """
+    words, known = list(sys.argv[1:] if argv is None else argv), flags_of(flags)
+    if "-h" in words or "--help" in words:
+        print(help_text(prog, description if description is not None else flags.__doc__ or "", known), end="")
+        raise SystemExit(0)
+    words = _prepared(words, known, prog)
+    made = flags(**_values(words, known, prog, defaults or {}))
+    check(made)
+    return made
+
+
+def unknown(kind: str, name: str, known: Collection[str], prog: str) -> ConfigError:
+    """A mistyped name of a flag or command, with what was probably meant."""
+    close = difflib.get_close_matches(name, known, 1, 0.7)
+    remedy = f"did you mean {close[0]}?" if close else f"see {prog} --help"
+    return ConfigError(f"{kind} {name!r:.60} is unknown: {remedy}")
+
+
+def _prepared(words: Sequence[str], known: Sequence[Flag], prog: str) -> list[str]:
+    """The words as tyro takes them: with the values of flags that stand alone, and 1e6 written out for an int.
+
+    Raises: ConfigError for a word that no flag has.
+    """
+    by_name = {each.text: each for each in known if not each.positional}
+    names = {**by_name, **{f"--no-{name[2:]}": each for name, each in by_name.items() if each.type is bool}}
+    found: list[str] = []
+    for number, text in enumerate(words):
+        name, equals, value = text.partition("=")
+        name = name.replace("_", "-") if name.startswith("--") else name
+        if re.match(r"--|-[A-Za-z]", name):
+            if name not in names:
+                other = OTHER_NAMES.get(name[2:].replace("-", "_"), "")
+                if option_name(other) in names:
+                    raise ConfigError(f"flag {name!r:.60} is unknown: here it is {option_name(other)}")
+                raise unknown("flag", name, names, prog)
+            alone = number + 1 == len(words) or words[number + 1].startswith("--")
+            if (bare := names[name].metadata.get("bare")) is not None and not equals and alone:
+                found.append(f"{name}={bare}")
+            else:
+                found.append(f"{name}={_whole(names[name], value)}" if equals else name)
+        else:
+            before = found[-1] if found else ""
+            found.append(_whole(names[before], text) if before in names else text)
+    return found
+
+
+def _whole(flag: Flag, value: str) -> str:
+    """1e6 as 1000000, where an int is parsed from it."""
+    match = re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", value)
+    return str(int(float(value))) if flag.type is int and match and float(value).is_integer() else value
+
+
+def _values(words: Sequence[str], known: Sequence[Flag], prog: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of each flag by name, parsed by tyro.
+
+    Raises: ConfigError.
+    """
+    import tyro
+
+    message = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(message):
+            kind = tyro_class(known, defaults)
+            return vars(tyro.cli(kind, prog=prog, args=list(words), add_help=False, config=(tyro.conf.DisallowNone,)))
+    except SystemExit as end:
+        if not end.code:
+            raise
+    raise ConfigError(f"{_mistake(message.getvalue(), words, known)} (see {prog} --help)")
+
+
+def tyro_class(known: Sequence[Flag], defaults: Mapping[str, Any] | None = None, doc: str = "") -> type:
+    """A dataclass of the flags as tyro takes it."""
+    import tyro
+
+    fields = list[Any]()
+    for each in known:
+        default = (defaults or {}).get(each.name, each.default)
+        kind = each.type | None if default is None else each.type
+        kind = Annotated[kind, tyro.conf.arg(help=each.help, metavar=each.metavar or None)]
+        if each.positional:
+            kind = tyro.conf.Positional[kind]
+        if each.metadata.get("repeat"):
+            kind = tyro.conf.UseAppendAction[kind]
+        fields.append((each.name, kind, dataclasses.field(default=default, kw_only=True)))
+    return dataclasses.make_dataclass("Words", fields, namespace={"__doc__": doc})
+
+
+def _mistake(message: str, words: Sequence[str], known: Sequence[Flag]) -> str:
+    """One line for what tyro prints in a box: a title in its first line, and rules between its parts."""
+    lines = [line.strip("\u2502 ") for line in message.splitlines()[1:]]
+    text = " ".join(line for line in lines if line.strip("\u2500\u2570\u256f-"))
+    if match := re.search(r"(?:Error parsing|for argument) '?([\w-]+)", text):
+        each = next((each for each in known if match[1] in (each.text, each.metavar)), None)
+        if each is not None and text.startswith("Missing value"):
+            return f"{each.text} needs a value: {each.help}"
+        if each is not None and not each.positional:
+            values = [word.partition("=")[2] or after for word, after in zip(words, [*words[1:], ""], strict=True)]
+            value = next(value for word, value in zip(words, values, strict=True) if word.split("=")[0] == each.text)
+            return f"{each.text} {value!r:.60} is not a {KINDS[member_of(each.type)]}"
+    if text.startswith("Unrecognized options: "):
+        return f"{text.removeprefix('Unrecognized options: ')!r:.60} is one word too many"
+    missing = [each for each in known if each.required and re.search(rf"(^| ){re.escape(each.text)}\b", text)]
+    return f"{missing[0].text} is missing: {missing[0].help}" if missing else text
