@@ -27,6 +27,10 @@ BATCH = 1024
 NO_EVENT = wp.constant(1 << 30)
 TABLE_END = wp.constant(0x8000)  # a table of one descriptor for each address, the last for all from 8000 on
 RESULTS = 9  # lo, hi, flags, sp, pc, now, previous, turns, place
+# What groups consist of: moves, loads from and to memory, INC HL, ALU, XOR A, shifts, NOP, and jumps
+_USUAL = "78 47 06 3E 5F 7D 7E 2A 46 5E 56 66 23 2B 77 22 73 72 70 21 E0 F0 FA EA 1A 12 "
+_USUAL += "A7 B6 E6 FE 90 BE 3C 05 35 34 AF 00 19 09 0B CB1D CB3C CB1B CB2A CB1A CB47 20 28 38 C2 DA 18 C9 C3 E9"
+USUAL = [int(word.replace("CB", "1"), 16) for word in _USUAL.split()]
 JP_CONDITIONS, CALL_CONDITIONS = (0xC2, 0xCA, 0xD2, 0xDA), (0xC4, 0xCC, 0xD4, 0xDC)
 
 
@@ -129,14 +133,10 @@ def all_pairs() -> np.ndarray:
 
 
 def random_sequences(generator: np.random.Generator, count: int) -> np.ndarray:
-    """Four instructions, mostly of those that groups consist of, shape (count, 4)."""
-    # moves, loads from and to memory, INC HL, ALU, XOR A, shifts, NOP, and jumps
-    usual = "78 47 06 3E 5F 7D 7E 2A 46 5E 56 66 23 2B 77 22 73 72 70 21 E0 F0 FA EA 1A 12 "
-    usual += "A7 B6 E6 FE 90 BE 3C 05 35 34 AF 00 19 09 0B CB1D CB3C CB1B CB2A CB1A CB47 20 28 38 C2 DA 18 C9 C3 E9"
-    frequent = np.array([int(word.replace("CB", "1"), 16) for word in usual.split()])
+    """Four instructions, mostly usual ones, shape (count, 4)."""
     return np.where(
         generator.random((count, 4)) < 0.9,
-        generator.choice(frequent, (count, 4)),
+        generator.choice(USUAL, (count, 4)),
         generator.choice(sorted(isa.expand()), (count, 4)),
     )
 
