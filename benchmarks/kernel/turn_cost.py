@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import kernel_size
+from benchmarks.kernel import kernel_size
 
 PACKAGE = "nvidia-cuda-nvdisasm"
 MODELS = ("dmg", "cgb")

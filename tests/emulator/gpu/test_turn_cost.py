@@ -1,7 +1,7 @@
 """The machine code of the GPU's common path does not grow, nor do its kernel's registers and stack. Needs no GPU.
 
 turn_cost.json has the figures that were measured last. Where they grow for a reason that is worth it, which a GPU shows
-(`python -m benchmarks.compare_trees`), or where they fall, renew the file and commit it:
+(`python -m benchmarks.kernel.compare_trees`), or where they fall, renew the file and commit it:
 
     python -m benchmarks.kernel.turn_cost --out tests/emulator/gpu/turn_cost.json
 """
