@@ -95,7 +95,7 @@ setup(
             "pyright",
             "build",
             "setuptools>=77",
-            "nvidia-cuda-nvdisasm; sys_platform != 'darwin'",  # benchmarks/kernel/turn_cost.py reads the GPU's machine code
+            "nvidia-cuda-nvdisasm; sys_platform != 'darwin'",  # for benchmarks/kernel/turn_cost.py
         ],
     },
     entry_points={
