@@ -30,6 +30,9 @@ class ToyEnv(ShowsPictures):
 
     io = "torch"
     obs = "shades"
+    stages = ()
+    has_goal = True
+    emulator = launches = None  # there are no Game Boys
 
     def __init__(
         self,
@@ -114,8 +117,8 @@ class ToyEnv(ShowsPictures):
         """Makes `step` an error until the next `reset`."""
         self._steps = None
 
-    def state_dict(self) -> dict[str, Any]:
-        """All that the next steps depend on."""
+    def state_dict(self, machines: bool = True) -> dict[str, Any]:
+        """All that the next steps depend on; there are no `machines` to leave out."""
         tensors = {name: tensor.clone() for name, tensor in self._state_tensors().items()}
         return {"tensors": tensors, "steps": self._steps, "seed": self.seed}
 
@@ -220,6 +223,7 @@ class ToyEnv(ShowsPictures):
         self.rewards = zeros(n, dtype=torch.float32)
         self.terminals, self.truncations = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool)
         self.failures = zeros(n, dtype=torch.bool)  # none: there is no way to lose
+        self.stage = zeros(n)
         self.final_mask, self.masks = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool).fill_(True)
         self._walker, self._cell, self._index, self._episode, self._age = (zeros(n) for _ in range(5))
         self._distance, self._previous = zeros(n, dtype=torch.float32), zeros(n, dtype=torch.float32)

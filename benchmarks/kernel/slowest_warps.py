@@ -53,20 +53,24 @@ class Parts:
     def _once(self, envs: torch.Tensor, lanes: int) -> float:
         key = (len(envs), lanes)
         if key not in self._emulators:
-            self._emulators[key] = Emulator(
-                self._rom, len(envs), self._device, frames_per_step=FRAMES_PER_STEP, autotune=False
-            )
-            self._emulators[key].gpu.shape = LaunchShape(lanes, 32)
+            self._emulators[key] = shaped(self._rom, len(envs), self._device, LaunchShape(lanes, 32))
         emulator = self._emulators[key]
         emulator._state.copy_(self._state[:, envs])
         emulator._memory.copy_(self._memory[envs])
         return milliseconds(emulator, self._buttons[envs])
 
 
+def shaped(rom: Path, num_envs: int, device: str, shape: LaunchShape) -> Emulator:
+    """An emulator on a GPU that launches steps in this shape."""
+    emulator = Emulator(rom, num_envs, device, frames_per_step=FRAMES_PER_STEP, autotune=False)
+    assert emulator.launches is not None
+    emulator.launches.shape = shape
+    return emulator
+
+
 def measure(rom: Path, num_envs: int, lanes: int, warmup: int, device: str) -> dict[str, Any]:
     """The figures of one game."""
-    emulator = Emulator(rom, num_envs, device, frames_per_step=FRAMES_PER_STEP, autotune=False)
-    emulator.gpu.shape = LaunchShape(lanes, 32, grouped=True)
+    emulator = shaped(rom, num_envs, device, LaunchShape(lanes, 32, grouped=True))
     generator = torch.Generator(device).manual_seed(7)
     choices = torch.randint(len(BUTTONS), (warmup + 1, num_envs), generator=generator, device=device)
     rows = torch.tensor(BUTTONS, dtype=torch.uint8, device=device)[choices]
@@ -75,6 +79,7 @@ def measure(rom: Path, num_envs: int, lanes: int, warmup: int, device: str) -> d
     parts = Parts(rom, emulator, rows[-1])
     whole = milliseconds(emulator, rows[-1])
     length = emulator._state[INDEX["instructions"]] - emulator.skipped
+    assert emulator._lanes is not None
     order = emulator._lanes.order[: 32 * (num_envs // lanes)].view(-1, 32)[:, :lanes].long()
     warps = sorted({*range(min(64, len(order))), *range(0, len(order), 24)})
     times = {warp: round(parts.time(order[warp], lanes), 2) for warp in warps}

@@ -38,7 +38,7 @@ def play(num_envs: int, steps: int, folder: Path) -> dict[str, dict[int, set[tup
     files = [ROMS / f"homeward/stage{number}.json" for number in (1, 2, 3)]
     solutions = [[names.index(name) for name in json.loads(file.read_text())["solve_actions"]] for file in files]
     watch = RamWatch(Ram(env.emulator), list(RAM.values()))
-    counters = {kind: VisitCounter(env.emulator, env.device, kind) for kind in ("picture", "pixels")}
+    counters = {kind: VisitCounter(env.emulator.screen, kind) for kind in ("picture", "pixels")}
     found: dict[str, dict[int, set[tuple[int, ...]]]] = {kind: defaultdict(set) for kind in counters}
     generator = torch.Generator().manual_seed(1)
     done = [0] * num_envs

@@ -43,6 +43,8 @@ class PyBoyEmulator:
     Raises: RomError, DeviceError, ConfigError.
     """
 
+    launches = None  # on no GPU
+
     def __init__(
         self,
         rom: Rom,
@@ -259,6 +261,10 @@ class PyBoyEmulator:
         names = ("rom_low", "rom_high", "ram_enabled", "ram_bank", "bank1", "bank2", "banking_mode")
         fields = {name: value for name, value in snapshot.fields().items() if name in names or name.startswith("rtc_")}
         return {**fields, "ram": pyboy_state.cartridge_ram(snapshot.memory[0], self.cartridge).tobytes()}
+
+    def state_hash(self) -> np.ndarray:
+        """As Emulator.state_hash, of what PyBoy shows."""
+        return self.save().hashes()
 
     def close(self) -> None:
         """Stop all PyBoys."""

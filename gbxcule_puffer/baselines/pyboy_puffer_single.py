@@ -23,6 +23,16 @@ class PyBoyPufferSingle(GBxCuLEEnv):
             raise DeviceError(f"device {device!r}: PyBoy runs on the CPU only; use 'cpu'")
         super().__init__(rom, num_envs, device, **options)
 
+    @property
+    def emulator(self) -> PyBoyEmulator:
+        """The PyBoys.
+
+        Raises: ConfigError before a reset.
+        """
+        emulator = super().emulator
+        assert isinstance(emulator, PyBoyEmulator)
+        return emulator
+
     def registers(self, env: int = 0) -> dict[str, int]:
         """All scalar state fields of one env by name (gbxcule_puffer/emulator/state.py)."""
         return self.emulator.registers(env)

@@ -13,11 +13,12 @@ import torch
 from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.baselines.pyboy_workers import PyBoyWorker, Split, Workers
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask
-from gbxcule_puffer.env.options import EnvOptions, StrPath, options_of, signature
+from gbxcule_puffer.env.options import EnvOptions, options_of, signature
 from gbxcule_puffer.env.saved_state import check_parts, check_tensors
 from gbxcule_puffer.env.statistics import OF_DISTANCES, EpisodeStats
 from gbxcule_puffer.env.task_runner import means
 from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.observations import ShowsPictures
 
 OF_A_SLOT = ("seed", "first_env")  # options that each worker has its own of
@@ -41,6 +42,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
     """
 
     worker_class: type[PyBoyWorker] = PyBoyWorker
+    emulator = launches = None  # the PyBoys are the workers'
 
     def __init__(
         self,
@@ -98,6 +100,11 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
     @property
     def num_envs(self) -> int:
         return self.num_agents
+
+    @property
+    def has_goal(self) -> bool:
+        """As of GBxCuLEEnv."""
+        return self.goal is not None
 
     @property
     def emulated(self) -> Any:

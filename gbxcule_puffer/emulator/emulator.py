@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
 
 import numpy as np
 import torch
@@ -68,7 +67,7 @@ class Emulator(HostAccess, Screens):
     model: 'dmg' (by default), 'cgb' (a Game Boy Color, docs/color.md), or 'auto': what PyBoy takes the game for.
     instruction_budget: instructions of a step after which an env is locked at the end of the frame, 0 for any number.
     autotune: on a GPU, some of the steps also find the fastest way to launch the kernel for this game.
-    gpu: its GpuSteps, None on a CPU.
+    launches: its steps' on a GPU, None on a CPU.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -123,9 +122,8 @@ class Emulator(HostAccess, Screens):
         with room_for(needed, self.device, f"num_envs {num_envs:,}", "use fewer envs"):
             self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
-        self.gpu: Any = None
-        if self.device != "cpu":
-            self.gpu = GpuSteps(self._buttons, self._lanes, autotune)
+        on_gpu = self.device != "cpu"
+        self.launches = GpuSteps(self._buttons, self._lanes, autotune) if on_gpu else None
         cores = default_threads() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -215,7 +213,7 @@ class Emulator(HostAccess, Screens):
         self._memory = rows[:, :row]
         self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
         self._skipped = torch.zeros(self.num_envs, dtype=torch.int32, device=device)
-        self._lanes: Any = None
+        self._lanes: lane_order.LaneOrder | None = None
         table = None
         self._until = Until(cartridge, self.num_envs, device, self.frames_per_step)
         machine = Machine()
@@ -255,9 +253,9 @@ class Emulator(HostAccess, Screens):
             self._run(0 if isinstance(frames, torch.Tensor) else frames, release_after)
 
     def _run(self, frames: int, release_after: int) -> None:
-        if self.gpu is not None:
+        if self.launches is not None:
             drawing = kernels.drawing(self.model == "cgb") if self.machine.draw_later else None
-            return self.gpu.launch(self._kernel(), self._arguments(0, frames, release_after), drawing)
+            return self.launches.launch(self._kernel(), self._arguments(0, frames, release_after), drawing)
         key = (frames, release_after)
         if key not in self._commands:
             self._commands[key] = self._record(frames, release_after)

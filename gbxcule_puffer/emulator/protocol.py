@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -47,13 +47,36 @@ class MirrorLike(Protocol):
         ...
 
 
-@runtime_checkable
+class Launches(Protocol):
+    """The launches of an emulator's steps on a GPU: lanes.gpu_steps.GpuSteps."""
+
+    @property
+    def unsettled(self) -> bool:
+        """True while steps may have another launch shape than those before; a CUDA graph keeps the recorded one."""
+        ...
+
+    @property
+    def begun(self) -> torch.cuda.Event:
+        """Event before the Game Boys of the last step; work that waits for it leaves them the whole GPU."""
+        ...
+
+
 class EmulatorLike(Protocol):
     """`num_envs` Game Boys with the same ROM: Emulator, or baselines.pyboy_emulator.PyBoyEmulator."""
 
     @property
     def cartridge(self) -> Cartridge:
         """The ROM and its header."""
+        ...
+
+    @property
+    def rom_sha256(self) -> str:
+        """SHA-256 of the ROM image, hex."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """'dmg' or 'cgb'."""
         ...
 
     @property
@@ -88,6 +111,12 @@ class EmulatorLike(Protocol):
         ...
 
     @property
+    def colors(self) -> torch.Tensor:
+        """Pictures of Game Boy Colors after the last step, shape as of `screen`, uint16 colors of 15 bits; changed in
+        place by `step`."""
+        ...
+
+    @property
     def locked(self) -> torch.Tensor:
         """1 where an illegal opcode locked an env, shape (num_envs,), int32; changed in place by `step`."""
         ...
@@ -105,6 +134,11 @@ class EmulatorLike(Protocol):
     @property
     def mirror(self) -> MirrorLike | None:
         """An updater of `memory` where that is a copy; None where it is the machines' own."""
+        ...
+
+    @property
+    def launches(self) -> Launches | None:
+        """The launches on a GPU; None where the Game Boys run on the CPU."""
         ...
 
     def step(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
@@ -151,6 +185,10 @@ class EmulatorLike(Protocol):
     def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
         """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; uint8, no
         side effects, IO registers read 0."""
+        ...
+
+    def state_hash(self) -> np.ndarray:
+        """A hash of registers, memory and picture of each env, shape (num_envs,), uint64."""
         ...
 
     def close(self) -> None:

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 
 import gymnasium
 import numpy as np
+import pufferlib
 import torch
+
+if not hasattr(pufferlib, "APIUsageError"):  # pufferlib-core raises it in vector.make, and only PufferLib defines it
+    setattr(pufferlib, "APIUsageError", type("APIUsageError", (RuntimeError,), {}))  # noqa: B010
 
 
 class StepBuffers:

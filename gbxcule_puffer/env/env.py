@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,8 +12,9 @@ import pufferlib
 import torch
 
 from gbxcule_puffer.device import resolve_device, room_for
-from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import Emulator, EmulatorLike
 from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.emulator.protocol import Launches
 from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, checked_mask, range_error
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
@@ -24,6 +24,7 @@ from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, save
 from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.env.task_runner import vectors_of
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.observation_kinds import picture_kind
 from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, ShowsPictures, rows_of
@@ -35,11 +36,6 @@ from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
 from gbxcule_puffer.tasks.ram.until import parse_until
 from gbxcule_puffer.tasks.stage import open_stages
 from gbxcule_puffer.tasks.task_code import make_task
-
-StrPath = str | os.PathLike[str]
-
-if not hasattr(pufferlib, "APIUsageError"):  # pufferlib-core raises it in vector.make, and only PufferLib defines it
-    setattr(pufferlib, "APIUsageError", type("APIUsageError", (RuntimeError,), {}))  # noqa: B010
 
 
 class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
@@ -81,8 +77,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         self._load_task()
         self.seed = self.options.seed or 0
         self.infos: list[dict[str, float]] = []
-        self.emulator: Any = None  # and the rest of _start
-        self._started: Episodes | None = None
+        self._started: Episodes | None = None  # by _start
         self._steps: int | None = None
         self.single_observation_space = self.layout.box
         self.single_action_space = self.codec.space
@@ -133,6 +128,21 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
     @property
     def num_envs(self) -> int:
         return self.num_agents
+
+    @property
+    def emulator(self) -> EmulatorLike:
+        """The Game Boys. Raises: ConfigError before a reset."""
+        return self._episodes.emulator
+
+    @property
+    def launches(self) -> Launches | None:
+        """The launches of the Game Boys' steps; None on a CPU."""
+        return self.emulator.launches
+
+    @property
+    def has_goal(self) -> bool:
+        """True where the env compares pictures with a goal's."""
+        return self.goal is not None
 
     @property
     def final_observation(self) -> Any:
@@ -186,10 +196,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
 
     @property
     def ram(self) -> Ram:
-        """The memory of all envs as they are now, by address or symbol.
-
-        Raises: ConfigError before a reset.
-        """
+        """The memory of all envs as they are now, by address or symbol. Raises: ConfigError before a reset."""
         return self._episodes.ram
 
     @property
@@ -234,7 +241,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         """Starts an episode in every env; the same seed gives the same episodes."""
         if seed is not None:
             self.seed = whole_number("seed", seed, -LARGEST_SEED)
-        if self.emulator is None:
+        if self._started is None:
             if self.io == "torch":
                 raise ConfigError("reset after close: make another env")
             self._start({name: getattr(self, name) for name in ("observations", "rewards", "terminals", "truncations")})
@@ -291,9 +298,9 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
     def close(self) -> None:
         """Ends the emulator and drops its memory."""
         if self._started is not None:
-            self._episodes.tasks.close()
-            self.emulator.close()
-        self.emulator = self._started = self._steps = None
+            self._started.tasks.close()
+            self._started.emulator.close()
+        self._started = self._steps = None
 
     def check_actions(self, actions: Any, count: int | None = None) -> torch.Tensor:
         """`actions` (count or num_envs,) as a tensor on the device; values are looked at on a CPU only.
@@ -320,16 +327,15 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         Raises: StateError when it was taken with another number of envs or another configuration.
         """
         check_config(state, self.config)
-        if self.emulator is None:
+        if self._started is None:
             self.reset()
-        emulator: Any = self.emulator  # made by now
-        snapshot = saved_machines(state, emulator)
+        snapshot = saved_machines(state, self.emulator)
         tensors = self._episodes.run_tensors() | ({} if snapshot is None else self._episodes.env_tensors())
         saved = unpacked(state["tensors"], tensors)
         self._episodes.check_saved(tensors, saved)
         self.reset()
         if snapshot is not None:
-            emulator.load(snapshot)
+            self.emulator.load(snapshot)
             self._steps, self.seed = state["steps"], state["seed"]
             self._episodes.tasks.load_totals(saved)
         for name, tensor in tensors.items():
@@ -338,10 +344,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
             self._episodes.begin_all(self.seed)
         self._out.publish()
 
-    # ----------------------------------------------------------------------------------------------------------------
-
     @property
-    def _episodes(self) -> Any:
+    def _episodes(self) -> Episodes:
         """Raises: ConfigError before the first reset of an env with io="numpy", and after close."""
         if self._started is None:
             raise ConfigError("the env does not run: call reset first, or make another env where it was closed")
@@ -350,7 +354,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
     def _give(self, tensor: torch.Tensor) -> Any:
         return tensor if self.io == "torch" else tensor.cpu().numpy()
 
-    def _make_emulator(self) -> Any:
+    def _make_emulator(self) -> EmulatorLike:
         return Emulator(
             self.cartridge,
             self.num_agents,
@@ -381,7 +385,6 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
             colors = emulator.colors if self.cartridge.model == "cgb" else None
             stack = FrameStack(emulator.screen, self.layout, self._out.observations, colors)
             self._started = Episodes(emulator, *what, self._out, stack, self.options)
-        self.emulator = emulator
         return {
             "observations": stack.observations,
             "rewards": self._out.rewards,

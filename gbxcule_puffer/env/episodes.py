@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.env.action_input import ActionInput
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.bonuses import VisitBonus
@@ -22,7 +23,7 @@ from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.env.task_runner import TaskRunners
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observations import FrameStack, signed
-from gbxcule_puffer.tasks.ram import Ram, Symbols
+from gbxcule_puffer.tasks.ram import Ram, RamWatch, Symbols
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.stage import Stage
 from gbxcule_puffer.tasks.task import StepInfo, Task
@@ -37,7 +38,7 @@ class Episodes:
 
     def __init__(
         self,
-        emulator: Any,
+        emulator: EmulatorLike,
         stages: Sequence[Stage],
         tasks: Sequence[Task],
         symbols: Symbols | None,
@@ -57,12 +58,13 @@ class Episodes:
         self.score = GoalScore(stages, options, self.envs)
         self.stats = EpisodeStats(n, codec.num_actions, device, bool(options.until or codec.frames))
         wanted = options.visit_bonus or options.archive_slots
-        kind, archive = parse_visit_key(options.visit_key, symbols), options.archive_slots > 0
-        self.visits = VisitCounter(emulator, device, kind, archive) if wanted else None
+        self.ram = Ram(emulator, symbols)
+        key, archive = parse_visit_key(options.visit_key, symbols), options.archive_slots > 0
+        kind = key if isinstance(key, str) else RamWatch(self.ram, key)
+        self.visits = VisitCounter(emulator.screen, kind, archive) if wanted else None
         bonus = () if self.visits is None else (VisitBonus(self.visits, options.visit_bonus),)
         t = self.envs
         info = StepInfo(t.action, t.length, emulator.frames, t.was_locked, t.terminals, t.truncations)
-        self.ram = Ram(emulator, symbols)
         self.tasks = TaskRunners((*bonus, *tasks), self.ram, info, t, self.random, options.reward_scale)
         self.curriculum = Curriculum(emulator, stages, self.score, t, self.visits, self.random, options)
         pool = self.curriculum.pool

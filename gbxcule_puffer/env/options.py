@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, MOST_STEPS, Schedule, get_codec
 from gbxcule_puffer.tasks.observation_kinds import MOST_PICTURES, MOST_RADIUS, PICTURES
 from gbxcule_puffer.tasks.ram.addresses import check_visit_key
@@ -22,7 +23,6 @@ from gbxcule_puffer.tasks.ram.addresses import check_visit_key
 if TYPE_CHECKING:
     from gbxcule_puffer.tasks.task import TaskSpec
 
-StrPath = str | os.PathLike[str]
 Options = TypeVar("Options", bound="EnvOptions")
 PICTURE, TASK, EPISODES = "Observations and actions", "The task", "How episodes begin and what is pressed"
 ANY_REWARD: dict[str, Any] = {"least": -1e9, "most": 1e9}  # sums and products of several stay finite in float32

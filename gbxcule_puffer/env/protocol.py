@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import torch
+
+from gbxcule_puffer.emulator.protocol import EmulatorLike, Launches
+from gbxcule_puffer.tasks.actions import ActionCodec
+from gbxcule_puffer.tasks.observations import ObservationLayout
+from gbxcule_puffer.tasks.stage import Stage
+
+Infos = list[dict[str, float]]
+Step = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, Infos]
 
 
 class Policy(Protocol):
@@ -14,3 +23,135 @@ class Policy(Protocol):
     """
 
     def __call__(self, obs: torch.Tensor, starts: torch.Tensor | None = None, /) -> torch.Tensor: ...
+
+
+class PlayedEnv(Protocol):
+    """The part of an env that a policy is made for."""
+
+    @property
+    def num_envs(self) -> int:
+        """Number of Game Boys."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """The device of all tensors."""
+        ...
+
+    @property
+    def codec(self) -> ActionCodec:
+        """The actions."""
+        ...
+
+    @property
+    def layout(self) -> ObservationLayout:
+        """The parts of an observation."""
+        ...
+
+    @property
+    def final_mask(self) -> torch.Tensor:
+        """Envs whose episode the last step ended and whose observation is a new one's, (num_envs,) bool."""
+        ...
+
+
+class EnvLike(PlayedEnv, Protocol):
+    """An environment with tensors, as GBxCuLEEnv with io="torch": `step` changes them in place.
+
+    GBxCuLEEnv, baselines.pyboy_puffer_vec.PyBoyPufferVec, toy.ToyEnv.
+    """
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The options that observations, goals and checkpoints depend on; JSON."""
+        ...
+
+    @property
+    def observations(self) -> torch.Tensor:
+        """The observations now, (num_envs, *layout.shape)."""
+        ...
+
+    @property
+    def rewards(self) -> torch.Tensor:
+        """Rewards of the last step, (num_envs,) float32."""
+        ...
+
+    @property
+    def terminals(self) -> torch.Tensor:
+        """Episodes that the last step ended for good, (num_envs,) bool."""
+        ...
+
+    @property
+    def truncations(self) -> torch.Tensor:
+        """Episodes that the last step cut short, (num_envs,) bool."""
+        ...
+
+    @property
+    def failures(self) -> torch.Tensor:
+        """Those of `terminals` that are not a success, (num_envs,) bool."""
+        ...
+
+    @property
+    def final_observation(self) -> torch.Tensor:
+        """The observations that the last actions led to, before any new episode, shape as of `observations`."""
+        ...
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """The stages of the env's task; empty where it has none."""
+        ...
+
+    @property
+    def stage(self) -> torch.Tensor:
+        """The index in `stages` of each env's stage, (num_envs,) int64."""
+        ...
+
+    @property
+    def has_goal(self) -> bool:
+        """True where episodes end at pictures, a goal's; False where there is only a Task, a quest or a time limit."""
+        ...
+
+    @property
+    def emulator(self) -> EmulatorLike | None:
+        """The Game Boys; None where they are in other processes, or there are none."""
+        ...
+
+    @property
+    def launches(self) -> Launches | None:
+        """The launches of the Game Boys' steps; None unless they run on a GPU."""
+        ...
+
+    def reset(self, seed: int | None = None) -> tuple[torch.Tensor, Infos]:
+        """Starts an episode in every env; returns the observations."""
+        ...
+
+    def step(self, actions: torch.Tensor) -> Step:
+        """One action (num_envs,) int64 in every env; (observations, rewards, terminals, truncations, infos)."""
+        ...
+
+    def read_infos(self) -> dict[str, float]:
+        """Statistics since the last read."""
+        ...
+
+    def pictures(self, rows: torch.Tensor | slice = ...) -> torch.Tensor:
+        """The pictures that the envs of `rows` show now, (n, rows, columns): uint8 shades, or uint16 colors."""
+        ...
+
+    def final_pictures(self, rows: torch.Tensor | slice = ...) -> torch.Tensor:
+        """The pictures that the last actions led to, as `pictures`."""
+        ...
+
+    def keep_pictures(self) -> None:
+        """Has final_pictures of Game Boy Colors be in color from the next step on."""
+        ...
+
+    def state_dict(self, machines: bool = True) -> dict[str, Any]:
+        """All that the next steps depend on, without `machines` only what was learned about stages and visits."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues where `state_dict` was taken. Raises: StateError."""
+        ...
+
+    def close(self) -> None:
+        """Gives back threads, processes and memory."""
+        ...

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.emulator.launch import words
+from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import WEIGHTS, EnvOptions
 from gbxcule_puffer.tasks.actions import MOST_STEPS
@@ -52,7 +53,7 @@ class GoalScore:
             goal = self.distances
             self.members |= {"goal_frames": words(goal.frames), "goal_first": goal.first, "scale": goal.scale}
 
-    def measure(self, emulator: Any) -> None:
+    def measure(self, emulator: EmulatorLike) -> None:
         """Fills `distance` from the emulator's pictures; it stays 0 without a goal."""
         if self.distances is not None:
             picture = drawn(emulator, self.distances.in_color)

@@ -1,5 +1,6 @@
 """Files: a read is bounded and checked, a write is whole or leaves what was there; each error is one line."""
 
+from gbxcule_puffer.files.kinds import StrPath
 from gbxcule_puffer.files.reading import (
     Kind,
     inflate,
@@ -25,6 +26,7 @@ from gbxcule_puffer.files.writing import (
 
 __all__ = [
     "Kind",
+    "StrPath",
     "check_target",
     "inflate",
     "make_folder",

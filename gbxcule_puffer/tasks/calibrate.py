@@ -15,7 +15,7 @@ from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, GoalError
-from gbxcule_puffer.files import new_file
+from gbxcule_puffer.files import StrPath, new_file
 from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.tasks.actions import Schedule, all_buttons_of, get_codec
 from gbxcule_puffer.tasks.goals import META_FILE, GoalDistance, GoalTemplate, drawn
@@ -24,7 +24,6 @@ from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.ram.quest import Condition, Quest
 from gbxcule_puffer.tasks.stage import MAX_STEPS
 
-StrPath = str | os.PathLike[str]
 GOAL_STEPS = 64  # without a button, at the goal
 NEAR_STEPS = 8  # of random play from the goal
 SMALLEST_K = 2

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.layout import ROMS, find_rom
 from gbxcule_puffer.tasks.stage_list import has_recipes, is_stage_list, make_stages
-from gbxcule_puffer.tasks.stages import StrPath, make_stage
+from gbxcule_puffer.tasks.stages import make_stage
 
 ROM, STAGE = ROMS / "homeward.gb", ROMS / "homeward/stage1.json"
 

@@ -19,7 +19,7 @@ from gbxcule_puffer.tasks.distance import kernel_color_distance, kernel_distance
 from gbxcule_puffer.tasks.observation_kinds import picture_kind
 
 if TYPE_CHECKING:
-    from gbxcule_puffer.emulator import Emulator
+    from gbxcule_puffer.emulator import EmulatorLike
     from gbxcule_puffer.emulator.snapshot import Snapshot
 
 FORMAT = 1
@@ -123,7 +123,7 @@ def in_color(meta: Mapping[str, Any]) -> bool:
     return meta.get("model") == "cgb" and picture_kind(str(meta["obs"])).in_color
 
 
-def drawn(emulator: Any, colors: bool) -> torch.Tensor:
+def drawn(emulator: EmulatorLike, colors: bool) -> torch.Tensor:
     """An emulator's pictures as a goal has them: colours, or shades."""
     return emulator.colors if colors else emulator.screen
 
@@ -160,7 +160,7 @@ class GoalDistance:
 
 
 def record_goal(
-    emulator: Emulator,
+    emulator: EmulatorLike,
     start_buttons: Sequence[int],
     solve_buttons: Sequence[int],
     meta: Mapping[str, Any],

@@ -11,10 +11,10 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, start_files
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.goals import GoalTemplate
 from gbxcule_puffer.tasks.stage_list import load_stages
 
-StrPath = str | os.PathLike[str]
 MAX_STEPS = 128  # of a task that does not say otherwise
 
 

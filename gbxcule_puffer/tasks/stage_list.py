@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, read_json, read_object, write_json
+from gbxcule_puffer.files import Kind, StrPath, read_json, read_object, write_json
 from gbxcule_puffer.tasks.actions import STEPS, is_steps
 
-StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-stages", 1
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # a stage's: it is a folder's, too
 LIST_FILE = Kind("stages", ConfigError, "make it with `puffer goal stages`")

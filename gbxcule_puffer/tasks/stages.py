@@ -15,7 +15,7 @@ from gbxcule_puffer import __version__
 from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, make_folder, read_object
+from gbxcule_puffer.files import Kind, StrPath, make_folder, read_object
 from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.pictures import read_colors, read_shades
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, STEPS, Schedule, all_buttons_of, are_names, get_codec, is_steps
@@ -27,7 +27,6 @@ from gbxcule_puffer.tasks.traces import Trace, picture_hash
 if TYPE_CHECKING:
     from gbxcule_puffer.emulator import Emulator
 
-StrPath = str | os.PathLike[str]
 STAGE_FILE = Kind("stage", ConfigError, "give a stage file")
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, parse_json, read_object, read_text, write_json
+from gbxcule_puffer.files import Kind, StrPath, parse_json, read_object, read_text, write_json
 from gbxcule_puffer.tasks.actions import BUTTONS, action_of
 
-StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-trace", 1
 TRACE_FILE = Kind("trace", ConfigError, "record it with `puffer play`")
 ACTIONS_FILE = Kind("actions", ConfigError, "give a trace, a list or a text of action names")

@@ -71,6 +71,7 @@ def test_a_camera_beside_an_env(rom: Path) -> None:
         pictures = camera.shoot(actions)
         env.step(actions)
         np.testing.assert_array_equal(pictures[:, ::2, ::2], env.emulator.colors.numpy())
+        assert isinstance(env.emulator, Emulator)
         np.testing.assert_array_equal(to_rgb(pictures[1])[::2, ::2], env.emulator.render("rgb")[1].numpy())
 
 

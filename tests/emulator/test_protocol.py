@@ -57,7 +57,7 @@ def test_both_emulators_play_the_same() -> None:
 @pytest.mark.parametrize("kind", [Emulator, PyBoyEmulator])
 def test_every_name_of_the_protocol_is_there(kind: type[Emulator] | type[PyBoyEmulator]) -> None:
     emulator = kind(ROM, 1, frames_per_step=4, release_after_frames=2)
-    assert isinstance(emulator, EmulatorLike)
+    assert {name for name in vars(EmulatorLike) if not name.startswith("_")} <= set(dir(emulator))
     for name, member in vars(EmulatorLike).items():
         if inspect.isfunction(member) and not name.startswith("_"):
             wanted, given = (list(inspect.signature(f).parameters)[1:] for f in (member, getattr(kind, name)))

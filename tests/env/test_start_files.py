@@ -46,6 +46,7 @@ def test_save_ram_is_in_the_cartridge_when_it_is_switched_on(folder: Path) -> No
     env, pyboy = GBxCuLEEnv(ROM, start_state=folder / "a.SAV"), PyBoyPufferSingle(ROM, start_state=folder / "a.SAV")
     rows = np.array(env.codec.parse([*["NOOP"] * 4, "START", "NOOP", "DOWN", "A", "NOOP", "NOOP"]), np.int32)[:, None]
     env.reset()
+    assert isinstance(env.emulator, Emulator)
     assert env.emulator.save_ram() == (folder / "a.SAV").read_bytes()
     assert_same(play(env, rows), play(pyboy, rows))
     np.testing.assert_array_equal(env.emulator.read_memory(0, 0xC000, 0x2000), pyboy.read_memory(0, 0xC000, 0x2000))

@@ -56,7 +56,7 @@ class GuardedEmulator(Emulator):
         # The data path reads a word at FFFF before it sees that it must not: a byte of the padding, which is the env's.
         self._memory = guarded_rows(self._memory.numpy(), PAGE)
         machine.memory = wp.from_torch(self._memory)
-        if self.kernel == "datapath":
+        if self._lanes is not None:
             table = guarded(wp.to_torch(machine.descriptors))
             self._table = table
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)

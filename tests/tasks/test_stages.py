@@ -274,6 +274,7 @@ def test_the_archive_prefers_what_is_being_learned(stages: dict[str, Any], tmp_p
     play(env, random_actions(20, 24, seed=4))
     whole = env._episodes.curriculum
     archive, counts = whole.archive, whole.starts.counts
+    assert archive is not None
     slots = archive.filled.nonzero().flatten()[:5]
     place = whole.starts.given + slots
     archive.forgotten.zero_()

@@ -65,6 +65,7 @@ def keep(table: Table, device: str) -> str:
 def measure(workload: Workload, num_envs: int, device: str, shapes: Sequence[LaunchShape]) -> dict[LaunchShape, float]:
     """Steps per second of each shape, the median of ROUNDS turns; random buttons."""
     emulator = Emulator(workload.rom, num_envs, device, model=workload.model, autotune=False)
+    assert emulator.launches is not None
     generator = torch.Generator(device).manual_seed(workload.seed)
     one_button = torch.tensor([0, *(1 << bit for bit in range(8))], dtype=torch.uint8, device=device)
 
@@ -78,7 +79,7 @@ def measure(workload: Workload, num_envs: int, device: str, shapes: Sequence[Lau
     rates: dict[LaunchShape, list[float]] = {shape: [] for shape in shapes}
     for _ in range(ROUNDS):
         for shape in shapes:
-            emulator.gpu.shape = shape
+            emulator.launches.shape = shape
             run(1)
             begin = time.perf_counter()
             run(STEPS)

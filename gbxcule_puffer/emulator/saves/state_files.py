@@ -13,9 +13,8 @@ from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.emulator.snapshot import MAGIC, MAX_ENV_SIZE, Snapshot, power_on
 from gbxcule_puffer.emulator.state import row_size
 from gbxcule_puffer.errors import StateError
-from gbxcule_puffer.files import Kind, read_bytes, write_bytes
+from gbxcule_puffer.files import Kind, StrPath, read_bytes, write_bytes
 
-StrPath = str | os.PathLike[str]
 STATE_FILE = Kind("state", StateError, "give a .state file")
 MAX_START_ENVS = 1024  # envs in a file of start states
 LARGEST_RAM_FILE = 2**17 + 64  # bytes: 16 banks, with a clock behind them

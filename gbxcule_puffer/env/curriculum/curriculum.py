@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
 from gbxcule_puffer.device import room_for
+from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env.curriculum.archive import Archive
 from gbxcule_puffer.env.curriculum.progress import BayesProgressTracker
@@ -32,7 +32,7 @@ class Curriculum:
 
     def __init__(
         self,
-        emulator: Any,
+        emulator: EmulatorLike,
         task: Sequence[Stage],
         score: GoalScore,
         envs: EnvTensors,
@@ -110,7 +110,7 @@ class Curriculum:
 
 
 def _play_starts(
-    emulator: Any, task: Sequence[Stage], score: GoalScore, envs: EnvTensors, start_waits: int
+    emulator: EmulatorLike, task: Sequence[Stage], score: GoalScore, envs: EnvTensors, start_waits: int
 ) -> tuple[list[Snapshot], list[int], list[torch.Tensor]]:
     """(snapshots, stages, distances) of every start after 0..start_waits idle steps."""
     snapshots, stages, distances = [], [], []

@@ -5,15 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 import warp as wp
 
 from gbxcule_puffer.emulator.launch import Launcher, words
-from gbxcule_puffer.tasks.ram import Ram, RamWatch
-from gbxcule_puffer.tasks.ram.view import Where
+from gbxcule_puffer.tasks.ram import RamWatch
 
 # A cell of a picture: 9 x 10 blocks, one a metatile of 16x16 pixels of the Game Boy, each with one of LEVELS shades.
 BLOCK_ROWS, BLOCK_COLUMNS = 9, 10
@@ -110,34 +106,28 @@ def kernel_look_up(
 class VisitCounter:
     """Counts of how often all envs together have visited the cell that each of them is in, over the whole run.
 
-    A cell is by its kind a downsampled 'picture' (mean shades of 9 x 10 blocks in 8 levels), all 'pixels' of it or,
-    opt-in, the bytes at some addresses of RAM. Its 64-bit key is counted in TABLE_ROWS rows of 2**TABLE_BITS counters,
-    each at another place, and the least is taken (a count-min sketch): bounded, and wrong only where a cell collides in
-    every row. The counters are integers and all of a step's visits are counted before any is read, so the counts depend
-    neither on the device nor on the order of the envs.
+    A cell is by its kind a downsampled 'picture' of `screen` (mean shades of 9 x 10 blocks in 8 levels), all 'pixels'
+    of it or, opt-in, the bytes that a RamWatch reads. Its 64-bit key is counted in TABLE_ROWS rows of 2**TABLE_BITS
+    counters, each in another column, and the least is taken (a count-min sketch): bounded, and wrong only where a cell
+    collides in every row. The counters are integers and all of a step's visits are counted before any is read, so the
+    counts depend neither on the device nor on the order of the envs.
 
     coarse: what an archive weighs its slots by: of 'pixels', most of which are seen a few times only, a counter of
     'picture', else this one.
 
     key, visits, before (num_envs,) int64: each env's cell, its visits with this step's, and without; bonus (num_envs,)
     float32 = 1 / sqrt(visits); first (num_envs,) bool: before is 0. Allocates only here.
-
-    Raises: ConfigError for addresses that are not RAM.
     """
 
-    def __init__(
-        self, emulator: Any, device: torch.device, kind: Sequence[Where] | str = "picture", archive: bool = False
-    ) -> None:
-        screen: torch.Tensor = emulator.screen
-        n = len(screen)
-        self.screen = screen
-        self.kind, self.watch = kind, None if isinstance(kind, str) else RamWatch(Ram(emulator), kind)
+    def __init__(self, screen: torch.Tensor, kind: RamWatch | str = "picture", archive: bool = False) -> None:
+        n, device = len(screen), screen.device
+        self.screen, self.kind = screen, kind
         self.table = torch.zeros((TABLE_ROWS, 1 << TABLE_BITS), dtype=torch.int64, device=device)
         self.key, self.visits, self.before = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
         self.bonus = torch.zeros(n, device=device)
         self._exact = torch.zeros(n, dtype=torch.float64, device=device)
         self.first = torch.zeros(n, dtype=torch.bool, device=device)
-        self.coarse = VisitCounter(emulator, device) if archive and kind == "pixels" else self
+        self.coarse = VisitCounter(screen) if archive and kind == "pixels" else self
         self.totals = torch.zeros(2, dtype=torch.int64, device=device)
         self._launch = Launcher(device)
 
@@ -145,8 +135,8 @@ class VisitCounter:
         """Counts the cells that the envs are in now."""
         n, launch = len(self.key), self._launch
         self.key.zero_()
-        if self.watch is not None:
-            values = self.watch.read()
+        if isinstance(self.kind, RamWatch):
+            values = self.kind.read()
             launch(kernel_hash_bytes, tuple(values.shape), values, self.key)
         elif self.kind == "pixels":
             screen = words(self.screen)

@@ -16,6 +16,7 @@ from gbxcule_puffer.emulator.cartridge import Rom
 from gbxcule_puffer.emulator.probes.hooks import hook_place
 from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.integrations.pyboy_api import tiles
 from gbxcule_puffer.integrations.pyboy_api.fields import Fields
 from gbxcule_puffer.integrations.pyboy_api.memory import Memory, RegisterFile
@@ -27,7 +28,6 @@ BOOT_FRAMES = 65  # of PyBoy's boot ROM, which this one has behind it
 MOST_FRAMES = 20_000  # of a launch
 LARGEST_STATE = 2**24  # bytes
 LEFT_OUT = "docs/pyboy.md says what of PyBoy is left out, and why"
-StrPath = str | os.PathLike[str]
 
 
 class GameBoys:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -10,14 +9,13 @@ from typing import Any, ClassVar
 import torch
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, read_object
+from gbxcule_puffer.files import Kind, StrPath, read_object
 from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.bits import bit_count
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.ram.view import ORDERS, Ram, RamWatch
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 
-StrPath = str | os.PathLike[str]
 FORMAT, VERSION = "gbxcule-quest", 1
 QUEST_FILE = Kind("quest", ConfigError, "write it as docs/exploration.md shows")
 MOST = 2**56 - 1  # the largest number: 7 bytes

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, read_text
+from gbxcule_puffer.files import Kind, StrPath, read_text
 
-StrPath = str | os.PathLike[str]
 SYMBOL_FILE = Kind("symbols", ConfigError, "give the .sym file that RGBDS (rgblink -n) or no$gmb's tools write")
 LARGEST_FILE = 8 * 2**20  # bytes; the largest disassemblies have 2 MiB
 LONGEST = 200  # characters of a name

@@ -57,4 +57,4 @@ def test_each_env_has_a_lane_in_every_shape(lanes: int) -> None:
 
 
 def test_a_cpu_has_nothing_to_tune() -> None:
-    assert Emulator(default_rom(), 1, "cpu", autotune=True).gpu is None
+    assert Emulator(default_rom(), 1, "cpu", autotune=True).launches is None

@@ -11,10 +11,17 @@ from gbxcule_puffer.apps.bench.autotune import measure
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.lanes.autotuner import FIRST, OTHERS, Trial, candidates
+from gbxcule_puffer.emulator.lanes.gpu_steps import GpuSteps
 from gbxcule_puffer.emulator.lanes.launch_shape import BLOCK_DIMS, LANES, LaunchShape
 
 pytestmark = pytest.mark.gpu
 ROM = ROOT / "roms" / "homeward.gb"
+
+
+def launches(emulator: Emulator) -> GpuSteps:
+    """The launches of an emulator on a GPU."""
+    assert emulator.launches is not None
+    return emulator.launches
 
 
 def test_all_shapes_give_the_same_state(cuda_device: str) -> None:
@@ -24,7 +31,7 @@ def test_all_shapes_give_the_same_state(cuda_device: str) -> None:
     shapes += [shape for lanes in OTHERS for shape in candidates(LaunchShape(lanes, 128, True))]
     for shape in shapes:
         emulator = Emulator(ROM, 100, cuda_device, autotune=False)
-        emulator.gpu.shape = shape
+        launches(emulator).shape = shape
         for row in buttons:
             emulator.step(row)
         hashes.append(emulator.state_hash())
@@ -40,7 +47,7 @@ def test_envs_that_part_ways_are_as_when_alone(cuda_device: str, game: str) -> N
     states = []
     for lanes in (1, 16, 32):
         emulator = Emulator(find_rom(game), 256, cuda_device, autotune=False)
-        emulator.gpu.shape = LaunchShape(lanes, 32, True)
+        launches(emulator).shape = LaunchShape(lanes, 32, True)
         for row in buttons:
             emulator.step(row)
         states.append(emulator.state_hash())
@@ -57,25 +64,25 @@ def test_each_shape_is_measured(cuda_device: str) -> None:
 def test_the_shape_for_a_game_is_found_on_its_own_steps(cuda_device: str) -> None:
     """It changes no result and waits for nothing."""
     usual, tuned = (Emulator(ROM, 100, cuda_device, autotune=autotune) for autotune in (False, True))
-    expected = Trial(usual.gpu.shape).measured
+    expected = Trial(launches(usual).shape).measured
     used, unsettled = [], []
     for row in torch.from_numpy(random_buttons(5, FIRST + len(expected) + 8, 100)).to(cuda_device):
         for emulator in (usual, tuned):
             emulator.step(row)
-        used.append(tuned.gpu.shape)
-        unsettled.append(tuned.gpu.unsettled)
+        used.append(launches(tuned).shape)
+        unsettled.append(launches(tuned).unsettled)
         torch.cuda.synchronize(cuda_device)
     assert np.array_equal(usual.state_hash(), tuned.state_hash())
     begin, end = FIRST - 1, FIRST - 1 + len(expected)  # the reset was the first step
-    assert used[:begin] == [usual.gpu.shape] * begin
+    assert used[:begin] == [launches(usual).shape] * begin
     assert used[begin:end] == expected
     assert len(set(used[end:])) == 1, "the choice stays"
-    assert all(unsettled[:end]) and not any(unsettled[end:]) and not usual.gpu.unsettled
+    assert all(unsettled[:end]) and not any(unsettled[end:]) and not launches(usual).unsettled
 
 
 def test_what_a_graph_records_is_not_measured(cuda_device: str) -> None:
     emulator = Emulator(ROM, 100, cuda_device)
-    before = emulator.gpu.shape
+    before = launches(emulator).shape
     buttons = torch.zeros(100, dtype=torch.uint8, device=cuda_device)
     stream, graph = torch.cuda.Stream(cuda_device), torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
@@ -84,9 +91,9 @@ def test_what_a_graph_records_is_not_measured(cuda_device: str) -> None:
         torch.cuda.synchronize(cuda_device)
         with torch.cuda.graph(graph, stream=stream):
             emulator.step(buttons)
-        assert emulator.gpu.shape == before
+        assert launches(emulator).shape == before
         graph.replay()
         for _ in range(len(Trial(before).measured) + 4):
             emulator.step(buttons)
             torch.cuda.synchronize(cuda_device)
-    assert emulator.gpu.shape in candidates(before)
+    assert launches(emulator).shape in candidates(before)

@@ -24,5 +24,6 @@ def test_what_differs_takes_another_path(tmp_path: Path, pc: int, sp: int) -> No
     for env, (place, stack) in enumerate([(0x150, 0xFFF0), (0x150, 0xFFF0), (pc, sp)]):
         emulator.set_registers(env, pc=place, sp=stack)
     emulator.step(torch.zeros(3, dtype=torch.uint8))
+    assert emulator._lanes is not None
     first, same, other = emulator._lanes.path.tolist()
     assert first == same != other

@@ -30,14 +30,6 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
     return make_test_task(tmp_path_factory.mktemp("stage"))
 
 
-class Pictures:
-    """What VisitCounter needs of an emulator."""
-
-    def __init__(self, screen: torch.Tensor) -> None:
-        self.screen = screen
-        self.num_envs = len(screen)
-
-
 @pytest.mark.parametrize("shape", [(72, 80), (144, 160)])
 @pytest.mark.parametrize("kind", ["picture", "pixels"])
 def test_visits_equal_a_dictionary_s(kind: str, shape: tuple[int, int]) -> None:
@@ -46,7 +38,7 @@ def test_visits_equal_a_dictionary_s(kind: str, shape: tuple[int, int]) -> None:
     palette = random.integers(0, 4, (12, *shape), dtype=np.uint8)
     palette[0], palette[1] = 3, 0
     screen = torch.zeros((40, *shape), dtype=torch.uint8)
-    counter = VisitCounter(Pictures(screen), CPU, kind)
+    counter = VisitCounter(screen, kind)
     known: Counter[bytes] = Counter()
     firsts = 0
     for _ in range(6):
@@ -71,7 +63,7 @@ def test_a_cell_is_coarse_but_not_blind() -> None:
     screen = torch.zeros((3, 72, 80), dtype=torch.uint8)
     screen[1, 3, 3] = 3  # one pixel of 64
     screen[2, 0:4, 0:8] = 3  # half a block
-    counter = VisitCounter(Pictures(screen), CPU)
+    counter = VisitCounter(screen)
     counter.visit()
     assert counter.visits.tolist() == [2, 2, 1]
 
@@ -86,7 +78,7 @@ def test_pixels_tell_what_a_mean_does_not() -> None:
     screen[5, 0, 0] = 1
     screen[6, 8:16, 8:10] = 3
     for kind, visits in (("picture", [4, 3, 3, 4, 4, 4, 3]), ("pixels", [1, 2, 1, 1, 1, 1, 2])):
-        counter = VisitCounter(Pictures(screen), CPU, kind)
+        counter = VisitCounter(screen, kind)
         counter.visit()
         assert counter.visits.tolist() == visits
 
@@ -97,13 +89,13 @@ def test_an_archive_of_pixels_counts_coarse_cells_too() -> None:
     for env in range(3):
         screen[env, 3, 3 + env] = 1
     screen[3, 0:8, 0:8] = 3
-    counter = VisitCounter(Pictures(screen), CPU, "pixels", archive=True)
+    counter = VisitCounter(screen, "pixels", archive=True)
     for times in (1, 2):
         counter.visit()
         assert counter.first.all() == (times == 1)
         assert counter.visits.tolist() == [times] * 4
         assert counter.coarse.visits.tolist() == [3 * times, 3 * times, 3 * times, times]
-    for other in (VisitCounter(Pictures(screen), CPU, "pixels"), VisitCounter(Pictures(screen), CPU, archive=True)):
+    for other in (VisitCounter(screen, "pixels"), VisitCounter(screen, archive=True)):
         assert other.coarse is other
 
 
@@ -111,7 +103,7 @@ def test_full_and_half_pictures_of_large_blocks_are_one_cell() -> None:
     half = torch.from_numpy(np.random.default_rng(0).integers(0, 4, (4, 9, 10), dtype=np.uint8)).repeat_interleave(8, 1)
     half = half.repeat_interleave(8, 2)
     full = half.repeat_interleave(2, 1).repeat_interleave(2, 2)
-    counters = [VisitCounter(Pictures(screen.contiguous()), CPU) for screen in (half, full)]
+    counters = [VisitCounter(screen.contiguous()) for screen in (half, full)]
     for counter in counters:
         counter.visit()
     assert torch.equal(counters[0].key, counters[1].key)

@@ -19,20 +19,13 @@ ROM = STAGE.parent.parent / "homeward.gb"
 ENVS = 5000
 
 
-class Pictures:
-    """What VisitCounter needs of an emulator."""
-
-    def __init__(self, screen: torch.Tensor) -> None:
-        self.screen = screen
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("kind", ["picture", "pixels"])
 def test_visits_do_not_depend_on_the_device(kind: str, cuda_device: str) -> None:
     random = np.random.default_rng(1)
     palette = random.integers(0, 4, (300, 72, 80), dtype=np.uint8)
     screens = [torch.zeros((ENVS, 72, 80), dtype=torch.uint8, device=device) for device in ("cpu", cuda_device)]
-    counters = [VisitCounter(Pictures(screen), screen.device, kind) for screen in screens]
+    counters = [VisitCounter(screen, kind) for screen in screens]
     for step in range(4):
         pictures = torch.from_numpy(palette[random.integers(0, 300 if step % 2 else 3, ENVS)])
         for screen, counter in zip(screens, counters, strict=True):

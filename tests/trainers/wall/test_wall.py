@@ -29,6 +29,7 @@ from websockets.sync.client import ClientConnection, connect
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.apps.play import browser as play
+from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.default_task import ROM
@@ -354,6 +355,7 @@ def test_the_page_shows_colours() -> None:
         wall.look()
         browser.wait_until("last !== null")
         pixels = np.array(browser.run(f"Array.from({canvas})")).reshape(72, 80, 4)
+    assert isinstance(env.emulator, Emulator)
     rgb = env.emulator.render("rgb")[0].numpy()
     np.testing.assert_array_equal(pixels[..., :3], rgb)
     assert (rgb != rgb[..., :1]).any()
