@@ -209,7 +209,7 @@ _LOW, _HIGH = (
     np.array([getattr(field, end) for field in (*FIELDS, *COLOR_FIELDS)], np.int32)[:, None] for end in ("low", "high")
 )
 _COLOR_HIGH = _HIGH.copy()
-_COLOR_HIGH[INDEX["lcd_transition"]] = 3  # hw/lcd/ppu.py, EARLY_VBLANK
+_COLOR_HIGH[INDEX["lcd_transition"]] = 3  # hw/lcd/clock.py, EARLY_VBLANK
 _MAY_BE_NEVER = np.array([field.may_be_never for field in (*FIELDS, *COLOR_FIELDS)])[:, None]
 # The last visit to a loop that polls RAM: where, with which registers, and when (cpu/wait_loops.py).
 POLL_FIELDS = ("poll_pc", "poll_f", "poll_low", "poll_high", "poll_event", "poll_now")

@@ -162,11 +162,15 @@ SPEED = (
     )
     + _faults(
         "hw.lcd.ppu",
-        ("mode 3 has 172 T-cycles", "length, length - 2)", "length, length - wp.where(FAULTY, 0, 2))"),
+        (
+            "mode 3 has 172 T-cycles",
+            "clock.FIRST_MODE0_DOT, clock.MODE0_DOT)",
+            "clock.FIRST_MODE0_DOT, clock.MODE0_DOT + wp.where(FAULTY, 2, 0))",
+        ),
         (
             "HBlank is 4 dots shorter at double speed",
-            "length = 206 - c.mode3_extra",
-            "length = 206 - c.mode3_extra - wp.where(FAULTY, 4 * c.double_speed, 0)",
+            "clock.end_of(phase, 0)) - begin)",
+            "clock.end_of(phase, 0)) - begin - wp.where(FAULTY, 4 * c.double_speed, 0))",
         ),
         (
             "an LCD behind its clock catches up at once",

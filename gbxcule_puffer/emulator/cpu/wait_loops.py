@@ -11,7 +11,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic, loop_skips, waits
 from gbxcule_puffer.emulator.hw import intrinsics, model, row
 from gbxcule_puffer.emulator.hw.color import banks
-from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.hw.lcd import clock, ppu
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 INSTRUCTIONS_SHIFT = wp.constant(waits.INSTRUCTIONS_SHIFT)
@@ -86,7 +86,7 @@ def ly_at(c: wp.ref[Cpu], t: int) -> int:
     place = t - c.lcd_zero
     length = model.dots(c, hw.LINE_T_CYCLES)
     ly = place // length
-    if ly < hw.SCREEN_HEIGHT - 1 and place - ly * length >= length - ppu.LY_EARLY:
+    if ly < hw.SCREEN_HEIGHT - 1 and place - ly * length >= length - clock.EARLY_DOTS:
         ly = ly + 1
     return ly
 
@@ -96,7 +96,7 @@ def time_of_ly(c: wp.ref[Cpu], ly: int) -> int:
     """The time at which LY becomes `ly`; the end of the frame for values that it does not reach."""
     t = c.lcd_zero + model.dots(c, hw.FRAME_T_CYCLES)
     if ly < hw.SCREEN_HEIGHT:
-        t = c.lcd_zero + ly * model.dots(c, hw.LINE_T_CYCLES) - ppu.LY_EARLY
+        t = c.lcd_zero + ly * model.dots(c, hw.LINE_T_CYCLES) - clock.EARLY_DOTS
     elif ly <= hw.LAST_LINE:
         t = c.lcd_zero + ly * model.dots(c, hw.LINE_T_CYCLES)
     return t

@@ -7,7 +7,7 @@ from gbxcule_puffer.emulator.hw import counters, intrinsics, joypad, memory, mod
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.color import registers as color_registers
-from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
+from gbxcule_puffer.emulator.hw.lcd import clock, drawing, lcd_registers, ppu, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -17,7 +17,7 @@ def read_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead
     if lookahead != 0 or model.HARDWARE == 1:
         ppu.advance(m, c, t + lookahead)
         mode = c.stat & hw.STAT_MODE
-        starting = c.lcd_first_frame != 0 and c.lcd_transition == drawing.START_MODE2
+        starting = c.lcd_first_frame != 0 and c.lcd_transition == clock.START_MODE2
         if (c.lcdc & hw.LCDC_ENABLE) != 0 and (mode >= 2 or starting):
             return 0xFF
     if c.dma_active != 0:

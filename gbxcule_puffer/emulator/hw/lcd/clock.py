@@ -1,7 +1,7 @@
 """The LCD's clock: the line, dot and phase at a time, and the time at which each begins. Pan Docs, "Rendering".
 
-A frame begins at `lcd_zero` and has 154 lines of 456 dots; a dot is a T-cycle of the CPU, two at double speed. The phase
-that a line is in fixes STAT's mode, `lcd_next_mode` and `lcd_transition`, and ends at a fixed dot of the line:
+A frame begins at `lcd_zero` and has 154 lines of 456 dots; a dot is a T-cycle of the CPU, two at double speed. A line
+goes through phases, each with its values of STAT's mode, `lcd_next_mode` and `lcd_transition`:
 
 | phase       | mode | next | transition   | ends at dot          |                                        |
 | ----------- | ---: | ---: | ------------ | -------------------- | -------------------------------------- |

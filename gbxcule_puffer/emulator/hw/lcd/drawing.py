@@ -7,10 +7,8 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model
-from gbxcule_puffer.emulator.hw.lcd import color_picture, render
+from gbxcule_puffer.emulator.hw.lcd import clock, color_picture, render
 from gbxcule_puffer.emulator.state import Cpu, Machine
-
-START_MODE2 = wp.constant(2)  # of lcd_transition: LY has increased, mode 2 is to begin
 
 
 @wp.func
@@ -38,7 +36,9 @@ def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
 def lines_over(c: wp.ref[Cpu]) -> int:
     """The number of lines of this frame whose mode 3 is over."""
     is_on = int((c.lcdc & hw.LCDC_ENABLE) != 0) & int(c.lcd_restart == 0)
-    is_hblank = int((c.stat & hw.STAT_MODE) == 0) & int(c.lcd_transition != START_MODE2) & int(c.lcd_next_mode != 3)
+    is_hblank = (
+        int((c.stat & hw.STAT_MODE) == 0) & int(c.lcd_transition != clock.START_MODE2) & int(c.lcd_next_mode != 3)
+    )
     return wp.min(c.ly + (is_on & is_hblank), hw.SCREEN_HEIGHT)
 
 

@@ -2,19 +2,17 @@
 
 A change that is due takes effect when the LCD is next brought up to date, and only one at a time: after the instruction
 during which it falls due and at each access to an LCD register. Changes that nothing can notice (no interrupt, no line
-to draw) are made up later, whole lines at once. Pan Docs, "Rendering"; lengths of the modes as PyBoy has them.
+to draw) are skipped and reconstructed later, a frame's at once (lines.py). Pan Docs, "Rendering"; lengths of the modes
+as PyBoy has them (clock.py).
 """
 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model
-from gbxcule_puffer.emulator.hw.lcd import drawing, lines, mode3, timing
+from gbxcule_puffer.emulator.hw.lcd import clock, drawing, lines, mode3, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-CHANGE_MODE = wp.constant(0)
-ADVANCE_LY = wp.constant(1)
-LY_EARLY = wp.constant(0 if model.COLOR else 4)  # by which LY increases before a line begins
 WRAPPED_T_CYCLES = wp.constant(2**64 % hw.FRAME_T_CYCLES)  # see advance
 
 
@@ -48,6 +46,14 @@ def set_mode(c: wp.ref[Cpu], mode: int):
 
 
 @wp.func
+def begin_phase(c: wp.ref[Cpu], phase: int, dots: int):
+    """A phase (clock.py) of so many dots begins."""
+    c.lcd_next_mode = clock.entry(clock.NEXT_MODES, phase)
+    c.lcd_transition = clock.entry(clock.TRANSITIONS, phase)
+    c.lcd_target = c.lcd_target + model.dots(c, dots)
+
+
+@wp.func
 def begin_lines(c: wp.ref[Cpu]):
     """Line 0 begins."""
     c.next_line = 0
@@ -66,7 +72,7 @@ def restart(c: wp.ref[Cpu], t: int):
     c.lcd_zero = t
     c.lcd_target = t + model.dots(c, 76)
     c.lcd_next_mode = 3
-    c.lcd_transition = CHANGE_MODE
+    c.lcd_transition = clock.CHANGE_MODE
     set_mode(c, 0)
     begin_lines(c)
     compare_lyc(c)
@@ -81,13 +87,11 @@ def end_frame(c: wp.ref[Cpu], t: int):
     else:
         c.frame_done = 1
         c.ly = 0
-        c.lcd_target = c.lcd_target + model.dots(c, 80)
+        begin_phase(c, clock.MODE2, clock.MODE3_DOT)
         c.lcd_zero = c.lcd_zero + frame
         if model.COLOR:
             timing.end_frame(c, t)
         c.lcd_first_frame = 0
-        c.lcd_next_mode = 3
-        c.lcd_transition = CHANGE_MODE
         set_mode(c, 2)
         begin_lines(c)
         compare_lyc(c)
@@ -96,27 +100,20 @@ def end_frame(c: wp.ref[Cpu], t: int):
 @wp.func
 def enter_hblank(c: wp.ref[Cpu]):
     """Mode 3 is over."""
-    c.lcd_next_mode = 2
-    c.lcd_transition = ADVANCE_LY
-    length = 200 - c.mode3_extra
-    if c.ly >= 143:
-        c.lcd_next_mode = 1
-        c.lcd_transition = CHANGE_MODE
-        if c.lcd_first_frame == 0:
-            length = length + 4
+    is_first = c.lcd_first_frame != 0
+    phase = wp.where(c.ly >= clock.LAST_DRAWN, clock.LAST_MODE0, clock.MODE0)
+    begin = wp.where(is_first, clock.FIRST_MODE0_DOT, clock.MODE0_DOT) + c.mode3_extra
+    begin_phase(c, phase, wp.where(is_first, clock.FIRST_LY_DOT, clock.end_of(phase, 0)) - begin)
     if model.COLOR:
-        if c.lcd_first_frame == 0:
-            c.lcd_transition = CHANGE_MODE
-            length = 206 - c.mode3_extra
-    c.lcd_target = c.lcd_target + model.dots(c, length)
+        if is_first and phase == clock.MODE0:
+            c.lcd_transition = clock.ADVANCE_LY
 
 
 @wp.func
 def enter_line(c: wp.ref[Cpu]):
     """A line begins with mode 2, on a Game Boy Color."""
     c.ly = c.ly + 1
-    c.lcd_target = c.lcd_target + model.dots(c, 80)
-    c.lcd_next_mode = 3
+    begin_phase(c, clock.MODE2, clock.MODE3_DOT)
     compare_lyc(c)
     hit_window(c)
 
@@ -132,9 +129,7 @@ def hit_window(c: wp.ref[Cpu]):
 @wp.func
 def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu], is_early: int):
     """One of the lines 144 to 153 begins; is_early: its STAT interrupt has come."""
-    c.lcd_target = c.lcd_target + model.dots(c, hw.LINE_T_CYCLES)
-    c.lcd_next_mode = 1
-    c.lcd_transition = CHANGE_MODE
+    begin_phase(c, clock.VBLANK, hw.LINE_T_CYCLES)
     c.ly = c.ly + 1
     compare_lyc(c)
     if c.ly == hw.SCREEN_HEIGHT:
@@ -157,16 +152,13 @@ def enter_mode(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """The next mode begins."""
     is_early = 0
     if model.COLOR:
-        is_early = wp.where(c.lcd_transition == timing.EARLY_VBLANK, 1, 0)
-        c.lcd_transition = CHANGE_MODE
+        is_early = wp.where(c.lcd_transition == clock.EARLY_VBLANK, 1, 0)
+        c.lcd_transition = clock.CHANGE_MODE
     set_mode(c, c.lcd_next_mode)
     if c.lcd_next_mode == 3:
         c.mode3_extra = mode3.extra(m, c, c.ly)
-        length = 172 + c.mode3_extra
-        if model.COLOR:
-            length = wp.where(c.lcd_first_frame != 0, length, length - 2)
-        c.lcd_target = c.lcd_target + model.dots(c, length)
-        c.lcd_next_mode = 0
+        end = wp.where(c.lcd_first_frame != 0, clock.FIRST_MODE0_DOT, clock.MODE0_DOT) + c.mode3_extra
+        begin_phase(c, clock.MODE3, end - clock.MODE3_DOT)
     elif c.lcd_next_mode == 0:
         enter_hblank(c)
     else:
@@ -195,85 +187,35 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
         restart(c, t)
     elif c.ly == hw.LAST_LINE:
         end_frame(c, t)
-    elif c.lcd_transition == ADVANCE_LY:
+    elif c.lcd_transition == clock.ADVANCE_LY:
         c.ly = c.ly + 1
         if c.lcd_first_frame != 0:  # the comparison waits for mode 2
             c.stat = c.stat & ~hw.STAT_LYC_EQUAL
             update_stat_line(c)
         else:
             compare_lyc(c)
-        c.lcd_target = c.lcd_target + model.dots(c, 4)
-        c.lcd_transition = drawing.START_MODE2
-    elif c.lcd_transition == drawing.START_MODE2:
+        begin_phase(c, clock.LY_EARLY, 4)
+    elif c.lcd_transition == clock.START_MODE2:
         set_mode(c, 2)
         if c.lcd_first_frame != 0:
             compare_lyc(c)
-        c.lcd_target = c.lcd_target + model.dots(c, 80)
-        c.lcd_next_mode = 3
-        c.lcd_transition = CHANGE_MODE
+        begin_phase(c, clock.MODE2, clock.MODE3_DOT)
         hit_window(c)
     else:
         enter_mode(m, c)
 
 
-@wp.func
-def skip_lines(c: wp.ref[Cpu]):
-    """Make up whole lines at once, as far as they were over before the last instruction; the rest is made change by
-    change. The length of mode 3 of a line that is over does not matter."""
-    length = model.dots(c, hw.LINE_T_CYCLES)
-    line = (c.previous - c.lcd_zero) // length  # the line of that time
-    if c.ly >= hw.SCREEN_HEIGHT:
-        line = wp.min(line, hw.LAST_LINE)
-        if line > c.ly:
-            c.ly = line
-            c.lcd_target = c.lcd_zero + (line + 1) * length
-            compare_lyc(c)
-    else:
-        line = wp.min(line, hw.SCREEN_HEIGHT)
-        begin = c.lcd_zero + line * length
-        if c.lcd_target < begin and line > c.ly:  # a state from a file may have its LY and its times at odds
-            begun = wp.where(c.lcd_transition == drawing.START_MODE2, c.ly, c.ly + 1)  # first line whose mode 2 comes
-            if c.window_hit == 0 and c.wy >= begun and c.wy < line:
-                c.window_hit = 1
-                c.window_first = c.wy
-            c.ly = line
-            c.lcd_next_mode = 2
-            c.lcd_transition = drawing.START_MODE2
-            if line == hw.SCREEN_HEIGHT:  # mode 0 of the last line goes straight into VBlank
-                c.ly = line - 1
-                c.lcd_next_mode = 1
-                c.lcd_transition = CHANGE_MODE
-            if model.COLOR:  # LY increases when the line begins
-                c.ly = line - 1
-                c.lcd_transition = CHANGE_MODE
-            c.lcd_target = begin
-            c.stat = c.stat & ~hw.STAT_MODE
-            compare_lyc(c)
-
-
-@wp.func
-def make_change(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """The next change of `settle`, and lines before it that can be skipped. 1 if there can be no other: it fell due
-    during the last instruction, or in a batch whose end was known exactly, where PyBoy looks at the LCD once."""
-    during = wp.where(c.settle_from > c.previous or c.lcd_target > c.previous, 1, 0)
-    if during == 0 and is_quiet(c) and (c.stat & hw.STAT_MODE) != 3:
-        skip_lines(c)
-    if c.lcd_target <= c.now:
-        change(m, c, c.now)
-    return during
-
-
 @wp.func(inline=False)
 def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """The changes of `settle`: any number that fell due before the last instruction, at most one during it."""
-    during = int(0)
-    while c.lcd_target <= c.now and during == 0:
-        if model.COLOR:
-            during = make_change(m, c)
-        elif lines.is_regular(c):
-            during = lines.pass_changes(m, c)
+    """Make the changes of `settle`: any number that fell due before the last instruction. At most one is made that fell
+    due during it, or in a batch whose end was known exactly: there PyBoy looks at the LCD once."""
+    is_during = int(0)
+    while c.lcd_target <= c.now and is_during == 0:
+        if lines.is_regular(c):
+            is_during = lines.pass_changes(m, c)
         else:
-            during = make_change(m, c)
+            is_during = wp.where(c.settle_from > c.previous or c.lcd_target > c.previous, 1, 0)
+            change(m, c, c.now)
     c.lcd_last = c.now
 
 
@@ -310,19 +252,17 @@ def is_vram_unlocked(c: wp.ref[Cpu]) -> bool:
 @wp.func
 def next_event(c: wp.ref[Cpu]) -> int:
     """Time of the next change that has to be made on time."""
-    length = model.dots(c, hw.LINE_T_CYCLES)
-    event = c.lcd_zero + wp.where(c.ly < hw.SCREEN_HEIGHT, hw.SCREEN_HEIGHT, hw.LAST_LINE + 1) * length
-    match = c.lcd_zero + c.lyc * length - wp.where(c.lyc < hw.SCREEN_HEIGHT, LY_EARLY, 0)
+    event = clock.time_at(c, wp.where(c.ly < hw.SCREEN_HEIGHT, hw.SCREEN_HEIGHT, hw.LAST_LINE + 1), 0)
     is_awaited = (c.stat & hw.STAT_LYC_INT) & wp.where(c.lyc > c.ly, hw.STAT_LYC_INT, 0)
-    event = wp.where(is_awaited != 0 and c.lyc <= hw.LAST_LINE, wp.min(event, match), event)
+    event = wp.where(is_awaited != 0, wp.min(event, clock.time_of_ly(c, c.lyc)), event)
     each_line = c.stat & lines.STAT_EACH_LINE
     if model.COLOR:
         return wp.where(is_quiet(c), event, timing.next_change(c))
     # STAT's interrupts in mode 2 and mode 0: the next of these modes at the earliest, as far as it is known
     mode = c.stat & hw.STAT_MODE
-    is_begun = int(mode == 0) & int(c.lcd_transition == drawing.START_MODE2)  # LY has increased already
-    line = c.lcd_zero + wp.where(is_begun != 0, c.ly, c.ly + 1) * hw.LINE_T_CYCLES
-    mode0 = wp.where(mode >= 2, c.lcd_target, line + lines.MODE3_T)  # mode 3 begins before, which says how long it is
+    is_begun = int(mode == 0) & int(c.lcd_transition == clock.START_MODE2)  # LY has increased already
+    line = clock.time_at(c, wp.where(is_begun != 0, c.ly, c.ly + 1), 0)
+    mode0 = wp.where(mode >= 2, c.lcd_target, line + clock.MODE3_DOT)  # mode 3 begins before and has its length then
     interrupt = wp.where((each_line & hw.STAT_MODE2_INT) != 0, wp.min(line, mode0), mode0)
     interrupt = wp.where((each_line & 8) != 0, interrupt, line)
     interrupt = wp.where(c.ly >= hw.SCREEN_HEIGHT, event, interrupt)
@@ -339,7 +279,7 @@ def halt_event(c: wp.ref[Cpu], other: int) -> int:
     """
     event = timing.next_change(c)
     if is_quiet(c):
-        line_begin = other - (other - c.lcd_zero) % model.dots(c, hw.LINE_T_CYCLES)
+        line_begin = clock.time_at(c, clock.dot_at(c, other) // hw.LINE_T_CYCLES, 0)
         if line_begin > c.lcd_target and line_begin > c.now + hw.T_CYCLES_PER_M_CYCLE:
             event = wp.min(next_event(c), line_begin)
     return event

@@ -4,9 +4,9 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model
+from gbxcule_puffer.emulator.hw.lcd import clock
 from gbxcule_puffer.emulator.state import Cpu
 
-EARLY_VBLANK = wp.constant(3)  # of lcd_transition: the STAT interrupt of VBlank has come already
 EARLY_T_CYCLES = wp.constant(4)  # by which it does
 WRAP = wp.constant(2**63 % hw.FRAME_T_CYCLES)
 
@@ -49,7 +49,7 @@ def look(c: wp.ref[Cpu], t: int):
             c.next_event = wp.min(c.next_event, c.lcd_due)
             c.settle_from = wp.max(c.next_event, c.now + hw.T_CYCLES_PER_M_CYCLE)  # it may be behind already
     if is_early_vblank(c) and (t >= c.lcd_target - model.dots(c, EARLY_T_CYCLES) or c.lcd_wrapped != 0):
-        c.lcd_transition = EARLY_VBLANK
+        c.lcd_transition = clock.EARLY_VBLANK
         c.interrupt_flag = c.interrupt_flag | hw.INT_STAT
 
 
