@@ -20,7 +20,7 @@ from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it 
 import torch
 from torch import Tensor, nn
 
-from gbxcule_puffer.tasks.observations import ObservationLayout
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.trainers import GraphFlags, Policy, Run, blocks, load_weights
 from gbxcule_puffer.trainers.launch import launch
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gbxcule_puffer.tasks.observations import ObservationLayout
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.trainers import Policy, Run, RunFlags, Stopwatch, blocks, load_weights
 from gbxcule_puffer.trainers.envs import layout_of
 from gbxcule_puffer.trainers.launch import launch

@@ -34,10 +34,10 @@ REFERENCE = {
     ],
     "Tasks": [
         "gbxcule_puffer.tasks.task.Task",
-        "gbxcule_puffer.tasks.default_task.find_task",
-        "gbxcule_puffer.tasks.stages.make_stage",
-        "gbxcule_puffer.tasks.goals.GoalTemplate",
-        "gbxcule_puffer.tasks.goals.record_goal",
+        "gbxcule_puffer.tasks.source.find_task",
+        "gbxcule_puffer.tasks.goals.recipe.make_stage",
+        "gbxcule_puffer.tasks.goals.template.GoalTemplate",
+        "gbxcule_puffer.tasks.goals.recipe.record_goal",
     ],
     "Other libraries": [
         "gbxcule_puffer.integrations.gym",

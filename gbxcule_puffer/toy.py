@@ -18,7 +18,7 @@ from gbxcule_puffer.env.randomness import START, CounterRandom
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
-from gbxcule_puffer.tasks.observations import ShowsPictures, shades_layout
+from gbxcule_puffer.tasks.observe.layout import ShowsPictures, shades_layout
 
 CELL = 4  # pixels
 MAX_STEPS = 16

@@ -22,8 +22,8 @@ from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.provenance import git_sha
-from gbxcule_puffer.tasks.default_task import find_task
 from gbxcule_puffer.tasks.ram import Ram, RamWatch
+from gbxcule_puffer.tasks.source import find_task
 
 RAM = {"map": 0xC0A0, "column": 0xC0A1, "row": 0xC0A2, "facing": 0xC0A3, "quest": 0xC0A5}  # docs/homeward.md
 OFTEN, SELDOM = 0.42, 0.02  # shares of random actions, of every fifth Game Boy and of the others

@@ -19,7 +19,7 @@ from gbxcule_puffer.env.statistics import OF_DISTANCES, EpisodeStats
 from gbxcule_puffer.env.task_runner import means
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.files import StrPath
-from gbxcule_puffer.tasks.observations import ShowsPictures
+from gbxcule_puffer.tasks.observe.layout import ShowsPictures
 
 OF_A_SLOT = ("seed", "first_env")  # options that each worker has its own of
 STEP_BUFFERS = ("observations", "rewards", "terminals", "truncations")

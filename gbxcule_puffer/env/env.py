@@ -26,15 +26,17 @@ from gbxcule_puffer.env.task_runner import vectors_of
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
-from gbxcule_puffer.tasks.observation_kinds import picture_kind
-from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, ShowsPictures, rows_of
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout, ShowsPictures
+from gbxcule_puffer.tasks.observe.observers import make_observers
+from gbxcule_puffer.tasks.observe.pictures import picture_kind
+from gbxcule_puffer.tasks.observe.pixels import rows_of
+from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.tasks.ram import Ram, Symbols
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
-from gbxcule_puffer.tasks.ram.observers import make_observers
-from gbxcule_puffer.tasks.ram.place import find_place
+from gbxcule_puffer.tasks.ram.position import find_place
 from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
 from gbxcule_puffer.tasks.ram.until import parse_until
-from gbxcule_puffer.tasks.stage import open_stages
+from gbxcule_puffer.tasks.stages.open import open_stages
 from gbxcule_puffer.tasks.task_code import make_task
 
 

@@ -22,10 +22,11 @@ from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.env.task_runner import TaskRunners
 from gbxcule_puffer.tasks.actions import ActionCodec
-from gbxcule_puffer.tasks.observations import FrameStack, signed
+from gbxcule_puffer.tasks.observe.pixels import signed
+from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.tasks.ram import Ram, RamWatch, Symbols
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
-from gbxcule_puffer.tasks.stage import Stage
+from gbxcule_puffer.tasks.stages.open import Stage
 from gbxcule_puffer.tasks.task import StepInfo, Task
 
 

@@ -17,7 +17,7 @@ from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, MOST_STEPS, Schedule, get_codec
-from gbxcule_puffer.tasks.observation_kinds import MOST_PICTURES, MOST_RADIUS, PICTURES
+from gbxcule_puffer.tasks.observe.pictures import MOST_PICTURES, MOST_RADIUS, PICTURES
 from gbxcule_puffer.tasks.ram.addresses import check_visit_key
 
 if TYPE_CHECKING:

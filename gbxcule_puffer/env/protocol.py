@@ -9,8 +9,8 @@ import torch
 
 from gbxcule_puffer.emulator.protocol import EmulatorLike, Launches
 from gbxcule_puffer.tasks.actions import ActionCodec
-from gbxcule_puffer.tasks.observations import ObservationLayout
-from gbxcule_puffer.tasks.stage import Stage
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.stages.open import Stage
 
 Infos = list[dict[str, float]]
 Step = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, Infos]

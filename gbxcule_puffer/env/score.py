@@ -12,8 +12,9 @@ from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import WEIGHTS, EnvOptions
 from gbxcule_puffer.tasks.actions import MOST_STEPS
-from gbxcule_puffer.tasks.goals import GoalDistance, drawn
-from gbxcule_puffer.tasks.stage import Stage
+from gbxcule_puffer.tasks.goals.distance import GoalDistance
+from gbxcule_puffer.tasks.goals.template import drawn
+from gbxcule_puffer.tasks.stages.open import Stage
 
 STEP_COST = -0.01  # where the options do not say otherwise
 

@@ -15,7 +15,7 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import RANGE, TASK, CounterRandom
 from gbxcule_puffer.env.task_memory import TaskMemory
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observations import PICTURE
+from gbxcule_puffer.tasks.observe.pictures import PICTURE
 from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 from gbxcule_puffer.tasks.task_code import code_of

@@ -19,7 +19,7 @@ from gbxcule_puffer.integrations.window import QUIT, Window, why_no_window
 from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.pictures import mosaic, to_rgb
 from gbxcule_puffer.registry import env_creator
-from gbxcule_puffer.tasks.observations import signed
+from gbxcule_puffer.tasks.observe.pixels import signed
 
 try:
     from gymnasium.vector import AutoresetMode

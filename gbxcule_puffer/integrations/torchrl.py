@@ -11,7 +11,8 @@ import torch
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.registry import env_creator
-from gbxcule_puffer.tasks.observations import PICTURE, signed
+from gbxcule_puffer.tasks.observe.pictures import PICTURE
+from gbxcule_puffer.tasks.observe.pixels import signed
 
 try:
     from tensordict import TensorDict, TensorDictBase  # pyright: ignore[reportMissingImports]

@@ -12,9 +12,9 @@ from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.registry import env_creator
-from gbxcule_puffer.tasks.default_task import find_task
-from gbxcule_puffer.tasks.observation_kinds import picture_kind
-from gbxcule_puffer.tasks.observations import ObservationLayout, shades_layout
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout, shades_layout
+from gbxcule_puffer.tasks.observe.pictures import picture_kind
+from gbxcule_puffer.tasks.source import find_task
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 

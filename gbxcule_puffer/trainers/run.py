@@ -19,8 +19,8 @@ from gbxcule_puffer.device import free_bytes, size_text
 from gbxcule_puffer.env.options import first_difference
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
-from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance, never_near
-from gbxcule_puffer.tasks.default_task import ROM
+from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance, never_near
+from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import unsettled
 from gbxcule_puffer.trainers.boards.tracking import Tracking

@@ -15,7 +15,7 @@ from gbxcule_puffer.env.options import first_difference
 from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.layout import is_suite, trainer_scripts
-from gbxcule_puffer.tasks.default_task import ROM
+from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files

@@ -15,7 +15,7 @@ import torch
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli
-from gbxcule_puffer.tasks.stages import make_stage
+from gbxcule_puffer.tasks.goals.recipe import make_stage
 
 ROOT = Path(__file__).parents[2]
 STAGE = ROOT / "roms/homeward/stage1.json"

@@ -33,7 +33,7 @@ from gbxcule_puffer.cli import main
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.provenance import usable_cores
 from gbxcule_puffer.tasks.actions import get_codec
-from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.goals.template import GoalTemplate
 from tests.support.roms import tiny_rom
 from tests.support.signals import HEARS_CTRL_C
 

@@ -24,7 +24,7 @@ from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import GoalError
 from gbxcule_puffer.pictures import to_rgb
-from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.goals.template import GoalTemplate
 from tests.conformance.test_color import picture_rom, rom_of
 from tests.emulator.test_color import PROGRAM
 from tests.support.browser import Browser, wait_for

@@ -33,8 +33,8 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations import window
 from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, mosaic
-from gbxcule_puffer.tasks.goals import GoalTemplate
-from gbxcule_puffer.tasks.traces import Trace, read_actions
+from gbxcule_puffer.tasks.goals.template import GoalTemplate
+from gbxcule_puffer.tasks.goals.traces import Trace, read_actions
 from tests.support.envs import CODEC, STAGE, solution
 
 ROM = STAGE.parent.parent / "homeward.gb"

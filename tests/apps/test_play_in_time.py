@@ -20,7 +20,7 @@ from gbxcule_puffer.apps.play.session import UNDO_FRAMES, Pace, PlaySession
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.tasks.actions import buttons_of
-from gbxcule_puffer.tasks.traces import Trace
+from gbxcule_puffer.tasks.goals.traces import Trace
 from tests.support.browser import Browser
 from tests.support.envs import STAGE
 

@@ -18,7 +18,7 @@ from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.pictures import mosaic, to_rgb
-from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.trainers.checkpoints import save_checkpoint
 from gbxcule_puffer.trainers.flags import flags_to_save
 from tests.support.envs import CODEC, Task, make_test_task, random_actions

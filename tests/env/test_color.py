@@ -10,8 +10,8 @@ import torch
 from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.observation_kinds import PICTURES
-from gbxcule_puffer.tasks.observations import ObservationLayout
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pictures import PICTURES
 from tests.conformance.test_color import picture_rom, rom_of
 from tests.emulator.test_color import PROGRAM
 from tests.fuzz.generator import make_rom

@@ -13,7 +13,7 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.goals.template import GoalTemplate
 from tests.support.envs import CODEC, NUM_ACTIONS, Task, assert_same, host, make_test_task, play, random_actions
 
 

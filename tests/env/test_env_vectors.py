@@ -16,8 +16,8 @@ from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.gym import make, make_vec
+from gbxcule_puffer.tasks.observe.observers import parse_ram_obs
 from gbxcule_puffer.tasks.ram import Ram
-from gbxcule_puffer.tasks.ram.observers import parse_ram_obs
 from gbxcule_puffer.tasks.task import StepInfo, Task
 from tests.support.envs import STAGE, assert_same, make_test_task, play, random_actions
 

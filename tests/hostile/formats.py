@@ -36,15 +36,15 @@ from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.actions import all_buttons_of, get_codec
-from gbxcule_puffer.tasks.goals import FORMAT as GOAL_FORMAT
-from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.goals.recipe import read_stage
+from gbxcule_puffer.tasks.goals.template import FORMAT as GOAL_FORMAT
+from gbxcule_puffer.tasks.goals.template import MAX_STEPS, GoalTemplate
+from gbxcule_puffer.tasks.goals.traces import Trace, read_actions
 from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.quest import load_quest
 from gbxcule_puffer.tasks.ram.symbols import Symbols
-from gbxcule_puffer.tasks.stage import MAX_STEPS, Stage
-from gbxcule_puffer.tasks.stage_list import StageFiles, load_stages, write_stages
-from gbxcule_puffer.tasks.stages import read_stage
-from gbxcule_puffer.tasks.traces import Trace, read_actions
+from gbxcule_puffer.tasks.stages.list import StageFiles, load_stages, write_stages
+from gbxcule_puffer.tasks.stages.open import Stage
 from gbxcule_puffer.trainers.checkpoints import find_resumed, read_checkpoint
 from gbxcule_puffer.trainers.flags import flags_of
 from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, METRICS

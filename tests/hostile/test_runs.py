@@ -18,11 +18,11 @@ from gbxcule_puffer import cli
 from gbxcule_puffer.apps.bench import baseline
 from gbxcule_puffer.apps.plot.plot import read_run
 from gbxcule_puffer.errors import ConfigError, RomError, StateError, StorageError
-from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.goals.recipe import make_stage
+from gbxcule_puffer.tasks.goals.template import GoalTemplate
 from gbxcule_puffer.tasks.ram.quest import load_quest
 from gbxcule_puffer.tasks.ram.symbols import Symbols
-from gbxcule_puffer.tasks.stage_list import FORMAT, VERSION, StageFiles, load_stages, make_stages, write_stages
-from gbxcule_puffer.tasks.stages import make_stage
+from gbxcule_puffer.tasks.stages.list import FORMAT, VERSION, StageFiles, load_stages, make_stages, write_stages
 from gbxcule_puffer.trainers import launch
 from gbxcule_puffer.trainers.runlog import RunLog
 from tests.hostile.formats import CARTRIDGE, ROM

@@ -13,8 +13,8 @@ import torch
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.tasks.actions import BUTTONS
-from gbxcule_puffer.tasks.goals import GoalTemplate
-from gbxcule_puffer.tasks.stages import make_stage
+from gbxcule_puffer.tasks.goals.recipe import make_stage
+from gbxcule_puffer.tasks.goals.template import GoalTemplate
 from tests.fuzz import lockstep
 
 ROMS = Path(__file__).resolve().parents[2] / "roms"

@@ -13,8 +13,8 @@ import torch
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.tasks.actions import get_codec
-from gbxcule_puffer.tasks.stage_list import make_stages
-from gbxcule_puffer.tasks.stages import make_stage
+from gbxcule_puffer.tasks.goals.recipe import make_stage
+from gbxcule_puffer.tasks.stages.list import make_stages
 
 STAGE = Path(__file__).parents[2] / "roms/homeward/stage1.json"
 CODEC = get_codec("pokemonred_puffer_v1")

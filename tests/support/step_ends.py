@@ -16,9 +16,10 @@ from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import StepEnd
-from gbxcule_puffer.tasks.observation_kinds import PICTURES
-from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout
-from gbxcule_puffer.tasks.stage import Stage
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pictures import PICTURES
+from gbxcule_puffer.tasks.observe.stack import FrameStack
+from gbxcule_puffer.tasks.stages.open import Stage
 
 SHAPE = (8, 16)
 STEP_COST, ALPHA, BONUS = -0.01, 3.7, 5.0

@@ -11,7 +11,7 @@ import torch
 
 from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, main, td_losses
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.trainers.blocks import Group, Replayed, unsettled
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.flags import as_words

@@ -17,8 +17,8 @@ from cleanrl_style.a2c_streaming import (
     main,
     td_losses,
 )
-from gbxcule_puffer.tasks.observations import shades_layout
-from gbxcule_puffer.tasks.stages import make_goal
+from gbxcule_puffer.tasks.goals.recipe import make_goal
+from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import Group, linear_schedule, sample
 from gbxcule_puffer.trainers.meters import Stopwatch

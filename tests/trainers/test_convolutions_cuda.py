@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, relu
 
-from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.trainers.blocks import Trunk, convolutions
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("cuda_device")]

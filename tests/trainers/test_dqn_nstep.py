@@ -19,7 +19,7 @@ from cleanrl_style.dqn_nstep import (
     sequence_loss,
     transition_loss,
 )
-from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers import Run, World
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences

@@ -15,7 +15,7 @@ from PIL import Image
 
 from cleanrl_style import a2c_streaming, evaluate
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
-from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.evaluation import (

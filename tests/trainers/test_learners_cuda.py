@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from cleanrl_style import dqn_nstep, ppo_lite, pqn
-from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import allocate_rollout
 from gbxcule_puffer.trainers.blocks.replay import Replay

@@ -13,9 +13,10 @@ from PIL import Image, ImageSequence
 from torch import nn
 
 from cleanrl_style import a2c_streaming, dqn_nstep, evaluate, ppo_lite, pqn
-from gbxcule_puffer.tasks.observation_kinds import PICTURES
-from gbxcule_puffer.tasks.observations import ObservationLayout, signed
-from gbxcule_puffer.tasks.stages import make_goal
+from gbxcule_puffer.tasks.goals.recipe import make_goal
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pictures import PICTURES
+from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers.blocks import Patches, Replay, Trunk
 from tests.conformance.test_color import picture_rom
 from tests.support.envs import STAGE

@@ -11,7 +11,7 @@ import torch
 from cleanrl_style import ppo_lite
 from cleanrl_style.ppo_lite import OWN, Agent, Args, collect, gae, main, ppo_losses, reuse_values
 from gbxcule_puffer.device import free_bytes
-from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks.rollout import allocate_rollout, rollout_memory
 from gbxcule_puffer.trainers.evaluation import evaluate

@@ -10,7 +10,7 @@ import torch
 
 from cleanrl_style import pqn
 from cleanrl_style.pqn import OWN, Args, QNetwork, collect, learn, main, minibatches
-from gbxcule_puffer.tasks.observations import shades_layout
+from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import allocate_rollout, explore, rollout_memory
 from gbxcule_puffer.trainers.distributed import World

@@ -10,8 +10,10 @@ import torch
 from cleanrl_style.dqn_nstep import draw_transitions
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.observation_kinds import PICTURES
-from gbxcule_puffer.tasks.observations import FrameStack, ObservationLayout, shades_layout, unpack
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout, shades_layout
+from gbxcule_puffer.tasks.observe.pictures import PICTURES
+from gbxcule_puffer.tasks.observe.pixels import unpack
+from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks.replay import PRIORITY_FLOOR, Replay, pack
 

@@ -174,8 +174,8 @@ def _workloads(args: argparse.Namespace, usual_steps: tuple[int, int]) -> list:
     """One for each ROM, stage and length of episodes; usual_steps: of warm-up and repeat, where none are given."""
     from gbxcule_puffer.apps.bench.suites import roms_of_suite
     from gbxcule_puffer.apps.bench.workload import Workload
-    from gbxcule_puffer.tasks.default_task import default_rom
-    from gbxcule_puffer.tasks.observation_kinds import picture_kind
+    from gbxcule_puffer.tasks.observe.pictures import picture_kind
+    from gbxcule_puffer.tasks.source import default_rom
 
     picture_kind(args.obs)
     if args.suite is not None:

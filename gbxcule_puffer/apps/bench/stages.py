@@ -14,7 +14,7 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import StepEnd
-from gbxcule_puffer.tasks.observations import FrameStack
+from gbxcule_puffer.tasks.observe.stack import FrameStack
 
 
 class PartialStep:

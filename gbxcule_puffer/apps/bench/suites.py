@@ -9,7 +9,7 @@ from pathlib import Path
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.layout import CLONE, ROMS
-from gbxcule_puffer.tasks.default_task import default_rom
+from gbxcule_puffer.tasks.source import default_rom
 
 SHARED_VARIABLE = "GBXCULE_SHARED"
 MICRO = ("alu_loop", "mem_rwb", "joy_diverge_persist")

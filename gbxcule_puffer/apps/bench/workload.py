@@ -13,8 +13,8 @@ from gbxcule_puffer.device import room_for
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import get_codec
-from gbxcule_puffer.tasks.goals import FORMAT, GoalTemplate, in_color
-from gbxcule_puffer.tasks.observation_kinds import PICTURES
+from gbxcule_puffer.tasks.goals.template import FORMAT, GoalTemplate, in_color
+from gbxcule_puffer.tasks.observe.pictures import PICTURES
 
 LEAD_IN_STEPS = 1  # before each repeat, not timed: wakes sleeping workers and an idle device
 NEVER = 2**30  # max_steps of a run without resets

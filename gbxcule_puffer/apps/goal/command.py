@@ -82,7 +82,7 @@ def _add_calibrate(goal: argparse._SubParsersAction) -> None:
 
 def _add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, help="folder for start.state and goal/")
-    kinds = "{shades,packed,averaged,full,luma,rgb,rgb555,...}"  # tasks.observations, which checks it, has torch
+    kinds = "{shades,packed,averaged,full,luma,rgb,rgb555,...}"  # tasks.observe, which checks it, has torch
     parser.add_argument("--obs", metavar=kinds, default="shades", help="picture of an observation (default: shades)")
     parser.add_argument("--stack-k", type=int, default=1, help="pictures in an observation; a goal fits any number")
     add_action_codec(parser)
@@ -97,8 +97,8 @@ def _task_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_stage(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.stage_list import is_stage_list, make_stages
-    from gbxcule_puffer.tasks.stages import make_stage
+    from gbxcule_puffer.tasks.goals.recipe import make_stage
+    from gbxcule_puffer.tasks.stages.list import is_stage_list, make_stages
 
     options = _task_options(args) | {"model": args.model}
     if is_stage_list(args.stage):
@@ -109,8 +109,8 @@ def _run_stage(args: argparse.Namespace) -> None:
 
 
 def _run_make(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.stages import make_goal
-    from gbxcule_puffer.tasks.traces import read_actions
+    from gbxcule_puffer.tasks.goals.recipe import make_goal
+    from gbxcule_puffer.tasks.goals.traces import read_actions
 
     options = {"start_state": args.start_state, "header": args.header, "model": args.model}
     options |= _task_options(args)
@@ -170,9 +170,9 @@ def _progress() -> Callable[[int, int], None]:
 
 def _run_calibrate(args: argparse.Namespace) -> None:
     from gbxcule_puffer.pictures import png_target
-    from gbxcule_puffer.tasks.advice import hardly_apart, met_by_chance
-    from gbxcule_puffer.tasks.calibrate import calibrate, draw_histogram, read_task
-    from gbxcule_puffer.tasks.goals import GoalTemplate
+    from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
+    from gbxcule_puffer.tasks.goals.calibrate import calibrate, draw_histogram, read_task
+    from gbxcule_puffer.tasks.goals.template import GoalTemplate
     from gbxcule_puffer.tasks.ram.quest import parse_condition
     from gbxcule_puffer.tasks.ram.symbols import Symbols
 
@@ -208,8 +208,8 @@ def _run_calibrate(args: argparse.Namespace) -> None:
 def _run_show(args: argparse.Namespace) -> None:
     from gbxcule_puffer.files import make_folder
     from gbxcule_puffer.pictures import mosaic, save_png
-    from gbxcule_puffer.tasks.calibrate import read_task
-    from gbxcule_puffer.tasks.goals import CHECKED_FIELDS
+    from gbxcule_puffer.tasks.goals.calibrate import read_task
+    from gbxcule_puffer.tasks.goals.template import CHECKED_FIELDS
 
     goal, start = read_task(args.dir)
     out = make_folder(args.out or Path(args.dir) / "pictures")
@@ -224,8 +224,8 @@ def _run_show(args: argparse.Namespace) -> None:
 
 
 def _run_stages(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.calibrate import read_task
-    from gbxcule_puffer.tasks.stage_list import StageFiles, write_stages
+    from gbxcule_puffer.tasks.goals.calibrate import read_task
+    from gbxcule_puffer.tasks.stages.list import StageFiles, write_stages
 
     stages, sums = [], {}
     for text in args.dirs:
@@ -241,8 +241,8 @@ def _run_stages(args: argparse.Namespace) -> None:
 
 
 def _report(files: Any) -> None:
-    from gbxcule_puffer.tasks.advice import hardly_apart
-    from gbxcule_puffer.tasks.goals import GoalTemplate
+    from gbxcule_puffer.tasks.goals.advice import hardly_apart
+    from gbxcule_puffer.tasks.goals.template import GoalTemplate
 
     goal = GoalTemplate.load(files.goal_dir)
     print(f"start state  {files.start_state}")

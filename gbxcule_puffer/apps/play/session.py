@@ -17,7 +17,7 @@ from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.tasks.actions import Schedule, action_of, buttons_of, without_frames
-from gbxcule_puffer.tasks.traces import Trace, picture_hash
+from gbxcule_puffer.tasks.goals.traces import Trace, picture_hash
 
 StrPath = str | os.PathLike[str]
 FRAMES_A_SECOND, LATEST = 59.7275, 0.1

@@ -26,7 +26,7 @@ from gbxcule_puffer.emulator.state import row_size
 from gbxcule_puffer.errors import ConfigError, RomError, printable
 from gbxcule_puffer.provenance import versions
 from gbxcule_puffer.tasks.actions import ActionCodec
-from gbxcule_puffer.tasks.traces import read_actions
+from gbxcule_puffer.tasks.goals.traces import read_actions
 
 DEFAULT_STEPS = 500
 BYTES_OF_ACTION = 16  # in the array that is drawn, and in the list made of it

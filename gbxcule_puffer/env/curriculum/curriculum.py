@@ -17,7 +17,7 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import CounterRandom
 from gbxcule_puffer.env.score import GoalScore
-from gbxcule_puffer.tasks.stage import Stage
+from gbxcule_puffer.tasks.stages.open import Stage
 
 
 class Curriculum:

@@ -12,7 +12,7 @@ import warp as wp
 from gbxcule_puffer.emulator.hw import intrinsics
 from gbxcule_puffer.emulator.pool import copy_slot
 from gbxcule_puffer.env.fields import Episode
-from gbxcule_puffer.tasks.distance import color_difference, goal_difference
+from gbxcule_puffer.tasks.goals.distance import color_difference, goal_difference
 
 COLOR = False
 """True: observations in colour, of which kernels.py makes a copy."""

@@ -13,7 +13,7 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pufferl.config import from_ini
 from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, to_rgb
-from gbxcule_puffer.tasks.default_task import find_task
+from gbxcule_puffer.tasks.source import find_task
 
 STAGE_OPTIONS = (
     *("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive", "model"),

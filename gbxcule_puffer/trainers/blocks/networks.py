@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from gbxcule_puffer.tasks.observations import ObservationLayout
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.trainers.blocks import convolutions
 
 FEATURES = 256

@@ -16,7 +16,9 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.observations import PICTURE, ObservationLayout, signed, unpack
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pictures import PICTURE
+from gbxcule_puffer.tasks.observe.pixels import signed, unpack
 
 PRIORITY_FLOOR = 1e-3  # every transition stays possible
 STORED = ("pictures", "vectors", "actions", "rewards", "terminals", "truncations", "ages", "priorities")

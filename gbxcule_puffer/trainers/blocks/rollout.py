@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from gbxcule_puffer.errors import DeviceError
-from gbxcule_puffer.tasks.observations import ObservationLayout, signed
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.envs import layout_of
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gbxcule_puffer.tasks.observations import signed
+from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers.blocks.replay import pack
 from gbxcule_puffer.trainers.wall.process import ServerProcess
 from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS

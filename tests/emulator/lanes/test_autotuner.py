@@ -7,7 +7,7 @@ import pytest
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.lanes.autotuner import GAIN, OTHERS, ROUNDS, Trial, candidates
 from gbxcule_puffer.emulator.lanes.launch_shape import LANES, LaunchShape
-from gbxcule_puffer.tasks.default_task import default_rom
+from gbxcule_puffer.tasks.source import default_rom
 
 USUAL = LaunchShape(16, 32, True)
 SHAPES = candidates(USUAL)

@@ -10,7 +10,7 @@ import torch
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
-from gbxcule_puffer.tasks.goals import GoalDistance
+from gbxcule_puffer.tasks.goals.distance import GoalDistance
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.ram.quest import Quest, parse_condition
 from tests.support.envs import STAGE

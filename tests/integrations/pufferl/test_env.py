@@ -13,8 +13,8 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pufferl.env import make_env
 from gbxcule_puffer.integrations.pufferl.policies import PixelCNN, PixelLSTM
-from gbxcule_puffer.tasks.observation_kinds import PICTURES
-from gbxcule_puffer.tasks.observations import ObservationLayout
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pictures import PICTURES
 from tests.support.envs import make_test_task, random_actions
 
 

@@ -11,7 +11,7 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.tasks.ram import Symbols
-from gbxcule_puffer.tasks.ram.place import find_place
+from gbxcule_puffer.tasks.ram.position import find_place
 from gbxcule_puffer.tasks.ram.symbols import Location
 from gbxcule_puffer.tasks.task import Task
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.tasks.default_task import ROM
+from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.trainers.wall import footprints
 from gbxcule_puffer.trainers.wall.footprints import Footprints
 from gbxcule_puffer.trainers.wall.wall import Wall

@@ -32,7 +32,7 @@ from gbxcule_puffer.apps.play import browser as play
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.default_task import ROM
+from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall.process import TELL_SECONDS
 from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, Server, parse_address

@@ -18,11 +18,11 @@ from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import StrPath, new_file
 from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.tasks.actions import Schedule, all_buttons_of, get_codec
-from gbxcule_puffer.tasks.goals import META_FILE, GoalDistance, GoalTemplate, drawn
-from gbxcule_puffer.tasks.observation_kinds import picture_kind
+from gbxcule_puffer.tasks.goals.distance import GoalDistance
+from gbxcule_puffer.tasks.goals.template import MAX_STEPS, META_FILE, GoalTemplate, drawn
+from gbxcule_puffer.tasks.observe.pictures import picture_kind
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.ram.quest import Condition, Quest
-from gbxcule_puffer.tasks.stage import MAX_STEPS
 
 GOAL_STEPS = 64  # without a button, at the goal
 NEAR_STEPS = 8  # of random play from the goal

@@ -8,8 +8,8 @@ from typing import Any
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.layout import ROMS, find_rom
-from gbxcule_puffer.tasks.stage_list import has_recipes, is_stage_list, make_stages
-from gbxcule_puffer.tasks.stages import make_stage
+from gbxcule_puffer.tasks.goals.recipe import make_stage
+from gbxcule_puffer.tasks.stages.list import has_recipes, is_stage_list, make_stages
 
 ROM, STAGE = ROMS / "homeward.gb", ROMS / "homeward/stage1.json"
 

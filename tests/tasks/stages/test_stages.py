@@ -14,7 +14,7 @@ from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.curriculum.archive import CHUNK
 from gbxcule_puffer.errors import ConfigError, StateError
-from gbxcule_puffer.tasks.stage_list import (
+from gbxcule_puffer.tasks.stages.list import (
     StageFiles,
     has_recipes,
     is_stage_list,

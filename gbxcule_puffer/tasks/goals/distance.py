@@ -1,11 +1,18 @@
-"""Device code: the distance of a picture to a goal."""
+"""The distance of pictures to a goal, on the device."""
 
 # Kernels: Warp's integers are types of their own.
 # pyright: reportOperatorIssue=false, reportArgumentType=false
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
 import warp as wp
 
 from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.launch import Launcher, words
 
 
 @wp.func
@@ -90,3 +97,41 @@ def kernel_color_distance(
     least = color_difference(colors, frames, first, int(goal[env]), env, lane, lanes)
     if lane == 0:
         out[env] = float(least) * scale
+
+
+class GoalDistance:
+    """Mean absolute difference of shades / 3, or of red, green and blue / 31, in [0, 1], the minimum over a goal's
+    frames; allocates only here.
+
+    `frames` are the pictures of one goal or a list of those of several, each [frame, row, column]; every env has a goal
+    of its own. `frames` and `first` (goals + 1,) int32, where each begins, are tensors; `scale` is 1 of the distance;
+    in_color: the frames are colours, uint16.
+    """
+
+    def __init__(self, frames: np.ndarray | Sequence[np.ndarray], num_envs: int, device: str | torch.device) -> None:
+        goals = [frames] if isinstance(frames, np.ndarray) else list(frames)
+        self._launch = Launcher(torch.device(device))
+        self.frames = torch.from_numpy(np.concatenate(goals)).to(device)
+        self.first = torch.from_numpy(np.cumsum([0, *map(len, goals)], dtype=np.int32)).to(device)
+        self.in_color = goals[0].dtype == np.uint16
+        self.scale = 1.0 / ((3 * 31 if self.in_color else 3) * goals[0][0].size)
+        self._goal_0 = torch.zeros(num_envs, dtype=torch.int64, device=device)
+
+    def measure(self, screen: torch.Tensor, out: torch.Tensor, goal: torch.Tensor | None = None) -> None:
+        """Distance of each env's picture in `screen` (num_envs, rows, columns), shades or colours as the frames, into
+        `out` (num_envs,) float32.
+
+        goal (num_envs,) int64: which goal each env has, the first if None. The sums are integers, the same in any
+        order: the CPU and the GPU give the same bits.
+        """
+        goal, lanes = self._goal_0 if goal is None else goal, self._launch.lanes
+        inputs = words(screen), words(self.frames), self.first, goal, lanes, self.scale, out
+        kernel = kernel_color_distance if self.in_color else kernel_distance
+        self._launch(kernel, (len(out), lanes), *inputs)
+
+
+def distances_to(frames: np.ndarray, pictures: np.ndarray, device: str) -> np.ndarray:
+    """Distance of each of `pictures` [picture, row, column] to a goal's `frames`, float32."""
+    out = torch.empty(len(pictures), device=device)
+    GoalDistance(frames, len(pictures), device).measure(torch.from_numpy(pictures).to(device), out)
+    return out.cpu().numpy()

@@ -97,8 +97,8 @@ def make_stages(path: StrPath, out: StrPath, **config: Any) -> tuple[Path, Path]
 
     Raises: ConfigError, and what `make_stage` raises.
     """
-    from gbxcule_puffer.tasks.goals import GoalTemplate
-    from gbxcule_puffer.tasks.stages import make_stage
+    from gbxcule_puffer.tasks.goals.recipe import make_stage
+    from gbxcule_puffer.tasks.goals.template import GoalTemplate
 
     path, out = Path(path), Path(out)
     spec, made, rom = _read(path), [], None

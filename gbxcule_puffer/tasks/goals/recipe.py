@@ -1,4 +1,4 @@
-"""Stages: a start snapshot and a goal made by playing named actions on a ROM, from a JSON file or the command line."""
+"""Goals made by playing named actions on a ROM: a start snapshot and the pictures at the end."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ import torch
 from gbxcule_puffer import __version__
 from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import Kind, StrPath, make_folder, read_object
 from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.pictures import read_colors, read_shades
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, STEPS, Schedule, all_buttons_of, are_names, get_codec, is_steps
-from gbxcule_puffer.tasks.goals import K_CONSECUTIVE, in_color, record_goal
-from gbxcule_puffer.tasks.observation_kinds import picture_kind
-from gbxcule_puffer.tasks.observations import ObservationLayout
-from gbxcule_puffer.tasks.traces import Trace, picture_hash
+from gbxcule_puffer.tasks.goals.distance import distances_to
+from gbxcule_puffer.tasks.goals.template import FORMAT, K_CONSECUTIVE, GoalTemplate, drawn, in_color
+from gbxcule_puffer.tasks.goals.traces import Trace, picture_hash
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pictures import picture_kind
 
 if TYPE_CHECKING:
-    from gbxcule_puffer.emulator import Emulator
+    from gbxcule_puffer.emulator import Emulator, EmulatorLike
 
+SETTLE_STEPS = 8
+# A goal's tau is at most this: a character who turns on the spot (about 0.01) still counts, a step aside does not.
+LARGEST_TAU = 0.05
 STAGE_FILE = Kind("stage", ConfigError, "give a stage file")
 
 
@@ -123,6 +127,72 @@ def make_goal(
     snapshot.to_file(out / "start.state")
     goal.save(out / "goal")
     return TaskFiles(Path(rom), out / "start.state", out / "goal")
+
+
+def record_goal(
+    emulator: EmulatorLike,
+    start_buttons: Sequence[int],
+    solve_buttons: Sequence[int],
+    meta: Mapping[str, Any],
+    *,
+    more_ways: Sequence[Sequence[int]] = (),
+    pictures: Sequence[np.ndarray] | None = None,
+    k_consecutive: int = K_CONSECUTIVE,
+) -> tuple[Snapshot, GoalTemplate]:
+    """Plays `start_buttons`, takes the start snapshot, plays `solve_buttons` and takes the goal's pictures; then the
+    same from the start by each of `more_ways`, whose ends count as the goal too.
+
+    The pictures are the distinct ones at the end and of the next SETTLE_STEPS steps without a button, so that an idle
+    animation counts as the goal in all of its phases. `tau` is half of the least distance met on a way, at most
+    LARGEST_TAU. With `pictures` these are the goal, and nothing is played after the start.
+
+    `emulator` has one env and stands at the state to play from; `meta` holds CHECKED_FIELDS.
+
+    Raises: GoalError when a way to the goal passes one of the goal's own pictures, or starts at it.
+    """
+
+    def play(button: int) -> np.ndarray:
+        emulator.step(torch.full((1,), button, dtype=torch.uint8, device=emulator.device))
+        return picture()
+
+    def picture() -> np.ndarray:
+        return drawn(emulator, in_color(meta))[0].cpu().numpy().copy()
+
+    for button in start_buttons:
+        play(button)
+    snapshot = emulator.save(0)
+    ways, settled = [], []
+    for buttons in (solve_buttons, *more_ways):
+        emulator.load(snapshot)
+        ways.append([picture(), *(play(button) for button in buttons)])
+        if pictures is None:
+            settled += [ways[-1][-1], *(play(0) for _ in range(SETTLE_STEPS))]
+    frames = distinct(settled if pictures is None else pictures)
+
+    measured = [distances_to(frames, np.stack(way), emulator.device).tolist() for way in ways]
+    nearest = 1.0
+    for distances in measured:
+        end = len(distances)
+        while end and distances[end - 1] == 0:
+            end -= 1
+        if not end or min(distances[:end]) == 0:
+            first = distances.index(0)
+            if not first:
+                other = "goal" if pictures is None else "picture"
+                raise GoalError(f"the goal's picture shows at the start: give another {other}, or another start")
+            raise GoalError(
+                f"the goal's picture is met after {first} of {len(distances) - 1} actions, then another: "
+                "let them end there, or where the picture is new"
+            )
+        nearest = min(nearest, *distances[:end])
+    calibration = {"distances": measured[0], "start_distance": measured[0][0], "nearest": nearest}
+    tau = {"tau": min(LARGEST_TAU, nearest / 2), "k_consecutive": k_consecutive, "calibration": calibration}
+    return snapshot, GoalTemplate(frames, {"format": FORMAT, **meta, **tau})
+
+
+def distinct(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """The pictures without repetitions, in the order they first come, stacked."""
+    return np.stack([p for i, p in enumerate(pictures) if not any((p == other).all() for other in pictures[:i])])
 
 
 def _read_picture(path: StrPath, shape: tuple[int, int], meta: Mapping[str, Any]) -> np.ndarray:

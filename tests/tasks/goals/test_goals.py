@@ -13,18 +13,18 @@ import torch
 from gbxcule_puffer import cli
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, GoalError
-from gbxcule_puffer.tasks.goals import (
+from gbxcule_puffer.tasks.goals.distance import GoalDistance
+from gbxcule_puffer.tasks.goals.recipe import make_goal, make_stage
+from gbxcule_puffer.tasks.goals.template import (
     CHECKED_FIELDS,
     FRAMES_FILE,
     K_CONSECUTIVE,
     META_FILE,
     VALUES,
-    GoalDistance,
     GoalTemplate,
 )
-from gbxcule_puffer.tasks.stages import make_goal, make_stage
 
-STAGE = Path(__file__).parents[2] / "roms/homeward/stage1.json"
+STAGE = Path(__file__).parents[3] / "roms/homeward/stage1.json"
 CONFIG = {
     "rom_sha256": "00",
     "action_codec": "pokemonred_puffer_v1",

@@ -13,7 +13,7 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.pictures import read_shades, save_png
-from gbxcule_puffer.tasks.goals import GoalTemplate
+from gbxcule_puffer.tasks.goals.template import GoalTemplate
 from tests.support.envs import STAGE, make_test_task
 
 ROM = STAGE.parent.parent / "homeward.gb"

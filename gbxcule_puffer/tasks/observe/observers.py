@@ -9,9 +9,9 @@ import torch
 
 from gbxcule_puffer.device import room_for
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observation_kinds import SIDE
+from gbxcule_puffer.tasks.observe.pictures import SIDE
 from gbxcule_puffer.tasks.ram.addresses import parse_address
-from gbxcule_puffer.tasks.ram.place import Place
+from gbxcule_puffer.tasks.ram.position import Place
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, Task

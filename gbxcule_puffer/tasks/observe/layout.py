@@ -1,4 +1,4 @@
-"""Observations: the last pictures, and behind them vectors of numbers; nothing is allocated per step."""
+"""The layout of an observation: the last pictures, and behind them vectors of numbers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observation_kinds import MOST_PICTURES, PictureKind
+from gbxcule_puffer.tasks.observe.pictures import MOST_PICTURES, PICTURE, PictureKind
+from gbxcule_puffer.tasks.observe.pixels import signed, unpacked
 
-PICTURE = "picture"
 Shape = tuple[int, ...]
 
 
@@ -104,7 +104,7 @@ class ObservationLayout:
         if kind.in_color:
             red, green, blue = (newest.to(torch.int16) >> 3).expand(-1, 3, -1, -1).unbind(1)
             return (red | green << 5 | blue << 10).view(torch.uint16)
-        shades = _unpacked(newest[:, 0], kind)
+        shades = unpacked(newest[:, 0], kind)
         return shades if kind.most == 3 else (shades + 2) // 4
 
     def pixels(self, observations: torch.Tensor) -> torch.Tensor:
@@ -114,7 +114,7 @@ class ObservationLayout:
         if self.kind.dtype == np.uint16:
             pictures = signed(pictures)
             pictures = torch.stack([pictures & 31, pictures >> 5 & 31, pictures >> 10], 2).flatten(1, 2).byte()
-        return _unpacked(pictures, self.kind)
+        return unpacked(pictures, self.kind)
 
     def pictures(self, observations: torch.Tensor) -> torch.Tensor:
         """The same for a network, (n, *picture_shape) float32 from 0 to 1."""
@@ -129,24 +129,9 @@ class ObservationLayout:
         return torch.cat([features, *(parts[name].flatten(1) for name in self.vectors)], 1)
 
 
-def unpack(packed: torch.Tensor) -> torch.Tensor:
-    """Shades (..., 4 * columns) of packed pictures (..., columns) uint8, the leftmost of a byte's four in bits 7-6."""
-    return torch.stack([packed >> 6, (packed >> 4) & 3, (packed >> 2) & 3, packed & 3], -1).flatten(-2)
-
-
 def shades_layout(stack_k: int, rows: int = 72, columns: int = 80) -> ObservationLayout:
     """The layout of `stack_k` pictures as they are drawn, of any size."""
     return ObservationLayout(PictureKind("half", rows, columns, 3), stack_k)
-
-
-def signed(values: torch.Tensor) -> torch.Tensor:
-    """uint16 as int16, without a copy, since torch can do little with uint16; others as they are."""
-    return values.view(torch.int16) if values.dtype == torch.uint16 else values
-
-
-def rows_of(colors: torch.Tensor, rows: Any) -> torch.Tensor:
-    """The `rows`, an index, of uint16 pictures."""
-    return signed(colors)[rows].view(torch.uint16)
 
 
 def _shaped(part: np.ndarray, shape: Shape) -> np.ndarray:
@@ -154,11 +139,6 @@ def _shaped(part: np.ndarray, shape: Shape) -> np.ndarray:
     view = part.view()
     view.shape = (len(part), *shape)
     return view
-
-
-def _unpacked(pictures: torch.Tensor, kind: PictureKind) -> torch.Tensor:
-    """Pixels (..., rows, columns) of pictures (..., rows, values of a row)."""
-    return unpack(pictures) if kind.pixels > 1 else pictures
 
 
 class ShowsPictures:
@@ -178,47 +158,3 @@ class ShowsPictures:
 
     def keep_pictures(self) -> None:
         """Has final_pictures of Game Boy Colors be in colour from the next step on, whatever is observed."""
-
-
-class FrameStack:
-    """The last `stack_k` pictures of each env in `observations` (num_envs, *layout.shape), for
-    env/step_end/parts.py to fill.
-
-    colors: those of a Game Boy Color, shape as of the screen, uint16.
-
-    Without `out`, with stack_k 1, pictures as they are drawn and no vectors `observations` is a view of the screen
-    itself, or of the colours: no shift, no copy.
-    """
-
-    def __init__(
-        self,
-        screen: torch.Tensor,
-        layout: ObservationLayout,
-        out: torch.Tensor | None = None,
-        colors: torch.Tensor | None = None,
-    ) -> None:
-        kind = layout.kind
-        drawn = screen if not kind.in_color else colors if kind.dtype == np.uint16 else None
-        if drawn is not None and (kind.rows, kind.row_values) != drawn.shape[1:]:
-            drawn = None
-        in_place = out is None and layout.stack_k == 1 and drawn is not None and not layout.vectors
-        if in_place and drawn is not None:
-            out = drawn.unsqueeze(1)
-        elif out is None:
-            dtype = getattr(torch, str(layout.box.dtype))
-            out = torch.zeros((len(screen), *layout.shape), dtype=dtype, device=screen.device)
-        self.observations, self.layout = out, layout
-        self.members: dict[str, Any] = {
-            "screen": screen.view(len(screen), -1).view(torch.int32),
-            "observations": layout.words(out),
-            "stack_k": layout.stack_k,
-            "packed": int(kind.pixels > 1),
-            "averaged": int(kind.most == 12),
-            "in_place": int(in_place),
-        }
-        if kind.in_color:
-            self.members |= {"has_colors": int(colors is not None), "channels": kind.planes}
-            if kind.dtype == np.uint16:
-                self.members["channels"] = 0
-            if colors is not None:
-                self.members["colors"] = colors.view(len(colors), -1).view(torch.int32)

@@ -1,4 +1,4 @@
-"""What can be observed: the kinds of pictures and the limits of an observation, declared without importing torch."""
+"""Kinds of pictures and the limits of an observation, declared without importing torch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
 
+PICTURE = "picture"  # the name of an observation's pictures among its parts
 MOST_PICTURES = 256  # of an observation
 SCREENS = {"half": (72, 80), "full": (144, 160)}  # rows and columns, as the emulator draws them
 SIDE = 64  # of the square of cells that VisitedPlaces tells apart, a power of two

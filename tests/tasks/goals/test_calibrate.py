@@ -13,8 +13,8 @@ from PIL import Image
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.goal import command
 from gbxcule_puffer.errors import ConfigError, GoalError
-from gbxcule_puffer.tasks.calibrate import Samples, best_tau, calibrate
-from gbxcule_puffer.tasks.goals import META_FILE, GoalTemplate
+from gbxcule_puffer.tasks.goals.calibrate import Samples, best_tau, calibrate
+from gbxcule_puffer.tasks.goals.template import META_FILE, GoalTemplate
 from gbxcule_puffer.tasks.ram.quest import parse_condition
 from tests.support.envs import STAGE, make_test_task
 

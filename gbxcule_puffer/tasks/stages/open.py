@@ -12,10 +12,8 @@ from gbxcule_puffer.emulator.saves.state_files import load_state_file, start_fil
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
-from gbxcule_puffer.tasks.goals import GoalTemplate
-from gbxcule_puffer.tasks.stage_list import load_stages
-
-MAX_STEPS = 128  # of a task that does not say otherwise
+from gbxcule_puffer.tasks.goals.template import MAX_STEPS, GoalTemplate
+from gbxcule_puffer.tasks.stages.list import load_stages
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""Observations: the pictures of the last steps, and numbers beside them."""

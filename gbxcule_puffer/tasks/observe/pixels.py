@@ -1,0 +1,29 @@
+"""Pixels of observed pictures as torch can work with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gbxcule_puffer.tasks.observe.pictures import PictureKind
+
+
+def unpack(packed: torch.Tensor) -> torch.Tensor:
+    """Shades (..., 4 * columns) of packed pictures (..., columns) uint8, the leftmost of a byte's four in bits 7-6."""
+    return torch.stack([packed >> 6, (packed >> 4) & 3, (packed >> 2) & 3, packed & 3], -1).flatten(-2)
+
+
+def signed(values: torch.Tensor) -> torch.Tensor:
+    """uint16 as int16, without a copy, since torch can do little with uint16; others as they are."""
+    return values.view(torch.int16) if values.dtype == torch.uint16 else values
+
+
+def rows_of(colors: torch.Tensor, rows: Any) -> torch.Tensor:
+    """The `rows`, an index, of uint16 pictures."""
+    return signed(colors)[rows].view(torch.uint16)
+
+
+def unpacked(pictures: torch.Tensor, kind: PictureKind) -> torch.Tensor:
+    """Pixels (..., rows, columns) of pictures (..., rows, values of a row)."""
+    return unpack(pictures) if kind.pixels > 1 else pictures

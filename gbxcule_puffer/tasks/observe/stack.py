@@ -1,0 +1,54 @@
+"""The last pictures of each env; nothing is allocated per step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+
+
+class FrameStack:
+    """The last `stack_k` pictures of each env in `observations` (num_envs, *layout.shape), for
+    env/step_end/parts.py to fill.
+
+    colors: those of a Game Boy Color, shape as of the screen, uint16.
+
+    Without `out`, with stack_k 1, pictures as they are drawn and no vectors `observations` is a view of the screen
+    itself, or of the colours: no shift, no copy.
+    """
+
+    def __init__(
+        self,
+        screen: torch.Tensor,
+        layout: ObservationLayout,
+        out: torch.Tensor | None = None,
+        colors: torch.Tensor | None = None,
+    ) -> None:
+        kind = layout.kind
+        drawn = screen if not kind.in_color else colors if kind.dtype == np.uint16 else None
+        if drawn is not None and (kind.rows, kind.row_values) != drawn.shape[1:]:
+            drawn = None
+        in_place = out is None and layout.stack_k == 1 and drawn is not None and not layout.vectors
+        if in_place and drawn is not None:
+            out = drawn.unsqueeze(1)
+        elif out is None:
+            dtype = getattr(torch, str(layout.box.dtype))
+            out = torch.zeros((len(screen), *layout.shape), dtype=dtype, device=screen.device)
+        self.observations, self.layout = out, layout
+        self.members: dict[str, Any] = {
+            "screen": screen.view(len(screen), -1).view(torch.int32),
+            "observations": layout.words(out),
+            "stack_k": layout.stack_k,
+            "packed": int(kind.pixels > 1),
+            "averaged": int(kind.most == 12),
+            "in_place": int(in_place),
+        }
+        if kind.in_color:
+            self.members |= {"has_colors": int(colors is not None), "channels": kind.planes}
+            if kind.dtype == np.uint16:
+                self.members["channels"] = 0
+            if colors is not None:
+                self.members["colors"] = colors.view(len(colors), -1).view(torch.int32)

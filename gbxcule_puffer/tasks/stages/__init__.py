@@ -1,0 +1,1 @@
+"""Lists of stages: files that name them in order, and the stages opened for an env."""
