@@ -3,26 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 import torch
 
+from benchmarks.pages import descriptor_fields
 from gbxcule_puffer.emulator import Emulator, isa
+from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.descriptor_table import describe
-from gbxcule_puffer.emulator.gpu.descriptors import RARE
 from tests.support.roms import tiny_rom
 
 CALCULATED = {"rotate", "rotate_a", "scf", "ccf", "cpl", "daa"}
 TAKEN_FROM = {"a": 0x78, "b": 0x40, "c": 0x48, "d": 0x50, "e": 0x58, "h": 0x60, "l": 0x68, "[hl]": 0x70}  # ld TARGET,b
 
 
+def test_bits_that_fields_share_are_declared() -> None:
+    """Two fields have the same bits only where one says that it stands there instead of the other."""
+    names = {field.name for field in ds.FIELDS}
+    assert len(names) == len(ds.FIELDS)
+    for one, other in combinations(ds.FIELDS, 2):
+        shares = one.word == other.word and one.mask & other.mask != 0
+        assert shares == (one.name in other.instead or other.name in one.instead), f"{one.name} and {other.name}"
+    assert all(names >= set(field.instead) for field in ds.FIELDS)
+
+
+def test_constants_are_the_fields() -> None:
+    """A flag's constant has the flag's name, for which the documentation and the device code look."""
+    flags = [field for field in ds.FIELDS if field.mask & (field.mask - 1) == 0]
+    assert len(flags) > 30
+    assert {field.name: getattr(ds, field.name) for field in flags} == {field.name: field.mask for field in flags}
+
+
+def test_the_documented_fields_are_the_declared_ones() -> None:
+    text = descriptor_fields.PAGE.read_text()
+    assert descriptor_fields.page(text) == text, "run `python -m benchmarks.pages.descriptor_fields`"
+
+
 def test_an_instruction_of_a_new_family_is_the_interpreters() -> None:
     """So that an instruction is added by its row and its template alone."""
     nop = isa.expand()[0x00]
-    assert not describe(nop)[0][3] & RARE
-    assert describe(replace(nop, family="neg"))[0][3] & RARE
-    rare = {each.family for each in isa.expand().values() if describe(each)[0][3] & RARE}
+    assert not describe(nop)[0].flags & ds.RARE
+    assert describe(replace(nop, family="neg"))[0].flags & ds.RARE
+    rare = {each.family for each in isa.expand().values() if describe(each)[0].flags & ds.RARE}
     assert {"daa", "halt", "stop"} <= rare
 
 
