@@ -8,113 +8,108 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it keeps from spinning
+from gbxcule_puffer.commandline import flag
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.trainers import Policy, Run, RunFlags, Stopwatch, load_weights
+from gbxcule_puffer.trainers.blocks import (
+    Patches,
+    Replay,
+    Sequences,
+    layer_init,
+    linear_schedule,
+    own_copy,
+    remembering,
+)
+from gbxcule_puffer.trainers.envs import layout_of
+from gbxcule_puffer.trainers.launch import launch
 
-# isort: split
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.trainers import Policy, Run, RunFlags, Stopwatch, blocks, load_weights
-from gbxcule_puffer.trainers.envs import layout_of
-from gbxcule_puffer.trainers.launch import launch
-
 EXP_NAME = Path(__file__).stem
-LOSSES = ("td_loss", "td_error", "value", "grad_norm")
-HIDDEN = blocks.FEATURES
+LOSSES = ("td_loss", "td_error", "q_values", "grad_norm")
+HIDDEN = 256
 
 
 @dataclass
 class Args(RunFlags):
-    num_envs: int = 32
-    """Game Boys in parallel"""
-    vec: Literal["batched", "serial"] = "batched"
-    """serial: act and write the replay one environment at a time, for debugging"""
-    recurrent: Literal["none", "gru", "lstm"] = "none"
-    """a memory of 256 numbers behind the CNN, learned on sequences"""
-    sequence_length: int = 16
-    """steps of a sequence that are learned from, with --recurrent"""
-    burn_in: int = 8
-    """steps before them that only fill the memory, with --recurrent"""
-    lr: float = 5e-4
-    """learning rate"""
-    gamma: float = 0.99
-    """discount factor"""
-    n_step: int = 5
-    """rewards of a target"""
-    buffer_size: int = 100_000
-    """transitions in the replay"""
-    batch_size: int = 128
-    """transitions of an update"""
-    learning_starts: int = 2_000
-    """transitions in the replay before the first update"""
-    train_every: int = 4
-    """steps of all environments between updates"""
-    target_every: int = 50
-    """updates between two copies of the network into the target network"""
-    priority_alpha: float = 0.0
-    """above 0: draw transitions in proportion to their TD error to the power of this"""
-    priority_beta: float = 0.6
-    """how much of the bias of --priority-alpha the weights of the losses correct"""
-    eps_start: float = 1.0
-    """share of random actions at first"""
-    eps_end: float = 0.05
-    """share of random actions in the end"""
-    eps_steps: int = 40_000
-    """steps over all environments until then"""
-    grad_clip: float = 10.0
-    """maximum norm of the gradient"""
-    keep_replay: bool = True
-    """checkpoints hold the replay too, so that --resume is exact; else it fills up anew"""
-    log_interval: int = 128
-    """environment steps between two records of metrics"""
-
-    on_gpu: ClassVar = {
-        **dict(num_envs=256, buffer_size=2_000_000, batch_size=512, learning_starts=50_000, eps_steps=500_000),
-        **dict(total_env_steps=20_000_000, eval_every_steps=524_288, eval_envs=50),
-        **dict(media_every=4_194_304, keep_replay=False),
-    }
-    in_smoke: ClassVar = {
-        **dict(num_envs=4, buffer_size=512, batch_size=32, learning_starts=64, total_env_steps=512, log_interval=16),
-        **dict(eval_every_steps=256, checkpoint_every=256, media_every=512),
-    }
-    counts: ClassVar = ("num_envs", "n_step", "buffer_size", "batch_size", "train_every", "target_every", "eps_steps")
-    counts += ("sequence_length", "log_interval")
-    shares: ClassVar = ("gamma", "eps_start", "eps_end")
-    free: ClassVar = ("keep_replay",)
-
-    def check(self) -> None:
-        super().check()
-        if self.recurrent != "none" and self.priority_alpha:
-            raise ConfigError("--priority-alpha weighs transitions, not sequences: leave --recurrent out, or give 0")
-        least = max(self.learning_starts, self.num_envs * (self.steps_drawn + 2 * self.stack_k))
-        if self.buffer_size < least:
-            raise ConfigError(f"--buffer-size {self.buffer_size} must be at least {least} with these flags")
+    num_envs: int = flag(32, "Game Boys in parallel", gpu=256, smoke=4, least=1)
+    vec: Literal["batched", "serial"] = flag(
+        "batched", "serial: act and write the replay one environment at a time, for debugging"
+    )
+    recurrent: Literal["none", "gru", "lstm"] = flag(
+        "none", "a memory of 256 numbers behind the CNN, learned on sequences"
+    )
+    sequence_length: int = flag(16, "steps of a sequence that are learned from, with --recurrent", least=1)
+    burn_in: int = flag(8, "steps before them that only fill the memory, with --recurrent", least=0)
+    lr: float = flag(5e-4, "learning rate", least=0)
+    gamma: float = flag(0.99, "discount factor", least=0, most=1)
+    n_step: int = flag(5, "rewards of a target", least=1)
+    buffer_size: int = flag(100_000, "transitions in the replay", gpu=2_000_000, smoke=512, least=1)
+    batch_size: int = flag(128, "transitions of an update", gpu=512, smoke=32, least=1)
+    learning_starts: int = flag(2_000, "transitions in the replay before the first update", gpu=50_000, smoke=64)
+    train_every: int = flag(4, "steps of all environments between updates", least=1)
+    target_every: int = flag(50, "updates between two copies of the network into the target network", least=1)
+    priority_alpha: float = flag(
+        0.0, "above 0: sample transitions in proportion to their TD error to the power of this"
+    )
+    priority_beta: float = flag(0.6, "how much of the bias of --priority-alpha the weights of the losses correct")
+    eps_start: float = flag(1.0, "share of random actions at first", least=0, most=1)
+    eps_end: float = flag(0.05, "share of random actions in the end", least=0, most=1)
+    eps_steps: int = flag(40_000, "steps over all environments until then", gpu=500_000, least=1)
+    grad_clip: float = flag(10.0, "maximum norm of the gradient")
+    keep_replay: bool = flag(
+        True,
+        "checkpoints hold the replay too, so that --resume is exact; else it fills up anew",
+        gpu=False,
+        resumable=True,
+    )
+    log_interval: int = flag(128, "steps between two records of metrics", smoke=16, least=1, resumable=True)
+    total_env_steps: int = flag(1_000_000, gpu=20_000_000, smoke=512)
+    eval_every_steps: int = flag(16_384, smoke=256)
+    checkpoint_every: int | None = flag(None, smoke=256)
+    media_every: int = flag(131_072, gpu=4_194_304, smoke=512)
 
     @property
-    def steps_drawn(self) -> int:
+    def steps_sampled(self) -> int:
         """Consecutive steps that an update takes: a transition's, or a sequence's with burn-in and what lies ahead."""
         return self.n_step + (1 if self.recurrent == "none" else self.burn_in + self.sequence_length)
 
 
 class QNetwork(nn.Module):
-    """Convolutions on the pictures, a memory cell if there is one, and the actions' values. The cell's state (batch,
-    state_size) is zeros at an episode's start; without a cell its size is 0."""
+    """Convolutions on the pictures, a hidden layer for them and the vectors beside them, a memory cell if asked for,
+    and the actions' values. The cell's state (batch, state_size) is zeros at an episode's start; without a cell its
+    size is 0."""
 
     def __init__(self, layout: ObservationLayout, num_actions: int, recurrent: str) -> None:
         super().__init__()
-        self.trunk = blocks.Trunk(layout)
+        self.layout = layout
+        self.convolutions = nn.Sequential(
+            Patches(layout.kind.most),  # 4x4 pixels as channels: 2x2 of them are 8x8 pixels, with stride 4
+            layer_init(nn.Conv2d(16 * layout.picture_shape[0], 16, 2)),
+            nn.ReLU(),
+            layer_init(nn.Conv2d(16, 32, 4, stride=2)),
+            nn.ReLU(),
+            nn.Flatten(),
+        )
+        size = self.convolutions(torch.zeros(1, *layout.picture_shape)).shape[1] + layout.vector_size
+        self.hidden = nn.Sequential(layer_init(nn.Linear(size, HIDDEN)), nn.ReLU())
         self.recurrent, self.state_size = recurrent, {"none": 0, "gru": HIDDEN, "lstm": 2 * HIDDEN}[recurrent]
         self.cell = {"none": nn.Identity, "gru": nn.GRUCell, "lstm": nn.LSTMCell}[recurrent](HIDDEN, HIDDEN)
-        self.head = blocks.layer_init(nn.Linear(HIDDEN, num_actions), 0.01)
+        self.head = layer_init(nn.Linear(HIDDEN, num_actions), 0.01)
 
     def forward(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """(values (batch, num_actions), next state) of observations (batch, *shape)."""
-        hidden, state = self.remember(self.trunk(obs), state)
+        hidden, state = self.remember(self.features(obs), state)
         return self.head(hidden), state
+
+    def features(self, obs: Tensor) -> Tensor:
+        """What the memory cell takes, (batch, HIDDEN), of observations (batch, *shape)."""
+        return self.hidden(self.layout.join(self.convolutions(self.layout.pixels(obs)), obs))
 
     def remember(self, features: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         if self.recurrent == "none":
@@ -129,7 +124,7 @@ class QNetwork(nn.Module):
 
         The first `burn_in` steps only fill the state: no gradient goes through them.
         """
-        features = self.trunk(obs.flatten(0, 1)).unflatten(0, obs.shape[:2])
+        features = self.features(obs.flatten(0, 1)).unflatten(0, obs.shape[:2])
         state, outputs = features.new_zeros(obs.shape[1], self.state_size), []
         for step in range(len(obs)):
             state = state.detach() if step == burn_in else state
@@ -137,6 +132,13 @@ class QNetwork(nn.Module):
             outputs.append(hidden)
             state = state * ~ended[step][:, None]
         return self.head(torch.stack(outputs))
+
+
+def explore(values: Tensor, epsilon: Tensor | float, generator: torch.Generator | None = None) -> Tensor:
+    """The best actions, and with probability `epsilon` random ones: (batch,) of values (batch, num_actions)."""
+    anything = torch.randint(values.shape[1], values.shape[:1], generator=generator, device=values.device)
+    explores = torch.rand(len(values), generator=generator, device=values.device) < epsilon
+    return torch.where(explores, anything, values.argmax(1))
 
 
 @torch.no_grad()
@@ -147,7 +149,7 @@ def act(
     rows = [slice(env, env + 1) for env in range(len(obs))] if serial else [slice(None)]
     parts = [model(obs[row], state[row]) for row in rows]
     values, state = (torch.cat(part) for part in zip(*parts, strict=True)) if serial else parts[0]
-    return blocks.explore(values, epsilon, generator), state
+    return explore(values, epsilon, generator), state
 
 
 def n_step_returns(
@@ -176,15 +178,15 @@ def n_step_returns(
     return returns, discounts, lengths
 
 
-def draw_transitions(replay: blocks.Replay, batch: int, gamma: float, beta: float = 1.0) -> dict[str, Tensor]:
+def sample_transitions(replay: Replay, batch: int, gamma: float, beta: float = 1.0) -> dict[str, Tensor]:
     """`batch` n-step transitions, each entry (batch, ...), weighted by their importance where the replay has
     priorities; a weight of 0 says that there is no target."""
-    drawn = replay.draw(batch, beta)
-    windows = (drawn.rewards, drawn.terminals, drawn.truncations)
+    sampled = replay.sample(batch, beta)
+    windows = (sampled.rewards, sampled.terminals, sampled.truncations)
     returns, discounts, lengths = (part[0] for part in n_step_returns(*windows, replay.n_step, gamma))
-    targets = {"returns": returns, "discounts": discounts, "weights": drawn.weights * (lengths > 0)}
-    next_obs = replay.observations_after(drawn.index, lengths)
-    return {"obs": drawn.obs, "actions": drawn.actions, "next_obs": next_obs, "index": drawn.index, **targets}
+    targets = {"returns": returns, "discounts": discounts, "weights": sampled.weights * (lengths > 0)}
+    next_obs = replay.observations_after(sampled.index, lengths)
+    return {"obs": sampled.obs, "actions": sampled.actions, "next_obs": next_obs, "index": sampled.index, **targets}
 
 
 def double_dqn_loss(
@@ -212,7 +214,7 @@ def transition_loss(model: QNetwork, target: QNetwork, batch: Mapping[str, Tenso
 
 
 def sequence_loss(
-    model: QNetwork, target: QNetwork, batch: blocks.Sequences, burn_in: int, n_step: int, gamma: float
+    model: QNetwork, target: QNetwork, batch: Sequences, burn_in: int, n_step: int, gamma: float
 ) -> tuple[Tensor, ...]:
     """(loss, TD errors, mean value) of every step of the sequences between the burn-in and the last n_step."""
     ended = batch.terminals | batch.truncations
@@ -233,14 +235,14 @@ def sequence_loss(
 
 
 def learn(
-    model: QNetwork, target: QNetwork, optimizer: Any, replay: blocks.Replay, args: Args, loss_of: Any, clock: Stopwatch
+    model: QNetwork, target: QNetwork, optimizer: Any, replay: Replay, args: Args, loss_of: Any, clock: Stopwatch
 ) -> Tensor:
     """One update from a batch of the replay; returns LOSSES, on the device."""
     if args.recurrent == "none":
-        batch: Any = draw_transitions(replay, args.batch_size, args.gamma, args.priority_beta)
+        batch: Any = sample_transitions(replay, args.batch_size, args.gamma, args.priority_beta)
     else:
-        batch = replay.draw_sequences(max(1, args.batch_size // args.sequence_length), args.steps_drawn)
-    clock.mark("time/draw")
+        batch = replay.sample_sequences(max(1, args.batch_size // args.sequence_length), args.steps_sampled)
+    clock.mark("time/sample")
     loss, errors, value = loss_of(model, target, batch)
     optimizer.zero_grad()
     loss.backward()
@@ -254,11 +256,9 @@ def learn(
 
 def play(model: Any, epsilon: float, env: Any, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy for `env`: its best actions, or `epsilon` random ones among them."""
-    model, generator = blocks.own_copy(model, env, seed)
+    model, generator = own_copy(model, env, seed)
     chance = 0.0 if greedy else epsilon
-    return blocks.remembering(
-        lambda obs, state: act(model, obs, state, chance, False, generator), env, model.state_size
-    )
+    return remembering(lambda obs, state: act(model, obs, state, chance, False, generator), env, model.state_size)
 
 
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
@@ -269,29 +269,41 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
     return play(model, flags["eps_end"], env, greedy, seed)
 
 
+def refuse_unusable(args: Args) -> None:
+    """Raises: ConfigError for flags that do not go together."""
+    if args.recurrent != "none" and args.priority_alpha:
+        raise ConfigError("--priority-alpha weighs transitions, not sequences: leave --recurrent out, or give 0")
+    least = max(args.learning_starts, args.num_envs * (args.steps_sampled + 2 * args.stack_k))
+    if args.buffer_size < least:
+        raise ConfigError(f"--buffer-size {args.buffer_size} must be at least {least} with these flags")
+
+
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
+    refuse_unusable(args)
     rows = args.buffer_size // args.num_envs
-    size = blocks.Replay.bytes_needed(rows, args.num_envs, layout_of(args), args.priority_alpha)
+    size = Replay.bytes_needed(rows, args.num_envs, layout_of(args), args.priority_alpha)
     run.check_memory({"replay": size}, "lower --buffer-size")
     (env,) = run.open_envs()
-    model = run.place(QNetwork(env.layout, env.codec.num_actions, args.recurrent))
+    model = run.to_device(QNetwork(env.layout, env.codec.num_actions, args.recurrent))
     target = copy.deepcopy(model).requires_grad_(False)
-    optimizer = blocks.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
-    sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
-    loss_of: Any = transition_loss if args.recurrent == "none" else sequences
-    forward, loss_of = run.compiled(model), run.compiled(loss_of)
+    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
     sizes = {"n_step": args.n_step, "alpha": args.priority_alpha, "num_actions": env.codec.num_actions}
-    replay = blocks.Replay(rows, env.num_envs, env.layout, env.device, **sizes)
+    replay = Replay(rows, env.num_envs, env.layout, env.device, **sizes)
     obs = torch.zeros_like(env.observations)  # of the step before: the next one overwrites the env's
     memory = torch.zeros((env.num_envs, model.state_size), device=env.device)
     run.counters["updates"] = 0
     networks = {"model": model, "target": target, "optimizer": optimizer}
     run.restore(LOSSES, networks, memory=memory, replay=replay if args.keep_replay else None)
 
+    # Fast and special: without these lines the results are the same but for rounding.
+    forward = run.compiled(model)
+    sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
+    loss_of: Any = run.compiled(transition_loss if args.recurrent == "none" else sequences)
+
     per_log = max(1, args.log_interval // args.train_every)
     for _ in run.updates(args.train_every, per_log, partial(play, model, args.eps_end)):
-        epsilon = blocks.linear_schedule(args.eps_start, args.eps_end, args.eps_steps, run.step - run.steps)
+        epsilon = linear_schedule(args.eps_start, args.eps_end, args.eps_steps, run.step - run.steps)
         for _ in range(args.train_every):
             obs.copy_(env.observations)
             actions, after = act(forward, obs, memory, epsilon, args.vec == "serial")
@@ -301,7 +313,7 @@ def train(args: Args, run: Run) -> None:
             replay.add(obs, actions, rewards, terminals, truncations, serial=args.vec == "serial")
             torch.mul(after, ~(terminals | truncations)[:, None], out=memory)
             run.clock.mark("time/replay")
-        if replay.count * env.num_envs >= args.learning_starts and replay.has(args.steps_drawn):
+        if replay.count * env.num_envs >= args.learning_starts and replay.has(args.steps_sampled):
             run.losses.add(learn(model, target, optimizer, replay, args, loss_of, run.clock))
             run.counters["updates"] += 1
             if run.counters["updates"] % args.target_every == 0:

@@ -13,15 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import tyro
-
+from gbxcule_puffer.commandline import flag, parse, word
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import check_target, write_bytes, write_json
 from gbxcule_puffer.trainers.evaluation import evaluate
-from gbxcule_puffer.trainers.flags import parse_flags
 from gbxcule_puffer.trainers.launch import exit_code
 from gbxcule_puffer.trainers.media import film, gif
 from gbxcule_puffer.trainers.trained import Trained
@@ -31,36 +29,27 @@ EXP_NAME = Path(__file__).stem
 
 @dataclass
 class Args:
-    checkpoint: Annotated[str, tyro.conf.Positional]
-    """checkpoint.pt of a run, or the run's folder"""
-    episodes: int = 50
-    """episodes of each policy; the next multiple of --num-envs, each env plays as many"""
-    num_envs: int = 10
-    """Game Boys in parallel; 1 plays the episodes one after the other"""
-    policy: Literal["both", "sampled", "greedy"] = "both"
-    """sampled: as in training; greedy: the likeliest action"""
-    seed: int = 1
-    """seed of the sampled actions and of the environment"""
-    device: str = "cpu"
-    """cpu, cuda or cuda:N"""
-    env: str | None = None
-    """environment: gbxcule, pyboy_puffer_single, pyboy_puffer_vec or toy (default: the checkpoint's)"""
-    rom: str | None = None
-    """Game Boy image; needs --goal-dir (default: the checkpoint's)"""
-    start_state: str | None = None
-    """snapshot that episodes start from (default: the checkpoint's)"""
-    goal_dir: str | None = None
-    """folder of the goal (default: the checkpoint's, or the run's stage)"""
-    task: str | None = None
-    """package.module:Class or file.py:Class, of a checkpoint that was trained with one"""
-    chain: bool = False
-    """of several stages play all in one episode, from the first (default: as trained)"""
-    json: str | None = None
-    """file for the result as JSON; - prints it on stdout, and everything else on stderr"""
-    trajectory: str | None = None
-    """file for one episode as JSON: actions, rewards, and the distance to the goal after each step"""
-    gif: str | None = None
-    """file for the same episode's pictures"""
+    checkpoint: str = word("checkpoint.pt of a run, or the run's folder", "RUN")
+    episodes: int = flag(
+        50, "episodes of each policy; the next multiple of --num-envs, each env plays as many", least=1
+    )
+    num_envs: int = flag(10, "Game Boys in parallel; 1 plays the episodes one after the other", least=1)
+    policy: Literal["both", "sampled", "greedy"] = flag("both", "sampled: as in training; greedy: the likeliest action")
+    seed: int = flag(1, "seed of the sampled actions and of the environment")
+    device: str = flag("cpu", "cpu, cuda or cuda:N")
+    env: str | None = flag(
+        None, "environment: gbxcule, pyboy_puffer_single, pyboy_puffer_vec or toy (default: the checkpoint's)"
+    )
+    rom: str | None = flag(None, "Game Boy image; needs --goal-dir (default: the checkpoint's)")
+    start_state: str | None = flag(None, "snapshot that episodes start from (default: the checkpoint's)")
+    goal_dir: str | None = flag(None, "folder of the goal (default: the checkpoint's, or the run's stage)")
+    task: str | None = flag(None, "package.module:Class or file.py:Class, of a checkpoint that was trained with one")
+    chain: bool = flag(False, "of several stages play all in one episode, from the first (default: as trained)")
+    json: str | None = flag(None, "file for the result as JSON; - prints it on stdout, and everything else on stderr")
+    trajectory: str | None = flag(
+        None, "file for one episode as JSON: actions, rewards, and the distance to the goal after each step"
+    )
+    gif: str | None = flag(None, "file for the same episode's pictures")
 
 
 def shown(policy: str, result: dict[str, float]) -> str:
@@ -77,9 +66,6 @@ def shown(policy: str, result: dict[str, float]) -> str:
 
 def run(args: Args) -> None:
     """Evaluates, prints a line for each policy, and writes the files that were asked for."""
-    for name in ("episodes", "num_envs"):
-        if getattr(args, name) < 1:
-            raise ConfigError(f"--{name.replace('_', '-')} {getattr(args, name)} must be at least 1")
     to_stdout = args.json == "-"
     for path in (None if to_stdout else args.json, args.trajectory, args.gif):
         if path and not check_target(path).parent.is_dir():
@@ -129,7 +115,7 @@ def write_episode(args: Args, trained: Trained, env: Any, name: str, tries: int)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Evaluates one checkpoint; bad input is one line on stderr and exit code 2."""
-    return exit_code(EXP_NAME, lambda: run(parse_flags(Args, EXP_NAME, __doc__, argv)), "interrupted")
+    return exit_code(EXP_NAME, lambda: run(parse(Args, EXP_NAME, __doc__, argv)), "interrupted")
 
 
 if __name__ == "__main__":

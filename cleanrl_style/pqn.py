@@ -9,89 +9,97 @@ Gallici et al. 2024, "Simplifying Deep Temporal Difference Learning", https://ar
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from gbxcule_puffer.errors import ConfigError  # before torch, whose threads it keeps from spinning
+from gbxcule_puffer.commandline import flag
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pixels import signed
+from gbxcule_puffer.trainers import GraphFlags, Policy, Run, Stopwatch, World, load_weights
+from gbxcule_puffer.trainers.blocks import Patches, Replayed, layer_init, linear_schedule, own_copy, rollout_memory
+from gbxcule_puffer.trainers.launch import launch
 
-# isort: split
 import torch
 from torch import Tensor, nn
 
-from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.trainers import GraphFlags, Policy, Run, Stopwatch, World, blocks, load_weights
-from gbxcule_puffer.trainers.launch import launch
-
 EXP_NAME = Path(__file__).stem
-LOSSES = ("td_loss", "td_error", "value", "grad_norm")
-OWN = {"values": 1, "returns": 0}  # of a rollout, with so many steps more
+LOSSES = ("td_loss", "td_error", "q_values", "grad_norm")
 
 
 @dataclass
 class Args(GraphFlags):
-    num_envs: int = 64
-    """Game Boys in parallel, of each process"""
-    num_steps: int = 16
-    """steps of each env in a rollout"""
-    lr: float = 5e-4
-    """learning rate"""
-    anneal_lr: bool = False
-    """lower the learning rate to 0 over total_env_steps"""
-    gamma: float = 0.99
-    """discount factor"""
-    q_lambda: float = 0.65
-    """lambda of the Q(lambda) returns: 0 is one-step Q-learning, 1 the returns to the end of the rollout"""
-    eps_start: float = 1.0
-    """share of random actions at first"""
-    eps_end: float = 0.05
-    """share of random actions in the end"""
-    eps_steps: int = 100_000
-    """steps over all environments until then"""
-    grad_clip: float = 10.0
-    """maximum norm of the gradient"""
-    update_epochs: int = 2
-    """passes over a rollout"""
-    num_minibatches: int = 8
-    """optimizer steps of a pass"""
-    log_interval: int = 1
-    """rollouts between two records of metrics"""
-
-    on_gpu: ClassVar = {
-        **dict(num_envs=4096, num_steps=32, num_minibatches=32, eps_steps=2_000_000, total_env_steps=100_000_000),
-        **dict(eval_every_steps=524_288, eval_envs=50, media_every=20_000_000),
-    }
-    in_smoke: ClassVar = dict(
-        num_envs=4, num_steps=8, total_env_steps=128, eval_every_steps=64, checkpoint_every=64, media_every=128
+    num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
+    num_steps: int = flag(16, "steps of each env in a rollout", gpu=32, smoke=8, least=1)
+    lr: float = flag(5e-4, "learning rate", least=0)
+    anneal_lr: bool = flag(False, "lower the learning rate to 0 over total_env_steps", fixes=("total_env_steps",))
+    gamma: float = flag(0.99, "discount factor", least=0, most=1)
+    q_lambda: float = flag(
+        0.65,
+        "lambda of the Q(lambda) returns: 0 is one-step Q-learning, 1 the returns to the end of the rollout",
+        least=0,
+        most=1,
     )
-    counts: ClassVar = ("num_envs", "num_steps", "update_epochs", "num_minibatches", "eps_steps", "log_interval")
-    shares: ClassVar = ("gamma", "q_lambda", "eps_start", "eps_end")
-
-    def check(self) -> None:
-        super().check()
-        if (steps := self.num_steps * self.num_envs) < self.num_minibatches:
-            raise ConfigError(f"--num-minibatches {self.num_minibatches} is more than {steps} steps: give fewer")
-
-    def free_on_resume(self) -> set[str]:
-        return super().free_on_resume() - ({"total_env_steps"} if self.anneal_lr else set())
+    eps_start: float = flag(1.0, "share of random actions at first", least=0, most=1)
+    eps_end: float = flag(0.05, "share of random actions in the end", least=0, most=1)
+    eps_steps: int = flag(100_000, "steps over all environments until then", gpu=2_000_000, least=1)
+    grad_clip: float = flag(10.0, "maximum norm of the gradient")
+    update_epochs: int = flag(2, "passes over a rollout", least=1)
+    num_minibatches: int = flag(8, "optimizer steps of a pass", gpu=32, least=1)
+    log_interval: int = flag(1, "rollouts between two records of metrics", least=1, resumable=True)
 
 
 class QNetwork(nn.Module):
-    """Convolutions on the pictures, each layer normalised before its ReLU, and the actions' values.
+    """Convolutions on the pictures, a hidden layer for them and the vectors beside them, and the actions' values; each
+    layer is normalised before its ReLU.
 
     LayerNorm bounds what bootstrapping can make of the values, so that no target network is needed.
     """
 
     def __init__(self, layout: ObservationLayout, num_actions: int) -> None:
         super().__init__()
-        self.trunk = blocks.Trunk(layout, normalised=True)
-        self.head = blocks.layer_init(nn.Linear(blocks.FEATURES, num_actions), 0.01)
+        self.layout = layout
+        self.convolutions = nn.Sequential(
+            Patches(layout.kind.most),  # 4x4 pixels as channels: 2x2 of them are 8x8 pixels, with stride 4
+            layer_init(nn.Conv2d(16 * layout.picture_shape[0], 16, 2)),
+            nn.GroupNorm(1, 16),  # one group: LayerNorm, of pictures of any size
+            nn.ReLU(),
+            layer_init(nn.Conv2d(16, 32, 4, stride=2)),
+            nn.GroupNorm(1, 32),
+            nn.ReLU(),
+            nn.Flatten(),
+        )
+        size = self.convolutions(torch.zeros(1, *layout.picture_shape)).shape[1] + layout.vector_size
+        self.hidden = nn.Sequential(layer_init(nn.Linear(size, 256)), nn.LayerNorm(256), nn.ReLU())
+        self.head = layer_init(nn.Linear(256, num_actions), 0.01)
 
     def forward(self, obs: Tensor) -> Tensor:
         """Values (batch, num_actions) of observations (batch, *shape)."""
-        return self.head(self.trunk(obs))
+        features = self.convolutions(self.layout.pixels(obs))
+        return self.head(self.hidden(self.layout.join(features, obs)))
+
+
+def explore(values: Tensor, epsilon: Tensor | float, generator: torch.Generator | None = None) -> Tensor:
+    """The best actions, and with probability `epsilon` random ones: (batch,) of values (batch, num_actions)."""
+    anything = torch.randint(values.shape[1], values.shape[:1], generator=generator, device=values.device)
+    explores = torch.rand(len(values), generator=generator, device=values.device) < epsilon
+    return torch.where(explores, anything, values.argmax(1))
+
+
+def empty_rollout(args: Args, layout: ObservationLayout, device: torch.device) -> dict[str, Tensor]:
+    """The tensors of a rollout, (num_steps, num_envs, ...) each; `values` has one step more."""
+    zeros = partial(torch.zeros, (args.num_steps, args.num_envs), device=device)
+    return {
+        "obs": torch.zeros((args.num_steps, args.num_envs, *layout.shape), dtype=layout.kept_dtype, device=device),
+        "actions": zeros(dtype=torch.int64),
+        "values": torch.zeros((args.num_steps + 1, args.num_envs), device=device),
+        "rewards": zeros(),
+        "terminals": zeros(dtype=torch.bool),
+        "truncations": zeros(dtype=torch.bool),
+        "returns": zeros(),
+    }
 
 
 @torch.no_grad()
@@ -99,13 +107,14 @@ def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], epsilon: Tensor
     """Fills the rollout with num_steps steps of all envs. One forward a step: the values that a step acts by are what
     the step before bootstraps from."""
     for step in range(len(rollout["obs"])):
+        rollout["obs"][step] = signed(env.observations)  # before the step, which overwrites them
         values = model(env.observations)
-        actions = blocks.explore(values, epsilon)
-        # Before the step, which overwrites the observations.
-        blocks.store(rollout, step, obs=env.observations, actions=actions, values=values.amax(1))
+        rollout["values"][step] = values.amax(1)
+        actions = rollout["actions"][step] = explore(values, epsilon)
         clock.mark("time/infer")
         _, rewards, terminals, truncations, _ = env.step(actions)
-        blocks.store(rollout, step, rewards=rewards, terminals=terminals, truncations=truncations)
+        rollout["rewards"][step], rollout["terminals"][step] = rewards, terminals
+        rollout["truncations"][step] = truncations
         clock.mark("time/env")
     rollout["values"][-1] = model(env.observations).amax(1)
     clock.mark("time/infer")
@@ -127,44 +136,48 @@ def q_lambda_returns(rollout: Mapping[str, Tensor], gamma: float, q_lambda: floa
     return returns
 
 
-def loss_of(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """The loss of a minibatch, in which a truncated step has no part, and all of LOSSES but the last."""
-    values = model(batch["obs"]).gather(1, batch["actions"][:, None]).squeeze(1)
-    errors = (batch["returns"] - values) * ~batch["truncations"]
+def backward(model: Any, optimizer: Any, rollout: Mapping[str, Tensor], args: Args, index: Tensor) -> Tensor:
+    """The gradients of a minibatch, the steps `index` of all of the rollout's, in which truncated ones have no part;
+    returns LOSSES but the last."""
+    names = ("obs", "actions", "returns", "truncations")
+    obs, actions, returns, truncations = (rollout[name].flatten(0, 1)[index] for name in names)
+    values = model(obs).gather(1, actions[:, None]).squeeze(1)
+    errors = (returns - values) * ~truncations
     loss = 0.5 * errors.square().mean()
-    return loss, torch.stack([loss, errors.abs().mean(), values.mean()])
-
-
-def minibatches(model: nn.Module, optimizer: Any, rollout: Mapping[str, Tensor], args: Args) -> blocks.Minibatches:
-    """Those of a rollout, of what the loss is made of."""
-    kept = {name: rollout[name] for name in ("obs", "actions", "returns", "truncations")}
-    return blocks.Minibatches(kept, args.num_minibatches, partial(loss_of, model), optimizer, args.cuda_graph)
+    optimizer.zero_grad(set_to_none=not args.cuda_graph)  # a recorded minibatch adds to the same tensors
+    loss.backward()
+    return torch.stack([loss, errors.abs().mean(), values.mean()]).detach()
 
 
 def learn(
     model: nn.Module,
-    optimizer: Any,
+    optimizer: torch.optim.Optimizer,
     rollout: Mapping[str, Tensor],
-    batches: blocks.Minibatches,
+    gradients: Callable[[Tensor], Tensor],
     args: Args,
     world: World,
 ) -> Tensor:
-    """All epochs and minibatches of a rollout; returns the mean of each of LOSSES, on the device."""
+    """All epochs and minibatches of a rollout; `gradients` is `backward`. Returns the mean of each of LOSSES, on the
+    device."""
     rollout["returns"].copy_(q_lambda_returns(rollout, args.gamma, args.q_lambda))
-    means = torch.zeros(len(LOSSES), device=rollout["returns"].device)
-    for losses in batches.gradients(args.update_epochs):
-        world.average_gradients(model)
-        norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
-        optimizer.step()
-        means[:-1] += losses
-        means[-1] += norm
-    return means / (args.update_epochs * args.num_minibatches)
+    steps, device = rollout["returns"].numel(), rollout["returns"].device
+    sums, count = torch.zeros(len(LOSSES), device=device), 0
+    for _ in range(args.update_epochs):
+        for index in torch.randperm(steps, device=device).chunk(args.num_minibatches):
+            losses = gradients(index)
+            world.average_gradients(model)
+            norm = nn.utils.clip_grad_norm_(model.parameters(), args.grad_clip)
+            optimizer.step()
+            sums[:-1] += losses
+            sums[-1] += norm
+            count += 1
+    return sums / count
 
 
 def play(model: nn.Module, epsilon: float, env: Any, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy for `env`: its best actions, or `epsilon` random ones among them."""
-    model, generator = blocks.own_copy(model, env, seed)
-    return lambda obs, starts=None: blocks.explore(model(obs), 0.0 if greedy else epsilon, generator)
+    model, generator = own_copy(model, env, seed)
+    return lambda obs, starts=None: explore(model(obs), 0.0 if greedy else epsilon, generator)
 
 
 def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
@@ -176,26 +189,28 @@ def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = 
 
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
-    run.check_memory(blocks.rollout_memory(args, OWN, QNetwork), "lower --num-envs or --num-steps")
+    run.check_memory(rollout_memory(args, empty_rollout, QNetwork), "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
-    model = run.place(QNetwork(env.layout, env.codec.num_actions))
+    model = run.to_device(QNetwork(env.layout, env.codec.num_actions))
     torch.manual_seed(args.seed + run.world.rank)
-    optimizer = blocks.RAdam(model.parameters(), lr=args.lr)
-    rollout = blocks.allocate_rollout(args.num_steps, env.num_envs, env.layout, env.device, **OWN)
+    optimizer = torch.optim.RAdam(model.parameters(), lr=args.lr)
+    rollout = empty_rollout(args, env.layout, env.device)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
-
     epsilon = torch.zeros((), device=env.device)
+
+    # Fast and special: without these lines the results are the same but for rounding.
     forward = run.compiled(model)
     act = run.recorded(partial(collect, forward, env, rollout, epsilon), args.cuda_graph)
-    batches = minibatches(forward, optimizer, rollout, args)
+    gradients = partial(backward, forward, optimizer, rollout, args)
+    gradients = Replayed(gradients) if args.cuda_graph else gradients
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model, args.eps_end)):
         lr = args.lr * (1 - (update - 1) / run.total_updates) if args.anneal_lr else args.lr
         optimizer.param_groups[0]["lr"] = lr
-        eps = blocks.linear_schedule(args.eps_start, args.eps_end, args.eps_steps, run.step - run.steps)
+        eps = linear_schedule(args.eps_start, args.eps_end, args.eps_steps, run.step - run.steps)
         epsilon.fill_(eps)
         act()
-        run.losses.add(learn(model, optimizer, rollout, batches, args, run.world))
+        run.losses.add(learn(model, optimizer, rollout, gradients, args, run.world))
         run.clock.mark("time/learn")
         run.log({"charts/epsilon": eps, "charts/learning_rate": lr})
 

@@ -5,7 +5,7 @@
 
 For each number of envs one record of the env alone, with random actions drawn beforehand, and one for each variant of
 the trainer: groups, torch.compile, CUDA graph, values used twice. All in one process, with the rounds of
-a2c_streaming.py; `ratio` is a variant's rate over that of the env alone in the same part of the play, the median of the
+a2c_overlap.py; `ratio` is a variant's rate over that of the env alone in the same part of the play, the median of the
 repeats, and `ms_infer`, `ms_env`, `ms_learn` are the parts of a step when nothing overlaps. The learning rate is 0
 unless given, so that the policy goes on to choose at random: as it learns, the games change, and with them how long a
 step takes. All launch the same shape. Under torchrun the rates are of all processes together.
@@ -26,12 +26,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, td_losses
+from cleanrl_style.a2c_overlap import Agent, Args, play_round, td_losses
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import device_name, git_sha, versions
-from gbxcule_puffer.trainers.blocks import Adam, Group, Replayed
+from gbxcule_puffer.trainers.blocks import Group, Replayed
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
+from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.meters import Stopwatch
 
 WARM_UP = 5  # rounds
@@ -112,16 +113,18 @@ def training(
     envs = [make_env(args, size, args.device, files, seed, **options) for seed in range(args.env_groups)]
     env, device = envs[0], envs[0].device
     torch.manual_seed(1)
-    model = PixelActorCriticCNN(env.layout, env.codec.num_actions, bf16=args.bf16)
+    model = Agent(env.layout, env.codec.num_actions, bf16=args.bf16)
     model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
-    optimizer = Adam(model.parameters(), lr=args.lr, eps=1e-5)
-    groups = [Group(env, model.state_size, args.overlap) for env in envs]
+    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    groups = [Group(env, model.memory_size, args.overlap) for env in envs]
     for group in groups:
         group.env.reset()
     sums, coef = torch.zeros(5, device=device), torch.full((), args.entropy_coef, device=device)
+    if args.bf16:
+        model.convolutions = FastConvolutions(model.convolutions)
     forward, losses = (torch.compile(model), torch.compile(td_losses)) if args.compile else (model, td_losses)
-    work = partial(collect, groups, forward, losses, args, coef, sums)
+    work = partial(play_round, forward, groups, losses, args, coef, sums)
     off = Stopwatch(device, False)
     recorded = Replayed(partial(work, off)) if args.cuda_graph else partial(work, off)
 

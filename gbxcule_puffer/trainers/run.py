@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shlex
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,33 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from gbxcule_puffer.device import free_bytes, size_text
-from gbxcule_puffer.env.options import first_difference
-from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
+from gbxcule_puffer.errors import ConfigError, DeviceError
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
-from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance, never_near
+from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
 from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import unsettled
 from gbxcule_puffer.trainers.boards.tracking import Tracking
-from gbxcule_puffer.trainers.checkpoints import (
-    Resumed,
-    check_like,
-    load_weights,
-    rng_state,
-    save_checkpoint,
-    set_rng_state,
-    to_host,
-)
+from gbxcule_puffer.trainers.checkpoints import Resumed, save_checkpoint
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.envs import env_state, make_env, task_files
+from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.evaluation import Evaluations, PolicyMaker, lowest_success
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, RunFolder
 from gbxcule_puffer.trainers.media import BothEnds, both_ends, record_media
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
+from gbxcule_puffer.trainers.parts import Parts
+from gbxcule_puffer.trainers.report import Nearness, advise, report
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
 if TYPE_CHECKING:
@@ -47,7 +38,6 @@ if TYPE_CHECKING:
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
 TIMED = 8  # of so many records one has the times of a step's parts: to take them, a GPU's host has to wait
-NO_HURRY = 1_000_000  # steps after which a run in which nobody came near the goal says so
 NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
 RUNS = Path("runs")  # of the folder that a trainer is started in
 Network = TypeVar("Network", bound=nn.Module)
@@ -66,8 +56,6 @@ class Run(AbstractContextManager):
         self.first = world.rank == 0
         self.counters = {"global_step": 0, "passed": 0}
         self._optimizer_steps = 0  # since the last record
-        self._nearest: float | None = None  # the least env/dist_p10 so far
-        self._came_near = False
         self.envs: list[Any] = []
         self.eval_env: Any = None
         self.wall: Wall | None = None
@@ -137,7 +125,7 @@ class Run(AbstractContextManager):
             env.reset()
         for stage in getattr(self.envs[0], "stages", ()) if self.first else ():
             if stage.goal is not None and "calibration" in stage.goal.meta:
-                _advise(hardly_apart(stage.goal.meta["calibration"].get("start_distance", 1.0), stage.name))
+                advise(hardly_apart(stage.goal.meta["calibration"].get("start_distance", 1.0), stage.name))
         if self.first and args.watch:
             from gbxcule_puffer.trainers.wall.wall import Wall  # loaded only where it is asked for
 
@@ -147,7 +135,7 @@ class Run(AbstractContextManager):
         torch.manual_seed(args.seed)
         return self.envs
 
-    def place(self, network: Network, channels_last: bool = False) -> Network:
+    def to_device(self, network: Network, channels_last: bool = False) -> Network:
         """The network on the run's device, in all processes with the first one's weights."""
         memory_format = torch.channels_last if channels_last else torch.preserve_format
         network = network.to(self.device, memory_format=memory_format)  # pyright: ignore[reportCallIssue]
@@ -162,49 +150,16 @@ class Run(AbstractContextManager):
         losses: the names of what `self.losses` adds up; shared: networks and optimizer, alike in all processes; own:
         of each process the policy's memory, tensors, and its Replay. A part that is None is not saved.
 
-        Checkpoints of a GPU hold no Game Boys: after them new episodes begin, with a memory of zeros.
-
         Raises: StateError where the checkpoint is of another task, network or number of processes.
         """
         self.losses = Means(losses, self.device)
-        self._shared, self._own = shared, {"losses": self.losses, **own}
+        self._parts = Parts(self.envs, shared, {"losses": self.losses, **own})
         for part in shared.values():
             if isinstance(part, torch.optim.Optimizer):
                 part.register_step_post_hook(self._count_optimizer_step)
-        if self.resumed is None or self.resumed.state is None:
-            return
-        state, path = self.resumed.state, self.resumed.path
-        if (others := len(state["processes"])) != self.world.size:
-            raise StateError(f"checkpoint {path} is of {others} processes, not {self.world.size}: start as many")
-        if found := first_difference(state["env_config"], self.envs[0].config):
-            name, was, now = found
-            raise StateError(f"checkpoint {path} has another {name} ({was!s:.80}, not {now!s:.80}): give the same")
-        self.counters |= state["counters"]
-        saved = state["processes"][self.world.rank]
-        try:
-            for name, part in shared.items():
-                load_weights(part, state[name])
-            for name, part in self._own.items():
-                if part is None or saved[name] is None:
-                    continue
-                if isinstance(part, Tensor):
-                    check_like(saved[name], part, name)
-                    part.copy_(saved[name])
-                else:
-                    part.load_state_dict(saved[name])
-            for env, env_saved in zip(self.envs, saved["envs"], strict=True):
-                env.load_state_dict(env_saved)
-            set_rng_state(saved["rng"], self.device)
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            if isinstance(error, StateError):
-                raise
-            raise StateError(f"checkpoint {path} is not of this run ({error!r:.80}): give another") from None
-        if any(part.get("machines", True) is None for part in saved["envs"]):
-            for part in own.values():
-                if isinstance(part, Tensor):
-                    part.zero_()
-                elif part is not None:
-                    part.cut_episodes()
+        if self.resumed is not None and self.resumed.state is not None:
+            self._parts.load(self.resumed, self.world)
+            self.counters |= self.resumed.state["counters"]
 
     def compiled(self, function: Callable[..., Any]) -> Any:
         """A model or a loss, with --compile through torch.compile."""
@@ -238,7 +193,7 @@ class Run(AbstractContextManager):
             self._records = RunLog(self.run_dir, manifest, resumed_at, tracking)
         self.seconds: dict[str, float] = {}
         self._logged, self._logged_at = begun * self.steps, time.time()
-        self._begun = self._logged
+        self._nearness = Nearness(self._logged)
         start = time.time()
         for update in itertools.count(begun + 1):
             self.step = update * self.steps
@@ -275,19 +230,8 @@ class Run(AbstractContextManager):
             metrics["charts/updates_per_s"] = self._optimizer_steps / seconds
             merged = merge_infos(list(itertools.chain(*infos)))
             self._records.record(self.step, metrics | dict(charts) | merged)
-            self._look_for_hope(merged)
+            self._nearness.look(self.step, merged)
         self._logged, self._logged_at, self._optimizer_steps = self.step, time.time(), 0
-
-    def _look_for_hope(self, infos: Mapping[str, float]) -> None:
-        """Advice, once, where nobody has come near the goal in the first million steps."""
-        before = self._logged - self._begun
-        if self._came_near or before >= NO_HURRY:
-            return
-        if (tenth := infos.get("env/dist_p10")) is not None:
-            self._nearest = min(tenth, self._nearest or 1.0)
-        self._came_near = infos.get("charts/success_rate", 0) > 0 or infos.get("env/dist_below_tau", 0) > 0
-        if not self._came_near and (played := self.step - self._begun) >= NO_HURRY:
-            _advise(never_near(played, self._nearest))
 
     def _count_optimizer_step(self, *_: object) -> None:
         self._optimizer_steps += 1
@@ -342,49 +286,21 @@ class Run(AbstractContextManager):
 
     def _save(self) -> None:
         """Writes a checkpoint; each process gives its part."""
-        own = {"envs": [env_state(env) for env in self.envs], "rng": rng_state(self.device)}
-        own |= {name: _state_of(part) for name, part in self._own.items()}
-        processes = self.world.gather(to_host(own))
+        processes = self.world.gather(self._parts.of_process())
         if self._records:
-            networks = [part for part in self._shared.values() if isinstance(part, nn.Module)]
-            self._records.check_weights(self.step, networks)
+            self._records.check_weights(self.step, self._parts.networks)
             state = {"exp_name": self.exp_name, "counters": self.counters, "env_config": self.envs[0].config}
             state |= {"args": flags_to_save(self.args, self.run_dir), "processes": processes}
-            state |= {name: part.state_dict() for name, part in self._shared.items()}
+            state |= {name: part.state_dict() for name, part in self._parts.shared.items()}
             save_checkpoint(self.run_dir / CHECKPOINT, state, self.args.keep_checkpoints)
 
     def _report(self, records: RunLog, seconds: float) -> None:
         """The last record, and the run's result in words."""
-        args = self.args
-        random = self._evaluations.of_random()
+        args, random = self.args, self._evaluations.of_random()
         records.record(self.step, {f"eval/random_{name}": random[name] for name in ("success_rate", "return")})
-        _advise(met_by_chance(random["success_rate"], getattr(self.eval_env, "goal", True) is not None))
-        result, times = self.result, sorted(self.seconds.items(), key=lambda item: -item[1])
-        median = f"median {result['eval/median_steps']:.0f} steps, " if "eval/median_steps" in result else ""
-        whole = sum(self.seconds.values()) or 1.0
-        shares = ", ".join(f"{name.removeprefix('time/')} {part / whole:.0%}" for name, part in times)
-        shares = f"a step's time  {shares}\n" if shares else ""  # a run shorter than --log-interval has measured none
-        twice = f"two evaluations in a row reached --stop-at-success {args.stop_at_success}"
+        advise(met_by_chance(random["success_rate"], getattr(self.eval_env, "goal", True) is not None))
+        twice = f"until two evaluations in a row reached --stop-at-success {args.stop_at_success}"
         through = "all of --total-env-steps" if self.step >= args.total_env_steps else "for --max-seconds"
-        why = f"until {twice}" if self.counters["passed"] >= 2 else through
-        print(
-            f"success rate   {result['eval/success_rate']:.2f}   "
-            f"({median}mean return {result['eval/return']:.2f})\n"
-            f"greedy         {result['eval/greedy_success']:.2f}   (mean return {result['eval/greedy_return']:.2f})\n"
-            f"random policy  {random['success_rate']:.2f}   (mean return {random['return']:.2f})\n"
-            f"{shares}"
-            f"checkpoint     {self.run_dir / CHECKPOINT}\n"
-            f"TensorBoard    {Path(sys.executable).parent / 'tensorboard'} --logdir {shlex.quote(str(self.run_dir))}\n"
-            f"trained        {self.step:,} steps in {seconds:.0f} s, {why}"
-        )
-
-
-def _advise(text: str | None) -> None:
-    """The advice as a line on stderr, if there is any."""
-    if text is not None:
-        print(f"warning: {text}", file=sys.stderr, flush=True)
-
-
-def _state_of(part: Any) -> Any:
-    """What a checkpoint holds of a part."""
-    return part if part is None or isinstance(part, Tensor) else part.state_dict()
+        why = twice if self.counters["passed"] >= 2 else through
+        trained = f"{self.step:,} steps in {seconds:.0f} s, {why}"
+        print(report(self.run_dir, self.result, random, self.seconds, trained))

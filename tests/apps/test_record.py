@@ -36,7 +36,7 @@ def checkpoint(task: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An untrained model as a2c_streaming saves it."""
     torch.manual_seed(0)
     env = GBxCuLEEnv(**task.kwargs, io="torch")
-    model = a2c_streaming.PixelActorCriticCNN(shades_layout(1, 72, 80), CODEC.num_actions, False)
+    model = a2c_streaming.Agent(shades_layout(1, 72, 80), CODEC.num_actions)
     path = tmp_path_factory.mktemp("run") / "checkpoint.pt"
     args = a2c_streaming.Args(start_state=task.kwargs["start_state"], goal_dir=task.kwargs["goal_dir"], max_steps=30)
     state = {"exp_name": a2c_streaming.EXP_NAME, "env_config": env.config, "model": model.state_dict()}

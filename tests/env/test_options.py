@@ -31,13 +31,14 @@ from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.integrations import gym
 from gbxcule_puffer.integrations.pufferl import config
 from gbxcule_puffer.trainers.envs import make_env
-from gbxcule_puffer.trainers.flags import TaskFlags, parse_flags
+from gbxcule_puffer.commandline import parse
+from gbxcule_puffer.trainers.flags import TaskFlags
 
 ini = config.own_config()
 signatures = {name: inspect.signature(env_creator(name)) for name in ("gbxcule", "pyboy_puffer_vec")}
 signatures |= {"make": inspect.signature(gym.make), "make_vec": inspect.signature(gym.make_vec)}
 env = env_creator("gbxcule")("roms/homeward.gb", luck=0.5)
-flags = parse_flags(TaskFlags, "prog", None, ["--luck", "0.75"])
+flags = parse(TaskFlags, "prog", None, ["--luck", "0.75"])
 trained = make_env(flags, 2, "cpu", {"rom": "roms/homeward.gb"}, 0)
 found = {name: signature.parameters["luck"].default for name, signature in signatures.items()}
 found |= {"flag": flags.luck, "trained": trained.options.luck, "ini": ini["env"]["luck"]}

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from benchmarks.workload import ROOT
-from cleanrl_style import a2c_streaming
+from cleanrl_style import a2c_overlap
 from gbxcule_puffer.apps.bench import baseline
 from gbxcule_puffer.apps.plot.plot import experiments, read_run
 from gbxcule_puffer.apps.verify.bundle import replayed, write_bundle
@@ -172,7 +172,7 @@ def make_quest(path: Path) -> None:
 
 def make_checkpoint(path: Path) -> None:
     weights = {"layer.weight": torch.ones(4, 3), "layer.bias": torch.zeros(3)}
-    state = {"exp_name": "a2c_streaming", "args": {"lr": 0.1, "seed": 1, "rom": None}, "model": weights}
+    state = {"exp_name": "a2c_overlap", "args": {"lr": 0.1, "seed": 1, "rom": None}, "model": weights}
     state |= {"counters": {"global_step": 10}, "env_config": {"rom_sha256": CARTRIDGE.sha256}, "processes": [{}]}
     torch.save(state, path)
 
@@ -202,14 +202,14 @@ def make_run(path: Path) -> None:
     values = {"charts/SPS": 1e4, "env/stage/one/success": 0.5, "env/x": "inf"}
     records = [{"global_step": 64 * i, **values} for i in range(9)]
     (path / METRICS).write_text("".join(json.dumps(record) + "\n" for record in records))
-    facts = {"exp_name": "a2c_streaming", "config": {"lr": 0.1, "seed": 1, "rom": "../a.gb"}}
+    facts = {"exp_name": "a2c_overlap", "config": {"lr": 0.1, "seed": 1, "rom": "../a.gb"}}
     (path / MANIFEST).write_text(json.dumps(facts))
 
 
 def read_run_folder(path: Path) -> None:
     """As `puffer plot` and --resume do."""
     experiments([read_run(path)])
-    flags_of(a2c_streaming.Args, find_resumed(str(path), None, path, "a2c_streaming").flags, path, "a2c_streaming")
+    flags_of(a2c_overlap.Args, find_resumed(str(path), None, path, "a2c_overlap").flags, path, "a2c_overlap")
 
 
 def make_records(path: Path) -> None:
@@ -252,7 +252,7 @@ class Resuming:
         out = path.parent / "on"
         code, text = self._run(["--resume", str(path), "--total-env-steps", "32", "--run-dir", str(out)])
         shutil.rmtree(out, ignore_errors=True)
-        errors = [line for line in text.splitlines() if line.startswith(("a2c_streaming:", "losses/", "weights"))]
+        errors = [line for line in text.splitlines() if line.startswith(("a2c_overlap:", "losses/", "weights"))]
         if code in (1, 2) and len(errors) == 1:
             raise StateError(errors[0])
         assert code == 0 and not errors, f"exit code {code}: {text[-200:]}"
@@ -262,7 +262,7 @@ class Resuming:
         text = io.StringIO()
         with contextlib.redirect_stderr(text), contextlib.redirect_stdout(io.StringIO()):
             try:
-                return a2c_streaming.main(flags), text.getvalue()
+                return a2c_overlap.main(flags), text.getvalue()
             except SystemExit as end:
                 return int(str(end.code)), text.getvalue()
 

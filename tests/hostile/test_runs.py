@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from cleanrl_style import a2c_streaming, dqn_nstep, evaluate
+from cleanrl_style import a2c_overlap, dqn_nstep, evaluate
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.bench import baseline
 from gbxcule_puffer.apps.plot.plot import read_run
@@ -36,7 +36,7 @@ def a2c(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short run of A2C with a GRU on the toy."""
     folder = tmp_path_factory.mktemp("a2c")
     flags = {"total_env_steps": 64, "eval_episodes": 1, "eval_envs": 1, "num_envs": 4, "recurrent": "gru"}
-    assert a2c_streaming.main(toy_run(folder, **flags)) == 0
+    assert a2c_overlap.main(toy_run(folder, **flags)) == 0
     return folder
 
 
@@ -152,7 +152,7 @@ def test_a_changed_checkpoint_is_refused(
     torch.save(changed(state, path, new), tmp_path / "checkpoint.pt")
     capsys.readouterr()
     flags = ["--resume", str(tmp_path), "--total-env-steps", "128"]
-    assert a2c_streaming.main(flags) == 2
+    assert a2c_overlap.main(flags) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "checkpoint" in line or "damaged" in line or "does not fit" in line
 

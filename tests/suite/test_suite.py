@@ -188,7 +188,7 @@ def test_a_trainer_plays_a_game_for_the_time_given_and_its_checkpoint_others_lev
     [
         ("--env gbxcule_orchard --rom homeward", "--rom is not for --env gbxcule_orchard"),
         ("--env gbxcule_orchard-0", "levels '0' are unknown"),
-        ("--env toy --max-seconds 0", "--max-seconds 0.0 must be above 0"),
+        ("--env toy --max-seconds 0", "--max-seconds 0.0 must be at least 1e-06"),
     ],
 )
 def test_a_trainer_refuses(words: str, named: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

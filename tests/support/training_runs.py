@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from gbxcule_puffer.trainers.flags import as_words
+from gbxcule_puffer.commandline import as_words
 
 torch.set_num_threads(1)  # the nets are so small that threads which wait for each other cost ten times as much
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 
-from cleanrl_style.a2c_streaming import Args, PixelActorCriticCNN, collect, main, td_losses
+from cleanrl_style import a2c_overlap, a2c_streaming
+from cleanrl_style.a2c_overlap import Agent, Args, play_round, td_losses
+from gbxcule_puffer.commandline import as_words
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.trainers.blocks import Group, Replayed, unsettled
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
-from gbxcule_puffer.trainers.flags import as_words
 from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.envs import Task, make_test_task
 from tests.support.training_runs import merged
@@ -45,15 +47,15 @@ def play_rounds(
     with torch.cuda.stream(torch.cuda.Stream(device)):
         envs = [GBxCuLEEnv(**options, num_envs=64, seed=seed) for seed in range(groups)]
         torch.manual_seed(1)
-        model = PixelActorCriticCNN(shades_layout(1, 72, 80), 8, recurrent == "gru").to(device)
+        model = Agent(shades_layout(1, 72, 80), 8, recurrent == "gru").to(device)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
         for env in envs:
             env.reset()
-        members = [Group(env, model.state_size, overlap) for env in envs]
+        members = [Group(env, model.memory_size, overlap) for env in envs]
         sums, coef = torch.zeros(5, device=device), torch.full((), 0.02, device=device)
 
         def work() -> None:
-            collect(members, model, td_losses, args, coef, sums, Stopwatch(torch.device(device), False))
+            play_round(model, members, td_losses, args, coef, sums, Stopwatch(torch.device(device), False))
 
         recorded = Replayed(work, unsettled=partial(unsettled, envs))
         try:
@@ -72,7 +74,7 @@ def play_rounds(
         state = {f"model.{name}": tensor.clone() for name, tensor in model.state_dict().items()}
         state["sums"] = sums.clone()
         for i, member in enumerate(members):
-            state |= {f"obs{i}": member.env.observations.clone(), f"state{i}": member.state.clone()}
+            state |= {f"obs{i}": member.env.observations.clone(), f"memory{i}": member.memory.clone()}
             state[f"rewards{i}"] = member.env.rewards.clone()
             state[f"machines{i}"] = torch.as_tensor(member.env.emulator.state_hash().astype("int64"))
     return state
@@ -104,16 +106,19 @@ def test_a_graph_changes_nothing(task: Task, cuda_device: str, recurrent: str, g
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "flags",
+    ("script", "flags"),
     [
-        {},
-        {"env_groups": 2, "cuda_graph": True},
-        {"env_groups": 2, "compile": True, "cuda_graph": True},
-        {"bf16": True, "recurrent": "gru", "cuda_graph": True, "env_groups": 2},
+        (a2c_streaming, {}),
+        (a2c_streaming, {"bf16": True, "cuda_graph": True, "update_every": 4}),
+        (a2c_overlap, {"env_groups": 2, "cuda_graph": True}),
+        (a2c_overlap, {"env_groups": 2, "compile": True, "cuda_graph": True}),
+        (a2c_overlap, {"bf16": True, "recurrent": "gru", "cuda_graph": True, "env_groups": 2}),
     ],
-    ids=lambda flags: "+".join(flags) or "plain",
+    ids=lambda part: part.EXP_NAME if isinstance(part, ModuleType) else "+".join(part) or "plain",
 )
-def test_it_learns_and_resumes(task: Task, cuda_device: str, tmp_path: Path, flags: dict[str, Any]) -> None:
+def test_it_learns_and_resumes(
+    task: Task, cuda_device: str, tmp_path: Path, script: ModuleType, flags: dict[str, Any]
+) -> None:
     """HOMEWARD's first steps with 256 Game Boys: the return rises; a resumed run goes on from its step."""
     options: dict[str, Any] = {**task.kwargs, "num_envs": 256, "max_steps": 64, "lr": 5e-4, "device": cuda_device}
     options |= {"total_env_steps": 102_400, "eval_every_steps": 102_400, "eval_episodes": 8, "eval_envs": 8}
@@ -124,7 +129,7 @@ def test_it_learns_and_resumes(task: Task, cuda_device: str, tmp_path: Path, fla
         "log_interval": 64,
         **flags,
     }
-    assert main(as_words(options)) == 0
+    assert script.main(as_words(options)) == 0
     metrics = merged(tmp_path)
     assert {"charts/SPS", "time/env", "time/infer", "time/learn", "env/dist_p50", "env/action_hist/NOOP"} <= set(
         metrics
@@ -132,7 +137,7 @@ def test_it_learns_and_resumes(task: Task, cuda_device: str, tmp_path: Path, fla
     assert metrics["losses/entropy"] < 2.07, "the policy has moved from uniform, ln 8"
     checkpoint = tmp_path / "checkpoint.pt"
     assert read_checkpoint(checkpoint)["counters"]["global_step"] == 102_400
-    assert main(["--resume", str(tmp_path), "--total-env-steps", "120000"]) == 0
+    assert script.main(["--resume", str(tmp_path), "--total-env-steps", "120000"]) == 0
     assert read_checkpoint(checkpoint)["counters"]["global_step"] >= 120_000
 
 

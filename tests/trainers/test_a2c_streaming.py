@@ -1,4 +1,4 @@
-"""Streaming A2C: losses and rounds against slow loops, a run's files, exact resumption, bad numbers, and learning."""
+"""Streaming A2C: losses and rounds by hand, a run's files, exact resumption with its own flags, and learning."""
 
 from __future__ import annotations
 
@@ -10,17 +10,10 @@ import pytest
 import torch
 
 from cleanrl_style import evaluate
-from cleanrl_style.a2c_streaming import (
-    Args,
-    PixelActorCriticCNN,
-    collect,
-    main,
-    td_losses,
-)
+from cleanrl_style.a2c_streaming import Agent, Args, main, play_round, sample, td_losses
 from gbxcule_puffer.tasks.goals.recipe import make_goal
-from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.trainers.blocks import Group, linear_schedule, sample
+from gbxcule_puffer.trainers.blocks import linear_schedule
 from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.envs import STAGE
 from tests.support.training_runs import merged, records, same_checkpoints, small_run, toy_run, words
@@ -86,119 +79,37 @@ def test_samples_follow_the_policy() -> None:
     assert shares[3] == 0
 
 
-@pytest.mark.parametrize("gru", [False, True])
-@pytest.mark.parametrize("shape", [(1, 72, 80), (4, 72, 80), (1, 144, 160)])
-def test_the_model_fits_every_observation(shape: tuple[int, int, int], gru: bool) -> None:
-    model = PixelActorCriticCNN(shades_layout(*shape), 8, gru)
-    state = torch.zeros((3, model.state_size))
-    logits, values, after = model(torch.randint(0, 4, (3, *shape), dtype=torch.uint8), state)
-    assert logits.shape == (3, 8)
-    assert values.shape == (3,)
-    assert after.shape == state.shape
-    assert logits.softmax(1).max() < 0.2, "a new policy is nearly uniform"
-
-
-def test_bf16_gives_nearly_the_same_logits() -> None:
-    torch.manual_seed(1)
-    exact, rounded = (
-        PixelActorCriticCNN(shades_layout(1, 72, 80), 8, gru=True),
-        PixelActorCriticCNN(shades_layout(1, 72, 80), 8, True, bf16=True),
-    )
-    rounded.load_state_dict(exact.state_dict())
-    inputs = torch.randint(0, 4, (16, 1, 72, 80), dtype=torch.uint8), torch.rand(16, 128)
-    for full, half in zip(exact(*inputs), rounded(*inputs), strict=True):
-        assert half.dtype == torch.float32
-        assert not torch.equal(full, half)
-        torch.testing.assert_close(half, full, rtol=0.05, atol=0.05)
-
-
 def test_the_entropy_weight_falls_in_a_straight_line() -> None:
     weights = [linear_schedule(0.05, 0.01, 1000, step) for step in (0, 500, 1000, 5000)]
     assert weights == pytest.approx([0.05, 0.03, 0.01, 0.01])
 
 
-def round_by_round(args: Args, model: PixelActorCriticCNN, envs: list[ToyEnv], rounds: int) -> torch.Tensor:
-    """The gradients of `rounds` rounds, step by step as in a textbook: act, step, then the loss at once."""
-    states = [torch.zeros((env.num_envs, model.state_size)) for env in envs]
-    for _ in range(rounds):
-        total = torch.zeros(())
-        for step in range(args.update_every):
-            for i, env in enumerate(envs):
-                logits, value, after = model(env.observations.clone(), states[i])
-                actions = sample(logits.detach())
-                _, rewards, terminals, truncations, _ = env.step(actions)
-                with torch.no_grad():
-                    following = model(env.final_observation, after)[1]
-                target = torch.where(terminals, rewards, rewards + args.gamma * following)
-                if args.reuse_values and step < args.update_every - 1:
-                    target = torch.where(truncations, value.detach(), target)
-                policy_loss, value_loss, entropy = td_losses(logits, value, actions, target)
-                total = total + policy_loss + args.value_coef * value_loss - 0.03 * entropy
-                states[i] = after * ~(terminals | truncations)[:, None]
-        (total / (args.update_every * len(envs))).backward()
-        states = [state.detach() for state in states]
-    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
-
-
-@pytest.mark.parametrize("reuse", [False, True])
-@pytest.mark.parametrize("recurrent", ["none", "gru"])
-@pytest.mark.parametrize("groups", [1, 2])
-def test_a_round_is_what_the_textbook_says(groups: int, recurrent: str, reuse: bool) -> None:
-    """Episodes of 3 steps and rounds of 4: goals, truncations, resets and the memory over them all take part."""
-    gradients = []
+def test_a_round_is_what_the_textbook_says() -> None:
+    """Episodes of 3 steps and rounds of 4: goals, truncations and resets all take part."""
+    found = []
     for textbook in (True, False):
         torch.manual_seed(1)
-        args = Args(env="toy", update_every=4, env_groups=groups, recurrent=recurrent, reuse_values=reuse)  # pyright: ignore
-        envs = [ToyEnv(32, max_steps=3, seed=seed) for seed in range(groups)]
-        model = PixelActorCriticCNN(envs[0].layout, 8, recurrent == "gru")
-        for env in envs:
-            env.reset()
-        if textbook:
-            gradients.append(round_by_round(args, model, envs, 3))
-            continue
-        members = [Group(env, model.state_size, overlap=True) for env in envs]
-        sums, coef, clock = torch.zeros(5), torch.tensor(0.03), Stopwatch(torch.device("cpu"), False)
-        for _ in range(3):
-            collect(members, model, td_losses, args, coef, sums, clock)
-        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
-        ended = sum(int(info["episodes"]) for env in envs for info in [env.read_infos()])
-        assert ended > 32, "episodes have ended on the way"
-    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
-    assert gradients[0].abs().max() > 0.01
-
-
-def test_lambda_targets_are_learned_from_at_the_end_of_a_round() -> None:
-    """With lambda the loss is over all steps of a round; its gradient is that of the losses with the targets given."""
-    gradients = []
-    for whole in (True, False):
-        torch.manual_seed(1)
-        args = Args(env="toy", update_every=4, td_lambda=0.9)
-        env = ToyEnv(32, max_steps=3, seed=0)
-        model = PixelActorCriticCNN(shades_layout(1, 20, 20), 8)
+        args, env = Args(env="toy", update_every=4), ToyEnv(32, max_steps=3)
+        model = Agent(env.layout, 8)
         env.reset()
-        if whole:
-            sums, coef, clock = torch.zeros(5), torch.tensor(0.03), Stopwatch(torch.device("cpu"), False)
-            collect([Group(env, 0, overlap=True)], model, td_losses, args, coef, sums, clock)
-        else:
-            no_state, kept = torch.zeros((32, 0)), []
+        for _ in range(3):
+            if not textbook:
+                clock = Stopwatch(torch.device("cpu"), False)
+                play_round(model, env, td_losses, args, torch.tensor(0.03), torch.zeros(5), clock)
+                continue
+            total = torch.zeros(())
             for _ in range(4):
-                logits, value, _ = model(env.observations.clone(), no_state)
+                logits, value = model(env.observations.clone())
                 actions = sample(logits.detach())
-                _, rewards, terminals, truncations, _ = env.step(actions)
-                following = model(env.final_observation, no_state)[1].detach()
-                kept.append(
-                    (logits, value, actions, rewards.clone(), following, terminals.clone(), truncations.clone())
-                )
-            later, losses = kept[-1][4], []
-            for logits, value, actions, rewards, following, terminals, truncations in reversed(kept):
-                ahead = torch.where(truncations, following, 0.1 * following + 0.9 * later)
-                later = torch.where(terminals, rewards, rewards + args.gamma * ahead)
-                policy_loss, value_loss, entropy = td_losses(logits, value, actions, later)
-                losses.append(policy_loss + args.value_coef * value_loss - 0.03 * entropy)
-            (sum(losses, torch.zeros(())) / 4).backward()
-        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
-    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-4, atol=1e-6)
-    assert gradients[0].abs().max() > 0.01
+                _, rewards, terminals, _, _ = env.step(actions)
+                target = torch.where(terminals, rewards, rewards + 0.99 * model(env.final_observation)[1].detach())
+                policy_loss, value_loss, entropy = td_losses(logits, value, actions, target)
+                total = total + policy_loss + 0.5 * value_loss - 0.03 * entropy
+            (total / 4).backward()
+        found.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+        assert env.read_infos()["episodes"] > 32, "episodes have ended on the way"
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-6)
+    assert found[0].abs().max() > 0.01
 
 
 def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture) -> None:
@@ -251,18 +162,6 @@ def test_a_checkpoint_of_other_flags_is_refused(
     assert "--gamma 0.5 is not what the run was started with, 0.99" in line
 
 
-def test_numbers_that_are_not_finite_end_the_run(
-    tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture
-) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(small_run(tmp_path / "run", **one_step_task, lr=1e30))
-    assert end.value.code == 1
-    failure = json.loads((tmp_path / "run/failure.json").read_text())
-    assert failure["not_finite"]
-    assert failure["config"]["lr"] == 1e30
-    assert failure["trace_id"] in capsys.readouterr().err
-
-
 def test_it_learns(tmp_path: Path, one_step_task: dict[str, str]) -> None:
     """One action of eight is right and an episode has two steps: chance solves under a third."""
     run_dir = tmp_path / "run"
@@ -270,15 +169,6 @@ def test_it_learns(tmp_path: Path, one_step_task: dict[str, str]) -> None:
     assert main(small_run(run_dir, **one_step_task, **changes, eval_episodes=50, media_every=100_000)) == 0
     assert merged(run_dir)["eval/random_success_rate"] < 0.4
     assert merged(run_dir)["eval/success_rate"] > 0.9
-
-
-@pytest.mark.parametrize("recurrent", ["none", "gru"])
-def test_it_learns_the_toy(recurrent: str, tmp_path: Path) -> None:
-    changes = {"num_envs": 32, "lr": 1e-3, "update_every": 2, "total_env_steps": 16_000, "eval_every_steps": 16_000}
-    changes |= {"env_groups": 2, "eval_envs": 50, "eval_episodes": 100, "media_every": 100_000, "log_interval": 64}
-    assert main(toy_run(tmp_path, recurrent=recurrent, **changes)) == 0
-    assert merged(tmp_path)["eval/random_success_rate"] < 0.4
-    assert merged(tmp_path)["eval/success_rate"] > 0.9
 
 
 def test_stages_and_incentives_reach_training_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,8 +5,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, relu
 
+from cleanrl_style.ppo_lite import Agent
 from gbxcule_puffer.tasks.observe.layout import shades_layout
-from gbxcule_puffer.trainers.blocks import Trunk, convolutions
+from gbxcule_puffer.trainers.kernels import FastConvolutions, convolutions
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("cuda_device")]
 SHAPES = [(37, 1, 72, 80), (5, 2, 72, 80), (3, 3, 144, 160), (9, 4, 20, 20), (1, 1, 24, 28)]
@@ -68,10 +69,11 @@ def test_features(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_trunk_in_bfloat16_is_one_in_float32(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_with_them_in_bfloat16_is_one_in_float32(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     layout = shades_layout(2, 72, 80)
-    trunk = Trunk(layout).to("cuda", memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    model = Agent(layout, 8).to("cuda", memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    model.convolutions = FastConvolutions(model.convolutions)
     observations = torch.randint(0, 4, (64, *layout.picture_shape), dtype=torch.uint8, device="cuda")
     calls: list[bool] = []
     usual = convolutions.can_do
@@ -81,15 +83,15 @@ def test_a_trunk_in_bfloat16_is_one_in_float32(compiled: bool, monkeypatch: pyte
         return calls[-1]
 
     monkeypatch.setattr(convolutions, "can_do", can_do)
-    expected = trunk(observations)
+    expected = torch.cat([part.flatten() for part in model(observations)])
     expected.square().mean().backward()
-    wanted = [parameter.grad.clone() for parameter in trunk.parameters() if parameter.grad is not None]
-    trunk.zero_grad()
-    with torch.autocast("cuda", torch.bfloat16):
-        found = (torch.compile(trunk) if compiled else trunk)(observations)
-    found.float().square().mean().backward()
+    wanted = [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
+    model.zero_grad()
+    model.bf16 = True
+    found = torch.cat([part.flatten() for part in (torch.compile(model) if compiled else model)(observations)])
+    found.square().mean().backward()
     assert calls == [False, True]
     assert_close(found, expected, 0.03)
-    for parameter, other in zip(trunk.parameters(), wanted, strict=True):
+    for parameter, other in zip(model.parameters(), wanted, strict=True):
         assert parameter.grad is not None
         assert torch.cosine_similarity(parameter.grad.flatten(), other.flatten(), dim=0) > 0.999

@@ -13,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from cleanrl_style import a2c_streaming, evaluate
+from cleanrl_style import a2c_overlap, evaluate
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
 from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
@@ -161,7 +161,7 @@ def test_wilson_interval(successes: int, trials: int, low: float, high: float) -
 @pytest.fixture(scope="module", params=["none", "gru"])
 def run_dir(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(f"run_{request.param}")
-    assert a2c_streaming.main(toy_run(folder, recurrent=request.param)) == 0
+    assert a2c_overlap.main(toy_run(folder, recurrent=request.param)) == 0
     return folder
 
 
@@ -208,9 +208,9 @@ def test_the_trajectory_is_the_policy_s_own(run_dir: Path, tmp_path: Path) -> No
     assert evaluate.main([str(run_dir / "checkpoint.pt"), *flags]) == 0
     checkpoint = read_checkpoint(run_dir / "checkpoint.pt")
     gru = checkpoint["args"]["recurrent"] == "gru"
-    model = a2c_streaming.PixelActorCriticCNN(shades_layout(1, SIZE, SIZE), 8, gru)
+    model = a2c_overlap.Agent(shades_layout(1, SIZE, SIZE), 8, gru)
     model.load_state_dict(checkpoint["model"])
-    env, state, actions = ToyEnv(1, seed=7), torch.zeros((1, model.state_size)), []
+    env, state, actions = ToyEnv(1, seed=7), torch.zeros((1, model.memory_size)), []
     env.reset(seed=7)
     while not env.final_mask[0]:
         with torch.no_grad():
@@ -249,7 +249,7 @@ def test_wrong_input_is_one_line(run_dir: Path, tmp_path: Path, capsys: pytest.C
         ([good, "--episodes", "0"], "--episodes 0 must be at least 1"),
         ([good, "--device", "abacus"], "abacus"),
         ([good, "--gif", str(tmp_path / "no/such/a.gif")], "is no folder"),
-        ([str(tmp_path / "other.pt")], "of trainer 'os': give one of a2c_streaming"),
+        ([str(tmp_path / "other.pt")], "of trainer 'os': give one of a2c_overlap, a2c_streaming"),
         ([str(tmp_path / "stack.pt")], "stack_k 4, not 1"),
     ):
         assert evaluate.main(arguments) == 2
@@ -276,7 +276,7 @@ def test_masks_are_not_needed_to_play(run_dir: Path) -> None:
     """Without `starts` a policy resets its memory where the env says that episodes begin."""
     env = ToyEnv(16, max_steps=4)
     checkpoint = read_checkpoint(run_dir / "checkpoint.pt")
-    policies = [a2c_streaming.load_policy(checkpoint, env, 1, greedy=True) for _ in range(2)]
+    policies = [a2c_overlap.load_policy(checkpoint, env, 1, greedy=True) for _ in range(2)]
     obs, _ = env.reset()
     starts = torch.ones(16, dtype=torch.bool)
     with torch.no_grad():

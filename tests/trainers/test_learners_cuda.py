@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import torch
 from cleanrl_style import dqn_nstep, ppo_lite, pqn
 from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.trainers.blocks import allocate_rollout
+from gbxcule_puffer.trainers.blocks import Replayed
 from gbxcule_puffer.trainers.blocks.replay import Replay
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.meters import Stopwatch
@@ -57,12 +58,12 @@ def test_ppo_never_waits(cuda_device: str) -> None:
     args = ppo_lite.Args(env="toy", num_envs=32, num_steps=16)
     model = ppo_lite.Agent(shades_layout(2, 20, 20), 8).to(env.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
-    rollout = allocate_rollout(16, 32, shades_layout(2, 20, 20), env.device, **ppo_lite.OWN)
-    batches, clock = ppo_lite.minibatches(model, optimizer, rollout, args), Stopwatch(env.device, False)
+    rollout, clock = ppo_lite.empty_rollout(args, env.layout, env.device), Stopwatch(env.device, False)
+    gradients = partial(ppo_lite.backward, model, optimizer, rollout, args)
 
     def iterate() -> torch.Tensor:
         ppo_lite.collect(model, env, rollout, clock)
-        return ppo_lite.learn(model, optimizer, rollout, batches, args, World())
+        return ppo_lite.learn(model, optimizer, rollout, gradients, args, World())
 
     iterate()
     with no_synchronisation():
@@ -76,13 +77,13 @@ def test_pqn_never_waits(cuda_device: str) -> None:
     args = pqn.Args(env="toy", num_envs=32, num_steps=16)
     model = pqn.QNetwork(shades_layout(1, 20, 20), 8).to(env.device)
     optimizer = torch.optim.RAdam(model.parameters(), lr=1e-4)
-    rollout = allocate_rollout(16, 32, shades_layout(1, 20, 20), env.device, **pqn.OWN)
+    rollout = pqn.empty_rollout(args, env.layout, env.device)
     clock, epsilon = Stopwatch(env.device, False), torch.full((), 0.3, device=env.device)
-    batches = pqn.minibatches(model, optimizer, rollout, args)
+    gradients = partial(pqn.backward, model, optimizer, rollout, args)
 
     def iterate() -> torch.Tensor:
         pqn.collect(model, env, rollout, epsilon, clock)
-        return pqn.learn(model, optimizer, rollout, batches, args, World())
+        return pqn.learn(model, optimizer, rollout, gradients, args, World())
 
     iterate()
     with no_synchronisation():
@@ -96,20 +97,25 @@ def test_recorded_gradients_are_those_of_a_batch(cuda_device: str) -> None:
     torch.manual_seed(1)
     model = ppo_lite.Agent(shades_layout(2, 20, 20), 8).to(cuda_device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    rollout = allocate_rollout(9, 15, shades_layout(2, 20, 20), torch.device(cuda_device), **ppo_lite.OWN)
+    sizes = ppo_lite.Args(env="toy", num_steps=9, num_envs=15)
+    rollout = ppo_lite.empty_rollout(sizes, shades_layout(2, 20, 20), torch.device(cuda_device))
     rollout["obs"].random_(4)
     for name in ("logprobs", "values", "advantages", "returns"):
         rollout[name].normal_()
     torch.cuda.synchronize()  # the stream below does not wait for this one
     of_kind = []
     for as_graph in (False, True):
-        args = ppo_lite.Args(env="toy", num_minibatches=4, cuda_graph=as_graph)
-        batches, found = ppo_lite.minibatches(model, optimizer, rollout, args), []
+        args, found = ppo_lite.Args(env="toy", cuda_graph=as_graph), []
+        backward: Any = partial(ppo_lite.backward, model, optimizer, rollout, args)
+        backward = Replayed(backward) if as_graph else backward
         torch.manual_seed(2)
         with torch.cuda.stream(torch.cuda.Stream()):
-            for losses in batches.gradients(3):
-                gradients = [part.grad.clone() for part in model.parameters() if part.grad is not None]
-                found.append([losses.clone(), *gradients])
+            for _ in range(3):
+                for index in torch.randperm(9 * 15, device=cuda_device).chunk(4):
+                    losses = backward(index)
+                    gradients = [part.grad.clone() for part in model.parameters() if part.grad is not None]
+                    found.append([losses.clone(), *gradients])
+        assert not as_graph or backward.graph is not None
         torch.cuda.synchronize()
         of_kind.append(found)
         optimizer.zero_grad()
@@ -184,7 +190,7 @@ def test_the_replay_is_the_same_on_the_gpu(cuda_device: str) -> None:
     row, lane = torch.arange(20).repeat_interleave(8), torch.arange(8).repeat(20)
     on_gpu = replays[1].observations(row.to(cuda_device), lane.to(cuda_device))
     assert torch.equal(replays[0].observations(row, lane), on_gpu.cpu())
-    batch = replays[1].draw(500, beta=0.4)
+    batch = replays[1].sample(500, beta=0.4)
     assert (batch.weights <= 1).all() and (batch.weights > 0).any()
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gbxcule_puffer.tasks.observation_kinds import PICTURES
 from PIL import Image, ImageSequence
 from torch import nn
 
 from cleanrl_style import a2c_streaming, dqn_nstep, evaluate, ppo_lite, pqn
 from gbxcule_puffer.tasks.goals.recipe import make_goal
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.tasks.observe.pictures import PICTURES
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.trainers.blocks import Patches, Replay, Trunk
+from gbxcule_puffer.trainers.blocks import Patches, Replay
 from tests.conformance.test_color import picture_rom
 from tests.support.envs import STAGE
 
@@ -33,23 +33,28 @@ def noise(layout: ObservationLayout, *count: int) -> torch.Tensor:
     return flat.unflatten(0, count)
 
 
+@pytest.mark.parametrize("network", [ppo_lite.Agent, pqn.QNetwork])
 @pytest.mark.parametrize("obs", PICTURES)
-def test_features_are_of_all_parts(obs: str) -> None:
+def test_a_network_sees_all_parts(obs: str, network: Any) -> None:
     layout = ObservationLayout(PICTURES[obs], 2, VECTORS)
     torch.manual_seed(1)
-    trunk = Trunk(layout)
+    model = network(layout, 8)
     observations = noise(layout, 4)
-    features = trunk(observations)
-    assert features.shape == (4, 256)
+    found = outputs(model, observations)
     for name in layout.split(observations):
         other = observations.clone()
         part = layout.split(other)[name]
         part.zero_() if part.is_floating_point() else part.copy_(signed(part) ^ 1)
-        assert not torch.equal(trunk(other), features), name
+        assert not torch.equal(outputs(model, other), found), name
     torch.manual_seed(1)
-    plain = Trunk(ObservationLayout(PICTURES[obs], 2))
-    assert plain.state_dict().keys() == trunk.state_dict().keys()
-    assert torch.equal(plain.state_dict()["1.weight"], trunk.state_dict()["1.weight"])
+    plain = network(ObservationLayout(PICTURES[obs], 2), 8)
+    assert plain.state_dict().keys() == model.state_dict().keys()
+    assert torch.equal(plain.convolutions[1].weight, model.convolutions[1].weight)
+
+
+def outputs(model: nn.Module, observations: torch.Tensor) -> torch.Tensor:
+    found = model(observations)
+    return found if isinstance(found, torch.Tensor) else torch.cat([part.flatten() for part in found])
 
 
 @pytest.mark.parametrize("obs", PICTURES)
@@ -72,7 +77,7 @@ def test_the_replay_gives_back_what_was_observed(obs: str, vectors: dict[str, tu
     no = torch.zeros(2, dtype=torch.bool)
     for row in history:
         replay.add(row, no.long(), no.float(), no, no)
-    drawn = replay.draw(60)
+    drawn = replay.sample(60)
     moments = torch.stack([drawn.index // 2, drawn.index % 2])
     assert torch.equal(drawn.obs, history[moments[0], moments[1]])
     assert torch.equal(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from cleanrl_style.dqn_nstep import draw_transitions
+from cleanrl_style.dqn_nstep import sample_transitions
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout, shades_layout
@@ -67,7 +67,7 @@ def test_transitions_are_those_of_the_history(capacity: int, stack_k: int, alpha
     replay = make_replay(capacity, stack_k, n_step, alpha)
     history = fill(replay, 90)
     torch.manual_seed(0)
-    batch = draw_transitions(replay, 6000, GAMMA)
+    batch = sample_transitions(replay, 6000, GAMMA)
     seen, lengths, ended = set(), set(), set()
     for i in range(6000):
         step, env = moment(replay, int(batch["index"][i]))
@@ -96,7 +96,7 @@ def test_transitions_are_those_of_the_history(capacity: int, stack_k: int, alpha
 def test_sequences_are_those_of_the_history(capacity: int) -> None:
     replay = make_replay(capacity, stack_k=2)
     history = fill(replay, 60)
-    drawn = replay.draw_sequences(500, 7)
+    drawn = replay.sample_sequences(500, 7)
     assert len(drawn.obs) == 7
     first = max(0, 60 - capacity) + (1 if capacity < 60 else 0)
     found = set()
@@ -136,7 +136,7 @@ def test_draws_follow_the_priorities() -> None:
     weights[:10] = 0
     replay.update_priorities(index, errors, weights)
     expected = (errors + PRIORITY_FLOOR) ** 0.5 * (weights > 0)
-    batch = draw_transitions(replay, 200_000, GAMMA, beta=0.4)
+    batch = sample_transitions(replay, 200_000, GAMMA, beta=0.4)
     counts = torch.bincount(batch["index"], minlength=40 * ENVS)[index] / 200_000
     assert counts[:10].sum() == 0
     assert torch.allclose(counts, expected / expected.sum(), atol=4e-4)
@@ -163,7 +163,7 @@ def test_a_saved_replay_goes_on_the_same(steps: int, alpha: float) -> None:
     draws = []
     for replay in (first, second):
         torch.manual_seed(4)
-        draws.append(replay.draw(300))
+        draws.append(replay.sample(300))
     assert all(torch.equal(one, other) for one, other in zip(*draws, strict=True))
 
 
@@ -176,7 +176,7 @@ def test_a_saved_replay_can_go_on_with_new_episodes(steps: int) -> None:
     second.cut_episodes()
     after = fill(second, 15)
     torch.manual_seed(1)
-    batch = draw_transitions(second, 5000, GAMMA)
+    batch = sample_transitions(second, 5000, GAMMA)
     row, env = batch["index"] // ENVS, batch["index"] % ENVS
     for i in (row == steps).nonzero().flatten().tolist():
         assert torch.equal(batch["obs"][i], after.obs[0, env[i]]), "a stack of its first picture"
@@ -197,7 +197,7 @@ def test_the_first_whole_window_can_be_drawn() -> None:
     replay = make_replay(40, n_step=3)
     fill(replay, 4)
     assert replay.has(4) and not replay.has(5)
-    assert set((replay.draw(50).index // ENVS).tolist()) == {0}
+    assert set((replay.sample(50).index // ENVS).tolist()) == {0}
 
 
 def test_pictures_are_packed_as_the_env_packs_them() -> None:

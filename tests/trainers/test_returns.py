@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cleanrl_style.a2c_streaming import td_targets
+from cleanrl_style.a2c_overlap import td_targets
 from cleanrl_style.dqn_nstep import n_step_returns
 from cleanrl_style.ppo_lite import gae
 from cleanrl_style.pqn import q_lambda_returns

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cleanrl_style.a2c_streaming import main
+from cleanrl_style.a2c_overlap import main
 from tests.support.training_runs import records, toy_run
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def test_a_run_that_is_through_says_so(tmp_path: Path, capsys: pytest.CaptureFix
 
 def killed_after(moment: int, run_dir: Path, flags: list[str]) -> None:
     """Runs the trainer in a process of its own and kills it, at whatever it does then, once it has written records."""
-    command = [sys.executable, "cleanrl_style/a2c_streaming.py", *flags]
+    command = [sys.executable, "cleanrl_style/a2c_overlap.py", *flags]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}  # as training_runs.py
     process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     log = run_dir / "metrics.jsonl"

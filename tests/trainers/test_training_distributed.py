@@ -19,7 +19,7 @@ from tests.support.training_runs import records, toy_run
 
 ROOT = Path(__file__).parents[2]
 
-NETWORKS = {"a2c_streaming": "PixelActorCriticCNN", "ppo_lite": "Agent", "pqn": "QNetwork"}
+NETWORKS = {"a2c_streaming": "Agent", "ppo_lite": "Agent", "pqn": "QNetwork"}
 PARTS = {"parts": 512, "whole": 1024}
 WORKER = """
 import functools, importlib, json, sys

@@ -1,4 +1,4 @@
-"""From a network's outputs to actions: sampling, exploration, and policies that play in another env."""
+"""Schedules of how an agent acts, and policies that play in another env."""
 
 from __future__ import annotations
 
@@ -10,18 +10,6 @@ import torch
 from torch import Tensor
 
 from gbxcule_puffer.env.protocol import Policy
-
-
-def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """One action a row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
-    return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
-
-
-def explore(values: Tensor, epsilon: Tensor | float, generator: torch.Generator | None = None) -> Tensor:
-    """The best actions, and with probability `epsilon` random ones: (batch,) of values (batch, num_actions)."""
-    anything = torch.randint(values.shape[1], values.shape[:1], generator=generator, device=values.device)
-    explores = torch.rand(len(values), generator=generator, device=values.device) < epsilon
-    return torch.where(explores, anything, values.argmax(1))
 
 
 def linear_schedule(start: float, end: float, duration: int, step: int) -> float:

@@ -23,9 +23,9 @@ def _gpu_steps(env: Any) -> Any:
 class Group:
     """A share of the Game Boys: on a GPU they run on a stream of their own, beside the model's work for the others."""
 
-    def __init__(self, env: Any, state_size: int, overlap: bool) -> None:
+    def __init__(self, env: Any, memory_size: int, overlap: bool) -> None:
         self.env, self.device = env, env.device
-        self.state = torch.zeros((env.num_envs, state_size), device=env.device)  # the GRU's, where a round begins
+        self.memory = torch.zeros((env.num_envs, memory_size), device=env.device)  # where a round begins
         # Of high priority: where both may begin, the Game Boys are the first.
         self.stream = torch.cuda.Stream(env.device, priority=-1) if overlap and env.device.type == "cuda" else None
 

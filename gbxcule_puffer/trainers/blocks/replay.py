@@ -1,9 +1,9 @@
-"""The replay of an off-policy learner: a ring of steps on the device, drawn from uniformly or by priority.
+"""The replay of an off-policy learner: a ring of steps on the device, sampled uniformly or by priority.
 
 One row is one step of every env. Of an observation only its newest picture is kept, of shades four pixels a byte, and
-stacks are put together when drawn: a step takes 1/16 of the memory of its observation at stack_k 4. What follows an
+stacks are put together when sampled: a step takes 1/16 of the memory of its observation at stack_k 4. What follows an
 action is the next row's picture, so that nothing is kept twice. How many rows there are is known to the host, so
-drawing never waits for the device.
+sampling never waits for the device.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ PRIORITY_FLOOR = 1e-3  # every transition stays possible
 STORED = ("pictures", "vectors", "actions", "rewards", "terminals", "truncations", "ages", "priorities")
 
 
-class Draw(NamedTuple):
-    """Moments that were drawn, and the n_step steps from each on."""
+class Sample(NamedTuple):
+    """Sampled moments, and the n_step steps from each on."""
 
     obs: torch.Tensor
     """(batch, *layout.shape) of layout.kept_dtype"""
@@ -38,7 +38,7 @@ class Draw(NamedTuple):
     truncations: torch.Tensor
     """(n_step, batch) bool"""
     weights: torch.Tensor
-    """(batch,) float32: importance, of a draw by priority"""
+    """(batch,) float32: importance, of a sample by priority"""
     index: torch.Tensor
     """(batch,) int64, for `observations_after` and `update_priorities`"""
 
@@ -81,7 +81,7 @@ def _vector_bytes(layout: ObservationLayout) -> int:
 
 
 class Replay:
-    """The last `capacity` steps of `num_envs` envs, from which stretches of `n_step` steps are drawn."""
+    """The last `capacity` steps of `num_envs` envs, from which stretches of `n_step` steps are sampled."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Replay:
         num_actions: int = 256,
     ) -> None:
         """capacity: rows, of one step of each env; layout: of the observations; alpha: exponent of the priorities, 0
-        draws uniformly and keeps none; num_actions: what a saved replay's actions have to be below.
+        samples uniformly and keeps none; num_actions: what a saved replay's actions have to be below.
 
         Raises: ConfigError.
         """
@@ -136,7 +136,7 @@ class Replay:
         return min(self.count, self.capacity)
 
     def has(self, length: int) -> bool:
-        """True where `length` steps in a row can be drawn; `draw` takes n_step + 1."""
+        """True where `length` steps in a row can be sampled; `sample` takes n_step + 1."""
         return self._bounds(length)[1] > 0
 
     def add(
@@ -159,10 +159,10 @@ class Replay:
         if self.alpha:
             self._open_priorities(row)
 
-    def draw(self, batch: int, beta: float = 1.0) -> Draw:
-        """`batch` moments, with replacement; beta: exponent of the importance weights of a prioritised draw."""
+    def sample(self, batch: int, beta: float = 1.0) -> Sample:
+        """`batch` moments, with replacement; beta: exponent of the importance weights of a prioritised sample."""
         if self.alpha:
-            index, weights = self._draw_by_priority(batch, beta)
+            index, weights = self._sample_by_priority(batch, beta)
         else:
             start, choices = self._bounds(self.n_step + 1)
             moment = torch.randint(choices, (batch,), device=self.device).add_(start).remainder_(self.capacity)
@@ -170,7 +170,7 @@ class Replay:
             weights = torch.ones(batch, device=self.device)
         row, env = index // self.num_envs, index % self.num_envs
         window = self._window(row, self.n_step)
-        return Draw(
+        return Sample(
             obs=self.observations(row, env),
             actions=self.actions[row, env].long(),
             rewards=self.rewards[window, env],
@@ -180,7 +180,7 @@ class Replay:
             index=index,
         )
 
-    def draw_sequences(self, batch: int, length: int) -> Sequences:
+    def sample_sequences(self, batch: int, length: int) -> Sequences:
         """`batch` stretches of `length` steps, uniformly and with replacement."""
         start, choices = self._bounds(length)
         row = torch.randint(choices, (batch,), device=self.device).add_(start).remainder_(self.capacity)
@@ -208,18 +208,18 @@ class Replay:
         return torch.cat([pictures.flatten(-3).view(torch.uint8), self.vectors[row, env]], -1)
 
     def observations_after(self, index: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
-        """Observations as of `observations`, up to n_step `steps` (batch,) after drawn moments (batch,)."""
+        """Observations as of `observations`, up to n_step `steps` (batch,) after sampled moments (batch,)."""
         return self.observations((index // self.num_envs + steps) % self.capacity, index % self.num_envs)
 
     def update_priorities(self, index: torch.Tensor, errors: torch.Tensor, weights: torch.Tensor) -> None:
-        """Sets the priorities of drawn moments to their errors'; those of weight 0 are not drawn again."""
+        """Sets the priorities of sampled moments to their errors'; those of weight 0 are not sampled again."""
         if self.alpha:
             priority = ((errors.abs() + PRIORITY_FLOOR) ** self.alpha) * (weights > 0)
             self.priorities.view(-1)[index] = priority
             torch.maximum(self.max_priority, priority.max(), out=self.max_priority)
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows in the ring and all that the next draws depend on."""
+        """The rows in the ring and all that the next samples depend on."""
         rings = {name: getattr(self, name)[: self.rows].clone() for name in STORED}
         return {**rings, "age": self.age.clone(), "max_priority": self.max_priority.clone(), "count": self.count}
 
@@ -297,8 +297,8 @@ class Replay:
         if self.count > self.n_step:
             self.priorities[(row - self.n_step) % self.capacity] = self.max_priority
 
-    def _draw_by_priority(self, batch: int, beta: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """(index, importance weights): one draw in each of `batch` equal parts of the sum of priorities.
+    def _sample_by_priority(self, batch: int, beta: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """(index, importance weights): one sample in each of `batch` equal parts of the sum of priorities.
 
         A cumulative sum over a million transitions is 8 MB read and written, microseconds on a GPU: no tree is needed.
         """
@@ -310,5 +310,5 @@ class Replay:
         priority = flat[index]
         weights = torch.where(
             priority > 0, priority**-beta, 0.0
-        )  # rounding can hit a neighbour that is not to be drawn
+        )  # rounding can hit a neighbour that is not to be sampled
         return index, weights / weights.max().clamp(min=1e-12)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gbxcule_puffer.tasks.calibrate import Calibration, Samples
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli, toy
+from gbxcule_puffer.tasks.goals import META_FILE
 from gbxcule_puffer.tasks.goals.advice import HARDLY_APART, hardly_apart, met_by_chance, never_near
-from gbxcule_puffer.tasks.goals.calibrate import Calibration, Samples
-from gbxcule_puffer.tasks.goals.template import META_FILE
-from gbxcule_puffer.trainers import run
+from gbxcule_puffer.trainers import report
 from tests.support.envs import make_test_task
 from tests.support.training_runs import toy_run
 
@@ -59,7 +59,7 @@ def test_calibrate_warns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_a_run_in_which_nobody_comes_near_says_so_once(
     walls: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "NO_HURRY", 256)
+    monkeypatch.setattr(report, "PATIENCE", 256)
     if walls:
         monkeypatch.setattr(toy, "MOVES", {})
     assert a2c_streaming.main(toy_run(tmp_path / "run", total_env_steps=1024)) == 0

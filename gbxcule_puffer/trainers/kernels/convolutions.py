@@ -24,7 +24,7 @@ FEATURES_FORWARD, FEATURES_WEIGHTS, FEATURES_DATA = (64, 8), (32, 4, 1056), (128
 @cache
 def _kernels() -> Any:
     """The Triton kernels, imported where they are used first."""
-    return importlib.import_module("gbxcule_puffer.trainers.blocks.convolution_kernels")
+    return importlib.import_module("gbxcule_puffer.trainers.kernels.triton_kernels")
 
 
 def can_do(pixels: Tensor, channels: tuple[int, int]) -> bool:
