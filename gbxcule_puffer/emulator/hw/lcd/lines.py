@@ -39,37 +39,57 @@ def is_regular(c: wp.ref[Cpu]) -> bool:
 
 
 @wp.func
-def pass_changes(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """Make the changes that are due, of which there is one, of a regular state: all up to the last instruction, and one
-    during it, or only one in a batch whose end was known exactly. 0 if no change was during it."""
+def is_one(c: wp.ref[Cpu]) -> bool:
+    """True where one change is due: it fell due during the last instruction, or in a batch whose end was known exactly,
+    where PyBoy looks at the LCD once."""
+    return c.settle_from > c.previous or c.lcd_target > c.previous
+
+
+@wp.func
+def line_before(c: wp.ref[Cpu]) -> int:
+    """The line that the changes up to the last instruction lead to, where VBlank and the next frame do not begin."""
+    last = wp.where(c.ly > clock.LAST_DRAWN, hw.LAST_LINE, clock.LAST_DRAWN)
+    return wp.where(is_one(c), c.ly, wp.min(clock.dot_at(c, c.previous) // hw.LINE_T_CYCLES, last))
+
+
+@wp.func
+def begin_mode3(m: wp.ref[Machine], c: wp.ref[Cpu]):
+    """Work out mode3_extra where pass_changes passes the begin of mode 3 of the line in which it ends. By itself, since
+    what is live across mode3.extra costs a GPU's common path registers."""
+    phase = clock.phase_of(c)
+    line = line_before(c)
+    dot = clock.dot_at(c, c.now) - line * hw.LINE_T_CYCLES
+    begins = (line != c.ly or phase < clock.MODE3) and dot >= clock.MODE3_DOT and phase != clock.VBLANK
+    is_over = clock.dot_at(c, c.previous) - line * hw.LINE_T_CYCLES >= hw.LINE_T_CYCLES  # VBlank comes
+    if wp.where(is_one(c), phase == clock.MODE2, begins and not is_over):
+        c.mode3_extra = mode3.extra(m, c, line)
+
+
+@wp.func
+def pass_changes(c: wp.ref[Cpu]) -> int:
+    """Make the changes that are due, of which there is one, of a regular state, after begin_mode3: all up to the last
+    instruction, and one during it, or only one (is_one). 0 if no change was during it."""
+    is_single = is_one(c)
     phase = clock.phase_of(c)
     in_vblank = phase == clock.VBLANK
     last = wp.where(in_vblank, hw.LAST_LINE, clock.LAST_DRAWN)
-    is_one = c.settle_from > c.previous or c.lcd_target > c.previous
-    dot = clock.dot_at(c, c.previous)
-    over = dot // hw.LINE_T_CYCLES  # the line of that time
-    line = wp.where(is_one, c.ly, wp.min(over, last))
+    line = line_before(c)
     begin = line * hw.LINE_T_CYCLES
-    now = clock.dot_at(c, c.now) - begin
     is_new = line != c.ly
     extra = c.mode3_extra
-    begins_mode3 = wp.where(is_one, phase == clock.MODE2, (is_new or phase < clock.MODE3) and now >= clock.MODE3_DOT)
-    if begins_mode3 and (is_one or over <= clock.LAST_DRAWN):
-        extra = mode3.extra(m, c, line)
-        c.mode3_extra = extra
     # The changes up to the last instruction
-    dot = dot - begin
+    dot = clock.dot_at(c, c.previous) - begin
     before = wp.where(dot >= clock.MODE3_DOT, clock.MODE3, clock.MODE2)
     before = wp.where(dot >= clock.MODE0_DOT + extra, clock.MODE0, before)
     before = wp.where(in_vblank, clock.VBLANK, before)
-    before = wp.where(is_one, phase, before)
+    before = wp.where(is_single, phase, before)
     compared = (c.stat >> 6) & wp.where(line == c.lyc, 1, 0)
     compared = wp.where(is_new, compared, c.stat_line)
-    is_next = not is_one and before == clock.MODE0 and dot >= clock.LY_DOT and line < last
+    is_next = not is_single and before == clock.MODE0 and dot >= clock.LY_DOT and line < last
     ly = line + wp.where(is_next, 1, 0)
     before = wp.where(is_next, clock.LY_EARLY, before)
     # The one during it
-    is_due = (ly - line) * hw.LINE_T_CYCLES + clock.end_of(before, extra) <= now
+    is_due = (ly - line) * hw.LINE_T_CYCLES + clock.end_of(before, extra) <= clock.dot_at(c, c.now) - begin
     is_during = is_due and (ly < last or before < clock.MODE0)
     is_next = is_during and before >= clock.MODE0
     ly = ly + wp.where(is_next, 1, 0)

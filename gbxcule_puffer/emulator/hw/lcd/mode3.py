@@ -36,10 +36,10 @@ def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> int:
     return wp.where(count == 0, 0, wp.where(shown == 0, -4, wp.max(0, penalty - 7)))
 
 
-@wp.func
+@wp.func(inline=False)
 def extra(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> int:
     """T-cycles by which mode 3 of a line differs from 172; from 170 on a Game Boy Color, but for the first frame, and
-    SCX prolongs nothing there."""
+    SCX prolongs nothing there. Not inlined: that costs a GPU's common path registers."""
     extra = int(0)
     if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
         extra = sprite_penalty(m, c, line)

@@ -212,9 +212,10 @@ def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
     is_during = int(0)
     while c.lcd_target <= c.now and is_during == 0:
         if lines.is_regular(c):
-            is_during = lines.pass_changes(m, c)
+            lines.begin_mode3(m, c)
+            is_during = lines.pass_changes(c)
         else:
-            is_during = wp.where(c.settle_from > c.previous or c.lcd_target > c.previous, 1, 0)
+            is_during = wp.where(lines.is_one(c), 1, 0)
             change(m, c, c.now)
     c.lcd_last = c.now
 
