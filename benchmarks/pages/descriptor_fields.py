@@ -16,11 +16,10 @@ END = "<!-- end of the table -->\n"
 def table() -> str:
     """The fields in the order of their bits."""
     lines = ["| word | bits | field | meaning | instead of |", "| ---: | ---: | --- | --- | --- |"]
-    for field in sorted(FIELDS, key=lambda field: (field.word, field.low)):
-        high = field.mask.bit_length() - 1
-        bits = str(high) if high == field.low else f"{field.low}-{high}"
-        instead = ", ".join(f"`{name}`" for name in field.instead)
-        lines.append(f"| {field.word} | {bits} | `{field.name}` | {field.meaning} | {instead} |")
+    for name, field in sorted(FIELDS.items(), key=lambda named: (named[1].bits.word, named[1].bits.shift)):
+        bits, instead = field.bits, ", ".join(f"`{other}`" for other in field.instead)
+        numbers = f"{bits.shift}-{bits.shift + bits.width - 1}" if bits.width > 1 else f"{bits.shift}"
+        lines.append(f"| {bits.word} | {numbers} | `{name}` | {field.meaning} | {instead} |")
     return "\n".join(lines) + "\n"
 
 

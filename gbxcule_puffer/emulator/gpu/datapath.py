@@ -16,10 +16,9 @@ from gbxcule_puffer.emulator.hw import model
 FLAG_H, FLAG_N = wp.constant(ds.MASK_H), wp.constant(ds.MASK_N)  # of Fast.flags (descriptors.py)
 FLAG_C, FLAG_NZ = wp.constant(ds.MASK_C), wp.constant(ds.MASK_NZ)
 FLAG_ONE = wp.constant(1 << 24)
-LENGTH_SHIFT = wp.constant(ds.LENGTH_SHIFT)
-ADD_TO_TOP = wp.constant(1 << (30 - ds.ADD_SHIFT))
-LEAD_TO_TOP = wp.constant(1 << (29 - ds.LEAD_SHIFT))
-TIME_TO_TOP = wp.constant(1 << (28 - ds.TIME_SHIFT))
+ADD_TO_TOP = wp.constant(1 << (30 - ds.ADD.shift))
+LEAD_TO_TOP = wp.constant(1 << (29 - ds.LEAD.shift))
+TIME_TO_TOP = wp.constant(1 << (28 - ds.TIME.shift))
 BANKED_PAGE = wp.constant((hw.WRAM + hw.WRAM_BANK_SIZE) >> 12)
 ALWAYS = wp.constant((1 << 30) - 1 & ~(ds.READ | ds.WRITE | ds.WORD))  # d3 without what a condition decides about
 
@@ -128,7 +127,7 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
     fails = ((r.flags ^ operations.multiply(r.d0, 256)) & r.d0) & (FLAG_C | FLAG_NZ)
     d3 = wp.where(fails != 0, r.d3 & ALWAYS, r.d3)
     i.begin = r.now + operations.multiply(operations.shift_right(operations.multiply(r.d2, LEAD_TO_TOP), 29), 4)
-    i.next_pc = r.pc + ((r.d2 >> LENGTH_SHIFT) & 7)
+    i.next_pc = r.pc + ((r.d2 >> ds.LENGTH.shift) & ds.LENGTH.most)
     x = operations.permute(r.lo, r.hi, r.d0)
     y = operations.permute(r.lo, r.hi, r.d0 >> 16) + (r.d2 & 0xFFFF)
     x = wp.where((r.d3 & ds.X_SP) != 0, wp.where(r.d3 < 0, i.next_pc, r.sp), x)

@@ -153,7 +153,7 @@ def describe(instruction: Instruction | None) -> tuple[Descriptor[int], int]:
         first, selectors, mask = (BYTE[to], 4, 0xF) if to in BYTE else (BYTE[to[1]], 0x54, 0xFF)
         d.write_back = d.write_back & ~(mask << 4 * first) | selectors << 4 * first
     if row.kind:
-        d.flags, d.x = d.flags | ds.RARE, d.x ^ row.kind << ds.KIND_SHIFT
+        d.flags, d.x = d.flags | ds.RARE, d.x ^ row.kind << ds.KIND.shift
     d.flags |= ds.LOOKAHEAD if instruction.opcode in isa.LOOKAHEAD_OPCODES else 0
     return d, kind
 

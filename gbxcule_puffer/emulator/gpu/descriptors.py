@@ -16,60 +16,50 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.bits import Bits
 
 Number = TypeVar("Number", int, np.ndarray)
 
 
-class Bits(NamedTuple):
+class Field(NamedTuple):
     """Bits of a word with one meaning. `instead`: the fields to which some of them belong in other descriptors."""
 
-    name: str
-    word: int
-    mask: int
+    bits: Bits
     meaning: str
     instead: tuple[str, ...]
 
-    @property
-    def low(self) -> int:
-        """Number of the lowest bit."""
-        return (self.mask & -self.mask).bit_length() - 1
 
-    def put(self, value: Number) -> Number:
-        """The word with a value in these bits, and 0 in all others."""
-        return value << self.low & self.mask
+FIELDS: dict[str, Field] = {}
 
 
-FIELDS: list[Bits] = []
-
-
-def _bits(name: str, word: int, mask: int, meaning: str, *instead: str) -> Bits:
+def _bits(name: str, word: int, low: int, width: int, meaning: str, *instead: str) -> Bits:
     """Declare a field."""
-    FIELDS.append(Bits(name, word, mask, meaning, instead))
-    return FIELDS[-1]
+    FIELDS[name] = Field(Bits(name, word, low, width), meaning, instead)
+    return FIELDS[name].bits
 
 
 def _flag(name: str, word: int, bit: int, meaning: str, *instead: str) -> int:
-    """Declare a field of one bit. Returns its mask: a plain number, so that device code takes it as a constant."""
-    return _bits(name, word, 1 << bit, meaning, *instead).mask
+    """Declare a field of one bit. Returns its mask."""
+    return _bits(name, word, bit, 1, meaning, *instead).mask
 
 
-X = _bits("X", 0, 0xFFFF, "selector of X; with SHIFT, of the word that is rotated, from Y and the flags")
-_bits("X_BYTE_0", 0, 0xFF, "with X_IMM: byte 0 of X", "X")
-X_BYTE_2 = _bits("X_BYTE_2", 0, 0xFF00, "with X_IMM: byte 2 of X", "X")
-NEAR = _bits("NEAR", 0, 0xFF00, "of a group that ends with a jump: how far it leads, signed", "X", "X_BYTE_2")
-KIND = _bits("KIND", 0, 0x7000, "with RARE: 7 minus a KIND", "X", "X_BYTE_2", "NEAR")
+X = _bits("X", 0, 0, 16, "selector of X; with SHIFT, of the word that is rotated, from Y and the flags")
+_bits("X_BYTE_0", 0, 0, 8, "with X_IMM: byte 0 of X", "X")
+X_BYTE_2 = _bits("X_BYTE_2", 0, 8, 8, "with X_IMM: byte 2 of X", "X")
+NEAR = _bits("NEAR", 0, 8, 8, "of a group that ends with a jump: how far it leads, signed", "X", "X_BYTE_2")
+KIND = _bits("KIND", 0, 12, 3, "with RARE: 7 minus a KIND", "X", "X_BYTE_2", "NEAR")
 WANT_C = _flag("WANT_C", 0, 15, "of a conditional jump: the carry that it wants", "X", "X_BYTE_2", "NEAR")
-Y = _bits("Y", 0, 0x77770000, "selector of Y, to which IMM is added")
-WANT_NZ = _flag("WANT_NZ", 0, 19, "of a conditional jump: the not-Z that it wants")
-IF_C = _flag("IF_C", 0, 23, "of a conditional jump: it depends on the carry")
-IF_NZ = _flag("IF_NZ", 0, 27, "of a conditional jump: it depends on not-Z")
+Y = _bits("Y", 0, 16, 15, "selector of Y, to which IMM is added")
+WANT_NZ = _flag("WANT_NZ", 0, 19, "of a conditional jump: the not-Z that it wants", "Y")
+IF_C = _flag("IF_C", 0, 23, "of a conditional jump: it depends on the carry", "Y")
+IF_NZ = _flag("IF_NZ", 0, 27, "of a conditional jump: it depends on not-Z", "Y")
 TWO_MORE = _flag("TWO_MORE", 0, 31, "of a group: two instructions more")
 
-WRITE_BACK = _bits("WRITE_BACK", 1, 0x7FFFFFFF, "selectors of lo and hi; 4 and 5 are the result, 6 is byte 2 of X")
+WRITE_BACK = _bits("WRITE_BACK", 1, 0, 31, "selectors of lo and hi; 4 and 5 are the result, 6 is byte 2 of X")
 ONE_MORE = _flag("ONE_MORE", 1, 31, "of a group: one instruction more")  # as a sign, of byte 3 of hi, that is 0
 
-IMM = _bits("IMM", 2, 0xFFFF, "added to Y: an immediate, the target of a jump, FF00, or FF00 + an immediate")
-LEAD = _bits("LEAD", 2, 7 << 16, "M-cycles before a group's last instruction")
+IMM = _bits("IMM", 2, 0, 16, "added to Y: an immediate, the target of a jump, FF00, or FF00 + an immediate")
+LEAD = _bits("LEAD", 2, 16, 3, "M-cycles before a group's last instruction")
 SET_H = _flag("SET_H", 2, 19, "H becomes 1")
 SET_N = _flag("SET_N", 2, 20, "N becomes 1")
 JR_UNLESS_C = _flag("JR_UNLESS_C", 2, 21, "with JR_BY_C: a group jumps without carry")
@@ -83,12 +73,12 @@ WAIT = _flag("WAIT", 2, 26, "beside LOOP: that loop only waits; alone: a hook", 
 HALT = _flag("HALT", 2, 22, "the instruction is HALT", "JR_BY_C")
 EI = _flag("EI", 2, 25, "the instruction is EI", "JR_UNLESS_NZ")
 SET_NZ = _flag("SET_NZ", 2, 27, "not-Z becomes 1")
-LENGTH = _bits("LENGTH", 2, 7 << 29, "bytes")
+LENGTH = _bits("LENGTH", 2, 29, 3, "bytes")
 
 # Flags of word 3 that are tested one after the other stand in one byte, which is then made predicates at once.
-SHIFT_BY = _bits("SHIFT_BY", 3, 0x1F, "how far SHIFT rotates to the right, or X^Y^result goes to the left for H and C")
+SHIFT_BY = _bits("SHIFT_BY", 3, 0, 5, "how far SHIFT rotates to the right, or X^Y^result goes to the left for H and C")
 READ = _flag("READ", 3, 5, "read a byte of memory: that is Y then")
-ADD = _bits("ADD", 3, 3 << 6, "-1, 0 or 1, signed")
+ADD = _bits("ADD", 3, 6, 2, "-1, 0 or 1, signed")
 SUBTRACT = _flag("SUBTRACT", 3, 8, "the result is X - Y, without this and the next four X + Y")
 AND = _flag("AND", 3, 9, "the result is X AND Y")
 XOR = _flag("XOR", 3, 10, "the result is X XOR Y")
@@ -96,7 +86,7 @@ OR = _flag("OR", 3, 11, "the result is X OR Y")
 RARE = _flag("RARE", 3, 12, "not for the common path as it is")
 WRITE = _flag("WRITE", 3, 13, "write a byte to memory: X, or the result of what is read")
 SHIFT = _flag("SHIFT", 3, 14, "the result is the rotated word")
-TIME = _bits("TIME", 3, 15 << 15, "M-cycles, without 1 of JUMP and 2 of STACK")
+TIME = _bits("TIME", 3, 15, 4, "M-cycles, without 1 of JUMP and 2 of STACK")
 MASK_H = _flag("MASK_H", 3, 19, "H changes")
 MASK_N = _flag("MASK_N", 3, 20, "N changes")
 LOOKAHEAD = _flag("LOOKAHEAD", 3, 21, "the access looks ahead at LCD and locks")
@@ -121,9 +111,6 @@ KIND_HOOK = 8  # of an instruction of the common path with a hook, which WAIT te
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # SHIFT_BY: half carry and carry at bits 4 and 8, at 12 and 16, none
 NOTHING = 0x7777  # a selector of zeros
 KEEP = 0x32103210  # a write-back that changes nothing
-MOST_TIME = TIME.mask >> TIME.low
-# Plain numbers for device code
-ADD_SHIFT, LEAD_SHIFT, LENGTH_SHIFT, TIME_SHIFT, KIND_SHIFT = ADD.low, LEAD.low, LENGTH.low, TIME.low, KIND.low
 
 BANK_STRIDE = hw.ROM_BANK_SIZE + 1  # each bank ends with one entry that stands for code outside of the ROM
 
@@ -152,7 +139,7 @@ class Descriptor(Generic[Number]):
         d0 = X.put(self.x) + Y.put(self.y) + self.condition + (more >> 1) * TWO_MORE
         d1 = self.write_back + (more & 1) * ONE_MORE
         d2 = IMM.put(self.imm) + LEAD.put(self.lead) + LENGTH.put(self.length) + self.constants
-        d3 = ADD.put(self.add) + TIME.put(self.m_cycles - flow) + self.shift_by + self.flags
+        d3 = ADD.put(self.add & ADD.most) + TIME.put(self.m_cycles - flow) + self.shift_by + self.flags
         return d0, d1, d2, d3
 
 

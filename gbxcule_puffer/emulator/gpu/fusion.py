@@ -335,6 +335,6 @@ def _join(first: Parts, second: Parts, rewrite: Callable[[Parts, Parts], Rewrite
     """Where a rule applies, and what it makes of two descriptors there."""
     found, joined = rewrite(first, second)
     m_cycles = first.m_cycles + second.m_cycles - (joined.constants & JUMPS != 0)  # a jump that is not taken: one less
-    fits = m_cycles - ds.flow_m_cycles(joined.flags) <= ds.MOST_TIME
+    fits = m_cycles - ds.flow_m_cycles(joined.flags) <= ds.TIME.most
     length, count = first.length + second.length, first.count + 1
     return np.flatnonzero(found & fits), joined.but(m_cycles=m_cycles, length=length, count=count, lead=first.m_cycles)

@@ -16,11 +16,9 @@ from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
-KIND_OF_D0 = wp.constant(ds.KIND_SHIFT)
-KIND_MASK = wp.constant(7 << ds.KIND_SHIFT)
 HOOK = wp.constant(ds.KIND_HOOK)
 FIRST_HOOK = wp.constant(waits.FIRST_HOOK)
-PUSH_AF = wp.constant((7 - ds.KIND_PUSH_AF) << ds.KIND_SHIFT)
+PUSH_AF = (7 - ds.KIND_PUSH_AF) << ds.KIND.shift
 KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
 NEST_SHIFT = wp.constant(waits.NEST_SHIFT)
 NEST = wp.constant(1 << waits.NEST_SHIFT)
@@ -54,7 +52,7 @@ def is_before_event(r: wp.ref[Fast]) -> bool:
 def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
     marks = r.d2 & (ds.WAIT | ds.LOOP)
-    kind = wp.where(marks == 0, 7 - ((r.d0 >> KIND_OF_D0) & 7), wp.where(marks == ds.WAIT, HOOK, 0))
+    kind = wp.where(marks == 0, 7 - ((r.d0 >> ds.KIND.shift) & ds.KIND.most), wp.where(marks == ds.WAIT, HOOK, 0))
     is_prepared = r.now < r.wake and i.special == 0 and (r.d3 & ds.RARE) != 0 and (r.d2 & ds.EI) == 0
     return wp.where(is_prepared, kind, 0)
 
@@ -106,7 +104,7 @@ def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: bool) ->
     is_before = int(i.begin < r.wake)
     is_read = is_before & int((i.address & 0xFFFA) == hw.LCDC) & int(access == ds.READ)
     is_read = is_read & int((c.stat_mode_hidden | c.dma_active) == 0) & int(i.begin < c.lcd_target - LATEST_READ_T)
-    is_push = is_before & int((r.d0 & KIND_MASK) == PUSH_AF) & int(access == RARE_WRITE) & int(i.special == 0)
+    is_push = is_before & int((r.d0 & ds.KIND.mask) == PUSH_AF) & int(access == RARE_WRITE) & int(i.special == 0)
     even = wp.where((i.address & 4) != 0, c.ly, c.lcdc)
     odd = wp.where((i.address & 4) != 0, c.lyc, c.stat)
     i.y = wp.where(is_read != 0, wp.where((i.address & 1) != 0, odd, even), i.y)

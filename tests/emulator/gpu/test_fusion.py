@@ -162,7 +162,7 @@ def check(sequences: np.ndarray, least: int, keep: float) -> np.ndarray:
     places, rows, counts = places[is_chosen], rows[is_chosen], counts[is_chosen]
     parts = [table[half + rows]]
     for _ in range(3):
-        parts.append(table[half + rows + sum(each[:, 2] >> ds.LENGTH_SHIFT & 7 for each in parts)])
+        parts.append(table[half + rows + sum(ds.LENGTH.get(each[:, 2]) for each in parts)])
     registers = np.zeros((len(rows), 5), np.int64)
     values = generator.integers(0, 256, (len(rows), 7))
     values[:, [1, 3, 5]] = generator.integers(0xC0, 0xDF, (len(rows), 3))  # B, D and H: pairs are addresses of RAM
