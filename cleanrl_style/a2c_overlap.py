@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gbxcule_puffer.commandline import flag
+from gbxcule_puffer.env.protocol import PlayedEnv, Policy
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.trainers import GraphFlags, Policy, Run, Stopwatch, load_weights
+from gbxcule_puffer.trainers import GraphFlags, Run, Stopwatch, load_weights
 from gbxcule_puffer.trainers.blocks import Group, Patches, layer_init, linear_schedule, own_copy, remembering
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
+from gbxcule_puffer.trainers.protocol import RecurrentActorCritic
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +30,7 @@ from torch import Tensor, nn
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "value", "grad_norm")
 MEMORY = 128
+Losses = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 @dataclass
@@ -82,7 +85,7 @@ class Args(GraphFlags):
 
 class Agent(nn.Module):
     """Convolutions on the pictures, a hidden layer for them and the vectors beside them, a GRU if asked for, a policy
-    and a value head. An episode begins with a memory (batch, memory_size) of zeros; memory_size is 0 without a GRU."""
+    and a value head. An episode begins with a memory (batch, state_size) of zeros; state_size is 0 without a GRU."""
 
     def __init__(self, layout: ObservationLayout, num_actions: int, gru: bool = False, bf16: bool = False) -> None:
         super().__init__()
@@ -98,9 +101,9 @@ class Agent(nn.Module):
         size = self.convolutions(torch.zeros(1, *layout.picture_shape)).shape[1] + layout.vector_size
         self.hidden = nn.Sequential(layer_init(nn.Linear(size, 256)), nn.ReLU())
         self.gru = nn.GRUCell(256, MEMORY) if gru else None
-        self.memory_size = MEMORY if gru else 0
-        self.policy = layer_init(nn.Linear(self.memory_size or 256, num_actions), 0.01)
-        self.value = layer_init(nn.Linear(self.memory_size or 256, 1), 1.0)
+        self.state_size = MEMORY if gru else 0
+        self.policy = layer_init(nn.Linear(self.state_size or 256, num_actions), 0.01)
+        self.value = layer_init(nn.Linear(self.state_size or 256, 1), 1.0)
 
     def forward(self, obs: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (batch, num_actions), values (batch,) and the next memory of observations (batch, *shape) and the
@@ -147,7 +150,7 @@ def td_losses(
 
 
 class Choice(NamedTuple):
-    """What a group does in a step, (batch, ...) each, and its memory after it."""
+    """A step of a group before its outcome, (batch, ...) each; `memory` is that after it."""
 
     logits: Tensor
     value: Tensor
@@ -167,7 +170,7 @@ class Transition(NamedTuple):
     ended: Tensor
 
 
-def begin_step(model: Any, group: Group, memory: Tensor, clock: Stopwatch) -> Choice:
+def begin_step(model: RecurrentActorCritic, group: Group, memory: Tensor, clock: Stopwatch) -> Choice:
     """Chooses the group's actions and lets its Game Boys begin with them."""
     # A copy: the backward pass may read it after the Game Boys have drawn over the original.
     logits, value, after = model(group.env.observations.clone(), memory)
@@ -178,7 +181,9 @@ def begin_step(model: Any, group: Group, memory: Tensor, clock: Stopwatch) -> Ch
     return choice
 
 
-def transition(model: Any, chosen: Choice, outcome: tuple[Any, ...], following: Choice | None) -> Transition:
+def transition(
+    model: RecurrentActorCritic, chosen: Choice, outcome: tuple[Tensor, ...], following: Choice | None
+) -> Transition:
     """A step with its outcome, and the value of where it led: that of the choice `following` it, if that is given."""
     rewards, terminals, ended, final_observation = outcome
     if following is not None:
@@ -192,9 +197,7 @@ def transition(model: Any, chosen: Choice, outcome: tuple[Any, ...], following: 
     return Transition(chosen.logits, chosen.value, chosen.actions, rewards, next_value, terminals, ended)
 
 
-def loss_of(
-    steps: Sequence[Transition], losses: Callable[..., Any], args: Args, coef: Tensor
-) -> tuple[Tensor, list[Tensor]]:
+def loss_of(steps: Sequence[Transition], losses: Losses, args: Args, coef: Tensor) -> tuple[Tensor, list[Tensor]]:
     """(loss, LOSSES but the last) of successive steps of a group."""
     logits, value, actions, *outcomes = (torch.stack(parts) for parts in zip(*steps, strict=True))
     targets = td_targets(*outcomes, gamma=args.gamma, td_lambda=args.td_lambda)
@@ -205,9 +208,9 @@ def loss_of(
 
 
 def play_round(
-    model: Any,
+    model: RecurrentActorCritic,
     groups: Sequence[Group],
-    losses: Callable[..., Any],
+    losses: Losses,
     args: Args,
     coef: Tensor,
     sums: Tensor,
@@ -253,7 +256,7 @@ def play_round(
         clock.mark("time/learn")
 
 
-def play(model: Any, env: Any, greedy: bool, seed: int) -> Policy:
+def play(model: Agent, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy in `env`: its likeliest actions, or samples from a random stream of its own."""
     model, generator = own_copy(model, env, seed)
 
@@ -261,10 +264,10 @@ def play(model: Any, env: Any, greedy: bool, seed: int) -> Policy:
         logits, _, after = model(obs, memory)
         return logits.argmax(1) if greedy else sample(logits, generator), after
 
-    return remembering(act, env, model.memory_size)
+    return remembering(act, env, model.state_size)
 
 
-def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
+def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
     model = Agent(env.layout, env.codec.num_actions, checkpoint["args"]["recurrent"] == "gru")
     load_weights(model, checkpoint["model"])
@@ -290,7 +293,7 @@ def train(args: Args, run: Run) -> None:
     if run.world.rank:
         torch.manual_seed(args.seed + run.world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
-    groups = [Group(env, model.memory_size, args.overlap) for env in envs]
+    groups = [Group(env, model.state_size, args.overlap) for env in envs]
     memories = {f"memory{number}": group.memory for number, group in enumerate(groups)}
     run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **memories)
     coef = torch.zeros((), device=run.device)

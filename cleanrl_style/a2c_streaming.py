@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.commandline import flag
+from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.trainers import GraphFlags, Policy, Run, Stopwatch, load_weights
+from gbxcule_puffer.trainers import GraphFlags, Run, Stopwatch, load_weights
 from gbxcule_puffer.trainers.blocks import Patches, layer_init, linear_schedule, own_copy
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
+from gbxcule_puffer.trainers.protocol import ActorCritic
 
 import torch
 from torch import Tensor, nn
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "value", "grad_norm")
+Losses = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 @dataclass
@@ -101,7 +104,7 @@ def td_losses(
 
 
 def play_round(
-    model: Any, env: Any, losses: Callable[..., Any], args: Args, coef: Tensor, sums: Tensor, clock: Stopwatch
+    model: ActorCritic, env: EnvLike, losses: Losses, args: Args, coef: Tensor, sums: Tensor, clock: Stopwatch
 ) -> None:
     """--update-every steps of all Game Boys; adds the gradients of their losses to the model's, and LOSSES but the last
     to `sums`. `coef` is the entropy's weight."""
@@ -124,13 +127,13 @@ def play_round(
         clock.mark("time/learn")
 
 
-def play(model: nn.Module, env: Any, greedy: bool, seed: int) -> Policy:
+def play(model: Agent, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy for `env`: its likeliest actions, or samples from its own random stream."""
     model, generator = own_copy(model, env, seed)
     return lambda obs, starts=None: model(obs)[0].argmax(1) if greedy else sample(model(obs)[0], generator)
 
 
-def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
+def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
     model = Agent(env.layout, env.codec.num_actions)
     load_weights(model, checkpoint["model"])

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from gbxcule_puffer.commandline import flag
+from gbxcule_puffer.env.protocol import PlayedEnv, Policy
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.trainers import Policy, Run, RunFlags, Stopwatch, load_weights
+from gbxcule_puffer.trainers import Run, RunFlags, Stopwatch, load_weights
 from gbxcule_puffer.trainers.blocks import (
     Patches,
     Replay,
@@ -29,10 +30,12 @@ from gbxcule_puffer.trainers.launch import launch
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.optim import Optimizer
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("td_loss", "td_error", "q_values", "grad_norm")
 HIDDEN = 256
+Loss = Callable[..., tuple[Tensor, ...]]  # of (network, target network, batch): (loss, TD errors, mean value)
 
 
 @dataclass
@@ -108,7 +111,7 @@ class QNetwork(nn.Module):
         return self.head(hidden), state
 
     def features(self, obs: Tensor) -> Tensor:
-        """What the memory cell takes, (batch, HIDDEN), of observations (batch, *shape)."""
+        """Features (batch, HIDDEN), which the memory cell takes, of observations (batch, *shape)."""
         return self.hidden(self.layout.join(self.convolutions(self.layout.pixels(obs)), obs))
 
     def remember(self, features: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,7 +146,12 @@ def explore(values: Tensor, epsilon: Tensor | float, generator: torch.Generator 
 
 @torch.no_grad()
 def act(
-    model: Any, obs: Tensor, state: Tensor, epsilon: float, serial: bool = False, generator: Any = None
+    model: QNetwork,
+    obs: Tensor,
+    state: Tensor,
+    epsilon: float,
+    serial: bool = False,
+    generator: torch.Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Epsilon-greedy (actions, next state) of all envs by one call of the model, or by one for each (`serial`)."""
     rows = [slice(env, env + 1) for env in range(len(obs))] if serial else [slice(None)]
@@ -235,7 +243,7 @@ def sequence_loss(
 
 
 def learn(
-    model: QNetwork, target: QNetwork, optimizer: Any, replay: Replay, args: Args, loss_of: Any, clock: Stopwatch
+    model: QNetwork, target: QNetwork, optimizer: Optimizer, replay: Replay, args: Args, loss_of: Loss, clock: Stopwatch
 ) -> Tensor:
     """One update from a batch of the replay; returns LOSSES, on the device."""
     if args.recurrent == "none":
@@ -254,14 +262,14 @@ def learn(
     return torch.stack([loss.detach(), errors.abs().mean(), value, norm])
 
 
-def play(model: Any, epsilon: float, env: Any, greedy: bool, seed: int) -> Policy:
+def play(model: QNetwork, epsilon: float, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy for `env`: its best actions, or `epsilon` random ones among them."""
     model, generator = own_copy(model, env, seed)
     chance = 0.0 if greedy else epsilon
     return remembering(lambda obs, state: act(model, obs, state, chance, False, generator), env, model.state_size)
 
 
-def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
+def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
     flags = checkpoint["args"]
     model = QNetwork(env.layout, env.codec.num_actions, flags["recurrent"])
@@ -299,7 +307,7 @@ def train(args: Args, run: Run) -> None:
     # Fast and special: without these lines the results are the same but for rounding.
     forward = run.compiled(model)
     sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
-    loss_of: Any = run.compiled(transition_loss if args.recurrent == "none" else sequences)
+    loss_of: Loss = run.compiled(transition_loss if args.recurrent == "none" else sequences)
 
     per_log = max(1, args.log_interval // args.train_every)
     for _ in run.updates(args.train_every, per_log, partial(play, model, args.eps_end)):

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from gbxcule_puffer.commandline import flag, parse, word
 from gbxcule_puffer.device import resolve_device
+from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import check_target, write_bytes, write_json
 from gbxcule_puffer.trainers.evaluation import evaluate
@@ -93,7 +94,7 @@ def label(trained: Trained) -> str:
     return "/".join(trained.path.resolve().parts[-2:])
 
 
-def write_episode(args: Args, trained: Trained, env: Any, name: str, tries: int) -> None:
+def write_episode(args: Args, trained: Trained, env: EnvLike, name: str, tries: int) -> None:
     """One episode of the policy `name` with one Game Boy into --trajectory and --gif: of `tries` the first that reaches
     the goal, or the last."""
     policy = trained.policy(env, args.seed, name == "greedy")

@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.commandline import flag
+from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.trainers import GraphFlags, Policy, Run, Stopwatch, World, load_weights
+from gbxcule_puffer.trainers import GraphFlags, Run, Stopwatch, World, load_weights
 from gbxcule_puffer.trainers.blocks import Patches, Replayed, layer_init, own_copy, rollout_memory
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
+from gbxcule_puffer.trainers.protocol import ActorCritic
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", "clipfrac", "grad_norm")
@@ -106,7 +109,9 @@ def empty_rollout(args: Args, layout: ObservationLayout, device: torch.device) -
 
 
 @torch.no_grad()
-def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], clock: Stopwatch, reuse: bool = False) -> None:
+def collect(
+    model: ActorCritic, env: EnvLike, rollout: Mapping[str, Tensor], clock: Stopwatch, reuse: bool = False
+) -> None:
     """Fills the rollout with num_steps steps of all envs; with `reuse` next_values of the last one only."""
     num_steps = len(rollout["obs"])
     for step in range(num_steps):
@@ -171,7 +176,9 @@ def ppo_losses(
     return policy_loss, 0.5 * errors.mean(), entropy, old_approx_kl.detach(), approx_kl.detach(), clipfrac
 
 
-def backward(model: Any, optimizer: Any, rollout: Mapping[str, Tensor], args: Args, index: Tensor) -> Tensor:
+def backward(
+    model: ActorCritic, optimizer: Optimizer, rollout: Mapping[str, Tensor], args: Args, index: Tensor
+) -> Tensor:
     """The gradients of a minibatch, of the steps `index` of all of the rollout's; returns LOSSES but the last two."""
     names = ("obs", "actions", "logprobs", "values", "advantages", "returns")
     batch = {name: rollout[name].flatten(0, 1)[index] for name in names}
@@ -188,7 +195,7 @@ def backward(model: Any, optimizer: Any, rollout: Mapping[str, Tensor], args: Ar
 
 def learn(
     model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Optimizer,
     rollout: Mapping[str, Tensor],
     gradients: Callable[[Tensor], Tensor],
     args: Args,
@@ -221,13 +228,13 @@ def learn(
     return means
 
 
-def play(model: nn.Module, env: Any, greedy: bool, seed: int) -> Policy:
+def play(model: Agent, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy for `env`: its likeliest actions, or samples from its own random stream."""
     model, generator = own_copy(model, env, seed)
     return lambda obs, starts=None: model(obs)[0].argmax(1) if greedy else sample(model(obs)[0], generator)
 
 
-def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
+def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
     model = Agent(env.layout, env.codec.num_actions)
     load_weights(model, checkpoint["model"])

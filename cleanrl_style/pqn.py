@@ -16,17 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.commandline import flag
+from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.trainers import GraphFlags, Policy, Run, Stopwatch, World, load_weights
+from gbxcule_puffer.trainers import GraphFlags, Run, Stopwatch, World, load_weights
 from gbxcule_puffer.trainers.blocks import Patches, Replayed, layer_init, linear_schedule, own_copy, rollout_memory
 from gbxcule_puffer.trainers.launch import launch
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("td_loss", "td_error", "q_values", "grad_norm")
+Network = Callable[[Tensor], Tensor]  # a QNetwork, compiled or not
 
 
 @dataclass
@@ -103,7 +106,7 @@ def empty_rollout(args: Args, layout: ObservationLayout, device: torch.device) -
 
 
 @torch.no_grad()
-def collect(model: Any, env: Any, rollout: Mapping[str, Tensor], epsilon: Tensor, clock: Stopwatch) -> None:
+def collect(model: Network, env: EnvLike, rollout: Mapping[str, Tensor], epsilon: Tensor, clock: Stopwatch) -> None:
     """Fills the rollout with num_steps steps of all envs. One forward a step: the values that a step acts by are what
     the step before bootstraps from."""
     for step in range(len(rollout["obs"])):
@@ -136,7 +139,7 @@ def q_lambda_returns(rollout: Mapping[str, Tensor], gamma: float, q_lambda: floa
     return returns
 
 
-def backward(model: Any, optimizer: Any, rollout: Mapping[str, Tensor], args: Args, index: Tensor) -> Tensor:
+def backward(model: Network, optimizer: Optimizer, rollout: Mapping[str, Tensor], args: Args, index: Tensor) -> Tensor:
     """The gradients of a minibatch, the steps `index` of all of the rollout's, in which truncated ones have no part;
     returns LOSSES but the last."""
     names = ("obs", "actions", "returns", "truncations")
@@ -151,7 +154,7 @@ def backward(model: Any, optimizer: Any, rollout: Mapping[str, Tensor], args: Ar
 
 def learn(
     model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Optimizer,
     rollout: Mapping[str, Tensor],
     gradients: Callable[[Tensor], Tensor],
     args: Args,
@@ -174,13 +177,13 @@ def learn(
     return sums / count
 
 
-def play(model: nn.Module, epsilon: float, env: Any, greedy: bool, seed: int) -> Policy:
+def play(model: QNetwork, epsilon: float, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
     """A copy of the model as a policy for `env`: its best actions, or `epsilon` random ones among them."""
     model, generator = own_copy(model, env, seed)
     return lambda obs, starts=None: explore(model(obs), 0.0 if greedy else epsilon, generator)
 
 
-def load_policy(checkpoint: dict[str, Any], env: Any, seed: int, greedy: bool = False) -> Policy:
+def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
     model = QNetwork(env.layout, env.codec.num_actions)
     load_weights(model, checkpoint["model"])

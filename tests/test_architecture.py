@@ -141,7 +141,7 @@ def test_files_are_short() -> None:
     assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
 
 
-@pytest.mark.parametrize("module", ["trainers.wall.process", "env.options", "commandline"])
+@pytest.mark.parametrize("module", ["trainers.wall.process", "trainers.flags", "env.options", "commandline"])
 def test_importing_is_cheap(module: str) -> None:
     """What a command line needs before it runs anything is imported without what takes seconds."""
     code = f"import gbxcule_puffer.{module}, sys; print(sorted({PURE!r} & set(sys.modules)))"

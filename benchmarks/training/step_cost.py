@@ -53,7 +53,7 @@ def measure(num_envs: int, device: str, files: dict[str, Any], args: Args) -> di
     wait = torch.cuda.synchronize if on_gpu else lambda: None
     generator = torch.Generator(device).manual_seed(5)
     size = (WARMUP + (REPEATS + 1) * STEPS, num_envs)
-    actions = torch.randint(int(env.single_action_space.n), size, generator=generator, device=device)
+    actions = torch.randint(int(env.codec.num_actions), size, generator=generator, device=device)
     env.reset(seed=3)
     record = {"git_sha": git_sha(), "device": device, "num_envs": num_envs, "digest": digest(env, actions[:WARMUP])}
     parts = actions[WARMUP:].split(STEPS)

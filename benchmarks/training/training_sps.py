@@ -87,7 +87,7 @@ def env_alone(num_envs: int, groups: int, plan: Any, files: dict[str, Any], worl
         env.reset()
     # Another row each step: an env that repeats a few actions plays less than one that a policy plays.
     shape = (WARM_UP + plan.rounds * (plan.repeat + 1), plan.args.update_every, num_envs // groups)
-    rows = iter(torch.randint(envs[0].single_action_space.n, shape, device=device))
+    rows = iter(torch.randint(envs[0].codec.num_actions, shape, device=device))
 
     def work() -> None:
         for row in next(rows):
@@ -117,12 +117,13 @@ def training(
     model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
-    groups = [Group(env, model.memory_size, args.overlap) for env in envs]
+    groups = [Group(env, model.state_size, args.overlap) for env in envs]
     for group in groups:
         group.env.reset()
     sums, coef = torch.zeros(5, device=device), torch.full((), args.entropy_coef, device=device)
     if args.bf16:
         model.convolutions = FastConvolutions(model.convolutions)
+    forward: Any
     forward, losses = (torch.compile(model), torch.compile(td_losses)) if args.compile else (model, td_losses)
     work = partial(play_round, forward, groups, losses, args, coef, sums)
     off = Stopwatch(device, False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
+from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.registry import env_creator
@@ -52,7 +53,7 @@ def make_env(
     *,
     incentives: bool = True,
     **options: Any,
-) -> Any:
+) -> EnvLike:
     """The env that the flags and the task's `files` describe, with torch tensors; `options` are more of its keywords.
     Without `incentives`, for evaluation: only the task's rewards; stages drawn equally or, if chained, from the first.
 
@@ -85,9 +86,7 @@ def layout_of(args: Any) -> ObservationLayout:
     return ObservationLayout(picture_kind(args.obs), args.stack_k)
 
 
-def env_state(env: Any) -> dict[str, Any]:
+def env_state(env: EnvLike) -> dict[str, Any]:
     """An env's state for a checkpoint. On a GPU the thousands of machines would make it gigabytes: they are left out,
     and a resumed run begins with new episodes."""
-    if env.device.type == "cpu" or not hasattr(env, "emulator"):
-        return env.state_dict()
-    return env.state_dict(machines=False)
+    return env.state_dict(machines=env.device.type == "cpu")

@@ -6,13 +6,15 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
-from gbxcule_puffer.env.protocol import Policy
+from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
+from gbxcule_puffer.tasks.actions import ActionCodec
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 
-PolicyMaker = Callable[[Any, bool, int], Policy]  # (env, greedy, seed) -> the policy as it is now
+PolicyMaker = Callable[[PlayedEnv, bool, int], Policy]  # (env, greedy, seed) -> the policy as it is now
 
 
 class Watcher(Protocol):
@@ -26,18 +28,27 @@ class Watcher(Protocol):
 class Part:
     """`num_envs` rows of an env from `first` on, as the env that a policy is made for."""
 
-    def __init__(self, env: Any, first: int, num_envs: int) -> None:
+    def __init__(self, env: EnvLike, first: int, num_envs: int) -> None:
         self.env, self.num_envs, self.rows = env, num_envs, slice(first, first + num_envs)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.env, name)
+    @property
+    def device(self) -> torch.device:
+        return self.env.device
+
+    @property
+    def codec(self) -> ActionCodec:
+        return self.env.codec
+
+    @property
+    def layout(self) -> ObservationLayout:
+        return self.env.layout
 
     @property
     def final_mask(self) -> torch.Tensor:
         return self.env.final_mask[self.rows]
 
 
-def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, float]:
+def evaluate(policy: Policy, env: EnvLike, episodes: int, seed: int) -> dict[str, float]:
     """Plays at least `episodes` whole episodes: success rate, mean return, median steps of the successful ones.
 
     Each env plays the same number of episodes, the next multiple of num_envs in all: the first ones to end anywhere
@@ -48,8 +59,8 @@ def evaluate(policy: Policy, env: Any, episodes: int, seed: int) -> dict[str, fl
 
 
 def evaluate_each(
-    makers: Sequence[Callable[[Any], Policy]],
-    env: Any,
+    makers: Sequence[Callable[[PlayedEnv], Policy]],
+    env: EnvLike,
     num_envs: int,
     episodes: Sequence[int],
     seed: int,
@@ -66,8 +77,8 @@ def evaluate_each(
 
 @torch.no_grad()
 def _play(
-    makers: Sequence[Callable[[Any], Policy]],
-    env: Any,
+    makers: Sequence[Callable[[PlayedEnv], Policy]],
+    env: EnvLike,
     num_envs: int,
     episodes: Sequence[int],
     seed: int,
@@ -84,7 +95,7 @@ def _play(
     starts = torch.ones(n, dtype=torch.bool, device=device)
     actions, played, length = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
     total = torch.zeros(n, dtype=torch.float64, device=device)
-    stages = [stage.name for stage in getattr(env, "stages", ())] or [""]
+    stages = [stage.name for stage in env.stages] or [""]
     first = env.stage.clone() if len(stages) > 1 else torch.zeros_like(played)  # the stage that an episode began at
     # Of each episode that counts: its return, its steps if it succeeded, else 0, and its stage.
     found = torch.zeros((max(quotas), n, 3), dtype=torch.float64, device=device)
@@ -147,13 +158,13 @@ class Evaluations:
     In an env with three times num_envs rows random actions are played beside the first evaluation.
     """
 
-    def __init__(self, env: Any, num_envs: int, episodes: int, seed: int) -> None:
+    def __init__(self, env: EnvLike, num_envs: int, episodes: int, seed: int) -> None:
         self.env, self.num_envs, self.episodes, self.seed = env, num_envs, episodes, seed
         self._random: dict[str, float] | None = None
 
     def assess(self, play: PolicyMaker, seed: int, watcher: Watcher | None = None) -> dict[str, float]:
         """eval/...: the sampled policy over `episodes`, the greedy one over an episode of each env."""
-        makers: list[Callable[[Any], Policy]] = [
+        makers: list[Callable[[PlayedEnv], Policy]] = [
             lambda env, greedy=one: play(env, greedy, seed) for one in (False, True)
         ]
         if self._random is None and self.env.num_envs >= 3 * self.num_envs:
@@ -170,7 +181,7 @@ class Evaluations:
             (self._random,) = evaluate_each([self._at_random], self.env, self.num_envs, [self.episodes], self.seed)
         return self._random
 
-    def _at_random(self, env: Any) -> Policy:
+    def _at_random(self, env: PlayedEnv) -> Policy:
         return random_policy(env, self.seed)
 
 
@@ -182,7 +193,7 @@ def lowest_success(result: Mapping[str, float], greedy: bool = False) -> float:
     return min([*rates, result["eval/greedy_success"]] if greedy else rates)
 
 
-def random_policy(env: Any, seed: int) -> Policy:
+def random_policy(env: PlayedEnv, seed: int) -> Policy:
     """Uniformly random actions."""
     generator = torch.Generator(env.device).manual_seed(seed)
     size, num_actions = (env.num_envs,), env.codec.num_actions

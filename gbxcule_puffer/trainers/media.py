@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
 
-from gbxcule_puffer.env.protocol import Policy
+from gbxcule_puffer.env.protocol import EnvLike, Policy
 from gbxcule_puffer.pictures import indexed, mosaic, to_rgb
 from gbxcule_puffer.trainers.runlog import RunLog
 
@@ -21,7 +20,7 @@ MILLISECONDS = 100  # a GIF's picture stays for this long
 LOOK = 16  # steps between two looks at whether all episodes are over: a GPU's host waits for each
 
 
-def sheet(env: Any) -> np.ndarray:
+def sheet(env: EnvLike) -> np.ndarray:
     """The pictures of the first SHEET envs side by side, RGB (rows, columns, 3) uint8."""
     return to_rgb(mosaic(env.pictures(slice(SHEET)).cpu().numpy(), columns=8))
 
@@ -38,24 +37,22 @@ class Episode:
 
 
 @torch.no_grad()
-def film(policy: Policy, env: Any, seed: int) -> Episode:
+def film(policy: Policy, env: EnvLike, seed: int) -> Episode:
     """Plays one episode and keeps what env 0 saw and did."""
     obs, _ = env.reset(seed=seed)
     env.keep_pictures()
     starts = torch.ones(len(obs), dtype=torch.bool, device=env.device)
     episode = Episode([env.pictures(slice(1))[0].cpu().numpy().copy()], [], [], [])
-    for _ in range(env.max_steps + 1):
+    while not episode.actions or not starts[0]:
         actions = policy(obs, starts)
         obs, rewards, terminals, truncations, _ = env.step(actions)
         starts = terminals | truncations
         episode.pictures.append(env.final_pictures(slice(1))[0].cpu().numpy().copy())
         episode.actions.append(int(actions[0]))
         episode.rewards.append(float(rewards[0]))
-        if hasattr(env, "distance"):
-            episode.distances.append(float(env.distance[0]))
-        if starts[0]:
-            episode.success = bool(terminals[0] & ~env.failures[0])
-            break
+        if (distance := getattr(env, "distance", None)) is not None:
+            episode.distances.append(float(distance[0]))
+    episode.success = bool(terminals[0] & ~env.failures[0])
     return episode
 
 
@@ -73,7 +70,7 @@ class BothEnds:
     """Looks on while episodes are played: pictures of one that succeeds and of one that does not, among the first
     episodes of up to SHEET envs. They stay on the device until they are asked for."""
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env: EnvLike) -> None:
         self.env, self.over = env, False
 
     def begin(self, num_envs: int) -> None:
@@ -105,7 +102,7 @@ class BothEnds:
 
 
 @torch.no_grad()
-def both_ends(policy: Policy, env: Any, seed: int) -> BothEnds:
+def both_ends(policy: Policy, env: EnvLike, seed: int) -> BothEnds:
     """Looks on while `policy` plays an episode of each env."""
     obs, _ = env.reset(seed=seed)
     starts = torch.ones(len(obs), dtype=torch.bool, device=env.device)
@@ -118,7 +115,7 @@ def both_ends(policy: Policy, env: Any, seed: int) -> BothEnds:
     return looks
 
 
-def record_media(log: RunLog, step: int, env: Any, films: BothEnds) -> None:
+def record_media(log: RunLog, step: int, env: EnvLike, films: BothEnds) -> None:
     """Writes the sheet of the training's env, and GIFs of the episodes in `films` that succeed and that do not,
     into the run's media folder and onto its boards.
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gbxcule_puffer.env.options import first_difference
+from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.trainers.blocks.replay import Replay
 from gbxcule_puffer.trainers.checkpoints import Resumed, check_like, load_weights, rng_state, set_rng_state, to_host
@@ -21,7 +22,7 @@ class Parts:
     numbers and what is in `own`. A part that is None is not saved."""
 
     def __init__(
-        self, envs: Sequence[Any], shared: Mapping[str, nn.Module | torch.optim.Optimizer], own: Mapping[str, Any]
+        self, envs: Sequence[EnvLike], shared: Mapping[str, nn.Module | torch.optim.Optimizer], own: Mapping[str, Any]
     ) -> None:
         self.shared, self._envs, self._own = shared, envs, own
         self._device: torch.device = envs[0].device
@@ -32,7 +33,7 @@ class Parts:
         return [part for part in self.shared.values() if isinstance(part, nn.Module)]
 
     def of_process(self) -> dict[str, Any]:
-        """What this process has of its own, on the CPU."""
+        """This process's own part, on the CPU."""
         own = {name: _state_of(part) for name, part in self._own.items()}
         return to_host({"envs": [env_state(env) for env in self._envs], "rng": rng_state(self._device), **own})
 
@@ -81,5 +82,5 @@ class Parts:
 
 
 def _state_of(part: Any) -> Any:
-    """What a checkpoint holds of a part."""
+    """The form of a part in a checkpoint."""
     return part if part is None or isinstance(part, Tensor) else part.state_dict()

@@ -20,8 +20,8 @@ def advise(text: str | None) -> None:
 
 
 class Nearness:
-    """Whether a Game Boy has come near the goal since the step `begun`; says so, once, where none has in PATIENCE
-    steps."""
+    """A watch on whether a Game Boy comes near the goal: warns, once, where none has in PATIENCE steps from `begun`
+    on."""
 
     def __init__(self, begun: int) -> None:
         self._begun, self._over = begun, False

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from gbxcule_puffer.device import free_bytes, size_text
+from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError, DeviceError
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
@@ -41,6 +42,7 @@ TIMED = 8  # of so many records one has the times of a step's parts: to take the
 NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
 RUNS = Path("runs")  # of the folder that a trainer is started in
 Network = TypeVar("Network", bound=nn.Module)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Run(AbstractContextManager):
@@ -56,8 +58,8 @@ class Run(AbstractContextManager):
         self.first = world.rank == 0
         self.counters = {"global_step": 0, "passed": 0}
         self._optimizer_steps = 0  # since the last record
-        self.envs: list[Any] = []
-        self.eval_env: Any = None
+        self.envs: list[EnvLike] = []
+        self.eval_env: EnvLike | None = None
         self.wall: Wall | None = None
         self._records: RunLog | None = None
         self._held: RunFolder | None = None
@@ -97,7 +99,7 @@ class Run(AbstractContextManager):
         if self.first:
             print(text)
 
-    def open_envs(self, groups: int = 1) -> list[Any]:
+    def open_envs(self, groups: int = 1) -> list[EnvLike]:
         """`groups` envs with --num-envs Game Boys together, at the start of their first episodes; torch's random
         numbers begin at --seed.
 
@@ -123,7 +125,7 @@ class Run(AbstractContextManager):
             self._evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
         for env in self.envs:
             env.reset()
-        for stage in getattr(self.envs[0], "stages", ()) if self.first else ():
+        for stage in self.envs[0].stages if self.first else ():
             if stage.goal is not None and "calibration" in stage.goal.meta:
                 advise(hardly_apart(stage.goal.meta["calibration"].get("start_distance", 1.0), stage.name))
         if self.first and args.watch:
@@ -161,9 +163,10 @@ class Run(AbstractContextManager):
             self._parts.load(self.resumed, self.world)
             self.counters |= self.resumed.state["counters"]
 
-    def compiled(self, function: Callable[..., Any]) -> Any:
+    def compiled(self, function: Function) -> Function:
         """A model or a loss, with --compile through torch.compile."""
-        return torch.compile(function) if self.args.compile else function
+        compiled: Any = torch.compile(function) if self.args.compile else function
+        return compiled
 
     def recorded(self, work: Callable[[Stopwatch], None], as_graph: bool) -> Callable[[], None]:
         """`work` with the clock of an update; `as_graph`: as a CUDA graph where no times are taken."""
@@ -265,7 +268,7 @@ class Run(AbstractContextManager):
         if last or self._due(args.eval_every_steps):
             self.result: dict[str, float] = {}
             if self._records:
-                films = BothEnds(self.eval_env)
+                films = BothEnds(self._evaluations.env)
                 self.result = self._evaluations.assess(play, seed, films)
                 self._records.record(self.step, self.result)
             self.result = self.world.tell(self.result)
@@ -273,7 +276,7 @@ class Run(AbstractContextManager):
             self.counters["passed"] = self.counters["passed"] + 1 if passed else 0
             last = last or self.counters["passed"] == 2
         if self._records and (last or self._due(args.media_every)):
-            films = films or both_ends(play(self.eval_env, False, seed), self.eval_env, seed)
+            films = films or both_ends(play(self._evaluations.env, False, seed), self._evaluations.env, seed)
             record_media(self._records, self.step, self.envs[0], films)
         if last or self._due(args.checkpoint_every or args.eval_every_steps):
             self._save()
@@ -298,7 +301,7 @@ class Run(AbstractContextManager):
         """The last record, and the run's result in words."""
         args, random = self.args, self._evaluations.of_random()
         records.record(self.step, {f"eval/random_{name}": random[name] for name in ("success_rate", "return")})
-        advise(met_by_chance(random["success_rate"], getattr(self.eval_env, "goal", True) is not None))
+        advise(met_by_chance(random["success_rate"], self.envs[0].has_goal))
         twice = f"until two evaluations in a row reached --stop-at-success {args.stop_at_success}"
         through = "all of --total-env-steps" if self.step >= args.total_env_steps else "for --max-seconds"
         why = twice if self.counters["passed"] >= 2 else through

@@ -12,7 +12,7 @@ from typing import Any
 
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.env.options import first_difference
-from gbxcule_puffer.env.protocol import Policy
+from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.layout import is_suite, trainer_scripts
 from gbxcule_puffer.tasks.source import ROM
@@ -35,14 +35,14 @@ class Trained:
         self.task = checkpoint["args"].get(CODE)
         self.checkpoint = {**checkpoint, "args": vars(self.args)}
 
-    def policy(self, env: Any, seed: int, greedy: bool) -> Policy:
+    def policy(self, env: PlayedEnv, seed: int, greedy: bool) -> Policy:
         """The policy in `env`: its likeliest actions, or as in training, with random numbers from `seed`.
 
         Raises: StateError where the network is another version's.
         """
         return self.script.load_policy(self.checkpoint, env, seed, greedy)
 
-    def open_env(self, num_envs: int, device: str, seed: int, *, chain: bool = False, **given: Any) -> Any:
+    def open_env(self, num_envs: int, device: str, seed: int, *, chain: bool = False, **given: Any) -> EnvLike:
         """An env of the bare task that was trained, without incentives; of what is `given` and not None instead: env,
         rom, start_state, goal_dir, max_steps, task. chain: of several stages all in one episode.
 

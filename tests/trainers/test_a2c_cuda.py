@@ -51,7 +51,7 @@ def play_rounds(
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
         for env in envs:
             env.reset()
-        members = [Group(env, model.memory_size, overlap) for env in envs]
+        members = [Group(env, model.state_size, overlap) for env in envs]
         sums, coef = torch.zeros(5, device=device), torch.full((), 0.02, device=device)
 
         def work() -> None:
@@ -76,6 +76,7 @@ def play_rounds(
         for i, member in enumerate(members):
             state |= {f"obs{i}": member.env.observations.clone(), f"memory{i}": member.memory.clone()}
             state[f"rewards{i}"] = member.env.rewards.clone()
+            assert member.env.emulator is not None
             state[f"machines{i}"] = torch.as_tensor(member.env.emulator.state_hash().astype("int64"))
     return state
 

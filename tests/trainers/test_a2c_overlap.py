@@ -21,7 +21,7 @@ CLOCK = Stopwatch(torch.device("cpu"), False)
 @pytest.mark.parametrize("shape", [(1, 72, 80), (4, 72, 80), (1, 144, 160)])
 def test_the_agent_fits_every_observation(shape: tuple[int, int, int], gru: bool) -> None:
     model = Agent(shades_layout(*shape), 8, gru)
-    memory = torch.zeros((3, model.memory_size))
+    memory = torch.zeros((3, model.state_size))
     logits, values, after = model(torch.randint(0, 4, (3, *shape), dtype=torch.uint8), memory)
     assert logits.shape == (3, 8)
     assert values.shape == (3,)
@@ -42,7 +42,7 @@ def test_bf16_gives_nearly_the_same_logits() -> None:
 
 def round_by_round(args: Args, model: Agent, envs: list[ToyEnv], rounds: int) -> torch.Tensor:
     """The gradients of `rounds` rounds, step by step as in a textbook: act, step, then the loss at once."""
-    states = [torch.zeros((env.num_envs, model.memory_size)) for env in envs]
+    states = [torch.zeros((env.num_envs, model.state_size)) for env in envs]
     for _ in range(rounds):
         total = torch.zeros(())
         for step in range(args.update_every):
@@ -83,7 +83,7 @@ def test_a_round_is_what_the_textbook_says(groups: int, recurrent: str, reuse: b
         if textbook:
             found.append(round_by_round(args, model, envs, 3))
             continue
-        members = [Group(env, model.memory_size, overlap=True) for env in envs]
+        members = [Group(env, model.state_size, overlap=True) for env in envs]
         for _ in range(3):
             play_round(model, members, td_losses, args, torch.tensor(0.03), torch.zeros(5), CLOCK)
         found.append(gradients(model))

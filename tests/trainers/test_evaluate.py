@@ -36,6 +36,7 @@ class CountingEnv:
     """Env i succeeds in every (i + 1)-th episode: after 2 steps, where the others are cut after 10."""
 
     codec = get_codec(DEFAULT_CODEC)
+    stages: tuple[SimpleNamespace, ...] = ()
 
     def __init__(self, num_envs: int) -> None:
         self.num_envs, self.device, self.max_steps = num_envs, torch.device("cpu"), 10
@@ -210,7 +211,7 @@ def test_the_trajectory_is_the_policy_s_own(run_dir: Path, tmp_path: Path) -> No
     gru = checkpoint["args"]["recurrent"] == "gru"
     model = a2c_overlap.Agent(shades_layout(1, SIZE, SIZE), 8, gru)
     model.load_state_dict(checkpoint["model"])
-    env, state, actions = ToyEnv(1, seed=7), torch.zeros((1, model.memory_size)), []
+    env, state, actions = ToyEnv(1, seed=7), torch.zeros((1, model.state_size)), []
     env.reset(seed=7)
     while not env.final_mask[0]:
         with torch.no_grad():

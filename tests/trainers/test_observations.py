@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gbxcule_puffer.tasks.observation_kinds import PICTURES
 from PIL import Image, ImageSequence
 from torch import nn
 
 from cleanrl_style import a2c_streaming, dqn_nstep, evaluate, ppo_lite, pqn
 from gbxcule_puffer.tasks.goals.recipe import make_goal
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pictures import PICTURES
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers.blocks import Patches, Replay
 from tests.conformance.test_color import picture_rom

@@ -93,6 +93,7 @@ def record(
             options |= {"env": "gbxcule", "rom": str(rom)}
         env = trained.open_env(num_envs, device, seed, max_steps=max_steps, **options)
         play = trained.policy(env, seed, greedy)
+    assert env.emulator is not None
     height, width = mosaic_shape(num_envs, *SCREEN, columns)
     depth = 1 if env.emulator.model == "dmg" else 2
     needed = steps * height * width * (depth + scale**2)  # Pillow keeps a GIF's pictures, as large as they are shown

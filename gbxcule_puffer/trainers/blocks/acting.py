@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from gbxcule_puffer.env.protocol import Policy
+from gbxcule_puffer.env.protocol import PlayedEnv, Policy
+
+Network = TypeVar("Network", bound=nn.Module)
 
 
 def linear_schedule(start: float, end: float, duration: int, step: int) -> float:
@@ -17,12 +19,12 @@ def linear_schedule(start: float, end: float, duration: int, step: int) -> float
     return start + (end - start) * min(1.0, step / duration)
 
 
-def own_copy(model: Any, env: Any, seed: int) -> tuple[Any, torch.Generator]:
+def own_copy(model: Network, env: PlayedEnv, seed: int) -> tuple[Network, torch.Generator]:
     """A copy of the model on the env's device, and a random stream: to play while the model goes on learning."""
     return copy.deepcopy(model).to(env.device), torch.Generator(env.device).manual_seed(seed)
 
 
-def remembering(act: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], env: Any, size: int) -> Policy:
+def remembering(act: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], env: PlayedEnv, size: int) -> Policy:
     """A policy for `env` of act(observations, memory (num_envs, size)) -> (actions, next memory); an episode begins
     with a memory of zeros."""
     memory = torch.zeros((env.num_envs, size), device=env.device)

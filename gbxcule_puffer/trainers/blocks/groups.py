@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import torch
 from torch import Tensor
 
-
-def unsettled(envs: Sequence[Any]) -> bool:
-    """True while a trial of launch shapes is under way, or the first is to come, in one of the envs (GpuSteps)."""
-    return any(gpu is not None and gpu.unsettled for gpu in map(_gpu_steps, envs))
+from gbxcule_puffer.env.protocol import EnvLike
 
 
-def _gpu_steps(env: Any) -> Any:
-    """The launches of the env's Game Boys on a GPU, None where it has none."""
-    return getattr(getattr(env, "emulator", None), "gpu", None)
+def unsettled(envs: Sequence[EnvLike]) -> bool:
+    """True while a trial of launch shapes is under way, or the first is to come, in one of the envs."""
+    return any(env.launches is not None and env.launches.unsettled for env in envs)
 
 
 class Group:
     """A share of the Game Boys: on a GPU they run on a stream of their own, beside the model's work for the others."""
 
-    def __init__(self, env: Any, memory_size: int, overlap: bool) -> None:
+    def __init__(self, env: EnvLike, state_size: int, overlap: bool) -> None:
         self.env, self.device = env, env.device
-        self.memory = torch.zeros((env.num_envs, memory_size), device=env.device)  # where a round begins
+        self.memory = torch.zeros((env.num_envs, state_size), device=env.device)  # where a round begins
         # Of high priority: where both may begin, the Game Boys are the first.
         self.stream = torch.cuda.Stream(env.device, priority=-1) if overlap and env.device.type == "cuda" else None
 
@@ -37,9 +33,8 @@ class Group:
             self.stream.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(self.stream) if self.stream else nullcontext():
             _, self.rewards, self.terminals, _, _ = self.env.step(actions)
-        gpu = _gpu_steps(self.env)
-        if self.stream is not None and gpu is not None:
-            torch.cuda.current_stream(self.device).wait_event(gpu.begun)
+        if self.stream is not None and self.env.launches is not None:
+            torch.cuda.current_stream(self.device).wait_event(self.env.launches.begun)
 
     def end_step(self, final: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """(rewards, terminals, ends, final observation) of the step begun last, copied: the next overwrites them. The

@@ -16,7 +16,7 @@ MOST = 2**36  # steps of all Game Boys
 
 
 def rollout_memory(
-    args: Any,
+    args: Any,  # with num_envs, num_steps and num_minibatches
     empty_rollout: Callable[[Any, ObservationLayout, torch.device], Mapping[str, Tensor]],
     network: Callable[[ObservationLayout, int], nn.Module],
     least: int = 1,

@@ -23,12 +23,12 @@ class FastConvolutions(nn.Sequential):
 
     def __init__(self, layers: nn.Sequential) -> None:
         super().__init__(*layers)
-        patches, first, _, second, _ = layers[:CONVOLUTIONS]
+        patches, first, _, second, _ = list(layers)[:CONVOLUTIONS]
         assert isinstance(patches, Patches) and isinstance(first, nn.Conv2d) and isinstance(second, nn.Conv2d)
         self._most, self._channels = patches.most, (first.out_channels, second.out_channels)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """What the layers make of pixels (n, channels, rows, columns) uint8."""
+        """The layers' output for pixels (n, channels, rows, columns) uint8."""
         if not convolutions.can_do(input, self._channels):
             return super().forward(input)
         first: Any = self[1]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gbxcule_puffer.tasks.calibrate import Calibration, Samples
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli, toy
-from gbxcule_puffer.tasks.goals import META_FILE
 from gbxcule_puffer.tasks.goals.advice import HARDLY_APART, hardly_apart, met_by_chance, never_near
+from gbxcule_puffer.tasks.goals.calibrate import Calibration, Samples
+from gbxcule_puffer.tasks.goals.template import META_FILE
 from gbxcule_puffer.trainers import report
 from tests.support.envs import make_test_task
 from tests.support.training_runs import toy_run
