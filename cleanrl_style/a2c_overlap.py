@@ -172,7 +172,7 @@ class Transition(NamedTuple):
 
 def begin_step(model: RecurrentActorCritic, group: Group, memory: Tensor, clock: Stopwatch) -> Choice:
     """Chooses the group's actions and lets its Game Boys begin with them."""
-    # A copy: the backward pass may read it after the Game Boys have drawn over the original.
+    # A copy: the backward pass may read it after the step has overwritten the original.
     logits, value, after = model(group.env.observations.clone(), memory)
     choice = Choice(logits, value, sample(logits.detach()), after)
     clock.mark("time/infer")

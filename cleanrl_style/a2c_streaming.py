@@ -109,7 +109,7 @@ def play_round(
     """--update-every steps of all Game Boys; adds the gradients of their losses to the model's, and LOSSES but the last
     to `sums`. `coef` is the entropy's weight."""
     for _ in range(args.update_every):
-        # A copy: the backward pass may read it after the Game Boys have drawn over the original.
+        # A copy: the backward pass may read it after the step has overwritten the original.
         logits, value = model(env.observations.clone())
         actions = sample(logits.detach())
         clock.mark("time/infer")

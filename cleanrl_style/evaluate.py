@@ -70,7 +70,7 @@ def run(args: Args) -> None:
     to_stdout = args.json == "-"
     for path in (None if to_stdout else args.json, args.trajectory, args.gif):
         if path and not check_target(path).parent.is_dir():
-            raise ConfigError(f"{path} cannot be written: {Path(path).parent} is no folder, make it first")
+            raise ConfigError(f"{path} cannot be written: {Path(path).parent} is not a folder, make it first")
     trained = Trained(args.checkpoint)
     given = {name: getattr(args, name) for name in ("env", "rom", "start_state", "goal_dir", "task")}
     make = partial(trained.open_env, device=resolve_device(args.device), seed=args.seed, chain=args.chain, **given)

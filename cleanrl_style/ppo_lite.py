@@ -219,7 +219,7 @@ def learn(
             sums[-2] += norm
             count += 1
         if args.target_kl is not None:
-            world.average(approx_kl := losses[4].clone())
+            world.average(approx_kl := losses[LOSSES.index("approx_kl")].clone())
             if approx_kl > args.target_kl:
                 break
     means = sums / count

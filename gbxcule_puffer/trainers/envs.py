@@ -55,7 +55,7 @@ def make_env(
     **options: Any,
 ) -> EnvLike:
     """The env that the flags and the task's `files` describe, with torch tensors; `options` are more of its keywords.
-    Without `incentives`, for evaluation: only the task's rewards; stages drawn equally or, if chained, from the first.
+    Without `incentives`, for evaluation: only the task's rewards; stages equally often or, if chained, from the first.
 
     Raises: ConfigError for a flag that the toy env does not have, and what the env raises for bad input.
     """

@@ -41,8 +41,8 @@ class RunFolder:
     """
 
     def __init__(self, path: Path, resumes: bool) -> None:
-        """Raises: ConfigError where the folder holds a run that is not to be resumed, is no folder or has links in it,
-        or where another process trains in it; StorageError where nothing can be written.
+        """Raises: ConfigError where the folder holds a run that is not to be resumed, is not a folder or has links
+        in it, or where another process trains in it; StorageError where nothing can be written.
         """
         self.path = path
         try:

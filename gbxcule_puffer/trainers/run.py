@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gbxcule_puffer.trainers.wall.wall import Wall
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
-TIMED = 8  # of so many records one has the times of a step's parts: to take them, a GPU's host has to wait
+TIMED = 8  # every eighth record has the times of a step's parts: to take them, a GPU's host has to wait
 NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
 RUNS = Path("runs")  # of the folder that a trainer is started in
 Network = TypeVar("Network", bound=nn.Module)

@@ -28,8 +28,8 @@ def _kernels() -> Any:
 
 
 def can_do(pixels: Tensor, channels: tuple[int, int]) -> bool:
-    """True where `on_pixels` and `on_features` do these pixels' convolutions, with so many channels of their outputs,
-    under autocast in bfloat16."""
+    """True where `on_pixels` and `on_features` do the convolutions of these pixels, with these numbers of output
+    channels, under autocast in bfloat16."""
     if not pixels.is_cuda or pixels.dtype != torch.uint8 or not HAS_TRITON:
         return False
     if not torch.is_autocast_enabled("cuda") or torch.get_autocast_dtype("cuda") != torch.bfloat16:
@@ -41,11 +41,11 @@ def can_do(pixels: Tensor, channels: tuple[int, int]) -> bool:
     return rows % 4 == 0 and columns % 4 == 0 and min(rows, columns) >= 20 and elements <= MOST_ELEMENTS
 
 
-def _blocks(places: int, shape: tuple[int, int, int]) -> tuple[int, int]:
-    """(programs, blocks of each) of a sum over all places."""
+def _blocks(positions: int, shape: tuple[int, int, int]) -> tuple[int, int]:
+    """(programs, blocks of each) of a sum over all positions."""
     block, _, programs = shape
-    steps = -(-places // (block * programs))
-    return -(-places // (block * steps)), steps
+    steps = -(-positions // (block * programs))
+    return -(-positions // (block * steps)), steps
 
 
 def _pixel_sizes(pixels: Tensor, output: Tensor) -> tuple[int, ...]:
@@ -65,11 +65,11 @@ def on_pixels(pixels: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     by_word = by_word.to(torch.bfloat16).contiguous()
     shape = (n, rows // 4 - 1, columns // 4 - 1, channels)
     output = torch.empty(shape, dtype=torch.bfloat16, device=pixels.device)
-    places, (block, warps) = output.numel() // channels, PIXELS_FORWARD
+    positions, (block, warps) = output.numel() // channels, PIXELS_FORWARD
     sizes = _pixel_sizes(pixels, output)
     words = pixels.view(torch.int32)
-    _kernels().pixels_forward[(-(-places // block),)](
-        words, by_word, bias.float(), output, places, *sizes, block, num_warps=warps
+    _kernels().pixels_forward[(-(-positions // block),)](
+        words, by_word, bias.float(), output, positions, *sizes, block, num_warps=warps
     )
     return output
 
@@ -78,14 +78,14 @@ def on_pixels(pixels: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def on_pixels_backward(pixels: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of weight and bias, float32, from that of the output."""
     pictures, channels = pixels.shape[1], output.shape[3]
-    places = output.numel() // channels
-    programs, steps = _blocks(places, PIXELS_WEIGHTS)
+    positions = output.numel() // channels
+    programs, steps = _blocks(positions, PIXELS_WEIGHTS)
     weights = torch.empty((programs, 4, pictures, 2, 4, 2, channels), device=pixels.device)
     biases = torch.empty((programs, channels), device=pixels.device)
     sizes, (block, warps, _) = _pixel_sizes(pixels, output), PIXELS_WEIGHTS
     words = pixels.view(torch.int32)
     _kernels().pixels_weights[(programs,)](
-        words, output, gradient.contiguous(), weights, biases, places, steps, *sizes, block, num_warps=warps
+        words, output, gradient.contiguous(), weights, biases, positions, steps, *sizes, block, num_warps=warps
     )
     of_weight = weights.sum(0).permute(5, 1, 3, 0, 2, 4).reshape(channels, 16 * pictures, 2, 2)
     return of_weight.contiguous(), biases.sum(0)
@@ -100,10 +100,10 @@ def on_features(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     rows = weight.permute(2, 3, 1, 0).to(torch.bfloat16).contiguous()
     shape = (n, high // 2 - 1, wide // 2 - 1, channels)
     output = torch.empty(shape, dtype=torch.bfloat16, device=features.device)
-    places, (block, warps) = output.numel() // channels, FEATURES_FORWARD
+    positions, (block, warps) = output.numel() // channels, FEATURES_FORWARD
     sizes = (high, wide, *shape[1:3], count, channels)
-    _kernels().features_forward[(-(-places // block),)](
-        features, rows, bias.float(), output, places, *sizes, block, num_warps=warps
+    _kernels().features_forward[(-(-positions // block),)](
+        features, rows, bias.float(), output, positions, *sizes, block, num_warps=warps
     )
     return output
 
@@ -115,20 +115,20 @@ def on_features_backward(
     """Gradients of features, bfloat16, weight and bias, float32, from that of the output."""
     n, high, wide, count = features.shape
     channels = weight.shape[0]
-    places = output.numel() // channels
+    positions = output.numel() // channels
     sizes = (high, wide, *output.shape[1:3], count, channels)
-    programs, steps = _blocks(places, FEATURES_WEIGHTS)
+    programs, steps = _blocks(positions, FEATURES_WEIGHTS)
     weights = torch.empty((programs, 4, 4, count, channels), device=features.device)
     biases = torch.empty((programs, channels), device=features.device)
     before_relu = torch.empty_like(output)
     block, warps, _ = FEATURES_WEIGHTS
-    inputs = (features, output, gradient.contiguous(), before_relu, weights, biases, places, steps)
+    inputs = (features, output, gradient.contiguous(), before_relu, weights, biases, positions, steps)
     _kernels().features_weights[(programs,)](*inputs, *sizes, block, num_warps=warps)
     parities = weight.reshape(channels, count, 2, 2, 2, 2).permute(3, 5, 2, 4, 0, 1).to(torch.bfloat16).contiguous()
     of_features = torch.empty_like(features)
-    places, (block, warps) = n * -(-high // 2) * -(-wide // 2), FEATURES_DATA
-    _kernels().features_data[(-(-places // block), 4)](
-        before_relu, parities, of_features, places, *sizes, block, num_warps=warps
+    positions, (block, warps) = n * -(-high // 2) * -(-wide // 2), FEATURES_DATA
+    _kernels().features_data[(-(-positions // block), 4)](
+        before_relu, parities, of_features, positions, *sizes, block, num_warps=warps
     )
     return of_features, weights.sum(0).permute(3, 2, 0, 1).contiguous(), biases.sum(0)
 

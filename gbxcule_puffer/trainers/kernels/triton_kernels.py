@@ -1,6 +1,6 @@
 """Triton kernels of the two convolutions that all networks begin with, each with its ReLU: convolutions.py.
 
-cuDNN is made for many channels; here are 1 to 32. A program does BLOCK rows of a product: a row is a place of the
+cuDNN is made for many channels; here are 1 to 32. A program does BLOCK rows of a product: a row is a position of the
 output, its columns are what the convolution sees from there, read from memory as it lies. Products are of bfloat16,
 sums float32. Times that were measured: docs/scale.md.
 """
@@ -15,8 +15,8 @@ import triton.language as tl
 @triton.jit
 def _words(
     pixels,
-    place,
-    places,
+    position,
+    positions,
     OH: tl.constexpr,
     OW: tl.constexpr,
     COUNT: tl.constexpr,
@@ -24,11 +24,12 @@ def _words(
     WORDS: tl.constexpr,
     COLS: tl.constexpr,
 ):
-    """What each place sees of COUNT pictures of ROWS rows of WORDS words: 8 rows of 2 words; (BLOCK, COLS)."""
+    """The pixels that each position sees, 8 rows of 2 words, of COUNT pictures of ROWS rows of WORDS words; (BLOCK,
+    COLS)."""
     col = tl.arange(0, COLS)
-    corner = place // (OH * OW) * (COUNT * ROWS * WORDS) + place % (OH * OW) // OW * (4 * WORDS) + place % OW
+    corner = position // (OH * OW) * (COUNT * ROWS * WORDS) + position % (OH * OW) // OW * (4 * WORDS) + position % OW
     word = col // 16 * (ROWS * WORDS) + col // 2 % 8 * WORDS + col % 2
-    seen = (place < places)[:, None] & (col < 16 * COUNT)[None, :]
+    seen = (position < positions)[:, None] & (col < 16 * COUNT)[None, :]
     return tl.load(pixels + corner[:, None] + word[None, :], mask=seen, other=0)
 
 
@@ -44,7 +45,7 @@ def pixels_forward(
     weight,
     bias,
     output,
-    places,
+    positions,
     OH: tl.constexpr,
     OW: tl.constexpr,
     COUNT: tl.constexpr,
@@ -54,16 +55,19 @@ def pixels_forward(
     O: tl.constexpr,  # noqa: E741  output channels
     BLOCK: tl.constexpr,
 ):
-    """output (places, O) from pixels (n, COUNT, ROWS, WORDS) and weight (4, 16 * COUNT, O), of each pixel of a word."""
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    words = _words(pixels, place, places, OH, OW, COUNT, ROWS, WORDS, COLS)
+    """output (positions, O) from pixels (n, COUNT, ROWS, WORDS) and weight (4, 16 * COUNT, O): of each pixel of a
+    word."""
+    position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    words = _words(pixels, position, positions, OH, OW, COUNT, ROWS, WORDS, COLS)
     col = tl.arange(0, COLS)[:, None]
     o = tl.arange(0, O)[None, :]
     total = tl.zeros((BLOCK, O), tl.float32) + tl.load(bias + o)
     for number in tl.static_range(4):
         part = tl.load(weight + (number * 16 * COUNT + col) * O + o, mask=col < 16 * COUNT, other=0)
         total = tl.dot(_byte(words, number), part, total)
-    tl.store(output + place[:, None] * O + o, tl.maximum(total, 0).to(tl.bfloat16), mask=(place < places)[:, None])
+    tl.store(
+        output + position[:, None] * O + o, tl.maximum(total, 0).to(tl.bfloat16), mask=(position < positions)[:, None]
+    )
 
 
 @triton.jit
@@ -80,7 +84,7 @@ def pixels_weights(
     gradient,
     of_weight,
     of_bias,
-    places,
+    positions,
     steps,
     OH: tl.constexpr,
     OW: tl.constexpr,
@@ -101,9 +105,9 @@ def pixels_weights(
     sum3 = tl.zeros((COLS, O), tl.float32)
     sum_of_bias = tl.zeros((O,), tl.float32)
     for step in range(steps):
-        place = (program * steps + step) * BLOCK + tl.arange(0, BLOCK)
-        words = tl.trans(_words(pixels, place, places, OH, OW, COUNT, ROWS, WORDS, COLS))
-        found = _behind_relu(gradient, output, place[:, None] * O + o[None, :], (place < places)[:, None])
+        position = (program * steps + step) * BLOCK + tl.arange(0, BLOCK)
+        words = tl.trans(_words(pixels, position, positions, OH, OW, COUNT, ROWS, WORDS, COLS))
+        found = _behind_relu(gradient, output, position[:, None] * O + o[None, :], (position < positions)[:, None])
         sum0 = tl.dot(_byte(words, 0), found, sum0)
         sum1 = tl.dot(_byte(words, 1), found, sum1)
         sum2 = tl.dot(_byte(words, 2), found, sum2)
@@ -120,13 +124,13 @@ def pixels_weights(
 
 @triton.jit
 def _window(
-    features, place, places, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, C: tl.constexpr
+    features, position, positions, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, C: tl.constexpr
 ):
-    """What each place sees of features (n, H, W, C): 4x4 of them; (BLOCK, 16 * C)."""
+    """The values that each position sees of features (n, H, W, C): 4x4 of them; (BLOCK, 16 * C)."""
     col = tl.arange(0, 16 * C)
-    corner = place // (OH * OW) * (H * W * C) + place % (OH * OW) // OW * (2 * W * C) + place % OW * (2 * C)
+    corner = position // (OH * OW) * (H * W * C) + position % (OH * OW) // OW * (2 * W * C) + position % OW * (2 * C)
     at = corner[:, None] + (col // (4 * C) * (W * C) + col % (4 * C))[None, :]
-    return tl.load(features + at, mask=(place < places)[:, None], other=0)
+    return tl.load(features + at, mask=(position < positions)[:, None], other=0)
 
 
 @triton.jit
@@ -135,7 +139,7 @@ def features_forward(
     weight,
     bias,
     output,
-    places,
+    positions,
     H: tl.constexpr,
     W: tl.constexpr,
     OH: tl.constexpr,
@@ -144,13 +148,15 @@ def features_forward(
     O: tl.constexpr,  # noqa: E741
     BLOCK: tl.constexpr,
 ):
-    """output (places, O) from features (n, H, W, C) and weight (16 * C, O)."""
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    """output (positions, O) from features (n, H, W, C) and weight (16 * C, O)."""
+    position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     col = tl.arange(0, 16 * C)[:, None]
     o = tl.arange(0, O)[None, :]
-    seen = _window(features, place, places, H, W, OH, OW, C)
+    seen = _window(features, position, positions, H, W, OH, OW, C)
     total = tl.dot(seen, tl.load(weight + col * O + o)) + tl.load(bias + o)
-    tl.store(output + place[:, None] * O + o, tl.maximum(total, 0).to(tl.bfloat16), mask=(place < places)[:, None])
+    tl.store(
+        output + position[:, None] * O + o, tl.maximum(total, 0).to(tl.bfloat16), mask=(position < positions)[:, None]
+    )
 
 
 @triton.jit
@@ -161,7 +167,7 @@ def features_weights(
     before_relu,
     of_weight,
     of_bias,
-    places,
+    positions,
     steps,
     H: tl.constexpr,
     W: tl.constexpr,
@@ -172,17 +178,17 @@ def features_weights(
     BLOCK: tl.constexpr,
 ):
     """Gradients of the weight, (programs, 16 * C, O), and of the bias, (programs, O), as of pixels_weights; and
-    before_relu (places, O), the gradient in front of the ReLU."""
+    before_relu (positions, O), the gradient in front of the ReLU."""
     program = tl.program_id(0)
     o = tl.arange(0, O)
     total = tl.zeros((16 * C, O), tl.float32)
     sum_of_bias = tl.zeros((O,), tl.float32)
     for step in range(steps):
-        place = (program * steps + step) * BLOCK + tl.arange(0, BLOCK)
-        seen = _window(features, place, places, H, W, OH, OW, C)
-        at = place[:, None] * O + o[None, :]
-        found = _behind_relu(gradient, output, at, (place < places)[:, None])
-        tl.store(before_relu + at, found, mask=(place < places)[:, None])
+        position = (program * steps + step) * BLOCK + tl.arange(0, BLOCK)
+        seen = _window(features, position, positions, H, W, OH, OW, C)
+        at = position[:, None] * O + o[None, :]
+        found = _behind_relu(gradient, output, at, (position < positions)[:, None])
+        tl.store(before_relu + at, found, mask=(position < positions)[:, None])
         total = tl.dot(tl.trans(seen), found, total)
         sum_of_bias += tl.sum(found.to(tl.float32), 0)
     col = tl.arange(0, 16 * C)[:, None]
@@ -195,7 +201,7 @@ def features_data(
     before_relu,
     weight,
     of_features,
-    places,
+    positions,
     H: tl.constexpr,
     W: tl.constexpr,
     OH: tl.constexpr,
@@ -205,26 +211,26 @@ def features_data(
     BLOCK: tl.constexpr,
 ):
     """Gradient of the features, (n, H, W, C), those of one parity of row and column in each program of the second
-    dimension: 2x2 places see them, each through another part of weight (parities, 4, O, C)."""
+    dimension: 2x2 positions see them, each through another part of weight (parities, 4, O, C)."""
     row = tl.program_id(1) // 2
     column = tl.program_id(1) % 2
     HALF_H: tl.constexpr = (H + 1) // 2
     HALF_W: tl.constexpr = (W + 1) // 2
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    picture = place // (HALF_H * HALF_W)
-    a = place % (HALF_H * HALF_W) // HALF_W
-    b = place % HALF_W
+    position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    picture = position // (HALF_H * HALF_W)
+    a = position % (HALF_H * HALF_W) // HALF_W
+    b = position % HALF_W
     o = tl.arange(0, O)
     c = tl.arange(0, C)[None, :]
     total = tl.zeros((BLOCK, C), tl.float32)
     for part in tl.static_range(4):
         y = a - part // 2
         x = b - part % 2
-        is_inside = (place < places) & (y >= 0) & (y < OH) & (x >= 0) & (x < OW)
+        is_inside = (position < positions) & (y >= 0) & (y < OH) & (x >= 0) & (x < OW)
         at = ((picture * OH + y) * OW + x)[:, None] * O + o[None, :]
         found = tl.load(before_relu + at, mask=is_inside[:, None], other=0)
         total = tl.dot(found, tl.load(weight + ((tl.program_id(1) * 4 + part) * O + o[:, None]) * C + c), total)
     y = 2 * a + row
     x = 2 * b + column
-    is_inside = (place < places) & (y < H) & (x < W)
+    is_inside = (position < positions) & (y < H) & (x < W)
     tl.store(of_features + ((picture * H + y) * W + x)[:, None] * C + c, total.to(tl.bfloat16), mask=is_inside[:, None])
