@@ -28,6 +28,7 @@ from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.evaluation import evaluate
+from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.meters import Stopwatch
 from tests.support.training_runs import last_value, read, records, words
 
@@ -217,3 +218,15 @@ def test_too_large_a_rollout_is_refused_before_it_is_allocated(tmp_path: Path, c
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert "memory estimate on cpu: rollout" in line and "lower --num-envs or --num-steps" in line
     assert not (tmp_path / "run").exists()
+
+
+def test_fast_convolutions_are_the_same_layers() -> None:
+    """On a CPU also the same numbers; checkpoints do not tell them apart."""
+    torch.manual_seed(1)
+    model, obs = Agent(shades_layout(2, 72, 80), 8), torch.randint(4, (5, 2, 72, 80), dtype=torch.uint8)
+    plain, names = model(obs), list(model.state_dict())
+    weights = list(model.parameters())
+    model.convolutions = FastConvolutions(model.convolutions)
+    assert all(torch.equal(one, other) for one, other in zip(model(obs), plain, strict=True))
+    assert list(model.state_dict()) == names and len(weights) == len(list(model.parameters()))
+    assert all(one is other for one, other in zip(weights, model.parameters(), strict=True))
