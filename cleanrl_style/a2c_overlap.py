@@ -14,15 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from gbxcule_puffer.commandline import flag
-from gbxcule_puffer.env.protocol import PlayedEnv, Policy
-from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.trainers import GraphFlags, Run, Stopwatch, load_weights
+from gbxcule_puffer.trainers import ConfigError, GraphFlags, ObservationLayout, Run, Stopwatch, flag, load_weights
 from gbxcule_puffer.trainers.blocks import Group, Patches, layer_init, linear_schedule, own_copy, remembering
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
-from gbxcule_puffer.trainers.protocol import RecurrentActorCritic
+from gbxcule_puffer.trainers.protocol import PlayedEnv, Policy, RecurrentActorCritic
 
 import torch
 from torch import Tensor, nn

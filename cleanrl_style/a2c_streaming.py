@@ -13,15 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.commandline import flag
-from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
-from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.trainers import GraphFlags, Run, Stopwatch, load_weights
+from gbxcule_puffer.trainers import ConfigError, GraphFlags, ObservationLayout, Run, Stopwatch, flag, load_weights
 from gbxcule_puffer.trainers.blocks import Patches, layer_init, linear_schedule, own_copy
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
-from gbxcule_puffer.trainers.protocol import ActorCritic
+from gbxcule_puffer.trainers.protocol import ActorCritic, EnvLike, PlayedEnv, Policy
 
 import torch
 from torch import Tensor, nn

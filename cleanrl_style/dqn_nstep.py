@@ -10,11 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from gbxcule_puffer.commandline import flag
-from gbxcule_puffer.env.protocol import PlayedEnv, Policy
-from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.trainers import Run, RunFlags, Stopwatch, load_weights
+from gbxcule_puffer.trainers import ConfigError, ObservationLayout, Run, RunFlags, Stopwatch, flag, load_weights
 from gbxcule_puffer.trainers.blocks import (
     Patches,
     Replay,
@@ -26,6 +22,7 @@ from gbxcule_puffer.trainers.blocks import (
 )
 from gbxcule_puffer.trainers.envs import layout_of
 from gbxcule_puffer.trainers.launch import launch
+from gbxcule_puffer.trainers.protocol import PlayedEnv, Policy
 
 import torch
 from torch import Tensor, nn

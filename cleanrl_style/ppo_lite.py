@@ -12,15 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.commandline import flag
-from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
-from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.trainers import GraphFlags, Run, Stopwatch, World, load_weights
+from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, load_weights
 from gbxcule_puffer.trainers.blocks import Patches, Replayed, layer_init, own_copy, rollout_memory
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
-from gbxcule_puffer.trainers.protocol import ActorCritic
+from gbxcule_puffer.trainers.protocol import ActorCritic, EnvLike, PlayedEnv, Policy
 
 import torch
 from torch import Tensor, nn

@@ -15,13 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.commandline import flag
-from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
-from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.trainers import GraphFlags, Run, Stopwatch, World, load_weights
+from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, load_weights
 from gbxcule_puffer.trainers.blocks import Patches, Replayed, layer_init, linear_schedule, own_copy, rollout_memory
 from gbxcule_puffer.trainers.launch import launch
+from gbxcule_puffer.trainers.protocol import EnvLike, PlayedEnv, Policy
 
 import torch
 from torch import Tensor, nn

@@ -1,10 +1,14 @@
-"""Types of networks that trainers share."""
+"""Types of what trainers work with: envs, policies and networks."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from torch import Tensor
+
+from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
+
+__all__ = ["ActorCritic", "EnvLike", "PlayedEnv", "Policy", "RecurrentActorCritic"]
 
 
 class ActorCritic(Protocol):
