@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import torch
 
+from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.layout import SCRIPTS, trainer_scripts
 from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.trainers.blocks import rollout_memory
-from gbxcule_puffer.trainers.flags import RunFlags
+from gbxcule_puffer.trainers.flags import RESUMABLE_OPTIONS, RunFlags
 from gbxcule_puffer.trainers.trained import load_script
 from tests.support.training_runs import (
     assert_ends_where_not_finite,
@@ -128,6 +129,10 @@ def test_every_flag_has_a_help(script: ModuleType) -> None:
     assert not [each.name for each in fields(script.Args) if not each.metadata.get("help")]
     own, shared = script.Args.__dataclass_fields__["total_env_steps"], RunFlags.__dataclass_fields__["total_env_steps"]
     assert own.metadata["help"] == shared.metadata["help"] and own.metadata["least"] == 1
+
+
+def test_options_that_a_resumed_run_may_change_exist() -> None:
+    assert {each.name for each in fields(EnvOptions)} >= RESUMABLE_OPTIONS
 
 
 @pytest.mark.parametrize("script", TRAINERS)
