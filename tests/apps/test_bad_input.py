@@ -101,7 +101,7 @@ def test_roms(
         (["--action-codec", "v9"], "pokemonred_puffer_v0"),
         (["--update-every", "0"], "--update-every"),
         (["--num-envs", "0"], "--num-envs 0 must be at least 1"),
-        (["--stack-k", "0"], "stack_k"),
+        (["--stack-k", "0"], "--stack-k 0 must be from 1 to 256"),
         (["--release-after-frames", "30"], "release_after_frames 30"),
     ],
 )
