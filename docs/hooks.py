@@ -34,8 +34,8 @@ REFERENCE = {
     ],
     "Tasks": [
         "gbxcule_puffer.tasks.task.Task",
-        "gbxcule_puffer.tasks.source.find_task",
-        "gbxcule_puffer.tasks.goals.recipe.make_stage",
+        "gbxcule_puffer.tasks.source.TaskSource",
+        "gbxcule_puffer.tasks.goals.recipe.GoalRecipe",
         "gbxcule_puffer.tasks.goals.template.GoalTemplate",
         "gbxcule_puffer.tasks.goals.recipe.record_goal",
     ],

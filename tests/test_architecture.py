@@ -25,7 +25,8 @@ ROOMS = [
     {"trainers", "integrations"},
     {"apps", "cli", "__main__"},
 ]
-TABLES = {"hardware", "isa", "cartridge", "mappers", "cpu.disassembler"}  # of the emulator, without any of PURE
+# Of the emulator, without any of PURE.
+TABLES = {"hardware", "isa", "cartridge", "mappers", "schedule", "cpu.disassembler"}
 PURE = {"warp", "torch", "pyboy", "pufferlib", "gymnasium"}
 TRAINER_IMPORTS = {"gbxcule_puffer", "torch", "numpy", "tyro", "tensorboard"} | set(sys.stdlib_module_names)
 

@@ -23,7 +23,7 @@ from gbxcule_puffer.files import write_json
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.provenance import git_sha
 from gbxcule_puffer.tasks.ram import Ram, RamWatch
-from gbxcule_puffer.tasks.source import find_task
+from gbxcule_puffer.tasks.source import TaskSource
 
 RAM = {"map": 0xC0A0, "column": 0xC0A1, "row": 0xC0A2, "facing": 0xC0A3, "quest": 0xC0A5}  # docs/homeward.md
 OFTEN, SELDOM = 0.42, 0.02  # shares of random actions, of every fifth Game Boy and of the others
@@ -31,7 +31,7 @@ OFTEN, SELDOM = 0.42, 0.02  # shares of random actions, of every fifth Game Boy 
 
 def play(num_envs: int, steps: int, folder: Path) -> dict[str, dict[int, set[tuple[int, ...]]]]:
     """Kind of cell -> key -> the bytes of RAM with which it was seen."""
-    task: dict[str, Any] = {**find_task(folder, stages=ROMS / "homeward/stages.json")}
+    task: dict[str, Any] = {**TaskSource(stages=ROMS / "homeward/stages.json").make(folder)}
     env = GBxCuLEEnv(num_envs=num_envs, curriculum="by_env", io="torch", **task)
     env.reset(seed=1)
     names = env.codec.actions

@@ -23,11 +23,11 @@ from gbxcule_puffer.emulator.probes.screens import colors_in
 from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
 from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
+from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, PIXEL_STEPS, RELEASE_AFTER_FRAMES
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX, row_size, state_size
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 
-PIXEL_STEPS = {"half": 2, "full": 1}
 HALT = 0x76
 HALT_FOREVER = bytes([0x76, 0x18, 0xFD])  # halt; jr to it
 VRAM_SIZE = hw.CART_RAM - hw.VRAM
@@ -52,8 +52,8 @@ class PyBoyEmulator:
         device: str = "cpu",
         *,
         screen: str = "half",
-        frames_per_step: int = 24,
-        release_after_frames: int = 8,
+        frames_per_step: int = FRAMES_PER_STEP,
+        release_after_frames: int = RELEASE_AFTER_FRAMES,
         header: str = "strict",
         model: str | None = None,
     ) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
+from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, RELEASE_AFTER_FRAMES
 
 warnings.filterwarnings("ignore", "Using SDL2 binaries", UserWarning)  # PyBoy imports SDL and opens no window
 from pyboy import PyBoy  # noqa: E402
@@ -25,8 +26,8 @@ class PyBoyMachine:
     def __init__(
         self,
         rom: bytes,
-        frames_per_step: int = 24,
-        release_after_frames: int = 8,
+        frames_per_step: int = FRAMES_PER_STEP,
+        release_after_frames: int = RELEASE_AFTER_FRAMES,
         save_ram: bytes | None = None,
         model: str = "dmg",
     ) -> None:

@@ -24,13 +24,19 @@ from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
 from gbxcule_puffer.emulator.probes.hooks import Hooks
 from gbxcule_puffer.emulator.probes.screens import Screens
-from gbxcule_puffer.emulator.probes.until import MOST_COLOR_FRAMES, MOST_FRAMES, ByteTest, Until, check_frames
+from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
+from gbxcule_puffer.emulator.schedule import (
+    FRAMES_PER_STEP,
+    MOST_COLOR_FRAMES,
+    MOST_FRAMES,
+    PIXEL_STEPS,
+    RELEASE_AFTER_FRAMES,
+)
 from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, power_on
 from gbxcule_puffer.emulator.state import INDEX, Machine, describe, state_size
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 
-PIXEL_STEPS = {"half": 2, "full": 1}
 ROW_PADDING = 128  # bytes: without them the same address of all envs would fall into one set of a cache
 ROM_PADDING = 16  # bytes: the data path reads words before it looks whether they cross the end
 
@@ -80,8 +86,8 @@ class Emulator(HostAccess, Screens):
         device: str = "cpu",
         *,
         screen: str = "half",
-        frames_per_step: int = 24,
-        release_after_frames: int = 8,
+        frames_per_step: int = FRAMES_PER_STEP,
+        release_after_frames: int = RELEASE_AFTER_FRAMES,
         num_threads: int | None = None,
         kernel: str | None = None,
         accuracy: str = "pyboy",
@@ -99,7 +105,7 @@ class Emulator(HostAccess, Screens):
         if not 1 <= release_after_frames <= frames_per_step <= MOST_FRAMES:
             raise ConfigError(
                 f"frames_per_step {frames_per_step} and release_after_frames {release_after_frames} must satisfy "
-                "1 <= release_after_frames <= frames_per_step <= 20000"
+                f"1 <= release_after_frames <= frames_per_step <= {MOST_FRAMES}"
             )
         start_warp()
         self.cartridge: Cartridge = load_cartridge(rom, header, model)

@@ -15,6 +15,7 @@ import numpy as np
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import RAM_BANKS, Cartridge
+from gbxcule_puffer.emulator.schedule import SCREENS
 from gbxcule_puffer.emulator.state import (
     COLOR_FIELDS,
     FIELDS,
@@ -31,7 +32,6 @@ MAGIC = b"gbxcule-snapshot\n"
 FORMAT_VERSION = 1
 SNAPSHOT_FILE = Kind("snapshot", StateError, "give a file that `Snapshot.to_file` wrote")
 DTYPES = (np.int32, np.uint8, np.uint8)  # of state, memory and screen
-SCREENS = ((hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH), (hw.SCREEN_HEIGHT // 2, hw.SCREEN_WIDTH // 2))
 MAX_ROW = color_row_size(max(RAM_BANKS.values()), 1)
 MAX_ENV_SIZE = 4 * NUM_COLOR_FIELDS + MAX_ROW + hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH  # bytes
 MAX_ENVS = 2**18
@@ -99,7 +99,7 @@ class Snapshot:
                 f"{name} is of model {self.model!r}, this Game Boy of {cartridge.model!r}: save it with the same"
             )
         envs = self.num_envs if self.state.ndim == 2 else 0
-        pixel_step = 1 if self.screen.shape[1:] == SCREENS[0] else 2
+        pixel_step = 1 if self.screen.shape[1:] == SCREENS["full"] else 2
         fields, row = state_size(cartridge, pixel_step)
         shapes = ((fields, envs), (envs, row), (envs, *self.screen.shape[1:]))
         arrays = {"state": self.state, "memory": self.memory, "screen": self.screen}
@@ -107,7 +107,7 @@ class Snapshot:
         for (part, array), dtype, shape in zip(arrays.items(), DTYPES, shapes, strict=True):
             if array.dtype != dtype or array.shape != shape:
                 fault = fault or f"its {part} is {array.dtype} of {array.shape}, not {np.dtype(dtype)} of {shape}"
-        if not fault and self.screen.shape[1:] not in SCREENS:
+        if not fault and self.screen.shape[1:] not in SCREENS.values():
             fault = f"its pictures are {self.screen.shape[1:]}"
         if not fault and self.screen.max() > 3:
             fault = f"a shade is {self.screen.max()}, and at most 3"
@@ -137,7 +137,7 @@ class Snapshot:
 
     def doubled(self) -> Snapshot:
         """A snapshot for an emulator that keeps 144x160 pixels; of every second one each stands four times."""
-        if self.screen.shape[1:] == SCREENS[0]:
+        if self.screen.shape[1:] == SCREENS["full"]:
             return self
         memory = self.memory
         if self.model == "cgb":
@@ -220,7 +220,7 @@ def _checked_shapes(path: str | os.PathLike[str], shapes: Any, size: int, max_en
         (fields, num_envs), (envs, row), (pictures, *screen) = shapes
         numbers = (fields, num_envs, envs, row, pictures, *screen)
         fits = all(type(number) is int for number in numbers) and fields == size and num_envs >= 1
-        fits = fits and num_envs == envs == pictures and 0 < row <= MAX_ROW and tuple(screen) in SCREENS
+        fits = fits and num_envs == envs == pictures and 0 < row <= MAX_ROW and tuple(screen) in SCREENS.values()
     except (TypeError, ValueError):
         fits, num_envs = False, 0
     if not fits:

@@ -15,29 +15,19 @@ from gbxcule_puffer.device import resolve_device, room_for
 from gbxcule_puffer.emulator import Emulator, EmulatorLike
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.protocol import Launches
-from gbxcule_puffer.env.action_input import allowed_actions, checked_actions, checked_mask, range_error
+from gbxcule_puffer.env.action_input import checked_actions, checked_mask, range_error
 from gbxcule_puffer.env.buffers import StepBuffers
-from gbxcule_puffer.env.curriculum.starts import check_curriculum
+from gbxcule_puffer.env.env_task import EnvTask
 from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, saved_machines, unpacked
 from gbxcule_puffer.env.statistics import OF_DISTANCES
-from gbxcule_puffer.env.task_runner import vectors_of
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
-from gbxcule_puffer.tasks.actions import Schedule, get_codec
-from gbxcule_puffer.tasks.observe.layout import ObservationLayout, ShowsPictures
-from gbxcule_puffer.tasks.observe.observers import make_observers
-from gbxcule_puffer.tasks.observe.pictures import picture_kind
+from gbxcule_puffer.tasks.observe.layout import ShowsPictures
 from gbxcule_puffer.tasks.observe.pixels import rows_of
 from gbxcule_puffer.tasks.observe.stack import FrameStack
-from gbxcule_puffer.tasks.ram import Ram, Symbols
-from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
-from gbxcule_puffer.tasks.ram.position import find_place
-from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
-from gbxcule_puffer.tasks.ram.until import parse_until
-from gbxcule_puffer.tasks.stages.open import open_stages
-from gbxcule_puffer.tasks.task_code import make_task
+from gbxcule_puffer.tasks.ram import Ram
 
 
 class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
@@ -76,7 +66,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
             raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
         self.device = torch.device(resolve_device(device))
         self.cartridge = load_cartridge(rom, self.options.header, self.options.model)
-        self._load_task()
+        self._task = EnvTask(self.cartridge, self.options)
+        self._take(self._task)
         self.seed = self.options.seed or 0
         self.infos: list[dict[str, float]] = []
         self._started: Episodes | None = None  # by _start
@@ -92,40 +83,18 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
             with room_for(size, "cpu", f"num_envs {self.num_agents:,}", "use fewer envs"):
                 super().__init__(buf)
 
-    def _load_task(self) -> None:
-        """Reads what is to be done, and checks it against the options."""
+    def _take(self, task: EnvTask) -> None:
+        """The parts of the task that everybody may see."""
         options = self.options
         self.io, self.obs, self.stack_k = options.io, options.obs, options.stack_k
-        self.codec = get_codec(options.action_codec)
-        self.schedule = Schedule(options.frames_per_step, options.release_after_frames)
-        self.symbols = None if options.symbols is None else Symbols.load(options.symbols)
-        self.until = parse_until(options.until, self.schedule, self.symbols)
-        self.quest = load_quest(options.quest, self.cartridge.sha256, self.symbols) if options.quest else []
-        self.task = None if options.task is None else make_task(options.task)
-        self.place = find_place(options.place, self.task, self.cartridge.sha256, self.symbols)
-        if options.visit_bonus or options.archive_slots:
-            parse_visit_key(options.visit_key, self.symbols)  # Episodes takes it; here what is wrong is told early
-        self.observers = make_observers(options, self.symbols, self.place, self.codec.num_actions)
-        vectors = vectors_of([*self.observers, *([] if self.task is None else [self.task])])
-        self.layout = ObservationLayout(picture_kind(options.obs), options.stack_k, vectors)
-        self.stages = open_stages(
-            self.cartridge,
-            self.config,
-            self.layout.kind.screen_shape,
-            start_state=options.start_state,
-            goal_dir=options.goal_dir,
-            stages=options.stages,
-            max_steps=options.max_steps,
-            tau=options.tau,
-            k_consecutive=options.k_consecutive,
-        )
-        check_curriculum(options.curriculum, len(self.stages), options.archive_slots)
-        if self.task is not None and options.step_cost is None and not any(stage.goal for stage in self.stages):
-            self.options = replace(options, step_cost=0.0)  # the Task's reward is all there is
-        self.allowed = allowed_actions(self.codec, options.blocked_actions)
-        first, limits = self.stages[0], [stage.max_steps for stage in self.stages]
+        self.codec, self.schedule, self.layout, self.symbols = task.codec, task.schedule, task.layout, task.symbols
+        self.config, self.stages, self.quest, self.place = task.config, task.stages, task.quest, task.place
+        self.task, self.until, self.allowed = task.task, task.until, task.allowed
+        first, limits = task.stages[0], [stage.max_steps for stage in task.stages]
         self.goal, self.tau, self.k_consecutive = first.goal, first.tau, first.k_consecutive
         self.max_steps = sum(limits) if options.chain else max(limits)
+        if task.task is not None and options.step_cost is None and not any(stage.goal for stage in task.stages):
+            self.options = replace(options, step_cost=0.0)  # the Task's reward is all there is
 
     @property
     def num_envs(self) -> int:
@@ -218,21 +187,6 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
     def action_mask(self) -> Any:
         """Mask of the actions that are not blocked, (num_actions,) bool, for a policy's logits."""
         return self._give(torch.tensor(self.allowed, device=self.device))
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The options that observations, goals and checkpoints depend on."""
-        return {
-            "rom_sha256": self.cartridge.sha256,
-            "action_codec": self.codec.name,
-            "frames_per_step": self.schedule.frames_per_step,
-            "release_after_frames": self.schedule.release_after_frames,
-            "until": self.options.until,
-            "stack_k": self.stack_k,
-            "obs": self.obs,
-            **({"vectors": self.layout.vectors} if self.layout.vectors else {}),
-            **({"model": "cgb"} if self.cartridge.model == "cgb" else {}),
-        }
 
     @property
     def emulated(self) -> Any:
@@ -378,15 +332,12 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
 
         emulator = self._make_emulator()
         emulator.end_steps_when(self.until)
-        quest = [Quest(self.quest)] if self.quest else []
-        tasks = [*quest, *([] if self.task is None else [self.task]), *self.observers]
-        what = (self.stages, tasks, self.symbols, self.codec)
         size = 2 * n * self.layout.dtype.itemsize  # observations, and those that new episodes replace
         with room_for(size, str(device), f"num_envs {n:,}", "use fewer envs, or smaller observations"):
             self._out = StepBuffers(n, self.layout.box, device, numpy_buffers)
             colors = emulator.colors if self.cartridge.model == "cgb" else None
             stack = FrameStack(emulator.screen, self.layout, self._out.observations, colors)
-            self._started = Episodes(emulator, *what, self._out, stack, self.options)
+            self._started = Episodes(emulator, self._task, self._out, stack, self.options)
         return {
             "observations": stack.observations,
             "rewards": self._out.rewards,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.bonuses import VisitBonus
 from gbxcule_puffer.env.curriculum.curriculum import Curriculum
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
+from gbxcule_puffer.env.env_task import EnvTask, counts_visits
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import STAGGER, CounterRandom
@@ -21,13 +22,10 @@ from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.env.task_runner import TaskRunners
-from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.tasks.observe.stack import FrameStack
-from gbxcule_puffer.tasks.ram import Ram, RamWatch, Symbols
-from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
-from gbxcule_puffer.tasks.stages.open import Stage
-from gbxcule_puffer.tasks.task import StepInfo, Task
+from gbxcule_puffer.tasks.ram import Ram, RamWatch
+from gbxcule_puffer.tasks.task import StepInfo
 
 
 class Episodes:
@@ -40,10 +38,7 @@ class Episodes:
     def __init__(
         self,
         emulator: EmulatorLike,
-        stages: Sequence[Stage],
-        tasks: Sequence[Task],
-        symbols: Symbols | None,
-        codec: ActionCodec,
+        task: EnvTask,
         out: StepBuffers,
         stack: FrameStack,
         options: EnvOptions,
@@ -54,20 +49,19 @@ class Episodes:
         self._vectors, self._final_vectors = map(stack.layout.split, (stack.observations, self.final_observation))
         self.envs = EnvTensors(n, device, rewards=out.rewards, terminals=out.terminals, truncations=out.truncations)
         self.random = CounterRandom(n, device, options.first_env)
-        blocked, sticky = options.blocked_actions, options.sticky_actions
+        codec, blocked, sticky = task.codec, options.blocked_actions, options.sticky_actions
         self.input = ActionInput(codec, blocked, sticky, self.envs, self.random, emulator.frames_per_step)
-        self.score = GoalScore(stages, options, self.envs)
+        self.score = GoalScore(task.stages, options, self.envs)
         self.stats = EpisodeStats(n, codec.num_actions, device, bool(options.until or codec.frames))
-        wanted = options.visit_bonus or options.archive_slots
-        self.ram = Ram(emulator, symbols)
-        key, archive = parse_visit_key(options.visit_key, symbols), options.archive_slots > 0
+        self.ram, key = Ram(emulator, task.symbols), task.visit_key
         kind = key if isinstance(key, str) else RamWatch(self.ram, key)
-        self.visits = VisitCounter(emulator.screen, kind, archive) if wanted else None
+        archive = options.archive_slots > 0
+        self.visits = VisitCounter(emulator.screen, kind, archive) if counts_visits(options) else None
         bonus = () if self.visits is None else (VisitBonus(self.visits, options.visit_bonus),)
         t = self.envs
         info = StepInfo(t.action, t.length, emulator.frames, t.was_locked, t.terminals, t.truncations)
-        self.tasks = TaskRunners((*bonus, *tasks), self.ram, info, t, self.random, options.reward_scale)
-        self.curriculum = Curriculum(emulator, stages, self.score, t, self.visits, self.random, options)
+        self.tasks = TaskRunners((*bonus, *task.tasks), self.ram, info, t, self.random, options.reward_scale)
+        self.curriculum = Curriculum(emulator, task.stages, self.score, t, self.visits, self.random, options)
         pool = self.curriculum.pool
         # Else something of torch's is to be done between a step's end and the next episode's start.
         self._at_once = bool(pool.members) and not self.tasks.active and not self.curriculum.learns

@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
+from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, MOST_FRAMES, RELEASE_AFTER_FRAMES
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, MOST_STEPS, Schedule, get_codec
@@ -73,9 +74,11 @@ class EnvOptions:
         DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), multi_binary, multi_discrete, "
         "or a list such as NOOP:60,A,B,SELECT,UP+B (NOOP for 60 frames), or several lists with a slash between them",
         PICTURE, check=get_codec)
-    frames_per_step: int = option(24, "emulated frames of one step", PICTURE, least=1, most=20_000)
-    release_after_frames: int = option(8, "frames after which a step releases its buttons (frames_per_step: held until "
-                                       "a step presses others)", PICTURE, least=1)
+    frames_per_step: int = option(
+        FRAMES_PER_STEP, "emulated frames of one step", PICTURE, least=1, most=MOST_FRAMES)
+    release_after_frames: int = option(
+        RELEASE_AFTER_FRAMES, "frames after which a step releases its buttons (frames_per_step: held until a step "
+        "presses others)", PICTURE, least=1)
 
     until: str | None = option(
         None, "conditions on RAM that together end a step early, such as wJoyIgnore==0,C0A3&04!=0; frames_per_step is "

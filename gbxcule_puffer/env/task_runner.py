@@ -15,12 +15,10 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import RANGE, TASK, CounterRandom
 from gbxcule_puffer.env.task_memory import TaskMemory
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observe.pictures import PICTURE
 from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 from gbxcule_puffer.tasks.task_code import code_of
 
-MOST_NUMBERS = 2**16  # of an observation's vector
 EPISODES = "episodes"  # among the totals: episodes that ended
 
 
@@ -307,27 +305,6 @@ class TaskRunners:
 def _may_have_any(mask: torch.Tensor) -> bool:
     """False where no env is in a mask; on a GPU always True, since that would have to be waited for."""
     return mask.device.type != "cpu" or bool(mask.any())
-
-
-def vectors_of(tasks: Sequence[Task]) -> dict[str, tuple[int, ...]]:
-    """Shapes by name of all that the Tasks observe.
-
-    Raises: ConfigError for a name that two of them have, or that the pictures have, and for what is no shape.
-    """
-    found: dict[str, tuple[int, ...]] = {}
-    for task in tasks:
-        fault = f"task {type(task).__name__}: observations"
-        if not isinstance(task.observations, Mapping):
-            raise ConfigError(f"{fault} are a {type(task.observations).__name__}: give shapes by name")
-        for name, shape in task.observations.items():
-            if not isinstance(name, str) or not name or name in (PICTURE, *found):
-                raise ConfigError(f"{fault} have the name {name!r:.40}, which is taken or no text: give another")
-            if not isinstance(shape, tuple) or not all(type(size) is int and size >= 1 for size in shape):
-                raise ConfigError(f"{fault} have {name!r:.40} of shape {shape!r:.40}: give sizes, such as (3,)")
-            if (size := math.prod(shape)) > MOST_NUMBERS:
-                raise ConfigError(f"{fault} have {name!r:.40} of {size:,} numbers: give at most {MOST_NUMBERS:,}")
-            found[name] = shape
-    return found
 
 
 def _text(shape: Sequence[int]) -> str:

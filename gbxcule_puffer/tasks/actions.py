@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, MOST_FRAMES, RELEASE_AFTER_FRAMES
 from gbxcule_puffer.errors import ActionError, ConfigError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ BUTTONS: dict[str, tuple[int, int, int | None]] = {
 RELEASE = 8
 OWN_VERSION = -1  # of codecs that are written as a list of actions
 MOST_ACTIONS = 256  # all combinations of the eight buttons
-MOST_FRAMES = 20_000  # of a step
 MOST_STEPS = 2**31 - 1  # of an attempt: the kernels count them
 STEPS = f"at least 1 and at most {MOST_STEPS:,}"
 
@@ -240,8 +240,8 @@ class Schedule:
     game finds a button pressed for as long as steps press it. An action's own frames take the place of frames_per_step.
     """
 
-    frames_per_step: int = 24
-    release_after_frames: int = 8
+    frames_per_step: int = FRAMES_PER_STEP
+    release_after_frames: int = RELEASE_AFTER_FRAMES
 
     def __post_init__(self) -> None:
         if not 0 < self.release_after_frames <= self.frames_per_step:

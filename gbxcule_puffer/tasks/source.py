@@ -1,15 +1,17 @@
-"""The task that options describe: ROM, start and goal as given, else made from a stage file, else HOMEWARD's first."""
+"""The files of an env's task: as given, else made from a stage file or a list, else HOMEWARD's first stage."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.layout import ROMS, find_rom
-from gbxcule_puffer.tasks.goals.recipe import make_stage
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
 from gbxcule_puffer.tasks.stages.list import has_recipes, is_stage_list, make_stages
+from gbxcule_puffer.tasks.task import TaskSpec
 
 ROM, STAGE = ROMS / "homeward.gb", ROMS / "homeward/stage1.json"
 
@@ -24,46 +26,54 @@ def default_rom(prefix: str = "--") -> Path:
     return ROM
 
 
-def find_task(
-    out: StrPath,
-    *,
-    rom: StrPath | None = None,
-    start_state: StrPath | None = None,
-    goal_dir: StrPath | None = None,
-    stage: StrPath | None = None,
-    stages: StrPath | None = None,
-    task: Any = None,
-    quest: StrPath | None = None,
-    prefix: str = "--",
-    **config: Any,
-) -> dict[str, str | None]:
-    """An env's rom, start_state and goal_dir, or its rom and stages.
+@dataclass(frozen=True)
+class TaskSource:
+    """The options that name a task: a ROM with its start and goal, a `stage` file or a list of `stages`. A `task`, or a
+    `quest` for a `rom`, needs no goal. Without anything it is HOMEWARD's first stage.
 
-    What is not given is made from `stage`, or from the recipes of the list `stages`, into a folder in `out`. A `task`,
-    or a `quest` for a `rom`, needs no goal.
-    config: as of `make_goal`; prefix: how the caller's flags begin, for errors.
-
-    Raises: ConfigError, and what `make_stage` and `make_stages` raise.
+    prefix: how the caller's flags begin, for errors.
     """
-    rom = find_rom(rom) if rom else None
-    if stages and (goal_dir or start_state):
-        raise ConfigError(
-            f"{prefix}stages has starts and goals of its own: leave {prefix}start-state and {prefix}goal-dir out"
-        )
-    if rom and not (goal_dir or stages or task or quest):
-        raise ConfigError(
-            f"{prefix}rom needs {prefix}goal-dir, {prefix}stages, {prefix}task or {prefix}quest: "
-            "make a goal with `puffer goal make`"
-        )
-    if not (rom or stage):
-        default_rom(prefix)
-    if stages:
-        if is_stage_list(stages) and has_recipes(stages):
-            rom, stages = make_stages(stages, Path(out) / "stages", **config)
-        return {"rom": str(rom or ROM), "stages": str(stages)}
-    if not goal_dir and not stage and (task or (rom and quest)):
-        return {"rom": str(rom or ROM), "start_state": str(start_state) if start_state else None}
-    if not goal_dir:
-        made = make_stage(stage or STAGE, Path(out) / "stage", **config)
-        rom, start_state, goal_dir = made.rom, start_state or made.start_state, made.goal_dir
-    return {"rom": str(rom or ROM), "start_state": str(start_state) if start_state else None, "goal_dir": str(goal_dir)}
+
+    rom: StrPath | None = None
+    start_state: StrPath | Sequence[StrPath] | None = None
+    goal_dir: StrPath | None = None
+    stage: StrPath | None = None
+    stages: StrPath | None = None
+    task: TaskSpec | None = None
+    quest: StrPath | Sequence[StrPath] | None = None
+    prefix: str = "--"
+
+    def make(self, out: StrPath, settings: GoalSettings | None = None) -> dict[str, str | None]:
+        """Keywords of the env: rom, and start_state and goal_dir, or stages. Makes into a folder in `out` what is not
+        there yet.
+
+        Raises: ConfigError, and what GoalRecipe and `make_stages` raise.
+        """
+        self._check()
+        rom = find_rom(self.rom) if self.rom else ROM
+        if self.stages:
+            stages = self.stages
+            if is_stage_list(stages) and has_recipes(stages):
+                rom, stages = make_stages(stages, Path(out) / "stages", settings)
+            return {"rom": str(rom), "stages": str(stages)}
+        start, goal = self.start_state, self.goal_dir
+        if not goal and (self.stage or not (self.task or (self.rom and self.quest))):
+            made = GoalRecipe.load(self.stage or STAGE, settings).make(Path(out) / "stage")
+            rom, start, goal = made.rom, start or made.start_state, made.goal_dir
+        files = {"rom": str(rom), "start_state": str(start) if start else None}
+        return files | ({"goal_dir": str(goal)} if goal else {})
+
+    def _check(self) -> None:
+        """Raises: ConfigError for files that do not go together, or one that is missing."""
+        flag = self.prefix
+        if self.stages and (self.goal_dir or self.start_state):
+            raise ConfigError(
+                f"{flag}stages has starts and goals of its own: leave {flag}start-state and {flag}goal-dir out"
+            )
+        if self.rom and not (self.goal_dir or self.stages or self.task or self.quest):
+            raise ConfigError(
+                f"{flag}rom needs {flag}goal-dir, {flag}stages, {flag}task or {flag}quest: "
+                "make a goal with `puffer goal make`"
+            )
+        if not (self.rom or self.stage):
+            default_rom(flag)

@@ -13,9 +13,10 @@ from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.registry import env_creator
+from gbxcule_puffer.tasks.goals.recipe import GoalSettings
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout, shades_layout
 from gbxcule_puffer.tasks.observe.pictures import picture_kind
-from gbxcule_puffer.tasks.source import find_task
+from gbxcule_puffer.tasks.source import TaskSource
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 
@@ -28,7 +29,7 @@ def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
     """The env's rom, start_state and goal_dir, or rom and stages: as given, else made in the folder `out` by the first
     process. Empty for the toy env and the suite, whose tasks are their own.
 
-    Raises: ConfigError for an unknown env, or a file that a game of the suite has itself, and what `find_task` raises.
+    Raises: ConfigError for an unknown env, or a file that a game of the suite has itself, and what TaskSource raises.
     """
     if args.env == "toy":
         return {}
@@ -40,8 +41,10 @@ def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
             flag = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{flag} is not for --env {args.env}, which has its own: leave it out")
         return {}
-    config = {name: getattr(args, name) for name in STAGE_FLAGS} | {"device": args.eval_device or args.device}
-    return world.tell(find_task(out, **given, **config) if world.rank == 0 else {})
+    settings = GoalSettings(
+        **{name: getattr(args, name) for name in STAGE_FLAGS}, device=args.eval_device or args.device
+    )
+    return world.tell(TaskSource(**given).make(out, settings) if world.rank == 0 else {})
 
 
 def make_env(

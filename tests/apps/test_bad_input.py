@@ -15,7 +15,7 @@ import torch
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli
-from gbxcule_puffer.tasks.goals.recipe import make_stage
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
 
 ROOT = Path(__file__).parents[2]
 STAGE = ROOT / "roms/homeward/stage1.json"
@@ -25,7 +25,7 @@ ROM = STAGE.parent.parent / json.loads(STAGE.read_text())["rom"]
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with start.state and goal/."""
-    return make_stage(STAGE, tmp_path_factory.mktemp("stage")).goal_dir.parent
+    return GoalRecipe.load(STAGE).make(tmp_path_factory.mktemp("stage")).goal_dir.parent
 
 
 def damaged_rom(kind: str) -> bytes:

@@ -36,7 +36,7 @@ from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.tasks.actions import all_buttons_of, get_codec
-from gbxcule_puffer.tasks.goals.recipe import read_stage
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
 from gbxcule_puffer.tasks.goals.template import FORMAT as GOAL_FORMAT
 from gbxcule_puffer.tasks.goals.template import MAX_STEPS, GoalTemplate
 from gbxcule_puffer.tasks.goals.traces import Trace, read_actions
@@ -302,6 +302,6 @@ FORMATS = (
     Format("run folder", make_run, read_run_folder),
     Format("bench records", make_records, read_records),
     Format("symbols", make_symbols, read_symbols),
-    Format("stage", make_recipe, read_stage),
+    Format("stage", make_recipe, GoalRecipe.load),
     Format("resuming", Resuming().make, Resuming().read, rezipped),
 )

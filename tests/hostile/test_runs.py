@@ -18,7 +18,7 @@ from gbxcule_puffer import cli
 from gbxcule_puffer.apps.bench import baseline
 from gbxcule_puffer.apps.plot.plot import read_run
 from gbxcule_puffer.errors import ConfigError, RomError, StateError, StorageError
-from gbxcule_puffer.tasks.goals.recipe import make_stage
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
 from gbxcule_puffer.tasks.goals.template import GoalTemplate
 from gbxcule_puffer.tasks.ram.quest import load_quest
 from gbxcule_puffer.tasks.ram.symbols import Symbols
@@ -70,14 +70,14 @@ def test_a_stage_of_other_types_is_one_line(changes: dict[str, Any], tmp_path: P
     stage = {"rom": str(ROM), "start_actions": [], "solve_actions": ["UP"]} | changes
     (tmp_path / "stage.json").write_text(json.dumps(stage))
     with pytest.raises(ConfigError, match="is damaged"):
-        make_stage(tmp_path / "stage.json", tmp_path / "out")
+        GoalRecipe.load(tmp_path / "stage.json").make(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_goal_has_no_absolute_path(tmp_path: Path) -> None:
     stage = {"rom": str(ROM), "start_actions": [], "solve_actions": ["UP"]}
     (tmp_path / "stage.json").write_text(json.dumps(stage))
-    files = make_stage(tmp_path / "stage.json", tmp_path / "out")
+    files = GoalRecipe.load(tmp_path / "stage.json").make(tmp_path / "out")
     found = GoalTemplate.load(files.goal_dir).meta["rom_file"]
     assert not Path(found).is_absolute() and (files.goal_dir / found).resolve() == ROM.resolve()
 
@@ -267,7 +267,7 @@ def test_a_name_that_no_file_can_have_is_one_line(tmp_path: Path) -> None:
     for name in ("x" * 3000, "a\0b"):
         (tmp_path / "stage.json").write_text(json.dumps({"rom": name, "start_actions": [], "solve_actions": ["UP"]}))
         with pytest.raises(RomError, match="cannot be read") as error:
-            make_stage(tmp_path / "stage.json", tmp_path / "out")
+            GoalRecipe.load(tmp_path / "stage.json").make(tmp_path / "out")
         assert str(error.value).isprintable()
 
 

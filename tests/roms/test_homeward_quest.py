@@ -13,7 +13,7 @@ import torch
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.tasks.actions import BUTTONS
-from gbxcule_puffer.tasks.goals.recipe import make_stage
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
 from gbxcule_puffer.tasks.goals.template import GoalTemplate
 from tests.fuzz import lockstep
 
@@ -98,7 +98,7 @@ def test_trace_solves_its_stage_and_makes_its_goal(tmp_path, name, start, flags,
     assert all((picture == pictures[-1]).all() for picture in pictures[-4:])
     assert (pictures[-1] == game.play(*["NOOP"] * 8).picture()).all()  # it stands still
 
-    goal = GoalTemplate.load(make_stage(STAGES / f"{name}.json", tmp_path).goal_dir)
+    goal = GoalTemplate.load(GoalRecipe.load(STAGES / f"{name}.json").make(tmp_path).goal_dir)
     assert len(goal.frames) == 1
     assert (goal.frames[0] == pictures[-1][::2, ::2]).all()
     assert goal.meta["tau"] > 0.01

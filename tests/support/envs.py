@@ -13,7 +13,7 @@ import torch
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.tasks.actions import get_codec
-from gbxcule_puffer.tasks.goals.recipe import make_stage
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
 from gbxcule_puffer.tasks.stages.list import make_stages
 
 STAGE = Path(__file__).parents[2] / "roms/homeward/stage1.json"
@@ -30,7 +30,7 @@ class Task:
 
 
 def make_test_task(folder: Path, device: str = "cpu") -> Task:
-    files = make_stage(STAGE, folder, device=device)
+    files = GoalRecipe.load(STAGE, GoalSettings(device=device)).make(folder)
     kwargs = {"rom": str(files.rom), "start_state": str(files.start_state), "goal_dir": str(files.goal_dir)}
     return Task(kwargs, CODEC.parse(json.loads(STAGE.read_text())["solve_actions"] + ["NOOP"] * 4))
 
@@ -69,7 +69,7 @@ def make_test_stages(folder: Path, device: str = "cpu") -> dict[str, Any]:
     for row in spec["stages"]:
         row["recipe"] = str(STAGE.parent / row["recipe"])
     (folder / "recipes.json").write_text(json.dumps(spec))
-    rom, stages = make_stages(folder / "recipes.json", folder / "made", device=device)
+    rom, stages = make_stages(folder / "recipes.json", folder / "made", GoalSettings(device=device))
     return {"rom": str(rom), "stages": str(stages)}
 
 

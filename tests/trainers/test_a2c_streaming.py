@@ -11,7 +11,7 @@ import torch
 
 from cleanrl_style import evaluate
 from cleanrl_style.a2c_streaming import Agent, Args, main, play_round, sample, td_losses
-from gbxcule_puffer.tasks.goals.recipe import make_goal
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import linear_schedule
 from gbxcule_puffer.trainers.meters import Stopwatch
@@ -26,7 +26,7 @@ def one_step_task(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Flags of a task that one right action of eight solves."""
     stage = json.loads(STAGE.read_text())
     folder = tmp_path_factory.mktemp("one_step")
-    files = make_goal(ROM, ["RIGHT"], folder, start_actions=stage["start_actions"], k_consecutive=1)
+    files = GoalRecipe(ROM, ["RIGHT"], stage["start_actions"], settings=GoalSettings(k_consecutive=1)).make(folder)
     return {"rom": str(ROM), "start_state": str(files.start_state), "goal_dir": str(files.goal_dir)}
 
 

@@ -13,7 +13,7 @@ from PIL import Image, ImageSequence
 from torch import nn
 
 from cleanrl_style import a2c_streaming, dqn_nstep, evaluate, ppo_lite, pqn
-from gbxcule_puffer.tasks.goals.recipe import make_goal
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import PICTURES
 from gbxcule_puffer.tasks.observe.pixels import signed
@@ -115,7 +115,9 @@ def test_a_run_in_colour(device: str, script: Any, flags: list[str], tmp_path: P
     """On a ROM for both kinds of Game Boy: with a goal in colour, films in colour, and an agent that plays again."""
     (rom := tmp_path / "game.gb").write_bytes(picture_rom(1, 0x80))
     stack_k = 2 if "--stack-k=2" in flags else 1
-    task = make_goal(rom, ["NOOP"] * 3, tmp_path / "task", obs=flags[0][6:], stack_k=stack_k, model="cgb")
+    task = GoalRecipe(rom, ["NOOP"] * 3, settings=GoalSettings(obs=flags[0][6:], stack_k=stack_k, model="cgb")).make(
+        tmp_path / "task"
+    )
     words = [f"--rom={rom}", f"--start-state={task.start_state}", f"--goal-dir={task.goal_dir}", "--model=cgb"]
     run = tmp_path / "run"
     assert script.main([*words, *flags, "--smoke", f"--device={device}", f"--run-dir={run}"]) == 0

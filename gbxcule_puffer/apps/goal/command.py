@@ -97,23 +97,23 @@ def _task_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_stage(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.goals.recipe import make_stage
+    from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
     from gbxcule_puffer.tasks.stages.list import is_stage_list, make_stages
 
-    options = _task_options(args) | {"model": args.model}
+    settings = GoalSettings(model=args.model, **_task_options(args))
     if is_stage_list(args.stage):
-        rom, path = make_stages(args.stage, args.out, **options)
+        rom, path = make_stages(args.stage, args.out, settings)
         print(f"ROM     {rom}\nstages  {path}")
     else:
-        _report(make_stage(args.stage, args.out, **options))
+        _report(GoalRecipe.load(args.stage, settings).make(args.out))
 
 
 def _run_make(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.goals.recipe import make_goal
+    from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
     from gbxcule_puffer.tasks.goals.traces import read_actions
 
-    options = {"start_state": args.start_state, "header": args.header, "model": args.model}
-    options |= _task_options(args)
+    settings = GoalSettings(header=args.header, model=args.model, **_task_options(args))
+    options: dict[str, Any] = {"start_state": args.start_state, "settings": settings}
     if args.start_actions:
         options["start_actions"], _ = read_actions(args.start_actions)
     if args.play:
@@ -126,7 +126,7 @@ def _run_make(args: argparse.Namespace) -> None:
             if trace is not None:
                 options.setdefault("traces", {})[path] = trace
     (first, _), *more = ways
-    _report(make_goal(args.rom, first, args.out, more_ways=[names for names, _ in more], **options))
+    _report(GoalRecipe(args.rom, first, more_ways=[names for names, _ in more], **options).make(args.out))
 
 
 def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str], None]:

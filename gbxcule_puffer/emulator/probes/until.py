@@ -11,10 +11,8 @@ import torch
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.address_space import ram_place
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.schedule import MOST_COLOR_FRAMES, MOST_FRAMES
 from gbxcule_puffer.errors import ActionError, ConfigError
-
-MOST_FRAMES = 20_000  # of a step: its T-cycles are an int32
-MOST_COLOR_FRAMES = 15_000  # where the CPU may be twice as fast
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pufferl.config import from_ini
 from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, to_rgb
-from gbxcule_puffer.tasks.source import find_task
+from gbxcule_puffer.tasks.goals.recipe import GoalSettings
+from gbxcule_puffer.tasks.source import TaskSource
 
 STAGE_OPTIONS = (
     *("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive", "model"),
@@ -95,5 +96,5 @@ def make_env(
     task = {name: given.pop(name, None) for name in ("start_state", "goal_dir", "stages")}
     config = {name: given[name] for name in STAGE_OPTIONS if name in given}
     with tempfile.TemporaryDirectory() as folder:  # the env reads the files as it is made
-        files = find_task(folder, rom=rom, stage=stage, prefix="--env.", **task, **config)
+        files = TaskSource(rom=rom, stage=stage, prefix="--env.", **task).make(folder, GoalSettings(**config))
         return PuffeRLEnv(**{**given, **files})

@@ -15,6 +15,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Rom
 from gbxcule_puffer.emulator.probes.hooks import hook_place
 from gbxcule_puffer.emulator.saves import pyboy_state
+from gbxcule_puffer.emulator.schedule import MOST_FRAMES
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.integrations.pyboy_api import tiles
@@ -25,7 +26,6 @@ from gbxcule_puffer.tasks.ram import Ram, Symbols
 
 BUTTONS = ("right", "left", "up", "down", "a", "b", "select", "start")  # bit 0 first, as Emulator.step takes them
 BOOT_FRAMES = 65  # of PyBoy's boot ROM, which this one has behind it
-MOST_FRAMES = 20_000  # of a launch
 LARGEST_STATE = 2**24  # bytes
 LEFT_OUT = "docs/pyboy.md says what of PyBoy is left out, and why"
 

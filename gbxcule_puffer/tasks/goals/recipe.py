@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import torch
 
 from gbxcule_puffer import __version__
 from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
+from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.files import Kind, StrPath, make_folder, read_object
@@ -36,97 +37,147 @@ STAGE_FILE = Kind("stage", ConfigError, "give a stage file")
 
 @dataclass(frozen=True)
 class TaskFiles:
-    """The files that an environment needs to play a stage."""
+    """The files that an environment needs to play a goal."""
 
     rom: Path
     start_state: Path
     goal_dir: Path
 
 
-def make_goal(
-    rom: StrPath,
-    solve_actions: Sequence[str],
-    out: StrPath,
-    *,
-    more_ways: Sequence[Sequence[str]] = (),
-    start_actions: Sequence[str] = (),
-    start_state: StrPath | Snapshot | None = None,
-    traces: Mapping[StrPath, Trace] | None = None,
-    png: Sequence[StrPath] = (),
-    obs: str = "shades",
-    stack_k: int = 1,
-    action_codec: str = DEFAULT_CODEC,
-    frames_per_step: int = 24,
-    release_after_frames: int = 8,
-    k_consecutive: int | None = None,
-    max_steps: int | None = None,
-    device: str = "cpu",
-    header: str = "strict",
-    model: str = "dmg",
-) -> TaskFiles:
-    """Plays `start_actions` from `start_state` (or post-boot), then the solution; writes out/start.state and out/goal.
+@dataclass(frozen=True)
+class GoalSettings:
+    """The options of the env that a goal is for, as in EnvOptions, and the device that it is recorded on.
+
+    k_consecutive, max_steps: what the goal asks for and how long an attempt may take, unless the env's options say
+    otherwise; K_CONSECUTIVE and no limit of its own where None.
+
+    Raises: ConfigError.
+    """
+
+    obs: str = "shades"
+    stack_k: int = 1
+    action_codec: str = DEFAULT_CODEC
+    frames_per_step: int = Schedule.frames_per_step
+    release_after_frames: int = Schedule.release_after_frames
+    k_consecutive: int | None = None
+    max_steps: int | None = None
+    header: str = "strict"
+    model: str = "dmg"
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        for name, value in (("k_consecutive", self.k_consecutive), ("max_steps", self.max_steps)):
+            if value is not None and not is_steps(value):
+                raise ConfigError(f"{name} {value!r:.40} must be a whole number, {STEPS}")
+        get_codec(self.action_codec)
+        ObservationLayout(picture_kind(self.obs), self.stack_k)
+        Schedule(self.frames_per_step, self.release_after_frames)
+
+
+@dataclass(frozen=True)
+class GoalRecipe:
+    """The way to make a goal: `start_actions` from `start_state` (or post-boot), then the solution.
 
     more_ways: other solutions from the same start, whose ends count as the goal too; traces: the recordings that the
     solutions are from, by their files, which must replay as they were recorded; png: screenshots that are the goal, in
-    place of a solution.
-
-    Actions are named (of any codec: a name presses the same in each); `action_codec` is the one the goal is for.
-    k_consecutive, max_steps: what the goal asks for and how long an attempt may take, unless the env's options say
-    otherwise; K_CONSECUTIVE and no limit of its own by default.
-
-    Raises: RomError, StateError, ActionError, ConfigError or GoalError, before anything is written.
+    place of a solution. Actions are named (of any codec: a name presses the same in each).
     """
-    from gbxcule_puffer.emulator import Emulator
-    from gbxcule_puffer.emulator.saves.state_files import load_state_file
 
-    for name, value in (("k_consecutive", k_consecutive), ("max_steps", max_steps)):
-        if value is not None and not is_steps(value):
-            raise ConfigError(f"{name} {value!r:.40} must be a whole number, {STEPS}")
-    codec = get_codec(action_codec)
-    layout = ObservationLayout(picture_kind(obs), stack_k)
-    Schedule(frames_per_step, release_after_frames)
-    start_buttons, solve_buttons = all_buttons_of(start_actions), all_buttons_of(solve_actions)
-    emulator = Emulator(
-        rom,
-        device=device,
-        screen=layout.kind.screen,
-        frames_per_step=frames_per_step,
-        release_after_frames=release_after_frames,
-        header=header,
-        model=model,
-    )
-    emulator.reset()
-    if isinstance(start_state, Snapshot):
-        emulator.load(start_state)
-    elif start_state is not None:
-        emulator.load(load_state_file(start_state, emulator.cartridge))
-    for source, trace in (traces or {}).items():
-        _check_trace(emulator, source, trace, start_buttons)
-    meta = {
-        "rom_sha256": emulator.rom_sha256,
-        "action_codec": codec.name,
-        "frames_per_step": frames_per_step,
-        "release_after_frames": release_after_frames,
-        "stack_k": stack_k,
-        "obs": obs,
-        **({} if header == "strict" else {"header": header}),
-        **({} if emulator.model == "dmg" else {"model": emulator.model}),
-        **({} if max_steps is None else {"max_steps": max_steps}),
-        "solve_actions": list(solve_actions),
-        "more_ways": [list(way) for way in more_ways],
-        "rom_file": os.path.relpath(find_rom(rom), Path(out) / "goal"),
-        "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
-    }
-    pictures = [_read_picture(path, layout.kind.screen_shape, meta) for path in png] or None
-    others = [all_buttons_of(way) for way in more_ways]
-    k = k_consecutive or K_CONSECUTIVE
-    snapshot, goal = record_goal(
-        emulator, start_buttons, solve_buttons, meta, more_ways=others, pictures=pictures, k_consecutive=k
-    )
-    out = make_folder(out)
-    snapshot.to_file(out / "start.state")
-    goal.save(out / "goal")
-    return TaskFiles(Path(rom), out / "start.state", out / "goal")
+    rom: StrPath
+    solve_actions: Sequence[str]
+    start_actions: Sequence[str] = ()
+    start_state: StrPath | Snapshot | None = None
+    more_ways: Sequence[Sequence[str]] = ()
+    traces: Mapping[StrPath, Trace] = field(default_factory=dict)
+    png: Sequence[StrPath] = ()
+    settings: GoalSettings = GoalSettings()
+
+    @classmethod
+    def load(cls, path: StrPath, settings: GoalSettings | None = None) -> GoalRecipe:
+        """Reads a stage file: JSON with rom (a path beside or above the file), start_actions, solve_actions and
+        perhaps max_steps, which `settings` may replace.
+
+        Raises: ConfigError for an unreadable or incomplete file.
+        """
+        spec, settings = read_object(path, STAGE_FILE), settings or GoalSettings()
+        try:
+            rom, start, solve = spec["rom"], spec["start_actions"], spec["solve_actions"]
+        except KeyError as error:
+            raise STAGE_FILE.bad(path, f"lacks {error}; it has to have rom, start_actions and solve_actions") from None
+        if not isinstance(rom, str) or not (are_names(start) and are_names(solve)):
+            raise STAGE_FILE.bad(
+                path, "is damaged (rom has to be text, start_actions and solve_actions lists of names)"
+            )
+        beside, above = Path(path).parent / rom, Path(path).parent.parent / rom
+        rom = beside if os.path.exists(beside) else above  # which also takes names that no file can have
+        if settings.max_steps is None:
+            settings = replace(settings, max_steps=spec.get("max_steps"))
+        return cls(rom, solve, start, settings=settings)
+
+    def make(self, out: StrPath) -> TaskFiles:
+        """Plays the actions and writes out/start.state and out/goal.
+
+        Raises: RomError, StateError, ActionError, ConfigError or GoalError, before anything is written.
+        """
+        settings = self.settings
+        start, solve = all_buttons_of(self.start_actions), all_buttons_of(self.solve_actions)
+        emulator = self._emulator()
+        for source, trace in self.traces.items():
+            _check_trace(emulator, source, trace, start)
+        meta = self._meta(emulator, Path(out))
+        shape = picture_kind(settings.obs).screen_shape
+        snapshot, goal = record_goal(
+            emulator,
+            start,
+            solve,
+            meta,
+            more_ways=[all_buttons_of(way) for way in self.more_ways],
+            pictures=[_read_picture(path, shape, meta) for path in self.png] or None,
+            k_consecutive=settings.k_consecutive or K_CONSECUTIVE,
+        )
+        out = make_folder(out)
+        snapshot.to_file(out / "start.state")
+        goal.save(out / "goal")
+        return TaskFiles(Path(self.rom), out / "start.state", out / "goal")
+
+    def _emulator(self) -> Emulator:
+        """An emulator at the start state, or post-boot."""
+        from gbxcule_puffer.emulator import Emulator
+
+        settings = self.settings
+        emulator = Emulator(
+            self.rom,
+            device=settings.device,
+            screen=picture_kind(settings.obs).screen,
+            frames_per_step=settings.frames_per_step,
+            release_after_frames=settings.release_after_frames,
+            header=settings.header,
+            model=settings.model,
+        )
+        if isinstance(self.start_state, Snapshot):
+            emulator.load(self.start_state)
+        elif self.start_state is not None:
+            emulator.load(load_state_file(self.start_state, emulator.cartridge))
+        return emulator
+
+    def _meta(self, emulator: Emulator, out: Path) -> dict[str, Any]:
+        """What the goal's META_FILE says but for what is measured."""
+        settings = self.settings
+        return {
+            "rom_sha256": emulator.rom_sha256,
+            "action_codec": get_codec(settings.action_codec).name,
+            "frames_per_step": settings.frames_per_step,
+            "release_after_frames": settings.release_after_frames,
+            "stack_k": settings.stack_k,
+            "obs": settings.obs,
+            **({} if settings.header == "strict" else {"header": settings.header}),
+            **({} if emulator.model == "dmg" else {"model": emulator.model}),
+            **({} if settings.max_steps is None else {"max_steps": settings.max_steps}),
+            "solve_actions": list(self.solve_actions),
+            "more_ways": [list(way) for way in self.more_ways],
+            "rom_file": os.path.relpath(find_rom(self.rom), out / "goal"),
+            "versions": {"gbxcule_puffer": __version__, "torch": torch.__version__, "numpy": np.__version__},
+        }
 
 
 def record_goal(
@@ -224,30 +275,3 @@ def _check_trace(emulator: Emulator, source: StrPath, trace: Trace, start_button
     if play(all_buttons_of(trace.actions)) != trace.end_picture:
         raise ConfigError(f"trace {source}: does not end at the picture it was recorded with: record it again")
     emulator.load(before)
-
-
-def make_stage(stage: StrPath, out: StrPath, **config) -> TaskFiles:
-    """`make_goal` with the ROM (beside or above the file), the actions and the max_steps of a stage's JSON file.
-
-    Raises: ConfigError for an unreadable or incomplete file, and what `make_goal` raises.
-    """
-    found = read_stage(stage)
-    config = {"max_steps": found["max_steps"], **config}
-    return make_goal(found["rom"], found["solve_actions"], out, start_actions=found["start_actions"], **config)
-
-
-def read_stage(stage: StrPath) -> dict[str, Any]:
-    """A stage file's rom (its path), start_actions, solve_actions and max_steps (None where it has none).
-
-    Raises: ConfigError for an unreadable or incomplete file.
-    """
-    spec = read_object(stage, STAGE_FILE)
-    try:
-        rom, start, solve = spec["rom"], spec["start_actions"], spec["solve_actions"]
-    except KeyError as error:
-        raise STAGE_FILE.bad(stage, f"lacks {error}; it has to have rom, start_actions and solve_actions") from None
-    if not isinstance(rom, str) or not (are_names(start) and are_names(solve)):
-        raise STAGE_FILE.bad(stage, "is damaged (rom has to be text, start_actions and solve_actions lists of names)")
-    beside, above = Path(stage).parent / rom, Path(stage).parent.parent / rom
-    rom = beside if os.path.exists(beside) else above  # which also takes names that no file can have
-    return {"rom": rom, "start_actions": start, "solve_actions": solve, "max_steps": spec.get("max_steps")}

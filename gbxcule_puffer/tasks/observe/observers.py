@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol
 
 import torch
 
 from gbxcule_puffer.device import room_for
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observe.pictures import SIDE
+from gbxcule_puffer.tasks.observe.pictures import PICTURE, SIDE
 from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.position import Place
 from gbxcule_puffer.tasks.ram.symbols import Symbols
@@ -17,6 +18,7 @@ from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, Task
 
 MOST_BYTES = 1024  # of an entry of ram_obs
+MOST_NUMBERS = 2**16  # of an observation's vector
 RAM, VISITED, ACTIONS = "ram", "visited", "actions"
 
 
@@ -137,7 +139,43 @@ class LastActions(_Observer):
         return {ACTIONS: self.recent}
 
 
-def make_observers(options: Any, symbols: Symbols | None, place: Place | None, num_actions: int) -> list[Task]:
+def vectors_of(tasks: Sequence[Task]) -> dict[str, tuple[int, ...]]:
+    """Shapes by name of all that the Tasks observe.
+
+    Raises: ConfigError for a name that two of them have, or that the pictures have, and for what is no shape.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for task in tasks:
+        fault = f"task {type(task).__name__}: observations"
+        if not isinstance(task.observations, Mapping):
+            raise ConfigError(f"{fault} are a {type(task.observations).__name__}: give shapes by name")
+        for name, shape in task.observations.items():
+            if not isinstance(name, str) or not name or name in (PICTURE, *found):
+                raise ConfigError(f"{fault} have the name {name!r:.40}, which is taken or no text: give another")
+            if not isinstance(shape, tuple) or not all(type(size) is int and size >= 1 for size in shape):
+                raise ConfigError(f"{fault} have {name!r:.40} of shape {shape!r:.40}: give sizes, such as (3,)")
+            if (size := math.prod(shape)) > MOST_NUMBERS:
+                raise ConfigError(f"{fault} have {name!r:.40} of {size:,} numbers: give at most {MOST_NUMBERS:,}")
+            found[name] = shape
+    return found
+
+
+class ObserverOptions(Protocol):
+    """The options of the env that ask for observers (EnvOptions)."""
+
+    @property
+    def ram_obs(self) -> str | None: ...
+
+    @property
+    def visited_obs(self) -> int: ...
+
+    @property
+    def action_obs(self) -> int: ...
+
+
+def make_observers(
+    options: ObserverOptions, symbols: Symbols | None, place: Place | None, num_actions: int
+) -> list[Task]:
     """The Tasks that the options ram_obs, visited_obs and action_obs ask for; place: where the player is.
 
     Raises: ConfigError for an address or a symbol that is none, and for a place that is wanted and not known.

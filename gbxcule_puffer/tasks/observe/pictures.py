@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gbxcule_puffer.emulator.schedule import SCREENS
 from gbxcule_puffer.errors import ConfigError
 
 PICTURE = "picture"  # the name of an observation's pictures among its parts
 MOST_PICTURES = 256  # of an observation
-SCREENS = {"half": (72, 80), "full": (144, 160)}  # rows and columns, as the emulator draws them
 SIDE = 64  # of the square of cells that VisitedPlaces tells apart, a power of two
 MOST_RADIUS = SIDE // 2 - 1
 

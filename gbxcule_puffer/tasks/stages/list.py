@@ -12,6 +12,8 @@ from typing import Any
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, StrPath, read_json, read_object, write_json
 from gbxcule_puffer.tasks.actions import STEPS, is_steps
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
+from gbxcule_puffer.tasks.goals.template import GoalTemplate
 
 FORMAT, VERSION = "gbxcule-stages", 1
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # a stage's: it is a folder's, too
@@ -91,22 +93,19 @@ def has_recipes(path: StrPath) -> bool:
     return any("recipe" in row for row in _read(Path(path))["stages"])
 
 
-def make_stages(path: StrPath, out: StrPath, **config: Any) -> tuple[Path, Path]:
-    """Follows the recipes (stage files beside the list) into out/NAME and writes out/stages.json; `config` as of
-    `make_goal`. Returns the ROM and the new list.
+def make_stages(path: StrPath, out: StrPath, settings: GoalSettings | None = None) -> tuple[Path, Path]:
+    """Follows the recipes (stage files beside the list) into out/NAME and writes out/stages.json. Returns the
+    ROM and the new list.
 
-    Raises: ConfigError, and what `make_stage` raises.
+    Raises: ConfigError, and what GoalRecipe raises.
     """
-    from gbxcule_puffer.tasks.goals.recipe import make_stage
-    from gbxcule_puffer.tasks.goals.template import GoalTemplate
-
     path, out = Path(path), Path(out)
     spec, made, rom = _read(path), [], None
     for row in spec["stages"]:
         if "recipe" not in row:
             raise ConfigError(f"stages {path}: {row['name']} has no recipe and is made already: use the list as it is")
     for row in spec["stages"]:
-        files = make_stage(path.parent / row["recipe"], out / row["name"], **config)
+        files = GoalRecipe.load(path.parent / row["recipe"], settings).make(out / row["name"])
         found = GoalTemplate.load(files.goal_dir).meta["rom_sha256"]
         if found != spec["rom_sha256"]:
             raise ConfigError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, start_files
@@ -28,30 +28,49 @@ class Stage:
     max_steps: int
 
 
+class StageOptions(Protocol):
+    """The options of the env that name its stages (EnvOptions)."""
+
+    @property
+    def start_state(self) -> StrPath | Sequence[StrPath] | None: ...
+
+    @property
+    def goal_dir(self) -> StrPath | None: ...
+
+    @property
+    def stages(self) -> StrPath | None: ...
+
+    @property
+    def max_steps(self) -> int | None: ...
+
+    @property
+    def tau(self) -> float | None: ...
+
+    @property
+    def k_consecutive(self) -> int | None: ...
+
+
 def open_stages(
     cartridge: Cartridge,
     config: Mapping[str, Any],
     shape: tuple[int, int],
-    *,
-    start_state: StrPath | Sequence[StrPath] | None,
-    goal_dir: StrPath | None,
-    stages: StrPath | None,
-    max_steps: int | None,
-    tau: float | None,
-    k_consecutive: int | None,
+    options: StageOptions,
 ) -> list[Stage]:
     """The stages of a stages file, or the one stage of `start_state` and `goal_dir`, checked against the environment's
     `config` and picture `shape`. `max_steps`, `tau` and `k_consecutive` replace the task's own where they are given.
 
     Raises: ConfigError, StateError or GoalError.
     """
-    if stages is not None:
-        if start_state is not None or goal_dir is not None:
+    start_state, tau, k_consecutive = options.start_state, options.tau, options.k_consecutive
+    if options.stages is not None:
+        if start_state is not None or options.goal_dir is not None:
             raise ConfigError("stages has start states and goals of its own: leave start_state and goal_dir out")
-        parts = [(s.name, [s.start_state], s.goal_dir, s.max_steps) for s in load_stages(stages, cartridge.sha256)]
+        parts = [
+            (s.name, [s.start_state], s.goal_dir, s.max_steps) for s in load_stages(options.stages, cartridge.sha256)
+        ]
     else:
         paths = [start_state] if isinstance(start_state, str | os.PathLike) else list(start_state or [])
-        parts = [("task", paths, goal_dir, None)]
+        parts = [("task", paths, options.goal_dir, None)]
     task = []
     for name, paths, folder, limit in parts:
         snapshots = [load_state_file(file, cartridge) for path in paths for file in start_files(path)]
@@ -61,6 +80,6 @@ def open_stages(
         meta = goal.meta if goal is not None else {"tau": 0.0, "k_consecutive": 1}
         own_tau = float(meta["tau"] if tau is None else tau)
         own_k = int(meta["k_consecutive"] if k_consecutive is None else k_consecutive)
-        own_limit = max_steps or limit or meta.get("max_steps", MAX_STEPS)
+        own_limit = options.max_steps or limit or meta.get("max_steps", MAX_STEPS)
         task.append(Stage(name, snapshots, goal, own_tau, own_k, own_limit))
     return task

@@ -14,7 +14,7 @@ from gbxcule_puffer import cli
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.tasks.goals.distance import GoalDistance
-from gbxcule_puffer.tasks.goals.recipe import make_goal, make_stage
+from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
 from gbxcule_puffer.tasks.goals.template import (
     CHECKED_FIELDS,
     FRAMES_FILE,
@@ -130,7 +130,7 @@ def test_a_value_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_stage_becomes_a_start_and_a_goal(tmp_path: Path) -> None:
-    files = make_stage(STAGE, tmp_path / "stage")
+    files = GoalRecipe.load(STAGE).make(tmp_path / "stage")
     goal = GoalTemplate.load(files.goal_dir)
     distances = goal.meta["calibration"]["distances"]
     assert distances[-1] == 0
@@ -142,7 +142,7 @@ def test_the_stage_becomes_a_start_and_a_goal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number, limit", [(1, 128), (2, 192)])
 def test_a_stage_s_limit_and_a_goal_s_k_reach_the_env(tmp_path: Path, number: int, limit: int) -> None:
     """Unless they are given: neither is overridden by a default."""
-    files = make_stage(STAGE.with_name(f"stage{number}.json"), tmp_path)
+    files = GoalRecipe.load(STAGE.with_name(f"stage{number}.json")).make(tmp_path)
     kwargs: dict[str, Any] = {"rom": files.rom, "start_state": files.start_state, "goal_dir": files.goal_dir}
     env = GBxCuLEEnv(**kwargs)
     assert (env.max_steps, env.k_consecutive) == (limit, K_CONSECUTIVE)
@@ -160,7 +160,7 @@ def test_a_limit_that_is_none_is_refused(tmp_path: Path) -> None:
         json.dumps({**stage, "rom": str(STAGE.parents[1] / stage["rom"]), "max_steps": 0})
     )
     with pytest.raises(ConfigError, match="max_steps 0 must be a whole number, at least 1"):
-        make_stage(tmp_path / "stage.json", tmp_path / "out")
+        GoalRecipe.load(tmp_path / "stage.json").make(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -171,7 +171,7 @@ def test_a_goal_that_is_already_there_is_refused(tmp_path: Path) -> None:
         (["RIGHT", "LEFT", "RIGHT"], "met after 1 of 3 actions, then another: let them end there"),
     ):
         with pytest.raises(GoalError, match=message):
-            make_goal(STAGE.parents[1] / stage["rom"], actions, tmp_path / "out", start_actions=stage["start_actions"])
+            GoalRecipe(STAGE.parents[1] / stage["rom"], actions, stage["start_actions"]).make(tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
 

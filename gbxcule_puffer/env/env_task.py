@@ -1,0 +1,67 @@
+"""The task of an env: all that its options say of what is to be done, opened and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.env.action_input import allowed_actions
+from gbxcule_puffer.env.curriculum.starts import check_curriculum
+from gbxcule_puffer.env.options import EnvOptions
+from gbxcule_puffer.tasks.actions import Schedule, get_codec
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.observers import make_observers, vectors_of
+from gbxcule_puffer.tasks.observe.pictures import picture_kind
+from gbxcule_puffer.tasks.ram import Symbols
+from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
+from gbxcule_puffer.tasks.ram.position import find_place
+from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
+from gbxcule_puffer.tasks.ram.until import parse_until
+from gbxcule_puffer.tasks.stages.open import open_stages
+from gbxcule_puffer.tasks.task import Task
+from gbxcule_puffer.tasks.task_code import make_task
+
+
+class EnvTask:
+    """Actions, observations, stages and Tasks of an env with `options` on a ROM.
+
+    config: the options that observations, goals and checkpoints depend on; tasks: all Tasks in the order in which their
+    rewards are added; task: the one that the options name; place: where the player is in RAM, None where unknown.
+
+    Raises: ConfigError, StateError or GoalError for a file that is damaged, or does not fit the ROM or the options.
+    """
+
+    def __init__(self, cartridge: Cartridge, options: EnvOptions) -> None:
+        self.codec = get_codec(options.action_codec)
+        self.allowed = allowed_actions(self.codec, options.blocked_actions)
+        self.schedule = Schedule(options.frames_per_step, options.release_after_frames)
+        self.symbols = None if options.symbols is None else Symbols.load(options.symbols)
+        self.until = parse_until(options.until, self.schedule, self.symbols)
+        self.visit_key = parse_visit_key(options.visit_key, self.symbols) if counts_visits(options) else "picture"
+        self.quest = load_quest(options.quest, cartridge.sha256, self.symbols) if options.quest else []
+        self.task = None if options.task is None else make_task(options.task)
+        self.place = find_place(options.place, self.task, cartridge.sha256, self.symbols)
+        observers = make_observers(options, self.symbols, self.place, self.codec.num_actions)
+        given = [] if self.task is None else [self.task]
+        vectors = vectors_of([*observers, *given])
+        self.tasks: list[Task] = [*([Quest(self.quest)] if self.quest else []), *given, *observers]
+        self.layout = ObservationLayout(picture_kind(options.obs), options.stack_k, vectors)
+        self.config: Mapping[str, Any] = {
+            "rom_sha256": cartridge.sha256,
+            "action_codec": self.codec.name,
+            "frames_per_step": self.schedule.frames_per_step,
+            "release_after_frames": self.schedule.release_after_frames,
+            "until": options.until,
+            "stack_k": options.stack_k,
+            "obs": options.obs,
+            **({"vectors": vectors} if vectors else {}),
+            **({"model": "cgb"} if cartridge.model == "cgb" else {}),
+        }
+        self.stages = open_stages(cartridge, self.config, self.layout.kind.screen_shape, options)
+        check_curriculum(options.curriculum, len(self.stages), options.archive_slots)
+
+
+def counts_visits(options: EnvOptions) -> bool:
+    """True where a bonus or an archive needs to know how often a cell was visited."""
+    return bool(options.visit_bonus or options.archive_slots)
