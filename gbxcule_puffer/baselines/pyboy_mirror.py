@@ -15,7 +15,6 @@ from gbxcule_puffer.emulator.snapshot import Snapshot
 # Ranges of the memory row that PyBoy shows without side effects: with a bank, or as the CPU sees them.
 BANKED = ((hw.VRAM, hw.CART_RAM), (hw.CART_RAM, hw.WRAM))
 PLAIN = ((hw.WRAM, hw.ECHO), (hw.HRAM, hw.IE))
-BANKED_WRAM = hw.WRAM + hw.WRAM_BANK_SIZE  # on a Game Boy Color
 
 
 class PyBoyMirror:
@@ -81,13 +80,13 @@ class PyBoyMirror:
         """(bank, address) of a place in the memory row; the bank is None where the CPU's bus shows it."""
         if first >= self._color + hw.COLOR_WRAM:
             bank, offset = divmod(first - self._color - hw.COLOR_WRAM, hw.WRAM_BANK_SIZE)
-            return bank + 2, BANKED_WRAM + offset
+            return bank + 2, hw.BANKED_WRAM + offset
         if first >= self._color:
             return 1, hw.VRAM + first - self._color
         if first >= hw.ROW_SIZE:
             bank, offset = divmod(first - hw.ROW_SIZE, hw.RAM_BANK_SIZE)
             return bank + 1, hw.CART_RAM + offset
         address = first + hw.ROW_BASE
-        if self._machines[0].model == "cgb" and BANKED_WRAM <= address < hw.ECHO:
+        if self._machines[0].model == "cgb" and hw.BANKED_WRAM <= address < hw.ECHO:
             return 1, address
         return (0 if any(begin <= address < stop for begin, stop in BANKED) else None), address

@@ -15,7 +15,6 @@ from gbxcule_puffer.errors import ConfigError
 RTC_REGISTERS = ("seconds", "minutes", "hours", "day_low", "day_high")  # selected by RAM banks 08 to 0C
 
 HALF_BYTES = 512  # of RAM that is not plain memory, mirrored
-BANKED_WRAM = hw.WRAM + hw.WRAM_BANK_SIZE  # on a Game Boy Color
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,7 @@ AREAS = (
     Area("HRAM", hw.HRAM, hw.IE, True),
     Area("register IE", hw.IE, hw.IE + 1, False),
 )
-BANKED_ECHO = BANKED_WRAM + hw.ECHO - hw.WRAM
-MIDDLES = {hw.WRAM: BANKED_WRAM, hw.ECHO: BANKED_ECHO}
+MIDDLES = {hw.WRAM: hw.BANKED_WRAM, hw.ECHO: hw.BANKED_ECHO}
 
 
 def _halves(area: Area) -> tuple[Area, ...]:
@@ -67,7 +65,7 @@ def bus(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.
     view[hw.CART_RAM : hw.WRAM] = _cartridge_space(cartridge, fields, row)
     if cartridge.model == "cgb":
         view[hw.VRAM : hw.CART_RAM] = row[_color_start(cartridge, hw.VRAM, fields["vram_bank"]) :][:0x2000]
-        view[BANKED_WRAM : hw.ECHO] = row[_color_start(cartridge, BANKED_WRAM, fields["wram_bank"]) :][:0x1000]
+        view[hw.BANKED_WRAM : hw.ECHO] = row[_color_start(cartridge, hw.BANKED_WRAM, fields["wram_bank"]) :][:0x1000]
     view[hw.ECHO : hw.OAM] = view[hw.WRAM : 0xDE00]
     view[hw.IE] = fields["interrupt_enable"]
     return view
@@ -78,7 +76,7 @@ def _color_start(cartridge: Cartridge, first: int, bank: int) -> int:
     start = row_size(cartridge.ram_banks)
     if first == hw.VRAM:
         return start if bank else 0
-    return start + hw.COLOR_WRAM + (bank - 2) * hw.WRAM_BANK_SIZE if bank > 1 else BANKED_WRAM - hw.ROW_BASE
+    return start + hw.COLOR_WRAM + (bank - 2) * hw.WRAM_BANK_SIZE if bank > 1 else hw.BANKED_WRAM - hw.ROW_BASE
 
 
 def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray | int:
@@ -174,10 +172,10 @@ def _ram_places(
     if area.first == hw.CART_RAM:
         places = _bank_places(cartridge, _ram_offset(cartridge, fields, bank))
         return places[address - hw.CART_RAM :][:length]
-    address -= hw.ECHO - hw.WRAM if area.first in (hw.ECHO, BANKED_ECHO) else 0
+    address -= hw.ECHO - hw.WRAM if area.first in (hw.ECHO, hw.BANKED_ECHO) else 0
     start = address - hw.ROW_BASE
     if cartridge.model == "cgb" and area.name in BANK_FIELDS and area.first != hw.WRAM:
-        first = hw.VRAM if address < hw.WRAM else BANKED_WRAM
+        first = hw.VRAM if address < hw.WRAM else hw.BANKED_WRAM
         selected = fields.get(BANK_FIELDS[area.name], 0) if bank is None else bank
         start = _color_start(cartridge, first, selected) + address - first
     return np.arange(start, start + length)
@@ -212,7 +210,7 @@ def _check_bank(cartridge: Cartridge, area: Area, bank: int) -> None:
     """Raises: ConfigError where an area has no such bank."""
     banks = {"ROM": cartridge.rom_banks, "cartridge RAM": cartridge.ram_banks, "VRAM": 1, "WRAM": 1}.get(area.name, 0)
     if cartridge.model == "cgb" and area.name in BANK_FIELDS:
-        banks = {hw.VRAM: 2, BANKED_WRAM: 8}.get(area.first, 1)
+        banks = {hw.VRAM: 2, hw.BANKED_WRAM: 8}.get(area.first, 1)
     if cartridge.model == "dmg" and bank >= banks and area.name in BANK_FIELDS:
         raise ConfigError(f"bank {bank} of {area.name}: this is a DMG, which has one: give model='cgb', or no bank")
     if not 0 <= bank < banks:

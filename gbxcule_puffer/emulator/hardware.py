@@ -18,7 +18,10 @@ RAM_BANK_SIZE = 0x2000
 VRAM = 0x8000
 CART_RAM = 0xA000
 WRAM = 0xC000
+WRAM_BANK_SIZE = 0x1000
+BANKED_WRAM = WRAM + WRAM_BANK_SIZE  # on a Game Boy Color
 ECHO = 0xE000
+BANKED_ECHO = BANKED_WRAM + ECHO - WRAM
 OAM = 0xFE00
 OAM_END = 0xFEA0
 IO = 0xFF00
@@ -110,10 +113,10 @@ ROW_SIZE = 0x8000
 SERIAL_BUFFER = ECHO - ROW_BASE
 # Of a Game Boy Color, behind the cartridge RAM: VRAM bank 1, WRAM banks 2 to 7, palettes (64 bytes of the background,
 # 64 of sprites), then the picture's colours, 15 bits each in two bytes.
-WRAM_BANK_SIZE = 0x1000
 COLOR_WRAM = 0x2000
 COLOR_PALETTES = COLOR_WRAM + 6 * WRAM_BANK_SIZE
-COLOR_SIZE = COLOR_PALETTES + 0x80
+OBJ_PALETTES = 0x40  # behind COLOR_PALETTES
+COLOR_SIZE = COLOR_PALETTES + 2 * OBJ_PALETTES
 
 # --- Buttons of Emulator.step: bits 0-3 the directions, bits 4-7 the others, both in P1's order
 BUTTON_RIGHT = 0x01

@@ -19,7 +19,7 @@ FLAG_ONE = wp.constant(1 << 24)
 ADD_TO_TOP = wp.constant(1 << (30 - ds.ADD.shift))
 LEAD_TO_TOP = wp.constant(1 << (29 - ds.LEAD.shift))
 TIME_TO_TOP = wp.constant(1 << (28 - ds.TIME.shift))
-BANKED_PAGE = wp.constant((hw.WRAM + hw.WRAM_BANK_SIZE) >> 12)
+BANKED_PAGE = wp.constant(hw.BANKED_WRAM >> 12)
 ALWAYS = wp.constant((1 << 30) - 1 & ~(ds.READ | ds.WRITE | ds.WORD))  # d3 without what a condition decides about
 
 

@@ -6,12 +6,10 @@ import torch
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw.color.banks import BANKED_WRAM
 from gbxcule_puffer.emulator.state import row_size
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pyboy_api.fields import Fields
 
-BANKED_ECHO = BANKED_WRAM + hw.ECHO - hw.WRAM
 BANKS = {hw.VRAM: 2, hw.WRAM: 8}
 
 
@@ -22,7 +20,7 @@ def places(emulator: Emulator, fields: Fields, bank: int | None, first: int, end
     Raises: ConfigError for a bank that there is none of.
     """
     start = hw.VRAM if hw.VRAM <= first < hw.CART_RAM else hw.WRAM if hw.WRAM <= first < hw.ECHO else None
-    has_banks = start == hw.VRAM or BANKED_WRAM <= first < hw.ECHO or BANKED_ECHO <= first < hw.OAM
+    has_banks = start == hw.VRAM or hw.BANKED_WRAM <= first < hw.ECHO or hw.BANKED_ECHO <= first < hw.OAM
     if bank is not None and start is not None:
         count = BANKS[start] if emulator.model == "cgb" else 1
         if not 0 <= bank < count:

@@ -140,7 +140,7 @@ def _range(key: Any) -> tuple[int | None, int, int]:
 
 def _parts(first: int, end: int) -> list[tuple[int, int]]:
     """A range of addresses, cut where another area begins."""
-    cuts = (hw.ROM_BANK_SIZE, hw.VRAM, hw.CART_RAM, hw.WRAM, banks.BANKED_WRAM, hw.ECHO, banks.BANKED_ECHO, hw.OAM)
+    cuts = (hw.ROM_BANK_SIZE, hw.VRAM, hw.CART_RAM, hw.WRAM, hw.BANKED_WRAM, hw.ECHO, hw.BANKED_ECHO, hw.OAM)
     cuts += (hw.OAM_END, hw.IO, hw.HRAM, hw.IE)
     bounds = [first, *(cut for cut in cuts if first < cut < end), end]
     return list(itertools.pairwise(bounds))

@@ -8,7 +8,6 @@ from gbxcule_puffer.tasks.ram.symbols import Symbols
 
 # Flat in an env's memory row, whatever the mapper has switched.
 READABLE = ((hw.VRAM, hw.CART_RAM), (hw.WRAM, hw.ECHO), (hw.OAM, hw.OAM_END), (hw.HRAM, hw.IE))
-BANKED_WRAM = hw.WRAM + hw.WRAM_BANK_SIZE  # on a Game Boy Color
 
 
 def bank_of(bank: int | None, address: int) -> int | None:
@@ -16,7 +15,7 @@ def bank_of(bank: int | None, address: int) -> int | None:
     of VRAM, bank 1 of WRAM from D000 on, and wherever there is one only."""
     if bank is None or hw.CART_RAM <= address < hw.WRAM:
         return bank
-    usual = 1 if BANKED_WRAM <= address < hw.ECHO else 0
+    usual = 1 if hw.BANKED_WRAM <= address < hw.ECHO else 0
     has_banks = usual or hw.VRAM <= address < hw.CART_RAM
     return bank if has_banks and bank > usual else None
 

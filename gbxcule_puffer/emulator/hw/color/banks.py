@@ -7,8 +7,6 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import row
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-BANKED_WRAM = wp.constant(hw.WRAM + hw.WRAM_BANK_SIZE)
-
 
 @wp.func
 def map_banks(m: wp.ref[Machine], c: wp.ref[Cpu]):
@@ -16,14 +14,14 @@ def map_banks(m: wp.ref[Machine], c: wp.ref[Cpu]):
     c.color_base = row.color_base(m)
     c.vram_shift = wp.where(c.vram_bank != 0, c.color_base - hw.VRAM, 0)
     wram = c.color_base + hw.COLOR_WRAM + (c.wram_bank - 2) * hw.WRAM_BANK_SIZE
-    c.wram_shift = wp.where(c.wram_bank > 1, wram - BANKED_WRAM, 0)
+    c.wram_shift = wp.where(c.wram_bank > 1, wram - hw.BANKED_WRAM, 0)
 
 
 @wp.func
 def place(c: wp.ref[Cpu], address: int) -> int:
     """The place, as hw/row.py counts, of an address that is memory of the console."""
     shift = int(0)
-    if address >= BANKED_WRAM and address < hw.ECHO:
+    if address >= hw.BANKED_WRAM and address < hw.ECHO:
         shift = c.wram_shift
     elif address >= hw.VRAM and address < hw.CART_RAM:
         shift = c.vram_shift
@@ -33,4 +31,4 @@ def place(c: wp.ref[Cpu], address: int) -> int:
 @wp.func
 def is_in_place(c: wp.ref[Cpu], first: int, last: int) -> bool:
     """True where addresses from `first` to `last` are no banked WRAM but bank 1."""
-    return c.wram_shift == 0 or last < BANKED_WRAM or first >= hw.ECHO
+    return c.wram_shift == 0 or last < hw.BANKED_WRAM or first >= hw.ECHO

@@ -12,7 +12,6 @@ from gbxcule_puffer.emulator.hw.lcd import render
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 COLOR_0, IN_FRONT = wp.constant(1), wp.constant(2)  # of a pixel of the background
-OBJ_PALETTES = wp.constant(64)
 # Of a DMG's cartridge: colours 0 and 1 in one word, 2 and 3 in the other, for BGP and for OBP0 and OBP1
 BG_LOW, BG_HIGH, OBJ_LOW, OBJ_HIGH = (
     wp.constant(hw.COMPATIBLE_COLORS[first] | hw.COMPATIBLE_COLORS[first + 1] << 16) for first in (0, 2, 4, 6)
@@ -57,7 +56,7 @@ def sprite_colors(c: wp.ref[Cpu], attributes: int):
     low = compatible_pair(palette, OBJ_LOW, OBJ_HIGH)
     high = compatible_pair(palette >> 4, OBJ_LOW, OBJ_HIGH)
     if c.color_mode != 0:
-        place = c.color_base + hw.COLOR_PALETTES + OBJ_PALETTES + 8 * (attributes & 7)
+        place = c.color_base + hw.COLOR_PALETTES + hw.OBJ_PALETTES + 8 * (attributes & 7)
         low = row.load_word(c, place)
         high = row.load_word(c, place + 4)
     return low, high
