@@ -26,7 +26,7 @@ ROOMS = [
     {"apps", "cli", "__main__"},
 ]
 # Of the emulator, without any of PURE.
-TABLES = {"hardware", "isa", "cartridge", "mappers", "schedule", "cpu.disassembler"}
+TABLES = {"cartridge", "cpu.disassembler", "hardware", "isa", "mappers", "registers", "schedule"}
 PURE = {"warp", "torch", "pyboy", "pufferlib", "gymnasium"}
 TRAINER_IMPORTS = {"gbxcule_puffer", "torch", "numpy", "tyro", "tensorboard"} | set(sys.stdlib_module_names)
 

@@ -40,33 +40,48 @@ BANKS = _faults(
         "wp.where(FAULTY, left, left >> c.double_speed))",
     ),
 )
-REGISTERS = _faults(
-    "hw.color.registers",
-    ("KEY1 reads its unused bits as 1", "value = c.key1\n", "value = c.key1 | wp.where(FAULTY, 0x7E, 0)\n"),
-    ("VBK reads its unused bits as 0", "c.vram_bank | 0xFE", "c.vram_bank | wp.where(FAULTY, 0, 0xFE)"),
-    ("SVBK reads 1 for 0", "value = c.wram_bank | 0xF8", "value = wp.max(c.wram_bank, int(FAULTY)) | 0xF8"),
-    (
-        "OPRI keeps its first value",
-        "c.object_priority = value & 1",
-        "c.object_priority = wp.where(FAULTY, 0, value & 1)",
-    ),
-    ("FF74 is not kept", "c.undocumented_74 = value", "c.undocumented_74 = wp.where(FAULTY, 0, value)"),
-    ("FF75 keeps all bits", "value | 0x8F", "value | wp.where(FAULTY, 0, 0x8F)"),
-    (
-        "BCPS goes past its last byte",
-        "c.bg_index = next_index(c.bg_index)",
-        "c.bg_index = wp.where(FAULTY and c.bg_index == 0xBF, 0x80, next_index(c.bg_index))",
-    ),
-    (
-        "OCPS counts without bit 7",
-        "c.obj_index = next_index(c.obj_index)",
-        "c.obj_index = next_index(c.obj_index) + int(FAULTY and c.obj_index < 0x3F)",
-    ),
-    (
-        "a palette changes lines that are over",
-        "return drawing.is_drawing(c) and (",
-        "return not FAULTY and drawing.is_drawing(c) and (",
-    ),
+READ = "color_registers.read(c, address)"
+WRITE = "color_registers.write(m, c, address, value, t, lookahead)"
+INDENT = " " * 20  # of WRITE
+REGISTERS = (
+    _faults(
+        "hw.memory",
+        ("KEY1 reads its unused bits as 1", READ, f"({READ} | wp.where(FAULTY and address == hw.KEY1, 0x7E, 0))"),
+        ("VBK reads its unused bits as 0", READ, f"({READ} & ~wp.where(FAULTY and address == hw.VBK, 0xFE, 0))"),
+        ("SVBK reads 1 for 0", READ, f"({READ} | int(FAULTY and address == hw.SVBK and c.wram_bank == 0))"),
+    )
+    + _faults(
+        "hw.bus",
+        (
+            "OPRI keeps its first value",
+            WRITE,
+            f"value = wp.where(FAULTY and address == hw.OPRI, 0, value)\n{INDENT}{WRITE}",
+        ),
+        ("FF74 is not kept", WRITE, f"value = wp.where(FAULTY and address == 0xFF74, 0, value)\n{INDENT}{WRITE}"),
+        (
+            "FF75 keeps all bits",
+            WRITE,
+            f"{WRITE}\n{INDENT}if FAULTY and address == 0xFF75:\n{INDENT}    c.undocumented_75 = value",
+        ),
+    )
+    + _faults(
+        "hw.color.registers",
+        (
+            "BCPS goes past its last byte",
+            "c.bg_index = next_index(c.bg_index)",
+            "c.bg_index = wp.where(FAULTY and c.bg_index == 0xBF, 0x80, next_index(c.bg_index))",
+        ),
+        (
+            "OCPS counts without bit 7",
+            "c.obj_index = next_index(c.obj_index)",
+            "c.obj_index = next_index(c.obj_index) + int(FAULTY and c.obj_index < 0x3F)",
+        ),
+        (
+            "a palette changes lines that are over",
+            "return drawing.is_drawing(c) and (",
+            "return not FAULTY and drawing.is_drawing(c) and (",
+        ),
+    )
 )
 VRAM_DMA = _faults(
     "hw.color.registers",

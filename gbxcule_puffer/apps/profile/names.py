@@ -7,18 +7,14 @@ from pathlib import Path
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.gpu import stop_counters as stops
+from gbxcule_puffer.emulator.registers import REGISTERS
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 
-REGISTERS = (
-    *("P1", "SB", "SC", "DIV", "TIMA", "TMA", "TAC", "IF"),
-    *("LCDC", "STAT", "SCY", "SCX", "LY", "LYC", "DMA", "BGP", "OBP0", "OBP1", "WY", "WX", "IE"),
-)
-COLOR_REGISTERS = (
-    *("KEY0", "KEY1", "VBK", "HDMA1", "HDMA2", "HDMA3", "HDMA4", "HDMA5"),
-    *("BCPS", "BCPD", "OCPS", "OCPD", "OPRI", "SVBK"),
-)
-NAMES = {getattr(hw, name): name for name in REGISTERS}
-NAMES |= {getattr(hw, name): f"{name}, no register of a DMG" for name in COLOR_REGISTERS}
+NAMES = {
+    address: row.name if row.model == "dmg" else f"{row.name}, no register of a DMG"
+    for row in REGISTERS
+    for address in row.addresses
+}
 CAUSES = {
     stops.EVENT: "an event is due: an interrupt, a change of the LCD that can be noticed, the end of a frame",
     stops.AFTER_EI: "EI takes effect",
@@ -41,8 +37,6 @@ def register_text(address: int) -> str:
     """An address, with the name of the register there."""
     if address in NAMES:
         return f"{address:04X} ({NAMES[address]})"
-    if hw.NR10 <= address < hw.WAVE_RAM_END:
-        return f"{address:04X} (sound)"
     if hw.IO <= address < hw.HRAM:
         return f"{address:04X} (no register of a DMG)"
     return f"{address:04X}"

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator import isa, registers
 from gbxcule_puffer.emulator.cpu.loop_codes import counted_loops
 
 LONGEST = 20  # bytes before the jump's end
@@ -50,10 +50,7 @@ POLL_BODY = frozenset((*_LOADS, *_ARITHMETIC, *_BIT_TESTS, *_SWAPS, *_OTHERS))
 LOADS_OF_A = (0x3E, *range(0x78, 0x80), 0x97, 0xAF, 0xF1, LDH_READ, LD_READ)
 CHANGES_OF_A = ({*range(0x80, 0xA0), *range(0xA8, 0xB0)} - set(LOADS_OF_A)) | {0xC6, 0xCE, 0xD6, 0xDE, 0xEE, 0x2F}
 # Memory, P1, sound, and where a DMG has no register: [first, end)
-CONSTANT = (
-    *((hw.WRAM, hw.ECHO), (hw.P1, hw.SB), (0xFF03, hw.DIV), (0xFF08, hw.IF), (hw.NR10, hw.WAVE_RAM_END)),
-    *((hw.WX + 1, hw.HRAM), (hw.HRAM, hw.IE)),
-)
+CONSTANT = ((hw.WRAM, hw.ECHO), *registers.CONSTANT, (hw.HRAM, hw.IE))
 COUNTERS = (0x05, 0x0D, 0x15, 0x1D, 0x25, 0x2D, 0x3D)  # dec b c d e h l a
 WIDE_COUNTERS = (0x0B, 0x1B, 0x2B)  # dec bc de hl
 # Kinds of loops: a poll, or what counts down

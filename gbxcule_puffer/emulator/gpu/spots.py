@@ -6,22 +6,29 @@ What a write of P1 or of a ROM bank changes is known beforehand, so nothing has 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import registers
 from gbxcule_puffer.emulator.gpu import color, lane_state
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Turn
-from gbxcule_puffer.emulator.hw import joypad, model, row, timer
+from gbxcule_puffer.emulator.hw import joypad, model, timer
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.color import registers as color_registers
 from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu
+from gbxcule_puffer.emulator.register_code import is_one_of
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
 @wp.func
+@is_one_of(registers.addresses(registers.OF_PICTURE))
+def is_for_picture(address: int) -> bool:
+    """True for a register where only the picture shows a write."""
+
+
+@wp.func
 def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
-    """True for SCY, SCX and BGP to WX while no line is drawn: then nothing else notices that they are written."""
-    is_lcd = address == hw.SCY or address == hw.SCX or (address >= hw.BGP and address <= hw.WX)
+    """True for those while no line is drawn: then nothing else notices that they are written."""
     is_free = int(ppu.is_vram_unlocked(c)) & int(not drawing.is_drawing(c))
-    return is_lcd and is_free != 0
+    return is_for_picture(address) and is_free != 0
 
 
 @wp.func
@@ -51,7 +58,6 @@ def touch_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[T
         lane_state.map_rom(m, c, r)
     elif i.address == hw.P1:
         joypad.write(c, i.x & 0xFF)
-        row.store(c, hw.P1, c.p1)
     i.d3 = i.d3 & ~ds.WRITE
 
 

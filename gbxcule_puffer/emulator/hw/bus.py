@@ -2,12 +2,15 @@
 
 import warp as wp
 
+# The rows of registers.py call joypad, lcd_registers, serial, sound and timer.
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import counters, intrinsics, joypad, memory, model, oam_dma, row, serial, sound, timer
+from gbxcule_puffer.emulator import registers
+from gbxcule_puffer.emulator.hw import counters, intrinsics, joypad, memory, model, oam_dma, row, serial, sound, timer  # noqa: F401
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.color import registers as color_registers
-from gbxcule_puffer.emulator.hw.lcd import clock, drawing, lcd_registers, ppu, timing
+from gbxcule_puffer.emulator.hw.lcd import clock, drawing, lcd_registers, ppu, timing  # noqa: F401
+from gbxcule_puffer.emulator.register_code import is_one_of, writes
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -88,32 +91,36 @@ def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
 
 
 @wp.func
+def write_dma(m: wp.ref[Machine], c: wp.ref[Cpu], value: int, t: int):
+    """DMA starts a transfer; the LCD is looked at as well."""
+    ppu.advance(m, c, t)
+    oam_dma.start(c, value, t)
+
+
+@wp.func
+@writes(registers.OF_DMG)
+def write_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, is_drawn: int):
+    """FF00-FF4B."""
+
+
+@wp.func
+@is_one_of(registers.addresses(registers.OF_DMG, "none"))
+def is_unnoticed(address: int) -> bool:
+    """True for a register where nothing notices a write."""
+
+
+@wp.func
+@is_one_of(registers.addresses(registers.OF_DMG, "none", "picture"))
+def is_inert(address: int) -> bool:
+    """True for a register where at most the picture shows a write."""
+
+
+@wp.func
 def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, is_drawn: int):
     """FF00-FF4B; each write ends the batch."""
-    if address != hw.P1 and (address < hw.NR10 or address >= hw.WAVE_RAM_END):
+    if not is_unnoticed(address):
         counters.changed(c, -1, value)
-    if address >= hw.LCDC:
-        if address == hw.DMA:
-            ppu.advance(m, c, t)
-            oam_dma.start(c, value, t)
-        elif is_drawn == 0:
-            lcd_registers.write(m, c, address, value, t)
-        else:
-            lcd_registers.write_drawn(m, c, address, value, t)
-    elif address == hw.P1:
-        joypad.write(c, value)
-        row.store(c, hw.P1, c.p1)  # where the data path reads it
-    elif address == hw.IF:
-        c.interrupt_flag = value & 0x1F
-    elif address >= hw.DIV and address <= hw.TAC:
-        timer.write(c, address, value, t)
-    elif address == hw.SB:
-        serial.advance(c, t)
-        serial.write_data(m, c, value)
-    elif address == hw.SC:
-        serial.write_control(c, value, t)
-    elif model.HARDWARE == 1 and address >= hw.NR10 and address < hw.WAVE_RAM_END:
-        sound.write(m, c, address, value)
+    write_register(m, c, address, value, t, is_drawn)
     end_write_io(c, address)
 
 
@@ -121,8 +128,7 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
 def end_write_io(c: wp.ref[Cpu], address: int):
     """A write of FF00-FF4B ends PyBoy's batch, but for LY. After some registers nothing could tell, but where the batch
     went on before."""
-    inert = address == hw.P1 or address == hw.SCY or address == hw.SCX or address >= hw.BGP
-    inert = inert or (address >= hw.NR10 and address < hw.WAVE_RAM_END)
+    inert = is_inert(address)
     if model.COLOR:
         inert = inert and not timing.is_late(c)
     if address != hw.LY and not (inert and (c.dma_active | c.tima_reload | c.overrun) == 0):

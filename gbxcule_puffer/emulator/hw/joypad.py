@@ -4,7 +4,7 @@ hardware it follows the buttons, and only those of a selected row request the in
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import model
+from gbxcule_puffer.emulator.hw import model, row
 from gbxcule_puffer.emulator.state import Cpu
 
 
@@ -23,10 +23,11 @@ def select(c: wp.ref[Cpu], rows: int) -> int:
 def write(c: wp.ref[Cpu], value: int):
     """Select a row: bit 4 low the directions, bit 5 low the other buttons. Both or neither read CF."""
     rows = value & 0x30
-    row = wp.where(rows == 0x20, c.buttons, wp.where(rows == 0x10, c.buttons >> 4, 0))
-    c.p1 = 0xCF & ~(row & 0x0F)
+    pressed = wp.where(rows == 0x20, c.buttons, wp.where(rows == 0x10, c.buttons >> 4, 0))
+    c.p1 = 0xCF & ~(pressed & 0x0F)
     if model.HARDWARE == 1:
         c.p1 = select(c, value)
+    row.store(c, hw.P1, c.p1)  # where the data path reads it
 
 
 @wp.func

@@ -2,12 +2,15 @@
 
 import warp as wp
 
+# The rows of registers.py call lcd_registers, serial, sound and timer.
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import intrinsics, model, row, serial, sound, timer
+from gbxcule_puffer.emulator import registers
+from gbxcule_puffer.emulator.hw import intrinsics, model, row, serial, sound, timer  # noqa: F401
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.color import registers as color_registers
-from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu
+from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu  # noqa: F401
+from gbxcule_puffer.emulator.register_code import reads
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -44,29 +47,22 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
 
 
 @wp.func
+def read_dma(m: wp.ref[Machine], c: wp.ref[Cpu], t: int) -> int:
+    """DMA; the LCD is looked at as well."""
+    ppu.advance(m, c, t)
+    return c.dma_source
+
+
+@wp.func
+@reads(registers.OF_DMG)
+def read_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
+    """FF00-FF4B."""
+
+
+@wp.func
 def read_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
-    """FF00-FF7F; sound registers read 00, undefined ones FF."""
-    if address >= hw.LCDC and address <= hw.WX:
-        if address == hw.DMA:
-            ppu.advance(m, c, t + lookahead)
-            return c.dma_source
-        return lcd_registers.read(m, c, address, t + lookahead)
-    if address == hw.P1:
-        return c.p1
-    if address == hw.IF:
-        return c.interrupt_flag | 0xE0
-    if address >= hw.DIV and address <= hw.TAC:
-        return timer.read(c, address, t)
-    if address >= hw.NR10 and address < hw.WAVE_RAM_END:
-        if model.HARDWARE == 1:
-            return sound.read(m, c, address)
-        return 0
-    if address == hw.SC:
-        serial.advance(c, t)
-        return c.serial_control
-    if model.HARDWARE == 1 and address == hw.SB:
-        return serial.read_data(m, c, t)
+    """FF00-FF7F."""
     if model.COLOR:
         if address >= hw.KEY0:
             return color_registers.read(c, address)
-    return 0xFF
+    return read_register(m, c, address, t, lookahead)

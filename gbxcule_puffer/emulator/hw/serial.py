@@ -5,7 +5,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model, row
-from gbxcule_puffer.emulator.state import Cpu, Machine
+from gbxcule_puffer.emulator.state import Cpu
 
 
 @wp.func
@@ -18,8 +18,9 @@ def advance(c: wp.ref[Cpu], t: int):
 
 
 @wp.func
-def write_data(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
+def write_data(c: wp.ref[Cpu], value: int, t: int):
     """SB: nothing is sent; the byte is kept as captured output (a ring in the memory row)."""
+    advance(c, t)
     row.store(c, hw.ECHO + (c.serial_count & (hw.SERIAL_BUFFER_SIZE - 1)), value)
     c.serial_count = c.serial_count + 1
     if model.HARDWARE == 1:
@@ -27,10 +28,19 @@ def write_data(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
 
 
 @wp.func
-def read_data(m: wp.ref[Machine], c: wp.ref[Cpu], t: int) -> int:
-    """SB of hardware: the partner that is not there sends ones."""
+def read_data(c: wp.ref[Cpu], t: int) -> int:
+    """SB: FF; on hardware the partner that is not there sends ones."""
+    if model.HARDWARE == 1:
+        advance(c, t)
+        return row.load(c, hw.SB)
+    return 0xFF
+
+
+@wp.func
+def read_control(c: wp.ref[Cpu], t: int) -> int:
+    """SC."""
     advance(c, t)
-    return row.load(c, hw.SB)
+    return c.serial_control
 
 
 @wp.func

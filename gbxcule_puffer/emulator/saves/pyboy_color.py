@@ -9,19 +9,14 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.saves.pyboy_layout import SAME_COLOR_FIELDS
 from gbxcule_puffer.emulator.state import color_row_size, row_size
 from gbxcule_puffer.errors import StateError
-
-PLAIN_FIELDS = (
-    "double_speed", "key1", "vram_bank", "wram_bank", "bg_index", "obj_index", "object_priority", "hdma1", "hdma2",
-    "hdma3", "hdma4", "hdma5", "hdma_active", "hdma_source", "hdma_target",
-)  # fmt: skip
-"""Fields that stand in the file under the same name and value."""
 
 
 def fields_of(values: Mapping[str, Any]) -> dict[str, int]:
     """The fields of a file; FF72 to FF75 are not in it, and 0."""
-    return {name: int(values.get(name, 0)) for name in PLAIN_FIELDS} | {"color_mode": int(values["lcd_cgb"])}
+    return {name: int(values.get(name, 0)) for name in SAME_COLOR_FIELDS} | {"color_mode": int(values["lcd_cgb"])}
 
 
 def colors_of(pixels: np.ndarray) -> np.ndarray:
@@ -52,7 +47,7 @@ def fill_row(row: np.ndarray, values: Mapping[str, Any], cartridge: Cartridge, c
         "vram1": 0,
         "wram": hw.COLOR_WRAM,
         "bg_palettes": hw.COLOR_PALETTES,
-        "obj_palettes": hw.COLOR_PALETTES + 64,
+        "obj_palettes": hw.COLOR_PALETTES + hw.OBJ_PALETTES,
     }
     for name, offset in parts.items():
         block = np.frombuffer(values.get(name, b""), np.uint8)[0x2000 if name == "wram" else 0 :]
@@ -69,12 +64,12 @@ def values_of(fields: Mapping[str, int], row: np.ndarray, cartridge: Cartridge, 
     if fields["lcd_wrapped"]:
         raise StateError("PyBoy's clock of the LCD has run backwards (docs/color.md); save in another frame")
     own = row[row_size(cartridge.ram_banks) :]
-    values: dict[str, Any] = {name: fields[name] for name in PLAIN_FIELDS}
+    values: dict[str, Any] = {name: fields[name] for name in SAME_COLOR_FIELDS}
     values |= {"lcd_speed": fields["double_speed"], "sound_speed": fields["double_speed"]}
     values["wram"] = row[hw.WRAM - hw.ROW_BASE :][:0x2000].tobytes() + own[hw.COLOR_WRAM : hw.COLOR_PALETTES].tobytes()
     values["vram1"] = own[: hw.COLOR_WRAM].tobytes()
     palettes = own[hw.COLOR_PALETTES : hw.COLOR_SIZE].tobytes()
-    for name, block in (("bg", palettes[:64]), ("obj", palettes[64:])):
+    for name, block in (("bg", palettes[: hw.OBJ_PALETTES]), ("obj", palettes[hw.OBJ_PALETTES :])):
         index = fields[f"{name}_index"]
         values |= {f"{name}_palettes": block, f"{name}_increments": index >> 7}
         values |= {f"{name}_color": index >> 1 & 31, f"{name}_high": index & 1}

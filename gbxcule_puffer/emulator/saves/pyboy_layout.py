@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,14 @@ import numpy as np
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.saves import pyboy_checks
+from gbxcule_puffer.emulator.state import COLOR_FIELDS, FIELDS, Field
 from gbxcule_puffer.errors import StateError
 
 VERSION = 29
 OLDEST_VERSION = 9
 LAST_RELEASE = 17  # the newest version that a release before 2.8 wrote
 PIXELS = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH
-CYCLES_NEVER = 1 << 31  # PyBoy's "never"
+CYCLES_NEVER = 1 << 31  # PyBoy's "never", as hw.NEVER is ours
 
 HDMA = "hdma1 hdma2 hdma3 hdma4 hdma5 hdma_active hdma_source:2 hdma_target:2"
 COLOR_LCD = """
@@ -103,6 +104,16 @@ LARGEST = {
 }  # fmt: skip
 
 
+def _same_fields(text: str, fields: Iterable[Field]) -> tuple[str, ...]:
+    """Those of `fields` that stand in a part of the file under the same name and value: all but times, and what lasts
+    for no longer than a step."""
+    names = {re.split("[:@~]", token)[0] for token in text.split()}
+    return tuple(f.name for f in fields if f.name in names and not f.is_time and f.name != "frame_done")
+
+
+SAME_FIELDS = _same_fields(START + REST + END, FIELDS)
+SAME_RTC_FIELDS = _same_fields(RTC, FIELDS)
+SAME_COLOR_FIELDS = _same_fields(HDMA + START + COLOR_LCD + REST, COLOR_FIELDS)
 DMG, COLOR, COMPATIBLE = "dmg", "color", "compatible"  # the last a Game Boy Color that runs a DMG's cartridge
 
 LARGEST_OF_COLOR = LARGEST | {

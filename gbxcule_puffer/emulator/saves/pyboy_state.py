@@ -19,24 +19,13 @@ from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.lcd import ppu
 from gbxcule_puffer.emulator.saves import pyboy_color, pyboy_layout
 from gbxcule_puffer.emulator.saves.one_env import one_env
-from gbxcule_puffer.emulator.saves.pyboy_layout import CYCLES_NEVER
+from gbxcule_puffer.emulator.saves.pyboy_layout import CYCLES_NEVER, SAME_FIELDS, SAME_RTC_FIELDS
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX, row_size, state_size
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.pictures import LEVELS
 
-PLAIN_FIELDS = (
-    *"afbcde", "sp", "pc", "ime", "ei_delay", "halted", "interrupt_flag", "interrupt_enable", "dma_active",
-    "dma_source", "dma_index", "lcdc", "stat", "ly", "lyc", "scy", "scx", "wy", "wx", "bgp", "obp0", "obp1",
-    "lcd_first_frame", "lcd_restart", "lcd_next_mode", "lcd_transition", "window_hit", "tima", "tma", "tac",
-    "tima_reload", "serial_control", "ram_enabled", "ram_bank", "banking_mode",
-)  # fmt: skip
-"""Fields that stand in the file under the same name and value."""
 MEMORY = {"vram": hw.VRAM, "wram": hw.WRAM, "oam": hw.OAM, "unusable": hw.OAM_END, "hram": hw.HRAM}
-RTC_FIELDS = (
-    "rtc_seconds", "rtc_minutes", "rtc_hours", "rtc_day_low", "rtc_day_high", "rtc_halt", "rtc_day_carry",
-    "rtc_t_cycles",
-)  # fmt: skip
 PIXEL = np.dtype([("color", "<u4"), ("attribute", "u1")])
 CYCLES_LOW_BITS = 30
 
@@ -48,7 +37,7 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
     Raises: StateError where it is of another version, machine or cartridge, cut off or damaged; `name` is named.
     """
     values = pyboy_layout.read(data, cartridge, name)
-    fields = {field: int(values[field]) for field in PLAIN_FIELDS if field in values}
+    fields = {field: int(values[field]) for field in SAME_FIELDS if field in values}
     fields.setdefault("serial_control", 0x7E)
     is_color = cartridge.model == "cgb"
     fields |= pyboy_color.fields_of(values) if is_color else {}
@@ -70,7 +59,7 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
     if fields.get("dma_active"):
         fields["dma_start"] = max(values["dma_start"] - now, -0x10000)
     if cartridge.has_rtc:
-        fields |= {field: int(values.get(field, 0)) for field in RTC_FIELDS}
+        fields |= {field: int(values.get(field, 0)) for field in SAME_RTC_FIELDS}
         if "rtc_halt" not in values:
             fields |= {"rtc_halt": values["rtc_old_halt"] & 1, "rtc_day_carry": values["rtc_old_day_carry"] & 1}
         if not running and not fields["rtc_halt"]:
@@ -109,7 +98,7 @@ def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
     if cartridge.has_rtc:  # the clock chip of a PyBoy that loads a state advances by the state's cycle counter
         now = 0x400 if fields["dma_active"] else 0
         fields["rtc_t_cycles"] = max(0, fields["rtc_t_cycles"] - now)
-    values: dict[str, Any] = {name: fields[name] for name in (*PLAIN_FIELDS, *RTC_FIELDS)}
+    values: dict[str, Any] = {name: fields[name] for name in (*SAME_FIELDS, *SAME_RTC_FIELDS)}
     values |= {"hl": fields["h"] << 8 | fields["l"], "cycles": now, "sound_last": now}
     if fields["halted_after_ei"]:  # the format forgets EI before HALT: have the HALT executed once more
         pending = fields["interrupt_flag"] & fields["interrupt_enable"] & 0x1F

@@ -4,13 +4,14 @@ Color (color_mode) and without."""
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import registers
 from gbxcule_puffer.emulator.hw import counters, row
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.lcd import drawing, ppu
+from gbxcule_puffer.emulator.register_code import reads, writes
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 BLOCK = wp.constant(16)  # bytes that VRAM DMA copies at a time
-OBJ_PALETTES = wp.constant(64)
 
 
 @wp.func
@@ -20,49 +21,21 @@ def palette_place(c: wp.ref[Cpu], index: int) -> int:
 
 
 @wp.func
-def read_color(c: wp.ref[Cpu], address: int) -> int:
-    """Those that only show with a cartridge for the Game Boy Color."""
-    value = int(0xFF)
-    if address == hw.KEY0:
-        value = 0xFB
-    elif address == hw.KEY1:
-        value = c.key1
-    elif address == hw.HDMA5:
-        value = c.hdma5
-    elif address == hw.BCPD:
-        value = row.load(c, palette_place(c, c.bg_index))
-    elif address == hw.OCPD:
-        value = row.load(c, palette_place(c, c.obj_index) + OBJ_PALETTES)
-    elif address == hw.OPRI:
-        value = c.object_priority | 0xFE
-    elif address == hw.SVBK:
-        value = c.wram_bank | 0xF8
-    elif address == 0xFF74:
-        value = c.undocumented_74
-    return value
+def read_bcpd(c: wp.ref[Cpu]) -> int:
+    """BCPD."""
+    return row.load(c, palette_place(c, c.bg_index))
+
+
+@wp.func
+def read_ocpd(c: wp.ref[Cpu]) -> int:
+    """OCPD."""
+    return row.load(c, palette_place(c, c.obj_index) + hw.OBJ_PALETTES)
 
 
 @wp.func(inline=False)
+@reads(registers.OF_COLOR, "color")
 def read(c: wp.ref[Cpu], address: int) -> int:
     """FF4C-FF7F."""
-    value = int(0xFF)
-    if address == hw.VBK:
-        value = c.vram_bank | 0xFE
-    elif address == hw.BCPS:
-        value = c.bg_index | 0x40
-    elif address == hw.OCPS:
-        value = c.obj_index | 0x40
-    elif address == 0xFF72:
-        value = c.undocumented_72
-    elif address == 0xFF73:
-        value = c.undocumented_73
-    elif address == 0xFF75:
-        value = c.undocumented_75
-    elif address == hw.PCM12 or address == hw.PCM34:
-        value = 0  # PyBoy without sound
-    elif c.color_mode != 0:
-        value = read_color(c, address)
-    return value
 
 
 @wp.func
@@ -137,32 +110,66 @@ def start_hdma(c: wp.ref[Cpu], value: int, t: int, lookahead: int):
 
 
 @wp.func
-def write_color(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
-    """Those that only a cartridge for the Game Boy Color can write."""
-    if address == hw.HDMA1:
-        c.hdma1 = value
-        c.hdma_source = (value << 8) | (c.hdma_source & 0xFF)
-    elif address == hw.HDMA2:
-        c.hdma2 = value
-        c.hdma_source = (c.hdma_source & 0xFF00) | (value & 0xF0)
-    elif address == hw.HDMA3:
-        c.hdma3 = value
-        c.hdma_target = ((value & 0x1F) << 8) | (c.hdma_target & 0xFF) | 0x8000
-    elif address == hw.HDMA4:
-        c.hdma4 = value
-        c.hdma_target = (c.hdma_target & 0xFF00) | (value & 0xF0)
-    elif address == hw.HDMA5:
-        start_hdma(c, value, t, lookahead)
-    elif address == hw.OCPD:
-        row.store(c, palette_place(c, c.obj_index) + OBJ_PALETTES, value)
-        c.obj_index = next_index(c.obj_index)
-    elif address == hw.OPRI:
-        c.object_priority = value & 1
-    elif address == hw.SVBK:
-        c.wram_bank = value & 7
-        banks.map_banks(m, c)
-    elif address == 0xFF74:
-        c.undocumented_74 = value
+def write_hdma1(c: wp.ref[Cpu], value: int):
+    """HDMA1."""
+    c.hdma1 = value
+    c.hdma_source = (value << 8) | (c.hdma_source & 0xFF)
+
+
+@wp.func
+def write_hdma2(c: wp.ref[Cpu], value: int):
+    """HDMA2."""
+    c.hdma2 = value
+    c.hdma_source = (c.hdma_source & 0xFF00) | (value & 0xF0)
+
+
+@wp.func
+def write_hdma3(c: wp.ref[Cpu], value: int):
+    """HDMA3."""
+    c.hdma3 = value
+    c.hdma_target = ((value & 0x1F) << 8) | (c.hdma_target & 0xFF) | 0x8000
+
+
+@wp.func
+def write_hdma4(c: wp.ref[Cpu], value: int):
+    """HDMA4."""
+    c.hdma4 = value
+    c.hdma_target = (c.hdma_target & 0xFF00) | (value & 0xF0)
+
+
+@wp.func
+def write_bcpd(c: wp.ref[Cpu], value: int):
+    """BCPD."""
+    row.store(c, palette_place(c, c.bg_index), value)
+    c.bg_index = next_index(c.bg_index)
+
+
+@wp.func
+def write_ocpd(c: wp.ref[Cpu], value: int):
+    """OCPD."""
+    row.store(c, palette_place(c, c.obj_index) + hw.OBJ_PALETTES, value)
+    c.obj_index = next_index(c.obj_index)
+
+
+@wp.func
+def write_vbk(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
+    """VBK."""
+    c.vram_bank = value & 1
+    banks.map_banks(m, c)
+
+
+@wp.func
+def write_svbk(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
+    """SVBK."""
+    c.wram_bank = value & 7
+    banks.map_banks(m, c)
+
+
+@wp.func
+def write_key1(c: wp.ref[Cpu], value: int):
+    """KEY1; the switch itself is STOP's (speed.py)."""
+    c.key1 = value
+    c.next_event = c.now
 
 
 @wp.func
@@ -179,28 +186,14 @@ def draw_before(m: wp.ref[Machine], c: wp.ref[Cpu], address: int):
         drawing.draw_pending(m, c)
 
 
+@wp.func
+@writes(registers.OF_COLOR, "color")
+def set_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
+    """FF4C-FF7F becomes `value`."""
+
+
 @wp.func(inline=False)
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
     """FF4C-FF7F, after draw_before."""
     counters.changed(c, -1, value)
-    if address == hw.KEY1:
-        c.key1 = value
-        c.next_event = c.now
-    elif address == hw.VBK:
-        c.vram_bank = value & 1
-        banks.map_banks(m, c)
-    elif address == hw.BCPS:
-        c.bg_index = value
-    elif address == hw.BCPD:
-        row.store(c, palette_place(c, c.bg_index), value)
-        c.bg_index = next_index(c.bg_index)
-    elif address == hw.OCPS:
-        c.obj_index = value
-    elif address == 0xFF72:
-        c.undocumented_72 = value
-    elif address == 0xFF73:
-        c.undocumented_73 = value
-    elif address == 0xFF75:
-        c.undocumented_75 = value | 0x8F
-    elif c.color_mode != 0:
-        write_color(m, c, address, value, t, lookahead)
+    set_register(m, c, address, value, t, lookahead)

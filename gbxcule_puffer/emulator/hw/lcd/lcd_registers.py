@@ -7,8 +7,10 @@ An access first brings the LCD up to date (ppu.py); what a write changes on the 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import registers
 from gbxcule_puffer.emulator.hw import model
 from gbxcule_puffer.emulator.hw.lcd import drawing, ppu
+from gbxcule_puffer.emulator.register_code import reads, writes
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -44,30 +46,9 @@ def write_lcdc(c: wp.ref[Cpu], value: int, t: int):
 
 
 @wp.func(inline=False)
+@reads(registers.OF_LCD, "lcd")
 def register(c: wp.ref[Cpu], address: int) -> int:
     """An LCD register other than DMA, as of the LCD's last change."""
-    value = c.wx
-    if address == hw.LY:
-        value = c.ly
-    elif address == hw.STAT:
-        value = c.stat
-    elif address == hw.LCDC:
-        value = c.lcdc
-    elif address == hw.SCY:
-        value = c.scy
-    elif address == hw.SCX:
-        value = c.scx
-    elif address == hw.LYC:
-        value = c.lyc
-    elif address == hw.BGP:
-        value = c.bgp
-    elif address == hw.OBP0:
-        value = c.obp0
-    elif address == hw.OBP1:
-        value = c.obp1
-    elif address == hw.WY:
-        value = c.wy
-    return value
 
 
 @wp.func
@@ -89,44 +70,36 @@ def value(c: wp.ref[Cpu], address: int) -> int:
     return value
 
 
-@wp.func(inline=False)
-def store(c: wp.ref[Cpu], address: int, value: int):
-    """SCY, SCX and BGP to WX, which do nothing but what drawing makes of them; LY keeps its value."""
-    if address == hw.SCY:
-        c.scy = value
-    elif address == hw.SCX:
-        c.scx = value
-    elif address == hw.BGP:
-        c.bgp = value
-    elif address == hw.OBP0:
-        c.obp0 = value
-    elif address == hw.OBP1:
-        c.obp1 = value
-    elif address == hw.WY:
-        c.wy = value
-    elif address == hw.WX:
-        c.wx = value
+@wp.func
+def write_stat(c: wp.ref[Cpu], value: int):
+    """STAT, bits 6-3: which sources raise its interrupt line."""
+    if model.HARDWARE == 1 and (c.lcdc & hw.LCDC_ENABLE) != 0:  # for a moment all sources are enabled
+        c.stat = c.stat | 0x58 | wp.where((c.stat & hw.STAT_MODE) == 2, 0, hw.STAT_MODE2_INT)
+        ppu.update_stat_line(c)
+    c.stat = (c.stat & 0x87) | (value & 0x78)
+    ppu.update_stat_line(c)
 
 
 @wp.func
+def write_lyc(c: wp.ref[Cpu], value: int):
+    """LYC."""
+    c.lyc = value
+    if (c.lcdc & hw.LCDC_ENABLE) != 0:
+        ppu.compare_lyc(c)
+    else:
+        c.lyc_written_off = 1
+
+
+@wp.func(inline=False)
+@writes(registers.OF_PICTURE, "lcd")
+def store(c: wp.ref[Cpu], address: int, value: int):
+    """SCY, SCX and BGP to WX, which do nothing but what drawing makes of them."""
+
+
+@wp.func
+@writes(registers.OTHERS_OF_LCD, "lcd", otherwise="store(c, address, value)")
 def set_register(c: wp.ref[Cpu], address: int, value: int, t: int):
     """An LCD register other than DMA becomes `value`; LY is read-only."""
-    if address == hw.LCDC:
-        write_lcdc(c, value, t)
-    elif address == hw.STAT:
-        if model.HARDWARE == 1 and (c.lcdc & hw.LCDC_ENABLE) != 0:  # for a moment all sources are enabled
-            c.stat = c.stat | 0x58 | wp.where((c.stat & hw.STAT_MODE) == 2, 0, hw.STAT_MODE2_INT)
-            ppu.update_stat_line(c)
-        c.stat = (c.stat & 0x87) | (value & 0x78)
-        ppu.update_stat_line(c)
-    elif address == hw.LYC:
-        c.lyc = value
-        if (c.lcdc & hw.LCDC_ENABLE) != 0:
-            ppu.compare_lyc(c)
-        else:
-            c.lyc_written_off = 1
-    else:
-        store(c, address, value)
 
 
 @wp.func(inline=False)
@@ -143,3 +116,12 @@ def write_drawn(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t:
     """`write` where all lines that are over are drawn."""
     ppu.advance(m, c, t)
     set_register(c, address, value, t)
+
+
+@wp.func
+def write_at(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, is_drawn: int):
+    """`write` or, where the constant `is_drawn` is 1, `write_drawn`."""
+    if is_drawn == 0:
+        write(m, c, address, value, t)
+    else:
+        write_drawn(m, c, address, value, t)
