@@ -17,8 +17,8 @@ import warp as wp
 
 from benchmarks.workload import ROOT
 from gbxcule_puffer.device import start_warp
-from gbxcule_puffer.emulator import kernel_cache
-from gbxcule_puffer.emulator.cpu import interpreter
+from gbxcule_puffer.emulator.build import cache as sources
+from gbxcule_puffer.emulator.build import interpreter
 from gbxcule_puffer.emulator.launch import Launcher
 from gbxcule_puffer.env.step_end import kernels as step_end
 from gbxcule_puffer.errors import StorageError
@@ -58,7 +58,7 @@ def count(module: Any, device: str = "cpu") -> list[int]:
 @pytest.fixture(scope="module")
 def compiled(cache: Path) -> tuple[Any, Path]:
     """A module with a kernel, and the folder of its compiled objects."""
-    module = kernel_cache.import_source("tiny", SOURCE)
+    module = sources.import_source("tiny", SOURCE)
     assert count(module) == [0, 1, 2, 3]
     (folder,) = (path for path in cache.glob("wp_*") if path.is_dir())
     return module, folder
@@ -137,7 +137,7 @@ def test_a_damaged_kernel_is_compiled_anew(compiled: tuple[Any, Path], capfd: py
 def test_a_damaged_kernel_of_a_gpu_is_compiled_anew(
     cache: Path, cuda_device: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    module = kernel_cache.import_source("tiny", f"{SOURCE}\n\n# for a GPU\n")
+    module = sources.import_source("tiny", f"{SOURCE}\n\n# for a GPU\n")
     before = set(cache.glob("wp_*/*"))
     assert count(module, cuda_device) == [0, 1, 2, 3]
     (path,) = (path for path in set(cache.glob("wp_*/*")) - before if path.suffix in (".cubin", ".ptx"))
@@ -160,11 +160,11 @@ def test_a_full_cache_is_one_line(compiled: tuple[Any, Path], monkeypatch: pytes
 
 def test_damaged_source_is_written_anew(cache: Path) -> None:
     text = "ANSWER = 42\n"
-    assert kernel_cache.import_source("answer", text).ANSWER == 42
+    assert sources.import_source("answer", text).ANSWER == 42
     (path,) = (cache / "gbxcule_puffer").glob("gbxcule_answer_*.py")
     path.write_bytes(b"\xff\xfe")
     del sys.modules[path.stem]
-    assert kernel_cache.import_source("answer", text).ANSWER == 42
+    assert sources.import_source("answer", text).ANSWER == 42
     assert path.read_text() == text
 
 
@@ -174,7 +174,7 @@ def test_generated_text_is_made_once(cache: Path, tmp_path: Path) -> None:
     maker.write_text("one")
 
     def text() -> str:
-        return kernel_cache.remembered("kept", [maker], lambda: made.append("") or f"made of {maker.read_text()}\n")
+        return sources.remembered("kept", [maker], lambda: made.append("") or f"made of {maker.read_text()}\n")
 
     assert [text(), text()] == ["made of one\n"] * 2 and len(made) == 1
     maker.write_text("two")
@@ -201,7 +201,7 @@ def test_kept_sources_are_those_that_are_generated(cache: Path) -> None:
 
 def test_generated_code_leaves_no_bytecode(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    name = kernel_cache.import_package("pair", {"one": "from PACKAGE_NAME.two import X\n", "two": "X = 3\n"})
+    name = sources.import_package("pair", {"one": "from PACKAGE_NAME.two import X\n", "two": "X = 3\n"})
     assert __import__(f"{name}.one").one.X == 3
     assert not list(cache.rglob("*.pyc"))
 

@@ -10,7 +10,6 @@ meet, become barriers that the threads sleep at; tests/emulator/gpu/test_warp_of
 from __future__ import annotations
 
 import argparse
-import importlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,9 @@ import torch
 import warp as wp
 
 from benchmarks.workload import find_rom, random_buttons, seed_of
-from gbxcule_puffer.emulator import Emulator, kernel_cache, kernels
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.build import cache as sources
+from gbxcule_puffer.emulator.build.variant import Variant, build
 
 WARMUP = 100  # steps, until the games have gone different ways
 TOTALS = ("turns", "calls", "served")
@@ -102,13 +103,13 @@ def kernel_totals(totals: wp.array(dtype=wp.int32)):
 @cache
 def module(model: str) -> Any:
     """gpu/run.py, each thread a lane of the same warp."""
-    package, _ = kernels.modules("datapath", color=model == "cgb")
-    text = Path(str(importlib.import_module(f"{package}.gpu.run").__file__)).read_text()
+    loop = build("datapath", Variant(color=model == "cgb")).module("gpu.run")
+    text = Path(str(loop.__file__)).read_text()
     for before, after in CHANGES.items():
         assert before in text, before
         text = text.replace(before, after)
     name = f"warp_of_threads_{model}"
-    return kernel_cache.import_source(name, (text + READ_TOTALS).replace("MODULE", name))
+    return sources.import_source(name, (text + READ_TOTALS).replace("MODULE", name))
 
 
 class WarpOfThreads(Emulator):
@@ -118,7 +119,7 @@ class WarpOfThreads(Emulator):
         super().__init__(rom, lanes, kernel="datapath", num_threads=lanes, **options)
 
     def _kernel(self) -> wp.Kernel:
-        _, generated = kernels.modules("datapath", color=self.model == "cgb")
+        generated = build("datapath", self._variant).generated
         return module(self.model).make_kernel(generated.execute, generated.load, generated.store)
 
     def totals(self) -> dict[str, int]:

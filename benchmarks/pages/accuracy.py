@@ -22,7 +22,7 @@ from benchmarks.workload import GAMES, ROOT, shared_folder
 from gbxcule_puffer.apps.verify.verify import Options, verify
 from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.cpu.single_step import run_cases
+from gbxcule_puffer.emulator.probes.single_step import run_cases
 from gbxcule_puffer.files import write_json, write_text
 from gbxcule_puffer.provenance import versions
 

@@ -12,7 +12,8 @@ import warp as wp
 
 from gbxcule_puffer.device import OneUser, default_threads, resolve_device, room_for, start_warp
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator import isa, kernels
+from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.gpu import areas, descriptor_table, descriptors
@@ -247,9 +248,14 @@ class Emulator(HostAccess, Screens):
         """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""
         return current_stream(torch.device(self.device))
 
+    @property
+    def _variant(self) -> Variant:
+        """What the kernels are made for."""
+        return Variant(color=self.model == "cgb", hardware=self.accuracy == "hardware")
+
     def _kernel(self) -> wp.Kernel:
         """The step's kernel, compiled where it is launched first."""
-        return kernels.kernel(self.kernel, self.accuracy, False, self.model == "cgb")
+        return build(self.kernel, self._variant).step
 
     def _launch(self, frames: int | torch.Tensor, release_after: int) -> None:
         """Run `frames` frames of all envs, or as many of each as a tensor says, with the buttons of self._buttons."""
@@ -260,7 +266,7 @@ class Emulator(HostAccess, Screens):
 
     def _run(self, frames: int, release_after: int) -> None:
         if self.launches is not None:
-            drawing = kernels.drawing(self.model == "cgb") if self.machine.draw_later else None
+            drawing = build(self.kernel, self._variant).draw if self.machine.draw_later else None
             return self.launches.launch(self._kernel(), self._arguments(0, frames, release_after), drawing)
         key = (frames, release_after)
         if key not in self._commands:

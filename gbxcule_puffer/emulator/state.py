@@ -236,7 +236,7 @@ Cpu = _struct("Cpu", _CPU_MEMBERS | dict.fromkeys(POINTERS, wp.uint64))
 """Registers and per-step scratch of one env; passed as wp.ref[Cpu]."""
 _COLOR_MEMBERS = _CPU_MEMBERS | dict.fromkeys((*(f.name for f in COLOR_FIELDS), *COLOR_SCRATCH_FIELDS), wp.int32)
 ColorCpu = _struct("ColorCpu", _COLOR_MEMBERS | dict.fromkeys(POINTERS, wp.uint64))
-"""The same of a Game Boy Color, whose kernels have it in Cpu's place (kernels.py)."""
+"""The same of a Game Boy Color, whose kernels have it instead of Cpu (build/variant.py)."""
 
 Machine = _struct(
     "Machine",

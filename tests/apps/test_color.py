@@ -17,8 +17,9 @@ from gbxcule_puffer.apps.verify.bundle import write_bundle
 from gbxcule_puffer.apps.verify.verify import Options, verify
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.cli import main
-from gbxcule_puffer.emulator import Emulator, kernel_cache, kernels
-from gbxcule_puffer.emulator.cpu import interpreter
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.build.instantiate import Edit
+from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.env import GBxCuLEEnv
@@ -82,19 +83,10 @@ def test_verify(rom: Path) -> None:
 
 def test_verify_finds_a_planted_fault(rom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Colours are written two too far; the bundle's pictures show each pixel of another colour."""
-    source = kernels._copies(kernels.ROOMS["interpreter"], {}, color=True)
-    registers = source["hw.color.registers"]
-    fault = "row.store(c, palette_place(c, c.bg_index), value)"
-    assert registers.count(fault) == 1
-    text = registers.replace(fault, fault.replace("c.bg_index", "c.bg_index + 4"))
-    model = source["hw.model"].replace("\nCOLOR = False\n", "\nCOLOR = True\n")
-    package = kernel_cache.import_package("faulty", {**source, "hw.color.registers": text, "hw.model": model})
-    rooms = kernels.ROOMS["interpreter"]
-    code = kernels._moved(interpreter.source(color=True), package, rooms, color=True)
-    generated = kernel_cache.import_source("faulty_color", code)
-    run = __import__(f"{package}.cpu.run", fromlist=["run"])
-    kernel = run.make_kernel(generated.execute, generated.load, generated.store)
-    monkeypatch.setattr(kernels, "kernel", lambda *rest: kernel)
+    pattern = "row.store(c, palette_place(c, c.bg_index), value)"
+    fault = Edit("hw.color.registers", "write_bcpd", pattern, pattern.replace("c.bg_index", "c.bg_index + 4"))
+    step = build("interpreter", Variant(color=True), (fault,)).step
+    monkeypatch.setattr(Emulator, "_kernel", lambda emulator: step)
     result = verify(Options(str(rom), steps=4, model="cgb"))
     assert set(result.differences) == {"palettes", "picture"} and result.oracle is not None
     bundle = write_bundle(result, tmp_path / "bundle")

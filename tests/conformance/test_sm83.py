@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gbxcule_puffer.emulator.cpu.single_step import run_cases
+from gbxcule_puffer.emulator.probes.single_step import run_cases
 
 # The cases' PC and M-cycles of these two are a convention of the emulator that made them (sm83/README.md).
 HALT, STOP = 0x76, 0x10

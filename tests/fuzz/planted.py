@@ -10,16 +10,18 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import warp as wp
 
-from gbxcule_puffer.emulator import Emulator, kernels
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.build.instantiate import Edit
+from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import git_sha, versions
 from tests.conformance.test_color import games
@@ -36,34 +38,25 @@ def faults_of(kernel: str) -> list[Fault]:
     return [fault for faults in OF_KERNELS[kernel].values() for fault in faults]
 
 
-def plant(texts: Mapping[str, str], faults: Sequence[Fault]) -> dict[str, str]:
-    """Device code, module to text, with all faults: number i in environment i + 1.
+def edits(faults: Sequence[Fault]) -> tuple[Edit, ...]:
+    """All faults: number i in environment i + 1."""
+    return tuple(fault.in_env(env) for env, fault in enumerate(faults, start=1))
 
-    Raises: ValueError where a fault's text is not in the code any more.
+
+def faulty_emulator(kernel: str, faults: Sequence[Fault]) -> type[Emulator]:
+    """Emulators of a Game Boy Color that have the faults.
+
+    Raises: ValueError where what a fault changes is not in the code any more.
     """
-    planted = dict(texts)
-    for env, fault in enumerate(faults, start=1):
-        if fault.before not in planted[fault.module]:
-            raise ValueError(f"color_faults.py: {fault.name!r}: {fault.module} has no {fault.before!r}")
-        after = fault.after.replace("FAULTY", f"(c.env == {env})")
-        planted[fault.module] = planted[fault.module].replace(fault.before, after)
-    return planted
+    step = build(kernel, Variant(color=True), edits(faults)).step
 
+    class FaultyEmulator(Emulator):
+        """An emulator with another kernel."""
 
-@contextmanager
-def faulty_kernel(kernel: str, faults: Sequence[Fault]) -> Iterator[None]:
-    """Emulators of a Game Boy Color made in here have the faults."""
-    usual_copies, usual_kernel = kernels._copies, kernels.kernel
-    kernels._copies = lambda *args, **options: plant(usual_copies(*args, **options), faults)
-    try:
-        faulty = usual_kernel.__wrapped__(kernel, color=True)
-    finally:
-        kernels._copies = usual_copies
-    kernels.kernel = lambda *args, **options: faulty
-    try:
-        yield
-    finally:
-        kernels.kernel = usual_kernel
+        def _kernel(self) -> wp.Kernel:
+            return step
+
+    return FaultyEmulator
 
 
 @dataclass
@@ -71,6 +64,7 @@ class Search:
     """What was found so far."""
 
     faults: list[Fault]
+    emulator: type[Emulator]
     kernel: str = "interpreter"
     found: dict[str, dict[str, str]] = field(init=False)
     """Fault to what found it: the kind of ROM to the first ROM's name."""
@@ -89,7 +83,7 @@ class Search:
     ) -> None:
         """One ROM, `buttons` (steps,) for all."""
         envs = len(self.faults) + 1
-        emulator = Emulator(
+        emulator = self.emulator(
             rom, envs, screen="full", frames_per_step=frames_per_step, num_threads=1, model="cgb", kernel=self.kernel,
             release_after_frames=min(8, frames_per_step), instruction_budget=frames_per_step * 40_000,
         )  # fmt: skip
@@ -131,19 +125,19 @@ class Search:
 
 def search(seeds: list[int], games: list[Path], frames: int, steps: int, kernel: str = "interpreter") -> Search:
     """All faults of a kernel against the fuzzer's ROMs of some seeds, and against games."""
-    result = Search(faults_of(kernel), kernel)
-    with faulty_kernel(kernel, result.faults):
-        for kind in COLOR_KINDS:
-            for seed in seeds:
-                if not result.missing(kind):
-                    break
-                frames_per_step = SCHEDULES[seed % len(SCHEDULES)]
-                buttons = random_buttons(seed, -(-frames // frames_per_step), 1)[:, 0]
-                rom = make_rom(seed, kind).data
-                result.run(kind, str(seed), rom, buttons, frames_per_step, max(1, CHECK_EVERY // frames_per_step))
-        for number, path in enumerate(games):
-            buttons = random_buttons(number, steps, 1)[:, 0]
-            result.run("game", path.stem, path.read_bytes(), buttons, 24, 1)
+    faults = faults_of(kernel)
+    result = Search(faults, faulty_emulator(kernel, faults), kernel)
+    for kind in COLOR_KINDS:
+        for seed in seeds:
+            if not result.missing(kind):
+                break
+            frames_per_step = SCHEDULES[seed % len(SCHEDULES)]
+            buttons = random_buttons(seed, -(-frames // frames_per_step), 1)[:, 0]
+            rom = make_rom(seed, kind).data
+            result.run(kind, str(seed), rom, buttons, frames_per_step, max(1, CHECK_EVERY // frames_per_step))
+    for number, path in enumerate(games):
+        buttons = random_buttons(number, steps, 1)[:, 0]
+        result.run("game", path.stem, path.read_bytes(), buttons, 24, 1)
     return result
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from gbxcule_puffer.emulator import Emulator, kernel_cache, kernels
-from gbxcule_puffer.emulator.cpu import interpreter, run
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.build.instantiate import Edit
+from gbxcule_puffer.emulator.build.variant import build
 from tests.fuzz.generator import CARTRIDGES, ILLEGAL, header, make_rom
 from tests.fuzz.lockstep import Result, compare, compare_seed, random_buttons
 from tests.fuzz.shrink import code_left, shrink
@@ -15,13 +16,13 @@ from tests.fuzz.shrink import code_left, shrink
 FRAMES = 40
 SEEDS = 8
 FIRST_SEED = 100_000
-# The fault that each env has, all in one kernel: (name, text of the generated module, what it becomes)
+LDH_READ = "c.a = bus.read(m, c, 0xFF00 | ((c.code >> 8) & 0xFF), c.now + 4, 0)"
+# The fault that each env has, all in one kernel: (name, a change of the generated module)
 FAULTS = (
-    ("EI works at once", "c.ei_delay = 2\n", "c.ei_delay = 2 - int(c.env == 0)\n"),
+    ("EI works at once", Edit("interpreter", "", "c.ei_delay = 2", "c.ei_delay = 2 - int(c.env == 0)")),
     (
         "LDH A,[n] reads 4 T-cycles late",
-        "c.a = bus.read(m, c, (0xFF00 | ((c.code >> 8) & 0xFF)), c.now + 4, 0)",
-        "c.a = bus.read(m, c, (0xFF00 | ((c.code >> 8) & 0xFF)), c.now + 4 + 4 * int(c.env == 1), 0)",
+        Edit("interpreter", "", LDH_READ, LDH_READ.replace("c.now + 4", "c.now + 4 + 4 * int(c.env == 1)")),
     ),
 )
 
@@ -95,14 +96,9 @@ def test_a_seed_gives_one_rom_and_all_kinds_and_cartridges_occur() -> None:
 
 
 def test_planted_faults_are_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = interpreter.source()
-    for _, before, after in FAULTS:
-        assert before in source
-        source = source.replace(before, after)
-    faulty = kernel_cache.import_source("faulty", source)
-    kernel = run.make_kernel(faulty.execute, faulty.load, faulty.store)
-    usual = kernels.kernel
-    monkeypatch.setattr(kernels, "kernel", lambda name, *rest: kernel if name == "interpreter" else usual(name, *rest))
+    step = build("interpreter", edits=tuple(edit for _, edit in FAULTS)).step
+    usual = Emulator._kernel
+    monkeypatch.setattr(Emulator, "_kernel", lambda self: step if self.kernel == "interpreter" else usual(self))
 
     found: dict[int, int] = {}  # the seed that found an env's fault
     for seed in range(FIRST_SEED, FIRST_SEED + 60):

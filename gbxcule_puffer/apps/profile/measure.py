@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.device import room_for
-from gbxcule_puffer.emulator import Emulator, kernels
+from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.build.variant import Variant
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom
 from gbxcule_puffer.emulator.hw import counters
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
@@ -37,8 +38,9 @@ class CountingEmulator(Emulator):
         self._marks = torch.zeros((self.num_envs, counters.MARKS), dtype=torch.int32, device=self.device)
         self.machine.counts, self.machine.marks = wp.from_torch(self.counts), wp.from_torch(self._marks)
 
-    def _kernel(self) -> wp.Kernel:
-        return kernels.kernel(self.kernel, self.accuracy, counted=True, color=self.model == "cgb")
+    @property
+    def _variant(self) -> Variant:
+        return replace(super()._variant, counted=True)
 
     def step(self, buttons: torch.Tensor) -> None:
         """As Emulator.step."""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import warp as wp
 
-from gbxcule_puffer.emulator import kernels, pool
-from gbxcule_puffer.emulator.cpu import interpreter
+from gbxcule_puffer.emulator import pool
+from gbxcule_puffer.emulator.build import interpreter, variant
 from gbxcule_puffer.emulator.hw.lcd import picture
 from gbxcule_puffer.env.step_end import kernels as step_end
 
@@ -83,7 +83,7 @@ def main() -> int:
     """Print the table."""
     wp.init()
     print(f"interpreter: {len(interpreter.source().splitlines())} generated lines")
-    compiled: dict[str, wp.Module] = {name: kernels.kernel(name).module for name in kernels.LOOPS}
+    compiled: dict[str, wp.Module] = {name: variant.build(name).step.module for name in variant.ENTRIES}
     compiled |= {name: step_end.kernel(name).module for name, parts in step_end.SEQUENCES.items() if parts}
     compiled |= {"picture": picture.kernel_draw.module, "pool": pool.kernel_restore.module}
     for name, module in compiled.items():

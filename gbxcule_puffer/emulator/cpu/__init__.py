@@ -1,1 +1,1 @@
-"""The readable interpreter: templates of the instructions, the generator that fills them, and the loop around them."""
+"""The readable interpreter: templates of the instructions, which build/ fills, what they call, and the main loop."""

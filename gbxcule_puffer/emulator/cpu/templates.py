@@ -1,4 +1,4 @@
-"""One template a family of isa.py. cpu/splice.py fills the slots (names in capitals) for each opcode.
+"""One template a family of isa.py. build/splice.py fills the slots (names in capitals) for each opcode.
 
 SRC and DST are operands: a read or a written register, pair or memory cell. COND is a test of F, TARGET an address,
 ALU and ROTATE functions of arithmetic.py, BIT a number, T0 and T1 the times of the data accesses, EXTRA the T-cycles

@@ -1,6 +1,6 @@
 """The data path's main loop: a warp steps its envs together, and calls the interpreter for what is rare.
 
-The loop is a closure over the generated `execute` (cpu/interpreter.py), so that it is Python that an editor reads.
+The loop is a closure over the generated `execute` (build/interpreter.py), so that it is Python that an editor reads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counts of what a step did, for `puffer profile`: by place in the code, and by cause.
 
-Only kernels that are compiled with ON = 1 count (emulator/kernels.py); to the others all of this is empty.
+Only kernels that are compiled with ON = 1 count (emulator/build/variant.py); to the others all of this is empty.
 """
 
 import warp as wp

@@ -1,4 +1,4 @@
-"""The machine that the kernels are: constants, of which kernels.py makes copies with other values."""
+"""The machine that the kernels are: constants, of which build/variant.py makes instances with other values."""
 
 import warp as wp
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from gbxcule_puffer.emulator import kernel_cache
+from gbxcule_puffer.emulator.build import cache
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, read_object, write_json
 
@@ -65,7 +65,7 @@ MEASURED: Table = {
 
 def table_path() -> Path:
     """The file of what was measured on this machine."""
-    return kernel_cache.directory() / "launch_shapes.json"
+    return cache.directory() / "launch_shapes.json"
 
 
 def load_tables() -> dict[str, Table]:

@@ -15,7 +15,7 @@ from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.tasks.goals.distance import color_difference, goal_difference
 
 COLOR = False
-"""True: observations in colour, of which kernels.py makes a copy."""
+"""True: observations in colour, of which kernels.py makes an instance."""
 LUMA = wp.constant(1)  # e.channels, which is 3 of red, green and blue, and 0 of the colours themselves
 GREYS = wp.constant(0x000A131F)  # PyBoy's of the shades of a DMG, 5 bits, a byte each, that of shade 0 lowest
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from itertools import groupby
 
 import numpy as np
 import pytest
 
-from gbxcule_puffer.emulator import kernel_cache, kernels
-from gbxcule_puffer.emulator.cpu import interpreter, waits
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.build.instantiate import Edit
+from gbxcule_puffer.emulator.build.variant import build
+from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.cpu.loop_codes import (
     INC_C,
     MULTIPLY,
@@ -33,23 +34,25 @@ DELAYS = {
     "its end falls before a push": "06 FF" + 15 * " 00" + " C5 C1 05 20 EC",
     "another pair": "06 64 21 CD AB C5 C1 E5 E1 05 20 F9",
 }
-# The fault that each env has: (module, its text, what becomes of it)
+# The fault that each env has
 FAULTS = (
-    ("cpu.loop_skips", "place(c, hl), c.a, count, stride)", "place(c, hl), c.a, count - int(c.env == 0), stride)"),
-    ("cpu.loop_skips", "set_de(c, (de + count) & 0xFFFF)", "set_de(c, (de + count - int(c.env == 1)) & 0xFFFF)"),
-    ("cpu.wait_loops", "row.store(c, c.sp - 2, value)", "row.store(c, c.sp - 2, value + int(c.env == 2))"),
-    ("cpu.loop_skips", "de = (de << 1) & 0xFFFF", "de = ((de << 1) | int(c.env == 3)) & 0xFFFF"),
-    (
-        "cpu.wait_loops",
-        "(index >= hw.ROM_BANK_SIZE)\n    most = (c.next_event - 1 - c.now)",
-        "(index >= hw.ROM_BANK_SIZE)\n    most = (c.next_event - 1 - c.now + 40 * int(c.env == 4))",
+    Edit(
+        "cpu.loop_skips",
+        "skip_fill",
+        "intrinsics.fill_bytes(place(c, hl), c.a, count, stride)",
+        "intrinsics.fill_bytes(place(c, hl), c.a, count - int(c.env == 0), stride)",
     ),
-    ("cpu.wait_loops", "c.now = c.now + count * t_cycles", "c.now = c.now + count * t_cycles + 4 * int(c.env == 5)"),
-    (
+    Edit("cpu.loop_skips", "skip_copy", "(de + count) & 0xFFFF", "(de + count - int(c.env == 1)) & 0xFFFF"),
+    Edit(
         "cpu.wait_loops",
-        "value = loop_skips.pair(c, number) - count",
-        "value = loop_skips.pair(c, number) - count - int(c.env == 6)",
+        "skip_delay",
+        "row.store(c, c.sp - 2, value)",
+        "row.store(c, c.sp - 2, value + int(c.env == 2))",
     ),
+    Edit("cpu.loop_skips", "skip_multiplication", "de << 1", "IT | int(c.env == 3)"),
+    Edit("cpu.wait_loops", "skip_marked", "c.next_event - 1 - c.now", "IT + 40 * int(c.env == 4)"),
+    Edit("cpu.wait_loops", "skip_nest", "c.now + count * t_cycles", "IT + 4 * int(c.env == 5)"),
+    Edit("cpu.wait_loops", "skip_nest", "loop_skips.pair(c, number) - count", "IT - int(c.env == 6)"),
 )
 
 
@@ -117,19 +120,8 @@ def test_a_loop_that_ends_at_the_end_of_a_bank_is_left_alone() -> None:
 
 def test_the_fuzzer_finds_planted_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte is left out, or DE, the stack, a product or the time is wrong."""
-    rooms = kernels.ROOMS["interpreter"]
-    texts = kernels._copies(rooms, {})
-    for module, before, after in FAULTS:
-        assert texts[module].count(before) == 1, before
-        texts[module] = texts[module].replace(before, after)
-    package = kernel_cache.import_package("faulty_loops", texts)
-    source = kernels._moved(interpreter.source(), package, rooms)
-    generated = kernel_cache.import_source("faulty_loops_interpreter", source)
-    run = importlib.import_module(f"{package}.cpu.run")
-    kernel = run.make_kernel(generated.execute, generated.load, generated.store)
-    usual = kernels.kernel
-    monkeypatch.setattr(kernels, "kernel", lambda name, *rest: kernel if name == "interpreter" else usual(name, *rest))
-
+    step = build("interpreter", edits=FAULTS).step
+    monkeypatch.setattr(Emulator, "_kernel", lambda emulator: step)
     found: set[int] = set()
     for seed in range(40):
         buttons = random_buttons(seed, 40, 1).repeat(len(FAULTS), 1)
@@ -137,5 +129,5 @@ def test_the_fuzzer_finds_planted_faults(monkeypatch: pytest.MonkeyPatch) -> Non
         found |= {env for env in range(len(FAULTS)) if any(line.startswith(f"env {env}:") for line in lines)}
         if len(found) == len(FAULTS):
             return
-    missed = [FAULTS[env][2] for env in range(len(FAULTS)) if env not in found]
+    missed = [FAULTS[env] for env in range(len(FAULTS)) if env not in found]
     raise AssertionError(f"40 ROMs did not find {missed}")

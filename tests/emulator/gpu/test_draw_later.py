@@ -7,7 +7,8 @@ import pytest
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator import Emulator, kernels
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.build.variant import build
 from gbxcule_puffer.emulator.lanes.launch_shape import PATIENCE
 from gbxcule_puffer.emulator.state import INDEX
 from tests.conformance.test_color import picture_rom, rom_of
@@ -30,7 +31,7 @@ class DrawsLater(Emulator):
         waits = self._state[INDEX["drawing"]] != 0
         self.held_up += int(waits.sum())
         assert (self._state[INDEX["frames_left"]][waits] > 0).all(), "an env whose step is over would never come back"
-        wp.launch(kernels.drawing(self.model == "cgb"), self.num_envs, [self.machine, 1], device="cpu")
+        wp.launch(build("datapath", self._variant).draw, self.num_envs, [self.machine, 1], device="cpu")
         inputs[-1] = 1
         wp.launch(self._kernel(), dim, inputs, device="cpu")
 

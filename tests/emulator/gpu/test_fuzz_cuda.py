@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gbxcule_puffer.emulator.cpu.single_step import run_cases
+from gbxcule_puffer.emulator.probes.single_step import run_cases
 from tests.fuzz.generator import make_rom
 from tests.fuzz.lockstep import SCHEDULES, compare, random_buttons
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import cache as memoize
 from typing import Any
 
@@ -11,8 +10,9 @@ import pytest
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator import Emulator, kernels
+from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.state import INDEX, ColorCpu, Cpu, Machine
 from tests.fuzz.generator import header
 
@@ -26,8 +26,8 @@ LINE = hw.LINE_T_CYCLES
 @memoize
 def make_settle(model: str) -> wp.Kernel:
     """A kernel that makes the changes of ppu.settle_changes, or the same ones without lines.pass_changes."""
-    package, generated = kernels.modules("interpreter", color=model == "cgb")
-    ppu = importlib.import_module(f"{package}.hw.lcd.ppu")
+    kernels = build("interpreter", Variant(color=model == "cgb"))
+    ppu, generated = kernels.module("hw.lcd.ppu"), kernels.generated
     load, store, cpu = generated.load, generated.store, ColorCpu if model == "cgb" else Cpu
 
     @wp.kernel(enable_backward=False, module="unique")

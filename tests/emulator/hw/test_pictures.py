@@ -8,15 +8,16 @@ import pytest
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator import Emulator, kernels
+from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.build.variant import build
 from gbxcule_puffer.emulator.hw.lcd import render
 from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
 from tests.fuzz.generator import header
 
 NUM_ENVS = 40
 REGISTERS = ("lcdc", "scy", "scx", "wx", "bgp", "obp0", "obp1")
-load = kernels.modules("interpreter")[1].load
+load = build("interpreter").generated.load
 
 
 @wp.kernel(enable_backward=False)
@@ -110,7 +111,7 @@ def test_pictures(screen: str) -> None:
     emulator = Emulator(bytes(rom), NUM_ENVS, kernel="datapath", num_threads=1, screen=screen)
     scenes(emulator)
     pictures = []
-    for kernel, dim, inputs in ((draw_lines, NUM_ENVS, []), (kernels.drawing(), NUM_ENVS, [1])):
+    for kernel, dim, inputs in ((draw_lines, NUM_ENVS, []), (build("datapath").draw, NUM_ENVS, [1])):
         emulator._screen.fill_(9)
         wp.launch(kernel, dim, [emulator.machine, *inputs], device="cpu")
         pictures.append(emulator._screen.numpy().copy())

@@ -9,7 +9,8 @@ import numpy as np
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import flat_bus, interpreter
+from gbxcule_puffer.emulator.build import interpreter
+from gbxcule_puffer.emulator.cpu import flat_bus
 from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Cpu, Machine
 
 REGISTERS = ("a", "f", "b", "c", "d", "e", "h", "l")

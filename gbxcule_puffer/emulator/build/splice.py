@@ -1,5 +1,5 @@
-"""Fills the operand, ALU and condition slots of a template (libcst): one instruction -> the statements that do it, and
-a group of opcodes -> the function that executes them."""
+"""Templates with their operand, ALU and condition slots filled: an instruction as statements, and a group of opcodes as
+the function that executes them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TypeGuard
 import libcst as cst
 
 from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator.build.slots import Filler, line
 from gbxcule_puffer.emulator.cpu import templates
 from gbxcule_puffer.emulator.isa import Instruction
 
@@ -57,25 +58,25 @@ def operands_of(instruction: Instruction) -> dict[str, str]:
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
-class _Filler(cst.CSTTransformer):
-    """Replaces slots. Memory operands take the instruction's access times in the order read, then written."""
+class _Filler(Filler):
+    """Fills an instruction's slots. Memory operands take its access times in the order read, then written."""
 
     def __init__(self, instruction: Instruction) -> None:
-        super().__init__()
         self.operands = operands_of(instruction)
         accesses = instruction.accesses()
         self.times = [access.t_offset for access in accesses]
         self.lookahead = accesses[0].lookahead if accesses else 0
         extra = 4 * (instruction.m_cycles_taken - instruction.m_cycles)
         condition = instruction.operands.get("cond")
-        self.words = {
+        words = {
             "EXTRA": str(extra),
             "BIT": instruction.operands.get("bit", "0"),
             "ALU": f"arithmetic.alu_{instruction.operands.get('alu')}",
             "ROTATE": f"arithmetic.rotate_{instruction.operands.get('rotate')}",
             "COND": CONDITION_TESTS.get(condition or "", ""),
         }
-        self.words.update({f"T{index}": str(time) for index, time in enumerate(self.times)})
+        words |= {f"T{index}": str(time) for index, time in enumerate(self.times)}
+        super().__init__(words | {slot: self.read(operand) for slot, operand in self.operands.items()})
 
     def read(self, operand: str) -> str:
         """Source text that reads an operand."""
@@ -95,15 +96,6 @@ class _Filler(cst.CSTTransformer):
             return _statement(f"arithmetic.set_{operand}(c, {text})")
         return _statement(f"c.{operand} = {text}")
 
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        """A slot that is read."""
-        word = original_node.value
-        if word in self.words:
-            return _expression(self.words[word])
-        if word in self.operands and word.isupper():
-            return _expression(self.read(self.operands[word]))
-        return updated_node
-
     def visit_AssignTarget(self, node: cst.AssignTarget) -> bool:
         """The target of `DST = ...` is not a read."""
         return not (isinstance(node.target, cst.Name) and node.target.value == "DST")
@@ -116,15 +108,11 @@ class _Filler(cst.CSTTransformer):
         return updated_node
 
 
-_expression = cache(cst.parse_expression)
-_line = cache(cst.parse_statement)
-
-
 def _statement(text: str) -> cst.BaseSmallStatement:
     """A small statement from source text."""
-    line = _line(text)
-    assert isinstance(line, cst.SimpleStatementLine)
-    return line.body[0]
+    statement = line(text)
+    assert isinstance(statement, cst.SimpleStatementLine)
+    return statement.body[0]
 
 
 @cache
@@ -149,7 +137,7 @@ def _is_pass(node: Statement) -> bool:
 def splice(instruction: Instruction, color: bool = False) -> list[Statement]:
     """The statements of one instruction: PC, the filled template, T-cycles; color: on a Game Boy Color."""
     filler = _Filler(instruction)
-    statements: list[Statement] = [_line(f"c.pc = (c.pc + {instruction.length}) & 0xFFFF")]
+    statements: list[Statement] = [line(f"c.pc = (c.pc + {instruction.length}) & 0xFFFF")]
     family = "stop_of_color" if color and instruction.family == "stop" else instruction.family
     for node in _template(family):
         if _is_condition(node) and "cond" not in instruction.operands:  # no condition: only the body
@@ -162,8 +150,8 @@ def splice(instruction: Instruction, color: bool = False) -> list[Statement]:
             statements.append(filled)
     for operand in filler.operands.values():
         if operand in AFTERWARDS:
-            statements.append(_line(AFTERWARDS[operand]))
-    statements.append(_line(f"c.now = c.now + {4 * instruction.m_cycles}"))
+            statements.append(line(AFTERWARDS[operand]))
+    statements.append(line(f"c.now = c.now + {4 * instruction.m_cycles}"))
     return [statement for statement in statements if not _is_pass(statement)]
 
 
