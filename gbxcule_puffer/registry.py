@@ -9,33 +9,35 @@ from typing import Any
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import SUITE, is_suite
 
+EnvMaker = Callable[..., Any]  # an env's class, or a function that makes one
 
-def _gbxcule() -> Callable[..., Any]:
+
+def _gbxcule() -> EnvMaker:
     from gbxcule_puffer.env import GBxCuLEEnv
 
     return GBxCuLEEnv
 
 
-def _pyboy_puffer_single() -> Callable[..., Any]:
+def _pyboy_puffer_single() -> EnvMaker:
     from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 
     return PyBoyPufferSingle
 
 
-def _pyboy_puffer_vec() -> Callable[..., Any]:
+def _pyboy_puffer_vec() -> EnvMaker:
     from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 
     return PyBoyPufferVec
 
 
-def _toy() -> Callable[..., Any]:
+def _toy() -> EnvMaker:
     from gbxcule_puffer.toy import ToyEnv
 
     return ToyEnv
 
 
 # One loader a name, so that asking for one environment never imports the dependencies of another.
-ENVIRONMENTS: dict[str, Callable[[], Callable[..., Any]]] = {
+ENVIRONMENTS: dict[str, Callable[[], EnvMaker]] = {
     "gbxcule": _gbxcule,
     "pyboy_puffer_single": _pyboy_puffer_single,
     "pyboy_puffer_vec": _pyboy_puffer_vec,
@@ -43,7 +45,7 @@ ENVIRONMENTS: dict[str, Callable[[], Callable[..., Any]]] = {
 }
 
 
-def env_creator(name: str = "gbxcule") -> Callable[..., Any]:
+def env_creator(name: str = "gbxcule") -> EnvMaker:
     """The class of an environment, or its factory, for `pufferlib.vector.make(env_creator(name), ...)`.
 
     Raises: ConfigError for an unknown name; the message lists the known ones.

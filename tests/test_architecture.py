@@ -27,6 +27,13 @@ ROOMS = [
 ]
 # Of the emulator, without any of PURE.
 TABLES = {"cartridge", "cpu.disassembler", "hardware", "isa", "mappers", "registers", "schedule"}
+# Parameters whose type a signature has to say, and those that it cannot, with the reason.
+PARTS = {"env", "envs", "emulator", "model", "network", "policy", "task", "pool", "runner", "launches", "kernel"}
+PUFFERLIB = "PufferLib's objects have no types"
+UNTYPED = {
+    "integrations/pufferl/modes.py:watch:policy": PUFFERLIB,
+}
+UNTYPED_ROOMS = {"apps", "trainers"}
 PURE = {"warp", "torch", "pyboy", "pufferlib", "gymnasium"}
 TRAINER_IMPORTS = {"gbxcule_puffer", "torch", "numpy", "tyro", "tensorboard"} | set(sys.stdlib_module_names)
 
@@ -140,6 +147,23 @@ def test_files_are_short() -> None:
     }
     assert lengths
     assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_signatures_name_the_parts_of_a_step() -> None:
+    """A Protocol or a class, so that an editor can follow a step from the trainer to the kernel's launch."""
+    package = ROOT / "gbxcule_puffer"
+    paths = [path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in UNTYPED_ROOMS]
+    found = {f"{path.relative_to(package)}:{name}" for path in paths for name in untyped(ast.parse(path.read_text()))}
+    assert found == UNTYPED.keys(), "name a type, or the reason why none can stand there"
+
+
+def untyped(tree: ast.AST) -> Iterator[str]:
+    """'function:parameter' of the parameters in PARTS that are annotated with Any."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+                if each.arg in PARTS and each.annotation is not None and ast.unparse(each.annotation) == "Any":
+                    yield f"{node.name}:{each.arg}"
 
 
 @pytest.mark.parametrize("module", ["trainers.wall.process", "trainers.flags", "env.options", "commandline"])

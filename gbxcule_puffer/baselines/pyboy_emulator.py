@@ -6,7 +6,7 @@ to bring what is missing into a known state; some of it is then set through the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -361,3 +361,6 @@ class PyBoyPool:
     def spare_tensors(self) -> dict[str, torch.Tensor]:
         """Nothing: there are no spare slots."""
         return {}
+
+    def check_spare(self, tensors: Mapping[str, torch.Tensor], filled: torch.Tensor) -> None:
+        """Nothing to check."""

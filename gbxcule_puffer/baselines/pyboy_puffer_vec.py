@@ -14,16 +14,17 @@ from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.baselines.pyboy_workers import PyBoyWorker, Split, Workers
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature
+from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.env.saved_state import check_parts, check_tensors
 from gbxcule_puffer.env.statistics import OF_DISTANCES, EpisodeStats
 from gbxcule_puffer.env.task_runner import means
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.files import StrPath
-from gbxcule_puffer.tasks.observe.layout import ShowsPictures
+from gbxcule_puffer.tasks.observe.layout import Array, ShowsPictures
 
 OF_A_SLOT = ("seed", "first_env")  # options that each worker has its own of
 STEP_BUFFERS = ("observations", "rewards", "terminals", "truncations")
-Answer = tuple[Any, Any, Any, Any, list[dict[str, float]]]
+Answer = tuple[Any, Any, Any, Any, Infos]
 
 
 class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
@@ -53,9 +54,9 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         backend: str = "mp_sync",
         num_workers: int | None = None,
         batch_size: int | None = None,
-        worker_options: Mapping[str, Any] | None = None,
+        worker_options: Mapping[str, object] | None = None,
         buf: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         self.options = chosen = options_of(options, EnvOptions)
         # Checks the arguments, knows the spaces, and is never started.
@@ -82,7 +83,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self.layout, self.single_observation_space = spec.layout, spec.single_observation_space
         self.single_action_space = spec.single_action_space
         self.num_agents, self.agents_per_batch = spec.num_envs, self.split.batch_size
-        self.infos: list[dict[str, float]] = []
+        self.infos: Infos = []
 
         own = {"io": "numpy", "info_mode": "none", **(worker_options or {})}
         self._worker_options = {name: value for name, value in {**vars(chosen), **own}.items() if name not in OF_A_SLOT}
@@ -107,7 +108,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         return self.goal is not None
 
     @property
-    def emulated(self) -> Any:
+    def emulated(self) -> dict[str, np.dtype] | bool:
         """As of GBxCuLEEnv."""
         return self.layout.emulated
 
@@ -136,13 +137,13 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         """As of GBxCuLEEnv, of all envs."""
         return self._shared("frames")
 
-    def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
+    def reset(self, seed: int | None = None) -> tuple[Any, Infos]:
         """Starts an episode in every env; the same seed gives the same episodes. 'mp_async': of the first batch."""
         self.async_reset(seed)
         observations, *_ = self.recv()
         return observations, self.infos
 
-    def step(self, actions: Any) -> Answer:
+    def step(self, actions: Array) -> Answer:
         """One action in every env, as GBxCuLEEnv.step; with 'mp_async' `send`, then `recv` of the next batch.
 
         Raises: ActionError.
@@ -162,7 +163,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self._age.zero_()
         self._steps = [-1] * len(self._stats)  # the first answer of each batch is the reset's
 
-    def send(self, actions: Any) -> None:
+    def send(self, actions: Array) -> None:
         """Gives the envs of the last `recv` their actions and returns at once (but for 'serial').
 
         Raises: ActionError; ConfigError before a reset.
@@ -173,7 +174,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         choices = torch.stack(self.codec.split(tensor), 1) if self.codec.factors else tensor
         self._workers.vec.send(choices.numpy().astype(np.int32))
 
-    def recv(self) -> tuple[Any, Any, Any, Any, list[dict[str, float]], np.ndarray, Any]:
+    def recv(self) -> tuple[Any, Any, Any, Any, Infos, np.ndarray, Any]:
         """(observations, rewards, terminals, truncations, infos, env ids, masks) of the next batch that is ready."""
         workers = self._run()
         workers.wait()
@@ -185,7 +186,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         parts = [getattr(self, name) if whole else getattr(self, name)[rows] for name in (*STEP_BUFFERS, "masks")]
         return *parts[:4], self.infos, ids, parts[4]
 
-    def reset_envs(self, mask: Any) -> Any:
+    def reset_envs(self, mask: Array) -> Any:
         """As GBxCuLEEnv.reset_envs.
 
         Raises: StateError with 'mp_async', whose envs are at different steps; ConfigError.

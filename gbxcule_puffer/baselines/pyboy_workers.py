@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import RawArray
 from typing import Any
 
@@ -25,7 +26,10 @@ import pufferlib.vector
 
 from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.device import default_threads
+from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.errors import ConfigError, DeviceError
+from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.tasks.observe.layout import Array
 from gbxcule_puffer.tasks.task import Task
 
 BACKENDS = ("serial", "mp_sync", "mp_async")
@@ -111,7 +115,14 @@ class PyBoyWorker(PyBoyPufferSingle):
     """A worker's share of the envs. What pufferlib.vector has no buffers for goes to the arrays of its slot."""
 
     def __init__(
-        self, rom: Any, num_envs: int, *, slot: Slot, seed: int | None = None, buf: Any = None, **options: Any
+        self,
+        rom: bytes | StrPath,
+        num_envs: int,
+        *,
+        slot: Slot,
+        seed: int | None = None,
+        buf: Any = None,
+        **options: Any,
     ) -> None:
         if isinstance(options.get("task"), Task):  # one for each worker, also where they share a process
             options["task"] = copy.deepcopy(options["task"])
@@ -123,19 +134,19 @@ class PyBoyWorker(PyBoyPufferSingle):
         if buf is not None and slot.requests is not None:
             _end_with_parent()
 
-    def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
+    def reset(self, seed: int | None = None) -> tuple[Any, Infos]:
         """As GBxCuLEEnv.reset; PufferLib has added the worker's index to the seed."""
         result = super().reset(None if seed is None else seed - self._slot.index)
         self._share()
         return result
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
+    def step(self, actions: Array) -> tuple[Any, Any, Any, Any, Infos]:
         """As GBxCuLEEnv.step."""
         result = super().step(actions)
         self._share()
         return result
 
-    def reset_envs(self, mask: Any) -> None:
+    def reset_envs(self, mask: Array) -> None:
         """As GBxCuLEEnv.reset_envs, for this worker's envs."""
         super().reset_envs(mask)
         self._share()
@@ -189,7 +200,7 @@ def _interrupts_wait() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def end_children(but: set[Any]) -> None:
+def end_children(but: set[BaseProcess]) -> None:
     """Ends the child processes of this one that are not in `but`."""
     _end(set(multiprocessing.active_children()) - but)
 
@@ -215,7 +226,7 @@ class Workers:
     def __init__(
         self,
         worker_class: type[PyBoyWorker],
-        rom: Any,
+        rom: bytes | StrPath,
         split: Split,
         seed: int | None,
         first_env: int,
@@ -284,7 +295,7 @@ class Workers:
                 self._check_alive()
                 checked = time.monotonic()
 
-    def call(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
+    def call(self, method: str, *arguments: Sequence[object]) -> list[Any]:
         """The results of a method in each worker; an argument is a sequence with one value for each.
 
         Raises: what the method raises; RuntimeError where a worker has died.

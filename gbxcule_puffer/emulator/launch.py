@@ -26,7 +26,7 @@ class Launcher:
         self.lanes = lanes_of(device)
         self._commands: dict[tuple[Any, ...], Any] = {}
 
-    def __call__(self, kernel: Any, dim: int | tuple[int, ...], *inputs: Any) -> None:
+    def __call__(self, kernel: object, dim: int | tuple[int, ...], *inputs: object) -> None:
         """Runs `kernel` over `dim` threads; tensors among `inputs` are passed without a copy, and kept alive.
 
         No host synchronisation and, but for the first launch with these inputs, no allocation.
@@ -43,7 +43,7 @@ class Launcher:
 class AddressLauncher:
     """Launches a kernel over tensors that are others each time: its arguments are their addresses, and numbers."""
 
-    def __init__(self, kernel: Any, dim: int | tuple[int, ...], device: torch.device, arguments: int) -> None:
+    def __init__(self, kernel: object, dim: int | tuple[int, ...], device: torch.device, arguments: int) -> None:
         start_warp()
         self.device, self._lock = device, threading.Lock()
         self._command: Any = wp.launch(kernel, dim, [0] * arguments, device=str(device), record_cmd=True)
@@ -79,5 +79,5 @@ def words(array: torch.Tensor) -> torch.Tensor:
     return array.view(array.shape[0], -1).view(torch.int32)
 
 
-def _identity(value: Any) -> Any:
+def _identity(value: object) -> Any:
     return (value.data_ptr(), value.shape) if isinstance(value, torch.Tensor) else value

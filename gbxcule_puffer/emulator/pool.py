@@ -171,7 +171,7 @@ class SnapshotPool:
             parts = (state[:, used].numpy(), memory[used].numpy(), screen[used].numpy())
             Snapshot(cartridge.sha256, parts[0], parts[1], parts[2]).check(cartridge, "the archive")
 
-    def _launch(self, kernel: Any, mask: torch.Tensor, slots: torch.Tensor) -> None:
+    def _launch(self, kernel: object, mask: torch.Tensor, slots: torch.Tensor) -> None:
         shape = (self.emulator.num_envs,)
         if mask.shape != shape or slots.shape != shape or mask.dtype != torch.bool or slots.dtype != torch.int32:
             found = f"{mask.dtype} of {tuple(mask.shape)} and {slots.dtype} of {tuple(slots.shape)}"

@@ -34,6 +34,10 @@ class PoolLike(Protocol):
         """The content of the spare slots, for a saved state; empty where there are none."""
         ...
 
+    def check_spare(self, tensors: Mapping[str, torch.Tensor], filled: torch.Tensor) -> None:
+        """Raises: StateError where `tensors`, as of spare_tensors, are not those of envs in the `filled` slots."""
+        ...
+
 
 class MirrorLike(Protocol):
     """A copy of the machines' memory, of which only the places that are watched are up to date after a step."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from gbxcule_puffer.tasks.actions import ActionCodec
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
-def checked_actions(actions: Any, codec: ActionCodec, device: torch.device, io: str, count: int) -> torch.Tensor:
+def checked_actions(actions: object, codec: ActionCodec, device: torch.device, io: str, count: int) -> torch.Tensor:
     """`actions` (count,), or (count, choices) of a codec that has several, as an integer tensor (count,) on `device`;
     values are looked at on a CPU only.
 
@@ -51,7 +50,7 @@ def checked_actions(actions: Any, codec: ActionCodec, device: torch.device, io: 
     return tensor
 
 
-def checked_mask(mask: Any, num_envs: int, device: torch.device) -> torch.Tensor:
+def checked_mask(mask: object, num_envs: int, device: torch.device) -> torch.Tensor:
     """A mask of envs, (num_envs,) bool, as a tensor on `device`.
 
     Raises: ConfigError for another shape or type.

@@ -20,11 +20,12 @@ from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.env_task import EnvTask
 from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, options_of, signature, whole_number
+from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, saved_machines, unpacked
 from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
-from gbxcule_puffer.tasks.observe.layout import ShowsPictures
+from gbxcule_puffer.tasks.observe.layout import Array, ShowsPictures
 from gbxcule_puffer.tasks.observe.pixels import rows_of
 from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.tasks.ram import Ram
@@ -51,7 +52,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         device: str = "cpu",
         *,
         buf: Mapping[str, np.ndarray] | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         """Checks everything and names what is wrong; with io="numpy" the emulator starts with the first `reset`.
 
@@ -69,7 +70,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         self._task = EnvTask(self.cartridge, self.options)
         self._take(self._task)
         self.seed = self.options.seed or 0
-        self.infos: list[dict[str, float]] = []
+        self.infos: Infos = []
         self._started: Episodes | None = None  # by _start
         self._steps: int | None = None
         self.single_observation_space = self.layout.box
@@ -125,11 +126,11 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         """Mask of the envs whose episode the last step ended and whose observation is a new one's, (num_envs,) bool."""
         return self._give(self._episodes.envs.ended)
 
-    def pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+    def pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
         """The pictures that the envs of `rows`, an index, show now, those of a Game Boy Color in its colors."""
         return super().pictures(rows) if self.cartridge.model == "dmg" else rows_of(self.emulator.colors, rows)
 
-    def final_pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+    def final_pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
         """The pictures that each env's action led to, in colors after `keep_pictures`."""
         kept = self._episodes.final_colors
         return super().final_pictures(rows) if kept is None else rows_of(kept, rows)
@@ -189,11 +190,11 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         return self._give(torch.tensor(self.allowed, device=self.device))
 
     @property
-    def emulated(self) -> Any:
+    def emulated(self) -> dict[str, np.dtype] | bool:
         """False, or where an observation has more than pictures the types for pufferlib.pytorch.nativize_dtype."""
         return self.layout.emulated
 
-    def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, float]]]:
+    def reset(self, seed: int | None = None) -> tuple[Any, Infos]:
         """Starts an episode in every env; the same seed gives the same episodes."""
         if seed is not None:
             self.seed = whole_number("seed", seed, -LARGEST_SEED)
@@ -208,7 +209,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         self.infos = []
         return self.observations, self.infos
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
+    def step(self, actions: Array) -> tuple[Any, Any, Any, Any, Infos]:
         """One action in every env; an episode that ends is reported and replaced by a new one in the same step.
 
         Raises: ActionError. On a GPU a value out of range is found when the infos are read, up to log_interval later.
@@ -222,7 +223,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         self.infos = [self.read_infos()] if due else []
         return self.observations, self.rewards, self.terminals, self.truncations, self.infos
 
-    def reset_envs(self, mask: Any) -> Any:
+    def reset_envs(self, mask: Array) -> Any:
         """Begins an episode now in the envs of `mask` (num_envs,) bool; returns the observations of all. The others go
         on; what they were in before counts for no statistics.
 
@@ -323,7 +324,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
             autotune=self.options.autotune,
         )
 
-    def _start(self, numpy_buffers: Mapping[str, np.ndarray] | None) -> dict[str, Any]:
+    def _start(self, numpy_buffers: Mapping[str, np.ndarray] | None) -> dict[str, torch.Tensor]:
         """Makes the emulator and every tensor of the step, and returns the tensors under PufferLib's names."""
         n, device = self.num_agents, self.device
         if multiprocessing.parent_process() is not None:

@@ -10,7 +10,7 @@ from gbxcule_puffer.env.options import EnvOptions, flag_type
 METAVARS = {"StrPath": "PATH", "StrPath | Sequence[StrPath]": "PATH"}
 
 
-def options(*names: str, subject: str | None = None, **defaults: Any) -> type[EnvOptions]:
+def options(*names: str, subject: str | None = None, **defaults: object) -> type[EnvOptions]:
     """A base class for a dataclass of flags: these options, and those of `defaults` with another default; subject:
     their heading in --help (default: the section of the docs that each stands in)."""
     known, flags = {each.name: each for each in fields(EnvOptions)}, list[Any]()

@@ -32,7 +32,7 @@ EXPLORATION, RUNNING = "Exploration, and rewards beside the goal's", "How it run
 
 
 def option(
-    default: Any,
+    default: object,
     help: str,
     subject: str,
     *,
@@ -172,31 +172,31 @@ class OptionType:
     take: Callable[[Any], Any]
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if type(value).__name__ not in ("bool", "bool_"):  # NumPy's, too
         raise TypeError
     return bool(value)
 
 
-def _integer(value: Any) -> int:
+def _integer(value: object) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError
     return int(value)
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
         raise TypeError
     return float(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def _task(value: Any) -> TaskSpec:
+def _task(value: object) -> TaskSpec:
     """A Task, its class, or text; tasks.task is imported for the first two alone, as it imports torch."""
     if isinstance(value, str):
         return value
@@ -226,13 +226,13 @@ OPTION_TYPES = {
 }
 
 
-def type_of(option: Field[Any]) -> tuple[OptionType, bool]:
+def type_of(option: Field[object]) -> tuple[OptionType, bool]:
     """(the type of an option, whether it may be None)."""
     annotation = str(option.type)
     return OPTION_TYPES[annotation.removesuffix(" | None")], annotation.endswith(" | None")
 
 
-def flag_type(option: Field[Any]) -> Any:
+def flag_type(option: Field[object]) -> Any:
     """The type of an option as a command line has it: a Literal where only some texts are allowed."""
     own_type, optional = type_of(option)
     one_of = option.metadata["one_of"]
@@ -240,7 +240,7 @@ def flag_type(option: Field[Any]) -> Any:
     return plain | None if optional else plain
 
 
-def limits_of(option: Field[Any]) -> str:
+def limits_of(option: Field[object]) -> str:
     """The values of its type that an option allows, in words; empty where it is all of them."""
     limits = option.metadata
     if limits["one_of"]:
@@ -251,7 +251,7 @@ def limits_of(option: Field[Any]) -> str:
     return " and ".join(f"{word} {bound:,}" for word, bound in bounds if not math.isinf(bound))
 
 
-def checked(option: Field[Any], value: Any) -> Any:
+def checked(option: Field[object], value: object) -> Any:
     """`value` as plain Python of the option's type.
 
     Raises: ConfigError where it is of another type or outside the limits.
@@ -273,7 +273,7 @@ def checked(option: Field[Any], value: Any) -> Any:
     return value
 
 
-def whole_number(name: str, value: Any, least: int = 1) -> int:
+def whole_number(name: str, value: object, least: int = 1) -> int:
     """An argument beside the options, such as num_envs, as plain Python.
 
     Raises: ConfigError where it is no whole number, or below `least`.
@@ -305,14 +305,14 @@ def options_of(keywords: Mapping[str, Any], kind: type[Options]) -> Options:
     return kind(**keywords)
 
 
-def first_difference(saved: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[str, Any, Any] | None:
+def first_difference(saved: Mapping[str, object], config: Mapping[str, object]) -> tuple[str, Any, Any] | None:
     """(name, value in `saved`, value in `config`) of the first difference of two envs' configs, None where there is
     none; what one of them lacks is None."""
     values = ((name, saved.get(name), config.get(name)) for name in (*config, *saved))
     return next(((name, was, now) for name, was, now in values if was != now), None)
 
 
-def signature(function: Callable[..., Any], kind: type[EnvOptions] = EnvOptions) -> inspect.Signature:
+def signature(function: Callable[..., object], kind: type[EnvOptions] = EnvOptions) -> inspect.Signature:
     """The signature of a function whose **keywords are options, with each of them spelled out, for `inspect` and
     editors."""
     own = inspect.signature(function)

@@ -148,7 +148,7 @@ class EnvLike(PlayedEnv, Protocol):
         """All that the next steps depend on, without `machines` only what was learned about stages and visits."""
         ...
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Continues where `state_dict` was taken. Raises: StateError."""
         ...
 

@@ -67,7 +67,7 @@ def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return copies
 
 
-def unpacked(saved: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+def unpacked(saved: object, tensors: Mapping[str, torch.Tensor]) -> Any:
     """A saved state's tensors with all slots of the archive, as `tensors` have them. What does not fit in them is left
     as it is, for check_tensors to refuse."""
     if not isinstance(saved, Mapping) or "archive_filled" not in tensors:
@@ -85,7 +85,7 @@ def unpacked(saved: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
     return whole
 
 
-def check_tensors(tensors: Mapping[str, torch.Tensor], saved: Any, numbers: Mapping[str, int]) -> None:
+def check_tensors(tensors: Mapping[str, torch.Tensor], saved: object, numbers: Mapping[str, int]) -> None:
     """Check that `saved` has what can be copied into `tensors`; `numbers` are those that RANGES and FIELDS name.
 
     Raises: StateError that names the tensor.

@@ -30,7 +30,7 @@ class TaskMemory:
         """All attributes as they are now, for `keep` and `keep_rows`."""
         return dict(vars(self.task))
 
-    def keep(self, before: Mapping[str, Any], result: StepResult) -> StepResult:
+    def keep(self, before: Mapping[str, object], result: StepResult) -> StepResult:
         """Copies what was assigned since `before` into the tensors that were there; returns the step's result, a copy
         where it gives one of those."""
         assigned, taken = self._assigned(before)
@@ -46,7 +46,7 @@ class TaskMemory:
             setattr(self.task, name, old)
         return result
 
-    def keep_rows(self, before: Mapping[str, Any], which: torch.Tensor) -> None:
+    def keep_rows(self, before: Mapping[str, object], which: torch.Tensor) -> None:
         """The same, only in the rows of `which` (num_envs,) bool; a tensor without a row for each env as a whole."""
         for name, old, new in self._assigned(before)[0]:
             if old is None:
@@ -60,7 +60,7 @@ class TaskMemory:
                 old.copy_(torch.where(which.view(-1, *[1] * (new.dim() - 1)), new, old))
             setattr(self.task, name, old)
 
-    def _assigned(self, before: Mapping[str, Any]) -> tuple[list[tuple[str, Any, torch.Tensor]], set[int]]:
+    def _assigned(self, before: Mapping[str, object]) -> tuple[list[tuple[str, Any, torch.Tensor]], set[int]]:
         """(name, tensor before or None, tensor now) of the attributes that were assigned, and the memory of those
         before, which no tensor now has: else self.a, self.b = self.b, x would make both x."""
         now = vars(self.task)
@@ -80,7 +80,7 @@ class TaskMemory:
         taken = {_storage(old) for _, old, _ in found if old is not None}
         return [(name, old, new.clone() if _storage(new) in taken else new) for name, old, new in found], taken
 
-    def _checked(self, name: str, old: Any, new: torch.Tensor) -> torch.Tensor | None:
+    def _checked(self, name: str, old: object, new: torch.Tensor) -> torch.Tensor | None:
         """The tensor of this name before, or None."""
         if new.requires_grad:
             raise self._error(f"attribute {name!r} has gradients, of ever more steps: assign it with .detach()")
@@ -110,5 +110,5 @@ def _storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def _items(several: Any) -> Any:
+def _items(several: object) -> Any:
     return several.values() if isinstance(several, dict) else several

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
-from typing import Any
 
 import torch
 
@@ -177,7 +176,7 @@ class TaskRunner:
             env, *inner = (~finite).nonzero()[0].tolist()
             raise self._error(f"{field} is {float(values[env, *inner])} in env {env}: check what it divides by")
 
-    def _check(self, field: str, value: Any, dtype: torch.dtype | None, inner: Sequence[int] = ()) -> None:
+    def _check(self, field: str, value: object, dtype: torch.dtype | None, inner: Sequence[int] = ()) -> None:
         shape = (self.n, *inner)
         if not isinstance(value, torch.Tensor):
             raise self._error(f"{field} is a {type(value).__name__}: give a tensor of shape {_text(shape)}")

@@ -131,7 +131,7 @@ def _finite(text: str) -> float:
     return value if abs(value) < float("inf") else _not_finite(text)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """A value from a file as an error quotes it."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import BinaryIO, TextIO
 
 from gbxcule_puffer.errors import ConfigError, StorageError
 from gbxcule_puffer.files.kinds import StrPath, file_type
@@ -68,7 +68,7 @@ def write_text(path: StrPath, text: str, remedy: str = MAKE_ROOM) -> None:
     write_bytes(path, text.encode(), remedy)
 
 
-def write_json(path: StrPath, content: Any, remedy: str = MAKE_ROOM) -> None:
+def write_json(path: StrPath, content: object, remedy: str = MAKE_ROOM) -> None:
     """Write an indented JSON file whole or not at all; raises as `new_file`."""
     write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n", remedy)
 

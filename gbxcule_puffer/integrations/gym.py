@@ -6,7 +6,7 @@ Importing this registers GBxCuLE-v0: `gymnasium.make("gbxcule_puffer.integration
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -19,6 +19,7 @@ from gbxcule_puffer.integrations.window import QUIT, Window, why_no_window
 from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.pictures import mosaic, to_rgb
 from gbxcule_puffer.registry import env_creator
+from gbxcule_puffer.tasks.observe.layout import Array
 from gbxcule_puffer.tasks.observe.pixels import signed
 
 try:
@@ -28,6 +29,12 @@ except ImportError:
         f"gymnasium {gymnasium.__version__} has no autoreset modes: install gymnasium 1.1 or newer "
         "(PufferLib 3.0.0 holds it at 0.29.1: use an environment without it)"
     ) from None
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
+    from gbxcule_puffer.env import GBxCuLEEnv
+
+    GameBoys = GBxCuLEEnv | PyBoyPufferVec
 
 ENV_ID = "GBxCuLE-v0"
 RENDER_MODES = ("rgb_array", "human")
@@ -43,7 +50,7 @@ def make_vec(
     autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
     copy: bool = True,
     render_mode: str | None = None,
-    **options: Any,
+    **options: object,
 ) -> GameBoyVectorEnv:
     """`num_envs` Game Boys as one VectorEnv; `options` are GBxCuLEEnv's arguments: rom, device, and EnvOptions.
 
@@ -58,7 +65,7 @@ def make_vec(
     return GameBoyVectorEnv(_create(env, num_envs, options), autoreset_mode, copy, render_mode)
 
 
-def make(env: str = "gbxcule", *, render_mode: str | None = None, **options: Any) -> GameBoyEnv:
+def make(env: str = "gbxcule", *, render_mode: str | None = None, **options: object) -> GameBoyEnv:
     """One Game Boy as a gymnasium.Env; `options` as for `make_vec`.
 
     Raises: ConfigError and what the env raises.
@@ -66,7 +73,7 @@ def make(env: str = "gbxcule", *, render_mode: str | None = None, **options: Any
     return GameBoyEnv(_create(env, 1, options), render_mode)
 
 
-def _create(env: str, num_envs: int, options: dict[str, Any]) -> Any:
+def _create(env: str, num_envs: int, options: dict[str, object]) -> GameBoys:
     # The statistics are over all envs; Gymnasium's wrappers count each env's episodes.
     return env_creator(env)(num_envs=num_envs, **{"info_mode": "none", **options})
 
@@ -95,7 +102,7 @@ class HumanView:
         self._window: Window | None = None
         self._closed = False
 
-    def show(self, env: Any) -> None:
+    def show(self, env: GameBoys) -> None:
         """Shows what the last step led to, for as long as a step takes on the console."""
         if self._closed:
             return
@@ -120,7 +127,7 @@ class HumanView:
             self._window = None
 
 
-def _pictures(env: Any) -> np.ndarray:
+def _pictures(env: GameBoys) -> np.ndarray:
     """What the last step led to, before any reset: shades or colours (num_envs, rows, columns)."""
     return env.final_pictures().cpu().numpy()
 
@@ -139,7 +146,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
     `async_reset`, `send` and `recv` are EnvPool's, for all envs at a time.
     """
 
-    def __init__(self, env: Any, autoreset_mode: AutoresetMode | str, copy: bool, render_mode: str | None) -> None:
+    def __init__(self, env: GameBoys, autoreset_mode: AutoresetMode | str, copy: bool, render_mode: str | None) -> None:
         self.autoreset_mode, self.render_mode = _mode(autoreset_mode), _check_render_mode(render_mode)
         self.env, self.num_envs, self.copy = env, env.num_agents, copy
         self.metadata = {
@@ -178,7 +185,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         chosen = torch.where(waits, signed(self.env.final_observation), signed(observations))
         return self._parts(chosen.view(observations.dtype)), {}
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Array) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """One step of all envs; (num_envs,) actions."""
         if self._ended is None:
             raise ConfigError("step before reset: call reset first")
@@ -206,7 +213,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         ends = map(self._returned, (rewards, terminations, truncations))
         return self._parts(self._returned(observations)), *ends, info  # pyright: ignore[reportReturnType]
 
-    def _begun_late(self, rewards: Any, terminations: Any, truncations: Any) -> tuple[Any, Any, Any, Any]:
+    def _begun_late(self, rewards: Any, terminations: Any, truncations: Array) -> tuple[Any, Any, Any, Any]:
         """NEXT_STEP: the envs that ended a step ago have played one of the next episode, which begins once more."""
         waited = self._ended
         if self.env.io == "torch" or waited.any():
@@ -221,7 +228,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         zeros = np.zeros(self.num_envs, np.float32) if self.env.io == "numpy" else self.env.rewards * 0
         self._answer = observations, zeros, like & False, like & False, info
 
-    def send(self, actions: Any, env_id: Any = None) -> None:
+    def send(self, actions: Any, env_id: Array = None) -> None:
         """Steps all envs; on a GPU this returns while they play. env_id: the envs in the order of the actions.
 
         Raises: ActionError where that is not each env once.
@@ -251,23 +258,23 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
             return None
         return tuple(to_rgb(picture, RENDER_SCALE) for picture in _pictures(self.env))
 
-    def close_extras(self, **_: Any) -> None:
+    def close_extras(self, **_: object) -> None:
         """End the env's own processes and free its buffers."""
         if self._view:
             self._view.close()
         self.env.close()
 
-    def _parts(self, observations: Any) -> Any:
+    def _parts(self, observations: Array) -> Any:
         """Observations as the space has them: a dict of views where there is more than pictures."""
         layout = self.env.layout
         return layout.split(observations) if layout.vectors else observations
 
-    def _returned(self, part: Any) -> Any:
+    def _returned(self, part: Array) -> Any:
         if not self.copy:
             return part
         return part.clone() if isinstance(part, torch.Tensor) else part.copy()
 
-    def _check_mask(self, mask: Any) -> None:
+    def _check_mask(self, mask: Array) -> None:
         kind = torch.Tensor if self.env.io == "torch" else np.ndarray
         if not (isinstance(mask, kind) and mask.shape == (self.num_envs,) and str(mask.dtype).endswith("bool")):
             raise ActionError(f"reset_mask must be a {kind.__name__} of bool with shape ({self.num_envs},)")
@@ -278,7 +285,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
 class GameBoyEnv(gymnasium.Env):
     """A PufferEnv of one Game Boy as a gymnasium.Env."""
 
-    def __init__(self, env: Any, render_mode: str | None) -> None:
+    def __init__(self, env: GameBoys, render_mode: str | None) -> None:
         if env.io != "numpy":
             raise ConfigError(f"io {env.io!r} is not for a single env: leave it out, or use make_vec")
         self.env, self.render_mode = env, _check_render_mode(render_mode)
@@ -286,7 +293,7 @@ class GameBoyEnv(gymnasium.Env):
         self._view = HumanView(_steps_per_second(env)) if render_mode == "human" else None
         self.observation_space, self.action_space = env.layout.space, _action_space(env)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict]:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode; the observation has no axis for envs."""
         super().reset(seed=seed)
         observations, _ = self.env.reset(seed=_env_seed(self, seed))
@@ -294,7 +301,7 @@ class GameBoyEnv(gymnasium.Env):
             self.env.keep_pictures()
         return _single(self.env, observations.copy()), {}
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.integer | np.ndarray) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step; an ended episode needs a reset."""
         _, rewards, terminations, truncations, infos = self.env.step(np.array([action]))
         info = {"stats": infos[0]} if infos else {}
@@ -314,7 +321,7 @@ class GameBoyEnv(gymnasium.Env):
         self.env.close()
 
 
-def _single(env: Any, observations: np.ndarray) -> Any:
+def _single(env: GameBoys, observations: np.ndarray) -> Any:
     """The first of some observations as the space has it."""
     layout = env.layout
     if not layout.vectors:
@@ -322,18 +329,18 @@ def _single(env: Any, observations: np.ndarray) -> Any:
     return {name: part[0] for name, part in layout.split(observations).items()}
 
 
-def _action_space(env: Any) -> gymnasium.Space:
+def _action_space(env: GameBoys) -> gymnasium.Space:
     """The env's, but MultiBinary where each of several choices is one of two."""
     factors = env.codec.factors
     return gymnasium.spaces.MultiBinary(len(factors)) if set(factors) == {2} else env.single_action_space
 
 
-def _env_seed(env: Any, seed: int | None) -> int:
+def _env_seed(env: gymnasium.Env | gymnasium.vector.VectorEnv, seed: int | None) -> int:
     """`seed`, or without one the next draw of the env's np_random, so that each reset differs from the last."""
     return int(env.np_random.integers(2**31)) if seed is None else seed
 
 
-def _steps_per_second(env: Any) -> float:
+def _steps_per_second(env: GameBoys) -> float:
     """Of the console: 59.7 frames a second."""
     return round(59.7275 / env.schedule.frames_per_step, 2)
 

@@ -41,10 +41,11 @@ class StableVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """One step with the actions kept; ended envs have begun their next episode."""
+        assert self._actions is not None  # step_async has been called
         observations, rewards, terminations, truncations, info = self.envs.step(self._actions)
         self._returns += rewards
         self._lengths += 1
-        ended = terminations | truncations
+        ended = np.logical_or(terminations, truncations)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for index in np.flatnonzero(ended):
             episode = {"r": float(self._returns[index]), "l": int(self._lengths[index])}
@@ -61,19 +62,21 @@ class StableVecEnv(VecEnv):
         """End the env."""
         self.envs.close()
 
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+    def get_attr(self, attr_name: str, indices: object = None) -> list[Any]:
         """An attribute of the env, once for each index."""
         return [getattr(self.envs, attr_name)] * len(list(self._get_indices(indices)))
 
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+    def set_attr(self, attr_name: str, value: object, indices: object = None) -> None:
         """Refuse: all envs share one object."""
         raise NotImplementedError("all envs are one: set the attribute on .envs")
 
-    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+    def env_method(
+        self, method_name: str, *method_args: object, indices: object = None, **method_kwargs: object
+    ) -> list[Any]:
         """Refuse: all envs share one object."""
         raise NotImplementedError("all envs are one: call the method of .envs")
 
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+    def env_is_wrapped(self, wrapper_class: object, indices: object = None) -> list[bool]:
         """False for each index: a single env has no wrappers of its own."""
         return [False] * len(list(self._get_indices(indices)))
 

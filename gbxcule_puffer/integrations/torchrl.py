@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -27,6 +27,10 @@ try:
 except ImportError as error:
     raise ConfigError(f"TorchRL is not installed ({error}): pip install torchrl") from None
 
+if TYPE_CHECKING:
+    from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
+    from gbxcule_puffer.env import GBxCuLEEnv
+
 PIXELS = "pixels"  # the pictures' key, as TorchRL's own envs have it
 
 
@@ -43,7 +47,7 @@ class GameBoyTorchRL(EnvBase):
     def __init__(self, env: str = "gbxcule", num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
         """env: a name that `env_creator` knows."""
         own = {"info_mode": "none", **options, "io": "torch"}
-        self._env: Any = env_creator(env)(num_envs=num_envs, device=device, **own)
+        self._env: GBxCuLEEnv | PyBoyPufferVec = env_creator(env)(num_envs=num_envs, device=device, **own)
         super().__init__(device=self._env.device, batch_size=[num_envs])
         self._generator = torch.Generator().manual_seed(self._env.seed)
         self._began = torch.zeros(num_envs, dtype=torch.bool, device=self.device)  # by themselves, in the last step
@@ -63,11 +67,11 @@ class GameBoyTorchRL(EnvBase):
         self.done_spec = Composite(ends, shape=batch, device=self.device)
 
     @property
-    def env(self) -> Any:
+    def env(self) -> GBxCuLEEnv | PyBoyPufferVec:
         """The env itself: its stages, RAM and statistics."""
         return self._env
 
-    def _reset(self, tensordict: TensorDictBase | None = None, **_: Any) -> TensorDictBase:
+    def _reset(self, tensordict: TensorDictBase | None = None, **_: object) -> TensorDictBase:
         mask = None if tensordict is None else tensordict.get("_reset", None)
         if mask is None:
             self._env.reset(seed=int(torch.randint(2**31 - 1, (), generator=self._generator)))
@@ -94,7 +98,7 @@ class GameBoyTorchRL(EnvBase):
     def _set_seed(self, seed: int | None) -> None:
         self._generator.manual_seed(0 if seed is None else seed)
 
-    def close(self, **options: Any) -> None:
+    def close(self, **options: object) -> None:
         """Ends the env and frees its memory."""
         if not self.is_closed:
             self._env.close()
@@ -105,7 +109,7 @@ def _key(name: str) -> str:
     return PIXELS if name == PICTURE else name
 
 
-def _observed(space: gymnasium.Space, num_envs: int, device: torch.device) -> Any:
+def _observed(space: gymnasium.Space, num_envs: int, device: torch.device) -> Bounded:
     """The spec of one part of an observation, for all envs."""
     assert isinstance(space, gymnasium.spaces.Box)
     dtype = torch.int16 if space.dtype == np.uint16 else getattr(torch, str(space.dtype))  # torch compares no uint16

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import ROMS, SUITE
@@ -20,7 +21,7 @@ class Game:
 
     name: str
     task: type[Leveled]
-    player: Callable[[Any], Policy]
+    player: Callable[[GBxCuLEEnv], Policy]
     max_steps: int
     random: float
     scripted: float
@@ -55,12 +56,12 @@ def find_game(name: str) -> tuple[Game, Levels]:
 def make_env(
     game: Game,
     levels: Levels,
-    creator: Callable[[str], Callable[..., Any]],
+    creator: Callable[[str], Callable[..., object]],
     num_envs: int = 1,
     device: str = "cpu",
     *,
     on: str = "gbxcule",
-    **options: Any,
+    **options: object,
 ) -> Any:
     """The game on `num_envs` Game Boys. Each episode begins at power-on, with a level in RAM, and shows the game after
     its first step.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import torch
 
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.suite.levels import TEST, Leveled
 from gbxcule_puffer.tasks.ram import Ram
@@ -144,7 +144,7 @@ class Homeward(Leveled):
         return StepResult(reward, terminal=(quest & DELIVERED) != 0, failure=new_game, statistics={"flags": flags})
 
 
-def player(env: Any) -> Policy:
+def player(env: GBxCuLEEnv) -> Policy:
     """Goes the shortest way to where the quest leads; waits where the villager stands in the way."""
     world, ram, actions = World(np.frombuffer(bytes(env.cartridge.data), np.uint8)), env.ram, env.codec.actions
     calls = 0

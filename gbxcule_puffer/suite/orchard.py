@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.suite.levels import Leveled
 from gbxcule_puffer.tasks.ram import Ram
@@ -34,7 +33,7 @@ class Orchard(Leveled):
         return StepResult(reward, terminal=state == WON, failure=state == LOST, statistics={"score": score})
 
 
-def player(env: Any) -> Policy:
+def player(env: GBxCuLEEnv) -> Policy:
     """Goes under the lowest apple, and out of the way of hailstones."""
     codec, ram, step = env.codec, env.ram, env.schedule.frames_per_step
     moves = torch.tensor([0, -STEP_X, STEP_X], device=ram.device)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 import torch
 
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.suite.levels import Leveled
 from gbxcule_puffer.tasks.ram import Ram
@@ -70,7 +70,7 @@ def solve(room: list[int], keeper: int) -> list[str]:
     return way[::-1]
 
 
-def player(env: Any) -> Policy:
+def player(env: GBxCuLEEnv) -> Policy:
     """Plans each room once, and then follows the plan."""
     ram, actions = env.ram, env.codec.actions
     plans: list[list[str] | None] = [None] * env.num_envs

@@ -94,7 +94,7 @@ class Task:
 TaskSpec = str | type[Task] | Task
 
 
-def checked_task(value: Any) -> TaskSpec:
+def checked_task(value: object) -> TaskSpec:
     """The value of the option `task`: a Task, a class of Tasks, or where one is.
 
     Raises: TypeError for anything else.

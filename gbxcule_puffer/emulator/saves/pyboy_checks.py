@@ -15,7 +15,7 @@ LINE = hw.LINE_T_CYCLES
 EXTRA = range(-4, 121)  # T-cycles by which mode 3 differs from 172, or 170 on a Game Boy Color
 
 
-def disagreement(values: Mapping[str, Any], cartridge: Cartridge) -> str:
+def disagreement(values: Mapping[str, object], cartridge: Cartridge) -> str:
     """The first that disagree, in words; empty where none do."""
     return next(_disagreements(values, cartridge), "")
 

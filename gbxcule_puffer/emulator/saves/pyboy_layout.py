@@ -226,7 +226,7 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
     return values
 
 
-def _check_machine(values: Mapping[str, Any], machine: str, version: int, name: str) -> None:
+def _check_machine(values: Mapping[str, object], machine: str, version: int, name: str) -> None:
     """Refuse a state of another model, and an old one of a Game Boy Color."""
     is_color = bool(values.get("cgb") or values.get("double_speed"))
     if is_color and machine == DMG:

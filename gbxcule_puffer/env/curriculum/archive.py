@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import warp as wp
 
 from gbxcule_puffer.emulator.launch import Launcher
+from gbxcule_puffer.emulator.protocol import PoolLike
 from gbxcule_puffer.env.curriculum.starts import Starts, pick
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
@@ -146,7 +145,7 @@ class Archive:
 
     def __init__(
         self,
-        pool: Any,
+        pool: PoolLike,
         starts: Starts,
         visits: VisitCounter,
         size: int,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import warp as wp
 
@@ -22,7 +20,7 @@ class StepEnd:
         self._dim, self._episode = (num_envs, self._launcher.lanes), Episode()
         self._kept: list[torch.Tensor] = []
 
-    def use(self, **members: Any) -> None:
+    def use(self, **members: object) -> None:
         """Sets members of env.fields.Episode, tensors without a copy. All of them before the first `run`."""
         for name, value in members.items():
             if isinstance(value, torch.Tensor):

@@ -66,7 +66,7 @@ def own_config(kind: type[EnvOptions] = EnvOptions) -> configparser.ConfigParser
     return parser
 
 
-def ini_text(option: Field[Any]) -> str:
+def ini_text(option: Field[object]) -> str:
     """An option's default as PufferLib's parser takes it: it gives a flag the type that this has, and takes a number
     where this is "auto"."""
     default = option.default
@@ -77,7 +77,7 @@ def ini_text(option: Field[Any]) -> str:
     return str(int(default)) if isinstance(default, bool) else str(default)
 
 
-def from_ini(option: Field[Any], value: Any) -> Any:
+def from_ini(option: Field[object], value: object) -> Any:
     """An option's value from what PufferLib's parser makes of it."""
     kind, optional = type_of(option)
     if optional and value in ("", "auto"):

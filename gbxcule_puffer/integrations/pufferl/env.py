@@ -10,10 +10,12 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pufferl.config import from_ini
 from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, to_rgb
 from gbxcule_puffer.tasks.goals.recipe import GoalSettings
+from gbxcule_puffer.tasks.observe.layout import Array
 from gbxcule_puffer.tasks.source import TaskSource
 
 STAGE_OPTIONS = (
@@ -51,7 +53,7 @@ class PuffeRLEnv(GBxCuLEEnv):
         """Num_agents, as PufferLib's vector backends call it; PuffeRL sizes an LSTM's state by it."""
         return self.num_agents
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
+    def step(self, actions: Array) -> tuple[Any, Any, Any, Any, Infos]:
         """As GBxCuLEEnv.step, with `terminals` where either kind of end is."""
         self.terminals[:] = False  # without a goal nothing else clears it
         result = super().step(actions)
@@ -60,7 +62,7 @@ class PuffeRLEnv(GBxCuLEEnv):
         self.terminals |= self.truncations
         return result
 
-    def send(self, actions: Any) -> None:
+    def send(self, actions: Array) -> None:
         if self.io == "torch" and not isinstance(actions, torch.Tensor):
             actions = torch.from_numpy(np.asarray(actions)).to(self.device)
         super().send(actions)

@@ -39,7 +39,7 @@ class TensorBoardLogger:
         self.writer = SummaryWriter(str(self.folder))
         self.last: dict[str, float] = {}
 
-    def log(self, logs: Mapping[str, Any], step: int) -> None:
+    def log(self, logs: Mapping[str, object], step: int) -> None:
         """One record; what is not a number is left out, NaN and infinities are words."""
         numbers = {name: float(value) for name, value in logs.items() if isinstance(value, int | float)}
         self.last |= numbers

@@ -12,6 +12,7 @@ import pufferlib.models
 import torch
 from torch import nn
 
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.trainers.blocks import Patches, layer_init
 
 
@@ -21,7 +22,7 @@ class PixelCNN(nn.Module):
 
     is_continuous = False  # what PufferLib's LSTM wrapper asks
 
-    def __init__(self, env: Any, hidden_size: int = 256) -> None:
+    def __init__(self, env: GBxCuLEEnv, hidden_size: int = 256) -> None:
         super().__init__()
         self.hidden_size = hidden_size
         self.layout = env.layout
@@ -37,18 +38,17 @@ class PixelCNN(nn.Module):
         self.trunk = nn.Sequential(*trunk)
         features = self.trunk(torch.zeros(1, *shape)).shape[1] + self.layout.vector_size
         self.hidden = nn.Sequential(layer_init(nn.Linear(features, hidden_size)), nn.ReLU())
-        space = env.single_action_space
-        self.choices = space.nvec.tolist() if hasattr(space, "nvec") else [int(space.n)]
+        self.choices = [*env.codec.factors] or [env.codec.num_actions]
         self.policy = layer_init(nn.Linear(hidden_size, sum(self.choices)), 0.01)
         self.value = layer_init(nn.Linear(hidden_size, 1), 1.0)
 
-    def forward(self, observations: torch.Tensor, state: Any = None) -> tuple[Any, torch.Tensor]:
+    def forward(self, observations: torch.Tensor, state: object = None) -> tuple[Any, torch.Tensor]:
         """Logits (batch, num_actions) and values (batch, 1) of observations (batch, *shape)."""
         return self.decode_actions(self.encode_observations(observations, state))
 
     forward_eval = forward
 
-    def encode_observations(self, observations: torch.Tensor, state: Any = None) -> torch.Tensor:
+    def encode_observations(self, observations: torch.Tensor, state: object = None) -> torch.Tensor:
         """Hidden features (batch, hidden_size)."""
         return self.hidden(self.layout.join(self.trunk(self.layout.pixels(observations)), observations))
 
@@ -61,7 +61,7 @@ class PixelCNN(nn.Module):
 class PixelLSTM(pufferlib.models.LSTMWrapper):  # pyright: ignore[reportAttributeAccessIssue]
     """PufferLib's LSTM between the features and the heads of a PixelCNN."""
 
-    def __init__(self, env: Any, policy: PixelCNN, input_size: int = 256, hidden_size: int = 256) -> None:
+    def __init__(self, env: GBxCuLEEnv, policy: PixelCNN, input_size: int = 256, hidden_size: int = 256) -> None:
         super().__init__(env, policy, input_size, hidden_size)
         # The wrapper has just given all of them weights of gain 1: back to a first policy that tries every button.
         layer_init(policy.policy, 0.01)

@@ -41,7 +41,13 @@ class GameBoys:
     """
 
     def __init__(
-        self, gamerom: Rom, num_envs: int = 1, device: str = "cpu", *, symbols: StrPath | None = None, **keywords: Any
+        self,
+        gamerom: Rom,
+        num_envs: int = 1,
+        device: str = "cpu",
+        *,
+        symbols: StrPath | None = None,
+        **keywords: object,
     ) -> None:
         if unknown := [name for name in keywords if name not in inspect.signature(Emulator.__init__).parameters]:
             raise ConfigError(f"GameBoys has no option {unknown[0]!r:.40}: leave it out ({LEFT_OUT})")
@@ -105,7 +111,7 @@ class GameBoys:
         found = self._symbols.find(symbol)
         return found.bank, found.address
 
-    def hook_register(self, bank: int | None, addr: int | str, *callback: Any) -> None:
+    def hook_register(self, bank: int | None, addr: int | str, *callback: object) -> None:
         """Counts from the next tick on how often an instruction in ROM begins; bank None: `addr` is a symbol.
 
         Raises: ConfigError for code that is not in ROM, and with a callback.

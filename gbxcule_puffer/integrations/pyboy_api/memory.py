@@ -31,13 +31,13 @@ class Memory:
         machine: Any = emulator.machine
         self._rom = wp.to_torch(machine.rom)
 
-    def __getitem__(self, key: Any) -> torch.Tensor:
+    def __getitem__(self, key: object) -> torch.Tensor:
         bank, first, end = _range(key)
         parts = [self._read(bank, begin, stop) for begin, stop in _parts(first, end)]
         values = torch.cat(parts, 1)
         return values if isinstance(_address(key), slice) else values[:, 0]
 
-    def __setitem__(self, key: Any, value: int | Sequence[int] | torch.Tensor) -> None:
+    def __setitem__(self, key: object, value: int | Sequence[int] | torch.Tensor) -> None:
         bank, first, end = _range(key)
         if isinstance(value, int):
             value = [value] * (end - first)
@@ -119,11 +119,11 @@ class RegisterFile:
             raise AttributeError(f"register_file has no {name}: give one of {', '.join(self.NAMES)}")
 
 
-def _address(key: Any) -> Any:
+def _address(key: object) -> Any:
     return key[1] if isinstance(key, tuple) and len(key) == 2 else key
 
 
-def _range(key: Any) -> tuple[int | None, int, int]:
+def _range(key: object) -> tuple[int | None, int, int]:
     """(bank, first, end) of an index into the memory.
 
     Raises: ConfigError for what is none.

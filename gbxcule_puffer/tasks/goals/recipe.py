@@ -184,7 +184,7 @@ def record_goal(
     emulator: EmulatorLike,
     start_buttons: Sequence[int],
     solve_buttons: Sequence[int],
-    meta: Mapping[str, Any],
+    meta: Mapping[str, object],
     *,
     more_ways: Sequence[Sequence[int]] = (),
     pictures: Sequence[np.ndarray] | None = None,
@@ -246,7 +246,7 @@ def distinct(pictures: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack([p for i, p in enumerate(pictures) if not any((p == other).all() for other in pictures[:i])])
 
 
-def _read_picture(path: StrPath, shape: tuple[int, int], meta: Mapping[str, Any]) -> np.ndarray:
+def _read_picture(path: StrPath, shape: tuple[int, int], meta: Mapping[str, object]) -> np.ndarray:
     """A screenshot as a goal with this `meta` has it.
 
     Raises: ConfigError.

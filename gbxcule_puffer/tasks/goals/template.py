@@ -92,7 +92,7 @@ class GoalTemplate:
             raise GOAL_FILE.bad(folder, f"{FRAMES_FILE} has no pictures, or others than of {what} 0..{most}")
         return cls(frames, meta)
 
-    def check(self, config: Mapping[str, Any], shape: tuple[int, int]) -> None:
+    def check(self, config: Mapping[str, object], shape: tuple[int, int]) -> None:
         """Compares what the goal was made for with the environment's `config` and picture `shape`.
 
         Raises: GoalError that names the field that differs and both values.
@@ -114,7 +114,7 @@ def _is_number(value: object) -> bool:
     return type(value) in (int, float)
 
 
-def in_color(meta: Mapping[str, Any]) -> bool:
+def in_color(meta: Mapping[str, object]) -> bool:
     """True where a goal with this `meta` has colours: the environment observes a Game Boy Color in colour."""
     return meta.get("model") == "cgb" and picture_kind(str(meta["obs"])).in_color
 

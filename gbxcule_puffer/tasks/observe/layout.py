@@ -14,6 +14,7 @@ from gbxcule_puffer.tasks.observe.pictures import MOST_PICTURES, PICTURE, Pictur
 from gbxcule_puffer.tasks.observe.pixels import signed, unpacked
 
 Shape = tuple[int, ...]
+Array = torch.Tensor | np.ndarray  # by the option io
 
 
 class ObservationLayout:
@@ -71,7 +72,7 @@ class ObservationLayout:
         return sum(int(np.prod(shape)) for shape in self.vectors.values())
 
     @property
-    def emulated(self) -> dict[str, Any] | bool:
+    def emulated(self) -> dict[str, np.dtype] | bool:
         """False without vectors, else the types of the bytes and of their parts, for PufferLib's nativize_dtype."""
         if not self.vectors:
             return False
@@ -148,11 +149,11 @@ class ShowsPictures:
     observations: Any
     final_observation: Any
 
-    def pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+    def pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
         """The pictures that the envs of `rows`, an index, show now, (n, rows, columns)."""
         return self.layout.newest(torch.as_tensor(self.observations[rows]))
 
-    def final_pictures(self, rows: Any = slice(None)) -> torch.Tensor:
+    def final_pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
         """The pictures that each env's action led to, as final_observation."""
         return self.layout.newest(torch.as_tensor(self.final_observation[rows]))
 

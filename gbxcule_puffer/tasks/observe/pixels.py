@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from gbxcule_puffer.tasks.observe.pictures import PictureKind
@@ -19,7 +17,7 @@ def signed(values: torch.Tensor) -> torch.Tensor:
     return values.view(torch.int16) if values.dtype == torch.uint16 else values
 
 
-def rows_of(colors: torch.Tensor, rows: Any) -> torch.Tensor:
+def rows_of(colors: torch.Tensor, rows: torch.Tensor | slice) -> torch.Tensor:
     """The `rows`, an index, of uint16 pictures."""
     return signed(colors)[rows].view(torch.uint16)
 

@@ -6,17 +6,20 @@ import json
 import warnings
 from functools import cache
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 
+if TYPE_CHECKING:
+    from gbxcule_puffer.tasks.task import Task
+
 Place = tuple[int | str | tuple[int, int], ...]
 
 
-def find_place(given: str | None, task: Any, rom_sha256: str, symbols: Symbols | None) -> Place | None:
+def find_place(given: str | None, task: Task | None, rom_sha256: str, symbols: Symbols | None) -> Place | None:
     """Two or three bytes as `Ram` takes them, (map,) row, column: those `given`, else the task's, else of our own ROM.
 
     Raises: ConfigError for a text that is no list of RAM.
@@ -41,7 +44,7 @@ def parse_place(text: str, symbols: Symbols | None = None, source: str = "") -> 
     return tuple(parse_address(_byte(word.strip(), where, symbols), where, symbols) for word in words)
 
 
-def _place_of(task: Any, symbols: Symbols | None) -> Place:
+def _place_of(task: Task, symbols: Symbols | None) -> Place:
     """A Task's `place`, as text or as what `Ram` takes. Where there are no symbols its names are not looked up: the
     place is only for those who watch.
 
@@ -62,7 +65,7 @@ def _place_of(task: Any, symbols: Symbols | None) -> Place:
     return tuple(named)
 
 
-def _has_bank(part: Any) -> bool:
+def _has_bank(part: object) -> bool:
     return isinstance(part, tuple) and len(part) == 2 and all(isinstance(number, Integral) for number in part)
 
 

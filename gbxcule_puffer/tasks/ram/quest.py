@@ -127,7 +127,7 @@ def _condition(row: Any, where: str, symbols: Symbols | None = None) -> Conditio
 def _check(c: Condition, where: str) -> None:
     """Raises: ConfigError for a value that a field does not take."""
 
-    def whole(value: Any, least: int, most: int) -> bool:
+    def whole(value: object, least: int, most: int) -> bool:
         return type(value) is int and least <= value <= most
 
     largest = 255 if c.size == 1 and c.read == "number" and len(c.places) == 1 else MOST
@@ -231,7 +231,7 @@ class _Numbers:
         self._watch = RamWatch(ram, where)
         owner, masks, kinds, weights = zip(*columns, strict=True)
 
-        def row(values: Sequence[Any], dtype: torch.dtype) -> torch.Tensor:
+        def row(values: Sequence[object], dtype: torch.dtype) -> torch.Tensor:
             return torch.tensor(values, dtype=dtype, device=device)
 
         self._owner, self._mask, self._weight = (

@@ -57,7 +57,7 @@ class Ram:
             return self._read(own_bank if bank is None else bank, first, end - first).to(torch.int32)
         return self._read(*self.locate(key), 1)[:, 0].to(torch.int32)
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+    def __setitem__(self, key: object, value: object) -> NoReturn:
         raise ConfigError("memory is written by ram.poke(where, value, mask)")
 
     def view(self, where: Where, length: int = 1) -> torch.Tensor:
@@ -140,7 +140,7 @@ class Ram:
         counts = self._counts[key]
         return torch.stack(counts, 1) if isinstance(where, list) else counts[0].clone()
 
-    def locate(self, where: Any) -> tuple[int | None, int]:
+    def locate(self, where: object) -> tuple[int | None, int]:
         """(bank, address) of a place; the bank is None where none matters."""
         if isinstance(where, tuple) and len(where) == 2:
             bank, address = where[0], self.locate(where[1])[1]
@@ -166,7 +166,7 @@ class Ram:
         places = [self._place(*where, 1) for where in found]
         return torch.tensor(places, dtype=torch.int64, device=self.device).expand(self.num_envs, -1)
 
-    def _values(self, where: Where, value: Any) -> torch.Tensor:
+    def _values(self, where: Where, value: object) -> torch.Tensor:
         """What `poke` stores, (num_envs, length) uint8."""
         if isinstance(value, torch.Tensor):
             values = value.unsqueeze(1) if value.dim() == 1 else value

@@ -126,7 +126,7 @@ def _read(path: Path) -> dict[str, Any]:
     return spec
 
 
-def _check(spec: dict[str, Any], path: Path) -> None:
+def _check(spec: dict[str, object], path: Path) -> None:
     rows, names = spec.get("stages"), set()
     if not isinstance(spec.get("rom_sha256"), str) or not isinstance(rows, list) or not rows:
         raise LIST_FILE.bad(path, "lacks rom_sha256 or stages")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, start_files
@@ -52,7 +52,7 @@ class StageOptions(Protocol):
 
 def open_stages(
     cartridge: Cartridge,
-    config: Mapping[str, Any],
+    config: Mapping[str, object],
     shape: tuple[int, int],
     options: StageOptions,
 ) -> list[Stage]:
