@@ -173,7 +173,7 @@ class ToyEnv(ShowsPictures):
     def _begin_episodes(self) -> None:
         """The walker on a cell other than the goal's in every env of final_mask, and its episode's first picture."""
         cells = self.side * self.side
-        start = self._random.draw(self.seed, START, self._episode).remainder_(cells - 1).add_(1 + self.goal)
+        start = self._random.sample(self.seed, START, self._episode).remainder_(cells - 1).add_(1 + self.goal)
         torch.where(self.final_mask, start.remainder_(cells), self._walker, out=self._walker)
         self._look()
         mask, picture = self.final_mask[:, None, None, None], self._screen[:, None]

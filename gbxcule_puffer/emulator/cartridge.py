@@ -153,7 +153,7 @@ def _check_size(name: str, data: bytes, header: str) -> None:
         )
     if size % hw.ROM_BANK_SIZE:
         raise RomError(
-            f"{name}: {size} bytes is no multiple of the bank size {hw.ROM_BANK_SIZE}; the file is "
+            f"{name}: {size} bytes is not a multiple of the bank size {hw.ROM_BANK_SIZE}; the file is "
             "truncated or padded: get the image as it was released"
         )
     code = data[0x148]

@@ -116,7 +116,7 @@ class ActionInput:
         torch.ne(t.action, actions, out=self._flag)
         t.bad_action.logical_or_(self._flag)
         if self.threshold:
-            torch.lt(self.random.draw(seed, STICKY, t.clock), self.threshold, out=self._flag)
+            torch.lt(self.random.sample(seed, STICKY, t.clock), self.threshold, out=self._flag)
             self._flag.logical_and_(t.age)  # an episode's first action is never the previous episode's
             torch.where(self._flag, t.last_action, t.action, out=t.action)
             t.last_action.copy_(t.action)

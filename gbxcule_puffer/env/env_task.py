@@ -15,7 +15,7 @@ from gbxcule_puffer.tasks.observe.observers import make_observers, vectors_of
 from gbxcule_puffer.tasks.observe.pictures import picture_kind
 from gbxcule_puffer.tasks.ram import Symbols
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
-from gbxcule_puffer.tasks.ram.position import find_place
+from gbxcule_puffer.tasks.ram.position import find_position
 from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
 from gbxcule_puffer.tasks.ram.until import parse_until
 from gbxcule_puffer.tasks.stages.open import open_stages
@@ -27,7 +27,7 @@ class EnvTask:
     """Actions, observations, stages and Tasks of an env with `options` on a ROM.
 
     config: the options that observations, goals and checkpoints depend on; tasks: all Tasks in the order in which their
-    rewards are added; task: the one that the options name; place: where the player is in RAM, None where unknown.
+    rewards are added; task: the one that the options name; position: where the player is in RAM, None where unknown.
 
     Raises: ConfigError, StateError or GoalError for a file that is damaged, or does not fit the ROM or the options.
     """
@@ -41,8 +41,8 @@ class EnvTask:
         self.visit_key = parse_visit_key(options.visit_key, self.symbols) if counts_visits(options) else "picture"
         self.quest = load_quest(options.quest, cartridge.sha256, self.symbols) if options.quest else []
         self.task = None if options.task is None else make_task(options.task)
-        self.place = find_place(options.place, self.task, cartridge.sha256, self.symbols)
-        observers = make_observers(options, self.symbols, self.place, self.codec.num_actions)
+        self.position = find_position(options.position, self.task, cartridge.sha256, self.symbols)
+        observers = make_observers(options, self.symbols, self.position, self.codec.num_actions)
         given = [] if self.task is None else [self.task]
         vectors = vectors_of([*observers, *given])
         self.tasks: list[Task] = [*([Quest(self.quest)] if self.quest else []), *given, *observers]

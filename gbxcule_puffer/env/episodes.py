@@ -77,7 +77,7 @@ class Episodes:
         self.input.take(actions, seed)
         self.emulator.step(self.envs.buttons, self.input.frames)
         if self._at_once and self.final_colors is None:
-            self.curriculum.draw(seed)
+            self.curriculum.sample(seed)
             self.step_end.run("full_step")
         else:
             self.step_end.run("end")
@@ -111,7 +111,7 @@ class Episodes:
         self.begin_where(torch.ones_like(self.envs.ended), seed)
         if self._stagger:
             limit = self.envs.limit
-            limit.copy_(self.random.draw(seed, STAGGER, self.envs.episode) % limit + 1)
+            limit.copy_(self.random.sample(seed, STAGGER, self.envs.episode) % limit + 1)
 
     def begin_where(self, mask: torch.Tensor, seed: int) -> None:
         """Starts an episode in the envs of `mask` (num_envs,) bool; those they were in count for nothing, and the
@@ -148,7 +148,7 @@ class Episodes:
 
     def _begin(self, seed: int) -> None:
         """Starts an episode in every env that `ended`."""
-        slots, pool = self.curriculum.draw(seed), self.curriculum.pool
+        slots, pool = self.curriculum.sample(seed), self.curriculum.pool
         if pool.members:
             self.step_end.run("start")
         else:  # PyBoy restores by itself

@@ -61,7 +61,7 @@ FIELDS = (
     # Where it began.
     Field("slots", torch.int32, "the pool's slot that the episode began at", saved=True, high="slots"),
     Field("replaced", torch.bool, "the archive has put another state into that slot since", saved=True, high=1),
-    Field("drawn", torch.int32, "the slot that the next episode begins at"),
+    Field("sampled_slot", torch.int32, "the slot that the next episode begins at"),
     Field("from_start", torch.bool, "the last step's episode began at a given start, not in the archive", initial=1),
 )
 

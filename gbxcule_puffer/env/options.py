@@ -68,7 +68,7 @@ class EnvOptions:
         None, "bytes of RAM that are observed too, by symbol or hexadecimal address, with lengths: wMoney:3,D347",
         PICTURE)
     visited_obs: int = option(0, "cells on each side of the player of which is observed whether the episode has been "
-                              "there (needs place)", PICTURE, least=0, most=MOST_RADIUS)
+                              "there (needs position)", PICTURE, least=0, most=MOST_RADIUS)
     action_obs: int = option(0, "last actions that are observed too", PICTURE, least=0, most=64)
     action_codec: str = option(
         DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), multi_binary, multi_discrete, "
@@ -104,7 +104,7 @@ class EnvOptions:
         "(docs/your-reward.md)", TASK)
     symbols: StrPath | None = option(None, "symbol file (.sym) of the ROM, whose names a task and a quest may use",
                                      TASK)
-    place: str | None = option(
+    position: str | None = option(
         None, "RAM of the map's number, the row and the column of the player, for visited_obs and for those who watch: "
         "D35E,D361,D362 or symbols (default: the task's)", TASK)
     step_cost: float | None = option(

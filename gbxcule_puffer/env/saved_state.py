@@ -46,7 +46,7 @@ def check_parts(state: Any, **parts: type) -> None:
     """Raises: StateError where `state` is none of an env's, which has these parts of these types."""
     fits = isinstance(state, Mapping) and parts.keys() <= state.keys()
     if not fits or not all(isinstance(state[name], kind) for name, kind in parts.items()):
-        raise StateError("this is no saved env state, or one of an older version: give what state_dict returned")
+        raise StateError("this is not a saved env state, or one of an older version: give what state_dict returned")
 
 
 def check_config(state: Any, config: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import WEIGHTS, EnvOptions
 from gbxcule_puffer.tasks.actions import MOST_STEPS
 from gbxcule_puffer.tasks.goals.distance import GoalDistance
-from gbxcule_puffer.tasks.goals.template import drawn
+from gbxcule_puffer.tasks.goals.template import pictures_of
 from gbxcule_puffer.tasks.stages.open import Stage
 
 STEP_COST = -0.01  # where the options do not say otherwise
@@ -57,5 +57,5 @@ class GoalScore:
     def measure(self, emulator: EmulatorLike) -> None:
         """Fills `distance` from the emulator's pictures; it stays 0 without a goal."""
         if self.distances is not None:
-            picture = drawn(emulator, self.distances.in_color)
+            picture = pictures_of(emulator, self.distances.in_color)
             self.distances.measure(picture, self.envs.distance, self.envs.stage)

@@ -66,7 +66,7 @@ class TaskMemory:
         now = vars(self.task)
         for name, value in before.items():
             if isinstance(value, torch.Tensor) and not isinstance(now.get(name), torch.Tensor):
-                raise self._error(f"attribute {name!r} is no tensor any more: give zeros where it has no use")
+                raise self._error(f"attribute {name!r} is not a tensor any more: give zeros where it has no use")
         found: list[tuple[str, Any, torch.Tensor]] = []
         for name, new in now.items():
             old = before.get(name)

@@ -63,7 +63,7 @@ class TaskRunner:
         if not 1 <= below <= RANGE or counter.shape != (self.n,) or counter.dtype != torch.int64:
             given = f"below {below}, counter {tuple(counter.shape)} of {counter.dtype}"
             raise self._error(f"sample has {given}: give 1 to {RANGE:,}, and ({self.n},) of torch.int64")
-        return self.random.draw(self.seed, TASK, counter) % below
+        return self.random.sample(self.seed, TASK, counter) % below
 
     def step(self, picture: torch.Tensor, info: StepInfo) -> StepResult:
         """The Task's result, checked; a reward that is not finite is told at once on a CPU, else by `read`."""

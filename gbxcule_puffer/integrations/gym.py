@@ -228,7 +228,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         zeros = np.zeros(self.num_envs, np.float32) if self.env.io == "numpy" else self.env.rewards * 0
         self._answer = observations, zeros, like & False, like & False, info
 
-    def send(self, actions: Any, env_id: Array = None) -> None:
+    def send(self, actions: Any, env_id: Array | None = None) -> None:
         """Steps all envs; on a GPU this returns while they play. env_id: the envs in the order of the actions.
 
         Raises: ActionError where that is not each env once.

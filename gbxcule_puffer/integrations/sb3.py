@@ -41,7 +41,7 @@ class StableVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """One step with the actions kept; ended envs have begun their next episode."""
-        assert self._actions is not None  # step_async has been called
+        assert self._actions is not None  # step_async was called
         observations, rewards, terminations, truncations, info = self.envs.step(self._actions)
         self._returns += rewards
         self._lengths += 1

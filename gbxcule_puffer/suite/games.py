@@ -49,7 +49,7 @@ def find_game(name: str) -> tuple[Game, Levels]:
     full, _, levels = name.partition("-")
     game = GAMES.get(full.removeprefix("gbxcule_"))
     if game is None:
-        raise ConfigError(f"environment {name!r:.60} is no game of the suite: give one of {', '.join(SUITE)}")
+        raise ConfigError(f"environment {name!r:.60} is not a game of the suite: give one of {', '.join(SUITE)}")
     return game, Levels.parse(levels)
 
 

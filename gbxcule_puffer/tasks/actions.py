@@ -63,7 +63,7 @@ def all_buttons_of(actions: Iterable[str]) -> list[int]:
     for i, name in enumerate(actions):
         if not set(name.split("+")) <= BUTTONS.keys():
             known = f"give {', '.join(BUTTONS)}, or several with + between them"
-            raise ActionError(f"action {i} is {name!r:.40}, which is no button: {known}")
+            raise ActionError(f"action {i} is {name!r:.40}, which is not a button: {known}")
         found.append(buttons_of(name))
     return found
 

@@ -62,7 +62,7 @@ class Task:
     prefix: ClassVar[str] = "task"  # of its statistics in the infos
     checks_numbers: ClassVar[bool] = True  # look for NaN in its rewards and in what it observes
     # Bytes for `Ram` that tell where the player is, (map,) row, column, or text as of the option: for those who watch.
-    place: tuple[Any, ...] | str | None = None
+    position: tuple[Any, ...] | str | None = None
     _runner: Any = None  # of the env that it plays in
 
     def setup(self, ram: Ram) -> None:

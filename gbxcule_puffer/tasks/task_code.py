@@ -94,7 +94,7 @@ def _find_class(spec: str) -> type[Task]:
 def _import_module(name: str, spec: str) -> Any:
     """A module by name, also of the current folder."""
     if not all(part.isidentifier() for part in name.split(".")):
-        raise ConfigError(f"task {spec!r:.80}: {name!r:.60} is no name of a module")
+        raise ConfigError(f"task {spec!r:.80}: {name!r:.60} is not a name of a module")
     first = name.partition(".")[0]
     if first not in sys.modules and importlib.util.find_spec(first) is None:
         sys.path.append(os.getcwd())

@@ -88,12 +88,12 @@ def test_the_figures_are_those_of_the_episodes_that_ended(run: Path) -> None:
 def test_a_task_and_a_place_are_given_again(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for flags, message in (
         (["--task", "none.py:Task"], "there is no file none.py"),
-        (["--place", "C0A0"], "place 'C0A0' has 1 parts"),
+        (["--position", "C0A0"], "position 'C0A0' has 1 parts"),
     ):
         assert main(["watch", str(run), *flags]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert message in line
-    assert Player(run, 1, "cpu", seed=1, greedy=False, place="FF80,FF81").env.place == (0xFF80, 0xFF81)
+    assert Player(run, 1, "cpu", seed=1, greedy=False, position="FF80,FF81").env.position == (0xFF80, 0xFF81)
 
 
 def test_what_is_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,7 +81,7 @@ def draws(curriculum: str, weights: list[int] | None = None, first_env: int = 0,
         stages, distance, per_start=2, spare=0, archive_steps=None, curriculum=curriculum, random=random, envs=envs
     )
     given = starts.weights if weights is None else torch.tensor(weights)
-    return [starts.draw(7, torch.full((n,), i), given).numpy().copy() for i in range(5)]
+    return [starts.sample(7, torch.full((n,), i), given).numpy().copy() for i in range(5)]
 
 
 def test_curricula() -> None:

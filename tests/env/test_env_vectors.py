@@ -193,11 +193,11 @@ def test_a_task_that_observes_something_else(members: dict[str, Any], fault: str
 @pytest.mark.parametrize(
     "options, fault",
     [
-        ({"ram_obs": "wMoney"}, "ram_obs 'wMoney': 'wMoney' is no hexadecimal address"),
+        ({"ram_obs": "wMoney"}, "ram_obs 'wMoney': 'wMoney' is not a hexadecimal address"),
         ({"ram_obs": "player_q", "symbols": SYMBOLS}, "'player_q' is not in .*did you mean"),
         ({"ram_obs": "C000:0"}, "has 0 bytes: give from 1 to 1024"),
         ({"ram_obs": "0100"}, "is not VRAM, WRAM, OAM or HRAM"),
-        ({"ram_obs": ""}, "is no hexadecimal address"),
+        ({"ram_obs": ""}, "is not a hexadecimal address"),
         ({"visited_obs": 32}, "must be from 0 to 31"),
         ({"action_obs": -1}, "must be from 0 to 64"),
     ],
@@ -208,7 +208,7 @@ def test_options_that_are_wrong(options: dict[str, Any], fault: str) -> None:
 
 
 def test_visited_obs_needs_a_place() -> None:
-    with pytest.raises(ConfigError, match="visited_obs 2 needs place: give MAP,ROW,COLUMN"):
+    with pytest.raises(ConfigError, match="visited_obs 2 needs position: give MAP,ROW,COLUMN"):
         GBxCuLEEnv(ROM.parent / "micro/alu_loop.gb", visited_obs=2)
 
 

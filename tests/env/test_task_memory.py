@@ -154,7 +154,7 @@ class PokesAFloat(Steps):
         (Learns, "reward carries gradients: give it with .detach()"),
         (KeepsGradients, "attribute 'kept' has gradients, of ever more steps: assign it with .detach()"),
         (KeepsAList, "attribute 'several' is a list of tensors, which is not kept: stack them into one"),
-        (Forgets, "attribute 'kept' is no tensor any more"),
+        (Forgets, "attribute 'kept' is not a tensor any more"),
         (TooLarge, "reward is inf in env 1"),
         (SeesNothing, "observation 'place' is nan in env 1"),
         (Assigns, "memory is written by ram.poke(where, value, mask)"),

@@ -55,10 +55,10 @@ def test_names_of_stages_are_no_paths(name: str, tmp_path: Path) -> None:
     spec = {"format": FORMAT, "version": VERSION, "rom_sha256": CARTRIDGE.sha256, "stages": [row]}
     path.write_text(json.dumps(spec))
     for way in (lambda: make_stages(path, tmp_path / "out"), lambda: load_stages(path, CARTRIDGE.sha256)):
-        with pytest.raises(ConfigError, match="is no name of a stage: give up to 64 letters") as error:
+        with pytest.raises(ConfigError, match="is not a name of a stage: give up to 64 letters") as error:
             way()
         assert str(error.value).isprintable()
-    with pytest.raises(ConfigError, match="is no name of a stage"):
+    with pytest.raises(ConfigError, match="is not a name of a stage"):
         write_stages(tmp_path / "new.json", CARTRIDGE.sha256, [StageFiles(name, tmp_path, tmp_path, 8)])
     assert [one.name for one in tmp_path.iterdir()] == ["stages.json"]
 

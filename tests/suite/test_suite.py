@@ -174,7 +174,7 @@ def test_a_trainer_plays_a_game_for_the_time_given_and_its_checkpoint_others_lev
     found = suite.read_run(run)
     assert 0 < found["steps"] < 1000 and found["flags"]["env"] == "gbxcule_storeroom-2"
     trained = Trained(run)
-    env = trained.open_env(2, "cpu", 1, env="gbxcule_storeroom-test", max_steps=4)
+    env: Any = trained.open_env(2, "cpu", 1, env="gbxcule_storeroom-test", max_steps=4)
     result = evaluate(trained.policy(env, 1, greedy=True), env, 2, seed=1)
     assert result["episodes"] == 2 and (env.task.level >= 0x8000).all()
     film = record(find_rom("storeroom"), tmp_path / "film.gif", policy=str(run), num_envs=2, steps=3, max_steps=2)

@@ -73,7 +73,7 @@ class MadeUpStep:
         """Everything that a step changes."""
         own = {name: getattr(self, name) for name in ("final", "state", "memory", "screen")}
         found = {**self.envs.members(), **own, "observations": self.stack.observations, "counts": self.starts.counts}
-        del found["drawn"]
+        del found["sampled_slot"]
         return {name: tensor.cpu().numpy().copy() for name, tensor in found.items()}
 
 
@@ -153,7 +153,7 @@ def check_against_numpy(device: str, obs: str, k: int, chain: bool, steps: int =
         for end, sequences in zip(ends, (["full_step"], ["end", "count", "start"]), strict=True):
             end.screen.copy_(torch.from_numpy(screens))
             end.locked.copy_(torch.from_numpy(locked))
-            drawn = end.starts.draw(5, end.envs.episode, end.starts.weights).cpu().numpy().copy()
+            drawn = end.starts.sample(5, end.envs.episode, end.starts.weights).cpu().numpy().copy()
             for sequence in sequences:
                 end.step_end.run(sequence)
         wanted = expected(ends[0], task, before, screens, locked, drawn, obs, chain)

@@ -119,7 +119,7 @@ def test_tasks_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         "my_task:Main": "has no such class: give one of its Tasks (Mine)",
         "my_task:NUMBER": "has another kind of NUMBER",
         "my_tusk:Mine": "there is no module 'my_tusk'", "tests.tusk:Mine": "there is no module 'tests.tusk'",
-        "tusk.py:Mine": "there is no file tusk.py", "..:Mine": "is no name of a module",
+        "tusk.py:Mine": "there is no file tusk.py", "..:Mine": "is not a name of a module",
     }  # fmt: skip
     for spec, told in refused.items():
         with pytest.raises(ConfigError) as caught:

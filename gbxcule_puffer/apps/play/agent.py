@@ -22,7 +22,7 @@ SEEN = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == 
     "header",
     "model",
     "symbols",
-    "place",
+    "position",
 }
 
 

@@ -29,19 +29,19 @@ def watch(
     device: str = "cpu",
     task: str | None = None,
     symbols: str | None = None,
-    place: str | None = None,
+    position: str | None = None,
     ready: Callable[[Wall], bool] = lambda _: True,
 ) -> None:
     """Plays the newest checkpoint of a run until Ctrl-C and shows it on a web page.
 
-    task: what was trained, where that is code; place: RAM for the page's map; ready: called before each step; False
+    task: what was trained, where that is code; position: RAM for the page's map; ready: called before each step; False
     ends it.
 
     Raises: GBxCuLEError of the kind that the input deserves.
     """
     if num_envs < 1:
         raise ConfigError(f"--num-envs {num_envs} must be at least 1")
-    player = Player(run, num_envs, resolve_device(device), seed, greedy, task=task, symbols=symbols, place=place)
+    player = Player(run, num_envs, resolve_device(device), seed, greedy, task=task, symbols=symbols, position=position)
     env = player.env
     with Wall(env, player.name, player.status, address, player.picture, controls=True) as wall:
         print(f"watch   {wall.url}   (Ctrl-C ends it)", flush=True)

@@ -184,9 +184,9 @@ class Archive:
         )  # fmt: skip
         self.pool.save(self._admitted, self._slots)
 
-    def draw(self, seed: int, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        """Replaces a share of the `slots` drawn for the next episodes by slots of the archive, if it holds any."""
-        torch.lt(self.random.draw(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
+    def sample(self, seed: int, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it holds any."""
+        torch.lt(self.random.sample(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
         self.visits.coarse.look_up(self.coarse_keys, self.occupant_visits)
         starts = self.starts
         self._launch(
@@ -197,9 +197,9 @@ class Archive:
         self._launch(kernel_sum, self.size, self.weights, self._chunks, self.cumulative)
         torch.gt(self.cumulative[-1:], 0, out=self._some)
         self._coin.logical_and_(self._some)
-        drawn = pick(self.random.draw(seed, ARCHIVE_SLOT, episode), self.cumulative, self._slots)
-        drawn.clamp_(max=self.size - 1).add_(starts.given)  # an empty archive draws past the end, unused
-        return torch.where(self._coin, drawn, slots, out=slots)
+        sampled = pick(self.random.sample(seed, ARCHIVE_SLOT, episode), self.cumulative, self._slots)
+        sampled.clamp_(max=self.size - 1).add_(starts.given)  # an empty archive samples past the end, unused
+        return torch.where(self._coin, sampled, slots, out=slots)
 
     def read(self) -> dict[str, float]:
         """Filled slots, and the share of the envs whose episode began in one."""

@@ -21,7 +21,7 @@ from gbxcule_puffer.tasks.stages.open import Stage
 
 
 class Curriculum:
-    """Draws a slot of the snapshot `pool` for each episode; `learns` from how episodes end, if there is anything to.
+    """Samples a slot of the snapshot `pool` for each episode; `learns` from how episodes end, if there is anything to.
 
     Each start state is a slot, and again after each of 1..start_waits idle steps; then come the archive's slots.
     Allocates only here.
@@ -78,11 +78,11 @@ class Curriculum:
         if self.archive is not None:
             self.archive.offer()
 
-    def draw(self, seed: int) -> torch.Tensor:
-        """The pool's slot (num_envs,) for each env's next episode: `drawn` of the env's tensors."""
+    def sample(self, seed: int) -> torch.Tensor:
+        """The pool's slot (num_envs,) for each env's next episode: `sampled_slot` of the env's tensors."""
         episode = self.envs.episode
-        slots = self.starts.draw(seed, episode, self._weights)
-        return slots if self.archive is None else self.archive.draw(seed, episode, slots)
+        slots = self.starts.sample(seed, episode, self._weights)
+        return slots if self.archive is None else self.archive.sample(seed, episode, slots)
 
     def read(self) -> dict[str, float]:
         """Statistics for the infos; nothing for a single stage without an archive."""

@@ -43,12 +43,13 @@ class Starts:
     """The slots of a pool as starts of episodes: `given` ones, each start `per_start` slots wide (one a number of
     waits), then `spare` ones for an archive, from which an episode takes at most `archive_steps` steps.
 
-    curriculum: 'uniform' draws all starts equally, 'first' those of the first stage only, 'progress' by the weights of
-    a BayesProgressTracker; 'by_env' gives start i modulo their number to env i always. The waits are always drawn.
+    curriculum: 'uniform' samples all starts equally, 'first' those of the first stage only, 'progress' by the weights
+    of a BayesProgressTracker; 'by_env' gives start i modulo their number to env i always. The waits are always sampled.
 
-    envs: the env's (env/fields.py), of which it fills `drawn`; stage, distance (slots,): the stage of each slot and
-    its picture's distance to that stage's goal; counts (3, slots) int64: SLOT_COUNTS of the episodes that began there
-    (env/step_end/parts.py); weights (stages,) int64: those of a curriculum without a tracker. Allocates only here.
+    envs: the env's (env/fields.py), of which it fills `sampled_slot`; stage, distance (slots,): the stage of each slot
+    and its picture's distance to that stage's goal; counts (3, slots) int64: SLOT_COUNTS of the episodes that began
+    there (env/step_end/parts.py); weights (stages,) int64: those of a curriculum without a tracker. Allocates only
+    here.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Starts:
         if curriculum == "by_env":
             self._by_env = random.lane.remainder(self.given // per_start) * per_start
         self._cumulative = torch.zeros(self.given, dtype=torch.int64, device=device)
-        self._drawn = envs.drawn
+        self._sampled = envs.sampled_slot
         self._launch = Launcher(device)
         self.members: dict[str, Any] = {
             "given": self.given,
@@ -86,17 +87,17 @@ class Starts:
             "slot_counts": self.counts,
         }
 
-    def draw(self, seed: int, episode: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    def sample(self, seed: int, episode: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """A slot for each env's next episode; `episode` (num_envs,) int64 is its number, `weights`
-        (stages,) int64 are in units of 1 / UNIT. Valid until the next draw."""
+        (stages,) int64 are in units of 1 / UNIT. Valid until the next sample."""
         if self.given == 1:
-            return self._drawn.zero_()  # an archive may have written to it
-        value = self.random.draw(seed, START, episode)
+            return self._sampled.zero_()  # an archive may have written to it
+        value = self.random.sample(seed, START, episode)
         if self._by_env is not None:
             value.mul_(self.per_start).bitwise_right_shift_(SHIFT).add_(self._by_env)
-            return self._drawn.copy_(value)
+            return self._sampled.copy_(value)
         self._launch(kernel_cumulate, 1, weights, self.stage, self._cumulative)
-        return pick(value, self._cumulative, self._drawn)
+        return pick(value, self._cumulative, self._sampled)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that a saved state holds."""
@@ -105,7 +106,7 @@ class Starts:
 
 
 def pick(value: torch.Tensor, cumulative: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    """The index whose share of the running sum `cumulative` (int64) a draw `value` (int64, overwritten)
+    """The index whose share of the running sum `cumulative` (int64) a sample `value` (int64, overwritten)
     falls in, into `out` int32. The products stay below 2**63: sums may be up to 2**38."""
     value.mul_(cumulative[-1:]).bitwise_right_shift_(SHIFT)
     return torch.searchsorted(cumulative, value, right=True, out_int32=True, out=out)

@@ -179,9 +179,9 @@ def count(e: Episode, env: int, lane: int, lanes: int):
 
 @wp.func
 def restore(e: Episode, env: int, lane: int, lanes: int):
-    """Puts the slot that was drawn into an env whose episode ended."""
+    """Puts the sampled slot into an env whose episode ended."""
     if e.ended[env]:
-        slot = e.drawn[env]
+        slot = e.sampled_slot[env]
         copy_slot(
             e.state, e.memory, e.screen, e.pool_state, e.pool_memory, e.pool_screen, slot, env, lane, lanes
         )  # fmt: skip
@@ -192,7 +192,7 @@ def begin(e: Episode, env: int, lane: int, lanes: int):
     """Starts the episode of an env that was restored; its first picture fills the whole stack."""
     intrinsics.converge()  # the picture is whole
     if e.ended[env]:
-        slot = e.drawn[env]
+        slot = e.sampled_slot[env]
         if lane == 0:
             stage = e.slot_stage[slot]
             e.slots[env] = slot

@@ -132,7 +132,7 @@ def _range(key: object) -> tuple[int | None, int, int]:
     is_range = isinstance(where, slice) and where.step is None
     first, end = (where.start, where.stop) if is_range else (where, where + 1 if isinstance(where, int) else None)
     if not (isinstance(first, int) and isinstance(end, int) and 0 <= first < end <= 0x10000):
-        raise ConfigError(f"memory[{key!r:.40}] is no place: give an address, first:end, or a bank before them")
+        raise ConfigError(f"memory[{key!r:.40}] is not an address: give an address, first:end, or a bank before them")
     if bank is not None and not isinstance(bank, int):
         raise ConfigError(f"bank {bank!r:.40} must be a whole number")
     return bank, first, end

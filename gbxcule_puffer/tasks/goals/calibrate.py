@@ -19,7 +19,7 @@ from gbxcule_puffer.files import StrPath, new_file
 from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.tasks.actions import Schedule, all_buttons_of, get_codec
 from gbxcule_puffer.tasks.goals.distance import GoalDistance
-from gbxcule_puffer.tasks.goals.template import MAX_STEPS, META_FILE, GoalTemplate, drawn
+from gbxcule_puffer.tasks.goals.template import MAX_STEPS, META_FILE, GoalTemplate, pictures_of
 from gbxcule_puffer.tasks.observe.pictures import picture_kind
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.ram.quest import Condition, Quest
@@ -220,7 +220,7 @@ class _Player:
             buttons = torch.full((self.emulator.num_envs,), buttons, dtype=torch.uint8)
         device = self.emulator.device
         self.emulator.step(buttons.to(device), None if frames is None else frames.to(device))
-        self.distance.measure(drawn(self.emulator, self.distance.in_color), self.out)
+        self.distance.measure(pictures_of(self.emulator, self.distance.in_color), self.out)
         distances = self.out.cpu().numpy().copy()
         return distances, distances == 0 if self.truth is None else self.truth.test().all(1).cpu().numpy()
 

@@ -21,7 +21,7 @@ from gbxcule_puffer.layout import find_rom
 from gbxcule_puffer.pictures import read_colors, read_shades
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, STEPS, Schedule, all_buttons_of, are_names, get_codec, is_steps
 from gbxcule_puffer.tasks.goals.distance import distances_to
-from gbxcule_puffer.tasks.goals.template import FORMAT, K_CONSECUTIVE, GoalTemplate, drawn, in_color
+from gbxcule_puffer.tasks.goals.template import FORMAT, K_CONSECUTIVE, GoalTemplate, in_color, pictures_of
 from gbxcule_puffer.tasks.goals.traces import Trace, picture_hash
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import picture_kind
@@ -207,7 +207,7 @@ def record_goal(
         return picture()
 
     def picture() -> np.ndarray:
-        return drawn(emulator, in_color(meta))[0].cpu().numpy().copy()
+        return pictures_of(emulator, in_color(meta))[0].cpu().numpy().copy()
 
     for button in start_buttons:
         play(button)

@@ -119,6 +119,6 @@ def in_color(meta: Mapping[str, object]) -> bool:
     return meta.get("model") == "cgb" and picture_kind(str(meta["obs"])).in_color
 
 
-def drawn(emulator: EmulatorLike, colors: bool) -> torch.Tensor:
+def pictures_of(emulator: EmulatorLike, colors: bool) -> torch.Tensor:
     """An emulator's pictures as a goal has them: colours, or shades."""
     return emulator.colors if colors else emulator.screen

@@ -1,4 +1,4 @@
-"""Tasks that only observe: bytes of RAM, places visited, the last actions. Options of the environment make them."""
+"""Tasks that only observe: bytes of RAM, cells visited, the last actions. Options of the environment make them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gbxcule_puffer.device import room_for
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.pictures import PICTURE, SIDE
 from gbxcule_puffer.tasks.ram.addresses import parse_address
-from gbxcule_puffer.tasks.ram.position import Place
+from gbxcule_puffer.tasks.ram.position import Position
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.tasks.task import StepInfo, Task
@@ -23,7 +23,7 @@ RAM, VISITED, ACTIONS = "ram", "visited", "actions"
 
 
 def parse_ram_obs(text: str, symbols: Symbols | None = None) -> list[tuple[int | tuple[int, int], int]]:
-    """(place, length) of each entry of a text such as 'wMoney:3,D347,1:A000:8'.
+    """(address, length) of each entry of a text such as 'wMoney:3,D347,1:A000:8'.
 
     Raises: ConfigError.
     """
@@ -56,24 +56,24 @@ class RamBytes(_Observer):
     prefix: ClassVar[str] = "ram_obs"
 
     def __init__(self, entries: Sequence[tuple[int | tuple[int, int], int]]) -> None:
-        self.places = [_later(place, byte) for place, length in entries for byte in range(length)]
+        self.places = [_later(position, byte) for position, length in entries for byte in range(length)]
         self.observations = {RAM: (len(self.places),)}
 
     def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
         return {RAM: ram[self.places] * (1 / 255)}  # a GPU divides by a constant in this way: the same bits everywhere
 
 
-class VisitedPlaces(_Observer):
+class VisitedCells(_Observer):
     """`visited` (2 * radius + 1, the same): 1 where the episode has been on the map around the player, else 0.
 
-    Of two places of a map whose coordinates are the same modulo SIDE, and now and then of two on different maps, the
+    Of two cells of a map whose coordinates are the same modulo SIDE, and now and then of two on different maps, the
     one visited last is known.
     """
 
     prefix: ClassVar[str] = "visited_obs"
 
-    def __init__(self, place: Place, radius: int) -> None:
-        self.bytes, self.radius = list(place), radius
+    def __init__(self, position: Position, radius: int) -> None:
+        self.bytes, self.radius = list(position), radius
         self.observations = {VISITED: (2 * radius + 1,) * 2}
 
     def setup(self, ram: Ram) -> None:
@@ -82,7 +82,7 @@ class VisitedPlaces(_Observer):
         with room_for(
             8 * ram.num_envs * SIDE**2, str(device), f"visited_obs of {ram.num_envs:,} envs", "use fewer envs"
         ):
-            self.seen = torch.full((ram.num_envs, SIDE * SIDE), -1, device=device)  # the key of each slot's last place
+            self.seen = torch.full((ram.num_envs, SIDE * SIDE), -1, device=device)  # the key of each slot's last cell
         self.episode = torch.zeros(ram.num_envs, dtype=torch.int64, device=device)
         reach = torch.arange(-self.radius, self.radius + 1, device=device)
         self.offsets = torch.cartesian_prod(reach, reach)  # (cells, 2): rows, columns
@@ -174,25 +174,25 @@ class ObserverOptions(Protocol):
 
 
 def make_observers(
-    options: ObserverOptions, symbols: Symbols | None, place: Place | None, num_actions: int
+    options: ObserverOptions, symbols: Symbols | None, position: Position | None, num_actions: int
 ) -> list[Task]:
-    """The Tasks that the options ram_obs, visited_obs and action_obs ask for; place: where the player is.
+    """The Tasks that the options ram_obs, visited_obs and action_obs ask for; position: where the player is.
 
-    Raises: ConfigError for an address or a symbol that is none, and for a place that is wanted and not known.
+    Raises: ConfigError for an address or a symbol that is none, and for a position that is wanted and not known.
     """
     found: list[Task] = []
     if options.ram_obs is not None:
         found.append(RamBytes(parse_ram_obs(options.ram_obs, symbols)))
     if options.visited_obs:
-        if place is None:
+        if position is None:
             raise ConfigError(
-                f"visited_obs {options.visited_obs} needs place: give MAP,ROW,COLUMN or ROW,COLUMN in RAM"
+                f"visited_obs {options.visited_obs} needs position: give MAP,ROW,COLUMN or ROW,COLUMN in RAM"
             )
-        found.append(VisitedPlaces(place, options.visited_obs))
+        found.append(VisitedCells(position, options.visited_obs))
     if options.action_obs:
         found.append(LastActions(options.action_obs, num_actions))
     return found
 
 
-def _later(place: int | tuple[int, int], byte: int) -> int | tuple[int, int]:
-    return (place[0], place[1] + byte) if isinstance(place, tuple) else place + byte
+def _later(address: int | tuple[int, int], byte: int) -> int | tuple[int, int]:
+    return (address[0], address[1] + byte) if isinstance(address, tuple) else address + byte

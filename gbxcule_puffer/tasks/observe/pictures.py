@@ -12,7 +12,7 @@ from gbxcule_puffer.errors import ConfigError
 
 PICTURE = "picture"  # the name of an observation's pictures among its parts
 MOST_PICTURES = 256  # of an observation
-SIDE = 64  # of the square of cells that VisitedPlaces tells apart, a power of two
+SIDE = 64  # of the square of cells that VisitedCells tells apart, a power of two
 MOST_RADIUS = SIDE // 2 - 1
 
 

@@ -44,7 +44,9 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
             except ConfigError as unknown:
                 raise ConfigError(f"{source}: {unknown}") from None
         names = "" if symbols is not None else ", or a name and its symbol file (symbols)"
-        raise ConfigError(f"{source}: {text!r:.60} is no hexadecimal address: give one such as C0A3{names}") from None
+        raise ConfigError(
+            f"{source}: {text!r:.60} is not a hexadecimal address: give one such as C0A3{names}"
+        ) from None
     if hw.CART_RAM <= address < hw.WRAM and bank is not None:
         return bank, address
     if bank is not None and bank < 0:

@@ -1,4 +1,4 @@
-"""The place of a game's player: RAM of the map's number, the row and the column, a byte each."""
+"""The position of a game's player: RAM of the map's number, the row and the column, a byte each."""
 
 from __future__ import annotations
 
@@ -16,52 +16,54 @@ from gbxcule_puffer.tasks.ram.symbols import Symbols
 if TYPE_CHECKING:
     from gbxcule_puffer.tasks.task import Task
 
-Place = tuple[int | str | tuple[int, int], ...]
+Position = tuple[int | str | tuple[int, int], ...]
 
 
-def find_place(given: str | None, task: Task | None, rom_sha256: str, symbols: Symbols | None) -> Place | None:
+def find_position(given: str | None, task: Task | None, rom_sha256: str, symbols: Symbols | None) -> Position | None:
     """Two or three bytes as `Ram` takes them, (map,) row, column: those `given`, else the task's, else of our own ROM.
 
     Raises: ConfigError for a text that is no list of RAM.
     """
     if given is not None:
-        return parse_place(given, symbols)
-    if task is not None and task.place is not None:
-        return _place_of(task, symbols)
-    own = _own_places().get(rom_sha256)
-    return None if own is None else parse_place(own)
+        return parse_position(given, symbols)
+    if task is not None and task.position is not None:
+        return _position_of(task, symbols)
+    own = _own_positions().get(rom_sha256)
+    return None if own is None else parse_position(own)
 
 
-def parse_place(text: str, symbols: Symbols | None = None, source: str = "") -> Place:
+def parse_position(text: str, symbols: Symbols | None = None, source: str = "") -> Position:
     """The bytes of a text such as 'D35E,D361,D362', in hexadecimal or by their symbols.
 
     Raises: ConfigError, which begins with `source`.
     """
     words = text.split(",")
-    where = f"{source}place {text!r:.80}"
+    where = f"{source}position {text!r:.80}"
     if len(words) not in (2, 3):
         raise ConfigError(f"{where} has {len(words)} parts: give MAP,ROW,COLUMN or ROW,COLUMN")
     return tuple(parse_address(_byte(word.strip(), where, symbols), where, symbols) for word in words)
 
 
-def _place_of(task: Task, symbols: Symbols | None) -> Place:
-    """A Task's `place`, as text or as what `Ram` takes. Where there are no symbols its names are not looked up: the
-    place is only for those who watch.
+def _position_of(task: Task, symbols: Symbols | None) -> Position:
+    """A Task's `position`, as text or as what `Ram` takes. Where there are no symbols its names are not looked up: the
+    position is only for those who watch.
 
     Raises: ConfigError.
     """
-    place, source = task.place, f"task {type(task).__name__}: "
-    if isinstance(place, str):
-        return parse_place(place, symbols, source)
-    if not isinstance(place, tuple | list) or len(place) not in (2, 3):
-        raise ConfigError(f"{source}place {place!r:.80} is no (map, row, column) or (row, column) of RAM")
-    source += "place"
-    named = [_byte(each, source, symbols) if isinstance(each, str) else each for each in place]
+    position, source = task.position, f"task {type(task).__name__}: "
+    if isinstance(position, str):
+        return parse_position(position, symbols, source)
+    if not isinstance(position, tuple | list) or len(position) not in (2, 3):
+        raise ConfigError(f"{source}position {position!r:.80} is not (map, row, column) or (row, column) of RAM")
+    source += "position"
+    named = [_byte(each, source, symbols) if isinstance(each, str) else each for each in position]
     for each in named:
         if isinstance(each, str) and symbols is not None:
             parse_address(each, source, symbols)
         elif not isinstance(each, str | Integral) and not _has_bank(each):
-            raise ConfigError(f"{source}: {each!r:.60} is no byte of RAM: give an address, a symbol or (bank, address)")
+            raise ConfigError(
+                f"{source}: {each!r:.60} is not a byte of RAM: give an address, a symbol or (bank, address)"
+            )
     return tuple(named)
 
 
@@ -96,8 +98,8 @@ def _byte(text: str, source: str, symbols: Symbols | None) -> str:
 
 
 @cache
-def _own_places() -> dict[str, str]:
-    """Places of our own ROMs by the SHA-256 of their images."""
+def _own_positions() -> dict[str, str]:
+    """Positions of our own ROMs by the SHA-256 of their images."""
     manifest = ROMS / "manifest.json"
     rows = json.loads(manifest.read_text()) if manifest.is_file() else []
-    return {row["sha256"]: row["place"] for row in rows if "place" in row}
+    return {row["sha256"]: row["position"] for row in rows if "position" in row}

@@ -96,7 +96,9 @@ def parse_condition(text: str, source: str, symbols: Symbols | None = None) -> C
             except ValueError:
                 break
             return _condition({"name": text, "address": address.strip(), "test": test, **numbers}, source, symbols)
-    raise ConfigError(f"{source}: {text!r} is no condition: give one such as C0A3==15 or C0A3&04!=0, the value decimal")
+    raise ConfigError(
+        f"{source}: {text!r} is not a condition: give one such as C0A3==15 or C0A3&04!=0, the value decimal"
+    )
 
 
 def _condition(row: Any, where: str, symbols: Symbols | None = None) -> Condition:

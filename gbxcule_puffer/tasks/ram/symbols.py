@@ -47,7 +47,7 @@ class Symbols(Mapping[str, Location]):
                 continue
             match = _LINE.fullmatch(text)
             if match is None:
-                raise SYMBOL_FILE.bad(path, f"line {number} is no symbol ({text!r:.40})")
+                raise SYMBOL_FILE.bad(path, f"line {number} is not a symbol ({text!r:.40})")
             if len(match[3]) > LONGEST:
                 raise SYMBOL_FILE.bad(path, f"line {number} has a name of more than {LONGEST} characters")
             location = Location(int(match[1] or "0", 16), int(match[2], 16))

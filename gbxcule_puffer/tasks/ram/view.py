@@ -154,10 +154,10 @@ class Ram:
             is_rom = found.address < hw.VRAM
             return (found.bank if is_rom else bank_of(found.bank, found.address)), found.address
         if not isinstance(where, int | np.integer):
-            raise ConfigError(f"{where!r:.40} is no place in memory: give an address, a symbol or (bank, address)")
+            raise ConfigError(f"{where!r:.40} is not an address: give an address, a symbol or (bank, address)")
         return None, int(where)
 
-    def places(self, several: Sequence[Where]) -> torch.Tensor:
+    def offsets(self, several: Sequence[Where]) -> torch.Tensor:
         """Columns of `memory` where single bytes of RAM stand, (num_envs, len(several)) int64, for torch.gather:
         index_select copies all of the memory on a CPU."""
         found = [self.locate(where) for where in several]
@@ -216,7 +216,7 @@ class Ram:
         if key not in self._gathers:
             if not key:
                 raise ConfigError("an empty list of addresses: give at least one")
-            self._gathers[key] = self.places(key)
+            self._gathers[key] = self.offsets(key)
         return self.memory.gather(1, self._gathers[key])
 
     def _rom(self, bank: int, address: int, length: int) -> torch.Tensor:
@@ -237,7 +237,7 @@ class RamWatch:
     """`values` (num_envs, len(several)) uint8 of some bytes of RAM; allocates only here."""
 
     def __init__(self, ram: Ram, several: Sequence[Where]) -> None:
-        self.memory, self._places = ram.memory, ram.places(several)
+        self.memory, self._places = ram.memory, ram.offsets(several)
         self.values = torch.zeros((ram.num_envs, len(several)), dtype=torch.uint8, device=ram.device)
 
     def read(self) -> torch.Tensor:

@@ -143,7 +143,7 @@ def _check(spec: dict[str, object], path: Path) -> None:
             )
         if not NAME.fullmatch(row["name"]):
             raise ConfigError(
-                f"stages {path}: {row['name']!r:.80} is no name of a stage: give up to 64 letters, digits and -_."
+                f"stages {path}: {row['name']!r:.80} is not a name of a stage: give up to 64 letters, digits and -_."
             )
         if row["name"] in names:
             raise ConfigError(f"stages {path}: two stages are called {row['name']!r}: rename one")

@@ -59,8 +59,8 @@ class Wall(AbstractContextManager):
         self.paused, self.speed = False, 10.0
         self._single = threading.Event()  # a viewer asks for one step
         self._focus, self._watches = 0, tuple[int, ...]()
-        place = getattr(env, "place", None)
-        self._places = None if place is None or self._memory is None else env.ram.places(place)
+        position = getattr(env, "position", None)
+        self._places = None if position is None or self._memory is None else env.ram.offsets(position)
         self._busy, self._next = False, 0.0
         self._gathered: queue.SimpleQueue[tuple[dict[str, Any], Tensor, Any] | None] = queue.SimpleQueue()
         self._host = torch.empty(0, dtype=torch.uint8)  # pinned; one picture is under way at a time

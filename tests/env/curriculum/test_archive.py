@@ -120,7 +120,7 @@ def test_an_archive_of_pixels_weighs_slots_by_their_coarse_cells(tmp_path: Path)
     archive = env._episodes.curriculum.archive
     assert archive is not None
     slots = archive.filled.nonzero().flatten()
-    archive.draw(1, env._episodes.envs.episode, env._episodes.envs.drawn)
+    archive.sample(1, env._episodes.envs.episode, env._episodes.envs.sampled_slot)
     pictures = env._episodes.curriculum.pool.spare_tensors()["pool_screen"].reshape(-1, 72, 80)
     shown = pictures[slots].numpy()
     visits = [coarse[coarse_cell(picture)] for picture in shown]

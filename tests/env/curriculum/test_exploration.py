@@ -147,8 +147,8 @@ def end_cells(plain: GBxCuLEEnv, task: Task, step: int, row: np.ndarray) -> list
     ("key", "message"),
     [
         ("sound", "visit_key 'sound' is unknown"),
-        ("ram:", "'' is no hexadecimal address"),
-        ("ram:C0A0,xyz", r"'xyz' is no hexadecimal address: give one such as C0A3, or a name and its symbol file"),
+        ("ram:", "'' is not a hexadecimal address"),
+        ("ram:C0A0,xyz", r"'xyz' is not a hexadecimal address: give one such as C0A3, or a name and its symbol file"),
         ("ram:4000", "is not VRAM, WRAM, OAM or HRAM"),
         ("ram:FF44", "is not VRAM, WRAM, OAM or HRAM"),
     ],
@@ -350,7 +350,7 @@ def test_progress_weighs_the_archive_of_a_single_stage(task: Task) -> None:
         part = env._episodes.curriculum
         archive, counts, envs = part.archive, part.starts.counts[:2, part.starts.given :], env._episodes.envs
         assert archive is not None and (counts[0] > 1).sum() > 4
-        archive.draw(1, envs.episode, envs.drawn)
+        archive.sample(1, envs.episode, envs.sampled_slot)
         expected = []
         recent = (counts - archive.forgotten).T.tolist()
         for (episodes, won), visits, filled in zip(

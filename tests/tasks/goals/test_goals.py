@@ -192,4 +192,4 @@ def test_a_way_of_buttons_that_the_goals_own_actions_lack(
     for name in ("NOOP:60", "JUMP"):
         Path("way.json").write_text(json.dumps(["A", name]))
         assert cli.main([*words, "--out", "other"]) == 2
-        assert f"action 1 is '{name}', which is no button: give NOOP, RIGHT" in capsys.readouterr().err
+        assert f"action 1 is '{name}', which is not a button: give NOOP, RIGHT" in capsys.readouterr().err

@@ -107,8 +107,8 @@ def test_a_bank_of_the_cartridge(ram: Ram) -> None:
     [
         ({"address": "wMony"}, "symbol 'wMony' is not in game.sym: did you mean wMoney?"),
         ({"address": "A000"}, "is not VRAM, WRAM, OAM or HRAM"),
-        ({"address": 5}, "is no hexadecimal address"),
-        ({"address": []}, "is no hexadecimal address"),
+        ({"address": 5}, "is not a hexadecimal address"),
+        ({"address": []}, "is not a hexadecimal address"),
         ({"address": "C000", "value": 1}, "lacks a field ('test'): give name, address"),
         ({"address": "C000", "size": 8}, "size must be a number from 1 to 512"),
         ({"address": "C000", "size": True}, "size must be a number"),

@@ -146,7 +146,7 @@ def test_oam_of_a_pyboy_is_that_of_its_state(emulator: Any) -> None:
         (lambda ram: ram[0xC001:0xC001], "has no bytes"),
         (lambda ram: ram[0xC000:0xC004:2], "without a step"),
         (lambda ram: ram[[]], "at least one"),
-        (lambda ram: ram[1.5], "is no place in memory"),
+        (lambda ram: ram[1.5], "is not an address"),
         (lambda ram: ram["a", 0xA000], "must be a whole number"),
         (lambda ram: ram.u16(0xC000, "middle"), "order 'middle'"),
         (lambda ram: ram.number(0xC000, 9), "size 9"),

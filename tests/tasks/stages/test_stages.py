@@ -281,7 +281,7 @@ def test_the_archive_prefers_what_is_being_learned(stages: dict[str, Any], tmp_p
 
     def weights(episodes: list[int], successes: list[int]) -> torch.Tensor:
         counts[0, place], counts[1, place] = torch.tensor(episodes), torch.tensor(successes)
-        archive.draw(0, torch.zeros(24, dtype=torch.int64), torch.zeros(24, dtype=torch.int32))
+        archive.sample(0, torch.zeros(24, dtype=torch.int64), torch.zeros(24, dtype=torch.int32))
         return archive.weights[slots] * archive.occupant_visits[slots].clamp(min=1).sqrt() / 2**16
 
     def expected(episodes: list[int], successes: list[int]) -> torch.Tensor:

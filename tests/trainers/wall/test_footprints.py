@@ -45,7 +45,7 @@ def test_the_map_in_a_browser() -> None:
     """The page's cells are the RAM's, and its canvas shows where the chosen Game Boy is."""
     env = GBxCuLEEnv(ROM, 3, io="torch", obs="shades", max_steps=64)
     env.reset(seed=1)
-    assert env.place is not None
+    assert env.position is not None
     with Wall(env, "map", dict, "127.0.0.1:0") as wall, Browser() as browser:
         browser.open(wall.url)
         browser.wait_until("typeof hello !== 'undefined' && hello !== null")
@@ -55,11 +55,11 @@ def test_the_map_in_a_browser() -> None:
             time.sleep(footprints.SECONDS)  # so that each picture tells the cells
             env.step(torch.tensor([3, 3, 0]))  # START, until a game has begun
             wall.look()
-        expected = sorted(Counter(map(cell_of, env.ram[list(env.place)].numpy())).items())
+        expected = sorted(Counter(map(cell_of, env.ram[list(env.position)].numpy())).items())
         here = "(() => { const r = []; for (let i = 0; i < mapRows.length; i += 3)"
         here += " if (mapRows[i + 1]) r.push([mapRows[i], mapRows[i + 1]]); return r.sort((a, b) => a[0] - b[0]); })()"
         browser.wait_until("mapRows !== null && mapRows.filter((v, i) => i % 3 === 2).reduce((a, b) => a + b, 0) === 9")
         assert [tuple(row) for row in browser.run(here)] == expected
         assert browser.run("document.querySelectorAll('#maps canvas').length") >= 1
-        assert browser.run("Array.from(shownCells)") == [cell_of(p) for p in env.ram[list(env.place)].numpy()]
+        assert browser.run("Array.from(shownCells)") == [cell_of(p) for p in env.ram[list(env.position)].numpy()]
     env.close()

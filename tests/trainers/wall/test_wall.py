@@ -101,7 +101,7 @@ def test_a_viewer_sees_games(device: str) -> None:
     """Of the Game Boys shown their pictures, of one of them the RAM that was asked for, and of all their places."""
     env = GBxCuLEEnv(ROM, ENVS, device=device, io="torch", max_steps=64)
     env.reset(seed=1)
-    assert env.place is not None
+    assert env.position is not None
     generator = torch.Generator().manual_seed(1)
     with Wall(env, "games", dict, "127.0.0.1:0") as wall, viewer(wall) as connection:
         envs = json.loads(connection.recv(timeout=5))["envs"]
@@ -118,7 +118,9 @@ def test_a_viewer_sees_games(device: str) -> None:
         shown = unpack(packed.reshape(64, 72, 20))
         assert torch.equal(shown, env.observations[envs, -1].cpu()) and len(shown.unique(dim=0)) > 1
         cells = np.frombuffer(payload[-header["cells"] :], "<i4")[:64]
-        assert cells.tolist() == [int.from_bytes(bytes(row), "big") for row in env.ram[list(env.place)][envs].tolist()]
+        assert cells.tolist() == [
+            int.from_bytes(bytes(row), "big") for row in env.ram[list(env.position)][envs].tolist()
+        ]
     env.close()
 
 
