@@ -9,6 +9,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent
 CLONE = None if (PACKAGE / "roms").is_dir() else PACKAGE.parent
 ROMS, SCRIPTS = (CLONE or PACKAGE) / "roms", (CLONE or PACKAGE) / "cleanrl_style"
+FIRST = {"a2c": "a2c_streaming"}
 NO_TRAINERS = ("evaluate",)
 # The suite's games, each with its ROM, its Task and its levels (docs/suite.md): gbxcule_GAME has the levels to train
 # on, gbxcule_GAME-N only the first N of them, gbxcule_GAME-test others.
@@ -26,6 +27,25 @@ def find_rom(rom: str | os.PathLike[str]) -> str:
 def trainer_scripts() -> dict[str, Path]:
     """The trainers' files by name: a2c_streaming and so on."""
     return {path.stem: path for path in sorted(SCRIPTS.glob("*.py")) if path.stem not in NO_TRAINERS}
+
+
+def trainers() -> dict[str, Path]:
+    """The trainers' files by the names that `puffer train` takes: the first word of a file's name, such as a2c; of
+    several files with one first word, the one that FIRST names has it, and the others have their whole names."""
+    scripts = trainer_scripts()
+    words = [stem.split("_")[0] for stem in scripts]
+    names = [
+        word if words.count(word) == 1 or FIRST.get(word) == stem else stem
+        for word, stem in zip(words, scripts, strict=True)
+    ]
+    return dict(sorted(zip(names, scripts.values(), strict=True)))
+
+
+def child_environment() -> dict[str, str]:
+    """The environment variables of a Python process of ours: it has this package from where this process has it, and
+    takes no module from the current folder, which may be a clone beside what is installed."""
+    paths = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def is_suite(name: str) -> bool:

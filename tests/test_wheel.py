@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -33,6 +34,13 @@ for arguments in (
 ):
     assert cli.main(arguments.split()) == 0, arguments
 env_creator("pyboy_puffer_single")("homeward", num_envs=1).close()
+"""
+# As pip installs it.
+SCRIPT = """
+import sys
+from gbxcule_puffer.cli import main
+if __name__ == "__main__":
+    sys.exit(main())
 """
 
 
@@ -82,6 +90,27 @@ def test_wheel_is_used_outside_of_the_clone(wheel: Path, tmp_path: Path) -> None
     assert {path.name for path in folder.iterdir()} == {"ppo_lite.py", "runs", "film.gif", "roms", "made"}
     assert (folder / "ppo_lite.py").read_text() == (ROOT / "cleanrl_style/ppo_lite.py").read_text()
     assert '"git_sha": "unknown"' in (folder / "runs/first/manifest.json").read_text()
+
+
+def test_no_process_takes_modules_from_the_current_folder(wheel: Path, tmp_path: Path) -> None:
+    """In a clone, whose modules say so when they are imported, the README's own benchmark runs with what is
+    installed: its worker processes, too."""
+    site, clone, taken = tmp_path / "site", tmp_path / "clone", tmp_path / "taken"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    shutil.copytree(ROOT / "gbxcule_puffer", clone / "gbxcule_puffer", ignore=shutil.ignore_patterns("__pycache__"))
+    (clone / "gbxcule_puffer/__init__.py").write_text(f"import pathlib\npathlib.Path({str(taken)!r}).touch()\n")
+    (tmp_path / "puffer").write_text(SCRIPT)
+    words = "bench --vs pyboy_puffer_vec --warmup 2 --steps 4 --repeat 1 --num-envs 2 --vs-num-envs 2 --device cpu"
+    result = subprocess.run(
+        [sys.executable, str(tmp_path / "puffer"), *words.split(), "--out", str(tmp_path / "out")],
+        cwd=clone,
+        env=os.environ | {"PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert (tmp_path / "out/records.json").exists() and not taken.exists()
 
 
 def test_version_of_the_citation() -> None:

@@ -35,7 +35,9 @@ def why_no_window() -> str:
     if sys.platform not in ("darwin", "win32") and not named:
         return "DISPLAY and WAYLAND_DISPLAY are not set"
     try:
-        found = subprocess.run([sys.executable, "-c", TRIAL], capture_output=True, text=True, timeout=TRIAL_SECONDS)
+        found = subprocess.run(
+            [sys.executable, "-P", "-c", TRIAL], capture_output=True, text=True, timeout=TRIAL_SECONDS
+        )
     except subprocess.TimeoutExpired:
         return f"{' '.join(f'{name}={value}' for name, value in named.items())} does not answer"
     return found.stderr.strip()

@@ -6,11 +6,13 @@ import contextlib
 import importlib.util
 import json
 import multiprocessing
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import TextIO
 
@@ -27,6 +29,7 @@ from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.baselines.pyboy_workers import end_children
 from gbxcule_puffer.errors import ConfigError, DeviceError
 from gbxcule_puffer.files import write_json
+from gbxcule_puffer.layout import child_environment
 
 RECORDS = "records.json"
 
@@ -170,6 +173,13 @@ def workers_from_a_clean_process() -> Iterator[None]:
     before, children = multiprocessing.get_start_method(allow_none=True), set(multiprocessing.active_children())
     multiprocessing.set_forkserver_preload(["gbxcule_puffer.apps.bench.stages"])
     multiprocessing.set_start_method("forkserver", force=True)
+    environment = dict(os.environ)
+    os.environ.update(child_environment())  # the server imports what is preloaded before it has this process's sys.path
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ.update(environment)
     try:
         yield
     finally:

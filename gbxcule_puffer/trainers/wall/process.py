@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import child_environment
 from gbxcule_puffer.trainers.wall.footprints import Footprints
 from gbxcule_puffer.trainers.wall.server import Server
 
-PACKAGES = Path(__file__).parents[3]  # where gbxcule_puffer is imported from
 WISHES = ("focus", "watches", "speed", "paused", "step")  # what a viewer may ask for
 TELL_SECONDS = 0.05  # between two times that the training hears of viewers
 NICE = 10  # where cores are few, the training goes first
@@ -53,13 +53,12 @@ class ServerProcess:
         self.viewers, self._receive = 0, receive
         self._link, theirs = Pipe()
         fd = theirs.fileno()
-        paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "gbxcule_puffer.trainers.wall.process", str(fd)],
+            [sys.executable, "-m", "gbxcule_puffer.trainers.wall.process", str(fd)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[fd],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            env=child_environment(),
             start_new_session=True,  # Ctrl-C is for the training, which then closes the pipe
         )
         theirs.close()
