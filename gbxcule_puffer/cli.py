@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from gbxcule_puffer import __version__
-from gbxcule_puffer.apps.bench import command as bench
-from gbxcule_puffer.apps.goal import command as goal
-from gbxcule_puffer.apps.parser import OneLineParser
-from gbxcule_puffer.apps.play import command as play
-from gbxcule_puffer.apps.plot import command as plot
-from gbxcule_puffer.apps.profile import command as profile
-from gbxcule_puffer.apps.record import command as record
-from gbxcule_puffer.apps.size import command as size
-from gbxcule_puffer.apps.train import command as train
-from gbxcule_puffer.apps.verify import command as verify
-from gbxcule_puffer.apps.watch import command as watch
+from gbxcule_puffer.apps.commands import COMMANDS, NAMES, find
 from gbxcule_puffer.apps.watchdog import supervised
-from gbxcule_puffer.errors import exit_code
+from gbxcule_puffer.commandline import parse, unknown
+from gbxcule_puffer.commandline.help import list_of, wrapped
+from gbxcule_puffer.errors import ConfigError, exit_code
 
 PROG = "puffer"
-DESCRIPTION = "Game Boys as reinforcement learning environments: play, make goals, check, measure, train, film."
-COMMANDS = (play, goal, verify, bench, profile, record, watch, plot, train, size)  # as --help lists them
+DESCRIPTION = "Game Boys as reinforcement learning environments: play, train, film, make goals, check, measure."
+COMPLETION = "--completion"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,16 +28,71 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     warnings.formatwarning = lambda message, *_, **__: f"{PROG}: {message}\n"
-    parser = OneLineParser(prog=PROG, description=DESCRIPTION)
-    parser.add_argument("--version", action="version", version=f"gbxcule-puffer {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=OneLineParser)
-    for command in COMMANDS:
-        command.add(commands)
-    args = parser.parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] in (["-h"], ["--help"]):
+        print(_help(), end="")
+        return 0
+    if words[:1] == ["--version"]:
+        print(f"gbxcule-puffer {__version__}")
+        return 0
+    if words[:1] == [COMPLETION]:
+        from gbxcule_puffer.apps.completion import script
+
+        print(script(PROG, words[1:]))
+        return 0
+    command, prog, rest = _choose(words)
+    flags = parse(command, prog, None, rest)
 
     def work() -> int:
-        return args.run(args) or 0
+        return flags.run() or 0
 
-    if argv is None and getattr(args, "may_hang", False):
+    if argv is None and getattr(command, "may_hang", False):
         return supervised(PROG, partial(exit_code, PROG, work))
     return work()
+
+
+def _choose(words: Sequence[str]) -> tuple[type, str, Sequence[str]]:
+    """(class of the flags, the command as it was typed, the words behind it).
+
+    Raises: ConfigError for a command that does not exist; SystemExit after the help of one that has subcommands.
+    """
+    name = words[0] if words else ""
+    if name not in NAMES:
+        raise _no_command(name, NAMES, PROG)
+    command, prog, rest = find(name), f"{PROG} {name}", words[1:]
+    if isinstance(command, dict):
+        if rest[:1] in (["-h"], ["--help"]):
+            rows = {each: _first_line(kind) for each, kind in command.items()}
+            print(f"usage: {prog} COMMAND ...\n\n{list_of({'Commands': rows})}")
+            raise SystemExit(0)
+        name = rest[0] if rest else ""
+        if name not in command:
+            raise _no_command(name, list(command), prog)
+        command, prog, rest = command[name], f"{prog} {name}", rest[1:]
+    return command, prog, rest
+
+
+def _no_command(name: str, names: Sequence[str], prog: str) -> ConfigError:
+    if not name:
+        return ConfigError(f"COMMAND is missing: give one of {', '.join(names)} (see {prog} --help)")
+    if name.startswith("-"):
+        return ConfigError(f"{name} stands before COMMAND: give {prog} COMMAND {name} ...")
+    return unknown("command", name, names, prog)
+
+
+def _first_line(documented: Any) -> str:
+    return documented.__doc__.split("\n")[0].rstrip(".")
+
+
+def _summary(name: str) -> str:
+    command = find(name)
+    folder = sys.modules[f"gbxcule_puffer.apps.{name}"]
+    return _first_line(folder if isinstance(command, dict) else command)
+
+
+def _help() -> str:
+    """The page of all commands."""
+    usage = f"usage: {PROG} COMMAND ...\n       {PROG} COMMAND --help\n       {PROG} --version"
+    usage += f"\n       {PROG} {COMPLETION} bash | zsh | fish"
+    rows = {heading: {name: _summary(name) for name in names} for heading, names in COMMANDS.items()}
+    return f"{usage}\n\n{wrapped(DESCRIPTION)}\n\n{list_of(rows)}\n"

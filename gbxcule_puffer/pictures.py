@@ -124,7 +124,7 @@ def _read_png(path: str | os.PathLike[str], shape: tuple[int, int], mode: str) -
     except (OSError, ValueError, SyntaxError) as error:
         if isinstance(error, ConfigError):
             raise
-        raise SCREENSHOT.bad(path, "is no PNG, or damaged") from None
+        raise SCREENSHOT.bad(path, "is not a PNG, or damaged") from None
     if whole:
         pixels = pixels[::scale, ::scale]
         pixels = pixels[:: 144 // shape[0], :: 160 // shape[1]]

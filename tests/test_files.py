@@ -171,8 +171,8 @@ BAD_JSON = {
     "not UTF-8": (b'"\xff"', "no UTF-8 text at byte 1"),
     "UTF-16": ('{"a": 1}'.encode("utf-16"), "no UTF-8"),
     "half a character": (rb'{"a": "\ud800"}', "is damaged"),
-    "NaN": (b"[NaN]", "NaN is no number"),
-    "infinite": (b"[1e999]", "1e999 is no number"),
+    "NaN": (b"[NaN]", "NaN is not a number"),
+    "infinite": (b"[1e999]", "1e999 is not a number"),
     "too many digits": (b"1" * 5000, "is damaged"),
     "empty": (b"", "is damaged"),
 }
@@ -192,7 +192,7 @@ def test_json_of_any_kind_is_read(tmp_path: Path, text: str) -> None:
     (tmp_path / "a").write_text(text)
     assert files.read_json(tmp_path / "a", KIND) == json.loads(text)
     if text != "{}":
-        with pytest.raises(GoalError, match="is no trace file"):
+        with pytest.raises(GoalError, match="is not a trace file"):
             files.read_object(tmp_path / "a", KIND)
 
 
@@ -200,7 +200,7 @@ def test_headers_of_json(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     files.write_json(path, {"format": "ours", "version": 2, "text": "\u00e9\U0001f600"})
     assert files.read_object(path, KIND, "ours", 2)["text"] == "\u00e9\U0001f600"
-    with pytest.raises(GoalError, match=r"is no trace file \(format is not 'theirs'\): record it$"):
+    with pytest.raises(GoalError, match=r"is not a trace file \(format is not 'theirs'\): record it$"):
         files.read_object(path, KIND, "theirs", 2)
     with pytest.raises(GoalError, match=r"has version 2, not 1: record it again$"):
         files.read_object(path, KIND, "ours", 1)
@@ -209,7 +209,7 @@ def test_headers_of_json(tmp_path: Path) -> None:
         with pytest.raises(GoalError, match=r"has version .{1,40}, not 1: record it again$"):
             files.read_object(path, KIND, "ours", 1)
     path.write_text("[]")
-    with pytest.raises(GoalError, match="is no trace file"):
+    with pytest.raises(GoalError, match="is not a trace file"):
         files.read_object(path, KIND)
 
 

@@ -19,7 +19,8 @@ import torch
 
 from benchmarks.references import HRAM, KINDS, WRAM, game_reference, hash64, step_hashes
 from benchmarks.workload import GAMES, ROOT, shared_folder
-from gbxcule_puffer.apps.verify.verify import Options, verify
+from gbxcule_puffer.apps.verify.command import Verify
+from gbxcule_puffer.apps.verify.verify import verify
 from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.probes.single_step import run_cases
@@ -169,7 +170,7 @@ def lockstep_row(name: str, roms: list[Path], steps: int, model: str) -> Row:
     done, notes = 0, []
     for rom in roms:
         print(f"lockstep: {rom.name} ({model})", file=sys.stderr)
-        result = verify(Options(rom=str(rom), steps=steps, actions="random:0", model=model))
+        result = verify(Verify(rom=str(rom), steps=steps, actions="random:0", model=model))
         done += len(result.trace) - (not result.equal)
         if not result.equal:
             notes.append(f"{rom.stem} differs at step {len(result.trace)}")

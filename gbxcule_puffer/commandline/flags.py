@@ -10,10 +10,11 @@ import math
 import textwrap
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 from gbxcule_puffer.errors import ConfigError
 
+Kind = TypeVar("Kind")
 METAVARS = {bool: "", int: "N", float: "X", str: "TEXT"}
 
 
@@ -26,9 +27,9 @@ def flag(
     positional: bool = False,
     bare: str | None = None,
     repeat: bool = False,
-    least: float = -math.inf,
-    most: float = math.inf,
-    below: float = math.inf,
+    least: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
     one_of: Collection[str] = (),
     check: Callable[[Any], object] | None = None,
     **more: Any,
@@ -40,14 +41,22 @@ def flag(
     one_of: the values that are allowed, of a tuple those of its members; check: raises a ConfigError for others; more:
     what the owner of the dataclass keeps there, such as gpu, the default on a GPU.
     """
-    metadata = {"help": help, "subject": subject, "metavar": metavar, "positional": positional, "bare": bare}
-    metadata |= {"repeat": repeat, "least": least, "most": most, "below": below, "one_of": tuple(one_of)}
-    return dataclasses.field(default=default, metadata=metadata | {"check": check} | more)
+    metadata = {"help": help or None, "subject": subject or None, "metavar": metavar, "positional": positional or None}
+    metadata |= {"bare": bare, "repeat": repeat or None, "least": least, "most": most, "below": below, "check": check}
+    metadata |= {"one_of": tuple(one_of) or None}
+    given = {name: value for name, value in metadata.items() if value is not None}
+    return dataclasses.field(default=default, metadata=given | more)
 
 
 def word(help: str, metavar: str, default: Any = MISSING, **limits: Any) -> Any:
     """A `flag` that is given by its position, without --."""
     return flag(default, help, metavar=metavar, positional=True, **limits)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def command(kind: type[Kind]) -> type[Kind]:
+    """A class of flags as a frozen dataclass, all of whose arguments are keywords."""
+    return dataclass(frozen=True, kw_only=True)(kind)
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,11 @@ class Flag:
     type: Any
     default: Any
     metadata: Mapping[str, Any]
-    help: str
+
+    @property
+    def help(self) -> str:
+        """Its text in --help, on one line."""
+        return " ".join(self.metadata.get("help", "").split())
 
     @property
     def text(self) -> str:
@@ -81,6 +94,11 @@ class Flag:
     @property
     def is_tuple(self) -> bool:
         return get_origin(self.type) is tuple
+
+    @property
+    def has_commas(self) -> bool:
+        """True for a list that may be typed as one word: of numbers or of names that are known."""
+        return self.is_tuple and (bool(self.one_of) or member_of(self.type) is int)
 
     @property
     def metavar(self) -> str:
@@ -120,19 +138,19 @@ def option_name(name: str) -> str:
 
 
 def flags_of(kind: type) -> list[Flag]:
-    """The flags of a dataclass, those of a base class behind its own."""
-    hints, documented = get_type_hints(kind), _docstrings(kind)
-    found = {each.name: each for each in dataclasses.fields(kind) if each.init}
-    order = [name for each in kind.__mro__ for name in inspect.get_annotations(each) if name in found]
+    """The flags of a dataclass, those of a base class behind its own; what a class declares again, with another
+    default, keeps the rest."""
+    hints, known = get_type_hints(kind), {each.name: each for each in dataclasses.fields(kind) if each.init}
+    metadata: dict[str, dict[str, Any]] = {name: {} for name in known}
+    for name, help in _docstrings(kind).items():
+        metadata.get(name, {})["help"] = help
+    for each in reversed(kind.__mro__):
+        for name in inspect.get_annotations(each).keys() & known.keys():
+            metadata[name] |= each.__dict__["__dataclass_fields__"][name].metadata
+    order = dict.fromkeys(name for each in kind.__mro__ for name in inspect.get_annotations(each) if name in known)
     return [
-        Flag(
-            name,
-            _plain(hints[name]),
-            found[name].default,
-            _with_choices(found[name].metadata, hints[name]),
-            " ".join((found[name].metadata.get("help") or documented.get(name, "")).split()),
-        )
-        for name in dict.fromkeys(order)
+        Flag(name, _plain(hints[name]), known[name].default, _with_choices(metadata[name], hints[name]))
+        for name in order
     ]
 
 

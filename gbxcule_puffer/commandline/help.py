@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +40,7 @@ def table(rows: Iterable[tuple[str, str]], column: int = COLUMN) -> str:
 
 def wrapped(text: str) -> str:
     """Paragraphs of a description, wrapped; indented ones as they are."""
-    paragraphs = textwrap.dedent(text).strip().split("\n\n")
+    paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(
         each if each.startswith("    ") else textwrap.fill(" ".join(each.split()), _width()) for each in paragraphs
     )
@@ -50,6 +51,8 @@ def _width() -> int:
 
 
 def _usage(each: Flag) -> str:
+    if "rest" in each.metadata:
+        return each.text
     text = f"{each.text} ..." if each.is_tuple else each.text
     return text if each.required else f"[{text}]"
 
@@ -59,7 +62,9 @@ def _typed(each: Flag) -> str:
     if each.type is bool:
         return f"{each.text}, {option_name(f'no-{each.name}')}" if each.default is True else each.text
     value = f"[{each.metavar}]" if each.metadata.get("bare") is not None else each.metavar
-    return f"{each.text} {value}{' ...' if each.is_tuple and not each.metadata.get('repeat') else ''}"
+    return (
+        f"{each.text} {value}{' ...' if each.is_tuple and not (each.has_commas or each.metadata.get('repeat')) else ''}"
+    )
 
 
 def _described(each: Flag) -> str:

@@ -1,23 +1,31 @@
-"""The environment's options as flags of a command line, with the same names, types, defaults, help and limits."""
+"""The environment's options as flags of a command line, with the same defaults, help and limits."""
 
 from __future__ import annotations
 
-from dataclasses import field, fields, make_dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from gbxcule_puffer.env.options import EnvOptions, flag_type
+from gbxcule_puffer.env.options import EnvOptions
 
 METAVARS = {"StrPath": "PATH", "StrPath | Sequence[StrPath]": "PATH"}
+OPTIONS = {each.name: each for each in fields(EnvOptions)}
 
 
-def options(*names: str, subject: str | None = None, **defaults: object) -> type[EnvOptions]:
-    """A base class for a dataclass of flags: these options, and those of `defaults` with another default; subject:
-    their heading in --help (default: the section of the docs that each stands in)."""
-    known, flags = {each.name: each for each in fields(EnvOptions)}, list[Any]()
-    for name in (*names, *defaults):
-        option = known[name]
-        metavar = METAVARS.get(str(option.type).removesuffix(" | None"))
-        metadata = {**option.metadata, "metavar": metavar, "subject": subject or option.metadata["subject"]}
-        kind, default = flag_type(option), defaults.get(name, option.default)
-        flags.append((name, kind | None if default is None else kind, field(default=default, metadata=metadata)))
-    return make_dataclass("OptionFlags", flags, frozen=True)
+@dataclass(frozen=True)
+class Later:
+    """In place of a default: in words, what it is when the command runs."""
+
+    text: str
+
+
+def option_flag(name: str, subject: str | None = None, default: Any = ...) -> Any:
+    """A field of a dataclass of flags, as `commandline.flag` makes them: this option of the environment, with its
+    default or another, a value or a `Later`, which is None; subject: its heading in --help (default: the section of the
+    docs that it stands in)."""
+    option = OPTIONS[name]
+    metavar = METAVARS.get(str(option.type).removesuffix(" | None"))
+    metadata = {**option.metadata, "metavar": metavar, "subject": subject or option.metadata["subject"]}
+    if isinstance(default, Later):
+        help = option.metadata["help"].partition(" (default")[0]
+        metadata, default = {**metadata, "help": f"{help} (default: {default.text})"}, None
+    return field(default=option.default if default is ... else default, metadata=metadata)

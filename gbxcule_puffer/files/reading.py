@@ -94,7 +94,8 @@ def read_object(
     found = read_json(path, kind, limit)
     if not isinstance(found, dict) or (format is not None and found.get("format") != format):
         reason = "" if format is None else f" (format is not {format!r})"
-        raise kind.bad(path, f"is no {kind.name} file{reason}")
+        article = "an" if kind.name[0] in "aeiou" else "a"
+        raise kind.bad(path, f"is not {article} {kind.name} file{reason}")
     if version is not None and (type(found.get("version")) is not int or found["version"] != version):
         raise kind.bad(path, f"has version {_short(found.get('version'))}, not {version}", again=True)
     return found
@@ -123,7 +124,7 @@ def parse_json(text: str | bytes, path: StrPath, kind: Kind) -> Any:
 
 
 def _not_finite(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a number of JSON")
 
 
 def _finite(text: str) -> float:

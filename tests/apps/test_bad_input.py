@@ -126,7 +126,7 @@ def test_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     [
         ([], "COMMAND"),
         (["fly"], "fly"),
-        (["goal"], "puffer goal: the following arguments are required: COMMAND"),
+        (["goal"], "COMMAND is missing: give one of make, calibrate, show, stages"),
         (["train", "--num-envs", "8", "a2c"], "--num-envs stands before WHAT: give puffer train WHAT --num-envs ..."),
         (["eval", "--episodes", "5"], "--episodes stands before WHAT: give puffer eval WHAT --episodes ..."),
         (["stage", "--stage", "nowhere.json", "--out", "x"], "nowhere.json"),
@@ -134,7 +134,7 @@ def test_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         (["stage", "--stage", str(STAGE), "--out", "x", "--stack-k", "two"], "--stack-k"),
         (["stage", "--stage", str(STAGE), "--out", str(STAGE)], "stage1.json is a file, not a folder: give another"),
         (["goal", "make", "--rom", str(ROM), "--actions", "nowhere.txt", "--out", "x"], "nowhere.txt"),
-        (["goal", "make", "--rom", str(ROM), "--actions", str(STAGE), "--out", "x"], "is no trace"),
+        (["goal", "make", "--rom", str(ROM), "--actions", str(STAGE), "--out", "x"], "is not a trace"),
         (["goal", "make", "--rom", str(ROM), "--actions", str(ROOT / "LICENSE"), "--out", "x"], "action 0"),
     ],
 )
@@ -173,8 +173,9 @@ def test_a_process_ends_with_one_line(command: list[str]) -> None:
 @pytest.mark.skipif(importlib.util.find_spec("pufferlib.pufferl") is not None, reason="PufferLib knows more names")
 def test_a_subject_that_nobody_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A trainer's or a run's name with a slip is no question of PufferLib."""
-    assert "trainer 'a2cc' is unknown: give a2c, ppo, dqn or pqn" in refusal("puffer", ["train", "a2cc"], capsys)
-    assert "run 'runs/x' is not there: give a run's folder" in refusal("puffer", ["eval", "runs/x"], capsys)
+    assert "trainer 'a2cc' is unknown: did you mean a2c?" in refusal("puffer", ["train", "a2cc"], capsys)
+    assert "trainer 'trpo' is unknown: give one of a2c, " in refusal("puffer", ["train", "trpo"], capsys)
+    assert "run 'runs/x' is unknown: give a run's folder" in refusal("puffer", ["eval", "runs/x"], capsys)
     assert "only pufferlib-core is installed" in refusal("puffer", ["train", "gbxcule"], capsys)
 
 

@@ -254,7 +254,7 @@ def test_the_goal_of_a_benchmark_is_never_reached(tmp_path: Path) -> None:
         (["pyboy"], "invalid choice: 'pyboy'"),
         (["--rom", "missing.gb"], "missing.gb"),
         (["--rom", __file__], "test_bench.py"),
-        (["--stage", "obs_only,half_step"], "'half_step' is no stage"),
+        (["--stage", "obs_only,half_step"], "--stage 'half_step' is unknown: give one of emulate_only"),
         (["--obs", "colour"], "obs 'colour' is unknown: give one of shades"),
         (["--num-envs", "64,x"], "'x' is not a whole number"),
         (["--num-envs", "0"], "0 must be at least 1"),

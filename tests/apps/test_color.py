@@ -11,10 +11,12 @@ from PIL import Image, ImageSequence
 from gbxcule_puffer.apps.play.browser import BrowserPlay
 from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.apps.play.terminal import picture_for
+from gbxcule_puffer.apps.record.command import Record
 from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.apps.verify.bundle import write_bundle
-from gbxcule_puffer.apps.verify.verify import Options, verify
+from gbxcule_puffer.apps.verify.command import Verify
+from gbxcule_puffer.apps.verify.verify import verify
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator
@@ -50,7 +52,9 @@ def pyboys(rom: Path, actions: np.ndarray) -> list[np.ndarray]:
 
 
 def test_a_film_has_pyboys_colours(rom: Path, tmp_path: Path) -> None:
-    made = record(rom, tmp_path / "film.gif", steps=6, num_envs=2, columns=2, scale=2, model="auto")
+    made = record(
+        Record(rom=str(rom), out=str(tmp_path / "film.gif"), steps=6, num_envs=2, columns=2, scale=2, model="auto")
+    )
     assert (made.width, made.height) == (2 * 321, 2 * 144)
     env = GBxCuLEEnv(rom, 2, io="torch", model="cgb", seed=0)
     env.reset(seed=0)
@@ -77,7 +81,7 @@ def test_a_camera_beside_an_env(rom: Path) -> None:
 
 
 def test_verify(rom: Path) -> None:
-    result = verify(Options(str(rom), steps=6, model="cgb"))
+    result = verify(Verify(rom=str(rom), steps=6, model="cgb"))
     assert result.equal and len(result.trace) == 6 and result.summary()["model"] == "cgb"
 
 
@@ -87,7 +91,7 @@ def test_verify_finds_a_planted_fault(rom: Path, tmp_path: Path, monkeypatch: py
     fault = Edit("hw.color.registers", "write_bcpd", pattern, pattern.replace("c.bg_index", "c.bg_index + 4"))
     step = build("interpreter", Variant(color=True), (fault,)).step
     monkeypatch.setattr(Emulator, "_kernel", lambda emulator: step)
-    result = verify(Options(str(rom), steps=4, model="cgb"))
+    result = verify(Verify(rom=str(rom), steps=4, model="cgb"))
     assert set(result.differences) == {"palettes", "picture"} and result.oracle is not None
     bundle = write_bundle(result, tmp_path / "bundle")
     with Image.open(bundle / "oracle.png") as oracle, Image.open(bundle / "difference.png") as difference:

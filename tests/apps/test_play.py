@@ -308,7 +308,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("change", "message"),
     [
         ("{", "is damaged"),
-        ({"format": "gbxcule-stages"}, "is no trace"),
+        ({"format": "gbxcule-stages"}, "is not a trace"),
         ({"version": 3}, "has version 3, not 1"),
         ({"actions": ["UP", "JUMP"]}, "action 'JUMP' is unknown"),
         ({"actions": "UP"}, "its fields are not those of a trace"),

@@ -13,6 +13,7 @@ from PIL import Image, ImageSequence
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli
+from gbxcule_puffer.apps.record.command import Record
 from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
@@ -99,7 +100,7 @@ def test_the_film_shows_the_goal_before_the_reset(task: Task) -> None:
 
 def test_a_gif_holds_every_step(task: Task, tmp_path: Path) -> None:
     options: Any = {"steps": 25, "num_envs": 3, "scale": 2, "columns": 2, "seed": 4}
-    made = record(task.kwargs["rom"], tmp_path / "film.gif", **options)
+    made = record(Record(rom=str(task.kwargs["rom"]), out=str(tmp_path / "film.gif"), **options))
     assert (made.width, made.height) == (2 * 321, 2 * 289)
     assert (made.steps, made.episodes) == (25, 3)
     pictures = frames(made.path)
@@ -111,7 +112,7 @@ def test_a_gif_holds_every_step(task: Task, tmp_path: Path) -> None:
         assert picture.shape == (2 * 289, 2 * 321, 3)
         np.testing.assert_array_equal(picture[::2, ::2], picture[1::2, 1::2])
         assert (picture[2 * 145 :, 2 * 161 :] == 0).all(), "the empty place of the mosaic"
-    again = record(task.kwargs["rom"], tmp_path / "again.gif", **options)
+    again = record(Record(rom=str(task.kwargs["rom"]), out=str(tmp_path / "again.gif"), **options))
     assert again.path.read_bytes() == made.path.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.gif", "film.gif"]
 
@@ -126,7 +127,16 @@ def test_a_checkpoint_plays_its_task(task: Task, checkpoint: Path, tmp_path: Pat
     """The film of a policy is that of the actions which its trainer's load_policy gives in the training's env."""
     from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 
-    made = record(task.kwargs["rom"], tmp_path / "film.gif", policy=str(checkpoint), steps=40, scale=1, seed=3)
+    made = record(
+        Record(
+            rom=str(task.kwargs["rom"]),
+            out=str(tmp_path / "film.gif"),
+            policy=str(checkpoint),
+            steps=40,
+            scale=1,
+            seed=3,
+        )
+    )
     env = GBxCuLEEnv(**task.kwargs, io="torch", max_steps=30, seed=3)
     policy = a2c_streaming.load_policy(read_checkpoint(checkpoint), env, 3, False)
     observations, _ = env.reset(seed=3)
@@ -146,10 +156,10 @@ def test_a_checkpoint_plays_its_task(task: Task, checkpoint: Path, tmp_path: Pat
 def test_mp4(task: Task, tmp_path: Path) -> None:
     import imageio.v2  # pyright: ignore[reportMissingImports]
 
-    made = record(task.kwargs["rom"], tmp_path / "film.mp4", num_envs=2, steps=10, scale=1)
+    made = record(Record(rom=str(task.kwargs["rom"]), out=str(tmp_path / "film.mp4"), num_envs=2, steps=10, scale=1))
     film = np.stack(imageio.v2.mimread(made.path))
     assert film.shape == (10, 144, 322, 3), "an even number of columns"
-    record(task.kwargs["rom"], tmp_path / "film.gif", num_envs=2, steps=10, scale=1)
+    record(Record(rom=str(task.kwargs["rom"]), out=str(tmp_path / "film.gif"), num_envs=2, steps=10, scale=1))
     difference = np.abs(film[:, :, :321].astype(int) - np.stack(frames(tmp_path / "film.gif")))
     assert difference.mean() < 8, "but for what the encoder loses"
 

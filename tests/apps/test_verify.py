@@ -18,7 +18,8 @@ from PIL import Image
 from benchmarks.workload import find_rom
 from gbxcule_puffer.apps.verify import verify as verify_module
 from gbxcule_puffer.apps.verify.bundle import around_pc, write_bundle
-from gbxcule_puffer.apps.verify.verify import Options, describe, parse_region, verify
+from gbxcule_puffer.apps.verify.command import Verify
+from gbxcule_puffer.apps.verify.verify import describe, parse_region, verify
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator
@@ -99,7 +100,7 @@ def test_a_pyboy_state_to_start_from_and_an_action_file(capsys: pytest.CaptureFi
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    result = verify(Options(rom=ROM, steps=20, actions="random:1"), make_emulator=FaultyEmulator)
+    result = verify(Verify(rom=ROM, steps=20, actions="random:1"), make_emulator=FaultyEmulator)
     assert not result.equal and len(result.trace) == FAULTY_STEP
     assert set(result.differences) == {"b", "C000:E000", "picture"}
     assert result.differences["C000:E000"]["at"]["C123"]["emulator"] == 0xA5
@@ -163,7 +164,7 @@ def test_replay_refuses_another_rom(bundle: Path, tmp_path: Path, capsys: pytest
     ("change", "message"),
     [
         ({"version": 2}, "has version 2, not 1"),
-        ({"format": "other"}, "is no verify bundle file"),
+        ({"format": "other"}, "is not a verify bundle file"),
         ({"frames_per_step": True}, "frames_per_step is missing or no int"),
         ({"mem_region": None}, "mem_region is missing or no str"),
         ({"device": "\x1b[2J"}, r"device '\x1b[2J' is not supported"),

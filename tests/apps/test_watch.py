@@ -14,6 +14,7 @@ import torch
 from websockets.sync.client import connect
 
 from cleanrl_style import a2c_streaming
+from gbxcule_puffer.apps.watch.command import Watch
 from gbxcule_puffer.apps.watch.watch import Player, watch
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.trainers.blocks.replay import unpack
@@ -43,7 +44,7 @@ def test_a_run_is_watched(run: Path) -> None:
             viewers[0].start()
         return viewers[0].is_alive()
 
-    watch(run, num_envs=2, address="127.0.0.1:0", ready=ready)
+    watch(Watch(run_dir=str(run), num_envs=2, address="127.0.0.1:0"), ready)
     hello, picture = json.loads(seen[0]), seen[2]
     assert (hello["title"], hello["rows"], hello["columns"], hello["controls"]) == ("first", 144, 160, True)
     assert hello["actions"][:3] == ["NOOP", "A", "B"]

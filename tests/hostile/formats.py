@@ -24,7 +24,8 @@ from cleanrl_style import a2c_overlap
 from gbxcule_puffer.apps.bench import baseline
 from gbxcule_puffer.apps.plot.plot import experiments, read_run
 from gbxcule_puffer.apps.verify.bundle import replayed, write_bundle
-from gbxcule_puffer.apps.verify.verify import Options, Result, action_indices, parse_region
+from gbxcule_puffer.apps.verify.command import Verify
+from gbxcule_puffer.apps.verify.verify import Result, action_indices, parse_region
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.lanes import launch_shape
@@ -179,7 +180,7 @@ def make_checkpoint(path: Path) -> None:
 
 def make_bundle(path: Path) -> None:
     start = snapshot()
-    result = Result(Options(rom=str(ROM), start_state="x.state"), CARTRIDGE, CODEC, (0xC000, 0xE000), 8)
+    result = Result(Verify(rom=str(ROM), start_state="x.state"), CARTRIDGE, CODEC, (0xC000, 0xE000), 8)
     result.start = result.oracle = result.emulator = start
     result.trace, result.differences = [1, 2, 3], {"b": {"oracle": 1, "emulator": 2}}
     write_bundle(result, path)
@@ -190,7 +191,7 @@ def make_bundle(path: Path) -> None:
 
 
 def read_bundle(path: Path) -> None:
-    options = Options(rom=str(ROM), **replayed(path))
+    options = Verify(rom=str(ROM), **replayed(path))
     parse_region(options.mem_region)
     action_indices(options.actions, options.steps, get_codec(options.action_codec))
     if options.start_state is not None:

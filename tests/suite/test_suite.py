@@ -16,6 +16,7 @@ from benchmarks.pages import suite_report
 from benchmarks.training import suite
 from cleanrl_style import pqn
 from gbxcule_puffer import env_creator
+from gbxcule_puffer.apps.record.command import Record
 from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.layout import SUITE, find_rom
@@ -177,10 +178,19 @@ def test_a_trainer_plays_a_game_for_the_time_given_and_its_checkpoint_others_lev
     env: Any = trained.open_env(2, "cpu", 1, env="gbxcule_storeroom-test", max_steps=4)
     result = evaluate(trained.policy(env, 1, greedy=True), env, 2, seed=1)
     assert result["episodes"] == 2 and (env.task.level >= 0x8000).all()
-    film = record(find_rom("storeroom"), tmp_path / "film.gif", policy=str(run), num_envs=2, steps=3, max_steps=2)
+    film = record(
+        Record(
+            rom=str(find_rom("storeroom")),
+            out=str(tmp_path / "film.gif"),
+            policy=str(run),
+            num_envs=2,
+            steps=3,
+            max_steps=2,
+        )
+    )
     assert film.path.is_file() and film.episodes == 2
     with pytest.raises(StateError, match="another ROM"):
-        record(find_rom("orchard"), tmp_path / "film.gif", policy=str(run), steps=2)
+        record(Record(rom=str(find_rom("orchard")), out=str(tmp_path / "film.gif"), policy=str(run), steps=2))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.provenance import cpu_name, device_name, resident_bytes
 from gbxcule_puffer.registry import env_creator
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.apps.bench.stages import PartialStep
 
 ENVS_PER_CORE = 8  # of a PyBoy contender: enough to even out the workers, and more are not faster
 
@@ -66,8 +69,8 @@ class NativeContender:
         # An env with NumPy buffers starts nothing before its reset: this one is made for its checks alone.
         self._make("numpy").close()
         self._env: Any = None
-        self._partial: Any = None
-        self._actions: Any = None
+        self._partial: PartialStep | None = None
+        self._actions: torch.Tensor | None = None
 
     def start(self) -> None:
         with self._limit():
@@ -81,6 +84,7 @@ class NativeContender:
 
     def run(self, rows: slice) -> None:
         """Steps through these rows of the actions, and waits until the device has done them."""
+        assert self._actions is not None
         step = self._env.step if self._partial is None else self._partial.step
         for row in self._actions[rows]:
             with self._limit():

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.baselines.pyboy_workers import PyBoyWorker
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore
@@ -28,7 +30,7 @@ class PartialStep:
     def __init__(
         self,
         stage: str,
-        env: Any,
+        env: GBxCuLEEnv | PyBoyPufferSingle,
         observations: torch.Tensor | None = None,
         rewards: torch.Tensor | None = None,
     ) -> None:
@@ -91,7 +93,7 @@ class StageVec(PyBoyPufferVec):
     worker_class = StageWorker
 
 
-def pyboy_receipt(env: Any) -> tuple[list[int], list[bytes]]:
+def pyboy_receipt(env: PyBoyPufferSingle) -> tuple[list[int], list[bytes]]:
     """PCs and digests of the pictures of a pyboy_puffer_single."""
     env.emulator.draw()
     return [env.registers(index)["pc"] for index in range(env.num_envs)], picture_digests(env.emulator.screen.numpy())

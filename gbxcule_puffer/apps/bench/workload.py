@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gbxcule_puffer.apps.parser import plain_codec
+from gbxcule_puffer.apps.flags import plain_codec
 from gbxcule_puffer.device import room_for
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.actions import get_codec
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.tasks.goals.template import FORMAT, GoalTemplate, in_color
 from gbxcule_puffer.tasks.observe.pictures import PICTURES
 
@@ -31,9 +31,9 @@ class Workload:
     model: str = "dmg"
     obs: str = "shades"
     stack_k: int = 1
-    action_codec: str = "pokemonred_puffer_v1"
-    frames_per_step: int = 24
-    release_after_frames: int = 8
+    action_codec: str = DEFAULT_CODEC
+    frames_per_step: int = Schedule.frames_per_step
+    release_after_frames: int = Schedule.release_after_frames
     actions: str = "random"
     reset_every: int = 0
     warmup: int = 100

@@ -1,1 +1,1 @@
-"""`puffer goal`: make goals and stages of a game."""
+"""Make goals and lists of stages: make, calibrate, show, stages."""

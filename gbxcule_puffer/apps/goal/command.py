@@ -1,158 +1,211 @@
-"""`puffer goal ...` and `puffer stage`: start states, goal templates and lists of stages."""
+"""`puffer goal ...`: start states, goal templates and lists of stages."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gbxcule_puffer.apps.parser import OneLineParser, add_action_codec, add_header, add_model
-from gbxcule_puffer.apps.play.command import add_display
+from gbxcule_puffer.apps.flags import GAME, DeviceFlags, StartFlags, StepFlags
+from gbxcule_puffer.apps.play.command import DisplayFlags
+from gbxcule_puffer.commandline import at_most_one, command, flag, word
+from gbxcule_puffer.env.option_flags import Later, option_flag
 from gbxcule_puffer.errors import ConfigError
 
+if TYPE_CHECKING:
+    from gbxcule_puffer.tasks.goals.recipe import GoalSettings, TaskFiles
+
 TELL_SECONDS = 10  # between two lines that say how far a measurement is
+TASK = ("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
+FOR = "What it is for"
+FOLDER = "folder of `puffer goal make`"
 
 
-def add(commands: argparse._SubParsersAction) -> None:
-    _add_stage(commands)
-    goal = commands.add_parser("goal", help="goal templates and stages").add_subparsers(
-        dest="goal_command", metavar="COMMAND", required=True, parser_class=OneLineParser
+@command
+class TaskFlags(StepFlags):
+    """The environment that a goal is for, and the folder that it is written into."""
+
+    out: str = flag(help="folder for start.state and goal/", metavar="DIR")
+    obs: str = option_flag("obs", FOR)
+    stack_k: int = option_flag("stack_k", FOR)
+    action_codec: str = option_flag("action_codec", FOR)
+    k_consecutive: int | None = option_flag("k_consecutive", FOR, Later("4"))
+
+    def settings(self, **more: Any) -> GoalSettings:
+        """The env as a goal's recipe takes it; more: its header and model."""
+        from gbxcule_puffer.tasks.goals.recipe import GoalSettings
+
+        return GoalSettings(**{name: getattr(self, name) for name in TASK}, **more)
+
+
+@command
+class Make(StartFlags, TaskFlags, DisplayFlags):
+    """Play actions; the picture they end at is the goal."""
+
+    rom: str = flag(help="Game Boy image, or homeward", metavar="ROM")
+    actions: tuple[str, ...] = flag(
+        (),
+        "trace of `puffer play`, or file of action names, from the start to the goal; again for more ways",
+        metavar="FILE",
+        repeat=True,
     )
-    _add_make(goal)
-    _add_calibrate(goal)
-    show = goal.add_parser("show", help="write a goal's pictures as PNG and say what it was made for")
-    show.add_argument("dir", help="folder of `puffer goal make`")
-    show.add_argument("--out", help="folder for the pictures (default: DIR/pictures)")
-    show.set_defaults(run=_run_show)
-    stages = goal.add_parser("stages", help="write a stages.json of goals that were made")
-    stages.add_argument("dirs", nargs="+", metavar="DIR[:MAX_STEPS]", help="folders of `puffer goal make`, in order")
-    stages.add_argument("--out", required=True, help="the stages.json to write")
-    stages.set_defaults(run=_run_stages)
-
-
-def _add_stage(commands: argparse._SubParsersAction) -> None:
-    stage = commands.add_parser("stage", help="make the start states and goals of a stage file or a list of stages")
-    stage.add_argument("--stage", required=True, help="JSON with rom, start_actions and solve_actions, or stages.json")
-    add_model(stage)
-    _add_task_options(stage)
-    stage.set_defaults(run=_run_stage)
-
-
-def _add_make(goal: argparse._SubParsersAction) -> None:
-    make = goal.add_parser("make", help="play actions; the picture they end at is the goal")
-    make.add_argument("--rom", required=True, help="Game Boy image")
-    add_header(make)
-    add_model(make)
-    start = make.add_mutually_exclusive_group()
-    start.add_argument("--start-actions", help="actions that lead to the start (default: none)")
-    start.add_argument("--start-state", help="snapshot or PyBoy .state file to start from (default: post-boot)")
-    way = make.add_mutually_exclusive_group(required=True)
-    way.add_argument(
-        "--actions",
-        action="append",
-        help="trace of `puffer play`, or file of action names, from the start to the goal; again for more ways",
+    png: tuple[str, ...] = flag(
+        (), "screenshot that is the goal; again for more that count as well", metavar="FILE", repeat=True
     )
-    way.add_argument("--png", action="append", help="screenshot that is the goal; again for more that count as well")
-    way.add_argument("--play", action="store_true", help="play to the goal by hand, and press g there")
-    add_display(make)
-    _add_task_options(make)
-    make.set_defaults(run=_run_make)
+    play: bool = flag(False, "play to the goal by hand, and press g there")
+    start_actions: str | None = flag(None, "actions that lead to the start (default: none)", GAME, metavar="FILE")
+    header: str = option_flag("header", GAME)
+
+    def run(self) -> None:
+        at_most_one(self, "start_actions", "start_state")
+        at_most_one(self, "actions", "png", "play")
+        if not (self.actions or self.png or self.play):
+            raise ConfigError("the goal is missing: give one of --actions, --png and --play")
+        from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
+        from gbxcule_puffer.tasks.goals.traces import read_actions
+
+        settings = self.settings(header=self.header, model=self.model)
+        options: dict[str, Any] = {"start_state": self.start_state, "settings": settings}
+        if self.start_actions:
+            options["start_actions"], _ = read_actions(self.start_actions)
+        if self.play:
+            ways, options = [(self._played(options), None)], {**options, "start_actions": ()}
+        elif self.png:
+            ways, options = [([], None)], {**options, "png": self.png}
+        else:
+            ways = [read_actions(path) for path in self.actions]
+            options["traces"] = {
+                path: trace for (_, trace), path in zip(ways, self.actions, strict=True) if trace is not None
+            }
+        (first, _), *more = ways
+        recipe = GoalRecipe(self.rom, first, more_ways=[names for names, _ in more], **options)
+        report_goal(recipe.make(self.out))
+
+    def _played(self, options: dict[str, Any]) -> list[str]:
+        """The way to the goal that a person plays; the start where that began goes into `options`."""
+        from gbxcule_puffer.apps.play.play import show
+        from gbxcule_puffer.apps.play.session import FLAGS, PlaySession
+
+        session = PlaySession(out=None, goal=True, **{name: getattr(self, name) for name in FLAGS})
+        for name in options.get("start_actions", ()):
+            session.press(name)
+        if session.actions:
+            session.mark()
+        show(session, self.display, self.address)
+        if not session.reached:
+            raise ConfigError("no goal was marked: play again and press g where the goal is reached")
+        options["start_state"] = session.origin
+        return session.actions
 
 
-def _add_calibrate(goal: argparse._SubParsersAction) -> None:
-    calibrate = goal.add_parser("calibrate", help="measure how well a goal's picture tells; propose tau and k")
-    calibrate.add_argument("dir", help="folder of `puffer goal make`")
-    calibrate.add_argument("--rom", help="Game Boy image (default: where the goal was made from)")
-    calibrate.add_argument("--steps", type=int, default=20_000, help="steps of random play (default: 20000)")
-    calibrate.add_argument("--num-envs", type=int, default=64, help="Game Boys in parallel (default: 64)")
-    calibrate.add_argument("--max-steps", type=int, help="steps of an episode (default: the goal's own, else 128)")
-    calibrate.add_argument(
-        "--truth", action="append", default=[], help="what holds in RAM at the goal, e.g. C0A3==5; again for more"
+@command
+class Calibrate(DeviceFlags):
+    """Measure how well a goal's picture tells; propose tau and k."""
+
+    dir: str = word(FOLDER, "DIR")
+    truth: tuple[str, ...] = flag(
+        (), "what holds in RAM at the goal, e.g. C0A3==5; again for more", metavar="CONDITION", repeat=True
     )
-    calibrate.add_argument("--symbols", help="symbol file (.sym) of the ROM, whose names --truth may use")
-    calibrate.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
-    calibrate.add_argument("--seed", type=int, default=0)
-    calibrate.add_argument("--apply", action="store_true", help="write the proposed tau and k into the goal")
-    calibrate.add_argument("--out", help="the PNG (default: DIR/calibration.png)")
-    calibrate.set_defaults(run=_run_calibrate)
+    apply: bool = flag(False, "write the proposed tau and k into the goal")
+    steps: int = flag(20_000, "steps of random play", least=1)
+    num_envs: int = flag(64, "Game Boys in parallel", least=1)
+    max_steps: int | None = flag(None, "steps of an episode (default: the goal's own, else 128)", least=1)
+    out: str | None = flag(None, "the PNG (default: DIR/calibration.png)", metavar="FILE")
+    rom: str | None = flag(None, "Game Boy image (default: where the goal was made from)", GAME, metavar="ROM")
+    symbols: str | None = option_flag("symbols", GAME)
+
+    def run(self) -> None:
+        from gbxcule_puffer.pictures import png_target
+        from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
+        from gbxcule_puffer.tasks.goals.calibrate import calibrate, draw_histogram, read_task
+        from gbxcule_puffer.tasks.goals.template import GoalTemplate
+        from gbxcule_puffer.tasks.ram.quest import parse_condition
+        from gbxcule_puffer.tasks.ram.symbols import Symbols
+
+        folder = Path(self.dir)
+        path = png_target(self.out or folder / "calibration.png")
+        symbols = None if self.symbols is None else Symbols.load(self.symbols)
+        truth = [parse_condition(text, "--truth", symbols) for text in self.truth]
+        names = ("rom", "steps", "num_envs", "max_steps", "device", "seed")
+        given = {name: getattr(self, name) for name in names}
+        result = calibrate(self.dir, truth=truth, report=_progress(), **given)
+        goal, _ = read_task(self.dir)
+        draw_histogram(path, result, goal.meta, f"Goal {folder.resolve().name}")
+        measured: dict[str, Any] = {}
+        for label, tau, k in (
+            ("now", goal.meta["tau"], goal.meta["k_consecutive"]),
+            ("proposed", result.tau, result.k_consecutive),
+        ):
+            rates = result.rates(tau, k)
+            measured = {"tau": tau, "k_consecutive": k, **rates}
+            missed, false = f"{rates['false_negative']:.2%}", f"{rates['false_positive']:.4%}"
+            goals = rates["false_goals"]
+            print(f"{label:9} tau {tau:.5f}, k_consecutive {k}: {missed} of the steps at the goal are not recognised;")
+            print(f"{'':9} of {rates['random_steps']:,} random steps {false} are, falsely, and {goals} runs of {k}")
+        apart = goal.meta.get("calibration", {}).get("start_distance", 1.0)
+        for advice in (hardly_apart(apart), met_by_chance(result.by_chance())):
+            if advice is not None:
+                print(f"warning: {advice}", file=sys.stderr)
+        if self.apply:
+            calibration = {**goal.meta.get("calibration", {}), "measured": measured}
+            meta = {**goal.meta, "tau": result.tau, "k_consecutive": result.k_consecutive, "calibration": calibration}
+            GoalTemplate(goal.frames, meta).save(folder / "goal")
+            print(f"written   {folder / 'goal'}")
+        print(f"histogram {path}")
 
 
-def _add_task_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, help="folder for start.state and goal/")
-    kinds = "{shades,packed,averaged,full,luma,rgb,rgb555,...}"  # tasks.observe, which checks it, has torch
-    parser.add_argument("--obs", metavar=kinds, default="shades", help="picture of an observation (default: shades)")
-    parser.add_argument("--stack-k", type=int, default=1, help="pictures in an observation; a goal fits any number")
-    add_action_codec(parser)
-    parser.add_argument("--frames-per-step", type=int, default=24)
-    parser.add_argument("--release-after-frames", type=int, default=8)
-    parser.add_argument("--k-consecutive", type=int, help="steps that the goal has to show for (default: 4)")
+@command
+class Show:
+    """Write a goal's pictures as PNG and say what it was made for."""
+
+    dir: str = word(FOLDER, "DIR")
+    out: str | None = flag(None, "folder for the pictures (default: DIR/pictures)", metavar="DIR")
+
+    def run(self) -> None:
+        from gbxcule_puffer.files import make_folder
+        from gbxcule_puffer.pictures import mosaic, save_png
+        from gbxcule_puffer.tasks.goals.calibrate import read_task
+        from gbxcule_puffer.tasks.goals.template import CHECKED_FIELDS
+
+        goal, start = read_task(self.dir)
+        out = make_folder(self.out or Path(self.dir) / "pictures")
+        for i, frame in enumerate(goal.frames):
+            save_png(out / f"goal{i}.png", frame)
+        save_png(out / "goals.png", mosaic(goal.frames))
+        for name in (*CHECKED_FIELDS, "tau", "k_consecutive"):
+            value = goal.meta[name]
+            print(f"{name:20} {f'{value:.5g}' if isinstance(value, float) else value}")
+        print(f"{'start state':20} {start}")
+        print(f"{'pictures':20} {len(goal.frames)} in {out}")
 
 
-def _task_options(args: argparse.Namespace) -> dict[str, Any]:
-    names = ("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive")
-    return {name: getattr(args, name) for name in names}
+@command
+class Stages:
+    """Write a stages.json of goals that were made."""
+
+    dirs: tuple[str, ...] = word("folders of `puffer goal make`, in order", "DIR[:MAX_STEPS]")
+    out: str = flag(help="the stages.json to write", metavar="FILE")
+
+    def run(self) -> None:
+        from gbxcule_puffer.tasks.goals.calibrate import read_task
+        from gbxcule_puffer.tasks.stages.list import StageFiles, write_stages
+
+        stages, sums = [], {}
+        for text in self.dirs:
+            name, _, limit = text.rpartition(":") if text.rpartition(":")[2].isdigit() else (text, "", "128")
+            goal, start = read_task(name)
+            folder = Path(name).resolve()
+            stages.append(StageFiles(folder.name, start.resolve(), folder / "goal", int(limit)))
+            sums[goal.meta["rom_sha256"]] = name
+        if len(sums) > 1:
+            raise ConfigError(f"{' and '.join(sums.values())} are of different ROMs: give goals of one ROM")
+        write_stages(Path(self.out).resolve(), next(iter(sums)), stages)
+        print(f"stages  {self.out}: {', '.join(f'{stage.name} ({stage.max_steps} steps)' for stage in stages)}")
 
 
-def _run_stage(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
-    from gbxcule_puffer.tasks.stages.list import is_stage_list, make_stages
-
-    settings = GoalSettings(model=args.model, **_task_options(args))
-    if is_stage_list(args.stage):
-        rom, path = make_stages(args.stage, args.out, settings)
-        print(f"ROM     {rom}\nstages  {path}")
-    else:
-        _report(GoalRecipe.load(args.stage, settings).make(args.out))
-
-
-def _run_make(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
-    from gbxcule_puffer.tasks.goals.traces import read_actions
-
-    settings = GoalSettings(header=args.header, model=args.model, **_task_options(args))
-    options: dict[str, Any] = {"start_state": args.start_state, "settings": settings}
-    if args.start_actions:
-        options["start_actions"], _ = read_actions(args.start_actions)
-    if args.play:
-        ways, options = [_played(args, options)], {**options, "start_actions": ()}
-    elif args.png:
-        ways, options = [([], None)], {**options, "png": args.png}
-    else:
-        ways = [read_actions(path) for path in args.actions]
-        for (_, trace), path in zip(ways, args.actions, strict=True):
-            if trace is not None:
-                options.setdefault("traces", {})[path] = trace
-    (first, _), *more = ways
-    _report(GoalRecipe(args.rom, first, more_ways=[names for names, _ in more], **options).make(args.out))
-
-
-def _played(args: argparse.Namespace, options: dict[str, Any]) -> tuple[list[str], None]:
-    """The way to the goal that a person plays; the start where that began goes into `options`."""
-    from gbxcule_puffer.apps.play.play import show
-    from gbxcule_puffer.apps.play.session import PlaySession
-
-    session = PlaySession(
-        args.rom,
-        None,
-        start_state=args.start_state,
-        header=args.header,
-        model=args.model,
-        frames_per_step=args.frames_per_step,
-        release_after_frames=args.release_after_frames,
-        goal=True,
-    )
-    for name in options.get("start_actions", ()):
-        session.press(name)
-    if session.actions:
-        session.mark()
-    show(session, args.display, args.address)
-    if not session.reached:
-        raise ConfigError("no goal was marked: play again and press g where the goal is reached")
-    options["start_state"] = session.origin
-    return session.actions, None
+COMMAND = {"make": Make, "calibrate": Calibrate, "show": Show, "stages": Stages}
 
 
 def _progress() -> Callable[[int, int], None]:
@@ -168,79 +221,8 @@ def _progress() -> Callable[[int, int], None]:
     return report
 
 
-def _run_calibrate(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.pictures import png_target
-    from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
-    from gbxcule_puffer.tasks.goals.calibrate import calibrate, draw_histogram, read_task
-    from gbxcule_puffer.tasks.goals.template import GoalTemplate
-    from gbxcule_puffer.tasks.ram.quest import parse_condition
-    from gbxcule_puffer.tasks.ram.symbols import Symbols
-
-    path = png_target(args.out or Path(args.dir) / "calibration.png")
-    symbols = None if args.symbols is None else Symbols.load(args.symbols)
-    truth = [parse_condition(text, "--truth", symbols) for text in args.truth]
-    names = ("rom", "steps", "num_envs", "max_steps", "device", "seed")
-    result = calibrate(args.dir, truth=truth, report=_progress(), **{name: getattr(args, name) for name in names})
-    goal, _ = read_task(args.dir)
-    draw_histogram(path, result, goal.meta, f"Goal {Path(args.dir).resolve().name}")
-    record = {}
-    for label, tau, k in (
-        ("now", goal.meta["tau"], goal.meta["k_consecutive"]),
-        ("proposed", result.tau, result.k_consecutive),
-    ):
-        rates = result.rates(tau, k)
-        record[label] = {"tau": tau, "k_consecutive": k, **rates}
-        missed, false, goals = f"{rates['false_negative']:.2%}", f"{rates['false_positive']:.4%}", rates["false_goals"]
-        print(f"{label:9} tau {tau:.5f}, k_consecutive {k}: {missed} of the steps at the goal are not recognised;")
-        print(f"          of {rates['random_steps']:,} random steps {false} are, falsely, and {goals} runs of {k}")
-    apart = goal.meta.get("calibration", {}).get("start_distance", 1.0)
-    for advice in (hardly_apart(apart), met_by_chance(result.by_chance())):
-        if advice is not None:
-            print(f"warning: {advice}", file=sys.stderr)
-    if args.apply:
-        calibration = {**goal.meta.get("calibration", {}), "measured": record["proposed"]}
-        meta = {**goal.meta, "tau": result.tau, "k_consecutive": result.k_consecutive, "calibration": calibration}
-        GoalTemplate(goal.frames, meta).save(Path(args.dir) / "goal")
-        print(f"written   {Path(args.dir) / 'goal'}")
-    print(f"histogram {path}")
-
-
-def _run_show(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.files import make_folder
-    from gbxcule_puffer.pictures import mosaic, save_png
-    from gbxcule_puffer.tasks.goals.calibrate import read_task
-    from gbxcule_puffer.tasks.goals.template import CHECKED_FIELDS
-
-    goal, start = read_task(args.dir)
-    out = make_folder(args.out or Path(args.dir) / "pictures")
-    for i, frame in enumerate(goal.frames):
-        save_png(out / f"goal{i}.png", frame)
-    save_png(out / "goals.png", mosaic(goal.frames))
-    for name in (*CHECKED_FIELDS, "tau", "k_consecutive"):
-        value = goal.meta[name]
-        print(f"{name:20} {f'{value:.5g}' if isinstance(value, float) else value}")
-    print(f"{'start state':20} {start}")
-    print(f"{'pictures':20} {len(goal.frames)} in {out}")
-
-
-def _run_stages(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.tasks.goals.calibrate import read_task
-    from gbxcule_puffer.tasks.stages.list import StageFiles, write_stages
-
-    stages, sums = [], {}
-    for text in args.dirs:
-        name, _, limit = text.rpartition(":") if text.rpartition(":")[2].isdigit() else (text, "", "128")
-        goal, start = read_task(name)
-        stages.append(StageFiles(Path(name).resolve().name, start.resolve(), Path(name).resolve() / "goal", int(limit)))
-        sums[goal.meta["rom_sha256"]] = name
-    if len(sums) > 1:
-        raise ConfigError(f"{' and '.join(sums.values())} are of different ROMs: give goals of one ROM")
-    out = Path(args.out).resolve()
-    write_stages(out, next(iter(sums)), stages)
-    print(f"stages  {args.out}: {', '.join(f'{stage.name} ({stage.max_steps} steps)' for stage in stages)}")
-
-
-def _report(files: Any) -> None:
+def report_goal(files: TaskFiles) -> None:
+    """Prints what was made, and a warning where the goal hardly differs from its start."""
     from gbxcule_puffer.tasks.goals.advice import hardly_apart
     from gbxcule_puffer.tasks.goals.template import GoalTemplate
 

@@ -6,7 +6,6 @@ import os
 import tempfile
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -31,13 +30,13 @@ class Agent:
     end."""
 
     def __init__(self, run: str | os.PathLike[str], rom: str | os.PathLike[str], seed: int = 0, greedy: bool = False):
-        """Raises: StateError for what is no run, or one of another ROM."""
+        """Raises: StateError for what is not a run, or one of another ROM."""
         self.trained, self.rom, self.seed, self.greedy = Trained(run), rom, seed, greedy
         if self.trained.args.env == "toy":
             raise StateError(f"checkpoint {self.trained.path} is not of a Game Boy: give another")
         self.trained.check_rom(rom)
         self.schedule = self.trained.args.frames_per_step, self.trained.args.release_after_frames
-        self.env: Any = None
+        self.env: GBxCuLEEnv | None = None
 
     def begin(self, snapshot: Snapshot) -> None:
         """Goes on from this state, of one Game Boy.
@@ -61,7 +60,8 @@ class Agent:
 
     @torch.no_grad()
     def choose(self) -> str:
-        """The name of the agent's next action, which its own Game Boy plays at once."""
+        """The name of the agent's next action, which its own Game Boy plays at once; after `begin`."""
+        assert self.env is not None
         action = self.policy(self.observations, self.starts)
         self.observations, *_ = self.env.step(action)
         self.starts = torch.zeros(1, dtype=torch.bool)

@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
-import argparse
+from gbxcule_puffer.apps.flags import GameFlags, StepFlags
+from gbxcule_puffer.commandline import at_most_one, command, flag
+from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
 
-from gbxcule_puffer.apps.parser import add_header, add_model
-
-
-def add(commands: argparse._SubParsersAction) -> None:
-    play = commands.add_parser("play", help="play a ROM by hand, in real time or a step a key; save states and traces")
-    play.add_argument("rom", help="Game Boy image, or homeward")
-    add_header(play)
-    add_model(play)
-    play.add_argument("--start-state", help="snapshot or PyBoy .state file to start from (default: post-boot)")
-    play.add_argument("--out", default="play", help="folder for states and traces (default: play)")
-    play.add_argument("--agent", metavar="RUN", help="a run whose agent may play beside you or take over")
-    play.add_argument("--greedy", action="store_true", help="the agent takes the likeliest action instead of sampling")
-    play.add_argument("--frames-per-step", type=int, default=24)
-    play.add_argument("--release-after-frames", type=int, default=8)
-    add_display(play)
-    play.set_defaults(run=_run)
+SHOWN = "Where it is shown"
 
 
-def add_display(parser: argparse.ArgumentParser) -> None:
-    """--window, --browser with its --address, and --terminal."""
-    display = parser.add_mutually_exclusive_group()
-    for name, use in (
-        ("window", "play in a window (default where there is a display)"),
-        ("browser", "play on a web page"),
-        ("terminal", "play right here, a step a key"),
-    ):
-        display.add_argument(f"--{name}", dest="display", action="store_const", const=name, default="auto", help=use)
-    parser.add_argument("--address", default="127.0.0.1:8484", help="HOST:PORT of --browser (default: 127.0.0.1:8484)")
+@command
+class DisplayFlags:
+    """The display that a person plays at."""
+
+    window: bool = flag(False, "play in a window (default where there is a display)", SHOWN)
+    browser: bool = flag(False, "play on a web page", SHOWN)
+    terminal: bool = flag(False, "play right here, a step a key", SHOWN)
+    address: str = flag(DEFAULT_ADDRESS, "address of --browser", SHOWN, metavar="HOST:PORT")
+
+    @property
+    def display(self) -> str:
+        """The argument of `play.show`.
+
+        Raises: ConfigError where several are given.
+        """
+        names = ("window", "browser", "terminal")
+        at_most_one(self, *names)
+        return next((name for name in names if getattr(self, name)), "auto")
 
 
-def _run(args: argparse.Namespace) -> None:
-    from gbxcule_puffer.apps.play.agent import Agent
-    from gbxcule_puffer.apps.play.play import show
-    from gbxcule_puffer.apps.play.session import PlaySession
+@command
+class Play(GameFlags, DisplayFlags, StepFlags):
+    """Play a ROM by hand, in real time or a step a key; save states and traces."""
 
-    session = PlaySession(
-        args.rom,
-        args.out,
-        start_state=args.start_state,
-        header=args.header,
-        model=args.model,
-        frames_per_step=args.frames_per_step,
-        release_after_frames=args.release_after_frames,
-        agent=Agent(args.agent, args.rom, greedy=args.greedy) if args.agent else None,
-    )
-    show(session, args.display, args.address)
-    for path in session.written:
-        print(f"saved  {path}")
+    out: str = flag("play", "folder for states and traces", metavar="DIR")
+    agent: str | None = flag(None, "a run whose agent may play beside you or take over", metavar="RUN")
+    greedy: bool = flag(False, "the agent takes the likeliest action instead of sampling")
+
+    def run(self) -> None:
+        display = self.display
+        from gbxcule_puffer.apps.play.agent import Agent
+        from gbxcule_puffer.apps.play.play import show
+        from gbxcule_puffer.apps.play.session import FLAGS, PlaySession
+
+        agent = Agent(self.agent, self.rom, greedy=self.greedy) if self.agent else None
+        session = PlaySession(out=self.out, agent=agent, **{name: getattr(self, name) for name in FLAGS})
+        show(session, display, self.address)
+        for path in session.written:
+            print(f"saved  {path}")
+
+
+COMMAND = Play

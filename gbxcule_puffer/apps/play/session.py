@@ -29,6 +29,7 @@ STEP_KEYS = {
     "up": "UP", "down": "DOWN", "left": "LEFT", "right": "RIGHT",
     "a": "A", "s": "B", "enter": "START", "backspace": "SELECT", "space": "NOOP",
 }  # fmt: skip
+FLAGS = ("rom", "start_state", "header", "model", "frames_per_step", "release_after_frames")  # of a PlaySession
 STEP_HELP = "arrows  a A  s B  enter START  space waits  "
 
 
@@ -63,8 +64,8 @@ class PlaySession:
         start_state: StrPath | None = None,
         header: str = "strict",
         model: str = "dmg",
-        frames_per_step: int = 24,
-        release_after_frames: int = 8,
+        frames_per_step: int = Schedule.frames_per_step,
+        release_after_frames: int = Schedule.release_after_frames,
         goal: bool = False,
         agent: Agent | None = None,
     ) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import torch
 import warp as wp
 
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import check_target, new_file
 from gbxcule_puffer.pictures import indexed, to_rgb
@@ -27,7 +28,7 @@ class Camera:
     picture is the one that the step ended with, also where the env has reset itself meanwhile.
     """
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env: GBxCuLEEnv) -> None:
         self.env = env
         schedule = env.schedule
         self.emulator = Emulator(
@@ -49,6 +50,7 @@ class Camera:
         """The pictures (num_envs, 144, 160) that the env's next step with `actions` (num_envs,) leads to: uint8 shades,
         of Game Boy Colors uint16 colours; call it before that step."""
         source, copy = self.env.emulator, self.emulator
+        assert isinstance(source, Emulator)
         wp.to_torch(copy.machine.state).copy_(wp.to_torch(source.machine.state))
         same = copy.memory.shape[1]
         if copy.model == "cgb":  # whose rows end with the picture's colours

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
+from gbxcule_puffer.commandline import command
 
 
-def add(commands: argparse._SubParsersAction) -> None:
-    size = commands.add_parser("size", help="print what the kernels compile to")
-    size.set_defaults(run=_run)
+@command
+class Size:
+    """Print what the kernels compile to."""
+
+    def run(self) -> int | None:
+        from gbxcule_puffer.apps.size.report import main as report
+
+        return report()
 
 
-def _run(_: argparse.Namespace) -> int | None:
-    from gbxcule_puffer.apps.size.report import main as report
-
-    return report()
+COMMAND = Size

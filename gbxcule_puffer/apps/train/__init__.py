@@ -1,1 +1,1 @@
-"""`puffer train`: PufferLib's own commands on our environments."""
+"""`puffer train`: the single-file trainers, and PufferLib's own modes on our environments."""

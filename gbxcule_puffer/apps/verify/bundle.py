@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gbxcule_puffer.apps.verify import verify
+from gbxcule_puffer.apps.verify.flags import VerifyFlags
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.cpu.disassembler import disassemble, listing
 from gbxcule_puffer.emulator.snapshot import Snapshot
@@ -41,30 +42,24 @@ The .state files are snapshots of this program (gbxcule_puffer.emulator.snapshot
 """
 
 
-def run(
-    given: dict[str, Any], *, bundle: bool, json_path: str | None, replay: str | None = None, out: str | None = None
-) -> int:
-    """The command: compare, report, write the bundle of a difference and the JSON summary; returns the exit code.
-
-    given: the options that were given, by their names in Options; replay: a bundle that has the others; json_path: - is
-    stdout, as None is unless that is a terminal, which gets the report for people.
+def run(flags: VerifyFlags) -> int:
+    """The command: compare, report, write the bundle of a difference and the JSON summary; returns the exit code. Where
+    --json is not given, a terminal gets the report for people, and anything else the summary.
 
     Raises: RomError, StateError, ActionError, ConfigError, DeviceError or StorageError.
     """
-    if json_path is None and not sys.stdout.isatty():
-        json_path = "-"
+    json_path = flags.json if flags.json is not None or sys.stdout.isatty() else "-"
     if json_path not in (None, "-"):
         check_target(json_path)
     report = sys.stdout if json_path is None else sys.stderr
-    options = verify.Options(**(given if replay is None else replayed(Path(replay)) | given))
     bar = verify.ProgressBar()
-    result = verify.verify(options, bar)
+    result = verify.verify(flags, bar)
     bar.end()
     print(verify.compared(result), *verify.describe(result), sep="\n", file=report)
     folder = None
-    if bundle and not result.equal:
-        default = Path("runs", "verify", f"{Path(result.options.rom).stem}-step{len(result.trace)}")
-        folder = write_bundle(result, default if out is None else Path(out))
+    if not (flags.no_bundle or result.equal):
+        default = Path("runs", "verify", f"{Path(flags.rom).stem}-step{len(result.trace)}")
+        folder = write_bundle(result, default if flags.out is None else Path(flags.out))
         print(f"repro bundle: {folder}; puffer verify ROM --replay {folder} shows it again", file=report)
     summary = result.summary(folder)
     if json_path == "-":
@@ -77,7 +72,7 @@ def run(
 def replayed(bundle: Path) -> dict[str, Any]:
     """The options of the comparison that a bundle is of, all but the ROM.
 
-    Raises: ConfigError for a folder that is no bundle.
+    Raises: ConfigError for a folder that is not a bundle.
     """
     path = bundle / "summary.json"
     summary = read_object(path, BUNDLE_FILE, FORMAT, VERSION)
@@ -85,7 +80,7 @@ def replayed(bundle: Path) -> dict[str, Any]:
     summary.setdefault("model", "dmg")  # older bundles have none
     for name, kind in REPLAYED.items():
         if not isinstance(summary.get(name), kind) or isinstance(summary[name], bool):
-            raise BUNDLE_FILE.bad(path, f"{name} is missing or no {kind.__name__}")
+            raise BUNDLE_FILE.bad(path, f"{name} is missing or not a {kind.__name__}")
         options[name] = summary[name]
     if summary.get("start_state") is not None:
         options["start_state"] = str(bundle / "start.state")

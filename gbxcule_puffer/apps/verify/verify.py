@@ -13,7 +13,8 @@ from typing import Any, TextIO
 import numpy as np
 import torch
 
-from gbxcule_puffer.apps.parser import plain_codec
+from gbxcule_puffer.apps.flags import plain_codec
+from gbxcule_puffer.apps.verify.flags import VerifyFlags
 from gbxcule_puffer.apps.verify.oracle import Oracle, with_clock
 from gbxcule_puffer.device import room_for
 from gbxcule_puffer.emulator import Emulator
@@ -41,28 +42,10 @@ NOT_COMPARED = {
 
 
 @dataclass
-class Options:
-    """The options of a comparison; `actions` is random:SEED or a file of action names."""
-
-    rom: str
-    start_state: str | None = None
-    steps: int | None = None
-    frames_per_step: int = 24
-    release_after_frames: int | None = None
-    actions: str = "random:0"
-    action_codec: str = "pokemonred_puffer_v1"
-    device: str = "cpu"
-    mem_region: str = "C000:E000"
-    rom_sha256: str | None = None
-    header: str = "strict"
-    model: str = "dmg"
-
-
-@dataclass
 class Result:
     """The result of a comparison."""
 
-    options: Options
+    options: VerifyFlags
     cartridge: Cartridge
     codec: ActionCodec
     region: tuple[int, int]
@@ -116,7 +99,7 @@ class Result:
 
 
 def verify(
-    options: Options,
+    options: VerifyFlags,
     progress: Callable[[int, int], None] = lambda done, steps: None,
     make_emulator: Callable[..., Emulator] | None = None,
 ) -> Result:
@@ -315,7 +298,7 @@ def describe(result: Result, limit: int = 6) -> list[str]:
 
 
 class ProgressBar:
-    """Steps done on one line, redrawn; on a stream that is no terminal, a line for every tenth."""
+    """Steps done on one line, redrawn; on a stream that is not a terminal, a line for every tenth."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stderr

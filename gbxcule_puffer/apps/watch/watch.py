@@ -12,38 +12,23 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.apps.record.film import Camera
+from gbxcule_puffer.apps.watch.flags import WatchFlags
 from gbxcule_puffer.device import resolve_device
-from gbxcule_puffer.errors import ConfigError, GBxCuLEError
+from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.trainers.trained import Trained
-from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
 from gbxcule_puffer.trainers.wall.wall import Wall
 
 
-def watch(
-    run: str | os.PathLike[str],
-    *,
-    num_envs: int = 12,
-    address: str = DEFAULT_ADDRESS,
-    greedy: bool = False,
-    seed: int = 0,
-    device: str = "cpu",
-    task: str | None = None,
-    symbols: str | None = None,
-    position: str | None = None,
-    ready: Callable[[Wall], bool] = lambda _: True,
-) -> None:
-    """Plays the newest checkpoint of a run until Ctrl-C and shows it on a web page.
-
-    task: what was trained, where that is code; position: RAM for the page's map; ready: called before each step; False
-    ends it.
+def watch(flags: WatchFlags, ready: Callable[[Wall], bool] = lambda _: True) -> None:
+    """Plays the newest checkpoint of a run until Ctrl-C and shows it on a web page. ready: called before each step;
+    False ends it.
 
     Raises: GBxCuLEError of the kind that the input deserves.
     """
-    if num_envs < 1:
-        raise ConfigError(f"--num-envs {num_envs} must be at least 1")
-    player = Player(run, num_envs, resolve_device(device), seed, greedy, task=task, symbols=symbols, position=position)
+    given = {name: getattr(flags, name) for name in ("task", "symbols", "position")}
+    player = Player(flags.run_dir, flags.num_envs, resolve_device(flags.device), flags.seed, flags.greedy, **given)
     env = player.env
-    with Wall(env, player.name, player.status, address, player.picture, controls=True) as wall:
+    with Wall(env, player.name, player.status, flags.address, player.picture, controls=True) as wall:
         print(f"watch   {wall.url}   (Ctrl-C ends it)", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             while ready(wall):
@@ -62,7 +47,7 @@ class Player:
         self.run, self.seed, self.greedy = run, seed, greedy
         self.name = Path(run).resolve().name
         trained = Trained(run)
-        self.env: Any = trained.open_env(num_envs, device, seed, **given)
+        self.env = trained.open_env(num_envs, device, seed, **given)
         self._take(trained)
         self.observations, _ = self.env.reset(seed=seed)
         self.starts = torch.ones(num_envs, dtype=torch.bool, device=self.env.device)

@@ -12,7 +12,8 @@ import torch
 
 from benchmarks.cpu_state_hashes import CHECKPOINTS, NUM_ENVS, STORED, load_stored, run_game, seed_of_game
 from benchmarks.workload import GAMES, find_rom, random_buttons, seed_of, sha256
-from gbxcule_puffer.apps.verify.verify import Options, Result, verify
+from gbxcule_puffer.apps.verify.command import Verify
+from gbxcule_puffer.apps.verify.verify import Result, verify
 from gbxcule_puffer.emulator import Emulator
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("shared")]
@@ -51,7 +52,7 @@ def states_of_env_0(cuda_device: str) -> dict[str, Future[list[str]]]:
 @pytest.fixture(scope="module")
 def lockstep(cuda_device: str) -> dict[str, Future[Result]]:
     def work(game: str) -> Result:
-        return verify(Options(rom=str(find_rom(game)), steps=500, actions="random:1", device=cuda_device))
+        return verify(Verify(rom=str(find_rom(game)), steps=500, actions="random:1", device=cuda_device))
 
     return side_by_side(work, cuda_device)
 

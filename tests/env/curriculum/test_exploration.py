@@ -233,7 +233,7 @@ def test_a_quest_pays_each_condition_once_an_episode(task: Task, tmp_path: Path)
     [
         (None, "cannot be read"),
         ("[", "is damaged"),
-        ({"format": "gbxcule-stages"}, "is no quest file"),
+        ({"format": "gbxcule-stages"}, "is not a quest file"),
         ({"version": 7}, "has version 7, not 1"),
         ({"rom_sha256": "00" * 32}, "is for ROM 000000000000"),
         ({"conditions": []}, "has no list of conditions"),

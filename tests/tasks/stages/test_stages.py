@@ -82,8 +82,8 @@ def test_a_recipe_says_how_to_make_it() -> None:
     [
         (None, "cannot be read"),
         ("{", "is damaged"),
-        ([1], "is no stages file"),
-        ({"format": "gbxcule-trace"}, "is no stages file"),
+        ([1], "is not a stages file"),
+        ({"format": "gbxcule-trace"}, "is not a stages file"),
         ({"version": 0}, "has version 0, not 1"),
         ({"rom_sha256": "ab" * 32}, "are of ROM abababababab"),
         ({"rom_sha256": 5}, "lacks rom_sha256"),
@@ -113,7 +113,7 @@ def test_lists_that_are_refused(stages: dict[str, Any], tmp_path: Path, change: 
 def test_other_json_is_no_list(tmp_path: Path) -> None:
     assert not is_stage_list(STAGE)
     assert not is_stage_list(tmp_path / "nothing.json")
-    with pytest.raises(ConfigError, match="is no stages file"):
+    with pytest.raises(ConfigError, match="is not a stages file"):
         has_recipes(STAGE)
 
 

@@ -9,7 +9,7 @@ import io
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from gbxcule_puffer.commandline.flags import Flag, check, flags_of, member_of, option_name
 from gbxcule_puffer.commandline.help import help_text
@@ -47,16 +47,25 @@ def parse(
     defaults: Mapping[str, Any] | None = None,
 ) -> Flags:
     """The words of a command line as a dataclass, with `defaults` in place of some of its own. --help prints and ends
-    the process.
+    the process. Where the dataclass has a method `defaults`, its flags make other defaults of others: those that the
+    method returns, by name.
 
     Raises: ConfigError for a word that no flag has, a value of another type, or one that is not allowed.
     """
     words, known = list(sys.argv[1:] if argv is None else argv), flags_of(flags)
+    own = [each for each in known if "rest" not in each.metadata]
+    rest = {each.name: tuple(words[1:]) for each in known if each not in own}
+    words = words[:1] if rest else words
     if "-h" in words or "--help" in words:
         print(help_text(prog, description if description is not None else flags.__doc__ or "", known), end="")
         raise SystemExit(0)
-    words = _prepared(words, known, prog)
-    made = flags(**_values(words, known, prog, defaults or {}))
+    if rest and words and words[0].startswith("-"):
+        subject = own[0].text
+        raise ConfigError(f"{words[0]} stands before {subject}: give {prog} {subject} {words[0]} ...")
+    words = _prepared(words, own, prog)
+    made = flags(**_values(words, own, prog, defaults or {}), **rest)
+    if more := getattr(made, "defaults", dict)():
+        made = flags(**_values(words, own, prog, {**(defaults or {}), **more}), **rest)
     check(made)
     return made
 
@@ -69,37 +78,55 @@ def unknown(kind: str, name: str, known: Collection[str], prog: str) -> ConfigEr
 
 
 def _prepared(words: Sequence[str], known: Sequence[Flag], prog: str) -> list[str]:
-    """The words as tyro takes them: with the values of flags that stand alone, and 1e6 written out for an int.
+    """The words as tyro takes them: with the values of flags that stand alone, lists with commas taken apart, and 1e6
+    written out for an int.
 
     Raises: ConfigError for a word that no flag has.
     """
     by_name = {each.text: each for each in known if not each.positional}
     names = {**by_name, **{f"--no-{name[2:]}": each for name, each in by_name.items() if each.type is bool}}
-    found: list[str] = []
+    found, flag = list[str](), None
     for number, text in enumerate(words):
         name, equals, value = text.partition("=")
+        if not re.match(r"--|-[A-Za-z]", name):
+            found += _parts(flag, text, prog)
+            flag = flag if flag is not None and flag.is_tuple else None
+            continue
         name = name.replace("_", "-") if name.startswith("--") else name
-        if re.match(r"--|-[A-Za-z]", name):
-            if name not in names:
-                other = OTHER_NAMES.get(name[2:].replace("-", "_"), "")
-                if option_name(other) in names:
-                    raise ConfigError(f"flag {name!r:.60} is unknown: here it is {option_name(other)}")
-                raise unknown("flag", name, names, prog)
-            alone = number + 1 == len(words) or words[number + 1].startswith("--")
-            if (bare := names[name].metadata.get("bare")) is not None and not equals and alone:
-                found.append(f"{name}={bare}")
-            else:
-                found.append(f"{name}={_whole(names[name], value)}" if equals else name)
+        if name not in names:
+            other = option_name(OTHER_NAMES.get(name[2:].replace("-", "_"), ""))
+            if other in names:
+                raise ConfigError(f"flag {name!r:.60} is unknown: here it is {other}")
+            raise unknown("flag", name, names, prog)
+        flag, bare = names[name], names[name].metadata.get("bare")
+        is_alone = number + 1 == len(words) or words[number + 1].startswith("--")
+        if equals:
+            parts = _parts(flag, value, prog)
+            found += [f"{name}={parts[0]}"] if len(parts) == 1 else [name, *parts]
+            flag = None
         else:
-            before = found[-1] if found else ""
-            found.append(_whole(names[before], text) if before in names else text)
+            found.append(name if bare is None or not is_alone else f"{name}={bare}")
+            flag = None if flag.type is bool else flag
     return found
 
 
-def _whole(flag: Flag, value: str) -> str:
-    """1e6 as 1000000, where an int is parsed from it."""
-    match = re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", value)
-    return str(int(float(value))) if flag.type is int and match and float(value).is_integer() else value
+def _parts(flag: Flag | None, value: str, prog: str) -> list[str]:
+    """A value of a flag, if not of a word by its position: several where it is a list of numbers or names with commas,
+    and 1e6 as 1000000 where ints are parsed from it.
+
+    Raises: ConfigError for what is not a number where one has to be.
+    """
+    if flag is None:
+        return [value]
+    parts, kind = value.split(",") if flag.has_commas else [value], member_of(flag.type)
+    for number, part in enumerate(parts):
+        if kind is int and re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", part) and float(part).is_integer():
+            parts[number] = str(int(float(part)))
+        try:
+            kind(parts[number])
+        except ValueError:
+            raise ConfigError(f"{flag.text} {part!r:.60} is not a {KINDS[kind]} (see {prog} --help)") from None
+    return parts
 
 
 def _values(words: Sequence[str], known: Sequence[Flag], prog: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,35 +147,34 @@ def _values(words: Sequence[str], known: Sequence[Flag], prog: str, defaults: Ma
     raise ConfigError(f"{_mistake(message.getvalue(), words, known)} (see {prog} --help)")
 
 
-def tyro_class(known: Sequence[Flag], defaults: Mapping[str, Any] | None = None, doc: str = "") -> type:
-    """A dataclass of the flags as tyro takes it."""
+def tyro_class(known: Sequence[Flag], defaults: Mapping[str, Any] | None = None, choices: bool = False) -> type:
+    """A dataclass of the flags as tyro takes it; choices: with the texts that are allowed, for a shell to complete."""
     import tyro
 
     fields = list[Any]()
     for each in known:
         default = (defaults or {}).get(each.name, each.default)
-        kind = each.type | None if default is None else each.type
+        kind: Any = each.type
+        if choices and each.one_of:
+            kind = tuple[Literal[each.one_of], ...] if each.is_tuple else Literal[each.one_of]
+            default = default or each.one_of[0]
+        kind = kind | None if default is None else kind
         kind = Annotated[kind, tyro.conf.arg(help=each.help, metavar=each.metavar or None)]
         if each.positional:
             kind = tyro.conf.Positional[kind]
         if each.metadata.get("repeat"):
             kind = tyro.conf.UseAppendAction[kind]
         fields.append((each.name, kind, dataclasses.field(default=default, kw_only=True)))
-    return dataclasses.make_dataclass("Words", fields, namespace={"__doc__": doc})
+    return dataclasses.make_dataclass("Words", fields)
 
 
 def _mistake(message: str, words: Sequence[str], known: Sequence[Flag]) -> str:
     """One line for what tyro prints in a box: a title in its first line, and rules between its parts."""
     lines = [line.strip("\u2502 ") for line in message.splitlines()[1:]]
     text = " ".join(line for line in lines if line.strip("\u2500\u2570\u256f-"))
-    if match := re.search(r"(?:Error parsing|for argument) '?([\w-]+)", text):
-        each = next((each for each in known if match[1] in (each.text, each.metavar)), None)
-        if each is not None and text.startswith("Missing value"):
-            return f"{each.text} needs a value: {each.help}"
-        if each is not None and not each.positional:
-            values = [word.partition("=")[2] or after for word, after in zip(words, [*words[1:], ""], strict=True)]
-            value = next(value for word, value in zip(words, values, strict=True) if word.split("=")[0] == each.text)
-            return f"{each.text} {value!r:.60} is not a {KINDS[member_of(each.type)]}"
+    if match := re.match(r"Missing value for argument '(--[\w-]+)'", text):
+        each = next(each for each in known if each.text == match[1])
+        return f"{each.text} needs a value: {each.help}"
     if text.startswith("Unrecognized options: "):
         return f"{text.removeprefix('Unrecognized options: ')!r:.60} is one word too many"
     missing = [each for each in known if each.required and re.search(rf"(^| ){re.escape(each.text)}\b", text)]

@@ -1,0 +1,1 @@
+"""`puffer autotune`: a mode of PufferLib."""

@@ -1,0 +1,20 @@
+"""`puffer autotune`: a mode of PufferLib."""
+
+from __future__ import annotations
+
+from gbxcule_puffer.apps.train.pufferl import REST, SUBJECT, run_mode
+from gbxcule_puffer.commandline import command, word
+
+
+@command
+class Autotune:
+    """Let PufferLib time its vector backends."""
+
+    subject: str = word(SUBJECT, "ENV")
+    words: tuple[str, ...] = word(REST, "...", (), rest=True)
+
+    def run(self) -> None:
+        run_mode("autotune", self.subject, self.words)
+
+
+COMMAND = Autotune

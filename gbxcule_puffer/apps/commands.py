@@ -1,0 +1,19 @@
+"""The commands of `puffer`: a new one is a folder here with a command.py, and a word in COMMANDS."""
+
+from __future__ import annotations
+
+import importlib
+
+# As --help lists them.
+COMMANDS = {
+    "Play and train": ("play", "train", "eval", "watch", "record", "plot", "copy"),
+    "Make goals": ("goal", "stage"),
+    "Check and measure": ("verify", "bench", "profile", "size"),
+    "PufferLib's own modes": ("sweep", "autotune", "export"),
+}
+NAMES = [name for names in COMMANDS.values() for name in names]
+
+
+def find(name: str) -> type | dict[str, type]:
+    """The COMMAND of a folder: the class of its flags, whose method `run` runs it, or those of its subcommands."""
+    return importlib.import_module(f"{__package__}.{name}.command").COMMAND

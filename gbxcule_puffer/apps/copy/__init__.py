@@ -1,0 +1,1 @@
+"""`puffer copy`: a trainer or our game, to be edited."""

@@ -1,0 +1,1 @@
+"""`puffer eval`: play episodes with a checkpoint."""

@@ -1,0 +1,1 @@
+"""`puffer export`: a mode of PufferLib."""

@@ -1,0 +1,57 @@
+"""The flags that several commands share: made of the environment's options, so that each stands once."""
+
+from __future__ import annotations
+
+from gbxcule_puffer.commandline import command, flag, word
+from gbxcule_puffer.env.option_flags import option_flag
+from gbxcule_puffer.env.options import LARGEST_SEED, RUNNING
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.actions import ActionCodec, get_codec
+
+GAME, STEP = "The game", "A step"
+
+
+@command
+class StartFlags:
+    """The Game Boy, and the state that it starts from."""
+
+    start_state: str | None = flag(
+        None, "snapshot or PyBoy .state file to start from (default: power-on)", GAME, metavar="FILE"
+    )
+    model: str = option_flag("model", GAME)
+
+
+@command
+class GameFlags(StartFlags):
+    """A game, and where it starts."""
+
+    rom: str = word("Game Boy image, or homeward", "ROM")
+    header: str = option_flag("header", GAME)
+
+
+@command
+class StepFlags:
+    """The length of a step, and for how long of it a button is pressed."""
+
+    frames_per_step: int = option_flag("frames_per_step", STEP)
+    release_after_frames: int = option_flag("release_after_frames", STEP)
+
+
+@command
+class DeviceFlags:
+    """The device that a command runs on, and the seed of its random numbers."""
+
+    device: str = flag("cpu", "cpu, cuda or cuda:N", RUNNING)
+    seed: int = flag(0, "seed of everything that is sampled", RUNNING, least=-LARGEST_SEED, most=LARGEST_SEED)
+
+
+def plain_codec(text: str) -> ActionCodec:
+    """The codec of a command that plays steps of one length and one choice each.
+
+    Raises: ConfigError for an unknown one, and for one of actions with frames of their own or of several choices.
+    """
+    codec = get_codec(text)
+    if codec.frames or codec.factors:
+        has = "actions with frames of their own" if codec.frames else "several choices in a step"
+        raise ConfigError(f"action_codec {text!r:.80} has {has}: give a list such as NOOP,A,B,SELECT,UP+B")
+    return codec

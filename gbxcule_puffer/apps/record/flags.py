@@ -1,0 +1,29 @@
+"""The flags of `puffer record`."""
+
+from __future__ import annotations
+
+from gbxcule_puffer.apps.flags import GAME, DeviceFlags, GameFlags
+from gbxcule_puffer.commandline import command, flag
+from gbxcule_puffer.env.option_flags import Later, option_flag
+from gbxcule_puffer.env.options import TASK
+
+PICTURE = "The picture"
+
+
+@command
+class RecordFlags(GameFlags, DeviceFlags):
+    """The flags of `puffer record`."""
+
+    out: str = flag(help="film to write, .gif or .mp4", metavar="FILE")
+    policy: str = flag("random", "random, or a trainer's checkpoint.pt", metavar="RUN")
+    steps: int = flag(120, "steps to film", least=1)
+    num_envs: int = flag(1, "Game Boys, side by side", least=1)
+    greedy: bool = flag(False, "take the likeliest action instead of sampling")
+    max_steps: int | None = flag(None, "steps of an episode (default: the training's, or all)", TASK, least=1)
+    goal_dir: str | None = option_flag("goal_dir")
+    task: str | None = option_flag("task")
+    symbols: str | None = option_flag("symbols", default=Later("the training's"))
+    scale: int = flag(2, "pixels of the film a pixel of the screen", PICTURE, least=1)
+    fps: float = flag(8.0, "steps a second; the console makes 2.5", PICTURE, least=0.01, most=50)
+    columns: int | None = flag(None, "Game Boys in a row (default: nearly a square)", PICTURE, least=1)
+    model: str | None = option_flag("model", GAME, Later("the training's, or dmg"))

@@ -1,0 +1,1 @@
+"""`puffer stage`: make the stages of a game."""

@@ -1,0 +1,1 @@
+"""`puffer sweep`: a mode of PufferLib."""

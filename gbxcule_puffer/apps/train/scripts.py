@@ -1,0 +1,61 @@
+"""A script of cleanrl_style as a command: its flags are read before anything that it needs is imported."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from gbxcule_puffer.commandline import parse
+
+FLAGS = "Args"  # the class of a script's flags
+
+
+def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
+    """Runs a script with these words; --help, and what is wrong with the words, comes at once.
+
+    Raises: ConfigError for words that its flags do not allow.
+    """
+    module = flags_module(path)
+    parse(getattr(module, FLAGS), prog, module.__doc__, words)
+    # Before torch, which complains of a package that PufferLib has installed.
+    warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
+    from gbxcule_puffer.trainers.trained import load_script
+
+    return load_script(path).main(list(words))
+
+
+def flags_module(path: Path) -> ModuleType:
+    """A module with a script's flags alone: its class `Args`, and what that names, such as its base class."""
+    tree = ast.parse(path.read_text(), str(path))
+    wanted, kept = {FLAGS}, list[ast.stmt]()
+    for node in reversed(tree.body):
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            node.names = [each for each in node.names if (each.asname or each.name) in wanted]
+            needed = bool(node.names)
+        elif isinstance(node, ast.Import):
+            needed = any((each.asname or each.name).split(".")[0] in wanted for each in node.names)
+        else:
+            needed = isinstance(node, ast.ImportFrom) or bool(_bound(node) & wanted)
+        if needed:
+            kept.insert(0, node)
+            wanted |= _names(node, ast.Load)
+    module = ModuleType(f"{path.stem}_flags", ast.get_docstring(tree))
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # where dataclasses look their names up
+    exec(compile(ast.Module(kept, []), str(path), "exec"), vars(module))
+    return module
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """Names that a statement of a module defines."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return {node.name}
+    return _names(node, ast.Store)
+
+
+def _names(node: ast.stmt, use: type[ast.expr_context]) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, use)}
