@@ -242,14 +242,14 @@ def test_wrong_input_is_one_line(run_dir: Path, tmp_path: Path, capsys: pytest.C
     state = read_checkpoint(good)
     torch.save({**state, "exp_name": "os"}, tmp_path / "other.pt")
     torch.save({**state, "env_config": {**state["env_config"], "stack_k": 4}}, tmp_path / "stack.pt")
-    old = {name: tensor for name, tensor in state["model"].items() if name != "trunk.1.weight"}
-    torch.save({**state, "model": {**old, "trunk.0.weight": torch.zeros(16, 1, 8, 8)}}, tmp_path / "old.pt")
+    old = {name: tensor for name, tensor in state["model"].items() if name != "convolutions.1.weight"}
+    torch.save({**state, "model": {**old, "convolutions.0.weight": torch.zeros(16, 1, 8, 8)}}, tmp_path / "old.pt")
     for arguments, message in (
         (["nowhere.pt"], "nowhere.pt: cannot be read"),
         ([str(tmp_path / "old.pt")], "the checkpoint's network is not this version's"),
         ([good, "--episodes", "0"], "--episodes 0 must be at least 1"),
         ([good, "--device", "abacus"], "abacus"),
-        ([good, "--gif", str(tmp_path / "no/such/a.gif")], "is no folder"),
+        ([good, "--gif", str(tmp_path / "no/such/a.gif")], "is not a folder"),
         ([str(tmp_path / "other.pt")], "of trainer 'os': give one of a2c_overlap, a2c_streaming"),
         ([str(tmp_path / "stack.pt")], "stack_k 4, not 1"),
     ):

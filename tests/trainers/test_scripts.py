@@ -40,7 +40,7 @@ SIZES: dict[str, tuple[str, int]] = {
 }
 # Flags with which a run keeps more than otherwise, and so has more to go on with.
 MORE = {
-    "a2c_overlap": ["--env-groups 2 --recurrent gru", "--td-lambda 0.9 --reuse-values"],
+    "a2c_overlap": ["--env-groups 2 --recurrent gru --td-lambda 0.9 --reuse-values"],
     "dqn_nstep": ["--priority-alpha 0.5 --stack-k 2", "--recurrent gru --sequence-length 4 --burn-in 2"],
 }
 REFUSED = {
