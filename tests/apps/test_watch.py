@@ -17,6 +17,7 @@ from cleanrl_style import a2c_streaming
 from gbxcule_puffer.apps.watch.command import Watch
 from gbxcule_puffer.apps.watch.watch import Player, watch
 from gbxcule_puffer.cli import main
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall.wall import Wall
 
@@ -94,7 +95,8 @@ def test_a_task_and_a_place_are_given_again(run: Path, capsys: pytest.CaptureFix
         assert main(["watch", str(run), *flags]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert message in line
-    assert Player(run, 1, "cpu", seed=1, greedy=False, position="FF80,FF81").env.position == (0xFF80, 0xFF81)
+    env = Player(run, 1, "cpu", seed=1, greedy=False, position="FF80,FF81").env
+    assert isinstance(env, GBxCuLEEnv) and env.position == (0xFF80, 0xFF81)
 
 
 def test_what_is_no_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

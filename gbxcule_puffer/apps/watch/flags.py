@@ -18,4 +18,4 @@ class WatchFlags(DeviceFlags):
     address: str = flag(DEFAULT_ADDRESS, "address of the page", metavar="HOST:PORT")
     task: str | None = option_flag("task")
     symbols: str | None = option_flag("symbols", default=Later("the training's"))
-    place: str | None = option_flag("place")
+    position: str | None = option_flag("position")

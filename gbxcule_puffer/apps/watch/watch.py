@@ -14,6 +14,7 @@ import torch
 from gbxcule_puffer.apps.record.film import Camera
 from gbxcule_puffer.apps.watch.flags import WatchFlags
 from gbxcule_puffer.device import resolve_device
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.trainers.trained import Trained
 from gbxcule_puffer.trainers.wall.wall import Wall
@@ -51,7 +52,7 @@ class Player:
         self._take(trained)
         self.observations, _ = self.env.reset(seed=seed)
         self.starts = torch.ones(num_envs, dtype=torch.bool, device=self.env.device)
-        self.camera = Camera(self.env) if hasattr(self.env, "emulator") else None
+        self.camera = Camera(self.env) if isinstance(self.env, GBxCuLEEnv) else None
         self.picture = (144, 160) if self.camera else None
         self.running = torch.zeros((2, num_envs), dtype=torch.float64, device=self.env.device)  # returns, lengths
         self.ended = torch.zeros_like(self.running[:, 0])  # their sums over the episodes that have ended

@@ -30,7 +30,7 @@ CONSTANTS = {"color": ("hw.model.COLOR", True), "hardware": ("hw.model.HARDWARE"
 
 @dataclass(frozen=True)
 class Variant:
-    """What a kernel is made for.
+    """The machine and the counters that a kernel is made for.
 
     color: a Game Boy Color; hardware: accuracy "hardware", of a DMG only; counted: counts for `puffer profile`.
     """

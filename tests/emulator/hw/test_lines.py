@@ -24,7 +24,7 @@ LINE = hw.LINE_T_CYCLES
 
 
 @memoize
-def make_settle(model: str) -> wp.Kernel:
+def make_settle(model: str) -> Any:
     """A kernel that makes the changes of ppu.settle_changes, or the same ones without lines.pass_changes."""
     kernels = build("interpreter", Variant(color=model == "cgb"))
     ppu, generated = kernels.module("hw.lcd.ppu"), kernels.generated
