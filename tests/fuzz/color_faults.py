@@ -174,47 +174,56 @@ SPEED = (
         ("OAM DMA from page FE reads DE", "advance", "c.dma_source", "IT - wp.where(FAULTY and IT == 0xFE, 0x20, 0)"),
     )
 )
-PICTURE = _faults(
-    "hw.lcd.color_picture",
-    (
-        "palettes have 16 bits",
-        "",
-        "color_of(low, high, number)",
-        "IT | wp.where(FAULTY, 0x8000, 0) & (wp.where((number & 2) != 0, high, low) >> (16 * (number & 1)))",
-    ),
-    (
-        "the background's palettes are 0 to 3",
-        "background_colors",
-        "attributes & 7",
-        "attributes & wp.where(FAULTY, 3, 7)",
-    ),
-    ("sprites' palettes are 0 to 3", "sprite_colors", "attributes & 7", "attributes & wp.where(FAULTY, 3, 7)"),
-    ("tiles are not flipped in X", "draw_background", "(attributes & 0x20) != 0", "IT and not FAULTY"),
-    ("tiles are not flipped in Y", "draw_background", "(attributes & 0x40) != 0", "IT and not FAULTY"),
-    ("tiles are of bank 0", "draw_background", "(attributes & 0x08) != 0", "IT and not FAULTY"),
-    ("sprites' tiles are of bank 0", "draw_sprite", "(attributes & 0x08) != 0", "IT and not FAULTY"),
-    ("16 lines are flipped by halves", "draw_sprite", "height - 1 - y", "wp.where(FAULTY, y ^ 7, IT)"),
-    ("the background is never in front", "draw_background", "(attributes & 0x80) != 0", "IT and not FAULTY"),
-    ("sprites are never behind", "is_hidden", "(attributes & 0x80) != 0", "IT and not FAULTY"),
-    ("LCDC bit 0 does not put sprites in front", "is_hidden", "(c.lcdc & hw.LCDC_BG_ENABLE) != 0", "IT or FAULTY"),
-    ("LCDC bit 0 blanks the background", "draw_background", "c.color_mode == 0", "IT or FAULTY"),
-    ("sprites are drawn by X", "draw_sprites", "c.color_mode != 0", "IT and not FAULTY"),
-    ("a line has 9 sprites", "draw_sprites", "sprites >> 8", "wp.min(IT, wp.where(FAULTY, 9, 10))"),
-    ("a DMG's sprites have one palette", "sprite_colors", "(attributes & 0x10) != 0", "IT and not FAULTY"),
-) + _faults(
-    "hw.lcd.lcd_registers",
-    (
-        "the window stays where LCDC switches it off",
-        "write_lcdc",
-        "(c.lcdc & ~value & hw.LCDC_WINDOW_ENABLE) != 0",
-        "IT and not FAULTY",
-    ),
-    (
-        "STAT hides its mode as on a DMG",
-        "write_lcdc",
-        "wp.where(c.color_mode != 0, c.stat_mode_hidden, 1)",
-        "wp.where(c.color_mode != 0 and not FAULTY, c.stat_mode_hidden, 1)",
-    ),
+PICTURE = (
+    _faults(
+        "hw.lcd.color_picture",
+        (
+            "palettes have 16 bits",
+            "",
+            "color_of(low, high, number)",
+            "IT | wp.where(FAULTY, 0x8000, 0) & (wp.where((number & 2) != 0, high, low) >> (16 * (number & 1)))",
+        ),
+        (
+            "the background's palettes are 0 to 3",
+            "background_colors",
+            "attributes & 7",
+            "attributes & wp.where(FAULTY, 3, 7)",
+        ),
+        ("sprites' palettes are 0 to 3", "sprite_colors", "attributes & 7", "attributes & wp.where(FAULTY, 3, 7)"),
+        ("tiles are not flipped in X", "draw_background", "(attributes & 0x20) != 0", "IT and not FAULTY"),
+        ("tiles are not flipped in Y", "draw_background", "(attributes & 0x40) != 0", "IT and not FAULTY"),
+        ("tiles are of bank 0", "draw_background", "(attributes & 0x08) != 0", "IT and not FAULTY"),
+        ("the background is never in front", "draw_background", "(attributes & 0x80) != 0", "IT and not FAULTY"),
+        ("sprites are never behind", "is_hidden", "(sprite & render.BEHIND) != 0", "IT and not FAULTY"),
+        ("LCDC bit 0 does not put sprites in front", "is_hidden", "(c.lcdc & hw.LCDC_BG_ENABLE) != 0", "IT or FAULTY"),
+        ("LCDC bit 0 blanks the background", "draw_background", "c.color_mode == 0", "IT or FAULTY"),
+        ("a DMG's sprites have one palette", "sprite_colors", "(attributes & 0x10) != 0", "IT and not FAULTY"),
+    )
+    + _faults(
+        "hw.lcd.render",
+        ("sprites' tiles are of bank 0", "sprite_planes", "(sprite & SECOND_BANK) != 0", "IT and not FAULTY"),
+        ("16 lines are flipped by halves", "sprite_planes", "height - 1 - y", "wp.where(FAULTY, y ^ 7, IT)"),
+    )
+    + _faults(
+        "hw.lcd.sprites",
+        ("sprites are drawn by X", "rank", "c.color_mode != 0", "IT and not FAULTY"),
+        ("a line has 9 sprites", "first_ten", "MOST_ON_LINE", "wp.where(FAULTY, 9, IT)"),
+    )
+    + _faults(
+        "hw.lcd.lcd_registers",
+        (
+            "the window stays where LCDC switches it off",
+            "write_lcdc",
+            "(c.lcdc & ~value & hw.LCDC_WINDOW_ENABLE) != 0",
+            "IT and not FAULTY",
+        ),
+        (
+            "STAT hides its mode as on a DMG",
+            "write_lcdc",
+            "wp.where(c.color_mode != 0, c.stat_mode_hidden, 1)",
+            "wp.where(c.color_mode != 0 and not FAULTY, c.stat_mode_hidden, 1)",
+        ),
+    )
 )
 # What the data path does by itself, and what it has to leave to the interpreter
 DATAPATH = (

@@ -16,7 +16,6 @@ import warp as wp
 
 from gbxcule_puffer.emulator import pool
 from gbxcule_puffer.emulator.build import interpreter, variant
-from gbxcule_puffer.emulator.hw.lcd import picture
 from gbxcule_puffer.env.step_end import kernels as step_end
 
 REGCOUNT, FRAME_SIZE = 0x2F, 0x11  # attribute numbers in .nv.info
@@ -85,7 +84,7 @@ def main() -> int:
     print(f"interpreter: {len(interpreter.source().splitlines())} generated lines")
     compiled: dict[str, wp.Module] = {name: variant.build(name).step.module for name in variant.ENTRIES}
     compiled |= {name: step_end.kernel(name).module for name, parts in step_end.SEQUENCES.items() if parts}
-    compiled |= {"picture": picture.kernel_draw.module, "pool": pool.kernel_restore.module}
+    compiled |= {"picture": variant.build("datapath").draw.module, "pool": pool.kernel_restore.module}
     for name, module in compiled.items():
         cpu = compile_for_cpu(module)
         seconds, usage = compile_for_sm90(module)

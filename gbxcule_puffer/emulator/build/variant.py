@@ -68,7 +68,7 @@ class Kernels:
     @cached_property
     def draw(self) -> wp.Kernel:
         """The picture of the data path's step, on a GPU."""
-        return self.module("hw.lcd.picture").kernel_draw
+        return self.module("hw.lcd.picture").make_kernel(self.generated.load)
 
     def module(self, name: str) -> ModuleType:
         """A module of the device code, 'gpu.run'."""

@@ -3,7 +3,7 @@
 PyBoy runs instructions until the next event of any device is due (a batch), then brings the devices up to date and
 looks for interrupts. A write to a register, HALT and EI's end with an interrupt pending end a batch early. Where
 batches end decides when LCD changes that are close together take effect, so they are reproduced exactly. LCD changes
-that nothing can notice do not end a batch here; ppu.settle makes them up.
+that nothing can notice do not end a batch here: they are skipped, and ppu.settle reconstructs the state after them.
 """
 
 import warp as wp

@@ -49,7 +49,7 @@ def make_settle(model: str) -> Any:
             c.lcd_last = c.now
         store(m, c)
 
-    return settle
+    return settle  # pyright: ignore[reportReturnType]
 
 
 def images() -> bytes:

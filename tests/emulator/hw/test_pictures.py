@@ -11,7 +11,7 @@ import warp as wp
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.build.variant import build
-from gbxcule_puffer.emulator.hw.lcd import render
+from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
 from tests.fuzz.generator import header
 
@@ -28,7 +28,7 @@ def draw_lines(machine: Machine):
     load(m, c)
     for line in range(c.next_line, hw.SCREEN_HEIGHT):
         if line % m.pixel_step == 0:
-            render.draw_line(m, c, line)
+            drawing.draw_line(m, c, line)
 
 
 def scenes(emulator: Emulator) -> None:

@@ -1,4 +1,5 @@
-"""Draws a line in colours of 15 bits, red lowest, into the memory row, and their shades of grey into the screen.
+"""The painter of a Game Boy Color's lines: colours of 15 bits, red lowest, into the memory row, and their shades of
+grey into the screen.
 
 Pan Docs, "Tile Maps", BG Map Attributes, and "OAM"; without a cartridge for the Game Boy Color as a DMG, in the
 palettes that PyBoy has for that. While a line is drawn, its bytes of the screen hold what sprites have to know.
@@ -88,34 +89,27 @@ def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 
 @wp.func
-def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, colors: wp.uint64, line: int):
-    """Background and window of a line, a tile at a time."""
-    left = int(hw.SCREEN_WIDTH)  # where the window begins
-    if render.window_shows(c, line):
-        left = c.wx - 7
-    is_blank = left == hw.SCREEN_WIDTH and c.color_mode == 0 and (c.lcdc & hw.LCDC_BG_ENABLE) == 0
+def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
+    """Background and window of a line, a tile at a time; the screen's bytes get what sprites have to know of it."""
+    screen = render.address_of_line(m, c, line)
+    colors = colors_of_line(m, c, line)
+    left = render.window_left(c, line)
+    is_blank = c.color_mode == 0 and render.is_blank(c, left)
     x = int(0)
     while x < hw.SCREEN_WIDTH:
         is_window = x >= left
-        scroll = wp.where(is_window, -left, c.scx)
-        y = wp.where(is_window, render.window_row(c, line), line + c.scy)
-        is_map1 = (c.lcdc & wp.where(is_window, hw.LCDC_WINDOW_MAP, hw.LCDC_BG_MAP)) != 0
-        place = wp.where(is_map1, render.MAP1, render.MAP0) + ((y >> 3) & 31) * 32 + (((x + scroll) >> 3) & 31)
-        tile = row.load(c, place)
+        tile_map, scroll, y = render.layer(c, line, left, is_window)
+        address = render.row_of_map(tile_map, y) + (((x + scroll) >> 3) & 31)
         attributes = int(0)
         if c.color_mode != 0:
-            attributes = row.load(c, place - hw.VRAM + c.color_base)
-        if (c.lcdc & hw.LCDC_TILE_DATA) == 0:
-            tile = (tile ^ 0x80) + 0x80
-        tile_line = wp.where((attributes & 0x40) != 0, 7 - (y & 7), y & 7)
-        data = wp.where((attributes & 0x08) != 0, c.color_base, hw.VRAM) + tile * 16 + tile_line * 2
-        planes = wp.where(is_blank, 0, row.load(c, data) | (row.load(c, data + 1) << 8))
+            attributes = row.load(c, address - hw.VRAM + c.color_base)
+        bank = wp.where((attributes & 0x08) != 0, c.color_base, hw.VRAM)
+        tile_y = wp.where((attributes & 0x40) != 0, ~y, y)
+        planes = wp.where(is_blank, 0, render.tile_row(c, bank, row.load(c, address), tile_y))
         low, high = background_colors(c, attributes)
         end = wp.min(x + 8 - ((x + scroll) & 7), wp.where(is_window, hw.SCREEN_WIDTH, left))
         while x < end:
-            bit = (x + scroll) & 7
-            bits = planes >> wp.where((attributes & 0x20) != 0, bit, 7 - bit)
-            number = (bits & 1) | ((bits >> 7) & 2)
+            number = render.number_at(planes, (x + scroll) & 7, (attributes & 0x20) != 0)
             flags = wp.where(number == 0 and not is_blank, COLOR_0, 0)
             flags = flags | wp.where((attributes & 0x80) != 0, IN_FRONT, 0)
             index = x >> (m.pixel_step - 1)
@@ -125,83 +119,32 @@ def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, color
 
 
 @wp.func
-def is_hidden(c: wp.ref[Cpu], attributes: int, under: int) -> bool:
-    """True where the background is in front of a sprite's pixel."""
-    is_behind = (attributes & 0x80) != 0
+def is_hidden(c: wp.ref[Cpu], sprite: int, under: int) -> bool:
+    """True where the background, whose flags are `under`, is in front of a sprite's pixel."""
+    is_behind = (sprite & render.BEHIND) != 0
     if c.color_mode != 0:
         is_behind = (c.lcdc & hw.LCDC_BG_ENABLE) != 0 and (is_behind or (under & IN_FRONT) != 0)
     return is_behind and (under & COLOR_0) == 0
 
 
-@wp.func(inline=False)
-def draw_sprite(
-    m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, colors: wp.uint64, line: int, sprite: int, height: int
-):
-    """The 8 pixels of a sprite, an entry of OAM, on a line."""
-    y = line + 16 - (sprite & 0xFF)
-    left = ((sprite >> 8) & 0xFF) - 8
-    tile = (sprite >> 16) & 0xFF
-    attributes = (sprite >> 24) & 0xFF
-    if (attributes & 0x40) != 0:
-        y = height - 1 - y
-    if height == 16:
-        tile = tile & 0xFE
-    data = hw.VRAM + tile * 16 + y * 2
-    if c.color_mode != 0 and (attributes & 0x08) != 0:
-        data = data - hw.VRAM + c.color_base
-    planes = row.load(c, data) | (row.load(c, data + 1) << 8)
-    low, high = sprite_colors(c, attributes)
-    x = left + (left & (m.pixel_step - 1))
-    while x < left + 8:
-        if x >= 0 and x < hw.SCREEN_WIDTH:
-            bits = planes >> wp.where((attributes & 0x20) != 0, x - left, left + 7 - x)
-            number = (bits & 1) | ((bits >> 7) & 2)
-            index = x >> (m.pixel_step - 1)
-            if number != 0 and not is_hidden(c, attributes, intrinsics.load_byte(screen, index)):
-                store_color(colors, index, color_of(low, high, number))
-        x = x + m.pixel_step
+@wp.func
+def draw_sprite_pixel(m: wp.ref[Machine], c: wp.ref[Cpu], line: int, sprite: int, planes: int, dx: int):
+    """One pixel, of those that are kept, of a sprite on a line."""
+    x = ((sprite >> 8) & 0xFF) - 8 + dx
+    if x >= 0 and x < hw.SCREEN_WIDTH:
+        number = render.number_at(planes, dx, (sprite & render.FLIPPED_RIGHT) != 0)
+        index = x >> (m.pixel_step - 1)
+        under = intrinsics.load_byte(render.address_of_line(m, c, line), index)
+        if number != 0 and not is_hidden(c, sprite, under):
+            low, high = sprite_colors(c, sprite >> 24)
+            store_color(colors_of_line(m, c, line), index, color_of(low, high, number))
 
 
 @wp.func
-def sprites_end(c: wp.ref[Cpu], line: int, height: int) -> int:
-    """OAM index after the last sprite of a line, of which there are at most 10, and their number << 8."""
-    count = int(0)
-    end = int(0)
-    for index in range(40):
-        y = line + 16 - row.load(c, hw.OAM + 4 * index)
-        if y >= 0 and y < height and count < 10:
-            count = count + 1
-            end = index + 1
-    return (count << 8) | end
-
-
-@wp.func
-def draw_sprites(
-    m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, colors: wp.uint64, line: int, height: int, sprites: int
-):
-    """The sprites of a line (sprites_end), drawn from last to first in OAM; as a DMG by X before that."""
-    above = int(0x10000)  # key of the sprite drawn last
-    for _ in range(sprites >> 8):
-        best = int(-1)
-        for index in range(sprites & 0xFF):
-            sprite = row.load_word(c, hw.OAM + 4 * index)
-            y = line + 16 - (sprite & 0xFF)
-            key = wp.where(c.color_mode != 0, 0, sprite & 0xFF00) | index
-            if y >= 0 and y < height and key < above and key > best:
-                best = key
-        above = best
-        draw_sprite(m, c, screen, colors, line, row.load_word(c, hw.OAM + 4 * (best & 0xFF)), height)
-
-
-@wp.func
-def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
-    """Draw a line that is kept."""
+def store_greys(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
+    """The shades of grey of a line that is drawn, in the screen."""
     screen = render.address_of_line(m, c, line)
     colors = colors_of_line(m, c, line)
-    draw_background(m, c, screen, colors, line)
-    if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
-        height = wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
-        draw_sprites(m, c, screen, colors, line, height, sprites_end(c, line, height))
     for index in range(hw.SCREEN_WIDTH // m.pixel_step):
         color = intrinsics.load_byte(colors, 2 * index) | (intrinsics.load_byte(colors, 2 * index + 1) << 8)
         intrinsics.store_byte(screen, index, grey(color))

@@ -1,4 +1,4 @@
-"""Drawing of the lines that are over: late, when something that they show is about to change, or at VBlank.
+"""Drawing of the lines that are over: late, before something that they show changes, or at VBlank.
 
 PyBoy draws a line when its mode 3 ends; until what it shows changes, registers and memory are those of that moment.
 """
@@ -6,8 +6,8 @@ PyBoy draws a line when its mode 3 ends; until what it shows changes, registers 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import model
-from gbxcule_puffer.emulator.hw.lcd import clock, color_picture, render
+from gbxcule_puffer.emulator.hw import model, row
+from gbxcule_puffer.emulator.hw.lcd import clock, color_picture, render, sprites
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -17,15 +17,37 @@ def is_drawing(c: wp.ref[Cpu]) -> bool:
     return (c.render & int(c.next_line < hw.SCREEN_HEIGHT)) != 0
 
 
+@wp.func
+def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
+    """Draw a line that is kept into the screen."""
+    if model.COLOR:
+        color_picture.draw_background(m, c, line)
+    else:
+        render.draw_background(m, c, line)
+    if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
+        left = sprites.first_ten(c, line)
+        while left != sprites.NONE:
+            index = sprites.first_drawn(c, left)
+            left = left ^ (sprites.ONE << wp.uint64(index))
+            sprite = row.load_word(c, hw.OAM + 4 * index)
+            planes = render.sprite_planes(c, sprite, line)
+            dx = (sprite >> 8) & (m.pixel_step - 1)
+            while dx < render.GROUP:
+                if model.COLOR:
+                    color_picture.draw_sprite_pixel(m, c, line, sprite, planes, dx)
+                else:
+                    render.draw_sprite_pixel(m, c, line, sprite, planes, dx)
+                dx = dx + m.pixel_step
+    if model.COLOR:
+        color_picture.store_greys(m, c, line)
+
+
 @wp.func(inline=False)
 def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
     """Draw the lines from next_line to `end`, whose registers and memory are still those of now."""
     for line in range(c.next_line, end):
         if line % m.pixel_step == 0:
-            if model.COLOR:
-                color_picture.draw_line(m, c, line)
-            else:
-                render.draw_line(m, c, line)
+            draw_line(m, c, line)
     c.window_line = render.window_row(c, end - 1)
     if end == hw.SCREEN_HEIGHT:
         c.window_line = -1
@@ -36,10 +58,8 @@ def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
 def lines_over(c: wp.ref[Cpu]) -> int:
     """The number of lines of this frame whose mode 3 is over."""
     is_on = int((c.lcdc & hw.LCDC_ENABLE) != 0) & int(c.lcd_restart == 0)
-    is_hblank = (
-        int((c.stat & hw.STAT_MODE) == 0) & int(c.lcd_transition != clock.START_MODE2) & int(c.lcd_next_mode != 3)
-    )
-    return wp.min(c.ly + (is_on & is_hblank), hw.SCREEN_HEIGHT)
+    is_mode0 = int((c.stat & hw.STAT_MODE) == 0) & int(c.lcd_transition != clock.START_MODE2)
+    return wp.min(c.ly + (is_on & is_mode0 & int(c.lcd_next_mode != 3)), hw.SCREEN_HEIGHT)
 
 
 @wp.func(inline=False)
@@ -71,8 +91,8 @@ def end_drawing(c: wp.ref[Cpu]):
 
 @wp.func
 def plan_drawing(c: wp.ref[Cpu]):
-    """VBlank begins on a Game Boy Color: what is left of the picture is drawn when the batch is over (draw_rest), so
-    that a change of the LCD, which is met everywhere, costs no registers for it. The first frame is blank."""
+    """At the begin of a Game Boy Color's VBlank, leave the rest of the picture to the end of the batch (draw_rest). The
+    common path calls ppu.change, and would need more registers if that could draw. The first frame is blank."""
     c.drawing = wp.where(c.render != 0 and c.lcd_first_frame == 0, 1, 0)
     if c.drawing == 0:
         c.window_hit = 0

@@ -7,25 +7,20 @@ from gbxcule_puffer.emulator.hw import model, row
 from gbxcule_puffer.emulator.hw.lcd import sprites
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-NONE = wp.constant(wp.uint64(0))
-ONE = wp.constant(wp.uint64(1))
-
 
 @wp.func
 def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> int:
     """T-cycles that the sprites of a line add to mode 3. Pan Docs, "OBJ penalty algorithm"."""
-    height = wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
-    left = sprites.on_line(c.row + wp.uint64(hw.OAM), line + 16, height)
-    count = int(0)
+    left = sprites.first_ten(c, line)
+    is_empty = left == sprites.NONE
     shown = int(0)
     penalty = int(0)
     last = int(-1)  # the X of the ten sprites, one a byte, those of the last four; FF is none
     before = int(-1)
     first = int(-1)
-    while left != NONE and count < 10:
-        count = count + 1
+    while left != sprites.NONE:
         x = row.load(c, hw.OAM + 1 + 4 * sprites.first_bit(left))
-        left = left & (left - ONE)
+        left = left & (left - sprites.ONE)
         known = sprites.equal_bytes(last, x) | sprites.equal_bytes(before, x) | sprites.equal_bytes(first, x)
         own = 6 + wp.where(known != 0, 0, wp.max(0, 5 - ((x + c.scx - 8) & 7)))
         penalty = penalty + wp.where(x < 168, own, 0)
@@ -33,7 +28,7 @@ def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> int:
         first = (first << 8) | ((before >> 24) & 0xFF)
         before = (before << 8) | ((last >> 24) & 0xFF)
         last = (last << 8) | x
-    return wp.where(count == 0, 0, wp.where(shown == 0, -4, wp.max(0, penalty - 7)))
+    return wp.where(is_empty, 0, wp.where(shown == 0, -4, wp.max(0, penalty - 7)))
 
 
 @wp.func(inline=False)

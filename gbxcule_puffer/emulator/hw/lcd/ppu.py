@@ -2,8 +2,8 @@
 
 A change that is due takes effect when the LCD is next brought up to date, and only one at a time: after the instruction
 during which it falls due and at each access to an LCD register. Changes that nothing can notice (no interrupt, no line
-to draw) are skipped and reconstructed later, a frame's at once (lines.py). Pan Docs, "Rendering"; lengths of the modes
-as PyBoy has them (clock.py).
+to draw) are skipped, and the state after them is reconstructed later (lines.py). Pan Docs, "Rendering"; lengths of the
+modes as PyBoy has them (clock.py).
 """
 
 import warp as wp
@@ -47,7 +47,7 @@ def set_mode(c: wp.ref[Cpu], mode: int):
 
 @wp.func
 def begin_phase(c: wp.ref[Cpu], phase: int, dots: int):
-    """A phase (clock.py) of so many dots begins."""
+    """Begin a phase (clock.py), which takes `dots`."""
     c.lcd_next_mode = clock.entry(clock.NEXT_MODES, phase)
     c.lcd_transition = clock.entry(clock.TRANSITIONS, phase)
     c.lcd_target = c.lcd_target + model.dots(c, dots)
@@ -55,7 +55,7 @@ def begin_phase(c: wp.ref[Cpu], phase: int, dots: int):
 
 @wp.func
 def begin_lines(c: wp.ref[Cpu]):
-    """Line 0 begins."""
+    """Begin line 0."""
     c.next_line = 0
     c.window_first = 0
     c.window_hit = wp.where(c.wy == 0, 1, 0)
@@ -63,7 +63,7 @@ def begin_lines(c: wp.ref[Cpu]):
 
 @wp.func
 def restart(c: wp.ref[Cpu], t: int):
-    """First line after switching on: mode 0 for 76 T-cycles, then mode 3. The frame before ends here."""
+    """Begin the first line after switching on: mode 0 for 76 dots, then mode 3. The frame before ends here."""
     if model.COLOR:
         c.lcd_wrapped = 0
     c.lcd_restart = 0
@@ -80,7 +80,8 @@ def restart(c: wp.ref[Cpu], t: int):
 
 @wp.func
 def end_frame(c: wp.ref[Cpu], t: int):
-    """LY 153 is over: line 0 begins with mode 2. The first frame's line 0 was 4 T-cycles short: made good here."""
+    """LY 153 is over: line 0 begins with mode 2. The first frame, whose line 0 was 4 dots shorter, waits here until it
+    has its full length."""
     frame = model.dots(c, hw.FRAME_T_CYCLES)
     if c.lcd_first_frame != 0 and c.lcd_target - c.lcd_zero < frame:
         c.lcd_target = c.lcd_zero + frame
@@ -120,7 +121,7 @@ def enter_line(c: wp.ref[Cpu]):
 
 @wp.func
 def hit_window(c: wp.ref[Cpu]):
-    """Mode 2 begins: LY is compared with WY."""
+    """Compare LY with WY, as mode 2 begins."""
     if c.wy == c.ly and c.window_hit == 0:
         c.window_hit = 1
         c.window_first = c.ly
@@ -171,7 +172,7 @@ def enter_mode(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func(inline=False)
 def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
-    """The change that is due."""
+    """Make the change that is due, at time `t`."""
     if (c.lcdc & hw.LCDC_ENABLE) == 0:  # a frame without a picture
         c.frame_done = 1
         if model.COLOR:
@@ -296,10 +297,10 @@ def is_due(c: wp.ref[Cpu], t: int) -> bool:
 
 @wp.func
 def bring_up(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
-    """Bring the LCD up to time `t` within an instruction: at most one more change, none if it already was.
+    """Bring the LCD up to time `t` within an instruction: at most one more change, none if it is up to date.
 
-    The fetch of an immediate from VRAM or OAM looks ahead, and the access after it may be earlier: where a frame began
-    in between, PyBoy's clock, an unsigned number, wraps, and the next change is made at once.
+    The fetch of an immediate from VRAM or OAM looks ahead, so the next update may be to an earlier time. If a frame
+    began in between, PyBoy's unsigned clock wraps, and the next change is made at once.
     """
     settle(m, c)
     if t != c.lcd_last:

@@ -1,4 +1,4 @@
-"""Draws a line of the picture from VRAM, OAM and the registers of this moment; every `pixel_step`-th pixel.
+"""The painter of a DMG's lines: from VRAM, OAM and the registers of this moment; every `pixel_step`-th pixel.
 
 A line is composed in groups of 8 pixels, which are two bytes, its planes: bit 7 of each is the leftmost pixel.
 """
@@ -6,7 +6,7 @@ A line is composed in groups of 8 pixels, which are two bytes, its planes: bit 7
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import intrinsics, row
+from gbxcule_puffer.emulator.hw import intrinsics, model, row
 from gbxcule_puffer.emulator.hw.lcd import sprites
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -14,12 +14,9 @@ MAP0 = wp.constant(hw.VRAM + 0x1800)
 MAP1 = wp.constant(hw.VRAM + 0x1C00)
 GROUP = wp.constant(8)  # pixels
 GROUPS = wp.constant(hw.SCREEN_WIDTH // 8)
-MOST_SPRITES = wp.constant(10)  # of a line
 # Attributes of a sprite, in an entry of OAM as one word
 BEHIND, FLIPPED_DOWN = wp.constant(-(1 << 31)), wp.constant(1 << 30)
-FLIPPED_RIGHT, SECOND_PALETTE = wp.constant(1 << 29), wp.constant(1 << 28)
-NONE = wp.constant(wp.uint64(0))
-ONE = wp.constant(wp.uint64(1))
+FLIPPED_RIGHT, SECOND_PALETTE, SECOND_BANK = wp.constant(1 << 29), wp.constant(1 << 28), wp.constant(1 << 27)
 
 # Bits 8 to 15 of `q` are the low plane, 0 to 7 the high one, the leftmost pixel lowest.
 _FOUR_PIXELS = """
@@ -56,6 +53,13 @@ def four_pixels(shades: int, planes: int, first: int, step: int) -> int:
 
 
 @wp.func
+def number_at(planes: int, column: int, is_flipped: bool) -> int:
+    """The colour number of a pixel of a tile's row."""
+    bits = planes >> wp.where(is_flipped, column, 7 - column)
+    return (bits & 1) | ((bits >> 7) & 2)
+
+
+@wp.func
 def shade(palette: int, color: int) -> int:
     """Shade 0-3 of a colour number."""
     return (palette >> (2 * color)) & 3
@@ -84,10 +88,10 @@ def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 
 @wp.func
-def tile_row(c: wp.ref[Cpu], tile: int, y: int) -> int:
-    """Row `y` of a tile of a map: low plane in bits 7-0, high plane in bits 15-8."""
+def tile_row(c: wp.ref[Cpu], bank: int, tile: int, y: int) -> int:
+    """Row `y` of a tile of a map: low plane in bits 7-0, high plane in bits 15-8; bank: the address of VRAM's bank."""
     number = wp.where((c.lcdc & hw.LCDC_TILE_DATA) != 0, tile, (tile ^ 0x80) + 0x80)
-    return row.load_half(c, hw.VRAM + number * 16 + (y & 7) * 2)
+    return row.load_half(c, bank + number * 16 + (y & 7) * 2)
 
 
 @wp.func
@@ -114,9 +118,9 @@ def join(planes: int, after: int, shift: int) -> int:
 def group_of_map(c: wp.ref[Cpu], tile_map: int, column: int, y: int) -> int:
     """The planes of the 8 pixels of a map that begin at `column`."""
     map_row = row_of_map(tile_map, y)
-    planes = tile_row(c, tile_at(c, map_row, column), y)
+    planes = tile_row(c, hw.VRAM, tile_at(c, map_row, column), y)
     if (column & 7) != 0:
-        planes = join(planes, tile_row(c, tile_at(c, map_row, column + GROUP), y), column & 7)
+        planes = join(planes, tile_row(c, hw.VRAM, tile_at(c, map_row, column + GROUP), y), column & 7)
     return planes
 
 
@@ -149,16 +153,25 @@ def is_blank(c: wp.ref[Cpu], left: int) -> bool:
 
 
 @wp.func
+def layer(c: wp.ref[Cpu], line: int, left: int, is_window: bool):
+    """The map of the window, which begins at column `left`, or of the background: its address, the column that is at
+    the screen's left, and the row that a line shows."""
+    is_map1 = (c.lcdc & wp.where(is_window, hw.LCDC_WINDOW_MAP, hw.LCDC_BG_MAP)) != 0
+    tile_map = wp.where(is_map1, MAP1, MAP0)
+    return tile_map, wp.where(is_window, -left, c.scx), wp.where(is_window, window_row(c, line), line + c.scy)
+
+
+@wp.func
 def group_of_line(c: wp.ref[Cpu], line: int, x: int, left: int) -> int:
     """The planes of the 8 pixels of a line from column `x` on; left: where its window begins."""
     planes = int(0)
     if x < left:
-        background = wp.where((c.lcdc & hw.LCDC_BG_MAP) != 0, MAP1, MAP0)
-        planes = group_of_map(c, background, x + c.scx, line + c.scy)
+        background, scroll, y = layer(c, line, left, False)
+        planes = group_of_map(c, background, x + scroll, y)
     if x + GROUP > left:
-        window = wp.where((c.lcdc & hw.LCDC_WINDOW_MAP) != 0, MAP1, MAP0)
+        window, begin, window_y = layer(c, line, left, True)
         over = 0x101 * (0xFF >> wp.max(left - x, 0))  # pixels that show the window
-        planes = (planes & ~over) | (group_of_map(c, window, x - left, window_row(c, line)) & over)
+        planes = (planes & ~over) | (group_of_map(c, window, x + begin, window_y) & over)
     return planes
 
 
@@ -195,17 +208,17 @@ def draw_run(
     shift = scroll & 7
     map_row = row_of_map(tile_map, y)
     group = first
-    planes = tile_row(c, tile_at(c, map_row, scroll + GROUP * first), y)
+    planes = tile_row(c, hw.VRAM, tile_at(c, map_row, scroll + GROUP * first), y)
     while group < end:
         column = scroll + GROUP * group
         tile1 = tile_at(c, map_row, column + GROUP)
         tile2 = tile_at(c, map_row, column + 2 * GROUP)
         tile3 = tile_at(c, map_row, column + 3 * GROUP)
         tile4 = tile_at(c, map_row, column + 4 * GROUP)
-        planes1 = tile_row(c, tile1, y)
-        planes2 = tile_row(c, tile2, y)
-        planes3 = tile_row(c, tile3, y)
-        planes4 = tile_row(c, tile4, y)
+        planes1 = tile_row(c, hw.VRAM, tile1, y)
+        planes2 = tile_row(c, hw.VRAM, tile2, y)
+        planes3 = tile_row(c, hw.VRAM, tile3, y)
+        planes4 = tile_row(c, hw.VRAM, tile4, y)
         store_group(m, screen, group, shades, join(planes, planes1, shift))
         if group + 1 < end:
             store_group(m, screen, group + 1, shades, join(planes1, planes2, shift))
@@ -218,8 +231,9 @@ def draw_run(
 
 
 @wp.func
-def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int):
-    """Background and window of a line, which is at `screen`."""
+def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
+    """Background and window of a line."""
+    screen = address_of_line(m, c, line)
     left = window_left(c, line)
     if is_blank(c, left):
         for word in range((hw.SCREEN_WIDTH // 4) >> (m.pixel_step - 1)):
@@ -227,11 +241,7 @@ def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line:
     else:
         run = int(0)
         while run < 2:  # a loop, so that draw_run stands here once
-            background = wp.where((c.lcdc & hw.LCDC_BG_MAP) != 0, MAP1, MAP0)
-            window = wp.where((c.lcdc & hw.LCDC_WINDOW_MAP) != 0, MAP1, MAP0)
-            tile_map = wp.where(run == 0, background, window)
-            scroll = wp.where(run == 0, c.scx, -left)
-            y = wp.where(run == 0, line + c.scy, window_row(c, line))
+            tile_map, scroll, y = layer(c, line, left, run != 0)
             begin = wp.where(run == 0, 0, (wp.max(left, 0) + GROUP - 1) >> 3)
             end = wp.where(run == 0, wp.max(left, 0) >> 3, GROUPS)
             if begin < end:
@@ -242,15 +252,20 @@ def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line:
 
 
 @wp.func
-def sprite_planes(c: wp.ref[Cpu], sprite: int, line: int, height: int) -> int:
+def sprite_planes(c: wp.ref[Cpu], sprite: int, line: int) -> int:
     """The planes of the 8 pixels of a sprite, an entry of OAM, on a line."""
+    height = sprites.height(c)
     y = line + 16 - (sprite & 0xFF)
     tile = (sprite >> 16) & 0xFF
     if (sprite & FLIPPED_DOWN) != 0:
         y = height - 1 - y
     if height == 16:
         tile = tile & 0xFE
-    return row.load_half(c, hw.VRAM + tile * 16 + y * 2)
+    data = hw.VRAM + tile * 16 + y * 2
+    if model.COLOR:
+        if c.color_mode != 0 and (sprite & SECOND_BANK) != 0:
+            data = data - hw.VRAM + c.color_base
+    return row.load_half(c, data)
 
 
 @wp.func
@@ -262,49 +277,11 @@ def is_color_0(c: wp.ref[Cpu], line: int, x: int) -> bool:
 
 
 @wp.func
-def draw_sprite_pixel(
-    m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int, sprite: int, planes: int, dx: int
-):
-    """One pixel, of those that are kept, of a sprite on a line, which is at `screen`."""
+def draw_sprite_pixel(m: wp.ref[Machine], c: wp.ref[Cpu], line: int, sprite: int, planes: int, dx: int):
+    """One pixel, of those that are kept, of a sprite on a line."""
     x = ((sprite >> 8) & 0xFF) - 8 + dx
     if x >= 0 and x < hw.SCREEN_WIDTH:
-        bits = planes >> wp.where((sprite & FLIPPED_RIGHT) != 0, dx, 7 - dx)
-        color = (bits & 1) | ((bits >> 7) & 2)
+        color = number_at(planes, dx, (sprite & FLIPPED_RIGHT) != 0)
         if color != 0 and ((sprite & BEHIND) == 0 or is_color_0(c, line, x)):
             palette = wp.where((sprite & SECOND_PALETTE) != 0, c.obp1, c.obp0)
-            intrinsics.store_byte(screen, x >> (m.pixel_step - 1), shade(palette, color))
-
-
-@wp.func
-def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int):
-    """The sprites of a line, the first ten in OAM, from high X to low X, for equal X from last to first in OAM."""
-    height = wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
-    left = sprites.on_line(c.row + wp.uint64(hw.OAM), line + 16, height)
-    beyond = left
-    for _ in range(MOST_SPRITES):
-        beyond = beyond & (beyond - ONE)
-    left = left ^ beyond
-    while left != NONE:
-        best = int(-1)  # X, then OAM index
-        others = left
-        while others != NONE:
-            index = sprites.first_bit(others)
-            others = others & (others - ONE)
-            best = wp.max(best, (row.load(c, hw.OAM + 1 + 4 * index) << 8) | index)
-        index = best & 0xFF
-        left = left ^ (ONE << wp.uint64(index))
-        sprite = row.load_word(c, hw.OAM + 4 * index)
-        planes = sprite_planes(c, sprite, line, height)
-        dx = (sprite >> 8) & (m.pixel_step - 1)
-        while dx < GROUP:
-            draw_sprite_pixel(m, c, screen, line, sprite, planes, dx)
-            dx = dx + m.pixel_step
-
-
-@wp.func(inline=False)
-def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
-    """Draw a line that is kept into the screen: a rare part of the step's kernels."""
-    screen = address_of_line(m, c, line)
-    draw_background(m, c, screen, line)
-    if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
-        draw_sprites(m, c, screen, line)
+            intrinsics.store_byte(address_of_line(m, c, line), x >> (m.pixel_step - 1), shade(palette, color))

@@ -1,6 +1,18 @@
-"""The sprites of a line: machine instructions that Warp has no name for, each with a plain version for the CPU."""
+"""The sprites that a line shows and their order, from OAM. Pan Docs, "OAM", Selection priority and Drawing priority.
+
+Sets of sprites are words of 64 bits, bit i for sprite i of OAM. Machine instructions that Warp has no name for are
+native, each with a plain version for the CPU.
+"""
 
 import warp as wp
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import model, row
+from gbxcule_puffer.emulator.state import Cpu
+
+MOST_ON_LINE = wp.constant(10)
+NONE = wp.constant(wp.uint64(0))
+ONE = wp.constant(wp.uint64(1))
 
 # Four sprites at a time, a byte each in a word: bottom - Y, and which of the differences are below the height. On a GPU
 # sprite i of a word's four is the one 8 * i further, so that bit 7 of each byte only moves to its place; the last eight
@@ -49,12 +61,11 @@ _EQUAL_BYTES = """
     return (int)((difference - 0x01010101u) & ~difference & 0x80808080u);
 """
 
-_COUNT_BEFORE = """
-    const unsigned long long before = bits & ((1ull << index) - 1);
+_COUNT = """
 #if defined(__CUDA_ARCH__)
-    return __popcll(before);
+    return __popcll(bits);
 #else
-    return __builtin_popcountll(before);
+    return __builtin_popcountll(bits);
 #endif
 """
 
@@ -85,7 +96,44 @@ def first_bit(bits: wp.uint64) -> int:
     ...
 
 
-@wp.func_native(_COUNT_BEFORE)
-def count_before(bits: wp.uint64, index: int) -> int:
-    """The number of bits below bit `index` that are set."""
+@wp.func_native(_COUNT)
+def count(bits: wp.uint64) -> int:
+    """The number of bits that are set."""
     ...
+
+
+@wp.func
+def height(c: wp.ref[Cpu]) -> int:
+    """Lines of a sprite: 8 or 16."""
+    return wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
+
+
+@wp.func
+def first_ten(c: wp.ref[Cpu], line: int) -> wp.uint64:
+    """The sprites that a line shows: the first ten in OAM of those that lie on it."""
+    found = on_line(c.row + wp.uint64(hw.OAM), line + 16, height(c))
+    if count(found) > MOST_ON_LINE:
+        beyond = found
+        for _ in range(MOST_ON_LINE):
+            beyond = beyond & (beyond - ONE)
+        found = found ^ beyond
+    return found
+
+
+@wp.func
+def rank(c: wp.ref[Cpu], x: int, index: int) -> int:
+    """The order of drawing, from high to low: by X, then by OAM index; in a Game Boy Color's games by index alone."""
+    if model.COLOR:
+        x = wp.where(c.color_mode != 0, 0, x)
+    return (x << 8) | index
+
+
+@wp.func
+def first_drawn(c: wp.ref[Cpu], found: wp.uint64) -> int:
+    """OAM index of the sprite of a set that is drawn before the others, which cover it."""
+    highest = int(-1)
+    while found != NONE:
+        index = first_bit(found)
+        found = found & (found - ONE)
+        highest = wp.max(highest, rank(c, row.load(c, hw.OAM + 1 + 4 * index), index))
+    return highest & 0xFF
