@@ -172,7 +172,7 @@ def test_a_game_boy_color(seed: int | None) -> None:
         pair.press("start", 2)
         pair.tick(5)
         pair.assert_equal()
-        for address in (0xFF4D, 0xFF4F, 0xFF55, 0xFF68, 0xFF6A, 0xFF6C, 0xFF70):
+        for address in (0xFF4D, 0xFF4F, 0xFF55, 0xFF68, 0xFF6A, 0xFF6C, 0xFF70, *range(0xFF72, 0xFF76)):
             assert int(ours.memory[address][1]) == pyboy.memory[address], hex(address)
         for bank, first, end in ((0, 0x8000, 0x9FFF), (1, 0x8000, 0x9FFF), *((b, 0xD000, 0xDFFF) for b in range(8))):
             assert ours.memory[bank, first:end][1].tolist() == pyboy.memory[bank, first:end], (bank, hex(first))
