@@ -71,12 +71,10 @@ PICTURES = {
     "observations": wp.array2d(dtype=wp.int32),
     "final_observation": wp.array2d(dtype=wp.int32),
     "stack_k": int,
-    "packed": int,
-    "averaged": int,
+    "form": int,  # index in FORMS
     "in_place": int,
     "colors": wp.array2d(dtype=wp.int32),  # of a Game Boy Color, two pixels a word; only where they are observed
     "has_colors": int,
-    "channels": int,
 }
 GOALS = {
     "goal_frames": wp.array2d(dtype=wp.int32),  # a row for each picture of all goals

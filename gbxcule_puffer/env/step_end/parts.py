@@ -13,10 +13,14 @@ from gbxcule_puffer.emulator.hw import intrinsics
 from gbxcule_puffer.emulator.pool import copy_slot
 from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.tasks.goals.distance import color_difference, goal_difference
+from gbxcule_puffer.tasks.observe.pictures import FORMS
 
 COLOR = False
 """True: observations in colour, of which kernels.py makes an instance."""
-LUMA = wp.constant(1)  # e.channels, which is 3 of red, green and blue, and 0 of the colours themselves
+PACKED = wp.constant(FORMS.index("packed"))
+AVERAGED = wp.constant(FORMS.index("averaged"))
+LUMA = wp.constant(FORMS.index("luma"))
+RGB555 = wp.constant(FORMS.index("rgb555"))
 GREYS = wp.constant(0x000A131F)  # PyBoy's of the shades of a DMG, 5 bits, a byte each, that of shade 0 lowest
 
 
@@ -27,7 +31,7 @@ def grey(shade: int) -> int:
 
 
 @wp.func
-def two_colors(e: Episode, env: int, index: int) -> int:
+def rgb555(e: Episode, env: int, index: int) -> int:
     """Two pixels' colours of 15 bits."""
     if e.has_colors != 0:
         return e.colors[env, index]
@@ -36,30 +40,42 @@ def two_colors(e: Episode, env: int, index: int) -> int:
 
 
 @wp.func
-def value(e: Episode, color: int, plane: int) -> int:
-    """A byte of a colour: its luma, 2 red + 5 green + blue, or red, green or blue as PyBoy has them."""
-    if e.channels == LUMA:
-        return 2 * (color & 31) + 5 * ((color >> 5) & 31) + ((color >> 10) & 31)
+def luma(color: int) -> int:
+    """2 red + 5 green + blue."""
+    return 2 * (color & 31) + 5 * ((color >> 5) & 31) + ((color >> 10) & 31)
+
+
+@wp.func
+def rgb(color: int, plane: int) -> int:
+    """Red, green or blue as PyBoy has them."""
     return ((color >> (5 * plane)) & 31) << 3
+
+
+@wp.func
+def value(e: Episode, color: int, plane: int) -> int:
+    """A byte of a colour in one of the planes."""
+    if e.form == LUMA:
+        return luma(color)
+    return rgb(color, plane)
 
 
 @wp.func
 def newest_color(e: Episode, env: int, index: int) -> int:
     """A word of the newest picture in colour: two pixels, or a byte of each of four in one of its planes."""
-    if e.channels == 0:
-        return two_colors(e, env, index)
+    if e.form == RGB555:
+        return rgb555(e, env, index)
     size = e.screen.shape[1]
     plane, four = index // size, index % size
     word = int(0)
     for half in range(2):
-        both = two_colors(e, env, 2 * four + half)
+        both = rgb555(e, env, 2 * four + half)
         pair = value(e, both & 0x7FFF, plane) | (value(e, (both >> 16) & 0x7FFF, plane) << 8)
         word = word | (pair << (16 * half))
     return word
 
 
 @wp.func
-def averages(e: Episode, env: int, index: int) -> int:
+def averaged(e: Episode, env: int, index: int) -> int:
     """Four sums of 2x2 pixels of a screen of 160 columns, a byte each."""
     above = 80 * (index // 20) + 2 * (index % 20)  # 40 words a row, two of them for one of 20
     word = int(0)
@@ -71,21 +87,32 @@ def averages(e: Episode, env: int, index: int) -> int:
 
 
 @wp.func
-def newest(e: Episode, env: int, index: int) -> int:
-    """A word of the newest picture as it is observed: four pixels a byte each, or sixteen, four a byte, the leftmost
-    in bits 7-6, or four sums of 2x2 pixels."""
-    if COLOR:
-        return newest_color(e, env, index)
-    if e.averaged != 0:
-        return averages(e, env, index)
-    if e.packed == 0:
-        return e.screen[env, index]
+def packed(e: Episode, env: int, index: int) -> int:
+    """Sixteen pixels, four a byte, the leftmost in bits 7-6."""
     word = int(0)
     for part in range(4):
         four = e.screen[env, 4 * index + part]
         byte = ((four & 3) << 6) | ((four >> 4) & 0x30) | ((four >> 14) & 0xC) | ((four >> 24) & 3)
         word = word | (byte << (8 * part))
     return word
+
+
+@wp.func
+def shades(e: Episode, env: int, index: int) -> int:
+    """Four pixels, a byte each."""
+    return e.screen[env, index]
+
+
+@wp.func
+def newest(e: Episode, env: int, index: int) -> int:
+    """A word of the newest picture in the form that is observed."""
+    if COLOR:
+        return newest_color(e, env, index)
+    if e.form == AVERAGED:
+        return averaged(e, env, index)
+    if e.form == PACKED:
+        return packed(e, env, index)
+    return shades(e, env, index)
 
 
 @wp.func

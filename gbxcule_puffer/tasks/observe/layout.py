@@ -106,7 +106,7 @@ class ObservationLayout:
             red, green, blue = (newest.to(torch.int16) >> 3).expand(-1, 3, -1, -1).unbind(1)
             return (red | green << 5 | blue << 10).view(torch.uint16)
         shades = unpacked(newest[:, 0], kind)
-        return shades if kind.most == 3 else (shades + 2) // 4
+        return (shades + 2) // 4 if kind.form == "averaged" else shades
 
     def pixels(self, observations: torch.Tensor) -> torch.Tensor:
         """The pictures of observations (n, *shape), (n, *picture_shape) uint8 from 0 to kind.most: shades from the
@@ -132,7 +132,7 @@ class ObservationLayout:
 
 def shades_layout(stack_k: int, rows: int = 72, columns: int = 80) -> ObservationLayout:
     """The layout of `stack_k` pictures as they are drawn, of any size."""
-    return ObservationLayout(PictureKind("half", rows, columns, 3), stack_k)
+    return ObservationLayout(PictureKind("shades", "half", rows, columns, 3), stack_k)
 
 
 def _shaped(part: np.ndarray, shape: Shape) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -15,13 +15,18 @@ MOST_PICTURES = 256  # of an observation
 SIDE = 64  # of the square of cells that VisitedCells tells apart, a power of two
 MOST_RADIUS = SIDE // 2 - 1
 
+Form = Literal["shades", "packed", "averaged", "luma", "rgb", "rgb555"]
+FORMS: tuple[Form, ...] = get_args(Form)
+"""How pixels become values; env/step_end/parts.py has a device function of each name."""
+
 
 @dataclass(frozen=True)
 class PictureKind:
-    """A way to show the screen: what the emulator draws ('half' or 'full'), rows and values of a row in the
-    observation, the largest value of a pixel or of one of its colours, pixels of a value, and for observations in
-    colour the channels that a network gets of a picture, else 0."""
+    """A way to show the screen: the form of its values, what the emulator draws ('half' or 'full'), rows and values of
+    a row in the observation, the largest value of a pixel or of one of its colours, pixels of a value, and for
+    observations in colour the channels that a network gets of a picture, else 0."""
 
+    form: Form
     screen: str
     rows: int
     row_values: int
@@ -54,16 +59,16 @@ class PictureKind:
 
 
 PICTURES = {
-    "shades": PictureKind("half", 72, 80, 3),
-    "packed": PictureKind("half", 72, 20, 3, pixels=4),
-    "averaged": PictureKind("full", 72, 80, 12),
-    "full": PictureKind("full", 144, 160, 3),
-    "luma": PictureKind("half", 72, 80, 248, channels=1),
-    "rgb": PictureKind("half", 72, 80, 248, channels=3),
-    "rgb555": PictureKind("half", 72, 80, 31, channels=3, dtype=np.uint16),
-    "luma_full": PictureKind("full", 144, 160, 248, channels=1),
-    "rgb_full": PictureKind("full", 144, 160, 248, channels=3),
-    "rgb555_full": PictureKind("full", 144, 160, 31, channels=3, dtype=np.uint16),
+    "shades": PictureKind("shades", "half", 72, 80, 3),
+    "packed": PictureKind("packed", "half", 72, 20, 3, pixels=4),
+    "averaged": PictureKind("averaged", "full", 72, 80, 12),
+    "full": PictureKind("shades", "full", 144, 160, 3),
+    "luma": PictureKind("luma", "half", 72, 80, 248, channels=1),
+    "rgb": PictureKind("rgb", "half", 72, 80, 248, channels=3),
+    "rgb555": PictureKind("rgb555", "half", 72, 80, 31, channels=3, dtype=np.uint16),
+    "luma_full": PictureKind("luma", "full", 144, 160, 248, channels=1),
+    "rgb_full": PictureKind("rgb", "full", 144, 160, 248, channels=3),
+    "rgb555_full": PictureKind("rgb555", "full", 144, 160, 31, channels=3, dtype=np.uint16),
 }
 
 

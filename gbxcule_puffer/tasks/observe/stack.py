@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.observe.pictures import FORMS
 
 
 class FrameStack:
@@ -42,13 +43,10 @@ class FrameStack:
             "screen": screen.view(len(screen), -1).view(torch.int32),
             "observations": layout.words(out),
             "stack_k": layout.stack_k,
-            "packed": int(kind.pixels > 1),
-            "averaged": int(kind.most == 12),
+            "form": FORMS.index(kind.form),
             "in_place": int(in_place),
         }
         if kind.in_color:
-            self.members |= {"has_colors": int(colors is not None), "channels": kind.planes}
-            if kind.dtype == np.uint16:
-                self.members["channels"] = 0
+            self.members["has_colors"] = int(colors is not None)
             if colors is not None:
                 self.members["colors"] = colors.view(len(colors), -1).view(torch.int32)
