@@ -346,7 +346,7 @@ class PyBoyPool:
                     f"a pool takes snapshots of one env, this one has {snapshot.num_envs}: save each env by its number"
                 )
         self.emulator, self.snapshots = emulator, list(snapshots)
-        self.members: dict[str, Any] = {}
+        self.members: dict[str, object] = {}
 
     def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
         """Restore snapshot slots[i] into each env i with mask[i], picture included."""

@@ -1,9 +1,12 @@
 """Snapshots on the device: envs are reset from them and saved into them by mask, in one launch, without the host."""
 
+# Kernels: a struct of Warp's is not a class for pyright.
+# pyright: reportGeneralTypeIssues=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -12,84 +15,72 @@ import warp as wp
 from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.state import Machine
 from gbxcule_puffer.errors import StateError
 
 LANES = 64  # threads that copy one env's memory on a CUDA device
 
 
+@wp.struct
+class Arrays:
+    """Machines or snapshots of them, memory and pictures in words."""
+
+    state: wp.array2d(dtype=wp.int32)  # a column for each machine
+    memory: wp.array2d(dtype=wp.int32)  # a row for each, as the next
+    screen: wp.array2d(dtype=wp.int32)
+
+
 @wp.func
-def copy_slot(
-    state: wp.array2d(dtype=wp.int32),
-    memory: wp.array2d(dtype=wp.int32),
-    screen: wp.array2d(dtype=wp.int32),
-    pool_state: wp.array2d(dtype=wp.int32),
-    pool_memory: wp.array2d(dtype=wp.int32),
-    pool_screen: wp.array2d(dtype=wp.int32),
-    slot: int,
-    env: int,
-    lane: int,
-    lanes: int,
-):
-    """A pool's slot into an env: state, memory and picture. There is no such slot: the env stays as it is."""
-    if slot < 0 or slot >= pool_state.shape[1]:
-        return
-    for index in range(lane, state.shape[0], lanes):
-        state[index, env] = pool_state[index, slot]
-    for index in range(lane, memory.shape[1], lanes):
-        memory[env, index] = pool_memory[slot, index]
-    for index in range(lane, screen.shape[1], lanes):
-        screen[env, index] = pool_screen[slot, index]
+def copy_machine(source: Arrays, origin: int, target: Arrays, index: int, lane: int, lanes: int):
+    """Machine `origin` of `source` becomes machine `index` of `target`; the lanes share the work."""
+    for field in range(lane, source.state.shape[0], lanes):
+        target.state[field, index] = source.state[field, origin]
+    for word in range(lane, source.memory.shape[1], lanes):
+        target.memory[index, word] = source.memory[origin, word]
+    for word in range(lane, source.screen.shape[1], lanes):
+        target.screen[index, word] = source.screen[origin, word]
+
+
+@wp.func
+def restore_slot(machines: Arrays, pool: Arrays, slot: int, env: int, lane: int, lanes: int):
+    """A pool's slot into an env. There is no such slot: the env stays as it is."""
+    if slot >= 0 and slot < pool.state.shape[1]:
+        copy_machine(pool, slot, machines, env, lane, lanes)
 
 
 @wp.kernel(enable_backward=False)
 def kernel_restore(
-    state: wp.array2d(dtype=wp.int32),
-    memory: wp.array2d(dtype=wp.int32),
-    screen: wp.array2d(dtype=wp.int32),
-    pool_state: wp.array2d(dtype=wp.int32),
-    pool_memory: wp.array2d(dtype=wp.int32),
-    pool_screen: wp.array2d(dtype=wp.int32),
-    mask: wp.array(dtype=wp.bool),
-    slots: wp.array(dtype=wp.int32),
-    lanes: int,
+    machines: Arrays, pool: Arrays, mask: wp.array(dtype=wp.bool), slots: wp.array(dtype=wp.int32), lanes: int
 ):
-    """Copy snapshot slots[env] into each env whose mask is set; memory and screens are counted in words."""
+    """Copy snapshot slots[env] into each env whose mask is set."""
     env, lane = wp.tid()  # pyright: ignore
     if mask[env]:
-        copy_slot(state, memory, screen, pool_state, pool_memory, pool_screen, slots[env], env, lane, lanes)
+        restore_slot(machines, pool, slots[env], env, lane, lanes)
 
 
 @wp.kernel(enable_backward=False)
 def kernel_save(
-    state: wp.array2d(dtype=wp.int32),
-    memory: wp.array2d(dtype=wp.int32),
-    screen: wp.array2d(dtype=wp.int32),
-    pool_state: wp.array2d(dtype=wp.int32),
-    pool_memory: wp.array2d(dtype=wp.int32),
-    pool_screen: wp.array2d(dtype=wp.int32),
-    mask: wp.array(dtype=wp.bool),
-    slots: wp.array(dtype=wp.int32),
-    lanes: int,
+    machines: Arrays, pool: Arrays, mask: wp.array(dtype=wp.bool), slots: wp.array(dtype=wp.int32), lanes: int
 ):
     """Copy each env whose mask is set into snapshot slots[env]."""
     env, lane = wp.tid()  # pyright: ignore
-    if mask[env]:
-        slot = slots[env]
-        if slot < 0 or slot >= pool_state.shape[1]:
-            return
-        for index in range(lane, state.shape[0], lanes):
-            pool_state[index, slot] = state[index, env]
-        for index in range(lane, memory.shape[1], lanes):
-            pool_memory[slot, index] = memory[env, index]
-        for index in range(lane, screen.shape[1], lanes):
-            pool_screen[slot, index] = screen[env, index]
+    if mask[env] and slots[env] >= 0 and slots[env] < pool.state.shape[1]:
+        copy_machine(machines, env, pool, slots[env], lane, lanes)
+
+
+def arrays(state: torch.Tensor, memory: torch.Tensor, screen: torch.Tensor) -> Arrays:
+    """The tensors as Arrays, without a copy."""
+    found = Arrays()
+    found.state, found.memory = wp.from_torch(state), wp.from_torch(words(memory))
+    found.screen = wp.from_torch(words(screen))
+    return found
 
 
 class WarpEmulator(EmulatorLike, Protocol):
     """An emulator whose envs are arrays of a Warp device."""
 
     @property
-    def machine(self) -> Any:
+    def machine(self) -> Machine:
         """The arrays (state.Machine)."""
         ...
 
@@ -131,11 +122,9 @@ class SnapshotPool:
         self._state = upload([s.state for s in snapshots], axis=1)
         self._memory = upload([s.memory_for(shape) for s in snapshots])
         self._screen = upload([s.screen_for(shape) for s in snapshots])
-        machine, rows = emulator.machine, wp.from_torch(words(emulator.memory))
-        pool = [wp.from_torch(part) for part in (self._state, words(self._memory), words(self._screen))]
-        self._arrays = [machine.state, rows, wp.from_torch(words(emulator.screen)), *pool]
-        self.members: dict[str, Any] = {"state": machine.state, "memory": rows}
-        self.members |= dict(zip(("pool_state", "pool_memory", "pool_screen"), pool, strict=True))
+        self._machines = arrays(wp.to_torch(emulator.machine.state), emulator.memory, emulator.screen)
+        self._pool = arrays(self._state, self._memory, self._screen)
+        self.members: dict[str, object] = {"machines": self._machines, "pool": self._pool}
         self._lanes = 1 if emulator.device == "cpu" else LANES
 
     def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
@@ -178,6 +167,6 @@ class SnapshotPool:
             raise StateError(f"mask and slots are {found}: give torch.bool and torch.int32 of {shape}")
         if self.emulator.device == "cpu" and ((slots < 0) | (slots >= self.size)).logical_and_(mask).any():
             raise StateError(f"slots are {slots[mask].tolist()[:8]}: give 0 to {self.size - 1}")
-        inputs = [*self._arrays, wp.from_torch(mask), wp.from_torch(slots), self._lanes]
+        inputs = [self._machines, self._pool, wp.from_torch(mask), wp.from_torch(slots), self._lanes]
         dim = (self.emulator.num_envs, self._lanes)
         wp.launch(kernel, dim=dim, inputs=inputs, device=self.emulator.device, stream=self.emulator.stream())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ class PoolLike(Protocol):
     pool.SnapshotPool, PyBoyEmulator a PyBoyPool."""
 
     @property
-    def members(self) -> Mapping[str, Any]:
+    def members(self) -> Mapping[str, object]:
         """Arrays with which a kernel can restore an env itself (env/step_end/parts.py); empty where none can."""
         ...
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 import warp as wp
 
+from gbxcule_puffer.emulator.pool import Arrays
 from gbxcule_puffer.env.options import WEIGHTS
 
 MOST_DISTANCE = 1.001  # 1, rounded as float32 may be
@@ -98,11 +99,8 @@ SLOTS = {
 }
 MACHINES = {
     "locked": wp.array(dtype=wp.int32),
-    "state": wp.array2d(dtype=wp.int32),  # a column for each env
-    "memory": wp.array2d(dtype=wp.int32),
-    "pool_state": wp.array2d(dtype=wp.int32),
-    "pool_memory": wp.array2d(dtype=wp.int32),
-    "pool_screen": wp.array2d(dtype=wp.int32),
+    "machines": Arrays,
+    "pool": Arrays,
 }
 _MEMBERS = {field.name: wp.array(dtype=wp.dtype_from_torch(field.dtype)) for field in FIELDS if field.in_kernel}
 _MEMBERS |= PICTURES | GOALS | SLOTS | MACHINES

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.emulator.launch import words
+from gbxcule_puffer.emulator.pool import arrays
 from gbxcule_puffer.env.curriculum.starts import Starts
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
@@ -65,9 +66,9 @@ class MadeUpStep:
         self.step_end = StepEnd(n, where)
         for members in (self.envs.members(), self.stack.members, self.score.members, self.starts.members):
             self.step_end.use(**members)
-        self.step_end.use(locked=self.locked, state=self.state, pool_state=self.pool_state)
-        self.step_end.use(final_observation=words(self.final), memory=words(self.memory))
-        self.step_end.use(pool_memory=words(self.pool_memory), pool_screen=words(self.pool_screen))
+        self.step_end.use(locked=self.locked, final_observation=words(self.final))
+        machines = arrays(self.state, self.memory, self.screen)
+        self.step_end.use(machines=machines, pool=arrays(self.pool_state, self.pool_memory, self.pool_screen))
 
     def host(self) -> dict[str, np.ndarray]:
         """Everything that a step changes."""

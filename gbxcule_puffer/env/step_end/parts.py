@@ -10,7 +10,7 @@ On a GPU the lanes of a warp share one env: all of them work out the same score,
 import warp as wp
 
 from gbxcule_puffer.emulator.hw import intrinsics
-from gbxcule_puffer.emulator.pool import copy_slot
+from gbxcule_puffer.emulator.pool import restore_slot
 from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.tasks.goals.distance import color_difference, goal_difference
 from gbxcule_puffer.tasks.observe.pictures import FORMS
@@ -208,10 +208,7 @@ def count(e: Episode, env: int, lane: int, lanes: int):
 def restore(e: Episode, env: int, lane: int, lanes: int):
     """Puts the sampled slot into an env whose episode ended."""
     if e.ended[env]:
-        slot = e.sampled_slot[env]
-        copy_slot(
-            e.state, e.memory, e.screen, e.pool_state, e.pool_memory, e.pool_screen, slot, env, lane, lanes
-        )  # fmt: skip
+        restore_slot(e.machines, e.pool, e.sampled_slot[env], env, lane, lanes)
 
 
 @wp.func
