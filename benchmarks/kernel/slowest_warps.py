@@ -18,7 +18,7 @@ import torch
 
 from benchmarks.workload import find_rom
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.lanes.launch_shape import LaunchShape
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import LaunchShape
 from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import device_name, git_sha

@@ -9,7 +9,7 @@ from benchmarks.workload import ROOT
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import ROW_PADDING, memory_needed
-from gbxcule_puffer.emulator.lanes import lane_order
+from gbxcule_puffer.emulator.gpu.schedule import lane_order
 from gbxcule_puffer.emulator.registers import REGISTERS
 from gbxcule_puffer.emulator.state import COLOR_FIELDS, FIELDS, NUM_FIELDS, Field, allowed_banks, row_size
 from gbxcule_puffer.files import write_text

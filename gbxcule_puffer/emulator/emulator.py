@@ -17,9 +17,9 @@ from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.cpu import waits
 from gbxcule_puffer.emulator.gpu import areas, descriptor_table, descriptors
-from gbxcule_puffer.emulator.lanes import lane_order
-from gbxcule_puffer.emulator.lanes.gpu_steps import GpuSteps
-from gbxcule_puffer.emulator.lanes.launch_shape import PATIENCE
+from gbxcule_puffer.emulator.gpu.schedule import lane_order
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PATIENCE
+from gbxcule_puffer.emulator.gpu.schedule.steps import GpuSteps
 from gbxcule_puffer.emulator.launch import current_stream
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess

@@ -63,9 +63,11 @@ def lanes_of(device: torch.device) -> int:
 
 def current_stream(device: torch.device) -> wp.Stream | None:
     """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""
-    if device.type == "cpu":
-        return None
-    stream = torch.cuda.current_stream(device)
+    return None if device.type == "cpu" else warp_stream(torch.cuda.current_stream(device))
+
+
+def warp_stream(stream: torch.cuda.Stream) -> wp.Stream:
+    """A torch stream as Warp's."""
     key = (stream.device_index, stream.cuda_stream)
     if key not in _streams:
         with _streams_lock:

@@ -52,7 +52,7 @@ class MirrorLike(Protocol):
 
 
 class Launches(Protocol):
-    """The launches of an emulator's steps on a GPU: lanes.gpu_steps.GpuSteps."""
+    """The launches of an emulator's steps on a GPU: gpu.schedule.steps.GpuSteps."""
 
     @property
     def unsettled(self) -> bool:

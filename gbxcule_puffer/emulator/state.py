@@ -277,7 +277,7 @@ memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_
 (num_envs; instructions of the last step that were skipped with their loops, not part of the state), hooks (hooks,
 num_envs; probes/hooks.py), until and frames (tests, 5; num_envs; probes/until.py), order (lanes; the env of each, -1
 for none), took (num_envs; how long the step took) and path (num_envs; a hash of its frames), all three
-for the data path (lanes/lane_order.py), counts and marks (hw/counters.py; empty where nothing is counted); sizes and
+for the data path (gpu/schedule/), counts and marks (hw/counters.py; empty where nothing is counted); sizes and
 kinds of the cartridge; bank_mask: rom_banks - 1 where mbc.select_rom_at_once knows how a bank is selected, else 0;
 has_plain_ram: A000-BFFF is memory without side effects where it shows bank 0; draw_later: the picture is drawn by a
 kernel of its own while the step waits at VBlank; instruction_budget: instructions of a step after which an env is

@@ -28,7 +28,7 @@ from gbxcule_puffer.apps.verify.command import Verify
 from gbxcule_puffer.apps.verify.verify import Result, action_indices, parse_region
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
-from gbxcule_puffer.emulator.lanes import launch_shape
+from gbxcule_puffer.emulator.gpu.schedule import launch_shape
 from gbxcule_puffer.emulator.saves import pyboy_layout
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, save_ram_banks, write_pyboy_state
 from gbxcule_puffer.emulator.snapshot import MAGIC

@@ -11,7 +11,7 @@ import torch
 
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.lanes.launch_shape import (
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import (
     BLOCK_DIMS,
     LANES,
     MIXED,

@@ -9,7 +9,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.build.variant import build
-from gbxcule_puffer.emulator.lanes.launch_shape import PATIENCE
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PATIENCE
 from gbxcule_puffer.emulator.state import INDEX
 from tests.conformance.test_color import picture_rom, rom_of
 from tests.fuzz.generator import make_rom

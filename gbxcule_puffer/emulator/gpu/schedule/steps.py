@@ -1,5 +1,4 @@
-"""The launches of a step on a GPU: which lane runs which env, then the Game Boys, in the shape that is known to be the
-fastest."""
+"""The launches of a step on a GPU: the choice of lanes, then the Game Boys, in the fastest known launch shape."""
 
 from __future__ import annotations
 
@@ -8,22 +7,22 @@ from typing import Any
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator.lanes import autotuner, launch_shape
-from gbxcule_puffer.emulator.lanes.lane_order import LaneOrder
-from gbxcule_puffer.emulator.launch import current_stream
+from gbxcule_puffer.emulator.gpu.schedule import autotuner, launch_shape
+from gbxcule_puffer.emulator.gpu.schedule.lane_order import LaneOrder
+from gbxcule_puffer.emulator.launch import warp_stream
 
 
 class GpuSteps:
     """Launches steps of an emulator on torch's current stream.
 
-    shape: of the next launch; it changes no result. begun: a CUDA event before the Game Boys of the last step, and
-    behind the choice of their lanes. Whoever waits for it leaves them the whole GPU: their blocks all begin at once,
-    and one that found no room would begin when another ends.
+    shape: the next launch's; no result depends on it. begun: a CUDA event between the choice of lanes and the Game Boys
+    of the last step. Work that waits for it leaves them the whole GPU: all their blocks begin at once, whereas a block
+    that found no room would begin only when another one ends.
     """
 
     def __init__(self, buttons: torch.Tensor, lanes: LaneOrder | None, autotune: bool) -> None:
-        """buttons: of the next step, shape (num_envs,); lanes: of the data path, None with the interpreter; autotune:
-        find the fastest shape by trials on the steps."""
+        """buttons: of the next step, shape (num_envs,); lanes: None with the interpreter; autotune: find the fastest
+        shape by trials on the steps."""
         self._buttons, self._lanes, self._device = buttons, lanes, buttons.device
         self.shape = launch_shape.best(len(buttons), torch.cuda.get_device_name(self._device))
         self._autotuner = autotuner.Autotuner(self.shape) if autotune and lanes is not None else None
@@ -31,8 +30,8 @@ class GpuSteps:
 
     @property
     def unsettled(self) -> bool:
-        """True until the first trial has ended, and while a later one is under way: then steps may have another shape.
-        What a CUDA graph records keeps its shape."""
+        """True until the first trial has ended, and during a later one: then the shape may change from step to step. A
+        step that a CUDA graph records keeps its shape."""
         return self._autotuner is not None and self._autotuner.unsettled
 
     def launch(self, kernel: wp.Kernel, inputs: list[Any], drawing: wp.Kernel | None) -> None:
@@ -41,18 +40,21 @@ class GpuSteps:
         kernel: the step's; inputs: those that the data path and the interpreter have in common, a Machine first;
         drawing: the pictures' kernel where the step waits for it (Machine.draw_later). No host synchronisation.
         """
+        stream = torch.cuda.current_stream(self._device)
         if self._autotuner is None:
-            return self._launch(kernel, inputs, drawing)
-        with self._autotuner.step(torch.cuda.current_stream(self._device)) as self.shape:
-            self._launch(kernel, inputs, drawing)
+            return self._launch(kernel, inputs, drawing, stream)
+        with self._autotuner.step(stream) as self.shape:
+            self._launch(kernel, inputs, drawing, stream)
 
-    def _launch(self, kernel: wp.Kernel, inputs: list[Any], drawing: wp.Kernel | None) -> None:
+    def _launch(
+        self, kernel: wp.Kernel, inputs: list[Any], drawing: wp.Kernel | None, torch_stream: torch.cuda.Stream
+    ) -> None:
         num_envs, machine = len(self._buttons), inputs[0]
-        stream, block_dim, dim = current_stream(self._device), self.shape.block_dim, num_envs
+        stream, block_dim, dim = warp_stream(torch_stream), self.shape.block_dim, num_envs
         if self._lanes is not None:
             inputs = [*inputs, self.shape.patience, 0]
             dim = launch_shape.WARP_SIZE * self._lanes.update(self._buttons, self.shape, stream)
-        self.begun.record(torch.cuda.current_stream(self._device))
+        self.begun.record(torch_stream)
         wp.launch(kernel, dim, inputs, stream=stream, block_dim=block_dim)
         if drawing is not None:
             lanes = launch_shape.WARP_SIZE

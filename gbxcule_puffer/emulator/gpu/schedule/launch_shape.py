@@ -1,8 +1,8 @@
-"""The shape of a launch of the CUDA kernel: lanes of a warp in use, envs that share a warp, threads of a block. Never
-changes a result.
+"""The launch shape of the CUDA kernel: lanes in use per warp, policy of envs that share a warp, threads per block. No
+result depends on it.
 
-Few lanes leave a warp less to wait for where the GPU has warps to spare, since diverged lanes wait for each other. What
-is best was measured on an H200; `puffer bench --autotune` measures it on another GPU and keeps it beside the compiled
+Diverged lanes of a warp wait for each other, so few lanes are faster while the GPU has warps to spare. The defaults
+were measured on an H200; `puffer bench --autotune` measures another GPU and keeps the result beside the compiled
 kernels.
 """
 
@@ -20,17 +20,21 @@ WARP_SIZE = 32
 LANES = (1, 2, 8, 16, 32)
 BLOCK_DIMS = (32, 128)
 TWINS = (MIXED, TOGETHER, PACKED) = ("mixed", "together", "packed")
-PATIENCE = 128  # turns that a lane waits at most for the interpreter to be called, with up to 8 lanes in use
+PATIENCE = 128  # turns after which the interpreter is called for waiting lanes, with up to 8 lanes in use
 TABLE_FILE = Kind("launch shapes", ConfigError, "delete it, or measure again with bench --autotune")
 
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Lanes of each warp in use, threads of a block; grouped: envs whose steps will be alike share a warp
-    (lane_order.py). head: one in so many envs, those that will take longest, have warps with head_lanes lanes.
-    twins: of those that are grouped, which execute the same instructions: MIXED with the others, TOGETHER beside each
-    other, or PACKED, where a warp has as many lanes in use as end in time, and `lanes` is about their mean. calls: as
-    many times as usual the interpreter is called for lanes that wait."""
+    """A launch shape.
+
+    lanes: in use per warp; with PACKED about their mean, since each warp has as many as end in time.
+    block_dim: threads per block.
+    grouped: whether envs with similar steps share a warp (lane_order.py), or envs in their order.
+    head: 1/head of the envs, those expected to take longest, get warps with only head_lanes lanes in use; 0: none.
+    twins: the policy, MIXED, TOGETHER or PACKED.
+    calls: how much more often than usual the interpreter runs for waiting lanes.
+    """
 
     lanes: int
     block_dim: int
@@ -42,17 +46,17 @@ class LaunchShape:
 
     @property
     def patience(self) -> int:
-        """PATIENCE for these lanes: with more of them, more wait together."""
+        """Turns after which the interpreter is called for waiting lanes: more where more lanes can wait together."""
         return PATIENCE * max(1, self.lanes // 8) // self.calls
 
     def warps(self, num_envs: int) -> tuple[int, int]:
-        """(those with head_lanes lanes, all) of a launch for so many envs."""
+        """The number of warps with head_lanes lanes, and of all warps, of a launch for `num_envs` envs."""
         first = num_envs // self.head // self.head_lanes if self.head else 0
         return first, first + -(-(num_envs - first * self.head_lanes) // self.lanes)
 
 
 Table = Mapping[int, LaunchShape]
-"""num_envs -> the best shape, which also serves fewer envs, down to the next smaller entry; the largest serves more."""
+"""num_envs -> the best shape; it also serves fewer envs, down to the next smaller entry; the largest serves more."""
 # At 1,024 to 131,072 envs (kernel_variants.json, lanes_few_envs.json, lanes_16384.json of benchmarks/results/h200).
 MEASURED: Table = {
     1_024: LaunchShape(1, 32, True),
@@ -64,12 +68,12 @@ MEASURED: Table = {
 
 
 def table_path() -> Path:
-    """The file of what was measured on this machine."""
+    """The file with the measurements of this machine."""
     return cache.directory() / "launch_shapes.json"
 
 
 def load_tables() -> dict[str, Table]:
-    """Device name -> what was measured there.
+    """Device name -> the table measured there.
 
     Raises: ConfigError where the file is damaged.
     """
@@ -88,7 +92,7 @@ def load_tables() -> dict[str, Table]:
 
 
 def save_table(device_name: str, table: Table) -> Path:
-    """Keep what was measured on a device; the file is complete or as it was."""
+    """Keep a device's table; the file is complete or as it was."""
     tables = {**load_tables(), device_name: table}
     path = table_path()
     shapes = {name: {size: astuple(shape) for size, shape in sorted(one.items())} for name, one in tables.items()}
@@ -99,7 +103,7 @@ def save_table(device_name: str, table: Table) -> Path:
 def best(num_envs: int, device_name: str) -> LaunchShape:
     """The shape for a number of envs on a device.
 
-    Raises: ConfigError where the file of what was measured is damaged.
+    Raises: ConfigError where the file of measurements is damaged.
     """
     table = load_tables().get(device_name, MEASURED)
     return table[min((size for size in table if size >= num_envs), default=max(table))]

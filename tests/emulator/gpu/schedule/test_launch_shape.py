@@ -6,8 +6,8 @@ import pytest
 
 from gbxcule_puffer.apps.bench.autotune import all_shapes
 from gbxcule_puffer.cli import main
-from gbxcule_puffer.emulator.lanes import launch_shape
-from gbxcule_puffer.emulator.lanes.launch_shape import PACKED, PATIENCE, LaunchShape, best, save_table
+from gbxcule_puffer.emulator.gpu.schedule import launch_shape
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PACKED, PATIENCE, LaunchShape, best, save_table
 from gbxcule_puffer.errors import ConfigError
 
 

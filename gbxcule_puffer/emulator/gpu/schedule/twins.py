@@ -1,26 +1,26 @@
-"""Envs of which the next step is expected to be alike: kinds and twins.
+"""Envs whose next steps are expected to be alike: kinds and sets of twins.
 
-How a step goes depends on where the game is (a menu here, a full screen of enemies there) and on the buttons. Steps
-that begin alike, with the same buttons, stack pointer, program counter and length of the step before, are of a *kind*,
-whose mean time is learned. *Twins* are expected to take the same path through the step (forecast.py), and mostly
-execute the same instructions to its end. How often they do not is learned, too.
+How long a step takes depends on where the game is (a menu, a screen full of enemies) and on the buttons. Steps with the
+same buttons, stack pointer, program counter and magnitude of the previous step's length are of one *kind*, whose mean
+time is learned. *Twins* are envs expected to take the same path through the step (forecast.py); mostly they execute the
+same instructions to its end. How often they do not is learned per kind.
 """
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
 
 import warp as wp
 
-from gbxcule_puffer.emulator.lanes import forecast
-from gbxcule_puffer.emulator.lanes.forecast import Forecast
+from gbxcule_puffer.emulator.gpu.schedule import forecast
+from gbxcule_puffer.emulator.gpu.schedule.forecast import Forecast
 from gbxcule_puffer.emulator.state import INDEX
 
 BINS = wp.constant(1024)
 WIDTH = wp.constant(256)  # instructions of a bin
 KINDS = wp.constant(1 << 14)
-TWINS = wp.constant(1 << 17)  # sets of twins that are told apart
-MANY = wp.constant(4096)  # samples of a kind; then the older ones count half
-SEPARATE = wp.constant(0.6)  # part of an env's time in which its warp serves nobody else
-ASTRAY = wp.constant(0.15)  # the same of an env that was taken for a twin, but took another path in the end
+TWINS = wp.constant(1 << 17)  # sets of twins; paths with the same index share one
+MANY = wp.constant(4096)  # samples of a kind, beyond which the older ones are halved
+SEPARATE = wp.constant(0.6)  # part of an env's time in which its warp serves no other env
+ASTRAY = wp.constant(0.15)  # the same of an expected twin that takes another path in the end
 INSTRUCTIONS = wp.constant(INDEX["instructions"])
 STACK_POINTER = wp.constant(INDEX["sp"])
 PROGRAM_COUNTER = wp.constant(INDEX["pc"])
@@ -28,7 +28,7 @@ PROGRAM_COUNTER = wp.constant(INDEX["pc"])
 
 @wp.struct
 class Steps:
-    """The last step of each env, and what its next one is expected to be; arrays of shape (num_envs,)."""
+    """The last step of each env and the expectation for its next one; arrays of shape (num_envs,)."""
 
     state: wp.array2d(dtype=wp.int32)  # (fields, num_envs), as in Machine
     skipped: wp.array(dtype=wp.int32)  # as in Machine, as the next two
@@ -37,22 +37,22 @@ class Steps:
     kind: wp.array(dtype=wp.int32)  # -1 before the first step
     beginning: wp.array(dtype=wp.int32)  # a hash
     set: wp.array(dtype=wp.int32)  # of twins
-    place: wp.array(dtype=wp.int32)  # in that set, or in its bin
+    place: wp.array(dtype=wp.int32)  # number within that set, or within its bin
 
 
 @wp.struct
 class Twins:
-    """Sets of twins, an entry each; a set is split into parts of `size`, which have a warp each, and the rest."""
+    """Sets of twins, an entry each. A set is split into full warps of `size` envs, and a remainder."""
 
     count: wp.array(dtype=wp.int32)
     leader: wp.array(dtype=wp.int32)  # one of them
-    time: wp.array(dtype=wp.float32)  # that one of them is expected to take
-    risk: wp.array(dtype=wp.float32)  # by how much each further one is expected to prolong that
+    time: wp.array(dtype=wp.float32)  # clocks that one of them is expected to take
+    risk: wp.array(dtype=wp.float32)  # part of it by which each further one is expected to prolong the warp
     size: wp.array(dtype=wp.int32)
-    first: wp.array(dtype=wp.int32)  # warp
-    sharing: wp.array(dtype=wp.int32)  # rests in the warp of the rest
-    rest: wp.array(dtype=wp.int32)  # its number among those with as many in a warp
-    bin: wp.array(dtype=wp.int32)  # of the instructions that one of them is expected to execute, the most first
+    first: wp.array(dtype=wp.int32)  # its first warp
+    sharing: wp.array(dtype=wp.int32)  # remainders in the warp of its remainder
+    rest: wp.array(dtype=wp.int32)  # number of its remainder among those with as many in a warp
+    bin: wp.array(dtype=wp.int32)  # by the instructions that one of them is expected to execute, most first
 
 
 @wp.func
@@ -63,7 +63,7 @@ def length(steps: Steps, env: int) -> int:
 
 @wp.func
 def kind(steps: Steps, env: int, buttons: int, last: int) -> wp.uint32:
-    """A hash of how a step begins; a length counts by its order of magnitude, four to an octave."""
+    """A hash of how a step begins, with the magnitude of the last step's length, four to an octave."""
     magnitude = int(4.0 * wp.log2(float(wp.max(last, 0) // WIDTH + 1)))
     value = wp.uint32(magnitude * 256 + buttons) * wp.uint32(0x9E3779B1) + wp.uint32(steps.state[STACK_POINTER, env])
     value = value * wp.uint32(0x85EBCA6B) + wp.uint32(steps.state[PROGRAM_COUNTER, env])
@@ -81,8 +81,8 @@ def kernel_learn(
     listed: wp.array(dtype=wp.int32),
     stride: int,
 ):
-    """Learn what the steps of each kind took, which paths, and whether twins took the same, of every env whose number
-    divides by `stride`; counts are 0 again. dim = num_envs or TWINS, whichever is more."""
+    """Learn the time, path and twins' agreement of the last step, from every `stride`-th env, and reset the counts.
+    dim = the larger of num_envs and TWINS."""
     index = wp.tid()
     if index < TWINS:
         twins.count[index] = 0
@@ -117,8 +117,8 @@ def kernel_count(
     listed: wp.array(dtype=wp.int32),
     lanes: int,
 ):
-    """Each env's kind, beginning and twins and its place among them; listed: how many sets there are, then each of
-    them; all lanes empty. dim = num_envs or lanes."""
+    """Each env's kind, beginning, set of twins and number within it; listed: the number of sets, then their indices.
+    Empties all lanes. dim = the larger of num_envs and lanes."""
     env = wp.tid()
     if env < lanes:
         order[env] = -1
@@ -149,7 +149,7 @@ def kernel_count(
 
 @wp.kernel(enable_backward=False)
 def kernel_forget(means: wp.array2d(dtype=wp.float32)):
-    """Older samples count half, where there are many; dim = KINDS."""
+    """Halve the samples of kinds that have many; dim = KINDS."""
     index = wp.tid()
     if means[1, index] > float(MANY):
         for row in range(means.shape[0]):

@@ -1,5 +1,5 @@
-"""The launch shape for the game at hand, chosen by measuring a run's own steps: no shape changes a result, so these are
-steps as all others. Nothing waits for the GPU meanwhile."""
+"""The fastest launch shape for the game at hand, found by timing steps of the run itself. No shape changes a result, so
+these steps count like all others, and nothing waits for the GPU."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 import torch
 
-from gbxcule_puffer.emulator.lanes.launch_shape import MIXED, PACKED, TOGETHER, LaunchShape
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import MIXED, PACKED, TOGETHER, LaunchShape
 
-FIRST = 64  # steps before the first trial, in which forecasts learn
-LATER = 8  # at so many times the steps of a trial's begin the next one begins
+FIRST = 64  # steps before the first trial, in which the forecast learns
+LATER = 8  # the next trial begins after this many times the steps that the last one began after
 ROUNDS = 2
-GAIN = 0.9  # of the usual shape's time is what another one takes at most: less may be chance, or not last
-# By the usual lanes: what is tried in their place, if it is not the usual shape. What was the fastest for some game
-# (docs/performance.md); by analogy, twins are side by side where a head has lanes of its own.
+GAIN = 0.9  # most share of the usual shape's time with which another one wins: a smaller gain may be chance
+# Usual number of lanes -> what is tried instead: each was the fastest for some game (docs/schedule.md). With a head,
+# twins stand side by side.
 OTHERS: dict[int, list[dict[str, Any]]] = {
     1: [{"lanes": 2, "twins": MIXED}],
     2: [{"lanes": 1, "twins": MIXED}, {"lanes": 4, "twins": MIXED}, {"twins": PACKED}],
@@ -38,20 +38,23 @@ OTHERS: dict[int, list[dict[str, Any]]] = {
 
 
 def candidates(usual: LaunchShape) -> list[LaunchShape]:
-    """The usual shape, and what else is tried."""
+    """The usual shape, and the others to try."""
     return list(dict.fromkeys([usual, *(replace(usual, **other) for other in OTHERS[usual.lanes])]))
 
 
 class Trial:
-    """measured: the shape of each step that is measured, all of them ROUNDS times forward and backward, so that steps
-    that become longer favour none."""
+    """A comparison of shapes on consecutive steps.
+
+    measured: the shape of each timed step: all shapes forward and backward, ROUNDS times, so that steps that become
+    longer favour none of them.
+    """
 
     def __init__(self, usual: LaunchShape) -> None:
         self.usual, self._shapes = usual, candidates(usual)
         self.measured = [*self._shapes, *reversed(self._shapes)] * ROUNDS
 
     def best(self, times: Sequence[float]) -> LaunchShape:
-        """The shape that took the smallest share of its rounds, in the median; the usual one where it is about as good.
+        """The shape with the smallest median share of its rounds' time; the usual one where that is about as fast.
 
         Args: times: of each step of `measured`, in any unit.
         """
@@ -59,17 +62,17 @@ class Trial:
         shares: dict[LaunchShape, list[float]] = {shape: [] for shape in self._shapes}
         for begin in range(0, len(times), size):
             round_times = times[begin : begin + size]
-            for place in range(len(self._shapes)):
-                of_shape = round_times[place] + round_times[size - 1 - place]
-                shares[self._shapes[place]].append(of_shape / sum(round_times))
+            for index, shape in enumerate(self._shapes):
+                of_shape = round_times[index] + round_times[size - 1 - index]
+                shares[shape].append(of_shape / sum(round_times))
         medians = {shape: statistics.median(found) for shape, found in shares.items()}
         fastest = min(medians, key=lambda shape: medians[shape])
         return fastest if medians[fastest] < GAIN * medians[self.usual] else self.usual
 
 
 class Autotuner:
-    """Trials on a run's steps, again and again, since a game's steps change as an agent learns; CUDA events time them.
-    Each stays without a choice until the GPU has come to its end."""
+    """Repeated trials on a run's steps, since a game's steps change as an agent learns. CUDA events time them, and a
+    trial is evaluated once the GPU has finished it."""
 
     def __init__(self, usual: LaunchShape) -> None:
         self._trial, self._kept = Trial(usual), usual
@@ -78,13 +81,13 @@ class Autotuner:
 
     @property
     def unsettled(self) -> bool:
-        """True until the first trial has ended, and while a later one is under way."""
+        """True until the first trial has ended, and during a later one."""
         return self._begin == FIRST or bool(self._events)
 
     @contextlib.contextmanager
     def step(self, stream: torch.cuda.Stream) -> Iterator[LaunchShape]:
-        """The shape of the step that is launched inside. What a CUDA graph records is not measured: it keeps the shape
-        chosen by then."""
+        """The shape for the step that is launched inside. A step that a CUDA graph records is not timed: it keeps the
+        shape chosen so far."""
         if torch.cuda.is_current_stream_capturing():
             yield self._kept
             return

@@ -10,9 +10,9 @@ from benchmarks.workload import ROOT, find_rom, random_buttons
 from gbxcule_puffer.apps.bench.autotune import measure
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.lanes.autotuner import FIRST, OTHERS, Trial, candidates
-from gbxcule_puffer.emulator.lanes.gpu_steps import GpuSteps
-from gbxcule_puffer.emulator.lanes.launch_shape import BLOCK_DIMS, LANES, LaunchShape
+from gbxcule_puffer.emulator.gpu.schedule.autotuner import FIRST, OTHERS, Trial, candidates
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import BLOCK_DIMS, LANES, LaunchShape
+from gbxcule_puffer.emulator.gpu.schedule.steps import GpuSteps
 
 pytestmark = pytest.mark.gpu
 ROM = ROOT / "roms" / "homeward.gb"

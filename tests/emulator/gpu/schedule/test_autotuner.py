@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.lanes.autotuner import GAIN, OTHERS, ROUNDS, Trial, candidates
-from gbxcule_puffer.emulator.lanes.launch_shape import LANES, LaunchShape
+from gbxcule_puffer.emulator.gpu.schedule.autotuner import GAIN, OTHERS, ROUNDS, Trial, candidates
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import LANES, LaunchShape
 from gbxcule_puffer.tasks.source import default_rom
 
 USUAL = LaunchShape(16, 32, True)

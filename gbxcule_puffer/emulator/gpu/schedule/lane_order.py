@@ -1,11 +1,15 @@
-"""The env that each lane of the GPU runs: envs of which the next step is expected to be alike share a warp.
+"""The env that each lane of a GPU runs: envs whose next steps are expected to be alike share a warp.
 
-A warp's common path serves all its lanes at once, but what its lanes do at different times, it does one after the
-other: two envs that differ may take it twice as long as one. Sorted, envs of kinds that take equally long share a warp,
-and twins may be side by side. Packed, twins fill warps of their own; what is left of them, and envs without twins,
-share warps with those that are expected to execute about as much, fewer of them where they take long: all warps are to
-end at the same time, the least for which there are enough warps. Which is fastest depends on the game (autotuner.py),
-no result does.
+The lanes of a warp execute together what they have in common, and one after the other what they have not: a warp with
+two envs that differ may take twice as long as with one. Three policies (LaunchShape.twins) assign envs to lanes:
+
+MIXED     sorted by the number of instructions that are expected; twins stand among the others
+TOGETHER  the same, and twins stand side by side
+PACKED    twins fill warps of their own. Remainders of these, and envs without twins, share warps with those of similar
+          length, with fewer of them the longer they take. All warps are to end at the same time: the earliest for which
+          there are enough warps.
+
+docs/schedule.md shows them side by side. Which is fastest depends on the game (autotuner.py).
 """
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false, reportAssignmentType=false
@@ -15,10 +19,9 @@ from typing import Any
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator.hw import intrinsics
-from gbxcule_puffer.emulator.lanes import forecast
-from gbxcule_puffer.emulator.lanes.launch_shape import PACKED, TOGETHER, WARP_SIZE, LaunchShape
-from gbxcule_puffer.emulator.lanes.twins import (
+from gbxcule_puffer.emulator.gpu.schedule import forecast
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PACKED, TOGETHER, WARP_SIZE, LaunchShape
+from gbxcule_puffer.emulator.gpu.schedule.twins import (
     BINS,
     KINDS,
     SEPARATE,
@@ -29,34 +32,35 @@ from gbxcule_puffer.emulator.lanes.twins import (
     kernel_forget,
     kernel_learn,
 )
+from gbxcule_puffer.emulator.hw import intrinsics
 
 TEACHERS = 16_384  # envs that the means are made from, at most
-LIMITS = wp.constant(96)  # times that a warp may take, of which the least is chosen
-SHARE = wp.constant(12)  # of them, that a thread looks at
-STEPS = wp.constant(6.0)  # of them to an octave
+LIMITS = wp.constant(96)  # time limits of a warp, of which the least is chosen that leaves enough warps
+SHARE = wp.constant(12)  # limits that one thread examines
+STEPS = wp.constant(6.0)  # limits in an octave
 FIRST_LIMIT = wp.constant(128.0)
-UNIT = wp.constant(1024)  # a warp is so many units of demand
+UNIT = wp.constant(1024)  # units of demand that make a warp
 LANES = wp.constant(WARP_SIZE)
-COUNTS = wp.constant((WARP_SIZE + 1) * BINS)  # in rows of BINS: the first for sorting, row n for rests with n in a warp
+COUNTS = wp.constant((WARP_SIZE + 1) * BINS)  # rows of BINS: row 0 for sorting, row n for remainders with n in a warp
 MOST_MIXED = wp.constant(24)  # lanes of a warp that are not all twins
 
 
 @wp.func
 def limit(number: int) -> float:
-    """A time that a warp may take; the last is no limit."""
+    """A time limit of a warp, in clocks; the last one is unlimited."""
     return wp.where(number == LIMITS - 1, 1.0e12, FIRST_LIMIT * wp.pow(2.0, float(number) / STEPS))
 
 
 @wp.func
 def part_size(twins: Twins, index: int, most: float) -> int:
-    """Twins of a warp that ends in time."""
+    """The number of twins in a warp that ends within `most` clocks."""
     spare = most / twins.time[index] - 1.0
     return wp.where(spare < 0.0, 1, 1 + int(wp.min(spare / twins.risk[index], float(LANES - 1))))
 
 
 @wp.func
 def rests(twins: Twins, index: int, number: int, lanes: int) -> int:
-    """Rests like this one, of so many lanes, that share a warp which ends in time."""
+    """The number of remainders like this one, of `lanes` lanes each, in a warp that ends within a limit."""
     spare = limit(number) / (twins.time[index] * (1.0 + twins.risk[index] * float(lanes - 1))) - 1.0
     sharing = 1 + int(wp.clamp(spare / SEPARATE, 0.0, float(LANES)))
     return wp.clamp(sharing, 1, wp.max(wp.where(number == LIMITS - 1, LANES, MOST_MIXED) // lanes, 1))
@@ -64,15 +68,15 @@ def rests(twins: Twins, index: int, number: int, lanes: int) -> int:
 
 @wp.func
 def begin_of(bins: wp.array(dtype=wp.int32), index: int) -> int:
-    """The place in its row at which a bin begins."""
+    """The index in its row at which a bin begins."""
     return bins[COUNTS + index] - bins[index]
 
 
 @wp.kernel(enable_backward=False)
 def kernel_demand(twins: Twins, listed: wp.array(dtype=wp.int32), demand: wp.array(dtype=wp.int32)):
-    """The warps that each limit of their time needs, in UNITs; dim = (LIMITS / SHARE, num_envs, up to whole warps)."""
+    """The warps that each time limit needs, in UNITs; dim = (LIMITS / SHARE, num_envs rounded up to whole warps)."""
     share, place = wp.tid()
-    if place - place % LANES >= listed[0]:  # not for a part of a warp
+    if place - place % LANES >= listed[0]:  # a whole warp returns, or none of it
         return
     index = int(0)
     count = int(0)
@@ -86,7 +90,7 @@ def kernel_demand(twins: Twins, listed: wp.array(dtype=wp.int32), demand: wp.arr
             needed = count // size * UNIT
             if count % size != 0:
                 needed = needed + UNIT // rests(twins, index, number, count % size) + 1
-        needed = intrinsics.sum_of_lanes(needed)  # as many sums in one place would wait for each other
+        needed = intrinsics.sum_of_lanes(needed)  # atomics of all lanes on one address would wait for each other
         if needed != 0 and (place % LANES == 0 or intrinsics.is_gpu() == 0):
             wp.atomic_add(demand, number, needed)
 
@@ -100,8 +104,11 @@ def kernel_split(
     bins: wp.array(dtype=wp.int32),
     warps: int,
 ):
-    """The parts of each set, by the least limit that needs no more than `warps`; groups: 0 counts the warps of one
-    part, n the rests with n in a warp, and row n of bins, each in its bin. dim = num_envs."""
+    """Split each set of twins into full warps and a remainder, by the least limit that needs at most `warps` warps.
+
+    groups: entry 0 counts the full warps, entry n the remainders with n in a warp. Row n of bins counts these by their
+    length. dim = num_envs.
+    """
     if wp.tid() < listed[0]:
         index = listed[1 + wp.tid()]
         count = twins.count[index]
@@ -127,8 +134,8 @@ def kernel_pack(
     order: wp.array(dtype=wp.int32),
     warps: int,
 ):
-    """Each env to its lane; env after env if that takes more warps than are launched: the kernels before round, and
-    may do so in different ways. dim = num_envs."""
+    """Assign envs to lanes. Falls back to the order of the envs where rounding in the earlier kernels asked for more
+    warps than are launched. dim = num_envs."""
     env = wp.tid()
     needed = groups[0]
     for number in range(1, LANES + 1):
@@ -153,7 +160,7 @@ def kernel_pack(
 
 @wp.kernel(enable_backward=False)
 def kernel_bins(twins: Twins, bins: wp.array(dtype=wp.int32)):
-    """Count those in each bin, twins side by side; Twins.first: how many of its bin come before a set. dim = TWINS."""
+    """Count the envs in each bin, twins side by side; Twins.first: how many of its bin precede a set. dim = TWINS."""
     index = wp.tid()
     if twins.count[index] > 0:
         twins.first[index] = wp.atomic_add(bins, twins.bin[index], twins.count[index])
@@ -161,7 +168,7 @@ def kernel_bins(twins: Twins, bins: wp.array(dtype=wp.int32)):
 
 @wp.kernel(enable_backward=False)
 def kernel_mixed_bins(steps: Steps, twins: Twins, bins: wp.array(dtype=wp.int32)):
-    """Count those in each bin; each env's place there, which comes first comes first; dim = num_envs."""
+    """Count the envs in each bin, and number them there in order of arrival; dim = num_envs."""
     env = wp.tid()
     index = steps.set[env]
     twins.first[index] = 0
@@ -178,7 +185,7 @@ def kernel_sort(
     head_warps: int,
     head_lanes: int,
 ):
-    """Each env to its lane, with `lanes` of a warp in use, of the first `head_warps` `head_lanes`; dim = num_envs."""
+    """Assign envs to lanes, `head_lanes` in the first `head_warps` warps and `lanes` in the others; dim = num_envs."""
     env = wp.tid()
     index = steps.set[env]
     rank = begin_of(bins, twins.bin[index]) + twins.first[index] + steps.place[env]
@@ -191,24 +198,27 @@ def kernel_sort(
 
 @wp.kernel(enable_backward=False)
 def kernel_in_turn(order: wp.array(dtype=wp.int32), lanes: int, num_envs: int):
-    """Env after env, with so many lanes of each warp; dim = lanes of all warps."""
+    """Assign envs to lanes in the order of the envs, `lanes` of them to a warp; dim = lanes of all warps."""
     place = wp.tid()
     env = place // LANES * lanes + place % LANES
     order[place] = wp.where(place % LANES < lanes and env < num_envs, env, -1)
 
 
 def most_warps(num_envs: int, lanes: int) -> int:
-    """Warps of a launch: as many as `lanes` of each need, or, where many sets have 17 twins, those; and one for each
-    kind of sharing that is not full."""
+    """The most warps of a PACKED launch: those for `lanes` envs a warp, or for 17, where all sets of twins are half a
+    warp and one; and a warp that is not full for each number of remainders that share one."""
     return min(num_envs, max(-(-num_envs // lanes), -(-num_envs // (WARP_SIZE // 2 + 1))) + WARP_SIZE + 1)
 
 
 class LaneOrder:
-    """order (32 * num_envs,) int32: the env of each lane of all warps, -1 for none; at first lane i has env i. took and
-    path: as in Machine."""
+    """The lanes of an emulator's envs, chosen anew before each step.
+
+    order: (32 * num_envs,) int32, the env of each lane of all warps, -1 for none; initially lane i has env i.
+    took, path: (num_envs,) int32, the last step's clocks and path, as in Machine.
+    """
 
     def __init__(self, state: torch.Tensor, skipped: torch.Tensor) -> None:
-        """state, skipped: as in Machine; they are looked at in each update."""
+        """state, skipped: as in Machine; each update reads them."""
         n, device = len(skipped), skipped.device
 
         def zeros(*shape: int) -> torch.Tensor:
@@ -239,10 +249,10 @@ class LaneOrder:
         twins.sharing, twins.rest, twins.bin = wp.from_torch(sharing), wp.from_torch(rest), wp.from_torch(bin_of)
 
     def update(self, buttons: torch.Tensor, shape: LaunchShape, stream: wp.Stream | None) -> int:
-        """Find the lanes for a step with `buttons` (num_envs,) uint8, after the last step. No host synchronisation and
-        no allocation.
+        """Learn from the last step, and choose the lanes of the next one. No host synchronisation and no allocation.
 
-        Returns the number of warps, some of which may have nothing to do.
+        Args: buttons: of the next step, (num_envs,) uint8; stream: to launch on, None on a CPU.
+        Returns the number of warps to launch, some of which may have no env.
         """
         n, steps, twins = len(self.took), self._steps, self._twins
         where: dict[str, Any] = {"device": str(self.order.device)} if stream is None else {"stream": stream}

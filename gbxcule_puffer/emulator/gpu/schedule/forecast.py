@@ -1,8 +1,8 @@
-"""The path that a step is expected to take: that of most steps which began alike.
+"""A forecast of the path that a step will take: the path of most steps that began alike.
 
-A step's path is known by a hash of how many instructions each of its frames had, and where PC and SP were at the
-frame's end (Machine.path). Envs on the same path execute the same instructions at nearly the same time, though their
-steps before may have been different: there are more of them than of those that begin alike (twins.py).
+A path is a hash of the number of instructions of each frame, and of PC and SP at its end (Machine.path). Envs on the
+same path execute the same instructions at nearly the same time, also where their previous steps differed: so sets by
+path are larger than sets by beginning (twins.py).
 """
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
@@ -10,21 +10,21 @@ steps before may have been different: there are more of them than of those that 
 import torch
 import warp as wp
 
-BEGINNINGS = wp.constant(1 << 18)  # that are remembered; others take their place
+BEGINNINGS = wp.constant(1 << 18)  # entries; a beginning replaces one that has lost its trust
 MOST_TRUST = wp.constant(4096)
 
 
 @wp.struct
 class Forecast:
-    """An entry for each beginning. A beginning and a path are hashes, and may be any int32."""
+    """A hash table from beginning to path. Both are hashes, any int32."""
 
     beginning: wp.array(dtype=wp.int32)
     path: wp.array(dtype=wp.int32)
-    trust: wp.array(dtype=wp.int32)  # by how many steps more this path was right than wrong; 0 in an empty entry
+    trust: wp.array(dtype=wp.int32)  # steps with this path minus those with another one; 0 in an empty entry
 
 
 def make(device: torch.device) -> tuple[Forecast, torch.Tensor]:
-    """An empty Forecast, and the tensor that it lies in."""
+    """An empty Forecast, and the tensor (3, BEGINNINGS) that it lies in."""
     entries = torch.zeros((3, BEGINNINGS), dtype=torch.int32, device=device)
     forecast = Forecast()
     forecast.beginning, forecast.path, forecast.trust = (wp.from_torch(row) for row in entries)
@@ -32,16 +32,16 @@ def make(device: torch.device) -> tuple[Forecast, torch.Tensor]:
 
 
 @wp.func
-def place(beginning: int) -> int:
-    """The entry of a beginning."""
+def entry_of(beginning: int) -> int:
+    """The index of a beginning's entry."""
     return int((wp.uint32(beginning) >> wp.uint32(11)) & wp.uint32(BEGINNINGS - 1))
 
 
 @wp.func
 def learn(forecast: Forecast, beginning: int, path: int):
-    """A step that began so took this path. The majority prevails, by the vote of Boyer and Moore; on a GPU, which of
-    many envs vote first differs from run to run."""
-    index = place(beginning)
+    """Note that a step with this beginning took this path. The entry keeps the majority (the vote of Boyer and Moore);
+    on a GPU the order of votes differs from run to run."""
+    index = entry_of(beginning)
     if forecast.beginning[index] == beginning and forecast.path[index] == path:
         if forecast.trust[index] < MOST_TRUST:
             wp.atomic_add(forecast.trust, index, 1)
@@ -53,7 +53,7 @@ def learn(forecast: Forecast, beginning: int, path: int):
 
 @wp.func
 def expected(forecast: Forecast, beginning: int) -> int:
-    """The path of a step that begins so, or the beginning itself where no step has begun so."""
-    index = place(beginning)
+    """The path expected after a beginning; the beginning itself where none is known."""
+    index = entry_of(beginning)
     known = forecast.trust[index] > 0 and forecast.beginning[index] == beginning
     return wp.where(known, forecast.path[index], beginning)

@@ -6,11 +6,11 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.device import start_warp
-from gbxcule_puffer.emulator.lanes import lane_order
-from gbxcule_puffer.emulator.lanes.lane_order import LaneOrder, memory_needed
-from gbxcule_puffer.emulator.lanes.launch_shape import PACKED as PACKED_TWINS
-from gbxcule_puffer.emulator.lanes.launch_shape import TOGETHER, WARP_SIZE, LaunchShape
-from gbxcule_puffer.emulator.lanes.twins import BINS, MANY, WIDTH
+from gbxcule_puffer.emulator.gpu.schedule import lane_order
+from gbxcule_puffer.emulator.gpu.schedule.lane_order import LaneOrder, memory_needed
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PACKED as PACKED_TWINS
+from gbxcule_puffer.emulator.gpu.schedule.launch_shape import TOGETHER, WARP_SIZE, LaunchShape
+from gbxcule_puffer.emulator.gpu.schedule.twins import BINS, MANY, WIDTH
 from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS
 
 SORTED, BESIDE = LaunchShape(16, 32, True), LaunchShape(16, 32, True, twins=TOGETHER)
