@@ -32,7 +32,7 @@ class ToyEnv(ShowsPictures):
     obs = "shades"
     stages = ()
     has_goal = True
-    emulator = launches = None  # there are no Game Boys
+    emulator = launches = position = None  # there are no Game Boys
 
     def __init__(
         self,

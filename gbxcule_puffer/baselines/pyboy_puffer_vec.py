@@ -73,6 +73,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self.device, self.io, self.config, self.seed = spec.device, chosen.io, spec.config, spec.seed
         self._has_tasks = chosen.task is not None or bool(spec.quest)
         self.cartridge, self.codec, self.schedule = spec.cartridge, spec.codec, spec.schedule
+        self.position = spec.position
         self.stages, self.goal, self.tau, self.k_consecutive = spec.stages, spec.goal, spec.tau, spec.k_consecutive
         self.obs, self.stack_k, self.max_steps, self.action_mask = (
             spec.obs,

@@ -10,6 +10,7 @@ import torch
 from gbxcule_puffer.emulator.protocol import EmulatorLike, Launches
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.ram.position import Position
 from gbxcule_puffer.tasks.stages.open import Stage
 
 Infos = list[dict[str, float]]
@@ -108,6 +109,11 @@ class EnvLike(PlayedEnv, Protocol):
     @property
     def has_goal(self) -> bool:
         """True where episodes end at pictures, a goal's; False where there is only a Task, a quest or a time limit."""
+        ...
+
+    @property
+    def position(self) -> Position | None:
+        """The bytes of RAM that hold the player's position; None where they are unknown."""
         ...
 
     @property
