@@ -85,7 +85,7 @@ def _shown(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, tuple):
         return " ".join(map(str, value))
-    return f"{value:_}".replace("_", ",") if isinstance(value, int) and abs(value) >= 100_000 else str(value)
+    return f"{value:_}".replace("_", ",") if isinstance(value, int) and abs(value) >= 10_000 else str(value)
 
 
 def list_of(commands: Mapping[str, Mapping[str, str]]) -> str:

@@ -165,8 +165,8 @@ def test_replay_refuses_another_rom(bundle: Path, tmp_path: Path, capsys: pytest
     [
         ({"version": 2}, "has version 2, not 1"),
         ({"format": "other"}, "is not a verify bundle file"),
-        ({"frames_per_step": True}, "frames_per_step is missing or no int"),
-        ({"mem_region": None}, "mem_region is missing or no str"),
+        ({"frames_per_step": True}, "frames_per_step is missing or not of type int"),
+        ({"mem_region": None}, "mem_region is missing or not of type str"),
         ({"device": "\x1b[2J"}, r"device '\x1b[2J' is not supported"),
         ({"frames_per_step": -1}, "frames_per_step -1"),
     ],

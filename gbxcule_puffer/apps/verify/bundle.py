@@ -80,7 +80,7 @@ def replayed(bundle: Path) -> dict[str, Any]:
     summary.setdefault("model", "dmg")  # older bundles have none
     for name, kind in REPLAYED.items():
         if not isinstance(summary.get(name), kind) or isinstance(summary[name], bool):
-            raise BUNDLE_FILE.bad(path, f"{name} is missing or not a {kind.__name__}")
+            raise BUNDLE_FILE.bad(path, f"{name} is missing or not of type {kind.__name__}")
         options[name] = summary[name]
     if summary.get("start_state") is not None:
         options["start_state"] = str(bundle / "start.state")
