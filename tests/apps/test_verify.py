@@ -168,7 +168,7 @@ def test_replay_refuses_another_rom(bundle: Path, tmp_path: Path, capsys: pytest
         ({"frames_per_step": True}, "frames_per_step is missing or not of type int"),
         ({"mem_region": None}, "mem_region is missing or not of type str"),
         ({"device": "\x1b[2J"}, r"device '\x1b[2J' is not supported"),
-        ({"frames_per_step": -1}, "frames_per_step -1"),
+        ({"frames_per_step": -1}, "--frames-per-step -1 must be from 1"),
     ],
 )
 def test_a_damaged_bundle_is_one_line(
@@ -231,7 +231,7 @@ def test_the_listing_is_aligned_at_pc() -> None:
         ([ROM, "--mem-region", "E000:C000"], "FIRST:END"),
         ([ROM, "--start-state", "missing.state"], "missing.state"),
         ([ROM, "--start-state", ROM], "neither a snapshot"),
-        ([ROM, "--frames-per-step", "0"], "frames_per_step"),
+        ([ROM, "--frames-per-step", "0"], "--frames-per-step 0 must be from 1"),
         ([ROM, "--device", "tpu"], "tpu"),
         ([ROM, "--rom-sha256", "00"], "SHA-256"),
         ([ROM, "--nonsense"], "nonsense"),
