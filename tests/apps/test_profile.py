@@ -98,7 +98,7 @@ def test_causes_and_places_in_words(tmp_path: Path) -> None:
     assert symbols.text(0, 0x0150) == "00:0150 main" and symbols.text(1, 0x4003) == "01:4003 draw+3"
     assert symbols.text(2, 0x4000) == "02:4000"
     path.write_text("nothing\n")
-    with pytest.raises(ConfigError, match="is no symbol"):
+    with pytest.raises(ConfigError, match="is not a symbol"):
         Places(path)
 
 

@@ -123,7 +123,7 @@ def test_what_is_refused(task: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
         return text
 
     assert "steps 0 must be at least 1" in line("--steps", "0")
-    assert "seed 99999999999999999999 must have at most 64 bits" in line("--seed", "99999999999999999999")
+    assert "--seed 99999999999999999999 must be from -4,611" in line("--seed", "99999999999999999999")
     assert "--truth: 'C0A0==A7' is not a condition: give one such as C0A3==15 or C0A3&04!=0, the value decimal" in line(
         "--truth", "C0A0==A7"
     )
