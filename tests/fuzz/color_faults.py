@@ -270,8 +270,8 @@ DATAPATH = (
         ("copies go to the first banks", "skip", "banks.place(c, target)", "wp.where(FAULTY, target, IT)"),
     )
     + _faults(
-        "gpu.run",
-        ("VRAM DMA is forgotten", "between", "c.hdma_pending != 0", "IT and not FAULTY"),
+        "cpu.instruction",
+        ("VRAM DMA is forgotten", "instruction", "c.hdma_pending != 0", "IT and not FAULTY"),
     )
     + _faults(
         "hw.interrupts",

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from gbxcule_puffer.emulator.cpu import fetch
+from gbxcule_puffer.emulator.cpu.instruction import make_instruction
 from gbxcule_puffer.emulator.hw import counters, interrupts, model, step
-from gbxcule_puffer.emulator.hw.color import hdma
 from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -17,6 +16,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
     """The kernel of one step around generated functions: execute(m, c) does the instruction in c.code, load(m, c) and
     store(m, c) copy the hot fields of the state."""
+    instruction = make_instruction(execute)
 
     @wp.func
     def run(m: wp.ref[Machine], c: wp.ref[Cpu]):
@@ -26,14 +26,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
             interrupts.begin_batch(m, c)
             while c.now < c.next_event:
                 counters.begin_instruction(m, c)
-                fetch.fetch(m, c)
-                begin = c.now  # after what fetch may skip
-                execute(m, c)
-                if model.COLOR:
-                    if c.hdma_pending != 0:
-                        hdma.copy(m, c, begin)
-                c.previous = begin
-                interrupts.finish_instruction(c)
+                instruction(m, c)
                 counters.end_instruction(m, c)
             interrupts.end_batch(m, c)
             if model.COLOR:

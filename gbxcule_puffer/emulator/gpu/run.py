@@ -8,11 +8,10 @@ from __future__ import annotations
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import fetch
+from gbxcule_puffer.emulator.cpu.instruction import make_instruction
 from gbxcule_puffer.emulator.gpu import datapath, lane_state, operations, slow_path, stop_counters
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, model, step
-from gbxcule_puffer.emulator.hw.color import hdma
+from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, step
 from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -25,6 +24,7 @@ SOON_T_CYCLES = wp.constant(24)  # before its next event a lane stays with the i
 def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
     """The kernel around generated functions: execute(m, c) does the instruction in c.code, load(m, c) and store(m, c)
     copy the hot fields of the state."""
+    instruction = make_instruction(execute)
 
     @wp.func(inline=False)
     def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
@@ -48,14 +48,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                     path = operations.multiply(m.path[c.env], PATH_FACTOR) ^ (c.executed - c.skipped)
                     m.path[c.env] = operations.multiply(path, PATH_FACTOR) ^ (c.sp * 65_536 + c.pc)
             else:
-                fetch.fetch(m, c)
-                begin = c.now  # after what fetch may skip
-                execute(m, c)
-                if model.COLOR:
-                    if c.hdma_pending != 0:
-                        hdma.copy(m, c, begin)
-                c.previous = begin
-                interrupts.finish_instruction(c)
+                instruction(m, c)
         return running
 
     @wp.func

@@ -1,0 +1,28 @@
+"""One instruction of the interpreter: fetch, execute, and what follows, for the main loops of both kernels."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from gbxcule_puffer.emulator.cpu import fetch
+from gbxcule_puffer.emulator.hw import interrupts, model
+from gbxcule_puffer.emulator.hw.color import hdma
+from gbxcule_puffer.emulator.state import Cpu, Machine
+
+
+def make_instruction(execute: wp.Function) -> wp.Function:
+    """The function around the generated `execute`, which does the instruction in c.code."""
+
+    @wp.func(inline=True)
+    def instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
+        """Do the instruction at PC."""
+        fetch.fetch(m, c)
+        begin = c.now  # after what fetch may skip
+        execute(m, c)
+        if model.COLOR:
+            if c.hdma_pending != 0:
+                hdma.copy(m, c, begin)
+        c.previous = begin
+        interrupts.finish_instruction(c)
+
+    return instruction
