@@ -15,12 +15,14 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
-from gbxcule_puffer.emulator.cpu import waits
-from gbxcule_puffer.emulator.gpu import areas, descriptor_table, descriptors
+from gbxcule_puffer.emulator.gpu import descriptor_table, descriptors
 from gbxcule_puffer.emulator.gpu.schedule import lane_order
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PATIENCE
 from gbxcule_puffer.emulator.gpu.schedule.steps import GpuSteps
+from gbxcule_puffer.emulator.hw import areas
 from gbxcule_puffer.emulator.launch import current_stream
+from gbxcule_puffer.emulator.loops.find import find_loops
+from gbxcule_puffer.emulator.loops.table import mark
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
 from gbxcule_puffer.emulator.probes.hooks import Hooks
@@ -211,7 +213,7 @@ class Emulator(HostAccess, Screens):
         padded = np.concatenate([rom, np.zeros(2, np.uint8)]).astype(np.int32)
         code = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
         self._rom = torch.from_numpy(np.concatenate([rom, np.zeros(ROM_PADDING, np.uint8)])).to(device)
-        self._waits = torch.from_numpy(waits.mark(code, cartridge.data)).to(device)
+        self._waits = torch.from_numpy(mark(code, find_loops(cartridge.data))).to(device)
         self._code = torch.from_numpy(code).to(device)
         self._op_length = torch.tensor(isa.lengths(), dtype=torch.uint8, device=device)
         fields, row = state_size(cartridge, size)

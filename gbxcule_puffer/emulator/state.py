@@ -211,7 +211,7 @@ _LOW, _HIGH = (
 _COLOR_HIGH = _HIGH.copy()
 _COLOR_HIGH[INDEX["lcd_transition"]] = 3  # hw/lcd/clock.py, EARLY_VBLANK
 _MAY_BE_NEVER = np.array([field.may_be_never for field in (*FIELDS, *COLOR_FIELDS)])[:, None]
-# The last visit to a loop that polls RAM: where, with which registers, and when (cpu/wait_loops.py).
+# The last visit to a loop that polls RAM: where, with which registers, and when (loops/skip.py).
 POLL_FIELDS = ("poll_pc", "poll_f", "poll_low", "poll_high", "poll_event", "poll_now")
 # What only lives during a step: not part of the state. overrun: a register was written, but PyBoy's batch went on, so
 # that the LCD may have changes pending, or a frame be over, within the batch. changes: of memory (hw/counters.py).
@@ -272,7 +272,7 @@ Machine = _struct(
 )
 """Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index, and a
 mark for what `waits` has of an instruction, a loop that begins there or a hook: its number from 1 in bits 24-30),
-descriptors (of the ROM, for the data path), areas (of each address, for the data path; gpu/areas.py),
+descriptors (of the ROM, for the data path), areas (of each address, for the data path; hw/areas.py),
 memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step), skipped
 (num_envs; instructions of the last step that were skipped with their loops, not part of the state), hooks (hooks,
 num_envs; probes/hooks.py), until and frames (tests, 5; num_envs; probes/until.py), order (lanes; the env of each, -1

@@ -6,7 +6,8 @@ routine at SIGNS logs the number of the bank that it stands in. Code at 4000 loo
 
 from __future__ import annotations
 
-from gbxcule_puffer.emulator.cpu.loop_codes import COPY_FROM_DE, COPY_FROM_HL, counted_loops
+from gbxcule_puffer.emulator.loops.codes import counted_loops
+from gbxcule_puffer.emulator.loops.table import COPY_FROM_DE, COPY_FROM_HL
 from tests.fuzz.code import Code, Random
 from tests.fuzz.parts import DMA, LOG, log
 

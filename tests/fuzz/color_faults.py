@@ -265,9 +265,19 @@ DATAPATH = (
         ("no line is drawn before a visit", "access", "drawing.is_drawing(c)", "IT and not FAULTY"),
     )
     + _faults(
-        "gpu.loop_skips",
-        ("copies come from the first banks", "place", "banks.place(c, address)", "wp.where(FAULTY, address, IT)"),
-        ("copies go to the first banks", "skip", "banks.place(c, target)", "wp.where(FAULTY, target, IT)"),
+        "loops.skip",
+        (
+            "copies come from the first banks",
+            "source_at",
+            "memory_at(c, address)",
+            "wp.where(FAULTY, c.row + wp.uint64(address), IT)",
+        ),
+        (
+            "copies go to the first banks",
+            "copy",
+            "memory_at(c, target)",
+            "wp.where(FAULTY, c.row + wp.uint64(target), IT)",
+        ),
     )
     + _faults(
         "cpu.instruction",

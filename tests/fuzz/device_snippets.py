@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gbxcule_puffer.emulator.cpu.loop_codes import first_loops
+from gbxcule_puffer.emulator.loops.codes import first_loops
 from tests.fuzz.code import Code
 from tests.fuzz.cpu_snippets import memory
 from tests.fuzz.parts import (

@@ -3,7 +3,7 @@ interrupts in the middle."""
 
 from __future__ import annotations
 
-from gbxcule_puffer.emulator.cpu.loop_codes import counted_loops
+from gbxcule_puffer.emulator.loops.codes import counted_loops
 from tests.fuzz.code import Code
 from tests.fuzz.parts import DMA, IE, LCDC, STAT, TAC, TIMA, TMA, VALUES, address, log
 

@@ -1,9 +1,9 @@
-"""Instruction fetch: opcode and immediates into c.code, one byte each from bit 0 up, then a mark (cpu/waits.py)."""
+"""Instruction fetch: opcode and immediates into c.code, one byte each from bit 0 up, then a mark (loops/table.py)."""
 
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import wait_loops
+from gbxcule_puffer.emulator.cpu import marks
 from gbxcule_puffer.emulator.hw import bus, intrinsics, model, oam_dma, row
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -15,7 +15,7 @@ FIRST_MARK = wp.constant(1 << 24)  # of Machine.code: a loop begins here that (p
 def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Code outside of the ROM: only the bytes that the instruction has are read, 4 T-cycles apart."""
     if c.pc >= hw.WRAM:
-        wait_loops.skip_wait_loop(m, c)
+        marks.skip_delay_in_ram(m, c)
     in_row = (c.pc >= hw.WRAM and c.pc < hw.ECHO - 2) or (c.pc >= hw.HRAM and c.pc < hw.IE - 2)
     if model.COLOR:
         in_row = in_row and banks.is_in_place(c, c.pc, c.pc + 2)
@@ -45,13 +45,13 @@ def fetch_at_pc(m: wp.ref[Machine], c: wp.ref[Cpu]):
     if c.pc < 0x3FFE:
         c.code = intrinsics.load_word(c.words, 4 * (c.rom_low + c.pc))
         if c.code >= FIRST_MARK:
-            wait_loops.skip_marked(m, c, c.rom_low + c.pc)
+            marks.at_mark(m, c, c.rom_low + c.pc)
     elif c.rom_high + c.pc < 0:
         c.code = 0  # bank 0 at 4000: PyBoy reads what lies before the image, in practice 0
     elif c.pc < hw.VRAM - 2:
         c.code = intrinsics.load_word(c.words, 4 * (c.rom_high + c.pc))
         if c.code >= FIRST_MARK:
-            wait_loops.skip_marked(m, c, c.rom_high + c.pc)
+            marks.at_mark(m, c, c.rom_high + c.pc)
     else:
         fetch_from_bus(m, c)
 

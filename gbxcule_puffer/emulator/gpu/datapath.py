@@ -62,8 +62,6 @@ class Lane:
     lead: wp.int32  # T-cycles that others may be behind `until` when it is woken up
     last: wp.int32  # `until` of the wait before
     waited: wp.int32  # when a loop that only waits was skipped last
-    rom: wp.uint64
-    areas: wp.uint64  # the table of areas.py
     singles: wp.uint64  # the table's descriptors of single instructions
 
 

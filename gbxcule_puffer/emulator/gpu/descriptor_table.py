@@ -14,12 +14,12 @@ import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
-from gbxcule_puffer.emulator.cpu.loop_codes import first_loops, stat_polls
-from gbxcule_puffer.emulator.cpu.waits import find_loops
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import fusion
 from gbxcule_puffer.emulator.gpu.descriptors import Descriptor
 from gbxcule_puffer.emulator.isa import Instruction
+from gbxcule_puffer.emulator.loops.codes import first_loops, stat_polls
+from gbxcule_puffer.emulator.loops.find import find_loops
 
 BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "a": 6}
 PAIRS = {"bc": 0x7710, "de": 0x7732, "hl": 0x7754, "af": 0x7767}  # of AF, A: slow_path.glance adds F
@@ -176,7 +176,7 @@ def rom_table(data: bytes) -> np.ndarray:
     are RARE.
     """
     size = hw.ROM_BANK_SIZE
-    waits = np.array([loop.place for loop in find_loops(data) if loop.only_waits], np.int64)
+    waits = np.array([loop.begin for loop in find_loops(data) if loop.only_waits], np.int64)
     banks = range(len(data) // size)
     tables = [_bank_tables(data, bank, size * (bank > 0), waits[waits // size == bank] % size) for bank in banks]
     tables.append(_bank_tables(data, 0, size, waits[:0]))

@@ -6,12 +6,13 @@ And how the lane is left to the interpreter, and comes back.
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import wait_loops
-from gbxcule_puffer.emulator.gpu import areas, color, operations
+from gbxcule_puffer.emulator.gpu import color, operations
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu.datapath import FLAG_NZ, FLAG_ONE, Fast, Lane, Turn
-from gbxcule_puffer.emulator.hw import intrinsics, model
-from gbxcule_puffer.emulator.hw.lcd import drawing, ppu, timing
+from gbxcule_puffer.emulator.gpu.datapath import Fast, Lane, Turn
+from gbxcule_puffer.emulator.hw import areas, model
+from gbxcule_puffer.emulator.hw.lcd import clock, timing
+from gbxcule_puffer.emulator.loops import packed
+from gbxcule_puffer.emulator.loops.packed import Registers
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 ASLEEP = wp.constant(2)  # Lane.running
@@ -20,50 +21,33 @@ IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 MOST_LEAD = wp.constant(16 * hw.LINE_T_CYCLES)
 BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
-# Sets of areas
-ROM = wp.constant(1 << areas.ROM_LOW | 1 << areas.ROM_HIGH)
-HIGH_ROM = wp.constant(1 << areas.ROM_HIGH)
-VRAM = wp.constant(1 << areas.VRAM)
-CART_RAM = wp.constant(1 << areas.CART_RAM)
-WRAM = wp.constant(1 << areas.WRAM)
-P1 = wp.constant(1 << areas.P1)
-HIGH_RAM = wp.constant(1 << areas.HIGH_RAM)
-ALL = wp.constant((1 << areas.OTHER) - 1)
 READ_WORD_SHIFT = wp.constant(ds.READ_WORD.bit_length() - 1)
 
 
 @wp.func
-def pack_flags(f: int) -> int:
-    """The register F as a flag word."""
-    nonzero = wp.where((f & hw.FLAG_Z) == 0, FLAG_NZ, 0)
-    return nonzero | ((f & 0x60) << 14) | ((f & 0x10) << 19) | FLAG_ONE
+def registers_of(r: wp.ref[Fast]) -> Registers:
+    """Registers and time, to skip a loop or for the interpreter."""
+    p = Registers()
+    p.lo = r.lo
+    p.hi = r.hi
+    p.flags = r.flags
+    p.sp = r.sp
+    p.pc = r.pc
+    p.now = r.now
+    p.previous = r.previous
+    return p
 
 
 @wp.func
-def pack_registers(c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """A to L, flags and time from the interpreter's struct."""
-    r.lo = c.c | (c.b << 8) | (c.e << 16) | (c.d << 24)
-    r.hi = c.l | (c.h << 8) | (c.a << 16)
-    r.flags = pack_flags(c.f)
-    r.now = c.now
-    r.previous = c.previous
-
-
-@wp.func
-def to_cpu(c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Registers into the interpreter's struct."""
-    c.c = r.lo & 0xFF
-    c.b = (r.lo >> 8) & 0xFF
-    c.e = (r.lo >> 16) & 0xFF
-    c.d = (r.lo >> 24) & 0xFF
-    c.l = r.hi & 0xFF
-    c.h = (r.hi >> 8) & 0xFF
-    c.a = (r.hi >> 16) & 0xFF
-    c.f = intrinsics.flags_byte(r.flags)
-    c.sp = r.sp
-    c.pc = r.pc
-    c.now = r.now
-    c.previous = r.previous
+def set_registers(r: wp.ref[Fast], p: wp.ref[Registers]):
+    """Registers and time as they are after that."""
+    r.lo = p.lo
+    r.hi = p.hi
+    r.flags = p.flags
+    r.sp = p.sp
+    r.pc = p.pc
+    r.now = p.now
+    r.previous = p.previous
 
 
 @wp.func
@@ -81,15 +65,11 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     """Work out which banks are in place, and what memory is plain until the next event."""
     map_rom(m, c, r)
     r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
-    is_bank0 = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE
-    ram = wp.where(is_bank0 and m.has_plain_ram == 1, CART_RAM, 0) | WRAM
-    rom = wp.where(c.rom_low == 0, ROM, HIGH_ROM)  # the data path reads 0000-3FFF from bank 0
-    high = wp.where(c.dma_active == 0, HIGH_RAM, 0)
-    joypad = wp.where(c.dma_active == 0, P1, 0)
-    readable = rom | VRAM | ram | high
-    writable = wp.where(drawing.is_drawing(c), 0, VRAM) | ram | high
-    unlocked = wp.where(ppu.is_vram_unlocked(c), ALL, ALL & ~VRAM)
-    r.plain = ((readable | joypad) * ds.READ) | (writable * ds.WRITE) | (unlocked * ds.LOOKAHEAD)
+    high = wp.where(c.dma_active == 0, 1 << areas.HIGH_RAM, 0)
+    joypad = wp.where(c.dma_active == 0, 1 << areas.P1, 0)
+    readable = areas.readable(m, c) | high
+    writable = areas.writable(m, c) | high
+    r.plain = ((readable | joypad) * ds.READ) | (writable * ds.WRITE) | (areas.unlocked(c) * ds.LOOKAHEAD)
     r.plain = r.plain | operations.rotate_right(readable, -READ_WORD_SHIFT)
     if model.COLOR:
         color.map_banks(c, r)
@@ -98,9 +78,8 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
 @wp.func
 def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     """Registers from the interpreter's struct."""
-    pack_registers(c, r)
-    r.sp = c.sp
-    r.pc = c.pc
+    p = packed.pack(c)
+    set_registers(r, p)
     map_memory(m, c, r)
     r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are the interpreter's
     if model.COLOR:
@@ -130,14 +109,29 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
+def end_of_halt(c: wp.ref[Cpu]) -> int:
+    """The end of HALT as far as can be told now: VBlank, the timer's overflow, or the next event. No result depends
+    on it."""
+    until = int(hw.NEVER)
+    if (c.interrupt_enable & hw.INT_VBLANK) != 0 and (c.lcdc & hw.LCDC_ENABLE) != 0:
+        until = clock.time_of_ly(c, hw.SCREEN_HEIGHT)
+        until = until + wp.where(until <= c.now, model.dots(c, hw.FRAME_T_CYCLES), 0)
+    if (c.interrupt_enable & hw.INT_TIMER) != 0:
+        until = wp.min(until, c.timer_next)
+    is_stat_used = (c.interrupt_enable & hw.INT_STAT) != 0 and (c.stat & 0x78) != 0
+    return wp.where(is_stat_used or until == hw.NEVER or until < c.now, c.next_event, until)
+
+
+@wp.func
 def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Leave the lane to the interpreter. One that waits for an event is woken up once no lane of its warp is far behind
     that event: by more than half of the time since the event before, at least 1 line and at most 16."""
-    to_cpu(c, r)
+    p = registers_of(r)
+    packed.unpack(c, p)
     c.executed = c.executed + r.turns
     is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
     has_waited = r.now >= c.next_event and r.now < lane.waited + hw.LINE_T_CYCLES
-    lane.until = wp.where(is_halt, wait_loops.end_of_halt(c), wp.where(has_waited, r.now, 0))
+    lane.until = wp.where(is_halt, end_of_halt(c), wp.where(has_waited, r.now, 0))
     if lane.until != 0:
         lane.lead = wp.clamp((lane.until - lane.last) >> 1, hw.LINE_T_CYCLES, MOST_LEAD)
         lane.last = lane.until

@@ -74,8 +74,6 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         lane = datapath.Lane()
         lane.running = used
         begin = intrinsics.clock()
-        lane.rom = rom
-        lane.areas = areas
         lane.singles = table + wp.uint64(16 * (m.descriptors.shape[0] // 2))
         r.row = c.row
         if used == 1:
@@ -104,7 +102,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                             else:
                                 done = int(0)
                                 if r.now < r.wake:
-                                    done = slow_path.do_at_once(m, c, r, i, lane)
+                                    done = slow_path.do_at_once(m, c, r, i)
                                 if done == 0:
                                     slow_path.visit(m, c, r, i, lane)
                             stop_counters.count(m, c, cause, int(lane.running == lane_state.ASLEEP))

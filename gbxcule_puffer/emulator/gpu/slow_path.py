@@ -7,26 +7,21 @@ lane falls asleep until the interpreter is called for all such lanes together. g
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import arithmetic, wait_loops, waits
-from gbxcule_puffer.emulator.gpu import areas, color, datapath, lane_state, loop_skips, operations, spots
+from gbxcule_puffer.emulator.cpu import arithmetic
+from gbxcule_puffer.emulator.gpu import color, datapath, lane_state, loops, operations, spots
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, FLAG_NZ, FLAG_ONE, Fast, Lane, Place, Turn
-from gbxcule_puffer.emulator.hw import bus, counters, interrupts, intrinsics, model
+from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, Fast, Lane, Place, Turn
+from gbxcule_puffer.emulator.hw import areas, bus, counters, interrupts, intrinsics, model
 from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
+from gbxcule_puffer.emulator.loops import packed, table
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-LY_POLL = wp.constant(wait_loops.LDH_A_LY | wait_loops.CP_N << 16 | wait_loops.LCD_POLL << 24)  # as Machine.code has it
 HOOK = wp.constant(ds.KIND_HOOK)
-FIRST_HOOK = wp.constant(waits.FIRST_HOOK)
 PUSH_AF = (7 - ds.KIND_PUSH_AF) << ds.KIND.shift
-KIND_SHIFT = wp.constant(waits.KIND_SHIFT)
-NEST_SHIFT = wp.constant(waits.NEST_SHIFT)
-NEST = wp.constant(1 << waits.NEST_SHIFT)
 READ_AHEAD = wp.constant(ds.READ | ds.LOOKAHEAD)
 WRITE_AHEAD = wp.constant(ds.WRITE | ds.LOOKAHEAD)
 RARE_WRITE = wp.constant(ds.WRITE | ds.WRITE_WORD | ds.RARE)
 WRITABLE_VRAM = wp.constant(areas.VRAM + ds.WRITE.bit_length() - 1)  # a bit of Fast.plain
-STAT_POLL_T_CYCLES = wp.constant(wait_loops.POLL_T_CYCLES)
 LOCKED_T = wp.constant(13)  # before mode 3, from an instruction's begin, at double speed; at single speed 8
 LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 
@@ -58,20 +53,13 @@ def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
 
 
 @wp.func
-def place_in_rom(c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
-    """Index of PC in the ROM."""
-    return r.pc + wp.where(r.pc >= hw.ROM_BANK_SIZE, c.rom_high, c.rom_low)
-
-
-@wp.func
 def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
     """Do what the common path does not do of an instruction of a KIND."""
     if kind == HOOK:
-        mark = intrinsics.load_word(c.words, 4 * place_in_rom(c, r)) >> 24
-        operations.count_one(m.hooks, mark - FIRST_HOOK, c.env)
+        operations.count_one(m.hooks, loops.mark_at_pc(c, r) - table.FIRST_HOOK, c.env)
     elif kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
-        r.flags = lane_state.pack_flags(i.y & 0xFF)
+        r.flags = packed.pack_flags(i.y & 0xFF)
     elif kind == ds.KIND_IME:  # DI, RETI
         c.ime = wp.where((i.d3 & ds.JUMP) != 0, 1, 0)
         if c.ime != 0 and (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
@@ -86,7 +74,7 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
         arithmetic.decimal_adjust(c)
         i.x = c.a
         i.y = 0
-        r.flags = lane_state.pack_flags(c.f)
+        r.flags = packed.pack_flags(c.f)
         i.d3 = i.d3 & ~ds.MASK_ALL
 
 
@@ -129,25 +117,6 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
 
 
 @wp.func
-def skip_stat_poll(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
-    """Skip the rounds of `ldh a,[STAT] / and 2 / jr nz` that read STAT before the LCD's next change, if the instruction
-    is its first, and has just found mode 2 or 3."""
-    t = r.now + i.t_cycles - 8
-    goes_on = int((i.d2 & ds.LOOP) != 0) & int((i.y & 2) != 0) & int(c.lcd_target > t)
-    if model.COLOR:
-        goes_on = goes_on & int(c.lcd_wrapped == 0)
-    reads = (c.lcd_target - 1 - t) // STAT_POLL_T_CYCLES + 1
-    count = wp.min(reads, (c.next_event - 1 - r.now) // STAT_POLL_T_CYCLES)
-    if goes_on != 0 and count > 0:
-        c.lcd_last = t + (count - 1) * STAT_POLL_T_CYCLES
-        r.hi = (r.hi & 0xFFFF) | (2 << 16)
-        r.flags = FLAG_ONE | FLAG_NZ | FLAG_H
-        loop_skips.pass_time(c, r, count, STAT_POLL_T_CYCLES, 3)
-        c.executed = c.executed - 1
-        lane_state.wait(r, i)
-
-
-@wp.func
 def is_free_vram(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """1 for an access of one byte to VRAM, with lookahead, that is not locked where the LCD is settled: the common path
     has all that it takes. Not for a write while a line may have to be drawn before."""
@@ -167,7 +136,7 @@ def is_short_loop(i: wp.ref[Turn]) -> bool:
 
 
 @wp.func
-def do_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]) -> int:
+def do_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """Do what is frequent and needs no visit, before the next event: reads of LCDC and STAT, short loops, accesses to
     VRAM, and those of spots.py. 0 if a visit has to."""
     done = int(1)
@@ -176,11 +145,9 @@ def do_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Tu
         spots.touch_light(m, c, r, i)
     elif is_lcd_read(c, i):
         i.y = read_lcd(m, c, i.address, r.now, r.previous, t)
-        skip_stat_poll(c, r, i)
+        loops.skip_stat_poll(c, r, i)
     elif is_short_loop(i):
-        if loop_skips.skip_arithmetic(c, r, lane.rom) != 0:
-            c.executed = c.executed - 1
-            lane_state.wait(r, i)
+        loops.skip_arithmetic(m, c, r, i)
     elif (i.address & 0xE000) == hw.VRAM and i.special != 0:
         done = is_free_vram(c, r, i)
     else:
@@ -222,25 +189,6 @@ def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 
 @wp.func
-def skip_poll(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
-    """Instructions that were skipped of the loop at PC, if it polls LY (wait_loops.skip_ly_poll)."""
-    before = c.skipped
-    if r.pc < hw.VRAM:
-        index = place_in_rom(c, r)
-        if intrinsics.load_word(c.words, 4 * index) == LY_POLL:
-            c.a = (r.hi >> 16) & 0xFF
-            wait_loops.skip_ly_poll(m, c, intrinsics.load_word(c.words, 4 * (index + 3)))
-    skipped = c.skipped - before
-    if skipped != 0:
-        c.executed = c.executed - 1
-        r.hi = (r.hi & 0xFFFF) | (c.a << 16)
-        r.flags = lane_state.pack_flags(c.f)
-        r.now = c.now
-        r.previous = c.previous
-    return skipped
-
-
-@wp.func
 def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """Do an access of one byte that is not to plain memory, at its own time. 0 if the interpreter has to do it."""
     done = int(0)
@@ -274,8 +222,7 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
         if address >= hw.LCDC and address <= hw.WX and address != hw.DMA and lookahead == 0 and is_settled(c, r):
             i.y = lcd_registers.register(c, address)
             done = 1
-        elif address == hw.LY and skip_poll(m, c, r) != 0:
-            lane_state.wait(r, i)
+        elif address == hw.LY and loops.skip_poll_of_ly(c, r, i) != 0:
             done = 1
         elif address >= hw.LCDC and address <= hw.WX and address != hw.DMA:
             i.y = read_lcd(m, c, address, r.now, r.previous, t + lookahead)
@@ -315,40 +262,6 @@ def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
-def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
-    """Instructions that were skipped of the loop at PC, if it only waits, or none and a hook (cpu/wait_loops.py)."""
-    before = c.skipped
-    index = place_in_rom(c, r)
-    c.code = intrinsics.load_word(c.words, 4 * index)
-    number = c.code >> 24
-    entry = int(0)
-    if number > 0 and number != wait_loops.LCD_POLL:
-        entry = m.waits[number - 1]
-    # An absolute jump leads to the bank as it was seen when the loop was found.
-    is_in_place = (r.pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE) and c.dma_active == 0
-    nest = int(0)
-    kind = (entry >> KIND_SHIFT) & 0x1F
-    if kind >= wait_loops.DELAY_B and kind < wait_loops.DELAY_WIDE:
-        nest = entry >> NEST_SHIFT
-        entry = entry & (NEST - 1)
-    kind = entry >> KIND_SHIFT
-    if kind >= wait_loops.DELAY_B and kind < wait_loops.DELAY_WIDE:
-        if is_in_place:
-            if nest != 0:
-                loop_skips.skip_nest(c, r, wait_loops.nest_words(m, nest), entry)
-            loop_skips.skip_delay(c, r, entry)
-    elif entry != 0 and (kind == wait_loops.POLL or kind == wait_loops.POLL_WITH_CALLS):
-        c.sp = r.sp
-        if is_in_place and (kind == wait_loops.POLL or wait_loops.may_call(c)):
-            loop_skips.skip_poll(c, r, entry)
-    elif number > 0:
-        lane_state.to_cpu(c, r)
-        wait_loops.skip_marked(m, c, index)
-        lane_state.pack_registers(c, r)
-    return c.skipped - before
-
-
-@wp.func
 def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
     """Handle what is rare, for one lane."""
     is_loop = (i.d2 & (ds.LOOP | ds.WAIT)) != 0
@@ -369,14 +282,9 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     ):
         lane_state.sleep(m, c, r, i, lane)
     elif is_loop:
-        skipped = int(0)
         if (i.d2 & ds.WAIT) != 0:
-            skipped = skip_wait(m, c, r)
-            lane.waited = wp.where(skipped != 0, r.now, lane.waited)
+            loops.skip_wait(m, c, r, i, lane)
         elif i.special == 0 and (i.d3 & (ds.READ | ds.WRITE)) != 0:
-            skipped = loop_skips.skip(c, r, lane.rom, lane.areas)
-        if skipped != 0:
-            c.executed = c.executed - 1
-            lane_state.wait(r, i)
+            loops.skip_move(m, c, r, i)
     elif is_ei:
         begin_enable(m, c, r, i)

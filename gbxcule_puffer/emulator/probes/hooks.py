@@ -1,7 +1,7 @@
 """Hooks: counts of how often instructions of the ROM began in a step, by env, on the device.
 
-A hooked instruction has a mark in Machine.code, as a loop that only waits has (cpu/waits.py), and its descriptor sends
-the data path on a visit. So a hook costs nothing but where it is met. Loops around it are not skipped any more.
+A hooked instruction has a mark in Machine.code, as a loop has (loops/table.py), and its descriptor sends the data path
+on a visit. So a hook costs nothing but where it is met. Loops around it are not skipped any more.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import torch
 from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
-from gbxcule_puffer.emulator.cpu import waits
-from gbxcule_puffer.emulator.cpu.loop_codes import STAT_POLL, stat_polls
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import fusion
+from gbxcule_puffer.emulator.loops.codes import STAT_POLL, stat_polls
+from gbxcule_puffer.emulator.loops.find import find_loops
+from gbxcule_puffer.emulator.loops.table import FIRST_HOOK, LCD_POLL, LCD_POLL_JUMP, MARK_SHIFT, MOST_HOOKS
 from gbxcule_puffer.errors import ConfigError
-
-MOST_HOOKS = waits.MOST_HOOKS
 
 
 def hook_place(cartridge: Cartridge, bank: int | None, address: int) -> int:
@@ -67,11 +66,11 @@ class Hooks:
         if not number:
             shape = (MOST_HOOKS, self.num_envs)
             self.counts = torch.zeros(shape, dtype=torch.int32, device=self._words.device)
-        loops = {loop.place for loop in waits.find_loops(self.cartridge.data) if place in loop.instructions}
+        loops = {loop.begin for loop in find_loops(self.cartridge.data) if place in loop.instructions}
         loops -= set(self._numbers)
         self._mark_words(place, number, loops)
         if self._descriptors is not None:
-            polls = set(stat_polls(self.cartridge.data, max(0, place - waits.LCD_POLL_JUMP), place + len(STAT_POLL)))
+            polls = set(stat_polls(self.cartridge.data, max(0, place - LCD_POLL_JUMP), place + len(STAT_POLL)))
             self._mark_descriptors(self._descriptors, place, loops | {poll for poll in polls if poll <= place})
         self._numbers[place] = number
 
@@ -94,12 +93,12 @@ class Hooks:
     def _mark_words(self, place: int, number: int, loops: set[int]) -> None:
         """Marks the instruction for the interpreter, which then does not skip the loops around it, nor what may be a
         loop that polls the LCD."""
-        first = max(0, place - waits.LCD_POLL_JUMP)
+        first = max(0, place - LCD_POLL_JUMP)
         near = self._words[first : place + 1].tolist()
-        polls = {first + i for i, word in enumerate(near) if word >> 24 == waits.LCD_POLL}
+        polls = {first + i for i, word in enumerate(near) if word >> MARK_SHIFT == LCD_POLL}
         for begin in loops | polls:
             self._words[begin] &= 0xFFFFFF
-        self._words[place] = near[-1] & 0xFFFFFF | (waits.FIRST_HOOK + number) << 24
+        self._words[place] = near[-1] & 0xFFFFFF | (FIRST_HOOK + number) << MARK_SHIFT
 
     def _mark_descriptors(self, table: torch.Tensor, place: int, loops: set[int]) -> None:
         """Marks the instruction for the data path: it is a loop to visit, of which no round is skipped, and no longer

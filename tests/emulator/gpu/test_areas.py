@@ -10,8 +10,8 @@ import torch
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.gpu import areas
 from gbxcule_puffer.emulator.gpu import descriptors as ds
+from gbxcule_puffer.emulator.hw import areas
 from gbxcule_puffer.emulator.state import INDEX
 from tests.support.roms import tiny_rom
 

@@ -12,10 +12,10 @@ import torch
 import warp as wp
 
 from gbxcule_puffer.emulator import Emulator, isa
-from gbxcule_puffer.emulator.gpu import areas, datapath
+from gbxcule_puffer.emulator.gpu import datapath
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.descriptor_table import rom_table
-from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.hw import areas, intrinsics
 from tests.support.roms import tiny_rom
 
 SPACING = 8  # bytes from one group to the next in the ROM

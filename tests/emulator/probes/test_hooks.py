@@ -13,7 +13,7 @@ from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.probes.hooks import MOST_HOOKS
 from gbxcule_puffer.errors import ConfigError
-from tests.emulator.cpu.test_waits import LOOPS, MAIN, code_of, rom_of, waiting_rom
+from tests.emulator.loops.test_waits import LOOPS, MAIN, code_of, rom_of, waiting_rom
 from tests.fuzz.generator import header
 
 ROMS = Path(__file__).parents[3] / "roms"

@@ -1,4 +1,4 @@
-"""The machine code of the loops that loop_skips.py skips: they copy, fill, add or multiply, and count a register."""
+"""The machine code of the loops that copy, fill, add or multiply, and count a register."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-# Kinds of loops, beside those of cpu/waits.py. A fill stores A; or 0, D or E, which it loads into A in each round
-COPY_FROM_HL, COPY_FROM_DE, FILL, FILL_0, FILL_D, FILL_E, FILL_EVERY_4TH, ADD_BC, ADD_DE, ADD_HL, MULTIPLY = range(
-    13, 24
-)
-# Counters: 0 to 6 are `dec` of b c d e h l a, then `inc c`, then `dec rr / ld a,r / or r` of bc de hl
-INC_C, WIDE_BC, WIDE_DE = 7, 8, 9
+from gbxcule_puffer.emulator.loops import table
+
 _DEC = {"b": (0, "05"), "c": (1, "0D"), "d": (2, "15"), "e": (3, "1D"), "a": (6, "3D")}
-_WIDE = {WIDE_BC: ("0B 78 B1", "0B 79 B0"), WIDE_DE: ("1B 7A B3", "1B 7B B2")}
-_COPIES = {"2A 12 13": COPY_FROM_HL, "1A 22 13": COPY_FROM_DE, "1A 13 22": COPY_FROM_DE}
-_FILLS = {"22": FILL, "22 2C 2C 2C": FILL_EVERY_4TH}  # `ld [hl+],a`, also with three times `inc l`
-_LOADING_FILLS = {"AF 22": FILL_0, "7A 22": FILL_D, "7B 22": FILL_E}  # after `xor a`, `ld a,d`, `ld a,e`
-_SUMS = {"09": (ADD_BC, "ade"), "19": (ADD_DE, "abc"), "29": (ADD_HL, "abcde")}  # `add hl,rr`
+_WIDE = {table.WIDE_BC: ("0B 78 B1", "0B 79 B0"), table.WIDE_DE: ("1B 7A B3", "1B 7B B2")}
+_COPIES = {"2A 12 13": table.COPY_FROM_HL, "1A 22 13": table.COPY_FROM_DE, "1A 13 22": table.COPY_FROM_DE}
+_FILLS = {"22": table.FILL, "22 2C 2C 2C": table.FILL_EVERY_4TH}  # `ld [hl+],a`, also with three times `inc l`
+# After `xor a`, `ld a,d`, `ld a,e`
+_LOADING_FILLS = {"AF 22": table.FILL_0, "7A 22": table.FILL_D, "7B 22": table.FILL_E}
+_SUMS = {"09": (table.ADD_BC, "ade"), "19": (table.ADD_DE, "abc"), "29": (table.ADD_HL, "abcde")}  # `add hl,rr`
 _PRODUCT = "CB 23 CB 12 30 01 09 29"  # `sla e / rl d / jr nc,+1 / add hl,bc / add hl,hl`: GBDK's multiplication
 STAT_POLL = bytes.fromhex("F0 41 E6 02 20 FA")  # `ldh a,[STAT] / and 2 / jr nz`, until VRAM is not locked
 
@@ -32,7 +29,7 @@ class CountedLoop(NamedTuple):
 
 
 def stat_polls(rom: bytes, begin: int, end: int) -> Iterator[int]:
-    """Places of STAT_POLL from `begin` to `end`."""
+    """Indices of STAT_POLL from `begin` to `end`."""
     at = rom.find(STAT_POLL, begin, end)
     while at >= 0:
         yield at
@@ -47,7 +44,7 @@ def counted_loops() -> tuple[CountedLoop, ...]:
 
 @cache
 def first_loops() -> tuple[CountedLoop, ...]:
-    """Those that gpu/loop_skips.py knows, too."""
+    """Those that the data path skips, too."""
     return tuple(_loop(body + code, kind, number) for body, code, kind, number in _first())
 
 
@@ -63,10 +60,10 @@ def _first() -> Iterator[tuple[str, str, int, int]]:
     for body, (kind, names) in _SUMS.items():
         for name in names:
             yield body, _DEC[name][1], kind, _DEC[name][0]
-    for (body, kind), code in product(_COPIES.items(), _WIDE[WIDE_BC]):
-        yield body, code, kind, WIDE_BC
-    yield "22 2C 2C 2C", "0C", FILL_EVERY_4TH, INC_C
-    yield _PRODUCT, _DEC["a"][1], MULTIPLY, _DEC["a"][0]
+    for (body, kind), code in product(_COPIES.items(), _WIDE[table.WIDE_BC]):
+        yield body, code, kind, table.WIDE_BC
+    yield "22 2C 2C 2C", "0C", table.FILL_EVERY_4TH, table.INC_C
+    yield _PRODUCT, _DEC["a"][1], table.MULTIPLY, _DEC["a"][0]
 
 
 def _further() -> Iterator[tuple[str, str, int, int]]:
@@ -74,7 +71,7 @@ def _further() -> Iterator[tuple[str, str, int, int]]:
         yield body, _DEC[name][1], kind, _DEC[name][0]
     for body, kind in _LOADING_FILLS.items():
         for number, codes in _WIDE.items():
-            if number == WIDE_BC or kind == FILL_0:
+            if number == table.WIDE_BC or kind == table.FILL_0:
                 yield from ((body, code, kind, number) for code in codes)
         for name in "bc":
             yield body, _DEC[name][1], kind, _DEC[name][0]

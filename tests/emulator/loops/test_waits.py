@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.cpu import waits
+from gbxcule_puffer.emulator.loops.find import COUNTERS, find_loops
+from gbxcule_puffer.emulator.loops.table import MOST_ENTRIES, mark
 from tests.fuzz.generator import header
 from tests.fuzz.lockstep import compare
 
@@ -102,7 +103,7 @@ def test_a_loop_leaves_what_it_leaves_on_pyboy(name: str) -> None:
 def test_nested_delays_are_found() -> None:
     nested = [name for name in LOOPS if " in dec " in name]
     for name in nested:
-        loops = waits.find_loops(bytes(rom_of(code_of(LOOPS[name], MAIN + 0x40))))
+        loops = find_loops(bytes(rom_of(code_of(LOOPS[name], MAIN + 0x40))))
         assert [loop.nest is not None for loop in loops] == [True], name
     assert len(nested) == 4
 
@@ -162,7 +163,7 @@ def test_a_routine_of_another_bank_at_0000() -> None:
     rom[0x80000:0x88000] = rom[:0x8000]
     counting = PADS["in E"].replace(bytes.fromhex("F0 00 F0 00"), bytes.fromhex("34 34"), 1)  # as long
     rom[0x80250 : 0x80250 + len(counting)] = counting
-    places = [loop.place for loop in waits.find_loops(bytes(rom))]
+    places = [loop.begin for loop in find_loops(bytes(rom))]
     assert places == [begin + len(select), 0x80000 + begin + len(select)]
     result = compare(bytes(rom), np.zeros((8, 1), np.uint8), 1, 3)
     assert not result.difference, "\n".join(result.difference)
@@ -218,7 +219,7 @@ def test_an_absolute_jump_of_bank_0_that_is_seen_at_4000() -> None:
 )
 def test_loops_that_are_left_alone(text: str, why: str) -> None:
     rom = bytes(rom_of(bytes.fromhex(text)))
-    assert not waits.find_loops(rom), why
+    assert not find_loops(rom), why
 
 
 def test_marks_fit_into_the_words_of_the_code() -> None:
@@ -227,13 +228,13 @@ def test_marks_fit_into_the_words_of_the_code() -> None:
     header(rom, 0x19, 0)
     at = 0x4000
     for nops in range(16):
-        for counter in waits.COUNTERS:
+        for counter in COUNTERS:
             body = bytes(nops) + bytes([counter])
             for _ in range(1 + (nops == 0)):
                 rom[at : at + len(body) + 2] = body + bytes([0x20, 0x100 - len(body) - 2])
                 at += len(body) + 3
     code = np.zeros(len(rom), np.int32)
-    table = waits.mark(code, bytes(rom))
+    table = mark(code, find_loops(bytes(rom)))
     numbers = code >> 24
-    assert numbers.max() == waits.MOST_ENTRIES == np.count_nonzero(table[: waits.MOST_ENTRIES])
+    assert numbers.max() == MOST_ENTRIES == np.count_nonzero(table[:MOST_ENTRIES])
     assert (np.bincount(numbers[numbers > 0])[1:8] == 2).all(), "those that stand twice come first"

@@ -10,17 +10,10 @@ import pytest
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.build.instantiate import Edit
 from gbxcule_puffer.emulator.build.variant import build
-from gbxcule_puffer.emulator.cpu import waits
-from gbxcule_puffer.emulator.cpu.loop_codes import (
-    INC_C,
-    MULTIPLY,
-    WIDE_BC,
-    WIDE_DE,
-    CountedLoop,
-    counted_loops,
-    first_loops,
-)
-from tests.emulator.cpu.test_waits import LOG, rom_of, skipped
+from gbxcule_puffer.emulator.loops.codes import CountedLoop, counted_loops, first_loops
+from gbxcule_puffer.emulator.loops.find import find_loops
+from gbxcule_puffer.emulator.loops.table import INC_C, MULTIPLY, WIDE_BC, WIDE_DE
+from tests.emulator.loops.test_waits import LOG, rom_of, skipped
 from tests.fuzz.generator import header, make_rom
 from tests.fuzz.lockstep import compare, random_buttons
 
@@ -34,25 +27,26 @@ DELAYS = {
     "its end falls before a push": "06 FF" + 15 * " 00" + " C5 C1 05 20 EC",
     "another pair": "06 64 21 CD AB C5 C1 E5 E1 05 20 F9",
 }
+SKIP = "loops.skip"
 # The fault that each env has
 FAULTS = (
     Edit(
-        "cpu.loop_skips",
-        "skip_fill",
-        "intrinsics.fill_bytes(place(c, hl), c.a, count, stride)",
-        "intrinsics.fill_bytes(place(c, hl), c.a, count - int(c.env == 0), stride)",
+        SKIP,
+        "fill",
+        "intrinsics.fill_bytes(memory_at(c, hl), a, rounds, stride)",
+        "intrinsics.fill_bytes(memory_at(c, hl), a, rounds - int(c.env == 0), stride)",
     ),
-    Edit("cpu.loop_skips", "skip_copy", "(de + count) & 0xFFFF", "(de + count - int(c.env == 1)) & 0xFFFF"),
+    Edit(SKIP, "copy", "(de + rounds) << 16", "(de + rounds - int(c.env == 1)) << 16"),
+    Edit(SKIP, "delay", "row.store(c, r.sp - 2, value)", "row.store(c, r.sp - 2, value + int(c.env == 2))"),
+    Edit(SKIP, "multiply", "de >> (16 - rounds)", "IT ^ int(c.env == 3)"),
+    Edit(SKIP, "delay", "c.next_event - 1 - r.now", "IT + 40 * int(c.env == 4)"),
+    Edit(SKIP, "nest", "rounds * t_cycles", "IT + 4 * int(c.env == 5)"),
     Edit(
-        "cpu.wait_loops",
-        "skip_delay",
-        "row.store(c, c.sp - 2, value)",
-        "row.store(c, c.sp - 2, value + int(c.env == 2))",
+        SKIP,
+        "nest",
+        "count(r, table.WIDE_BC + pair, rounds)",
+        "count(r, table.WIDE_BC + pair, rounds + int(c.env == 6))",
     ),
-    Edit("cpu.loop_skips", "skip_multiplication", "de << 1", "IT | int(c.env == 3)"),
-    Edit("cpu.wait_loops", "skip_marked", "c.next_event - 1 - c.now", "IT + 40 * int(c.env == 4)"),
-    Edit("cpu.wait_loops", "skip_nest", "c.now + count * t_cycles", "IT + 4 * int(c.env == 5)"),
-    Edit("cpu.wait_loops", "skip_nest", "loop_skips.pair(c, number) - count", "IT - int(c.env == 6)"),
 )
 
 
@@ -73,7 +67,7 @@ def setting(loop: CountedLoop) -> bytes:
 def test_a_loop_leaves_what_it_leaves_on_pyboy(kind: int) -> None:
     code = b"".join(setting(loop) + loop.code + LOG for loop in KINDS[kind])
     rom = bytes(rom_of(code, AT))
-    found = {loop.place for loop in waits.find_loops(rom) if not loop.only_waits}
+    found = {loop.begin for loop in find_loops(rom) if not loop.only_waits}
     assert len(found) == len(KINDS[kind])
     result = compare(rom, np.zeros((12, 1), np.uint8), 1, 3)
     assert not result.difference, "\n".join(result.difference)
@@ -105,7 +99,7 @@ def test_a_delay_leaves_on_the_stack_what_it_pushed(name: str, sp: int) -> None:
     ],
 )
 def test_loops_that_are_left_alone(text: str, why: str) -> None:
-    assert not waits.find_loops(bytes(rom_of(bytes.fromhex(text), AT))), why
+    assert not find_loops(bytes(rom_of(bytes.fromhex(text), AT))), why
 
 
 def test_a_loop_that_ends_at_the_end_of_a_bank_is_left_alone() -> None:
@@ -115,7 +109,7 @@ def test_a_loop_that_ends_at_the_end_of_a_bank_is_left_alone() -> None:
         rom = bytearray(0x8000)
         header(rom, 0, 0)
         rom[0x4000 - room - len(code) : 0x4000 - room] = code
-        assert bool(waits.find_loops(bytes(rom))) == is_found, room
+        assert bool(find_loops(bytes(rom))) == is_found, room
 
 
 def test_the_fuzzer_finds_planted_faults(monkeypatch: pytest.MonkeyPatch) -> None:
