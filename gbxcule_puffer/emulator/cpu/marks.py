@@ -16,6 +16,14 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 DEC_A, DEC_B, DEC_C = 0x3D, 0x05, 0x0D
 
 
+@wp.func(inline=False)
+def skip_delay(c: wp.ref[Cpu], entry: int):
+    """A delay in RAM. Not inlined: it would cost the main loop registers."""
+    r = packed.pack(c)
+    skip.delay(c, r, entry, False)
+    packed.unpack(c, r)
+
+
 @wp.func
 def skip_delay_in_ram(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """`wait: dec r / jr nz,wait` in WRAM or HRAM, with which games sit out an OAM DMA."""
@@ -30,9 +38,7 @@ def skip_delay_in_ram(m: wp.ref[Machine], c: wp.ref[Cpu]):
             counter = opcode >> 3  # as table.COUNTER counts: b 0, c 1
             if opcode == DEC_A:
                 counter = table.COUNTER_A
-            r = packed.pack(c)
-            skip.delay(c, r, skip.DELAY_ROUND | (counter << table.KIND.shift), False)
-            packed.unpack(c, r)
+            skip_delay(c, skip.DELAY_ROUND | (counter << table.KIND.shift))
 
 
 @wp.func
@@ -113,4 +119,5 @@ def at_mark(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
             skip.wait(m, c, r, entry, False)
         elif intrinsics.is_gpu() == 0:  # there the data path skips them; here they cost the common path registers
             skip_counted(m, c, r, entry)
-        packed.unpack(c, r)
+        if r.now != c.now:
+            packed.unpack(c, r)
