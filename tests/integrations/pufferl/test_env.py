@@ -13,6 +13,7 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pufferl.env import make_env
 from gbxcule_puffer.integrations.pufferl.policies import PixelCNN, PixelLSTM
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import PICTURES
 from tests.support.envs import make_test_task, random_actions
@@ -83,7 +84,7 @@ def test_render(task) -> None:
 def made_up_env(obs: str, stack_k: int, vectors: dict[str, tuple[int, ...]] | None = None) -> Any:
     layout = ObservationLayout(PICTURES[obs], stack_k, vectors)
     spaces = {"single_observation_space": layout.box, "single_action_space": types.SimpleNamespace(n=8)}
-    return types.SimpleNamespace(layout=layout, **spaces)
+    return types.SimpleNamespace(layout=layout, codec=get_codec(DEFAULT_CODEC), **spaces)
 
 
 @pytest.mark.parametrize("vectors", [{}, {"ram": (3,), "visited": (9, 9)}])
