@@ -155,10 +155,10 @@ def test_states_of_something_else_are_refused(task: Task) -> None:
         state = env.state_dict()
         cut = {name: tensor[:1] for name, tensor in state["tensors"].items()}
         for other, message in (
-            ({}, "no saved env state"),
-            (single.state_dict(), "no saved env state"),
+            ({}, "not a saved env state"),
+            (single.state_dict(), "not a saved env state"),
             ({**state, "workers": state["workers"] * 2}, "has 2 workers, not 1"),
-            ({**state, "workers": [{}]}, "no saved env state"),
+            ({**state, "workers": [{}]}, "not a saved env state"),
             ({**state, "tensors": cut}, "does not fit in age"),
             ({**state, "tensors": {}}, "does not fit in age"),
         ):

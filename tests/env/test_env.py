@@ -292,5 +292,5 @@ def test_saved_state_continues_exactly(task: Task, io: str) -> None:
         GBxCuLEEnv(task.kwargs["rom"], **{**options, "num_envs": 2}).load_state_dict(env.state_dict())
     with pytest.raises(StateError, match="has frames_per_step 24, not 20"):
         GBxCuLEEnv(task.kwargs["rom"], **options, frames_per_step=20).load_state_dict(env.state_dict())
-    with pytest.raises(StateError, match="no saved env state"):
+    with pytest.raises(StateError, match="not a saved env state"):
         env.load_state_dict({"tensors": {}})

@@ -50,8 +50,8 @@ def test_an_unknown_name_is_told_the_nearest_ones(tmp_path: Path, name: str, tol
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("00:C0A5 one two\n", "line 1 is no symbol"), ("hello\n", "line 1 is no symbol"), ("; nothing\n", "no symbols"),
-     ("00:C000 a\n00:C001 a\n", "line 2 gives 'a' a second address"), ("00:1C0A5 a\n", "line 1 is no symbol")],
+    [("00:C0A5 one two\n", "line 1 is not a"), ("hello\n", "line 1 is not a"), ("; nothing\n", "no symbols"),
+     ("00:C000 a\n00:C001 a\n", "line 2 gives 'a' a second address"), ("00:1C0A5 a\n", "line 1 is not a")],
 )  # fmt: skip
 def test_damaged_files_are_refused(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ConfigError, match=r"game\.sym") as caught:
