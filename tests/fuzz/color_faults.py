@@ -249,12 +249,12 @@ DATAPATH = (
         ("an LCD behind its clock is as usual", "from_cpu", "timing.is_late(c)", "IT and not FAULTY"),
     )
     + _faults(
-        "gpu.io_fast_path",
-        ("banks wait for the event", "touch", "color.map_banks(c, r)", "if not FAULTY:\n    IT"),
-        ("HDMA5 is written at once", "touch_color_device", "address != hw.HDMA5", "IT or FAULTY"),
+        "gpu.spots",
+        ("banks wait for the event", "end_touch", "color.map_banks(c, r)", "if not FAULTY:\n    IT"),
+        ("HDMA5 is written on the spot", "touch_color", "address != hw.HDMA5", "IT or FAULTY"),
         (
             "no line is drawn before a palette",
-            "touch_color_device",
+            "touch_color",
             "not color_registers.must_draw(c, address)",
             "FAULTY or IT",
         ),

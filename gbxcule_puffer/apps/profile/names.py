@@ -6,7 +6,7 @@ import bisect
 from pathlib import Path
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.gpu import stop_counters, stops
+from gbxcule_puffer.emulator.gpu import stop_counters as stops
 from gbxcule_puffer.emulator.registers import REGISTERS
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 
@@ -18,20 +18,18 @@ NAMES = {
 CAUSES = {
     stops.EVENT: "an event is due: an interrupt, a change of the LCD that can be noticed, the end of a frame",
     stops.AFTER_EI: "EI takes effect",
-    stops.OVERRUN: "EI takes effect",
     stops.EI: "EI",
+    stops.HALT: "HALT",
     stops.LOOP: "a loop begins that is skipped, or that may be",
-    stops.SHORT_LOOP: "a loop begins that is skipped, or that may be",
-    stops.INTERPRET: "STOP",
-    stop_counters.HALT: "HALT",
-    stop_counters.BANK: "a bank is selected, or data cross the end of one",
-    stop_counters.CARTRIDGE_RAM: "cartridge RAM that is not plain memory",
-    stop_counters.VRAM: "VRAM, while the LCD locks it or draws",
-    stop_counters.OAM: "OAM is accessed",
-    stop_counters.IE: "IE is accessed",
-    stop_counters.HIGH_RAM: "HRAM during an OAM DMA",
-    stop_counters.CODE_IN_RAM: "code in RAM",
-    **dict(enumerate(("CCF", "DAA", "POP AF", "PUSH AF", "DI, RETI"), stop_counters.PREPARED + 1)),
+    stops.RARE: "STOP",
+    stops.BANK: "a bank is selected, or data cross the end of one",
+    stops.CARTRIDGE_RAM: "cartridge RAM that is not plain memory",
+    stops.VRAM: "VRAM, while the LCD locks it or draws",
+    stops.OAM: "OAM is accessed",
+    stops.IE: "IE is accessed",
+    stops.HIGH_RAM: "HRAM during an OAM DMA",
+    stops.CODE_IN_RAM: "code in RAM",
+    **{stops.PREPARED + number: name for number, name in enumerate(("CCF", "DAA", "POP AF", "PUSH AF", "DI, RETI"), 1)},
 }
 
 
@@ -48,8 +46,8 @@ def cause_text(cause: int) -> str:
     """A cause of gpu/stop_counters.py in words; all sound registers have the same."""
     if cause in CAUSES:
         return CAUSES[cause]
-    is_write = cause >= stop_counters.REGISTER_WRITE
-    address = hw.IO + cause - (stop_counters.REGISTER_WRITE if is_write else stop_counters.REGISTER_READ)
+    is_write = cause >= stops.REGISTER_WRITE
+    address = hw.IO + cause - (stops.REGISTER_WRITE if is_write else stops.REGISTER_READ)
     name = "a sound register" if hw.NR10 <= address < hw.WAVE_RAM_END else register_text(address)
     return f"{name} is {'written' if is_write else 'read'}"
 

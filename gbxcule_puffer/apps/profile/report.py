@@ -10,7 +10,7 @@ from gbxcule_puffer.apps.profile.loops import Loop, address_of, find_loops
 from gbxcule_puffer.apps.profile.measure import Counts
 from gbxcule_puffer.apps.profile.names import Places, cause_text
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.gpu import stop_counters
+from gbxcule_puffer.emulator.gpu import stop_counters as stops
 from gbxcule_puffer.emulator.hw import counters
 
 INTERRUPTS = ("VBlank", "STAT", "timer", "serial", "joypad")
@@ -88,12 +88,12 @@ def _stops(counts: Counts, names: Places) -> Iterator[str]:
     executed = max(1.0, float(counts.instructions.sum()))
     causes = counts.rows[counters.CAUSES]
     by_text: dict[str, list[int]] = {}
-    for cause in range(1, stop_counters.MOST):
+    for cause in range(1, stops.MOST):
         column = counters.STOP_CAUSE + cause
         if causes[column]:
             sums = by_text.setdefault(cause_text(cause), [0, 0])
             sums[0] += int(causes[column])
-            sums[1] += int(causes[column + stop_counters.MOST])
+            sums[1] += int(causes[column + stops.MOST])
     total, left = (sum(sums[index] for sums in by_text.values()) for index in (0, 1))
     yield (
         f"On a GPU all lanes of a warp wait while one stops. Of 1,000 instructions {1000 * total / executed:.0f} stop "

@@ -13,13 +13,14 @@ from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu import operations
 from gbxcule_puffer.emulator.hw import model
 
-FLAG_H, FLAG_N, FLAG_C, FLAG_NZ = ds.MASK_H, ds.MASK_N, ds.MASK_C, ds.MASK_NZ  # of Fast.flags (descriptors.py)
-FLAG_ONE = 1 << 24
-ADD_TO_TOP = 1 << (30 - ds.ADD.shift)
-LEAD_TO_TOP = 1 << (29 - ds.LEAD.shift)
-TIME_TO_TOP = 1 << (28 - ds.TIME.shift)
-BANKED_PAGE = hw.BANKED_WRAM >> 12
-ALWAYS = (1 << 30) - 1 & ~(ds.READ | ds.WRITE | ds.WORD)  # d3 without what a condition decides about
+FLAG_H, FLAG_N = wp.constant(ds.MASK_H), wp.constant(ds.MASK_N)  # of Fast.flags (descriptors.py)
+FLAG_C, FLAG_NZ = wp.constant(ds.MASK_C), wp.constant(ds.MASK_NZ)
+FLAG_ONE = wp.constant(1 << 24)
+ADD_TO_TOP = wp.constant(1 << (30 - ds.ADD.shift))
+LEAD_TO_TOP = wp.constant(1 << (29 - ds.LEAD.shift))
+TIME_TO_TOP = wp.constant(1 << (28 - ds.TIME.shift))
+BANKED_PAGE = wp.constant(hw.BANKED_WRAM >> 12)
+ALWAYS = wp.constant((1 << 30) - 1 & ~(ds.READ | ds.WRITE | ds.WORD))  # d3 without what a condition decides about
 
 
 @wp.struct

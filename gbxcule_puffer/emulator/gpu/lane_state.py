@@ -15,13 +15,13 @@ from gbxcule_puffer.emulator.loops import packed
 from gbxcule_puffer.emulator.loops.packed import Registers
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-ASLEEP = 2  # Lane.running
-AT_ONCE = -(1 << 30)
-IDLE_1 = ds.idle_words()[1]
-IDLE_3 = ds.idle_words()[3]
-MOST_LEAD = 16 * hw.LINE_T_CYCLES
-BANK_STRIDE = ds.BANK_STRIDE
-READ_WORD_SHIFT = ds.READ_WORD.bit_length() - 1
+ASLEEP = wp.constant(2)  # Lane.running
+AT_ONCE = wp.constant(-(1 << 30))
+IDLE_1 = wp.constant(ds.idle_words()[1])
+IDLE_3 = wp.constant(ds.idle_words()[3])
+MOST_LEAD = wp.constant(16 * hw.LINE_T_CYCLES)
+BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
+READ_WORD_SHIFT = wp.constant(ds.READ_WORD.bit_length() - 1)
 
 
 @wp.func

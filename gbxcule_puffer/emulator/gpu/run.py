@@ -9,16 +9,16 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu.instruction import make_instruction
-from gbxcule_puffer.emulator.gpu import datapath, lane_state, operations, slow_path, stop_counters, stops
+from gbxcule_puffer.emulator.gpu import datapath, lane_state, operations, slow_path, stop_counters
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, step
 from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-RAM_INSTRUCTIONS = 16  # of code in RAM that a lane executes while the others wait
-NO_MARKS = ~ds.MARKS  # the common path takes them for JR's condition
-PATH_FACTOR = 16_777_619  # a prime, for a hash
-SOON_T_CYCLES = 24  # before its next event a lane stays with the interpreter
+RAM_INSTRUCTIONS = wp.constant(16)  # of code in RAM that a lane executes while the others wait
+NO_MARKS = wp.constant(~(ds.LOOP | ds.WAIT | ds.HALT | ds.EI))  # the common path takes them for JR's condition
+PATH_FACTOR = wp.constant(16_777_619)  # a prime, for a hash
+SOON_T_CYCLES = wp.constant(24)  # before its next event a lane stays with the interpreter
 
 
 def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
@@ -93,12 +93,19 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                     attention = slow_path.glance(c, r, i, attention)
                     if attention and (i.d1 | place.d0) < 0 and slow_path.is_before_event(r):  # a group
                         attention = slow_path.part(r, i, place, lane, rom, areas)
+                    cause = stop_counters.cause(m, c, r, i, attention)
                     if intrinsics.any_lane(attention):
                         if attention:
-                            stop = stops.sort(c, r, i)
-                            cause = stop_counters.begin(m, c, r, i, stop)
-                            slow_path.act(m, c, r, i, lane, stop)
-                            stop_counters.end(m, c, cause, int(lane.running == lane_state.ASLEEP))
+                            kind = slow_path.kind_to_prepare(r, i)
+                            if kind != 0:
+                                slow_path.prepare(m, c, r, i, kind)
+                            else:
+                                done = int(0)
+                                if r.now < r.wake:
+                                    done = slow_path.do_at_once(m, c, r, i)
+                                if done == 0:
+                                    slow_path.visit(m, c, r, i, lane)
+                            stop_counters.count(m, c, cause, int(lane.running == lane_state.ASLEEP))
                             i.d2 = i.d2 & NO_MARKS
                         intrinsics.converge()
                         if not intrinsics.any_lane((lane.running & 1) != 0):  # nothing to wait for

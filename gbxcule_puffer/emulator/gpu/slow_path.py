@@ -1,4 +1,4 @@
-"""The care of lanes that stop (stops.py): rare instructions, accesses that are not to plain memory, loops.
+"""The rare cases of the data path: an event, an instruction of the interpreter, an access that is not to plain memory.
 
 A visit concerns one lane. What it does not know is left to the interpreter, so that both are exact by construction: the
 lane falls asleep until the interpreter is called for all such lanes together. gpu/datapath.py has the loop's rest.
@@ -8,17 +8,22 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic
-from gbxcule_puffer.emulator.gpu import color, datapath, io_fast_path, lane_state, loops, operations, stops
+from gbxcule_puffer.emulator.gpu import color, datapath, lane_state, loops, operations, spots
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, Fast, Lane, Place, Turn
-from gbxcule_puffer.emulator.hw import bus, counters, interrupts, intrinsics, model
-from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu
+from gbxcule_puffer.emulator.hw import areas, bus, counters, interrupts, intrinsics, model
+from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
 from gbxcule_puffer.emulator.loops import packed, table
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
+HOOK = wp.constant(ds.KIND_HOOK)
 PUSH_AF = (7 - ds.KIND_PUSH_AF) << ds.KIND.shift
-RARE_WRITE = ds.WRITE | ds.WRITE_WORD | ds.RARE
-LATEST_READ_T = 8  # no instruction reads later than that after its begin, but for the stack
+READ_AHEAD = wp.constant(ds.READ | ds.LOOKAHEAD)
+WRITE_AHEAD = wp.constant(ds.WRITE | ds.LOOKAHEAD)
+RARE_WRITE = wp.constant(ds.WRITE | ds.WRITE_WORD | ds.RARE)
+WRITABLE_VRAM = wp.constant(areas.VRAM + ds.WRITE.bit_length() - 1)  # a bit of Fast.plain
+LOCKED_T = wp.constant(13)  # before mode 3, from an instruction's begin, at double speed; at single speed 8
+LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
 
 
 @wp.func
@@ -39,9 +44,18 @@ def is_before_event(r: wp.ref[Fast]) -> bool:
 
 
 @wp.func
+def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+    """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
+    marks = r.d2 & (ds.WAIT | ds.LOOP)
+    kind = wp.where(marks == 0, 7 - ((r.d0 >> ds.KIND.shift) & ds.KIND.most), wp.where(marks == ds.WAIT, HOOK, 0))
+    is_prepared = r.now < r.wake and i.special == 0 and (r.d3 & ds.RARE) != 0 and (r.d2 & ds.EI) == 0
+    return wp.where(is_prepared, kind, 0)
+
+
+@wp.func
 def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
     """Do what the common path does not do of an instruction of a KIND."""
-    if kind == ds.KIND_HOOK:
+    if kind == HOOK:
         operations.count_one(m.hooks, loops.mark_at_pc(c, r) - table.FIRST_HOOK, c.env)
     elif kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
@@ -86,6 +100,13 @@ def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: bool) ->
     return attention and (is_read | is_push) == 0
 
 
+@wp.func
+def is_lcd_read(c: wp.ref[Cpu], i: wp.ref[Turn]) -> bool:
+    """True where the instruction reads LCDC or STAT, and that without a visit."""
+    is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ
+    return is_read and (i.address == hw.LCDC or i.address == hw.STAT) and c.dma_active == 0
+
+
 @wp.func(inline=False)
 def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previous: int, t: int) -> int:
     """LCDC or STAT at time `t`, by the instruction that begins `now`: the LCD catches up."""
@@ -93,6 +114,51 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
     c.previous = previous
     ppu.bring_up(m, c, t)
     return lcd_registers.value(c, address)
+
+
+@wp.func
+def is_free_vram(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+    """1 for an access of one byte to VRAM, with lookahead, that is not locked where the LCD is settled: the common path
+    has all that it takes. Not for a write while a line may have to be drawn before."""
+    access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
+    is_free = int(access == READ_AHEAD) | (int(access == WRITE_AHEAD) & (r.plain >> WRITABLE_VRAM))
+    is_free = is_free & int((c.stat & hw.STAT_MODE) != 3) & int(r.now + i.t_cycles < wp.min(c.lcd_target, r.wake))
+    is_free = is_free & int((c.stat_mode_hidden | c.dma_active) == 0)
+    if model.COLOR:  # mode 2 locks at its end, for dots that are twice as many T-cycles at double speed
+        is_free = is_free & int(c.lcd_wrapped == 0) & int(r.now + LOCKED_T < c.lcd_target)
+    return is_free
+
+
+@wp.func
+def is_short_loop(i: wp.ref[Turn]) -> bool:
+    """True where a loop begins that adds or multiplies."""
+    return (i.d2 & (ds.LOOP | ds.WAIT)) == ds.LOOP and (i.d3 & (ds.READ | ds.WRITE)) == 0
+
+
+@wp.func
+def do_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
+    """Do what is frequent and needs no visit, before the next event: reads of LCDC and STAT, short loops, accesses to
+    VRAM, and those of spots.py. 0 if a visit has to."""
+    done = int(1)
+    t = r.now + i.t_cycles - 8
+    if spots.is_light(m, c, r, i):
+        spots.touch_light(m, c, r, i)
+    elif is_lcd_read(c, i):
+        i.y = read_lcd(m, c, i.address, r.now, r.previous, t)
+        loops.skip_stat_poll(c, r, i)
+    elif is_short_loop(i):
+        loops.skip_arithmetic(m, c, r, i)
+    elif (i.address & 0xE000) == hw.VRAM and i.special != 0:
+        done = is_free_vram(c, r, i)
+    else:
+        found = int(-1)
+        if spots.is_spot(c, r, i):
+            found = spots.touch(m, c, i.d3 & ds.WRITE, i.address, i.x & 0xFF, t)
+        if found >= 0:
+            spots.end_touch(m, c, r, i, found)
+        else:
+            done = 0
+    return done
 
 
 @wp.func
@@ -171,6 +237,12 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
 
 
 @wp.func
+def can_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
+    """True where an EI that begins now ends the batch, and nothing else does before it is over."""
+    return c.dma_active == 0 and c.settle_from <= r.now and r.now + i.t_cycles < c.next_event
+
+
+@wp.func
 def begin_enable(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
     """EI: it ends the batch, and takes effect after the next instruction."""
     c.ei_delay = 1
@@ -190,35 +262,29 @@ def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 
 
 @wp.func
-def skip_loop(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """Skip rounds of the loop that begins, if there is one and it has any."""
-    if (i.d2 & ds.WAIT) != 0:
-        loops.skip_wait(m, c, r, i, lane)
-    elif (i.d2 & ds.LOOP) != 0 and i.special == 0 and (i.d3 & (ds.READ | ds.WRITE)) != 0:
-        loops.skip_move(m, c, r, i)
-
-
-@wp.func
-def act(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane], stop: int):
-    """Do what a lane has stopped for (stops.py), or leave it to the interpreter."""
-    if stop == stops.PREPARE:
-        prepare(m, c, r, i, stops.kind_to_prepare(r, i))
-    elif stop == stops.LCD_READ:
-        i.y = read_lcd(m, c, i.address, r.now, r.previous, r.now + i.t_cycles - 8)
-        loops.skip_stat_poll(c, r, i)
-    elif stop == stops.SHORT_LOOP:
-        loops.skip_arithmetic(m, c, r, i)
-    elif stop == stops.AFTER_EI:
+def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
+    """Handle what is rare, for one lane."""
+    is_loop = (i.d2 & (ds.LOOP | ds.WAIT)) != 0
+    is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
+    is_ei = is_rare and (i.d2 & ds.EI) != 0
+    if model.COLOR:
+        is_ei = is_ei and not timing.is_late(c)
+        is_rare = is_rare or timing.is_late(c)
+    if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:
         end_enable(c, r, i)
-    elif stop == stops.EI:
+    elif (
+        r.now >= c.next_event
+        or c.ei_delay != 0
+        or c.overrun != 0
+        or (is_rare and not is_ei)
+        or (is_ei and not can_enable(c, r, i))
+        or (i.special != 0 and access(m, c, r, i) == 0)
+    ):
+        lane_state.sleep(m, c, r, i, lane)
+    elif is_loop:
+        if (i.d2 & ds.WAIT) != 0:
+            loops.skip_wait(m, c, r, i, lane)
+        elif i.special == 0 and (i.d3 & (ds.READ | ds.WRITE)) != 0:
+            loops.skip_move(m, c, r, i)
+    elif is_ei:
         begin_enable(m, c, r, i)
-    elif stop != stops.FREE_VRAM:
-        done = int(stop == stops.LOOP)
-        if stop == stops.IO:
-            done = io_fast_path.touch(m, c, r, i)
-        if stop >= stops.IO and done == 0:
-            done = access(m, c, r, i)
-        if done == 0:
-            lane_state.sleep(m, c, r, i, lane)
-        else:
-            skip_loop(m, c, r, i, lane)  # also after an access

@@ -4,22 +4,26 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu import stops
+from gbxcule_puffer.emulator.gpu import slow_path
 from gbxcule_puffer.emulator.gpu.datapath import Fast, Turn
 from gbxcule_puffer.emulator.hw import counters
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-# Causes, from counters.STOP_CAUSE on: those of stops.py, but that accesses are counted by address, preparations by KIND
-# (1 to 8, gpu/descriptors.py), and what is INTERPRETed by what it is
-HALT = 16
-CODE_IN_RAM = 17
-BANK = 18
-CARTRIDGE_RAM = 19
-VRAM = 20
-OAM = 21
-IE = 22
-HIGH_RAM = 23
-PREPARED = 32
+# Causes, from counters.STOP_CAUSE on; KIND is 1 to 7 (gpu/descriptors.py)
+EVENT = 1
+AFTER_EI = 2
+EI = 3
+HALT = 4
+LOOP = 5
+RARE = 6
+BANK = 7
+CARTRIDGE_RAM = 8
+VRAM = 9
+OAM = 10
+IE = 11
+HIGH_RAM = 12
+CODE_IN_RAM = 13
+PREPARED = 16  # to 23: by KIND
 REGISTER_READ = 256  # to 383: FF00-FF7F
 REGISTER_WRITE = 384  # to 511
 MOST = 512
@@ -46,26 +50,37 @@ def access_cause(i: wp.ref[Turn]) -> int:
 
 
 @wp.func
-def begin(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], stop: int) -> int:
-    """The cause to count, of a lane that `glance` could not help, before it acts."""
-    cause = stop
-    if counters.ON == 1:
+def cause(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: bool) -> int:
+    """The cause of a lane's stop; 0 if it does not stop."""
+    found = int(0)
+    if counters.ON == 1 and attention:
         m.marks[c.env, counters.PLACE] = counters.place_of(m, c, r.pc)
-        if stop >= stops.LCD_READ:
-            cause = access_cause(i)
-        elif stop == stops.PREPARE:
-            cause = PREPARED + stops.kind_to_prepare(r, i)
-        elif stop == stops.INTERPRET and (i.d2 & ds.HALT) != 0:
-            cause = HALT
-        elif stop == stops.INTERPRET and r.pc >= hw.VRAM:
-            cause = CODE_IN_RAM
-    return cause
+        kind = slow_path.kind_to_prepare(r, i)
+        if r.now >= c.next_event:
+            found = EVENT
+        elif c.ei_delay != 0 or c.overrun != 0:
+            found = AFTER_EI
+        elif kind != 0:
+            found = PREPARED + kind
+        elif (i.d2 & ds.LOOP) != 0 and i.special == 0:
+            found = LOOP
+        elif (i.d3 & ds.RARE) != 0 and (i.d2 & ds.LOOP) == 0:
+            found = RARE
+            if (i.d2 & ds.EI) != 0:
+                found = EI
+            elif (i.d2 & ds.HALT) != 0:
+                found = HALT
+            elif r.pc >= hw.VRAM:
+                found = CODE_IN_RAM
+        else:
+            found = access_cause(i)
+    return found
 
 
 @wp.func
-def end(m: wp.ref[Machine], c: wp.ref[Cpu], cause: int, is_asleep: int):
-    """Count a stop, after which the lane may have been left to the interpreter."""
-    if counters.ON == 1:
+def count(m: wp.ref[Machine], c: wp.ref[Cpu], cause: int, is_asleep: int):
+    """A lane stopped that `glance` could not help, and was perhaps left to the interpreter."""
+    if counters.ON == 1 and cause != 0:
         place = m.marks[c.env, counters.PLACE]
         counters.add(m, counters.STOPS, place, 1)
         counters.add(m, counters.INTERPRETED, place, is_asleep)
