@@ -50,7 +50,7 @@ def test_pictures_that_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
         with pytest.raises(ConfigError, match=fault):
             read_shades(tmp_path / name, (72, 80))
     (tmp_path / "text.png").write_text("no picture")
-    with pytest.raises(ConfigError, match=r"is no PNG, or damaged: give a screenshot"):
+    with pytest.raises(ConfigError, match=r"is not a PNG, or damaged: give a screenshot"):
         read_shades(tmp_path / "text.png", (72, 80))
     start = make_test_task(tmp_path).kwargs["start_state"]
     emulator = Emulator(ROM)

@@ -56,7 +56,7 @@ def test_other_texts(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("position", "message"),
     [
-        (("player_y",), r"task Lost: position \('player_y',\) is no \(map, row, column\) or \(row, column\) of RAM"),
+        (("player_y",), r"task Lost: position \('player_y',\) is not \(map, row, column\) or \(row, column\) of RAM"),
         (5, "task Lost: position 5 is no"),
         (("player_y:2", "player_x"), "task Lost: position: 'player_y:2' has 2 bytes, but map, row and column have one"),
         (
