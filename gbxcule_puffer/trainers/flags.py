@@ -15,6 +15,7 @@ from gbxcule_puffer.commandline import as_words, check, flag, option_name, parse
 from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, flag_type
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.trainers.boards.tracking import check_tracking
+from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
 
 if TYPE_CHECKING:
     from gbxcule_puffer.trainers.distributed import World
@@ -172,7 +173,7 @@ class RunFlags(TaskFlags):
         False, "serve a web page that shows the Game Boys while they learn", FILES, resumable=True, one_start=True
     )
     watch_address: str = flag(
-        "127.0.0.1:8484",
+        DEFAULT_ADDRESS,
         "address of that page; one that other machines reach needs the token that is printed with it",
         FILES,
         resumable=True,

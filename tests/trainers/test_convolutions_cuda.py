@@ -69,11 +69,12 @@ def test_features(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_an_agent_with_them_in_bfloat16_is_one_in_float32(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_layers_with_them_in_bfloat16_are_those_in_float32(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     layout = shades_layout(2, 72, 80)
-    model = Agent(layout, 8).to("cuda", memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
-    model.convolutions = FastConvolutions(model.convolutions)
+    agent = Agent(layout, 8)
+    model = torch.nn.Sequential(FastConvolutions(agent.convolutions), agent.hidden)
+    model = model.to("cuda", memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     observations = torch.randint(0, 4, (64, *layout.picture_shape), dtype=torch.uint8, device="cuda")
     calls: list[bool] = []
     usual = convolutions.can_do
@@ -83,13 +84,13 @@ def test_an_agent_with_them_in_bfloat16_is_one_in_float32(compiled: bool, monkey
         return calls[-1]
 
     monkeypatch.setattr(convolutions, "can_do", can_do)
-    expected = torch.cat([part.flatten() for part in model(observations)])
+    expected = model(observations)
     expected.square().mean().backward()
     wanted = [parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None]
     model.zero_grad()
-    model.bf16 = True
-    found = torch.cat([part.flatten() for part in (torch.compile(model) if compiled else model)(observations)])
-    found.square().mean().backward()
+    with torch.autocast("cuda", torch.bfloat16):
+        found = (torch.compile(model) if compiled else model)(observations)
+    found.float().square().mean().backward()
     assert calls == [False, True]
     assert_close(found, expected, 0.03)
     for parameter, other in zip(model.parameters(), wanted, strict=True):

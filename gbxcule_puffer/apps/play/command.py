@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gbxcule_puffer.apps.flags import GameFlags, StepFlags
 from gbxcule_puffer.commandline import at_most_one, command, flag
-from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
+from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
 
 SHOWN = "Where it is shown"
 

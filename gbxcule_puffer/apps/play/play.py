@@ -7,7 +7,7 @@ from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.apps.play.window import play_in_window
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.window import why_no_window
-from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
+from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
 
 
 def show(session: PlaySession, display: str, address: str = DEFAULT_ADDRESS) -> None:

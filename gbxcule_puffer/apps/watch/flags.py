@@ -5,7 +5,7 @@ from __future__ import annotations
 from gbxcule_puffer.apps.flags import DeviceFlags
 from gbxcule_puffer.commandline import command, flag, word
 from gbxcule_puffer.env.option_flags import Later, option_flag
-from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
+from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
 
 
 @command

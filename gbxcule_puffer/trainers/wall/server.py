@@ -29,7 +29,6 @@ from websockets.http11 import Request, Response
 
 from gbxcule_puffer.errors import ConfigError
 
-DEFAULT_ADDRESS = "127.0.0.1:8484"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 ICON = Path(__file__).with_name("icon.svg")  # of all pages
 SOCKET = "/socket"

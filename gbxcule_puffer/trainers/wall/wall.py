@@ -17,8 +17,8 @@ from torch import Tensor
 
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers.blocks.replay import pack
+from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
 from gbxcule_puffer.trainers.wall.process import ServerProcess
-from gbxcule_puffer.trainers.wall.server import DEFAULT_ADDRESS
 
 PAGE = Path(__file__).with_name("page.html")
 SHOWN = 64  # Game Boys at most
