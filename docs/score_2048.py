@@ -18,7 +18,7 @@ UNIT = 100.0  # points of a reward of 1
 class Score(Task):
     """Pays for points; the game is lost where no move is left, and won with a tile of 2048.
 
-    The policy is told the board, a one for each cell's exponent.
+    The policy sees the board as a one-hot exponent for each cell.
     """
 
     observations: ClassVar = {"board": (CELLS, EXPONENTS)}

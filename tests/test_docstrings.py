@@ -34,3 +34,14 @@ def test_docstrings_are_phrases(path: Path) -> None:
     # Of an instruction, what happens to the flags stands behind the sentence.
     summaries = {name: re.split(r"\n\n| Flags: ", text)[0] for name, text in found}
     assert [name for name, summary in summaries.items() if not summary.endswith(ENDS)] == []
+
+
+# Words that a reader has to read twice; architecture and style are in CONTRIBUTING.md.
+UNCLEAR = re.compile(r"\b(made up|so many|told)\b", re.IGNORECASE)
+PROSE = sorted([*FILES, *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roms/*.md")])
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_words_are_clear(path: Path) -> None:
+    lines = enumerate(path.read_text().splitlines(), 1)
+    assert [f"{number}: {line.strip()}" for number, line in lines if UNCLEAR.search(line)] == []

@@ -66,7 +66,7 @@ class TaskRunner:
         return self.random.sample(self.seed, TASK, counter) % below
 
     def step(self, picture: torch.Tensor, info: StepInfo) -> StepResult:
-        """The Task's result, checked; a reward that is not finite is told at once on a CPU, else by `read`."""
+        """The Task's result, checked; a reward that is not finite raises at once on a CPU, else in `read`."""
         before = self._memory.attributes()
         with self._code():
             result = self.task.step(self.ram, picture, info)

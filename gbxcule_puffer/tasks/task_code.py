@@ -1,4 +1,4 @@
-"""Tasks as code of somebody's: found by name, made, and run; what it raises is told in one line."""
+"""Tasks as code of users: found by name, made, and run; an exception in it becomes one line."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from gbxcule_puffer.apps.bench.records import Record, add_ratio, make_record
 from gbxcule_puffer.apps.bench.workload import LEAD_IN_STEPS, Workload
 
 SETTLE_SECONDS = 0.6  # PufferLib's workers spin for half a second after their last step
-WARMUP_PARTS = 8  # how often the progress of a warm-up is told
+WARMUP_PARTS = 8  # reports of progress during a warm-up
 
 
 @dataclass

@@ -55,7 +55,7 @@ def images(folder: Path) -> list[Path]:
 
 
 def _is_playable(path: Path) -> bool:
-    """True where a ROM can be loaded; else the reason is told."""
+    """True where a ROM can be loaded; else the reason is printed."""
     try:
         load_cartridge(path)
     except RomError as error:

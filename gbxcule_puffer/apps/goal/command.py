@@ -210,12 +210,12 @@ COMMAND = {"make": Make, "calibrate": Calibrate, "show": Show, "stages": Stages}
 
 def _progress() -> Callable[[int, int], None]:
     """A report of random play: a line on stderr every TELL_SECONDS."""
-    told = time.monotonic()
+    reported = time.monotonic()
 
     def report(done: int, steps: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= TELL_SECONDS:
-            told = time.monotonic()
+        nonlocal reported
+        if time.monotonic() - reported >= TELL_SECONDS:
+            reported = time.monotonic()
             print(f"{done:,} of {steps:,} random steps", file=sys.stderr, flush=True)
 
     return report

@@ -34,7 +34,7 @@ STEP_HELP = "arrows  a A  s B  enter START  space waits  "
 
 
 class Pace:
-    """The console's 59.7 frames a second; what is late by more than a tenth of a second is not made up for."""
+    """The console's 59.7 frames a second; a delay of more than a tenth of a second is dropped."""
 
     def __init__(self) -> None:
         self._due = time.monotonic()

@@ -35,7 +35,7 @@ NOT_OF_THE_EXPERIMENT = ("seed", "run_dir", "resume", "keep_checkpoints", "check
 MOST_NAMED = 4  # flags in a label
 MOST_LETTERS = 40  # of a flag's value in a label
 GRID = 400  # points that the seeds of an experiment are compared at
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # told apart by everyone
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # distinct for everyone
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""PyBoy as `puffer verify` asks it: with a limit of time for every answer, and a clock that can be told from ours."""
+"""PyBoy as `puffer verify` asks it: with a limit of time for every answer, and a clock that differs from ours."""
 
 from __future__ import annotations
 

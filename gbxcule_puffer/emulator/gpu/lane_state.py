@@ -110,7 +110,7 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 
 @wp.func
 def end_of_halt(c: wp.ref[Cpu]) -> int:
-    """The end of HALT as far as can be told now: VBlank, the timer's overflow, or the next event. No result depends
+    """The earliest known end of HALT: VBlank, the timer's overflow, or the next event. No result depends
     on it."""
     until = int(hw.NEVER)
     if (c.interrupt_enable & hw.INT_VBLANK) != 0 and (c.lcdc & hw.LCDC_ENABLE) != 0:

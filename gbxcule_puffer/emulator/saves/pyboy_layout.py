@@ -3,7 +3,7 @@ Game Boy Color, which has some values more, for version 29.
 
 A token `name:size@first-last~written` is a little-endian number (or, above 8 bytes, a block) that PyBoy 2.8.1 reads for
 the versions `first` to `last`. PyBoy reads some of them for every version although files only have them since version
-`written`: both forms are understood here, told apart by the length of the file.
+`written`: both forms are understood here, distinguished by the length of the file.
 """
 
 from __future__ import annotations

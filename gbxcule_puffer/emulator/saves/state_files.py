@@ -23,8 +23,8 @@ CLOCK_TRAILERS = (44, 48)  # other emulators append the clock to .sav files
 
 
 def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
-    """A snapshot file (Snapshot.to_file) or a PyBoy .state file, told apart by its first bytes; of a file of save RAM,
-    told by its name (.sav), the machine as it is switched on with it.
+    """The state in a snapshot file (Snapshot.to_file) or a PyBoy .state file, by its first bytes; of a .sav file
+    the machine as it is switched on with that save RAM.
 
     Raises: StateError where it cannot be read, is damaged, of another format version or of another ROM.
     """

@@ -127,9 +127,9 @@ def calibrate(
     """Measures the goal in `folder`: `steps` of random play from its start in episodes of `max_steps`,
     the goal's own by default.
 
-    Whether an env is at the goal is told by the conditions of `truth` on RAM, all of which must hold; without them by
-    the picture: at the goal are the steps without a button after a solution, and whatever shows exactly its picture.
-    report: is told after each random step how many there were, and of how many.
+    An env is at the goal if all conditions of `truth` on RAM hold. Without them, the goal is the steps without a button
+    after a solution, and every step that shows exactly its picture.
+    report: called after each random step with the steps so far and their total.
 
     Raises: GoalError, RomError, StateError, ConfigError or DeviceError.
     """

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 MOST_CELLS = 2**15 - 1  # of all maps; further ones are left out
-SECONDS = 0.5  # between two times that the cells are told
+SECONDS = 0.5  # between two messages with all cells
 
 
 class Footprints:
@@ -16,7 +16,7 @@ class Footprints:
 
     def __init__(self, sample: np.ndarray) -> None:
         """sample: numbers of the Game Boys on the wall."""
-        self._sample, self._told = sample, 0.0
+        self._sample, self._sent = sample, 0.0
         # By cell its number, from 1 on in the order of discovery; pages that are never touched take no memory.
         self._numbers = np.zeros(2**24, np.uint16)
         self._cells, self._visits = np.zeros(MOST_CELLS + 1, np.int32), np.zeros(MOST_CELLS + 1, np.int64)
@@ -35,10 +35,10 @@ class Footprints:
         self._count += len(fresh)
         now = np.bincount(self._numbers[cells], minlength=MOST_CELLS + 1)
         self._visits += now
-        told = cells[self._sample].astype("<i4").tobytes()
-        if time.monotonic() < self._told + SECONDS:
-            return told
-        self._told = time.monotonic()
+        rows = cells[self._sample].astype("<i4").tobytes()
+        if time.monotonic() < self._sent + SECONDS:
+            return rows
+        self._sent = time.monotonic()
         known = slice(1, self._count + 1)
         visits = np.minimum(self._visits[known], 2**31 - 1)
-        return told + np.stack([self._cells[known], now[known], visits], axis=1).astype("<i4").tobytes()
+        return rows + np.stack([self._cells[known], now[known], visits], axis=1).astype("<i4").tobytes()

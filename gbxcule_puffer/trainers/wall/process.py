@@ -36,7 +36,7 @@ GONE = (EOFError, OSError)  # the other process has ended
 class ServerProcess:
     """A `Server` in a process of its own, which ends with this one; `viewers` is the number of its viewers.
 
-    hello: what a viewer is told first; receive: called in a thread with what viewers ask for, the latest of each of
+    hello: the first message to a viewer; receive: called in a thread with what viewers ask for, the latest of each of
     WISHES, at most every TELL_SECONDS; place: bytes that tell a Game Boy's place, at the end of each picture.
     """
 
@@ -105,13 +105,13 @@ def serve(link: Connection) -> None:
         wishes.update((name, message[name]) for name in WISHES if name in message)
 
     async def tell() -> None:
-        told = 0
+        sent = 0
         with contextlib.suppress(OSError):
             while True:
                 await asyncio.sleep(TELL_SECONDS)
-                if wishes or server.viewers != told:
-                    told = server.viewers
-                    link.send_bytes(json.dumps({"viewers": told, **wishes}).encode())
+                if wishes or server.viewers != sent:
+                    sent = server.viewers
+                    link.send_bytes(json.dumps({"viewers": sent, **wishes}).encode())
                     wishes.clear()
 
     try:

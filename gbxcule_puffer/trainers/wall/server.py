@@ -63,8 +63,8 @@ def parse_address(address: str) -> tuple[str, int]:
 class Server:
     """Serves a page, and each `publish`ed picture to all viewers; `viewers` is their number.
 
-    page: its HTML file; the files of the same name with another ending, and `more`, lie beside it. hello: what a viewer
-    is told first; receive: called in the server's thread with each object that a viewer sends.
+    page: its HTML file; the files of the same name with another ending, and `more`, lie beside it. hello: the first
+    message to a viewer; receive: called in the server's thread with each object that a viewer sends.
     """
 
     def __init__(
