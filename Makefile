@@ -24,7 +24,8 @@ train: setup  ## train the agent to leave the house (ARGS="--seed 2 ..." for fla
 	$(BIN)/python cleanrl_style/a2c_streaming.py --env gbxcule $(ARGS)
 
 test: setup  ## run the tests that need no GPU, on up to 8 cores (ARGS="-n 0 ..." for one)
-	$(BIN)/python -m pytest -m "not gpu" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
+	@echo "about 7 minutes on two cores; at the end stand the skipped tests with their reasons"
+	$(BIN)/python -m pytest -m "not gpu" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 # Files of tests that compile no kernel.
 FAST := test_architecture.py test_docs.py test_toy.py emulator/test_isa.py tasks/test_actions.py \
