@@ -39,6 +39,8 @@ def main() -> int:
     parser.add_argument("--names", nargs=2, default=["before", "after"], metavar="SHA", help="the trees' commits")
     parser.add_argument("--out", type=Path, required=True, help="JSON file for the record")
     args = parser.parse_args()
+    if not 1 <= args.steps <= MOST_STEPS:
+        parser.error(f"--steps {args.steps} must be from 1 to {MOST_STEPS}")
     begin = time.monotonic()
     trees = [Tree(path, args.device, args.num_envs) for path in (args.old, args.new)]
     games: list[dict[str, Any]] = []
