@@ -8,6 +8,7 @@ import torch
 
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.mappers import MAPPERS
 from gbxcule_puffer.errors import ConfigError
 from tests.fuzz.generator import header
 
@@ -75,6 +76,50 @@ def test_half_bytes_are_mirrored() -> None:
     assert emulator.read_memory(0, 0xA000, 1).tolist() == emulator.read_memory(0, 0xBE00, 1).tolist() == [0xF4]
     with pytest.raises(ConfigError, match="513 bytes from A000: MBC2 has 512"):
         emulator.write_memory(0, 0xA000, bytes(513))
+
+
+# ld a,[C0FF]; or a; jr z until it is set; then 8 writes of C000, each low and high byte of the address and the value; then
+# [A123], [5000] and [1000] to C100, C101 and C102
+WRITE_AND_READ = "FAFFC0 B7 28FA  2100C0 0608 2A5F2A572A12 0520F7  FA23A1 EA00C1 FA0050 EA01C1 FA0010 EA02C1 18FE"
+READS, NUM_LISTS, NUM_BANKS = (0xA123, 0x5000, 0x1000), 200, 64
+
+
+def image_of_lists(cartridge_type: int) -> bytes:
+    """A game that makes the writes of a list, with the same code in each bank."""
+    rom = bytearray(NUM_BANKS * 0x4000)
+    code = bytes.fromhex(WRITE_AND_READ)
+    for bank in range(NUM_BANKS):
+        start = bank * 0x4000
+        rom[start + 0x1000] = bank
+        rom[start + 0x150 : start + 0x150 + len(code)] = code
+    rom[0x100:0x104] = 0x00, 0xC3, 0x50, 0x01
+    header(rom, cartridge_type, 3)
+    return bytes(rom)
+
+
+@pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
+@pytest.mark.parametrize("cartridge_type", sorted({kind for mapper in MAPPERS for kind in mapper.types}))
+def test_the_bus_shows_what_a_program_reads(cartridge_type: int, kernel: str) -> None:
+    """Whatever was written to the mapper's registers: Python has its own view of the cartridge (address_space.py)."""
+    rng = np.random.default_rng(cartridge_type)
+    rom = image_of_lists(cartridge_type)
+    emulator = Emulator(rom, NUM_LISTS, frames_per_step=3, release_after_frames=1, kernel=kernel)
+    registers = rng.choice([0x0000, 0x2000, 0x2100, 0x3000, 0x4000, 0x6000], (NUM_LISTS, 8))
+    values = np.where(rng.random((NUM_LISTS, 8)) < 0.3, 0x0A, rng.integers(0, 256, (NUM_LISTS, 8)))
+    values[rng.random((NUM_LISTS, 8)) < 0.5] &= 0x0F
+    lists = np.stack([registers & 0xFF, registers >> 8, values], axis=2).astype(np.uint8)
+    for env in range(NUM_LISTS):
+        for bank in range(emulator.cartridge.ram_banks):
+            emulator.write_memory(env, 0xA123, bytes([0x10 + bank]), bank)
+        emulator.write_memory(env, 0xC000, lists[env].tobytes())
+        emulator.write_memory(env, 0xC0FF, b"\1")
+    emulator.step(torch.zeros(NUM_LISTS, dtype=torch.uint8))
+    seen = set()
+    for env in range(NUM_LISTS):
+        shown = [emulator.read_memory(env, address, 1).item() for address in READS]
+        assert emulator.read_memory(env, 0xC100, 3).tolist() == shown, lists[env].tolist()
+        seen.add(tuple(shown))
+    assert len(seen) > 1
 
 
 @pytest.mark.parametrize(

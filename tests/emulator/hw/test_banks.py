@@ -1,4 +1,4 @@
-"""ROM banks that are selected on the spot are those that a write of the mapper's register selects."""
+"""Writes that select a ROM bank: on the spot as by the mapper's register, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 NUM_WRITES = 20_000
 RESULTS = 7
+OTHERS = [1, 3, 4, 5, 6]  # of the results, those that are not about the bank of ROM at 4000
 
 
 @wp.kernel(enable_backward=False)
@@ -25,6 +26,27 @@ def select(machine: Machine, writes: wp.array2d(dtype=int), at_once: int, result
         mbc.select_rom_at_once(m, c, writes[number, 6], writes[number, 7])
     else:
         mbc.write_register(m, c, writes[number, 6], writes[number, 7], 0)
+    keep(c, number, results)
+
+
+@wp.kernel(enable_backward=False)
+def find_rom_selections(
+    machine: Machine, writes: wp.array2d(dtype=int), selections: wp.array(dtype=int), results: wp.array3d(dtype=int)
+):
+    """The registers before and after the last of four writes, and whether it only selects a bank of ROM."""
+    m = machine
+    c = Cpu()
+    number = wp.tid()
+    for before in range(3):
+        mbc.write_register(m, c, writes[number, 2 * before], writes[number, 2 * before + 1], 0)
+    selections[number] = int(mbc.only_selects_rom(m, writes[number, 6]))
+    keep(c, number, results[0])
+    mbc.write_register(m, c, writes[number, 6], writes[number, 7], 0)
+    keep(c, number, results[1])
+
+
+@wp.func
+def keep(c: wp.ref[Cpu], number: int, results: wp.array2d(dtype=int)):
     results[number, 0] = c.rom_high
     results[number, 1] = c.rom_low
     results[number, 2] = c.bank1
@@ -52,3 +74,20 @@ def test_selected_at_once(mapper: mappers.Mapper, rom_banks: int) -> None:
         results.append(found.numpy())
     np.testing.assert_array_equal(results[1], results[0])
     assert len(np.unique(results[0][:, 0])) > min(rom_banks, 128) // 2
+
+
+@pytest.mark.parametrize("mapper", mappers.MAPPERS, ids=lambda m: m.name)
+def test_what_only_selects_rom_does_nothing_else(mapper: mappers.Mapper) -> None:
+    """The data path makes such a write without a look at anything else."""
+    random = np.random.default_rng(mapper.number)
+    machine = Machine()
+    machine.mapper, machine.rom_banks, machine.ram_banks = mapper.number, 128, 4
+    writes = random.integers(0, 256, (NUM_WRITES, 8))
+    writes[:, 0::2] = random.integers(0, 0x8000, (NUM_WRITES, 4))
+    selections = wp.zeros(NUM_WRITES, dtype=wp.int32, device="cpu")
+    found = wp.zeros((2, NUM_WRITES, RESULTS), dtype=wp.int32, device="cpu")
+    inputs = [machine, wp.array(writes, dtype=wp.int32, device="cpu"), selections, found]
+    wp.launch(find_rom_selections, NUM_WRITES, inputs, device="cpu")
+    before, after = found.numpy()[:, selections.numpy() == 1]
+    np.testing.assert_array_equal(after[:, OTHERS], before[:, OTHERS])
+    assert bool(len(before)) == (mapper.number != mappers.MBC2)
