@@ -152,22 +152,6 @@ def test_gymnasium_has_a_dict_space(start: dict[str, Any]) -> None:
     np.testing.assert_array_equal(first["ram"], envs.reset(seed=1)[0]["ram"][0])
 
 
-def test_an_averaged_picture() -> None:
-    actions = random_actions(6, 2)
-    for stack_k in (1, 2):
-        averaged, full = (
-            play(GBxCuLEEnv(ROM, num_envs=2, obs=obs, stack_k=stack_k, max_steps=4), actions)
-            for obs in ("averaged", "full")
-        )
-        for (mine, *_), (all_pixels, *_) in zip(averaged, full, strict=True):
-            squares = all_pixels.reshape(2, stack_k, 72, 2, 80, 2)
-            np.testing.assert_array_equal(mine, squares.sum((3, 5)))
-    env = GBxCuLEEnv(ROM, obs="averaged", io="torch")
-    observations, _ = env.reset()
-    assert torch.equal(env.layout.pictures(observations), observations.float() / 12)
-    assert torch.equal(env.layout.newest(observations), (observations[:, 0] + 2) // 4)
-
-
 def task_of(**members: Any) -> type[Task]:
     step = {"step": lambda self, ram, picture, info: torch.zeros(ram.num_envs)}
     return type("Wrong", (Task,), {**step, **members})

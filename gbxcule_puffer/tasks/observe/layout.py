@@ -106,7 +106,7 @@ class ObservationLayout:
             red, green, blue = (newest.to(torch.int16) >> 3).expand(-1, 3, -1, -1).unbind(1)
             return (red | green << 5 | blue << 10).view(torch.uint16)
         shades = unpacked(newest[:, 0], kind)
-        return (shades + 2) // 4 if kind.form == "averaged" else shades
+        return shades if kind.most == 3 else (shades * 3 + kind.most // 2) // kind.most  # the nearest shade
 
     def pixels(self, observations: torch.Tensor) -> torch.Tensor:
         """The pictures of observations (n, *shape), (n, *picture_shape) uint8 from 0 to kind.most: shades from the

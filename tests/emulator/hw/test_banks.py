@@ -1,5 +1,8 @@
 """Writes that select a ROM bank: on the spot as by the mapper's register, and nothing else changes."""
 
+# Kernels: Warp's types are its own.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import numpy as np
