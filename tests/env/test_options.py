@@ -88,7 +88,7 @@ def test_the_signature_shows_every_option() -> None:
         ({"num_env": 3}, "option 'num_env' is unknown: did you mean num_envs?"),
         ({"teleport": 1}, "option 'teleport' is unknown: give one of obs, stack_k"),
         ({"io": "jax"}, "io 'jax' is unknown: give one of numpy, torch"),
-        ({"obs": "rgba"}, "obs 'rgba' is unknown: give one of shades, packed, averaged, full"),
+        ({"obs": "rgba"}, "obs 'rgba' is unknown: give one of shades, packed"),
         ({"info_mode": "all"}, "info_mode 'all' is unknown"),
         ({"action_codec": "v7"}, "action_codec 'v7' is unknown"),
         ({"curriculum": "hard"}, "curriculum 'hard' is unknown"),
