@@ -18,6 +18,7 @@ import pytest
 from benchmarks.pages import option_table
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.options import EnvOptions
+from gbxcule_puffer.env.score import STEP_COST
 from gbxcule_puffer.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,7 @@ ROM = ROOT / "roms/homeward.gb"
 # Everywhere that options are listed; run in a copy of the package that has one more.
 LISTS = """
 import inspect, json
+import numpy as np
 import gbxcule_puffer.baselines.pyboy_puffer_vec as vec, benchmarks.pages.option_table as table
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.fields import Episode
@@ -43,6 +45,8 @@ trained = make_env(flags, 2, "cpu", {"rom": "roms/homeward.gb"}, 0)
 found = {name: signature.parameters["luck"].default for name, signature in signatures.items()}
 found |= {"flag": flags.luck, "trained": trained.options.luck, "ini": ini["env"]["luck"]}
 found |= {"kernels": "luck" in Episode.vars}
+env.reset()
+found |= {"reward": float(env.step(np.zeros(1, np.int64))[1][0])}
 found |= {"value": env.options.luck, "row": next(row for row in table.table().splitlines() if "`luck`" in row)}
 print(json.dumps(found))
 """
@@ -50,13 +54,16 @@ print(json.dumps(found))
 
 def test_an_option_is_added_in_one_place(tmp_path: Path) -> None:
     """One more field of EnvOptions: keyword, flag with its help, ini key, Gymnasium keyword, row of the docs, and what
-    the kernels read."""
+    the kernels read, where one line makes it a term of the reward."""
     for folder in ("gbxcule_puffer", "benchmarks"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("results", "__pycache__"))
     path = tmp_path / "gbxcule_puffer/env/options.py"
     text = path.read_text()
     added = '    luck: float = option(0.25, "how lucky", TASK, least=0, most=1, weight=True)\n    goal_bonus:'
     path.write_text(text.replace("    goal_bonus:", added, 1))
+    path = tmp_path / "gbxcule_puffer/env/step_end/parts.py"
+    text = path.read_text()
+    path.write_text(text.replace("    if reached:", "    reward = reward + e.luck\n    if reached:", 1))
     (tmp_path / "roms").symlink_to(ROOT / "roms")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-c", LISTS]
@@ -66,6 +73,7 @@ def test_an_option_is_added_in_one_place(tmp_path: Path) -> None:
     assert found.pop("row") == "| `luck` | `0.25` | how lucky | a finite number, from 0 to 1 |"
     assert (found.pop("flag"), found.pop("trained"), found.pop("ini"), found.pop("value")) == (0.75, 0.75, "0.25", 0.5)
     assert found.pop("kernels"), "a weight of a reward's term is a member of Episode"
+    assert found.pop("reward") == pytest.approx(0.5 + STEP_COST)
     assert found == dict.fromkeys(("gbxcule", "pyboy_puffer_vec", "make", "make_vec"), 0.25)
 
 
