@@ -14,14 +14,18 @@ from typing import Any
 
 import torch
 
+from gbxcule_puffer.env.options import STEP_COST, EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.randomness import START, CounterRandom
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
-from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
+from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.observe.layout import ShowsPictures, shades_layout
 
 CELL = 4  # pixels
 MAX_STEPS = 16
+OPTIONS = (
+    "stack_k", "action_codec", "max_steps", "step_cost", "alpha", "goal_bonus", "log_interval", "info_mode", "seed",
+)  # fmt: skip
 MOVES = {"UP": (-1, 0), "DOWN": (1, 0), "LEFT": (0, -1), "RIGHT": (0, 1)}  # rows, columns
 
 
@@ -40,40 +44,26 @@ class ToyEnv(ShowsPictures):
         device: str = "cpu",
         *,
         side: int = 5,
-        stack_k: int = 1,
-        action_codec: str = DEFAULT_CODEC,
-        max_steps: int | None = None,
-        step_cost: float = -0.01,
-        alpha: float = 10.0,
-        goal_bonus: float = 5.0,
-        log_interval: int = 64,
-        info_mode: str = "stats",
-        seed: int = 0,
+        **options: object,
     ) -> None:
         """reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done; distance is in [0, 1].
-        max_steps: MAX_STEPS by default.
+        options: those of EnvOptions that OPTIONS names; max_steps: MAX_STEPS by default.
 
         Raises: ConfigError.
         """
-        max_steps = MAX_STEPS if max_steps is None else max_steps
-        sizes = {"num_envs": num_envs, "stack_k": stack_k, "max_steps": max_steps, "log_interval": log_interval}
-        for name, value, least in (*((name, value, 1) for name, value in sizes.items()), ("side", side, 2)):
-            if value < least:
-                raise ConfigError(f"{name} {value} must be at least {least}")
-        if info_mode not in ("full", "stats", "none"):
-            raise ConfigError(f"info_mode {info_mode!r} is unknown: give one of full, stats, none")
-        self.codec = get_codec(action_codec)
-        self.num_agents = self.num_envs = num_envs
-        self.device, self.side, self.stack_k = torch.device(device), side, stack_k
-        self.max_steps, self.log_interval, self.info_mode, self.seed = max_steps, log_interval, info_mode, seed
-        self.step_cost, self.alpha, self.goal_bonus = step_cost, alpha, goal_bonus
+        self.options = options_of(options, EnvOptions, OPTIONS)
+        self.num_agents = self.num_envs = whole_number("num_envs", num_envs)
+        self.codec, self.stack_k = get_codec(self.options.action_codec), self.options.stack_k
+        self.device, self.side = torch.device(device), whole_number("side", side, 2)
+        self.max_steps, self.seed = self.options.max_steps or MAX_STEPS, self.options.seed or 0
+        self.step_cost = STEP_COST if self.options.step_cost is None else self.options.step_cost
         self.goal = side // 2 * side + side // 2  # cell
-        self.layout = shades_layout(stack_k, CELL * side, CELL * side)
+        self.layout = shades_layout(self.stack_k, CELL * side, CELL * side)
         self.single_observation_space = self.layout.box
         self.single_action_space = self.codec.space
         self.infos: list[dict[str, float]] = []
         self._steps: int | None = None
-        self._allocate(num_envs, self.layout.picture_shape)
+        self._allocate(self.num_envs, self.layout.picture_shape)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -109,7 +99,7 @@ class ToyEnv(ShowsPictures):
             raise ActionError(f"actions are on {actions.device}, the env on {self.device}: move them there")
         self._advance(actions)
         self._steps += 1
-        due = self.info_mode != "none" and self._steps % self.log_interval == 0
+        due = self.options.info_mode != "none" and self._steps % self.options.log_interval == 0
         self.infos = [self.read_infos()] if due else []
         return self.observations, self.rewards, self.terminals, self.truncations, self.infos
 
@@ -160,7 +150,8 @@ class ToyEnv(ShowsPictures):
         planes[-1].copy_(self._screen)
         torch.eq(self._distance, 0, out=self.terminals)
         torch.sub(self._previous, self._distance, out=self.rewards)
-        self.rewards.mul_(self.alpha).add_(self.step_cost).add_(self.terminals, alpha=self.goal_bonus)
+        options = self.options
+        self.rewards.mul_(options.alpha).add_(self.step_cost).add_(self.terminals, alpha=options.goal_bonus)
         self._previous.copy_(self._distance)
         torch.ge(self._age, self.max_steps, out=self.truncations)
         torch.gt(self.truncations, self.terminals, out=self.truncations)  # and not terminal
@@ -194,7 +185,7 @@ class ToyEnv(ShowsPictures):
         info, shares, out_of_range = self._stats.read(self._distance, self._tau, self._bad_actions.any())
         if out_of_range:
             raise ActionError(f"an action is out of range: {self.codec.name} takes 0..{self.codec.num_actions - 1}")
-        if self.info_mode == "full":
+        if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
         return info
 
@@ -236,3 +227,6 @@ class ToyEnv(ShowsPictures):
         names = ("walker", "episode", "age", "distance", "previous", "bad_actions")
         tensors = {name: getattr(self, f"_{name}") for name in names}
         return {**tensors, **self._stats.tensors(), "observations": self.observations}
+
+
+ToyEnv.__signature__ = signature(ToyEnv.__init__, OPTIONS)  # pyright: ignore[reportAttributeAccessIssue]

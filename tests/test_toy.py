@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 import torch
 from gymnasium.spaces import Discrete
 
+from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
-from gbxcule_puffer.toy import CELL, ToyEnv
+from gbxcule_puffer.toy import CELL, OPTIONS, ToyEnv
 
 WALKER, GOAL = 3, 1
 
@@ -126,12 +128,23 @@ def test_seeds_and_saved_states_repeat_episodes(stack_k: int) -> None:
     assert same(play(env, 20, draws), wanted)
 
 
+def test_its_options_are_those_of_the_environment_by_name() -> None:
+    defaults = {name: getattr(EnvOptions(), name) for name in OPTIONS}
+    parameters = inspect.signature(ToyEnv).parameters
+    assert {name: parameters[name].default for name in OPTIONS} == defaults
+    assert set(parameters) == {"num_envs", "device", "side", *OPTIONS}
+
+
 def test_bad_input_is_named() -> None:
     for options, message in (
         ({"num_envs": 0}, "num_envs 0 must be at least 1"),
         ({"side": 1}, "side 1 must be at least 2"),
         ({"info_mode": "all"}, "info_mode 'all' is unknown"),
         ({"action_codec": "no"}, "no"),
+        ({"max_steps": 0}, "max_steps 0 must be from 1"),
+        ({"alpha": float("nan")}, "alpha nan must be from -1,000,000,000"),
+        ({"tau": 0.5}, "option 'tau' is unknown: give one of stack_k"),
+        ({"stack": 2}, "option 'stack' is unknown: did you mean stack_k"),
     ):
         bad: dict[str, Any] = options
         with pytest.raises(ConfigError, match=message):

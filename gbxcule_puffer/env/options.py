@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Options = TypeVar("Options", bound="EnvOptions")
 PICTURE, TASK, EPISODES = "Observations and actions", "The task", "How episodes begin and what is pressed"
 ANY_REWARD: dict[str, Any] = {"least": -1e9, "most": 1e9}  # sums and products of several stay finite in float32
+STEP_COST = -0.01  # where the options do not say otherwise
 LARGEST_SEED = 2**62  # steps are added to it, and torch has 64 bits
 EXPLORATION, RUNNING = "Exploration, and rewards beside the goal's", "How it runs"
 
@@ -108,7 +109,8 @@ class EnvOptions:
         None, "RAM of the map's number, the row and the column of the player, for visited_obs and for those who watch: "
         "D35E,D361,D362 or symbols (default: the task's)", TASK)
     step_cost: float | None = option(
-        None, "reward of every step (default: -0.01, or 0 with a task and no goal)", TASK, weight=True, **ANY_REWARD)
+        None, f"reward of every step (default: {STEP_COST}, or 0 with a task and no goal)", TASK, weight=True,
+        **ANY_REWARD)
     alpha: float = option(10.0, "reward for coming closer to the goal's picture, per unit of distance", TASK,
                            weight=True, **ANY_REWARD)
     goal_bonus: float = option(5.0, "reward for reaching the goal", TASK, weight=True, **ANY_REWARD)
@@ -291,12 +293,12 @@ OTHERS = ("rom", "num_envs", "device")  # what every env takes beside its option
 WEIGHTS = tuple(each.name for each in fields(EnvOptions) if each.metadata["weight"])
 
 
-def options_of(keywords: Mapping[str, Any], kind: type[Options]) -> Options:
-    """A call's keywords as options.
+def options_of(keywords: Mapping[str, Any], kind: type[Options], names: Collection[str] = ()) -> Options:
+    """A call's keywords as options, all or those of `names`.
 
     Raises: ConfigError for a keyword that is no option, naming the nearest one, and for a value that is not allowed.
     """
-    known = [each.name for each in fields(kind)]
+    known = [each.name for each in fields(kind) if not names or each.name in names]
     for name in keywords:
         if name not in known:
             close = difflib.get_close_matches(name, (*known, *OTHERS), 1)
@@ -312,15 +314,15 @@ def first_difference(saved: Mapping[str, object], config: Mapping[str, object]) 
     return next(((name, was, now) for name, was, now in values if was != now), None)
 
 
-def signature(function: Callable[..., object], kind: type[EnvOptions] = EnvOptions) -> inspect.Signature:
-    """The signature of a function whose **keywords are options, with each of them spelled out, for `inspect` and
-    editors."""
+def signature(function: Callable[..., object], names: Collection[str] = ()) -> inspect.Signature:
+    """The signature of a function whose **keywords are options, all or those of `names`, with each of them spelled out,
+    for `inspect` and editors."""
     own = inspect.signature(function)
     listed = [each for each in own.parameters.values() if each.name != "self" and each.kind is not each.VAR_KEYWORD]
     known = {each.name for each in listed}
     spelled = [
         inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
-        for each in fields(kind)
-        if each.name not in known
+        for each in fields(EnvOptions)
+        if each.name not in known and (not names or each.name in names)
     ]
     return own.replace(parameters=[*listed, *spelled])

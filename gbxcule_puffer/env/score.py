@@ -10,13 +10,11 @@ import torch
 from gbxcule_puffer.emulator.launch import words
 from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.env.fields import EnvTensors
-from gbxcule_puffer.env.options import WEIGHTS, EnvOptions
+from gbxcule_puffer.env.options import STEP_COST, WEIGHTS, EnvOptions
 from gbxcule_puffer.tasks.actions import MOST_STEPS
 from gbxcule_puffer.tasks.goals.distance import GoalDistance
 from gbxcule_puffer.tasks.goals.template import pictures_of
 from gbxcule_puffer.tasks.stages.open import Stage
-
-STEP_COST = -0.01  # where the options do not say otherwise
 
 
 class GoalScore:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -17,6 +16,7 @@ from gbxcule_puffer.tasks.goals.recipe import GoalSettings
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout, shades_layout
 from gbxcule_puffer.tasks.observe.pictures import picture_kind
 from gbxcule_puffer.tasks.source import TaskSource
+from gbxcule_puffer.toy import OPTIONS as TOY_OPTIONS
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 
@@ -68,11 +68,9 @@ def make_env(
         left_out.discard("quest")  # it is the task
     keywords = {each.name: getattr(args, each.name) for each in flags if each.name not in left_out}
     if args.env == "toy":
-        own = inspect.signature(env_creator("toy")).parameters
         for each in flags:
-            if each.name not in own and keywords.pop(each.name, each.default) != each.default:
+            if each.name not in TOY_OPTIONS and keywords.pop(each.name, each.default) != each.default:
                 raise ConfigError(f"--{each.name.replace('_', '-')} is not for --env toy: leave it out")
-        keywords = {name: value for name, value in keywords.items() if value is not None}
     keywords |= dict(files) | options
     if args.env != "toy":
         keywords["io"] = "torch"

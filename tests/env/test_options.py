@@ -17,8 +17,7 @@ import pytest
 
 from benchmarks.pages import option_table
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.env.options import EnvOptions
-from gbxcule_puffer.env.score import STEP_COST
+from gbxcule_puffer.env.options import STEP_COST, EnvOptions
 from gbxcule_puffer.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
