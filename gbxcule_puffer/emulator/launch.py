@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import warp as wp
 
 from gbxcule_puffer.device import start_warp
 
+Struct = TypeVar("Struct")
 CUDA_LANES = 32  # threads that share one env's picture on a CUDA device
 # Torch's streams as Warp's, made once each: Warp enters them into a list of its own, which threads must not do at once.
 _streams: dict[tuple[int, int], wp.Stream] = {}
@@ -74,6 +75,13 @@ def warp_stream(stream: torch.cuda.Stream) -> wp.Stream:
             if key not in _streams:
                 _streams[key] = wp.stream_from_torch(stream)
     return _streams[key]
+
+
+def fill(struct: Struct, **members: object) -> Struct:
+    """Sets members of a Warp struct, tensors without a copy, and returns it; it keeps the tensors alive."""
+    for name, value in members.items():
+        setattr(struct, name, wp.from_torch(value) if isinstance(value, torch.Tensor) else value)
+    return struct
 
 
 def words(array: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator.launch import words
+from gbxcule_puffer.emulator.launch import fill, words
 from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import Machine
@@ -70,10 +70,7 @@ def kernel_save(
 
 def arrays(state: torch.Tensor, memory: torch.Tensor, screen: torch.Tensor) -> Arrays:
     """The tensors as Arrays, without a copy."""
-    found = Arrays()
-    found.state, found.memory = wp.from_torch(state), wp.from_torch(words(memory))
-    found.screen = wp.from_torch(words(screen))
-    return found
+    return fill(Arrays(), state=state, memory=words(memory), screen=words(screen))
 
 
 class WarpEmulator(EmulatorLike, Protocol):

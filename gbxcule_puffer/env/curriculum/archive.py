@@ -1,14 +1,14 @@
 """Go-Explore's archive: states that showed a cell for the first time become starts of later episodes."""
 
 # Kernels: Warp's integers are types of their own.
-# pyright: reportOperatorIssue=false, reportArgumentType=false
+# pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
 
 from __future__ import annotations
 
 import torch
 import warp as wp
 
-from gbxcule_puffer.emulator.launch import Launcher
+from gbxcule_puffer.emulator.launch import Launcher, fill
 from gbxcule_puffer.emulator.protocol import PoolLike
 from gbxcule_puffer.env.curriculum.starts import Starts, pick
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
@@ -21,55 +21,70 @@ WINDOW = wp.constant(16)
 of them has succeeded. So what never succeeds is tried less and less, and what begins to succeed soon counts."""
 
 
+@wp.struct
+class Offers:
+    """The state of each env after a step, (num_envs,), and what becomes of it."""
+
+    key: wp.array(dtype=wp.int64)  # of its cell
+    coarse_key: wp.array(dtype=wp.int64)
+    wanted: wp.array(dtype=wp.bool)
+    stage: wp.array(dtype=wp.int64)
+    distance: wp.array(dtype=wp.float32)
+    began: wp.array(dtype=wp.int32)  # the pool's slot that its episode began at
+    replaced: wp.array(dtype=wp.bool)  # set where that slot gets another state
+    admitted: wp.array(dtype=wp.bool)  # set for the envs that get a slot
+    slots: wp.array(dtype=wp.int32)  # set to the pool's slot of each env's cell
+
+
+@wp.struct
+class Slots:
+    """The slots of an archive, (size,), and where they stand in the pool: behind `given` ones."""
+
+    winner: wp.array(dtype=wp.int32)  # the env that gets the slot, the number of envs for none
+    coarse_keys: wp.array(dtype=wp.int64)
+    filled: wp.array(dtype=wp.bool)
+    forgotten: wp.array2d(dtype=wp.int64)  # episodes and successes that no longer count
+    given: int
+    stage: wp.array(dtype=wp.int64)  # of all of the pool's slots, as the next two (curriculum/starts.py)
+    distance: wp.array(dtype=wp.float32)
+    counts: wp.array2d(dtype=wp.int64)
+
+
+@wp.func
+def slot_of(key: wp.int64, size: int) -> int:
+    """The slot of a cell."""
+    return int(wp.uint64(key) % wp.uint64(size))
+
+
 @wp.kernel(enable_backward=False)
-def kernel_claim(
-    key: wp.array(dtype=wp.int64), wanted: wp.array(dtype=wp.bool), size: int, winner: wp.array(dtype=wp.int32)
-):
-    """Of the envs that want a slot the one with the lowest number gets it; a cell's slot is its key modulo size."""
+def kernel_claim(offers: Offers, slots: Slots):
+    """Of the envs that want a slot the one with the lowest number gets it; dim = envs."""
     env = wp.tid()
-    if wanted[env]:
-        wp.atomic_min(winner, int(wp.uint64(key[env]) % wp.uint64(size)), env)
+    if offers.wanted[env]:
+        wp.atomic_min(slots.winner, slot_of(offers.key[env], slots.winner.shape[0]), env)
 
 
 @wp.kernel(enable_backward=False)
-def kernel_admit(
-    key: wp.array(dtype=wp.int64),
-    coarse_key: wp.array(dtype=wp.int64),
-    wanted: wp.array(dtype=wp.bool),
-    given: int,
-    winner: wp.array(dtype=wp.int32),
-    stage: wp.array(dtype=wp.int64),
-    distance: wp.array(dtype=wp.float32),
-    coarse_keys: wp.array(dtype=wp.int64),
-    filled: wp.array(dtype=wp.bool),
-    slot_stage: wp.array(dtype=wp.int64),
-    slot_distance: wp.array(dtype=wp.float32),
-    slot_counts: wp.array2d(dtype=wp.int64),
-    forgotten: wp.array2d(dtype=wp.int64),
-    began: wp.array(dtype=wp.int32),
-    replaced: wp.array(dtype=wp.bool),
-    admitted: wp.array(dtype=wp.bool),
-    slots: wp.array(dtype=wp.int32),
-):
+def kernel_admit(offers: Offers, slots: Slots):
     """Write down what the winners leave in their slots; the occupants before them are forgotten, and the episodes that
     began at those count for nobody."""
     env = wp.tid()
-    origin = began[env] - given  # below 0 of a given start
-    if origin >= 0 and winner[wp.max(origin, 0)] < began.shape[0]:  # `and` looks at both
-        replaced[env] = True
-    slot = int(wp.uint64(key[env]) % wp.uint64(winner.shape[0]))
-    won = wanted[env] and winner[slot] == env
-    admitted[env] = won
-    slots[env] = given + slot
+    origin = offers.began[env] - slots.given  # below 0 of a given start
+    if origin >= 0 and slots.winner[wp.max(origin, 0)] < offers.began.shape[0]:  # `and` looks at both
+        offers.replaced[env] = True
+    slot = slot_of(offers.key[env], slots.winner.shape[0])
+    won = offers.wanted[env] and slots.winner[slot] == env
+    offers.admitted[env] = won
+    offers.slots[env] = slots.given + slot
     if won:
-        coarse_keys[slot] = coarse_key[env]
-        filled[slot] = True
-        slot_stage[given + slot] = stage[env]
-        slot_distance[given + slot] = distance[env]
-        for row in range(slot_counts.shape[0]):
-            slot_counts[row, given + slot] = wp.int64(0)
-        for row in range(forgotten.shape[0]):
-            forgotten[row, slot] = wp.int64(0)
+        slots.coarse_keys[slot] = offers.coarse_key[env]
+        slots.filled[slot] = True
+        slots.stage[slots.given + slot] = offers.stage[env]
+        slots.distance[slots.given + slot] = offers.distance[env]
+        for row in range(slots.counts.shape[0]):
+            slots.counts[row, slots.given + slot] = wp.int64(0)
+        for row in range(slots.forgotten.shape[0]):
+            slots.forgotten[row, slot] = wp.int64(0)
 
 
 @wp.func
@@ -84,26 +99,18 @@ def chance(episodes: wp.int64, successes: wp.int64) -> wp.int64:
 
 
 @wp.kernel(enable_backward=False)
-def kernel_weigh(
-    filled: wp.array(dtype=wp.bool),
-    visits: wp.array(dtype=wp.int64),
-    counts: wp.array2d(dtype=wp.int64),
-    forgotten: wp.array2d(dtype=wp.int64),
-    given: int,
-    by_chance: int,
-    weights: wp.array(dtype=wp.int64),
-):
+def kernel_weigh(slots: Slots, visits: wp.array(dtype=wp.int64), by_chance: int, weights: wp.array(dtype=wp.int64)):
     """1 / sqrt(visits) in units of 2**-16, if asked for times the `chance` of the last episodes; 0 where empty."""
     slot = wp.tid()
     weight = wp.int64(0)
-    if filled[slot]:
+    if slots.filled[slot]:
         weight = wp.int64(wp.float64(65536.0) / wp.sqrt(wp.float64(wp.max(visits[slot], wp.int64(1)))))
         if by_chance != 0:
-            episodes = counts[0, given + slot] - forgotten[0, slot]
-            successes = counts[1, given + slot] - forgotten[1, slot]
+            episodes = slots.counts[0, slots.given + slot] - slots.forgotten[0, slot]
+            successes = slots.counts[1, slots.given + slot] - slots.forgotten[1, slot]
             if episodes > wp.int64(WINDOW) and successes > wp.int64(0):
-                forgotten[0, slot] = forgotten[0, slot] + episodes // wp.int64(2)
-                forgotten[1, slot] = forgotten[1, slot] + successes // wp.int64(2)
+                slots.forgotten[0, slot] = slots.forgotten[0, slot] + episodes // wp.int64(2)
+                slots.forgotten[1, slot] = slots.forgotten[1, slot] + successes // wp.int64(2)
                 episodes -= episodes // wp.int64(2)
                 successes -= successes // wp.int64(2)
             weight = (weight * chance(episodes, successes)) >> wp.int64(16)
@@ -168,37 +175,37 @@ class Archive:
         self._some = torch.zeros(1, dtype=torch.bool, device=device)
         self._slots = torch.zeros(n, dtype=torch.int32, device=device)
         self._launch = Launcher(device)
+        self._offer = fill(
+            Offers(), key=visits.key, coarse_key=visits.coarse.key, wanted=self._wanted, stage=envs.stage,
+            distance=envs.previous, began=envs.slots, replaced=envs.replaced, admitted=self._admitted,
+            slots=self._slots,
+        )  # fmt: skip
+        self._all = fill(
+            Slots(), winner=self._winner, coarse_keys=self.coarse_keys, filled=self.filled, forgotten=self.forgotten,
+            given=starts.given, stage=starts.stage, distance=starts.distance, counts=starts.counts,
+        )  # fmt: skip
 
     def offer(self) -> None:
         """Saves the envs that are in a cell for the first time and play on, with the stage that they are at and their
         distance to its goal."""
-        starts, launch, n = self.starts, self._launch, len(self._wanted)
-        ended, stage, distance = self.envs.ended, self.envs.stage, self.envs.previous
-        torch.gt(self.visits.first, ended, out=self._wanted)
+        n = len(self._wanted)
+        torch.gt(self.visits.first, self.envs.ended, out=self._wanted)
         self._winner.fill_(n)
-        launch(kernel_claim, n, self.visits.key, self._wanted, self.size, self._winner)
-        launch(
-            kernel_admit, n, self.visits.key, self.visits.coarse.key, self._wanted, starts.given, self._winner, stage,
-            distance, self.coarse_keys, self.filled, starts.stage, starts.distance, starts.counts, self.forgotten,
-            self.envs.slots, self.envs.replaced, self._admitted, self._slots,
-        )  # fmt: skip
+        self._launch(kernel_claim, n, self._offer, self._all)
+        self._launch(kernel_admit, n, self._offer, self._all)
         self.pool.save(self._admitted, self._slots)
 
     def sample(self, seed: int, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
         """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it holds any."""
         torch.lt(self.random.sample(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
         self.visits.coarse.look_up(self.coarse_keys, self.occupant_visits)
-        starts = self.starts
-        self._launch(
-            kernel_weigh, self.size, self.filled, self.occupant_visits, starts.counts, self.forgotten, starts.given,
-            self.by_chance, self.weights,
-        )  # fmt: skip
+        self._launch(kernel_weigh, self.size, self._all, self.occupant_visits, self.by_chance, self.weights)
         self._launch(kernel_add_chunks, len(self._chunks), self.weights, self._chunks)
         self._launch(kernel_sum, self.size, self.weights, self._chunks, self.cumulative)
         torch.gt(self.cumulative[-1:], 0, out=self._some)
         self._coin.logical_and_(self._some)
         sampled = pick(self.random.sample(seed, ARCHIVE_SLOT, episode), self.cumulative, self._slots)
-        sampled.clamp_(max=self.size - 1).add_(starts.given)  # an empty archive samples past the end, unused
+        sampled.clamp_(max=self.size - 1).add_(self.starts.given)  # an empty archive samples past the end, unused
         return torch.where(self._coin, sampled, slots, out=slots)
 
     def read(self) -> dict[str, float]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import torch
-import warp as wp
 
-from gbxcule_puffer.emulator.launch import Launcher
+from gbxcule_puffer.emulator.launch import Launcher, fill
 from gbxcule_puffer.env.fields import Episode
 from gbxcule_puffer.env.step_end import kernels
 
@@ -18,15 +17,10 @@ class StepEnd:
         self.in_color = in_color
         self._launcher = Launcher(device)
         self._dim, self._episode = (num_envs, self._launcher.lanes), Episode()
-        self._kept: list[torch.Tensor] = []
 
     def use(self, **members: object) -> None:
         """Sets members of env.fields.Episode, tensors without a copy. All of them before the first `run`."""
-        for name, value in members.items():
-            if isinstance(value, torch.Tensor):
-                self._kept.append(value)
-                value = wp.from_torch(value)
-            setattr(self._episode, name, value)
+        fill(self._episode, **members)
 
     def run(self, sequence: str) -> None:
         """Runs the parts of a sequence, on a GPU on torch's current stream. No host synchronisation and, but for the
