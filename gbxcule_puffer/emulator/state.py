@@ -7,6 +7,7 @@ start of the step. Memory is one row of uint8 for each env (hardware.py, "memory
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -238,59 +239,66 @@ _COLOR_MEMBERS = _CPU_MEMBERS | dict.fromkeys((*(f.name for f in COLOR_FIELDS), 
 ColorCpu = _struct("ColorCpu", _COLOR_MEMBERS | dict.fromkeys(POINTERS, wp.uint64))
 """The same of a Game Boy Color, whose kernels have it instead of Cpu (build/variant.py)."""
 
-Machine = _struct(
-    "Machine",
-    {
-        "rom": wp.array(dtype=wp.uint8),
-        "code": wp.array(dtype=wp.int32),
-        "waits": wp.array(dtype=wp.int32),
-        "descriptors": wp.array(dtype=wp.vec4i),
-        "areas": wp.array(dtype=wp.uint8),
-        "op_length": wp.array(dtype=wp.uint8),
-        "memory": wp.array2d(dtype=wp.uint8),
-        "state": wp.array2d(dtype=wp.int32),
-        "screen": wp.array3d(dtype=wp.uint8),
-        "skipped": wp.array(dtype=wp.int32),
-        "hooks": wp.array2d(dtype=wp.int32),
-        "until": wp.array2d(dtype=wp.int32),
-        "frames": wp.array(dtype=wp.int32),
-        "order": wp.array(dtype=wp.int32),
-        "took": wp.array(dtype=wp.int32),
-        "path": wp.array(dtype=wp.int32),
-        "counts": wp.array2d(dtype=wp.int64),
-        "marks": wp.array2d(dtype=wp.int32),
-        "mapper": wp.int32,
-        "rom_banks": wp.int32,
-        "bank_mask": wp.int32,
-        "ram_banks": wp.int32,
-        "has_rtc": wp.int32,
-        "has_plain_ram": wp.int32,
-        "pixel_step": wp.int32,
-        "draw_later": wp.int32,
-        "instruction_budget": wp.int32,
-    },
+ARRAYS = """
+rom uint8[bytes]: the ROM, the same for all envs, as all up to op_length
+code int32[bytes]: by index in the ROM three bytes, and in bits 24-30 the mark of a loop that begins there, or a hook
+waits int32[entries]: what is known of these loops (loops/table.py)
+descriptors vec4i[entries]: the ROM for the data path (gpu/descriptors.py)
+areas uint8[addresses]: the area of each address, for the data path (hw/areas.py)
+op_length uint8[opcodes]: bytes of an instruction
+memory uint8[num_envs, row]: memory rows (hardware.py)
+state int32[fields, num_envs]: FIELDS, and behind them COLOR_FIELDS of a Game Boy Color
+screen uint8[num_envs, rows, columns]: the picture, 144 / pixel_step x 160 / pixel_step
+skipped int32[num_envs]: instructions of the last step that were skipped with their loops, not part of the state
+hooks int32[hooks, num_envs]: executions of the last step (probes/hooks.py)
+until int32[tests, 5]: what ends a step early (probes/until.py)
+frames int32[num_envs]: how many the last step took, or how many this one is to take
+order int32[lanes]: the env of each lane, -1 for none, for the data path, as the next two (gpu/schedule/)
+took int32[num_envs]: how long the step took
+path int32[num_envs]: a hash of the step's frames
+counts int64[events, columns]: for `puffer profile` (hw/counters.py), as the next; empty where nothing is counted
+marks int32[num_envs, columns]: what was counted up to
+"""
+OF_CARTRIDGE: dict[str, Callable[[Cartridge], int]] = {
+    "mapper": lambda cartridge: cartridge.mapper.number,
+    "rom_banks": lambda cartridge: cartridge.rom_banks,
+    "bank_mask": lambda cartridge: cartridge.rom_banks - 1 if _selects_rom_at_once(cartridge) else 0,
+    "ram_banks": lambda cartridge: cartridge.ram_banks,
+    "has_rtc": lambda cartridge: cartridge.has_rtc,
+    # A000-BFFF is memory without side effects where it shows bank 0
+    "has_plain_ram": lambda cartridge: cartridge.mapper.has_plain_ram and not cartridge.has_rtc,
+}
+SETTINGS = (
+    "pixel_step",  # 1, or 2 for every second pixel of every second line
+    "draw_later",  # 1 where the picture is drawn by a kernel of its own while the step waits at VBlank
+    "instruction_budget",  # instructions of a step after which an env is locked, 0 for any number
 )
-"""Arrays of all envs: rom (bytes), code (3 bytes a word, by ROM index, and a
-mark for what `waits` has of an instruction, a loop that begins there or a hook: its number from 1 in bits 24-30),
-descriptors (of the ROM, for the data path), areas (of each address, for the data path; hw/areas.py),
-memory (num_envs, row), state (fields, num_envs), screen (num_envs, 144 / pixel_step, 160 / pixel_step), skipped
-(num_envs; instructions of the last step that were skipped with their loops, not part of the state), hooks (hooks,
-num_envs; probes/hooks.py), until and frames (tests, 5; num_envs; probes/until.py), order (lanes; the env of each, -1
-for none), took (num_envs; how long the step took) and path (num_envs; a hash of its frames), all three
-for the data path (gpu/schedule/), counts and marks (hw/counters.py; empty where nothing is counted); sizes and
-kinds of the cartridge; bank_mask: rom_banks - 1 where mbc.select_rom_at_once knows how a bank is selected, else 0;
-has_plain_ram: A000-BFFF is memory without side effects where it shows bank 0; draw_later: the picture is drawn by a
-kernel of its own while the step waits at VBlank; instruction_budget: instructions of a step after which an env is
-locked, 0 for any number."""
+
+
+def _arrays(text: str) -> dict[str, object]:
+    """Members from lines `name type[sizes]: meaning`."""
+    kinds = (wp.array, wp.array2d, wp.array3d)
+    members: dict[str, object] = {}
+    for line in text.strip().splitlines():
+        name, declared = line.split(":", 1)[0].split(" ", 1)
+        dtype, sizes = declared.removesuffix("]").split("[")
+        members[name] = kinds[sizes.count(",")](dtype=getattr(wp, dtype))
+    return members
+
+
+Machine = _struct("Machine", _arrays(ARRAYS) | dict.fromkeys((*OF_CARTRIDGE, *SETTINGS), wp.int32))
+"""All envs: ARRAYS, then numbers that they share."""
+
+
+def _selects_rom_at_once(cartridge: Cartridge) -> bool:
+    """True where mbc.select_rom_at_once knows how a bank is selected."""
+    return cartridge.mapper.selects_rom_at_once and cartridge.rom_banks.bit_count() == 1
 
 
 def describe(machine: Any, cartridge: Cartridge) -> None:
     """Set what the kernels know of a cartridge."""
-    machine.mapper, machine.rom_banks = cartridge.mapper.number, cartridge.rom_banks
-    is_simple = cartridge.mapper.selects_rom_at_once and cartridge.rom_banks & (cartridge.rom_banks - 1) == 0
-    machine.bank_mask = cartridge.rom_banks - 1 if is_simple else 0
-    machine.ram_banks, machine.has_rtc = cartridge.ram_banks, int(cartridge.has_rtc)
-    machine.has_plain_ram = int(cartridge.mapper.has_plain_ram and not cartridge.has_rtc)
+    for name, value in OF_CARTRIDGE.items():
+        setattr(machine, name, int(value(cartridge)))
 
 
 def row_size(ram_banks: int) -> int:

@@ -9,6 +9,7 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import memory_needed
 from gbxcule_puffer.emulator.gpu.schedule import lane_order
+from gbxcule_puffer.emulator.state import ARRAYS
 from gbxcule_puffer.errors import DeviceError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +28,24 @@ def test_the_estimate_is_what_is_allocated(kernel: str, screen: str) -> None:
     if kernel == "datapath":
         held += lane_order.memory_needed(3)
     assert held == memory_needed(load_cartridge(ROM), 3, emulator.pixel_step, kernel == "datapath")
+
+
+@pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
+def test_the_machine_is_as_declared(kernel: str) -> None:
+    """Each array has its sizes, and one that the kernel has no use for is empty."""
+    emulator, empty = Emulator(ROM, 3, kernel=kernel), set()
+    emulator.hook(0, 0x150)
+    known = {"num_envs": 3, "bytes": len(emulator.cartridge.data), "rows": 72, "columns": 80, "opcodes": 256}
+    for line in ARRAYS.strip().splitlines():
+        name, sizes = line.split(" ")[0], line[line.index("[") + 1 : line.index("]")].split(", ")
+        array = getattr(emulator.machine, name)
+        shape = (0,) * len(sizes) if array is None else array.shape
+        if 0 in shape:
+            empty.add(name)
+        elif name != "rom":  # which has padding
+            assert all(known.get(size, found) == found for size, found in zip(sizes, shape, strict=True)), line
+    of_datapath = {"descriptors", "areas", "order", "took", "path"}
+    assert empty == {"until", "counts", "marks"} | (of_datapath if kernel == "interpreter" else set())
 
 
 def test_too_many_envs_are_refused() -> None:
