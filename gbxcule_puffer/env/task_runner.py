@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
@@ -11,7 +10,8 @@ import torch
 
 from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.env.fields import EnvTensors
-from gbxcule_puffer.env.randomness import RANGE, TASK, CounterRandom
+from gbxcule_puffer.env.randomness import TASK, CounterRandom
+from gbxcule_puffer.env.task_checks import TaskChecks
 from gbxcule_puffer.env.task_memory import TaskMemory
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram.view import Ram
@@ -19,6 +19,18 @@ from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 from gbxcule_puffer.tasks.task_code import code_of
 
 EPISODES = "episodes"  # among the totals: episodes that ended
+
+
+class TaskSampler:
+    """Random numbers for a Task; `seed` is that of the env's last reset."""
+
+    def __init__(self, random: CounterRandom, checks: TaskChecks) -> None:
+        self.seed, self._random, self._checks = 0, random, checks
+
+    def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:
+        """Task.sample."""
+        self._checks.sample(below, counter)
+        return self._random.sample(self.seed, TASK, counter) % below
 
 
 class TaskRunner:
@@ -29,18 +41,16 @@ class TaskRunner:
     """
 
     def __init__(self, task: Task, ram: Ram, random: CounterRandom) -> None:
-        if task._runner is not None:
+        if task._sampler is not None:
             raise ConfigError(f"task {type(task).__name__} plays in another env already: give its class, or a new one")
         self.task, self.ram, self.name = task, ram, type(task).__name__
         self.n, self.device = ram.num_envs, ram.device
-        self.random, self.seed = random, 0  # the seed is that of the env's last reset
-        self._memory = TaskMemory(task, self.n, self._error)
-        task._runner = self
+        self._checks = TaskChecks(task, self.n, self.device)
+        self._memory = TaskMemory(task, self.n, self._checks.error)
+        self.sampler = TaskSampler(random, self._checks)
+        task._sampler = self.sampler
         self._names: tuple[str, ...] | None = None  # of the statistics, once a step has given them
         self._totals = torch.zeros(0, dtype=torch.float64, device=self.device)
-        # Of the rewards and of what was observed since the last read: not finite once one of them was not.
-        self._sums = torch.zeros(2, dtype=torch.float64, device=self.device)
-        self.reward_sum, self.observation_sum = self._sums.unbind()
         with self._code():
             task.setup(ram)
         self._initial = {name: tensor.clone() for name, tensor in self.memory().items()}
@@ -58,46 +68,28 @@ class TaskRunner:
             self.task.reset(self.ram, which)
         self._memory.keep_rows(before, which)
 
-    def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:
-        """Task.sample."""
-        if not 1 <= below <= RANGE or counter.shape != (self.n,) or counter.dtype != torch.int64:
-            given = f"below {below}, counter {tuple(counter.shape)} of {counter.dtype}"
-            raise self._error(f"sample has {given}: give 1 to {RANGE:,}, and ({self.n},) of torch.int64")
-        return self.random.sample(self.seed, TASK, counter) % below
-
     def step(self, picture: torch.Tensor, info: StepInfo) -> StepResult:
-        """The Task's result, checked; a reward that is not finite raises at once on a CPU, else in `read`."""
+        """The Task's result, checked; a reward that is not finite raises at once on a CPU, else in `read_totals`."""
         before = self._memory.attributes()
         with self._code():
             result = self.task.step(self.ram, picture, info)
-        if isinstance(result, torch.Tensor):
-            result = StepResult(result)
-        elif not isinstance(result, StepResult):
-            raise self._error(f"step gave a {type(result).__name__}: give a StepResult, or the reward as a tensor")
-        self._check_result(result)
-        return self._memory.keep(before, result)
+        return self._memory.keep(before, self._checks.result(result))
 
     def observe(self, picture: torch.Tensor, out: Mapping[str, torch.Tensor]) -> None:
         """Puts what the Task observes into the tensors of `out` that have these names."""
-        wanted = self.task.observations
         with self._code():
             found = self.task.observe(self.ram, picture)
-        if not isinstance(found, Mapping) or set(found) != set(wanted):
-            given = list(found) if isinstance(found, Mapping) else f"a {type(found).__name__}"
-            raise self._error(f"observe gave {given}: give what `observations` names, {list(wanted)}")
-        for name, value in found.items():
-            self._check(f"observation {name!r}", value, None, wanted[name])
+        for name, value in self._checks.observed(found).items():
             out[name].copy_(value)
-            if self.task.checks_numbers and value.is_floating_point():
-                self._check_finite(f"observation {name!r}", out[name], self.observation_sum)
+            if value.is_floating_point():
+                self._checks.numbers(name, out[name])
 
     def count(self, statistics: Mapping[str, torch.Tensor], ended: torch.Tensor, some: bool) -> None:
         """Adds the statistics of the episodes that ended to the totals; without `some` there are none."""
         if self._names is None:
             self._expect(tuple(statistics))
-        elif tuple(statistics) != self._names:
-            before = list(self._names)
-            raise self._error(f"statistics are {list(statistics)}, in the first step {before}: give the same")
+        else:
+            self._checks.names(tuple(statistics), self._names)
         if self._names and some:
             for row, values in zip(self._values, (*statistics.values(), ended), strict=True):
                 row.copy_(values)
@@ -112,10 +104,7 @@ class TaskRunner:
     def read_totals(self) -> dict[str, float]:
         """Sums of the statistics over the episodes that ended since the last read, under their names in the infos, and
         under EPISODES how many there were; empty where the Task has none."""
-        for field, total in zip(("reward", "an observation"), self._sums.tolist(), strict=True):
-            if not math.isfinite(total):
-                raise self._error(f"{field} is NaN or infinite in some env: check what it divides by")
-        self._sums.zero_()
+        self._checks.read()
         if not self._names:
             return {}
         *sums, episodes = self._totals.tolist()
@@ -150,48 +139,6 @@ class TaskRunner:
     def memory(self) -> dict[str, torch.Tensor]:
         """The Task's attributes that are tensors."""
         return self._memory.tensors()
-
-    def _check_result(self, result: StepResult) -> None:
-        """Raises: ConfigError for a field of another shape, type or device."""
-        self._check("reward", result.reward, None)
-        for name in ("terminal", "truncation", "failure"):
-            if (value := getattr(result, name)) is not None:
-                self._check(name, value, torch.bool)
-        if not isinstance(result.statistics, Mapping):
-            raise self._error(f"statistics are a {type(result.statistics).__name__}: give tensors by name")
-        for name, value in result.statistics.items():
-            self._check(f"statistics[{name!r}]", value, None)
-        if self.task.checks_numbers:
-            reward = result.reward  # finite as a float64 is not finite as the env's float32
-            self._check_finite("reward", reward.float() if reward.dtype == torch.float64 else reward, self.reward_sum)
-
-    def _check_finite(self, field: str, values: torch.Tensor, total: torch.Tensor) -> None:
-        """Raises: ConfigError, on a CPU, for numbers (num_envs, ...) that are not all finite; a GPU's are added to a
-        `total`, for `read_totals`."""
-        if self.device.type != "cpu":
-            total.add_(torch.sum(values, dtype=torch.float64))
-            return
-        finite = torch.isfinite(values) if not math.isfinite(values.sum()) else None
-        if finite is not None and not finite.all():  # a sum may be infinite where no number is
-            env, *inner = (~finite).nonzero()[0].tolist()
-            raise self._error(f"{field} is {float(values[env, *inner])} in env {env}: check what it divides by")
-
-    def _check(self, field: str, value: object, dtype: torch.dtype | None, inner: Sequence[int] = ()) -> None:
-        shape = (self.n, *inner)
-        if not isinstance(value, torch.Tensor):
-            raise self._error(f"{field} is a {type(value).__name__}: give a tensor of shape {_text(shape)}")
-        wanted = "numbers" if dtype is None else str(dtype)
-        wrong_type = value.dtype.is_complex if dtype is None else value.dtype != dtype
-        if value.shape != shape or wrong_type:
-            found = f"{_text(value.shape)} of {value.dtype}"
-            raise self._error(f"{field} has shape {found}: give {_text(shape)} of {wanted}")
-        if value.requires_grad:
-            raise self._error(f"{field} carries gradients: give it with .detach()")
-        if value.device != self.device:
-            raise self._error(f"{field} is on {value.device}, the env on {self.device}: make it there (ram.device)")
-
-    def _error(self, text: str) -> ConfigError:
-        return ConfigError(f"task {self.name}: {text}")
 
     def _code(self) -> AbstractContextManager[None]:
         return code_of(self.name, type(self.task))
@@ -262,7 +209,7 @@ class TaskRunners:
         """Begins the episodes of `which`; the Tasks sample with the env's `seed`."""
         with one_thread(self.ended.device):
             for runner in self.runners if _may_have_any(which) else ():
-                runner.seed = seed
+                runner.sampler.seed = seed
                 runner.reset(which)
 
     def read(self) -> dict[str, float]:
@@ -289,7 +236,7 @@ class TaskRunners:
     def close(self) -> None:
         """Sets the Tasks free for another env."""
         for runner in self.runners:
-            runner.task._runner = None
+            runner.task._sampler = None
 
     def totals(self) -> dict[str, torch.Tensor]:
         """The sums of all statistics, for a saved state."""
@@ -304,11 +251,6 @@ class TaskRunners:
 def _may_have_any(mask: torch.Tensor) -> bool:
     """False where no env is in a mask; on a GPU always True, since that would have to be waited for."""
     return mask.device.type != "cpu" or bool(mask.any())
-
-
-def _text(shape: Sequence[int]) -> str:
-    """A shape as (4,) or (4, 2)."""
-    return str(tuple(shape))
 
 
 def means(*parts: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import torch
 
@@ -46,6 +46,12 @@ class StepResult:
     failure: torch.Tensor | None = None
 
 
+class Sampler(Protocol):
+    """The source of the numbers that `Task.sample` gives."""
+
+    def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor: ...
+
+
 class Task:
     """Base class of what is rewarded. An env makes one and calls it in every step, after the frames and before an
     episode that has ended is replaced by the next.
@@ -63,7 +69,7 @@ class Task:
     checks_numbers: ClassVar[bool] = True  # look for NaN in its rewards and in what it observes
     # Bytes for `Ram` that tell where the player is, (map,) row, column, or text as of the option: for those who watch.
     position: tuple[Any, ...] | str | None = None
-    _runner: Any = None  # of the env that it plays in
+    _sampler: Sampler | None = None  # of the env that it plays in
 
     def setup(self, ram: Ram) -> None:
         """Called once, before the first episode. `ram` has num_envs and device."""
@@ -84,7 +90,9 @@ class Task:
     def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:
         """Random whole numbers from 0 to below - 1, (num_envs,) int64, with `below` at most 2 ** 24: the same for the
         same seed of the env, number of the Game Boy and `counter` (num_envs,) int64. For `reset` and `step`."""
-        return self._runner.sample(below, counter)
+        if self._sampler is None:
+            raise ConfigError(f"task {type(self).__name__} plays in no env yet: call sample in reset and step")
+        return self._sampler.sample(below, counter)
 
     def read(self) -> dict[str, float]:
         """More infos, asked for once every log_interval steps; may wait for the device."""

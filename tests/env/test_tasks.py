@@ -338,3 +338,24 @@ def test_an_instance_plays_in_one_env_at_a_time(start: dict[str, Any]) -> None:
         second.reset()
     first.close()
     second.reset()
+
+
+@pytest.mark.parametrize(
+    ("below", "dtype", "message"),
+    [
+        (0, torch.int64, r"sample has below 0, .*: give 1 to 16,777,216"),
+        (2**24 + 1, torch.int64, "sample has below 16777217"),
+        (6, torch.int32, r"counter \(2,\) of torch.int32: .* \(2,\) of torch.int64"),
+    ],
+)
+def test_what_cannot_be_sampled(below: int, dtype: torch.dtype, message: str, start: dict[str, Any]) -> None:
+    class Dice(Walk):
+        def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> torch.Tensor:
+            return self.sample(below, info.length.to(dtype))
+
+    env = GBxCuLEEnv(**start, num_envs=2, task=Dice)
+    env.reset()
+    with pytest.raises(ConfigError, match=f"task Dice: .*{message}"):
+        env.step(np.zeros(2, int))
+    with pytest.raises(ConfigError, match="task Dice plays in no env yet: call sample in reset and step"):
+        Dice().sample(6, torch.zeros(2, dtype=torch.int64))
