@@ -27,11 +27,8 @@ test: setup  ## run the tests that need no GPU, on up to 8 cores (ARGS="-n 0 ...
 	@echo "about 7 minutes on two cores; at the end stand the skipped tests with their reasons"
 	$(BIN)/python -m pytest -m "not gpu" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
-# Files of tests that compile no kernel.
-FAST := test_architecture.py test_docs.py test_toy.py emulator/test_isa.py tasks/test_actions.py \
-	apps/test_plot.py trainers/test_returns.py
-test-fast: setup  ## run the tests that compile no kernel, in less than a minute
-	$(BIN)/python -m pytest $(addprefix tests/,$(FAST)) $(ARGS)
+test-fast: setup  ## run the tests that load no kernel, in about a minute on two cores
+	$(BIN)/python -m pytest -m "not gpu and not kernel" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 test-gpu: setup  ## run the tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)

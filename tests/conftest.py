@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.workload import SHARED_VARIABLE, shared_folder
+
+# What starts Game Boys, or launches kernels: tests of a module that imports some of it have the marker `kernel`.
+STARTERS = {
+    "Emulator", "GBxCuLEEnv", "PyBoyPufferVec", "PyBoyPufferSingle", "PyBoyEmulator", "GameBoys", "PlaySession", "cli",
+    "compare", "env_creator", "make", "make_env", "make_test_task", "make_vec", "wp",
+}  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and STARTERS & vars(item.module).keys():
+            item.add_marker("kernel")
+
+
+@pytest.fixture(autouse=True)
+def no_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests without the marker `kernel` load none, so that `make test-fast` is fast."""
+    if "warp" not in sys.modules or any(request.node.get_closest_marker(name) for name in ("kernel", "gpu")):
+        return
+
+    def refuse(module: Any, *args: object, **options: object) -> None:
+        pytest.fail(f"a kernel of {module.name} is loaded: mark the test with pytest.mark.kernel")
+
+    monkeypatch.setattr("warp._src.context.Module.load", refuse)
 
 
 @pytest.fixture(scope="session")

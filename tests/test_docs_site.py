@@ -33,6 +33,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert "gbxcule_puffer.emulator.emulator.Emulator.step" in (tmp_path / "reference.html").read_text()
 
 
+@pytest.mark.kernel
 def test_the_notebook_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}

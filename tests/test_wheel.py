@@ -14,6 +14,8 @@ import pytest
 
 from gbxcule_puffer import __version__
 
+pytestmark = pytest.mark.kernel
+
 ROOT = Path(__file__).parents[1]
 # As a user would, in a folder of his own; one process, as importing torch takes longest.
 SESSION = """

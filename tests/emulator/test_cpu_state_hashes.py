@@ -5,6 +5,8 @@ import pytest
 from benchmarks.cpu_state_hashes import CHECKPOINTS, NUM_ENVS, STEPS, load_stored, run_game
 from benchmarks.workload import GAMES
 
+pytestmark = pytest.mark.kernel
+
 WIDTH = 8
 """Environments run here; env i does not depend on how many there are."""
 

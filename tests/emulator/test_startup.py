@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks.workload import ROOT
 
+pytestmark = pytest.mark.kernel
+
 PROGRAM = """
 import sys
 import torch

@@ -7,6 +7,8 @@ import torch
 
 from gbxcule_puffer.env.rows import copy_rows
 
+pytestmark = pytest.mark.kernel
+
 N = 37
 
 

@@ -8,6 +8,8 @@ import pytest
 from gbxcule_puffer.env.step_end import kernels
 from tests.support.step_ends import SHAPE, MadeUpStep, check_against_numpy, make_task
 
+pytestmark = pytest.mark.kernel
+
 PARTS = ("observe", "score", "keep", "count", "restore", "begin")
 
 

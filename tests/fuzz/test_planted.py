@@ -19,6 +19,7 @@ def test_each_fault_changes_the_code(kernel: str) -> None:
     assert len({fault.name for fault in faults}) == len(faults) >= 12
 
 
+@pytest.mark.kernel
 def test_random_programs_find_planted_faults() -> None:
     """In three seeds of each kind; where nothing is planted nothing differs."""
     result = search([0, 1, 2], [], frames=40, steps=0)

@@ -9,6 +9,8 @@ import pytest
 from tests.hostile.formats import FORMATS, Format
 from tests.hostile.run import fuzz
 
+pytestmark = pytest.mark.kernel
+
 MUTANTS = {"resuming": 8}  # which are slow; 300 of the others
 
 

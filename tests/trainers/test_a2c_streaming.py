@@ -112,6 +112,7 @@ def test_a_round_is_what_the_textbook_says() -> None:
     assert found[0].abs().max() > 0.01
 
 
+@pytest.mark.kernel
 def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture) -> None:
     run_dir = tmp_path / "a run"
     assert main(small_run(run_dir, **one_step_task)) == 0
@@ -140,6 +141,7 @@ def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], c
     assert re.fullmatch(r"trained        512 steps in \d+ s, all of --total-env-steps", report.splitlines()[-1])
 
 
+@pytest.mark.kernel
 def test_a_resumed_run_is_the_same_run(tmp_path: Path, one_step_task: dict[str, str]) -> None:
     """--resume alone takes the flags from the run, but for those that it is given."""
     assert main(small_run(tmp_path / "whole", **one_step_task)) == 0
@@ -151,6 +153,7 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path, one_step_task: dict[str, 
     assert records(tmp_path / "whole") == parts
 
 
+@pytest.mark.kernel
 def test_a_checkpoint_of_other_flags_is_refused(
     tmp_path: Path, one_step_task: dict[str, str], capsys: pytest.CaptureFixture
 ) -> None:
@@ -162,6 +165,7 @@ def test_a_checkpoint_of_other_flags_is_refused(
     assert "--gamma 0.5 is not what the run was started with, 0.99" in line
 
 
+@pytest.mark.kernel
 def test_it_learns(tmp_path: Path, one_step_task: dict[str, str]) -> None:
     """One action of eight is right and an episode has two steps: chance solves under a third."""
     run_dir = tmp_path / "run"
@@ -171,6 +175,7 @@ def test_it_learns(tmp_path: Path, one_step_task: dict[str, str]) -> None:
     assert merged(run_dir)["eval/success_rate"] > 0.9
 
 
+@pytest.mark.kernel
 def test_stages_and_incentives_reach_training_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stages = {"stages": str(STAGE.with_name("stages.json")), "curriculum": "progress", "visit_bonus": 0.1}
     changes = {"k_consecutive": None, "max_steps": None, "total_env_steps": 128, "eval_episodes": 2, "eval_envs": 2}

@@ -87,6 +87,7 @@ def test_the_replay_gives_back_what_was_observed(obs: str, vectors: dict[str, tu
     assert Replay.bytes_needed(12, 2, layout, 0.0) == allocated + 12 * 2 * 8
 
 
+@pytest.mark.kernel
 def test_a_run_with_all_of_them(tmp_path: Path) -> None:
     task = f"--task={ROM.parent / 'homeward/errand.py'}:Errand"
     words = [f"--rom={ROM}", task, f"--symbols={ROM.with_suffix('.sym')}"]
@@ -111,6 +112,7 @@ def test_a_run_with_all_of_them(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.kernel
 def test_a_run_in_colour(device: str, script: Any, flags: list[str], tmp_path: Path) -> None:
     """On a ROM for both kinds of Game Boy: with a goal in colour, films in colour, and an agent that plays again."""
     (rom := tmp_path / "game.gb").write_bytes(picture_rom(1, 0x80))

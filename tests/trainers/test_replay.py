@@ -200,6 +200,7 @@ def test_the_first_whole_window_can_be_drawn() -> None:
     assert set((replay.sample(50).index // ENVS).tolist()) == {0}
 
 
+@pytest.mark.kernel
 def test_pictures_are_packed_as_the_env_packs_them() -> None:
     screen = torch.randint(4, (3, 72, 80), dtype=torch.uint8)
     stack, step_end = FrameStack(screen, ObservationLayout(PICTURES["packed"], 1)), StepEnd(3, CPU)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.training.visit_cells import play, summary
+
+pytestmark = pytest.mark.kernel
 
 
 def test_pixels_tell_apart_what_means_do_not(tmp_path: Path) -> None:
