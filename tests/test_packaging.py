@@ -17,17 +17,17 @@ def pins(name: str) -> dict[str, str]:
 
 
 def test_the_hashed_list_has_the_same_versions() -> None:
-    ours, hashed = pins("constraints.txt"), pins("constraints-hashed.txt")
+    ours, hashed = pins("constraints.txt"), pins(".ci/constraints-hashed.txt")
     assert {package: hashed.get(package) for package in ours} == ours
 
 
 def test_every_package_has_hashes() -> None:
-    parts = re.split(r"^(?=[a-z0-9])", (ROOT / "constraints-hashed.txt").read_text(), flags=re.MULTILINE)[1:]
-    assert len(parts) >= len(pins("constraints-hashed.txt")) > 50, "some have two versions, for two platforms"
+    parts = re.split(r"^(?=[a-z0-9])", (ROOT / ".ci/constraints-hashed.txt").read_text(), flags=re.MULTILINE)[1:]
+    assert len(parts) >= len(pins(".ci/constraints-hashed.txt")) > 50, "some have two versions, for two platforms"
     assert all("--hash=sha256:" in part for part in parts)
 
 
 def test_what_builds_the_package_is_pinned() -> None:
     (build,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     package, version = build.split("==")
-    assert pins("constraints-hashed.txt")[package] == version
+    assert pins(".ci/constraints-hashed.txt")[package] == version
