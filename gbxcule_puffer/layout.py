@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from gbxcule_puffer.files import StrPath
+
 PACKAGE = Path(__file__).resolve().parent
 CLONE = None if (PACKAGE / "roms").is_dir() else PACKAGE.parent
 ROMS, SCRIPTS = (CLONE or PACKAGE) / "roms", (CLONE or PACKAGE) / "cleanrl_style"
@@ -16,7 +18,7 @@ NO_TRAINERS = ("evaluate",)
 SUITE = ("gbxcule_homeward", "gbxcule_orchard", "gbxcule_storeroom")
 
 
-def find_rom(rom: str | os.PathLike[str]) -> str:
+def find_rom(rom: StrPath) -> str:
     """The path of a ROM: as given, or where no such file is and one of our own has this name, of that: `homeward`, also
     beside a folder of this name, such as one with its stages."""
     path = os.fspath(rom)

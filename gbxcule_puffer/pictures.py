@@ -6,14 +6,13 @@ A picture is shades 0-3 (rows, columns) uint8, or colours (rows, columns) uint16
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, check_target, new_file, read_bytes
+from gbxcule_puffer.files import Kind, StrPath, check_target, new_file, read_bytes
 
 LEVELS = np.array([0xFF, 0x99, 0x55, 0x00], np.uint8)  # of the shades 0..3 in PyBoy's window: red, green and blue
 TERMINAL_COLORS = np.array([231, 248, 240, 16], np.uint8)  # of the shades in a terminal's palette of 256
@@ -58,7 +57,7 @@ def _across(count: int, columns: int | None) -> int:
     return columns or int(np.ceil(count**0.5))
 
 
-def png_target(path: str | os.PathLike[str]) -> Path:
+def png_target(path: StrPath) -> Path:
     """The path of a PNG to be written.
 
     Raises: ConfigError for another name than .png, and as `files.check_target`.
@@ -68,12 +67,12 @@ def png_target(path: str | os.PathLike[str]) -> Path:
     return check_target(path)
 
 
-def save_png(path: str | os.PathLike[str], picture: np.ndarray, scale: int = 4) -> None:
+def save_png(path: StrPath, picture: np.ndarray, scale: int = 4) -> None:
     """Write a picture as a PNG, each pixel `scale` pixels wide; raises as `write_png`."""
     write_png(path, to_rgb(picture, scale))
 
 
-def write_png(path: str | os.PathLike[str], picture: np.ndarray) -> None:
+def write_png(path: StrPath, picture: np.ndarray) -> None:
     """Write a picture uint8, grey (rows, columns) or RGB (rows, columns, 3), as a PNG.
 
     Raises: ConfigError where Pillow is not installed, and what `files.new_file` raises.
@@ -86,7 +85,7 @@ def write_png(path: str | os.PathLike[str], picture: np.ndarray) -> None:
         Image.fromarray(picture).save(file, "PNG")
 
 
-def read_shades(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndarray:
+def read_shades(path: StrPath, shape: tuple[int, int]) -> np.ndarray:
     """A screenshot (PNG) as shades, `shape` uint8: of 160 x 144 pixels or a multiple, or as small as `shape`, in up to
     four greys, of which each counts as the nearest of PyBoy's.
 
@@ -98,7 +97,7 @@ def read_shades(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndar
     return np.abs(grey[..., None].astype(int) - LEVELS).argmin(-1).astype(np.uint8)
 
 
-def read_colors(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndarray:
+def read_colors(path: StrPath, shape: tuple[int, int]) -> np.ndarray:
     """A screenshot (PNG) of a Game Boy Color as colours, `shape` uint16: of a size as for read_shades, of each channel
     the upper 5 bits.
 
@@ -108,7 +107,7 @@ def read_colors(path: str | os.PathLike[str], shape: tuple[int, int]) -> np.ndar
     return red | green << 5 | blue << 10
 
 
-def _read_png(path: str | os.PathLike[str], shape: tuple[int, int], mode: str) -> np.ndarray:
+def _read_png(path: StrPath, shape: tuple[int, int], mode: str) -> np.ndarray:
     """The pixels of a screenshot at `shape`, in a mode of Pillow's."""
     from PIL import Image
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 from dataclasses import dataclass, replace
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.mappers import MAPPERS, Mapper, find_mapper
 from gbxcule_puffer.errors import ConfigError, RomError
-from gbxcule_puffer.files import Kind, read_bytes
+from gbxcule_puffer.files import Kind, StrPath, read_bytes
 from gbxcule_puffer.layout import find_rom
 
 MIN_ROM_SIZE = 2 * hw.ROM_BANK_SIZE
@@ -74,7 +73,7 @@ class Cartridge:
         return (self.ram_banks * hw.RAM_BANK_SIZE, *self.mapper.ram_file_sizes, *small)
 
 
-Rom = Cartridge | bytes | str | os.PathLike[str]
+Rom = Cartridge | bytes | StrPath
 
 
 def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None) -> Cartridge:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +25,7 @@ from gbxcule_puffer.emulator.state import (
     state_size,
 )
 from gbxcule_puffer.errors import StateError
-from gbxcule_puffer.files import Kind, inflate, parse_json, read_bytes, write_bytes
+from gbxcule_puffer.files import Kind, StrPath, inflate, parse_json, read_bytes, write_bytes
 
 MAGIC = b"gbxcule-snapshot\n"
 FORMAT_VERSION = 1
@@ -156,7 +155,7 @@ class Snapshot:
         half = np.ascontiguousarray(self.colors[:, ::2, ::2]).view(np.uint8).reshape(self.num_envs, -1)
         return np.concatenate([self.memory[:, : -2 * math.prod(self.screen.shape[1:])], half], 1)
 
-    def to_file(self, path: str | os.PathLike[str]) -> None:
+    def to_file(self, path: StrPath) -> None:
         """Write the file whole or not at all; raises as `files.new_file`."""
         arrays = (self.state, self.memory, self.screen)
         payload = zlib.compress(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), 6)
@@ -171,7 +170,7 @@ class Snapshot:
         write_bytes(path, MAGIC + json.dumps(header).encode() + b"\n" + payload)
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], max_envs: int = MAX_ENVS) -> Snapshot:
+    def from_file(cls, path: StrPath, max_envs: int = MAX_ENVS) -> Snapshot:
         """Read a file of to_file; more than `max_envs` envs are not made room for.
 
         Raises: StateError where it is missing, damaged, of another format version or not a snapshot.
@@ -211,7 +210,7 @@ def _field_names(model: str) -> list[str]:
 NAMES = [_field_names("dmg"), _field_names("cgb")]
 
 
-def _checked_shapes(path: str | os.PathLike[str], shapes: Any, size: int, max_envs: int) -> list[tuple[int, ...]]:
+def _checked_shapes(path: StrPath, shapes: Any, size: int, max_envs: int) -> list[tuple[int, ...]]:
     """Shapes of state, with `size` fields, memory and screen from a snapshot's header.
 
     Raises: StateError where they are not those of one number of envs, or of more than `max_envs`.

@@ -14,6 +14,7 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.env.options import first_difference
 from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
 from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.layout import is_suite, trainer_scripts
 from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
@@ -26,7 +27,7 @@ from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS
 class Trained:
     """The checkpoint at `path`, or the newest in that run's folder, opened for playing."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: StrPath) -> None:
         """Raises: StateError where it cannot be read, or none of the scripts here has written it."""
         self.path = _newest(path)
         checkpoint = read_checkpoint(self.path)
@@ -74,14 +75,14 @@ class Trained:
             )
         return env
 
-    def check_rom(self, rom: str | os.PathLike[str]) -> None:
+    def check_rom(self, rom: StrPath) -> None:
         """Raises: RomError or StateError where it is not the ROM of the training."""
         if load_cartridge(rom, self.args.header).sha256 != self.checkpoint["env_config"].get("rom_sha256"):
             text = f"checkpoint {self.path} was trained on another ROM than {rom}"
             raise StateError(f"{text}: give the one of its training")
 
 
-def _newest(path: str | os.PathLike[str]) -> Path:
+def _newest(path: StrPath) -> Path:
     """A checkpoint's path: as given, or the newest in that run's folder.
 
     Raises: StateError for a folder that has none.

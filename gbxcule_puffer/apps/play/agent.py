@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.options import PICTURE, EnvOptions, first_difference
 from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 from gbxcule_puffer.trainers.trained import Trained
 
@@ -29,7 +29,7 @@ class Agent:
     """The agent of a run's newest checkpoint, on a ROM. It sees what it saw in its training; there is no goal, and no
     end."""
 
-    def __init__(self, run: str | os.PathLike[str], rom: str | os.PathLike[str], seed: int = 0, greedy: bool = False):
+    def __init__(self, run: StrPath, rom: StrPath, seed: int = 0, greedy: bool = False):
         """Raises: StateError for what is not a run, or one of another ROM."""
         self.trained, self.rom, self.seed, self.greedy = Trained(run), rom, seed, greedy
         if self.trained.args.env == "toy":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -16,10 +15,10 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import GBxCuLEError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.actions import Schedule, action_of, buttons_of, without_frames
 from gbxcule_puffer.tasks.goals.traces import Trace, picture_hash
 
-StrPath = str | os.PathLike[str]
 FRAMES_A_SECOND, LATEST = 59.7275, 0.1
 UNDO_STEPS = 512
 UNDO_FRAMES = 60  # of real time are taken back at once

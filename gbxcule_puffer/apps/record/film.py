@@ -14,7 +14,7 @@ import warp as wp
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import check_target, new_file
+from gbxcule_puffer.files import StrPath, check_target, new_file
 from gbxcule_puffer.pictures import indexed, to_rgb
 
 FORMATS = (".gif", ".mp4")
@@ -60,7 +60,7 @@ class Camera:
         return (copy.colors if copy.model == "cgb" else copy.screen).cpu().numpy().copy()
 
 
-def check_path(path: str | os.PathLike[str]) -> Path:
+def check_path(path: StrPath) -> Path:
     """The path of a film to be written.
 
     Raises: ConfigError for another format, a folder that cannot be written, or MP4 without imageio's encoder.

@@ -16,6 +16,7 @@ from gbxcule_puffer.apps.watch.flags import WatchFlags
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import GBxCuLEError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.trainers.trained import Trained
 from gbxcule_puffer.trainers.wall.wall import Wall
 
@@ -41,9 +42,7 @@ def watch(flags: WatchFlags, ready: Callable[[Wall], bool] = lambda _: True) -> 
 class Player:
     """The agent of a run's newest checkpoint, and the env that it plays in."""
 
-    def __init__(
-        self, run: str | os.PathLike[str], num_envs: int, device: str, seed: int, greedy: bool, **given: Any
-    ) -> None:
+    def __init__(self, run: StrPath, num_envs: int, device: str, seed: int, greedy: bool, **given: Any) -> None:
         """given: as of `Trained.open_env`."""
         self.run, self.seed, self.greedy = run, seed, greedy
         self.name = Path(run).resolve().name

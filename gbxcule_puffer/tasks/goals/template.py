@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.errors import GoalError
-from gbxcule_puffer.files import Kind, new_folder, read_array, read_object, write_json
+from gbxcule_puffer.files import Kind, StrPath, new_folder, read_array, read_object, write_json
 from gbxcule_puffer.tasks.actions import STEPS, are_names, is_steps
 from gbxcule_puffer.tasks.observe.pictures import picture_kind
 
@@ -57,7 +56,7 @@ class GoalTemplate:
     frames: np.ndarray
     meta: dict[str, Any]
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
+    def save(self, folder: StrPath) -> None:
         """Write the goal's folder, which may replace another goal's; a reader sees the whole goal or none of it.
 
         Raises: ConfigError where the folder holds anything else, StorageError.
@@ -67,7 +66,7 @@ class GoalTemplate:
             write_json(part / META_FILE, self.meta)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> GoalTemplate:
+    def load(cls, folder: StrPath) -> GoalTemplate:
         """Reads a goal's folder.
 
         Raises: GoalError for a missing or damaged file; make the goal again with `puffer goal make` or `puffer stage`.
