@@ -1,4 +1,4 @@
-"""The table and the curves of docs/suite.md from records of benchmarks.training.suite.
+"""The table and the curves of docs/lab/suite.md from records of benchmarks.training.suite.
 
     python -m benchmarks.pages.suite_report benchmarks/results/h200/suite_{orchard,storeroom}_*.json --curves curves.png
 

@@ -8,7 +8,7 @@ One row for each game, script, number of training levels and seed; --jobs of the
 --seconds. What follows `--` are more flags of the scripts. A row has the flags, steps and seconds, the curve of
 the training episodes, and for the sampled and the greedy policy success, mean return and normalised score on training
 and test levels. A run that fails leaves its message in its row, and the exit code is 1. The record is written after
-each row, so that only the rest is lost where a time limit cuts it off. docs/suite.md has the results.
+each row, so that only the rest is lost where a time limit cuts it off. docs/lab/suite.md has the results.
 """
 
 from __future__ import annotations
