@@ -61,16 +61,16 @@ class EnvOptions:
     """
 
     # fmt: off
-    obs: str = option("shades", "picture of an observation: 72x80 shades, the same packed (four pixels a byte), 72x80 "
-                      "averaged (sums of four shades), the full 144x160, or in colour luma (grey), rgb or rgb555 "
-                      "(docs/color.md), each also with _full", PICTURE, one_of=PICTURES)
+    obs: str = option("shades", "picture of an observation: 72x80 shades, packed (four pixels per byte), averaged "
+                      "(sums of four shades), or full (144x160); in colour luma (grey), rgb or rgb555, each also as "
+                      "_full (docs/color.md)", PICTURE, one_of=PICTURES)
     stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1, most=MOST_PICTURES)
     ram_obs: str | None = option(
-        None, "bytes of RAM that are observed too, by symbol or hexadecimal address, with lengths: wMoney:3,D347",
+        None, "bytes of RAM to observe as well, by symbol or hexadecimal address, with lengths: wMoney:3,D347",
         PICTURE)
-    visited_obs: int = option(0, "cells on each side of the player of which is observed whether the episode has been "
-                              "there (needs position)", PICTURE, least=0, most=MOST_RADIUS)
-    action_obs: int = option(0, "last actions that are observed too", PICTURE, least=0, most=64)
+    visited_obs: int = option(0, "radius in cells of the observed map around the player: 1 where the episode has been "
+                              "(needs position)", PICTURE, least=0, most=MOST_RADIUS)
+    action_obs: int = option(0, "number of last actions to observe as well", PICTURE, least=0, most=64)
     action_codec: str = option(
         DEFAULT_CODEC, "actions: pokemonred_puffer_v0, pokemonred_puffer_v1 (with NOOP), multi_binary, multi_discrete, "
         "or a list such as NOOP:60,A,B,SELECT,UP+B (NOOP for 60 frames), or several lists with a slash between them",
@@ -83,14 +83,14 @@ class EnvOptions:
 
     until: str | None = option(
         None, "conditions on RAM that together end a step early, such as wJoyIgnore==0,C0A3&04!=0; frames_per_step is "
-        "then the most that it takes", PICTURE)
+        "then the limit", PICTURE)
 
     start_state: StrPath | Sequence[StrPath] | None = option(
-        None, "state or .sav file that episodes start from, or several, as a folder or a list, of which each episode "
-        "takes one (default: power-on)", TASK)
+        None, "state or .sav file in which episodes start; of several (a folder or a list) each episode takes one "
+        "(default: power-on)", TASK)
     goal_dir: StrPath | None = option(None, "folder of the goal (default: none, only time ends an episode)", TASK)
     stages: StrPath | None = option(
-        None, "list of stages with starts, goals and limits of their own, instead of start_state and goal_dir", TASK)
+        None, "list of stages, each with its own start, goal and limit, instead of start_state and goal_dir", TASK)
     chain: bool = option(False, "a stage's goal leads to the next stage in the same episode", TASK)
     max_steps: int | None = option(
         None, "steps after which an episode is truncated (default: the task's own, else 128)", TASK, least=1,
@@ -98,15 +98,15 @@ class EnvOptions:
     tau: float | None = option(None, "distance below which the picture counts as the goal's (default: the goal's own)",
                                TASK, least=0, most=1)
     k_consecutive: int | None = option(
-        None, "steps in a row that the goal's picture has to show for (default: the goal's own)", TASK, least=1,
+        None, "steps in a row for which the picture must match the goal's (default: the goal's own)", TASK, least=1,
         most=MOST_STEPS)
     task: TaskSpec | None = option(
         None, "reward from RAM: package.module:Class or file.py:Class, in Python also a Task or its class "
         "(docs/your-reward.md)", TASK)
-    symbols: StrPath | None = option(None, "symbol file (.sym) of the ROM, whose names a task and a quest may use",
+    symbols: StrPath | None = option(None, "symbol file (.sym) of the ROM; tasks and quests may use its names",
                                      TASK)
     position: str | None = option(
-        None, "RAM of the map's number, the row and the column of the player, for visited_obs and for those who watch: "
+        None, "RAM of the player's map number, row and column, for visited_obs and for the map of a viewer: "
         "D35E,D361,D362 or symbols (default: the task's)", TASK)
     step_cost: float | None = option(
         None, f"reward of every step (default: {STEP_COST}, or 0 with a task and no goal)", TASK, weight=True,
@@ -117,45 +117,46 @@ class EnvOptions:
 
     start_waits: int = option(0, "each episode starts after 0 to this many steps without a button, at random", EPISODES,
                               least=0, most=10_000)
-    stagger: bool = option(False, "the first episode of each env is cut at a random step, so that those which last to "
-                           "max_steps do not all end in the same one", EPISODES)
+    stagger: bool = option(False, "cut the first episode of each env at a random step, so that episodes of max_steps "
+                           "do not all end in the same step", EPISODES)
     sticky_actions: float = option(0.0, "probability that a step repeats the last action", EPISODES, least=0, below=1)
     blocked_actions: tuple[str, ...] = option((), "names of actions that press nothing", EPISODES)
     curriculum: str = option("uniform", "which start or stage an episode takes (docs/exploration.md)", EPISODES,
                              one_of=("uniform", "first", "progress", "by_env"))
 
     archive_slots: int = option(
-        0, "states that showed something new and become starts", EXPLORATION, least=0, most=2**24)
-    archive_share: float = option(0.5, "share of the episodes that begin at one of them", EXPLORATION, least=0, below=1)
+        0, "number of saved states with something new, in which later episodes may start", EXPLORATION, least=0,
+        most=2**24)
+    archive_share: float = option(0.5, "share of the episodes that start in the archive", EXPLORATION, least=0, below=1)
     archive_steps: int | None = option(
-        None, "steps after which such an episode is truncated (default: as those from a start)", EXPLORATION, least=1,
-        most=MOST_STEPS)
-    visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this over the root of n", EXPLORATION,
-                                 **ANY_REWARD)
-    visit_key: str = option("picture", "what a cell is: picture (coarse), pixels (all of them), or ram:C0A0,C0A1 or "
-                            "symbols (RAM is for exploration only)", EXPLORATION, check=check_visit_key)
-    quest: StrPath | None = option(None, "file of conditions on RAM that are rewarded", EXPLORATION)
-    reward_scale: float = option(1.0, "factor of the whole reward", EXPLORATION, **ANY_REWARD)
+        None, "steps after which an episode from the archive is truncated (default: as any other)", EXPLORATION,
+        least=1, most=MOST_STEPS)
+    visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this divided by the square root of n",
+                                 EXPLORATION, **ANY_REWARD)
+    visit_key: str = option("picture", "a cell: picture (coarse), pixels (the exact picture), or RAM such as "
+                            "ram:C0A0,C0A1 or symbols (for exploration only)", EXPLORATION, check=check_visit_key)
+    quest: StrPath | None = option(None, "file of conditions on RAM that pay a reward", EXPLORATION)
+    reward_scale: float = option(1.0, "factor that multiplies the whole reward", EXPLORATION, **ANY_REWARD)
 
     io: str = option("numpy", "PufferLib's NumPy buffers, or torch tensors on the device without a copy", RUNNING,
                      one_of=("numpy", "torch"))
-    info_mode: str = option("stats", "infos: statistics with the share of each action, without, or no infos", RUNNING,
-                            one_of=("full", "stats", "none"))
+    info_mode: str = option("stats", "infos: full (statistics, and the share of each action), stats (statistics), or "
+                            "none", RUNNING, one_of=("full", "stats", "none"))
     log_interval: int = option(64, "steps between two infos", RUNNING, least=1)
-    header: str = option("strict", "pyboy also runs ROMs of 16 KiB, and those shorter than their header says",
+    header: str = option("strict", "pyboy also runs ROMs of 16 KiB, and ROMs shorter than their header says",
                          RUNNING, one_of=HEADERS)
-    model: str = option("dmg", "the Game Boy: dmg, cgb (docs/color.md), or auto, what PyBoy takes the game for",
+    model: str = option("dmg", "the Game Boy: dmg, cgb (docs/color.md), or auto (PyBoy's choice for the game)",
                         RUNNING, one_of=MODELS)
-    instruction_budget: int = option(0, "instructions of a step after which the Game Boy is locked, at the end of the "
-                                     "frame (0: any number)", RUNNING, least=0, most=2**31 - 1)
-    num_threads: int | None = option(None, "CPU threads that emulate (default: as many as cores)", RUNNING, least=1)
-    autotune: bool = option(True, "on a GPU, some steps also find the fastest way to launch the kernel for "
-                            "this game; no result depends on it", RUNNING)
+    instruction_budget: int = option(0, "instructions per step after which the Game Boy is locked at the end of the "
+                                     "frame (0: no limit)", RUNNING, least=0, most=2**31 - 1)
+    num_threads: int | None = option(None, "CPU threads that emulate (default: one per core)", RUNNING, least=1)
+    autotune: bool = option(True, "on a GPU, time some steps to find the fastest way to launch the kernel for this "
+                            "game; changes no result", RUNNING)
     seed: int | None = option(
         0, "seed of everything that is sampled (None: 0)", RUNNING, least=-LARGEST_SEED, most=LARGEST_SEED)
     first_env: int = option(
-        0, "env i has the random numbers of env first_env + i of a larger environment", RUNNING, least=0, most=2**31 - 1
-    )
+        0, "env i gets the random numbers of env first_env + i of a larger environment", RUNNING, least=0,
+        most=2**31 - 1)
     # fmt: on
 
     def __post_init__(self) -> None:
