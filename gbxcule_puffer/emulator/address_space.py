@@ -1,4 +1,4 @@
-"""An env's memory by address, on the host: what the CPU's bus shows, and where in the memory row RAM lies."""
+"""An env's memory by address, on the host: the CPU's view of the bus, and the offsets of RAM in the memory row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HALF_BYTES = 512  # of RAM that is not plain memory, mirrored
 
 @dataclass(frozen=True)
 class Area:
-    """Addresses from `first` to `end`, the end not included. `is_ram`: bytes that can be set without side effects."""
+    """Addresses from `first` to `end`, without the end. `is_ram`: bytes that can be set without side effects."""
 
     name: str
     first: int
@@ -44,7 +44,7 @@ MIDDLES = {hw.WRAM: hw.BANKED_WRAM, hw.ECHO: hw.BANKED_ECHO}
 
 
 def _halves(area: Area) -> tuple[Area, ...]:
-    """An area as a Game Boy Color has it, whose WRAM has banks from D000 on."""
+    """An area of a Game Boy Color, whose WRAM has banks from D000."""
     middle = MIDDLES.get(area.first)
     if middle is None:
         return (area,)
@@ -56,7 +56,7 @@ BANK_FIELDS = {"VRAM": "vram_bank", "WRAM": "wram_bank", "the echo of WRAM": "wr
 
 
 def bus(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray:
-    """The 64 KiB that the CPU's bus shows, without side effects and locks, uint8; IO registers (in `fields`) read 0."""
+    """The 64 KiB of the CPU's bus, without side effects and locks, uint8; IO registers (in `fields`) read 0."""
     rom = np.frombuffer(cartridge.data, np.uint8)
     view = np.empty(0x10000, np.uint8)
     view[:0x4000] = rom[fields["rom_low"] :][:0x4000]
@@ -72,7 +72,7 @@ def bus(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.
 
 
 def _color_start(cartridge: Cartridge, first: int, bank: int) -> int:
-    """Where in the memory row of a Game Boy Color a bank of VRAM or of WRAM at D000 begins."""
+    """The offset in a Game Boy Color's memory row of a bank of VRAM, or of WRAM at D000."""
     start = row_size(cartridge.ram_banks)
     if first == hw.VRAM:
         return start if bank else 0
@@ -80,8 +80,8 @@ def _color_start(cartridge: Cartridge, first: int, bank: int) -> int:
 
 
 def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray) -> np.ndarray | int:
-    """A000-BFFF as mbc.read_ram shows it, which Python cannot call since it reads memory by native code: RAM, an RTC
-    register, or FF if disabled."""
+    """A000-BFFF as mbc.read_ram reads it: RAM, an RTC register, or FF if disabled. Python cannot call mbc.read_ram,
+    which reads memory by native code."""
     if not fields["ram_enabled"]:
         return 0xFF
     if _shows_rtc(cartridge, fields):
@@ -94,7 +94,7 @@ def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.nd
 
 
 def _shows_rtc(cartridge: Cartridge, fields: Mapping[str, int]) -> bool:
-    """Whether A000-BFFF shows a register of the clock (mbc.is_rtc_selected)."""
+    """True if A000-BFFF shows a register of the clock (mbc.is_rtc_selected)."""
     return cartridge.has_rtc and 0x08 <= fields["ram_bank"] <= 0x0C
 
 
@@ -107,9 +107,9 @@ def _bank_places(cartridge: Cartridge, offset: int) -> np.ndarray:
 def read(
     cartridge: Cartridge, fields: Mapping[str, int], row: np.ndarray, address: int, length: int, bank: int | None
 ) -> np.ndarray:
-    """`length` bytes from `address`, uint8: of the bus, or of a bank of ROM or cartridge RAM.
+    """`length` bytes from `address`, uint8: from the bus, or from a bank of ROM or cartridge RAM.
 
-    Raises: ConfigError for addresses and banks that do not exist, and a range that leaves its bank.
+    Raises: ConfigError for addresses and banks that do not exist, and for a range that leaves its bank.
     """
     if not (address >= 0 and length >= 0 and address + length <= 0x10000):
         raise ConfigError(f"addresses {address:04X} to {address + length - 1:04X}: give some between 0000 and FFFF")
@@ -193,7 +193,7 @@ def _ram_offset(cartridge: Cartridge, fields: Mapping[str, int], bank: int | Non
 def _area(cartridge: Cartridge, address: int, length: int) -> Area:
     """The area of a range.
 
-    Raises: ConfigError where it lies in none, or in several.
+    Raises: ConfigError if it is in none, or in several.
     """
     for area in AREAS if cartridge.model == "dmg" else COLOR_AREAS:
         if area.first <= address < area.end:
@@ -207,7 +207,7 @@ def _area(cartridge: Cartridge, address: int, length: int) -> Area:
 
 
 def _check_bank(cartridge: Cartridge, area: Area, bank: int) -> None:
-    """Raises: ConfigError where an area has no such bank."""
+    """Raises: ConfigError if an area has no such bank."""
     banks = {"ROM": cartridge.rom_banks, "cartridge RAM": cartridge.ram_banks, "VRAM": 1, "WRAM": 1}.get(area.name, 0)
     if cartridge.model == "cgb" and area.name in BANK_FIELDS:
         banks = {hw.VRAM: 2, hw.BANKED_WRAM: 8}.get(area.first, 1)

@@ -32,9 +32,9 @@ class Bits(type):
         super().__init__(name, (), {})
 
     def put(cls, value: Word) -> Word:
-        """`value`, an int or an array, where the field has it.
+        """`value`, an int or an array, shifted to the field.
 
-        Raises: ValueError where it does not fit.
+        Raises: ValueError if it does not fit.
         """
         if not np.all((value >= 0) & (value <= np.int64(cls.most))):
             raise ValueError(f"{cls.__name__} is {value}, but its {cls.width} bits hold 0 to {cls.most}")
@@ -46,7 +46,7 @@ class Bits(type):
 
 
 def check(fields: Iterable[Bits]) -> None:
-    """Raises ValueError where two fields of a record share a bit, or one leaves its 32-bit word."""
+    """Raises: ValueError if two fields of a record share a bit, or a field leaves its 32-bit word."""
     used = dict[int, int]()
     for field in fields:
         if field.shift + field.width > 32 or used.get(field.word, 0) & field.mask:

@@ -1,4 +1,4 @@
-"""Cartridge header: mapper, ROM and RAM sizes, title, checksum, with a clear error for each thing that can be wrong."""
+"""Cartridge header: mapper, ROM and RAM sizes, title, checksum; with a clear error for each possible fault."""
 
 from __future__ import annotations
 
@@ -48,27 +48,27 @@ class Cartridge:
 
     @property
     def is_for_color(self) -> bool:
-        """True where the header names the Game Boy Color, perhaps beside the DMG."""
+        """True if the header names the Game Boy Color, alone or with the DMG."""
         return self.data[0x143] >= 0x80
 
     @property
     def has_open_ram(self) -> bool:
-        """True where the RAM can be read before anything enabled it."""
+        """True if the RAM can be read before it is enabled."""
         return self.type in self.mapper.open_ram_types
 
     @property
     def has_rtc(self) -> bool:
-        """True where there is a real-time clock."""
+        """True if there is a real-time clock."""
         return self.type in self.mapper.rtc_types
 
     @property
     def has_rumble(self) -> bool:
-        """True where there is a motor."""
+        """True if there is a motor."""
         return self.type in self.mapper.rumble_types
 
     @property
     def ram_file_sizes(self) -> tuple[int, ...]:
-        """Bytes that a .sav file may have: all banks, or what less of them there really is."""
+        """Sizes that a .sav file may have, in bytes: all banks, or the RAM that really exists if it is less."""
         small = (SMALL_RAM_SIZE,) if self.data[0x149] == SMALL_RAM_CODE else ()
         return (self.ram_banks * hw.RAM_BANK_SIZE, *self.mapper.ram_file_sizes, *small)
 
@@ -77,12 +77,13 @@ Rom = Cartridge | bytes | StrPath
 
 
 def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None) -> Cartridge:
-    """Read and check a ROM image, given as bytes or a path, or `homeward`, our own; a Cartridge is given back as it is.
+    """Read and check a ROM image, given as bytes, a path, or `homeward` (our own game). A Cartridge is returned as it
+    is.
 
-    header: 'strict', or 'pyboy' for images of 16 KiB, which a cartridge shows at 0000 and at 4000, and for images
-    shorter than their header says. model: 'dmg' (by default, but for a Cartridge its own), 'cgb' or 'auto', which is
-    what PyBoy takes the cartridge for, by its header.
-    Raises: RomError where the file is missing, truncated, oversized, damaged or needs an unsupported mapper.
+    header: 'strict'; or 'pyboy' for images of 16 KiB, which appear at 0000 and at 4000, and for images shorter than
+    their header says. model: 'dmg' (default; for a Cartridge its own), 'cgb', or 'auto': the model that PyBoy chooses
+    by the header.
+    Raises: RomError if the file is missing, truncated, oversized, damaged or needs an unsupported mapper.
     """
     if header not in HEADERS:
         raise ConfigError(f"header is {header!r}; it must be 'strict' or 'pyboy'")
@@ -131,14 +132,14 @@ def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None) -
 
 
 def _model_of(model: str, data: bytes) -> str:
-    """'dmg' or 'cgb', by the header where it is 'auto'."""
+    """'dmg' or 'cgb'; 'auto' follows the header."""
     if model == "auto":
         return "cgb" if data[0x143] >= 0x80 else "dmg"
     return model
 
 
 def _check_size(name: str, data: bytes, header: str) -> None:
-    """Refuse an image whose length no cartridge has or differs from what its header says is the least."""
+    """Refuse an image whose length no cartridge has, or that is shorter than its header says."""
     size, is_strict = len(data), header == "strict"
     if size < (MIN_ROM_SIZE if is_strict else hw.ROM_BANK_SIZE):
         hint = LENIENT if size == hw.ROM_BANK_SIZE else ""

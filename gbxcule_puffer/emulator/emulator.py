@@ -40,13 +40,14 @@ from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, power_on
 from gbxcule_puffer.emulator.state import INDEX, Machine, describe, state_size
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 
-ROW_PADDING = 128  # bytes: without them the same address of all envs would fall into one set of a cache
-ROM_PADDING = 16  # bytes: the data path reads words before it looks whether they cross the end
+ROW_PADDING = 128  # bytes: without them, the same address of all envs would share one set of a cache
+ROM_PADDING = 16  # bytes: the data path reads words before it checks whether they cross the end
 
 
 def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with_descriptors: bool = True) -> int:
-    """Bytes that an Emulator allocates: for each env state, memory row and picture (docs/state.md), and what all envs
-    share: the ROM as bytes, as 3-byte words and, for the data path, as descriptors, and a table of addresses."""
+    """Bytes that an Emulator allocates: state, memory row and picture of each env (docs/state.md), and the data that
+    all envs share: the ROM as bytes, as 3-byte words and, for the data path, as descriptors, and a table of
+    addresses."""
     picture_size = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
     fields, row = state_size(cartridge, pixel_step)
     per_env = 4 * fields + row + ROW_PADDING + picture_size + 4 + 4 + 1
@@ -58,7 +59,7 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
 
 
 def _check_color(accuracy: str, frames_per_step: int) -> None:
-    """Raises: ConfigError for what a Game Boy Color lacks."""
+    """Raises: ConfigError for an option that a Game Boy Color does not have."""
     if accuracy != "pyboy":
         raise ConfigError(f"model 'cgb' has accuracy 'pyboy' only, not {accuracy!r}: leave one of them out")
     if frames_per_step > MOST_COLOR_FRAMES:
@@ -70,13 +71,13 @@ class Emulator(HostAccess, Screens):
 
     Args: rom: a path, the image's bytes, or a Cartridge; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every
     second pixel (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU
-    threads, all usable cores by default; kernel: 'interpreter' or 'datapath', the faster one for the device by default;
-    neither num_threads nor kernel changes any result. accuracy: 'pyboy', or 'hardware': a DMG where public test ROMs
-    show that PyBoy is not one (docs/accuracy.md), by the slower kernel. header: as of load_cartridge.
-    model: 'dmg' (by default), 'cgb' (a Game Boy Color, docs/color.md), or 'auto': what PyBoy takes the game for.
-    instruction_budget: instructions of a step after which an env is locked at the end of the frame, 0 for any number.
-    autotune: on a GPU, some of the steps also find the fastest way to launch the kernel for this game.
-    launches: its steps' on a GPU, None on a CPU.
+    threads, by default all usable cores; kernel: 'interpreter' or 'datapath', by default the faster one for the device.
+    Neither num_threads nor kernel changes a result. accuracy: 'pyboy', or 'hardware': like a DMG where public test ROMs
+    show that PyBoy is not (docs/accuracy.md), with the slower kernel. header: as in load_cartridge. model: 'dmg'
+    (default), 'cgb' (a Game Boy Color, docs/color.md), or 'auto': the model that PyBoy chooses by the header.
+    instruction_budget: instructions per step after which an env is locked at the end of the frame; 0: no limit.
+    autotune: on a GPU, time some steps to find the fastest way to launch the kernel for this game. launches: the
+    launcher of steps on a GPU, None on a CPU.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -163,40 +164,40 @@ class Emulator(HostAccess, Screens):
 
     @property
     def locked(self) -> torch.Tensor:
-        """1 where an illegal opcode locked an env, shape (num_envs,), int32, the emulator's own buffer."""
+        """1 if an illegal opcode has locked an env, shape (num_envs,), int32: the emulator's own buffer."""
         return self._state[INDEX["locked"]]
 
     @property
     def skipped(self) -> torch.Tensor:
-        """Instructions of the last step that were skipped with their loops, shape (num_envs,), int32: the
-        emulator's own buffer. The kernels skip different loops."""
+        """Instructions of the last step that were skipped as part of a loop, shape (num_envs,), int32: the emulator's
+        own buffer. The two kernels skip different loops."""
         return self._skipped
 
     @property
     def frames(self) -> torch.Tensor:
-        """Frames that the last step took, shape (num_envs,), int32: the emulator's own buffer; see `end_steps_when`."""
+        """Frames of the last step, shape (num_envs,), int32: the emulator's own buffer; see `end_steps_when`."""
         return self._until.frames
 
     def hook(self, bank: int | None, address: int) -> None:
         """Count from the next step on how often the instruction at `address` of a bank of ROM begins (`executions`).
 
-        Raises: ConfigError for an address that is not ROM, a bank that there is none of, or more than 64 hooks.
+        Raises: ConfigError for an address that is not ROM, a bank that does not exist, or more than 64 hooks.
         """
         self._hooks.add(bank, address)
         self.machine.hooks = wp.from_torch(self._hooks.counts)
         self._commands.clear()
 
     def executions(self, bank: int | None, address: int) -> torch.Tensor:
-        """Times that the instruction of a hook began in the last step, shape (num_envs,), int32: the emulator's own
-        buffer. A HALT begins once however long it waits.
+        """Counts of a hooked instruction in the last step, shape (num_envs,), int32: the emulator's own buffer. It
+        counts each time that the instruction begins; a HALT begins once, however long it waits.
 
-        Raises: ConfigError where there is no hook.
+        Raises: ConfigError if there is no hook.
         """
         return self._hooks.executions(bank, address)
 
     def end_steps_when(self, tests: Sequence[ByteTest]) -> None:
-        """Have each env end its steps early from now on: once its buttons are released, the frame after the first one
-        at whose end all `tests` pass is the step's last. Without tests all steps take frames_per_step.
+        """End each env's steps early from now on: after the buttons are released, the frame after the first one at
+        whose end all `tests` pass is the last of the step. Without tests, all steps take frames_per_step.
 
         Raises: ConfigError for a byte that is not plain RAM.
         """
@@ -252,15 +253,15 @@ class Emulator(HostAccess, Screens):
 
     @property
     def _variant(self) -> Variant:
-        """What the kernels are made for."""
+        """The options of the kernels."""
         return Variant(color=self.model == "cgb", hardware=self.accuracy == "hardware")
 
     def _kernel(self) -> wp.Kernel:
-        """The step's kernel, compiled where it is launched first."""
+        """The step's kernel, compiled at its first launch."""
         return build(self.kernel, self._variant).step
 
     def _launch(self, frames: int | torch.Tensor, release_after: int) -> None:
-        """Run `frames` frames of all envs, or as many of each as a tensor says, with the buttons of self._buttons."""
+        """Run `frames` frames of all envs (or each env's own number in a tensor), with the buttons of self._buttons."""
         with self._user:
             self._hooks.clear()
             self._until.begin_step(frames)
@@ -282,7 +283,7 @@ class Emulator(HostAccess, Screens):
                 future.result()  # its exception, if there was one
 
     def _record(self, frames: int, release_after: int) -> list[wp.Launch]:
-        """One launch for each thread, over its share of the envs."""
+        """One launch per thread, over its share of the envs."""
         bounds = [self.num_envs * thread // self._threads for thread in range(self._threads + 1)]
         commands = []
         for begin, end in itertools.pairwise(bounds):
@@ -293,14 +294,14 @@ class Emulator(HostAccess, Screens):
         return commands
 
     def _arguments(self, first_env: int, frames: int, release_after: int) -> list[object]:
-        """The inputs that the step's kernels have in common."""
+        """The arguments that the step's kernels share."""
         return [self.machine, wp.from_torch(self._buttons), first_env, frames, release_after]
 
     def reset(self, save_ram: bytes | None = None) -> None:
-        """All envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM.
+        """Return all envs to the end of the frame in which the cartridge starts, as after PyBoy's boot ROM.
 
-        save_ram: the content of a .sav or .ram file, in the cartridge from power-on, for this reset only.
-        Raises: StateError where it does not fit the cartridge.
+        save_ram: the content of a .sav or .ram file for the cartridge at power-on, only for this reset.
+        Raises: StateError if it does not fit the cartridge.
         """
         if save_ram is not None:
             banks = save_ram_banks(save_ram, self.cartridge)
@@ -340,7 +341,8 @@ class Emulator(HostAccess, Screens):
         self._launch(frames, 0 if is_held else self.release_after_frames)
 
     def run(self, frames: int) -> None:
-        """Run `frames` frames, 1 to 20,000 (a Game Boy Color 15,000), with the buttons as they are held; draw the last.
+        """Run `frames` frames, 1 to 20,000 (a Game Boy Color 15,000), without changing the buttons; draw the last
+        frame.
 
         Raises: ConfigError for another number.
         """
@@ -356,9 +358,9 @@ class Emulator(HostAccess, Screens):
         return Snapshot(self.rom_sha256, *(array.cpu().numpy().copy() for array in arrays), profile=self.accuracy)
 
     def load(self, snapshot: Snapshot, env: int | None = None) -> None:
-        """Restore a snapshot of all envs, or one of a single env into env `env` (into all where None).
+        """Restore a snapshot of all envs, or a snapshot of one env into env `env` (into all if None).
 
-        Raises: StateError where it belongs to another ROM or number of envs; nothing is changed then.
+        Raises: StateError if it belongs to another ROM or number of envs; then nothing is changed.
         """
         self.check(snapshot)
         if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
@@ -371,7 +373,7 @@ class Emulator(HostAccess, Screens):
         self._screen[part] = torch.from_numpy(snapshot.screen_for(shape)).to(self.device)
 
     def check(self, snapshot: Snapshot) -> None:
-        """Raises: StateError where a snapshot is damaged, or is of another ROM, accuracy or model."""
+        """Raises: StateError if a snapshot is damaged, or belongs to another ROM, accuracy or model."""
         snapshot.check(self.cartridge)
         if snapshot.profile != self.accuracy:
             raise StateError(
@@ -380,7 +382,7 @@ class Emulator(HostAccess, Screens):
             )
 
     def pool(self, snapshots: Sequence[Snapshot], spare: int = 0) -> SnapshotPool:
-        """Snapshots of one env each as slots of a pool on the device, then `spare` slots for live envs.
+        """A pool of snapshots of single envs on the device, followed by `spare` slots for live envs.
 
         Raises: StateError.
         """

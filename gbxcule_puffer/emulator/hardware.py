@@ -104,18 +104,18 @@ FLAG_H = 0x20
 FLAG_C = 0x10
 
 SERIAL_TRANSFER_T_CYCLES = 1024  # 8 bits at 8,192 Hz
-SERIAL_BUFFER_SIZE = 1024  # captured output, a ring (PyBoy keeps as many)
+SERIAL_BUFFER_SIZE = 1024  # captured output, a ring of PyBoy's size
 
 # --- An environment's memory row: 8000-FFFF flat, then cartridge RAM banks 1 and up. The echo's 7.5 KiB hole
 # (E000-FDFF always reads C000-DDFF) holds the captured serial output.
 ROW_BASE = 0x8000
 ROW_SIZE = 0x8000
 SERIAL_BUFFER = ECHO - ROW_BASE
-# Of a Game Boy Color, behind the cartridge RAM: VRAM bank 1, WRAM banks 2 to 7, palettes (64 bytes of the background,
+# On a Game Boy Color, after the cartridge RAM: VRAM bank 1, WRAM banks 2 to 7, palettes (64 bytes of the background,
 # 64 of sprites), then the picture's colours, 15 bits each in two bytes.
 COLOR_WRAM = 0x2000
 COLOR_PALETTES = COLOR_WRAM + 6 * WRAM_BANK_SIZE
-OBJ_PALETTES = 0x40  # behind COLOR_PALETTES
+OBJ_PALETTES = 0x40  # after COLOR_PALETTES
 COLOR_SIZE = COLOR_PALETTES + 2 * OBJ_PALETTES
 
 # --- Buttons of Emulator.step: bits 0-3 the directions, bits 4-7 the others, both in P1's order
@@ -144,12 +144,12 @@ POST_BOOT_TILES = bytes.fromhex(  # 6 tiles at 8010
 )
 POST_BOOT_MAP = {0x9908: 1, 0x990A: 1, 0x9928: 2, 0x9929: 3, 0x992A: 4, 0x992B: 5, 0x992C: 3, 0x9949: 6, 0x994C: 6}
 
-# --- What a Game Boy Color has there instead, with PyBoy's boot ROM
+# --- The same of a Game Boy Color, with PyBoy's boot ROM
 COMPATIBLE_POST_BOOT = {
     "a": 0x11, "f": 0x80, "c": 0x00, "e": 0x08, "l": 0x7C, "lcd_zero": -66_308, "lcd_target": 66_576 - 66_308,
     "div_zero": -0xC72C, "cycles_low": 4_507_436, "rtc_last": -4_507_436, "hdma5": 0xFF, "object_priority": 0xFF,
 }  # fmt: skip
-COLOR_POST_BOOT = COMPATIBLE_POST_BOOT | {  # with a cartridge for it
+COLOR_POST_BOOT = COMPATIBLE_POST_BOOT | {  # with a cartridge for the Game Boy Color
     "color_mode": 1, "serial_control": 0x7C, "lcd_zero": -66_292, "lcd_target": 66_576 - 66_292, "div_zero": -0xC71C,
     "cycles_low": 4_507_420, "rtc_last": -4_507_420,
 }  # fmt: skip
@@ -162,7 +162,7 @@ COMPATIBLE_COLORS = tuple(
     for rgb in (0xFFFFFF, 0x7BFF31, 0x0063C5, 0x000000, *(0xFFFFFF, 0xFF8484, 0x943A3A, 0x000000) * 2)
 )
 
-# --- What a DMG has there instead (mooneye, boot_regs-dmgABC, boot_div-dmgABCmgb, boot_hwio-dmgABCmgb)
+# --- The same of a real DMG (mooneye, boot_regs-dmgABC, boot_div-dmgABCmgb, boot_hwio-dmgABCmgb)
 HARDWARE_POST_BOOT = {
     "f": 0xB0, "e": 0xD8, "h": 0x01, "l": 0x4D, "p1": 0xCF,
     "div_zero": -0xABD0,  # ABCC, read 4 T-cycles early (isa.py, access times)

@@ -1,8 +1,8 @@
-"""The whole SM83 instruction set as one table of bit patterns; lengths, cycles and access times derive from it.
+"""The whole SM83 instruction set as one table of bit patterns; lengths, cycles and access times follow from it.
 
-Operand names as in Pan Docs, "CPU Instruction Set". The letters of a row are the bus M-cycles after the opcode fetch:
-R read, W write, - internal; what follows `|` happens only if the condition holds. `[hl]` as an operand of a row with
-`{src}` or `{dst}` adds its own R or W. M-cycles are 1 + len(bus), CB-prefixed 2 + len(bus).
+Operand names as in Pan Docs, "CPU Instruction Set". The letters of a row are the bus M-cycles after the opcode fetch: R
+read, W write, - internal. Cycles after `|` happen only if the condition holds. An operand `[hl]` in a row with `{src}`
+or `{dst}` adds its own R or W. M-cycles are 1 + len(bus), with CB prefix 2 + len(bus).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One opcode (0x100 + second byte for the CB page) with everything that follows from its row."""
+    """One opcode (0x100 + second byte for the CB page) with all properties of its row."""
 
     opcode: int
     mnemonic: str
@@ -109,7 +109,7 @@ class Instruction:
 
     @property
     def is_cb(self) -> bool:
-        """True where the opcode is prefixed by CB."""
+        """True if the opcode has the prefix CB."""
         return self.opcode >= 0x100
 
     @property
@@ -121,12 +121,12 @@ class Instruction:
 
     @property
     def m_cycles(self) -> int:
-        """M-cycles where a condition does not hold (or there is none)."""
+        """M-cycles if a condition does not hold, or there is none."""
         return 1 + self.is_cb + len(self.bus)
 
     @property
     def m_cycles_taken(self) -> int:
-        """M-cycles where the condition holds."""
+        """M-cycles if the condition holds."""
         return 1 + self.is_cb + len(self.bus_taken)
 
     def accesses(self, taken: bool = True) -> list[Access]:
@@ -158,7 +158,7 @@ def _expand_row(pattern: str, mnemonic: str, family: str, bus: str, page: int) -
         if "{reg}" in mnemonic:  # one operand that is read and written
             operands["reg"] = operands.pop("dst", None) or operands.pop("src")
         if operands.get("dst") == operands.get("src") == "[hl]":
-            continue  # the place of HALT
+            continue  # HALT's opcode
         extra = "R" if "[hl]" in (operands.get("src"), operands.get("reg")) else ""
         extra += "W" if "[hl]" in (operands.get("dst"), operands.get("reg")) else ""
         base, _, taken = bus.partition("|")
@@ -171,7 +171,7 @@ def _expand_row(pattern: str, mnemonic: str, family: str, bus: str, page: int) -
 def expand() -> dict[int, Instruction]:
     """Opcode -> Instruction for the 244 base and 256 CB opcodes.
 
-    Raises: ValueError where rows overlap or leave a gap other than the CB prefix and the 11 illegal opcodes.
+    Raises: ValueError if rows overlap, or leave a gap other than the CB prefix and the 11 illegal opcodes.
     """
     table: dict[int, Instruction] = {}
     for rows, page in ((BASE_ROWS, 0), (CB_ROWS, 0x100)):

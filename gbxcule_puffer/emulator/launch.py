@@ -1,4 +1,4 @@
-"""Warp launches beside torch: on torch's current CUDA stream, so that both stay in order and in one CUDA graph."""
+"""Warp launches on torch's current CUDA stream, so that both stay in order and in one CUDA graph."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gbxcule_puffer.device import start_warp
 
 Struct = TypeVar("Struct")
 CUDA_LANES = 32  # threads that share one env's picture on a CUDA device
-# Torch's streams as Warp's, made once each: Warp enters them into a list of its own, which threads must not do at once.
+# Torch's streams as Warp's, each made once: Warp adds them to a list, which two threads must not do at the same time.
 _streams: dict[tuple[int, int], wp.Stream] = {}
 _streams_lock = threading.Lock()
 
 
 class Launcher:
-    """Launches kernels over tensors that stay where they are, and remembers each launch: packing the arguments takes
+    """Launches kernels over tensors that keep their addresses, and remembers each launch: packing the arguments takes
     Python longer than a small kernel takes to run."""
 
     def __init__(self, device: torch.device) -> None:
@@ -30,7 +30,7 @@ class Launcher:
     def __call__(self, kernel: object, dim: int | tuple[int, ...], *inputs: object) -> None:
         """Runs `kernel` over `dim` threads; tensors among `inputs` are passed without a copy, and kept alive.
 
-        No host synchronisation and, but for the first launch with these inputs, no allocation.
+        No host synchronisation and, except for the first launch with these inputs, no allocation.
         """
         key = (kernel, dim, *(_identity(value) for value in inputs))
         command: Any = self._commands.get(key)
@@ -42,7 +42,7 @@ class Launcher:
 
 
 class AddressLauncher:
-    """Launches a kernel over tensors that are others each time: its arguments are their addresses, and numbers."""
+    """Launches a kernel over different tensors each time: its arguments are addresses and numbers."""
 
     def __init__(self, kernel: object, dim: int | tuple[int, ...], device: torch.device, arguments: int) -> None:
         start_warp()
@@ -51,7 +51,7 @@ class AddressLauncher:
 
     def __call__(self, *arguments: int) -> None:
         """Runs the kernel. No host synchronisation and no allocation."""
-        with self._lock:  # the arguments are the command's, which other threads may use
+        with self._lock:  # the arguments belong to the command, which other threads may use
             for index, argument in enumerate(arguments):
                 self._command.set_param_at_index_from_ctype(index, argument)
             self._command.launch(current_stream(self.device))

@@ -1,12 +1,12 @@
-"""The mappers (bank controllers), one row each. Their device code, hw/cartridge/mbc.py, is the only place that tells
-them apart; everything else asks the row. Pan Docs, "MBCs"."""
+"""The mappers (bank controllers), one row each. Only their device code, hw/cartridge/mbc.py, distinguishes them;
+everything else uses the row. Pan Docs, "MBCs"."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Numbers in Machine.mapper, by which the kernels tell them apart
+# Numbers in Machine.mapper, by which the kernels distinguish them
 NONE, MBC1, MBC2, MBC3, MBC30, MBC5, MBC1_MULTICART = range(7)
 
 
@@ -17,7 +17,7 @@ class Mapper:
     name: str
     number: int
     types: tuple[int, ...]
-    open_ram_types: tuple[int, ...] = ()  # RAM can be read before anything enabled it
+    open_ram_types: tuple[int, ...] = ()  # RAM can be read before it is enabled
     rtc_types: tuple[int, ...] = ()  # a real-time clock
     rumble_types: tuple[int, ...] = ()  # a motor
     is_variant: Callable[[bytes, int, int], bool] | None = None
@@ -25,10 +25,10 @@ class Mapper:
     has_plain_ram: bool = True  # a byte for each address of a bank, nothing else
     ram_file_sizes: tuple[int, ...] = ()  # of .sav files, beside all banks
     maps_low_bank: bool = False  # 0000-3FFF may show another bank than 0
-    state_registers: str = ""  # what PyBoy's states hold after the RAM (saves/pyboy_layout.py)
-    rumble_register: str = ""  # the same, of rumble_types only
-    selects_rom_at_once: bool = False  # mbc.select_rom_at_once knows it
-    low_bank_bits: int = 0  # of the ROM bank that bank1 holds, with bank2 above them
+    state_registers: str = ""  # contents of PyBoy's states after the RAM (saves/pyboy_layout.py)
+    rumble_register: str = ""  # the same, only for rumble_types
+    selects_rom_at_once: bool = False  # mbc.select_rom_at_once supports it
+    low_bank_bits: int = 0  # bits of the ROM bank in bank1; those of bank2 are above them
 
 
 def _has_logo_in_each_bank(image: bytes, rom_banks: int, _: int) -> bool:
@@ -37,7 +37,7 @@ def _has_logo_in_each_bank(image: bytes, rom_banks: int, _: int) -> bool:
 
 
 def _is_beyond_mbc3(_: bytes, rom_banks: int, ram_banks: int) -> bool:
-    """MBC30 has a bit more for both banks."""
+    """MBC30 has one more bit for both banks."""
     return ram_banks > 4 or rom_banks > 128
 
 
@@ -65,7 +65,7 @@ MAPPERS = (
 
 
 def find_mapper(image: bytes, rom_banks: int, ram_banks: int) -> Mapper | None:
-    """The mapper of a cartridge, None for a type that none has."""
+    """The mapper of a cartridge; None for an unknown type."""
     rows = [row for row in MAPPERS if image[0x147] in row.types]
     variants = [row for row in rows if row.is_variant is not None and row.is_variant(image, rom_banks, ram_banks)]
     return next(iter(variants + rows), None)

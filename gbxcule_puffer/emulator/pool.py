@@ -1,4 +1,4 @@
-"""Snapshots on the device: envs are reset from them and saved into them by mask, in one launch, without the host."""
+"""Snapshots on the device: envs are restored from them and saved into them by mask, in one launch, without the host."""
 
 # Kernels: a struct of Warp's is not a class for pyright.
 # pyright: reportGeneralTypeIssues=false
@@ -23,16 +23,16 @@ LANES = 64  # threads that copy one env's memory on a CUDA device
 
 @wp.struct
 class Arrays:
-    """Machines or snapshots of them, memory and pictures in words."""
+    """The state, memory and pictures of machines or snapshots, in words."""
 
     state: wp.array2d(dtype=wp.int32)  # a column for each machine
-    memory: wp.array2d(dtype=wp.int32)  # a row for each, as the next
+    memory: wp.array2d(dtype=wp.int32)  # a row for each machine, as in the next
     screen: wp.array2d(dtype=wp.int32)
 
 
 @wp.func
 def copy_machine(source: Arrays, origin: int, target: Arrays, index: int, lane: int, lanes: int):
-    """Machine `origin` of `source` becomes machine `index` of `target`; the lanes share the work."""
+    """Copy machine `origin` of `source` to machine `index` of `target`; the lanes share the work."""
     for field in range(lane, source.state.shape[0], lanes):
         target.state[field, index] = source.state[field, origin]
     for word in range(lane, source.memory.shape[1], lanes):
@@ -43,7 +43,7 @@ def copy_machine(source: Arrays, origin: int, target: Arrays, index: int, lane: 
 
 @wp.func
 def restore_slot(machines: Arrays, pool: Arrays, slot: int, env: int, lane: int, lanes: int):
-    """A pool's slot into an env. There is no such slot: the env stays as it is."""
+    """Copy a pool's slot into an env. If the slot does not exist, the env stays as it is."""
     if slot >= 0 and slot < pool.state.shape[1]:
         copy_machine(pool, slot, machines, env, lane, lanes)
 
@@ -90,10 +90,10 @@ class WarpEmulator(EmulatorLike, Protocol):
 
 
 class SnapshotPool:
-    """Single-env snapshots of an emulator's ROM, held on its device, then `spare` slots for live envs. `members`: its
+    """Snapshots of single envs of an emulator, on its device, followed by `spare` slots for live envs. `members`: its
     tensors and the emulator's, for env/step_end/parts.py.
 
-    Raises: StateError where a snapshot is of another ROM, has several envs or another resolution.
+    Raises: StateError if a snapshot is of another ROM, or has several envs or another resolution.
     """
 
     def __init__(self, emulator: WarpEmulator, snapshots: Sequence[Snapshot], spare: int = 0) -> None:
@@ -125,30 +125,30 @@ class SnapshotPool:
         self._lanes = 1 if emulator.device == "cpu" else LANES
 
     def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
-        """Restore slot slots[i] into each env i with mask[i], picture included.
+        """Restore slot slots[i] into each env i with mask[i], with its picture.
 
-        mask (num_envs,) bool, slots (num_envs,) int32, both on the device; slots must be in 0..size-1, an env with
-        another one stays as it is. No host synchronisation; on CUDA on torch's current stream.
+        mask (num_envs,) bool, slots (num_envs,) int32, both on the device. Slots must be from 0 to size-1; with any
+        other an env stays as it is. No host synchronisation; on CUDA, on torch's current stream.
 
-        Raises: StateError for another shape or type, on a CPU also for a slot that there is not.
+        Raises: StateError for another shape or type; on a CPU also for a slot that does not exist.
         """
         self._launch(kernel_restore, mask, slots)
 
     def save(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
-        """Save each env i with mask[i] into slot slots[i], picture included; arguments as of `reset`.
+        """Save each env i with mask[i] into slot slots[i], with its picture; arguments as in `reset`.
 
         The slots of the envs in the mask must differ from each other. Raises: as `reset`.
         """
         self._launch(kernel_save, mask, slots)
 
     def spare_tensors(self) -> dict[str, torch.Tensor]:
-        """The content of the spare slots, for a saved state: views, changed in place by `save`."""
+        """The content of the spare slots, for a saved state: views, which `save` changes in place."""
         spare = {"state": self._state[:, self.given :], "memory": self._memory[self.given :]}
         spare["screen"] = self._screen[self.given :]
         return {f"pool_{name}": part for name, part in spare.items()} if self.size > self.given else {}
 
     def check_spare(self, tensors: Mapping[str, torch.Tensor], filled: torch.Tensor) -> None:
-        """Raises: StateError where `tensors`, as of spare_tensors, are not those of envs in the slots that are `filled`
+        """Raises: StateError unless `tensors` (as returned by spare_tensors) are envs in the slots that are `filled`,
         (spare,) bool."""
         state, memory, screen = (tensors[f"pool_{name}"].cpu() for name in ("state", "memory", "screen"))
         used = filled.cpu()

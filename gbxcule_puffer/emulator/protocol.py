@@ -1,4 +1,4 @@
-"""The interface of an emulator: what tasks, env and trainers may use, whoever steps the Game Boys."""
+"""The interface of an emulator for tasks, env and trainers; it does not say who steps the Game Boys."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gbxcule_puffer.emulator.snapshot import Snapshot
 
 
 class PoolLike(Protocol):
-    """Snapshots of one env each, in numbered slots, from which envs are restored by mask. Emulator makes a
+    """Snapshots of single envs in numbered slots, from which envs are restored by mask. Emulator makes a
     pool.SnapshotPool, PyBoyEmulator a PyBoyPool."""
 
     @property
     def members(self) -> Mapping[str, object]:
-        """Arrays with which a kernel can restore an env itself (env/step_end/parts.py); empty where none can."""
+        """Arrays with which a kernel can restore an env itself (env/step_end/parts.py); empty if no kernel can."""
         ...
 
     def reset(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
@@ -27,15 +27,15 @@ class PoolLike(Protocol):
         ...
 
     def save(self, mask: torch.Tensor, slots: torch.Tensor) -> None:
-        """Save each env i with mask[i] into slot slots[i]; arguments as of `reset`."""
+        """Save each env i with mask[i] into slot slots[i]; arguments as in `reset`."""
         ...
 
     def spare_tensors(self) -> dict[str, torch.Tensor]:
-        """The content of the spare slots, for a saved state; empty where there are none."""
+        """The content of the spare slots, for a saved state; empty if there are none."""
         ...
 
     def check_spare(self, tensors: Mapping[str, torch.Tensor], filled: torch.Tensor) -> None:
-        """Raises: StateError where `tensors`, as of spare_tensors, are not those of envs in the `filled` slots."""
+        """Raises: StateError unless `tensors` (as returned by spare_tensors) are envs in the `filled` slots."""
         ...
 
 
@@ -52,16 +52,17 @@ class MirrorLike(Protocol):
 
 
 class Launches(Protocol):
-    """The launches of an emulator's steps on a GPU: gpu.schedule.steps.GpuSteps."""
+    """The launcher of an emulator's steps on a GPU: gpu.schedule.steps.GpuSteps."""
 
     @property
     def unsettled(self) -> bool:
-        """True while steps may have another launch shape than those before; a CUDA graph keeps the recorded one."""
+        """True while the launch shape may still change from step to step; a CUDA graph keeps the shape that it
+        recorded."""
         ...
 
     @property
     def begun(self) -> torch.cuda.Event:
-        """Event before the Game Boys of the last step; work that waits for it leaves them the whole GPU."""
+        """Event before the Game Boys of the last step. Work that waits for it leaves the whole GPU to them."""
         ...
 
 
@@ -95,17 +96,17 @@ class EmulatorLike(Protocol):
 
     @property
     def frames_per_step(self) -> int:
-        """Frames of a step."""
+        """Frames per step."""
         ...
 
     @property
     def release_after_frames(self) -> int:
-        """Frames of a step after which its buttons are released."""
+        """Frames after which a step releases its buttons."""
         ...
 
     @property
     def pixel_step(self) -> int:
-        """1 where `screen` has all pixels, 2 where it has every second one of every second line."""
+        """1 if `screen` has all pixels, 2 if it has every second pixel of every second line."""
         ...
 
     @property
@@ -122,27 +123,28 @@ class EmulatorLike(Protocol):
 
     @property
     def locked(self) -> torch.Tensor:
-        """1 where an illegal opcode locked an env, shape (num_envs,), int32; changed in place by `step`."""
+        """1 if an illegal opcode has locked an env, shape (num_envs,), int32; changed in place by `step`."""
         ...
 
     @property
     def memory(self) -> torch.Tensor:
-        """Memory rows on the device (hardware.py), shape (num_envs, row), uint8; what `mirror` says if there is one."""
+        """Memory rows on the device (hardware.py), shape (num_envs, row), uint8. If there is a `mirror`, only the bytes
+        that it watches are up to date."""
         ...
 
     @property
     def frames(self) -> torch.Tensor:
-        """Frames that the last step took, shape (num_envs,), int32; changed in place by `step`."""
+        """Frames of the last step, shape (num_envs,), int32; changed in place by `step`."""
         ...
 
     @property
     def mirror(self) -> MirrorLike | None:
-        """An updater of `memory` where that is a copy; None where it is the machines' own."""
+        """The updater of `memory` if that is a copy; None if it is the machines' own memory."""
         ...
 
     @property
     def launches(self) -> Launches | None:
-        """The launches on a GPU; None where the Game Boys run on the CPU."""
+        """The launcher on a GPU; None if the Game Boys run on the CPU."""
         ...
 
     def step(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
@@ -155,15 +157,15 @@ class EmulatorLike(Protocol):
         ...
 
     def executions(self, bank: int | None, address: int) -> torch.Tensor:
-        """Times that the instruction of a hook began in the last step, shape (num_envs,), int32."""
+        """Counts of a hooked instruction in the last step, shape (num_envs,), int32."""
         ...
 
     def end_steps_when(self, tests: Sequence[ByteTest]) -> None:
-        """Have each env end its steps early from now on, a frame after the first one at whose end all tests pass."""
+        """End each env's steps early from now on, one frame after the first frame at whose end all tests pass."""
         ...
 
     def reset(self) -> None:
-        """All envs to the end of the frame in which the cartridge starts."""
+        """Return all envs to the end of the frame in which the cartridge starts."""
         ...
 
     def save(self, env: int | None = None) -> Snapshot:
@@ -171,15 +173,15 @@ class EmulatorLike(Protocol):
         ...
 
     def load(self, snapshot: Snapshot, env: int | None = None) -> None:
-        """Restore a snapshot of all envs, or one of a single env into env `env` (into all where None)."""
+        """Restore a snapshot of all envs, or a snapshot of one env into env `env` (into all if None)."""
         ...
 
     def check(self, snapshot: Snapshot) -> None:
-        """Raises: StateError where a snapshot cannot be loaded."""
+        """Raises: StateError if a snapshot cannot be loaded."""
         ...
 
     def pool(self, snapshots: Sequence[Snapshot], spare: int = 0) -> PoolLike:
-        """Snapshots of one env each as slots, then `spare` slots for live envs."""
+        """A pool of snapshots of single envs, followed by `spare` slots for live envs."""
         ...
 
     def registers(self, env: int = 0) -> dict[str, int]:
@@ -187,7 +189,7 @@ class EmulatorLike(Protocol):
         ...
 
     def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
-        """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; uint8, no
+        """`length` bytes from `address` as the CPU's bus shows them, or from a bank of ROM or cartridge RAM; uint8, no
         side effects, IO registers read 0."""
         ...
 
@@ -196,5 +198,5 @@ class EmulatorLike(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back threads and memory; the emulator cannot be used any more."""
+        """Release threads and memory; the emulator cannot be used afterwards."""
         ...

@@ -1,7 +1,7 @@
-"""Decorators that give a device function its body, made from the table of registers (registers.py).
+"""Decorators that generate the body of a device function from the table of registers (registers.py).
 
-The function itself has its signature and its docstring. Its text with the body is kept where inspect finds it, from
-which Warp reads it back.
+The function itself has its signature and its docstring. The text with the body is stored where inspect finds it,
+because Warp reads it back from there.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def reads(rows: Iterable[Register], device: str = "") -> Callable[[Function], Function]:
-    """The function returns what the register at `address` reads, FF if it is none of `rows`; device: in whose file."""
+    """The function returns the value of the register at `address`, FF if it is not in `rows`; device: the file it is
+    in."""
     texts = {row: f"return {text}" for row in rows if (text := read_text(row, device))}
     return _body([*_chains(texts, {row for row in texts if row.model == "color"}), "    return 0xFF"])
 
 
 def writes(rows: Iterable[Register], device: str = "", otherwise: str = "") -> Callable[[Function], Function]:
-    """The function writes `value` to the register at `address`, if it is one of `rows`; device: in whose file.
-    otherwise: a statement for the others."""
+    """The function writes `value` to the register at `address`, if it is in `rows`; device: the file it is in.
+    otherwise: a statement for the other registers."""
     texts = {row: text for row in rows if (text := write_text(row, device))}
     lines = _chains(texts, {row for row in texts if (row.writable or row.model) == "color"})
     return _body(lines + [f"    else:\n        {otherwise}"] * (otherwise != ""))
 
 
 def is_one_of(addresses: Iterable[int]) -> Callable[[Function], Function]:
-    """The function returns whether `address` is one of some."""
+    """The function returns True if `address` is in a list."""
     return _body([f"    return {_condition(addresses)}"])
 
 
 def _chains(texts: Mapping[Register, str], of_color: set[Register]) -> list[str]:
-    """A chain of comparisons, and one for the registers `of_color`, which are there in color_mode only."""
+    """A chain of comparisons, and one for the registers `of_color`, which exist only in color_mode."""
     lines = _chain({row: text for row, text in texts.items() if row not in of_color}, "    ")
     if of_color:
         lines += ["    elif c.color_mode != 0:"]
@@ -46,7 +47,7 @@ def _chains(texts: Mapping[Register, str], of_color: set[Register]) -> list[str]
 
 
 def _chain(texts: Mapping[Register, str], indent: str) -> list[str]:
-    """A chain of comparisons; registers with the same text are compared together."""
+    """A chain of comparisons; registers with the same text share one."""
     found: dict[str, set[int]] = {}
     for row, text in texts.items():
         found.setdefault(text, set()).update(row.addresses)
@@ -58,7 +59,7 @@ def _chain(texts: Mapping[Register, str], indent: str) -> list[str]:
 
 
 def _condition(addresses: Iterable[int], before: Iterable[int] = ()) -> str:
-    """A comparison of `address` with some addresses; it is none of those `before`."""
+    """A comparison of `address` with some addresses, given that it is none of those `before`."""
     parts = [
         f"address == 0x{first:04X}" if end == first + 1 else f"(address >= 0x{first:04X} and address < 0x{end:04X})"
         for first, end in ranges(addresses, before)
@@ -67,7 +68,7 @@ def _condition(addresses: Iterable[int], before: Iterable[int] = ()) -> str:
 
 
 def _body(lines: list[str]) -> Callable[[Function], Function]:
-    """The decorator that puts `lines` behind a function's docstring."""
+    """The decorator that appends `lines` to a function's docstring, as its body."""
 
     def decorate(function: Function) -> Function:
         text = inspect.getsource(function)

@@ -1,6 +1,6 @@
-"""The IO registers, one row each: what a read gives, what a write does, and what notices it.
+"""The IO registers, one row each: the value of a read, the effect of a write, and who notices it.
 
-The device code that finds a register by its address is made from these rows (register_code.py), and so is every list
+The device code that finds a register by its address is generated from these rows (register_code.py). So is every list
 of registers: of `puffer profile`, of the PyBoy API, of loops that wait, of docs/state.md.
 """
 
@@ -23,10 +23,10 @@ Effect = Literal["batch", "picture", "none"]
 class Register:
     """One register, at `address`.
 
-    field: of the state, where it is kept; ones: bits that read 1; keeps: bits that a write stores, 0 for none.
-    read, write: what to do instead, an expression and a statement of device code in the file of its `device`, or in
-    hw/memory.py and hw/bus.py. writable: who can write it, if not who can read it. last: the last address of a row for
-    several registers.
+    field: of the state, where it is kept; ones: bits that read 1; keeps: bits that a write stores, 0 for none. read,
+    write: an expression and a statement of device code that replace this, in the file of its `device`, or in
+    hw/memory.py and hw/bus.py. writable: the models that can write it, if not those that can read it. last: the last
+    address of a row for several registers.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Register:
 
     @property
     def addresses(self) -> range:
-        """Its address, or those of all registers of the row."""
+        """The addresses of the row."""
         return range(self.address, max(self.address, self.last) + 1)
 
 
@@ -120,7 +120,7 @@ _FROM_OUTSIDE = {"lcd": _LCD}  # how hw/memory.py and hw/bus.py read and write a
 
 
 def read_text(row: Register, device: str) -> str:
-    """The expression that reads a register, in the file of a device; nothing if it reads FF."""
+    """The expression that reads a register, in the file of a device; empty if it reads FF."""
     if row.device != device:
         return _FROM_OUTSIDE[row.device][0]
     if row.read or not row.field:
@@ -129,7 +129,7 @@ def read_text(row: Register, device: str) -> str:
 
 
 def write_text(row: Register, device: str) -> str:
-    """The statement that writes a register, in the file of a device; nothing if a write does nothing."""
+    """The statement that writes a register, in the file of a device; empty if a write does nothing."""
     if row.device != device:
         return _FROM_OUTSIDE[row.device][1]
     if row.write or not row.field or not row.keeps:
@@ -138,12 +138,13 @@ def write_text(row: Register, device: str) -> str:
 
 
 def addresses(rows: Iterable[Register], *effects: Effect) -> set[int]:
-    """The addresses of rows, of those with some effects if any are given."""
+    """The addresses of rows, or only of those rows with some effects if any are given."""
     return {address for row in rows if not effects or row.effect in effects for address in row.addresses}
 
 
 def ranges(found: Iterable[int], between: Iterable[int] = ()) -> list[tuple[int, int]]:
-    """[first, end) of addresses in order, in as few pieces as they are if those of `between` may be in them, too."""
+    """[first, end) of addresses in order, in as few pieces as possible, if the pieces may include those of
+    `between`."""
     pieces, known = list[tuple[int, int]](), set(between)
     for address in sorted(found):
         if pieces and known.issuperset(range(pieces[-1][1], address)):
@@ -154,4 +155,4 @@ def ranges(found: Iterable[int], between: Iterable[int] = ()) -> list[tuple[int,
 
 
 CONSTANT = ranges(set(range(hw.IO, hw.HRAM)) - addresses(OF_DMG) | addresses(OF_DMG, "none"))
-"""Where reads give the same until the next write: no register of a DMG, or one that only a write changes."""
+"""Ranges that read the same until the next write: no register of a DMG, or a register that only a write changes."""

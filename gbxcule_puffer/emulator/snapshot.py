@@ -40,8 +40,8 @@ PROFILES = ("pyboy", "hardware")  # which machine: Emulator's `accuracy`
 @dataclass
 class Snapshot:
     """State of `num_envs` envs: state (fields, num_envs) int32, memory (num_envs, row) uint8, screen (num_envs, h, w)
-    uint8 shades; a Game Boy Color's memory ends with its picture in colour. A screen of 144x160 also serves an
-    emulator that keeps 72x80."""
+    uint8 shades; a Game Boy Color's memory ends with its picture in colour. A screen of 144x160 also fits an emulator
+    that keeps 72x80."""
 
     rom_sha256: str
     state: np.ndarray
@@ -63,7 +63,7 @@ class Snapshot:
     def colors(self) -> np.ndarray:
         """The pictures of a Game Boy Color, shape as of `screen`, uint16: 5 bits each of red (lowest), green, blue.
 
-        Raises: StateError for a DMG's.
+        Raises: StateError for a DMG.
         """
         if self.model == "dmg":
             raise StateError("the snapshot is a DMG's and has no colours: use its screen")
@@ -88,9 +88,10 @@ class Snapshot:
         return address_space.bus(cartridge, self.fields(env), self.memory[env])
 
     def check(self, cartridge: Cartridge, name: str = "the snapshot") -> None:
-        """Check what kernels take for granted: the ROM, shapes and types, each field's range (state.py), shades 0 to 3.
+        """Check everything that kernels rely on: the ROM, shapes and types, each field's range (state.py), shades 0 to
+        3.
 
-        Raises: StateError that calls the snapshot `name`.
+        Raises: StateError; its message calls the snapshot `name`.
         """
         self.check_rom(cartridge)
         if self.state.ndim == 2 and self.model != cartridge.model:
@@ -114,7 +115,7 @@ class Snapshot:
             raise StateError(f"{name} is damaged, or of another program ({fault}): save it again")
 
     def check_rom(self, cartridge: Cartridge) -> None:
-        """Raises: StateError where the snapshot belongs to another ROM."""
+        """Raises: StateError if the snapshot belongs to another ROM."""
         if self.rom_sha256 != cartridge.sha256:
             raise StateError(
                 f"the snapshot is of ROM {self.rom_sha256[:12]}..., this is {cartridge.sha256[:12]}... "
@@ -124,7 +125,7 @@ class Snapshot:
     def screen_for(self, shape: tuple[int, ...]) -> np.ndarray:
         """The screens in another emulator's resolution.
 
-        Raises: StateError where the snapshot has only every second pixel and all are needed.
+        Raises: StateError if the snapshot has only every second pixel and all are needed.
         """
         if self.screen.shape[1:] == shape:
             return self.screen
@@ -135,7 +136,7 @@ class Snapshot:
         )
 
     def doubled(self) -> Snapshot:
-        """A snapshot for an emulator that keeps 144x160 pixels; of every second one each stands four times."""
+        """A snapshot for an emulator that keeps 144x160 pixels: each pixel of a 72x80 screen becomes 2x2 pixels."""
         if self.screen.shape[1:] == SCREENS["full"]:
             return self
         memory = self.memory
@@ -145,7 +146,7 @@ class Snapshot:
         return replace(self, memory=memory, screen=self.screen.repeat(2, 1).repeat(2, 2))
 
     def memory_for(self, shape: tuple[int, ...]) -> np.ndarray:
-        """The memory rows in another emulator's resolution, which those of a Game Boy Color have, too.
+        """The memory rows in another emulator's resolution: those of a Game Boy Color contain its picture.
 
         Raises: as screen_for.
         """
@@ -156,7 +157,7 @@ class Snapshot:
         return np.concatenate([self.memory[:, : -2 * math.prod(self.screen.shape[1:])], half], 1)
 
     def to_file(self, path: StrPath) -> None:
-        """Write the file whole or not at all; raises as `files.new_file`."""
+        """Write the file completely or not at all; raises as `files.new_file`."""
         arrays = (self.state, self.memory, self.screen)
         payload = zlib.compress(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), 6)
         header = {
@@ -171,9 +172,9 @@ class Snapshot:
 
     @classmethod
     def from_file(cls, path: StrPath, max_envs: int = MAX_ENVS) -> Snapshot:
-        """Read a file of to_file; more than `max_envs` envs are not made room for.
+        """Read a file of to_file with at most `max_envs` envs.
 
-        Raises: StateError where it is missing, damaged, of another format version or not a snapshot.
+        Raises: StateError if it is missing, damaged, has more envs or another format version, or is not a snapshot.
         """
         data = read_bytes(path, SNAPSHOT_FILE, max_envs * MAX_ENV_SIZE)
         if not data.startswith(MAGIC):
@@ -211,9 +212,9 @@ NAMES = [_field_names("dmg"), _field_names("cgb")]
 
 
 def _checked_shapes(path: StrPath, shapes: Any, size: int, max_envs: int) -> list[tuple[int, ...]]:
-    """Shapes of state, with `size` fields, memory and screen from a snapshot's header.
+    """Shapes of state (with `size` fields), memory and screen from a snapshot's header.
 
-    Raises: StateError where they are not those of one number of envs, or of more than `max_envs`.
+    Raises: StateError if they do not have the same number of envs, or have more than `max_envs`.
     """
     try:
         (fields, num_envs), (envs, row), (pictures, *screen) = shapes
@@ -230,7 +231,7 @@ def _checked_shapes(path: StrPath, shapes: Any, size: int, max_envs: int) -> lis
 
 
 def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
-    """One env at PC=0100, as PyBoy's boot ROM leaves it, or a DMG's (accuracy 'hardware')."""
+    """One env at PC=0100, as PyBoy's boot ROM leaves it, or as a real DMG's does (accuracy 'hardware')."""
     fields = dict(hw.POST_BOOT)
     is_color = cartridge.model == "cgb"
     if is_color:
@@ -261,7 +262,7 @@ def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
 
 
 def _picture() -> np.ndarray:
-    """What the boot ROM leaves on the screen, shades, shape (144, 160), uint8."""
+    """The screen as the boot ROM leaves it, shades, shape (144, 160), uint8."""
     picture = np.zeros((hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH), np.uint8)
     for address, tile in hw.POST_BOOT_MAP.items():
         row, column = divmod(address - hw.VRAM - 0x1800, 32)

@@ -1,8 +1,8 @@
-"""The machine's state, declared once: structs, allocation, snapshots and what a file may hold derive from this list.
+"""The machine's state, declared once. Structs, allocation, snapshots and the limits of files follow from this list.
 
 Scalars are int32 rows of one array `state` (NUM_FIELDS, num_envs), so that a warp loads a row in one transaction. A
-step copies the `hot` ones into a Cpu struct and back; the others are read in place. Times are T-cycles since the
-start of the step. Memory is one row of uint8 for each env (hardware.py, "memory row").
+step copies the `hot` fields into a Cpu struct and back; the others are read in place. Times are T-cycles since the
+start of the step. Memory is one row of uint8 per env (hardware.py, "memory row").
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.errors import ConfigError
 
-# Values of a field between two steps, by the names that the fields below use. Kernels make addresses and the ends of
-# loops of them, so that a state from outside is loaded only if it keeps to them (snapshot.py).
+# Values of a field between two steps, by the names that the fields below use. Kernels use fields as addresses and as
+# ends of loops, so a state from outside is loaded only if its fields are in range (snapshot.py).
 RANGES = {
     "bit": (0, 1),
     "byte": (0, 0xFF),
@@ -27,17 +27,17 @@ RANGES = {
     "zero": (0, 0),  # of use during a step only
     "count": (0, 0x7FFF_FFFF),
     "any": (-0x8000_0000, 0x7FFF_FFFF),
-    "past": (-0x10_0000, 0),  # the slowest timer takes a quarter of that to overflow
+    "past": (-0x10_0000, 0),  # the slowest timer overflows in a quarter of that
     "near": (-0x10_0000, 0x10_0000),
     "bank": (-hw.ROM_BANK_SIZE, 0x7FFF_FFFF),  # of this cartridge: see allowed_banks
 }
-OR_NEVER = "?"  # ends the range of a time that may also be NEVER
+OR_NEVER = "?"  # suffix of the range of a time that may also be NEVER
 
 
 @dataclass(frozen=True)
 class Field:
-    """One scalar of the state: `hot` fields live in the Cpu struct during a step, `is_time` ones are rebased. Between
-    two steps it has a value from `low` to `high`, or NEVER where `may_be_never`."""
+    """One scalar of the state. `hot` fields are in the Cpu struct during a step; `is_time` fields are made relative to
+    each step. Between two steps the value is from `low` to `high`, or NEVER if `may_be_never`."""
 
     name: str
     meaning: str
@@ -212,15 +212,15 @@ _LOW, _HIGH = (
 _COLOR_HIGH = _HIGH.copy()
 _COLOR_HIGH[INDEX["lcd_transition"]] = 3  # hw/lcd/clock.py, EARLY_VBLANK
 _MAY_BE_NEVER = np.array([field.may_be_never for field in (*FIELDS, *COLOR_FIELDS)])[:, None]
-# The last visit to a loop that polls RAM: where, with which registers, and when (loops/skip.py).
+# The last visit to a loop that polls RAM: its address, registers and time (loops/skip.py).
 POLL_FIELDS = ("poll_pc", "poll_f", "poll_low", "poll_high", "poll_event", "poll_now")
-# What only lives during a step: not part of the state. overrun: a register was written, but PyBoy's batch went on, so
-# that the LCD may have changes pending, or a frame be over, within the batch. changes: of memory (hw/counters.py).
+# Members that exist only during a step: not part of the state. overrun: a register was written, but PyBoy's batch
+# continued, so the LCD may have pending changes, or a frame may have ended. changes: of memory (hw/counters.py).
 SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settle_from", "overrun", "code", "skipped",
                   "changes", *POLL_FIELDS)  # fmt: skip
-# The same of a Game Boy Color. color_base: what the row has of it, beside ROW_BASE (hw/color/banks.py); vram_shift and
-# wram_shift: from an address to the bank that is seen there. hdma_pending: bytes to copy from hdma_from to
-# hdma_to once the instruction is over, and what else the copy is done with (hw/color/hdma.py). lcd_due: timing.py.
+# The same for a Game Boy Color. color_base: its part of the row, relative to ROW_BASE (hw/color/banks.py); vram_shift
+# and wram_shift: from an address to the selected bank. hdma_pending: bytes to copy from hdma_from to hdma_to after
+# the instruction; the other hdma members are the copy's arguments (hw/color/hdma.py). lcd_due: timing.py.
 COLOR_SCRATCH_FIELDS = ("color_base", "vram_shift", "wram_shift", "hdma_pending", "hdma_from", "hdma_to", "hdma_time",
                         "hdma_lookahead", "hdma_length", "lcd_due")  # fmt: skip
 POINTERS = ("row", "rom", "words")
@@ -296,18 +296,18 @@ def _selects_rom_at_once(cartridge: Cartridge) -> bool:
 
 
 def describe(machine: Any, cartridge: Cartridge) -> None:
-    """Set what the kernels know of a cartridge."""
+    """Set the members that describe a cartridge to the kernels."""
     for name, value in OF_CARTRIDGE.items():
         setattr(machine, name, int(value(cartridge)))
 
 
 def row_size(ram_banks: int) -> int:
-    """Bytes of an env's memory row: bank 0 of the cartridge RAM lies at A000, the others follow FFFF."""
+    """Bytes of an env's memory row: bank 0 of the cartridge RAM is at A000, the others follow FFFF."""
     return hw.ROW_SIZE + max(0, ram_banks - 1) * hw.RAM_BANK_SIZE
 
 
 def color_row_size(ram_banks: int, pixel_step: int) -> int:
-    """The same of a Game Boy Color: behind it its VRAM and WRAM banks, palettes and the picture's colours."""
+    """The same for a Game Boy Color: VRAM and WRAM banks, palettes and the picture's colours follow."""
     return row_size(ram_banks) + hw.COLOR_SIZE + 2 * hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH // pixel_step**2
 
 
@@ -321,7 +321,7 @@ def state_size(cartridge: Cartridge, pixel_step: int) -> tuple[int, int]:
 def part_of(env: int | None, num_envs: int) -> slice:
     """One env of several, or all.
 
-    Raises: ConfigError where there is no such env.
+    Raises: ConfigError if the env does not exist.
     """
     if env is None:
         return slice(None)
@@ -331,7 +331,7 @@ def part_of(env: int | None, num_envs: int) -> slice:
 
 
 def allowed_banks(cartridge: Cartridge) -> dict[str, list[int]]:
-    """All values of the fields that say where the cartridge's memory is seen."""
+    """All values of the fields that map the cartridge's memory."""
     rom = [bank * hw.ROM_BANK_SIZE for bank in range(-1, cartridge.rom_banks)]
     ram = [hw.ROW_SIZE + bank * hw.RAM_BANK_SIZE for bank in range(cartridge.ram_banks - 1)]
     low = rom[1:] if cartridge.mapper.maps_low_bank else [0]

@@ -1,1 +1,1 @@
-"""Kernels from device code: the interpreter made of templates, instances with other constants, and their cache."""
+"""Kernels from device code: the interpreter from templates, instances with other constants, and their cache."""

@@ -1,7 +1,7 @@
-"""The home of generated kernel source: a module named by its digest, written once, safe for processes at once.
+"""Generated kernel source: modules named by their digest, written once, safe with several processes.
 
-Warp caches the compiled kernels itself, by the digest of the source (kernel_objects.py checks them). The source has to
-be a file, because Warp reads functions back with inspect. Bytecode is not cached, since nothing could check it.
+Warp itself caches the compiled kernels by the digest of the source (kernel_objects.py checks them). The source has to
+be a file, because Warp reads functions with inspect. Bytecode is not cached, because nothing could check it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def directory() -> Path:
 
 
 def import_source(name: str, source: str) -> ModuleType:
-    """Write `source` as a module named `name`_digest, unless it is there, and import it."""
+    """Write `source` as a module named `name`_digest, if it does not exist, and import it."""
     full_name = f"gbxcule_{name}_{hashlib.sha256(source.encode()).hexdigest()[:12]}"
     path = directory() / f"{full_name}.py"
     _write(path, source)
@@ -40,8 +40,8 @@ def import_source(name: str, source: str) -> ModuleType:
 
 
 def import_package(name: str, sources: Mapping[str, str]) -> str:
-    """Write `sources`, dotted module name to text, as a package named `name`_digest, and import it empty. In the texts
-    the package is called PACKAGE; those of its folders are named `folder.__init__`. Returns its name."""
+    """Write `sources`, dotted module name to text, as a package named `name`_digest, and import it empty. The texts
+    call the package PACKAGE; its folders are named `folder.__init__`. Returns the package's name."""
     digest = hashlib.sha256("".join(f"{stem}\n{text}" for stem, text in sorted(sources.items())).encode())
     full_name = f"gbxcule_{name}_{digest.hexdigest()[:12]}"
     for stem, text in {**sources, "__init__": ""}.items():
@@ -51,8 +51,8 @@ def import_package(name: str, sources: Mapping[str, str]) -> str:
 
 
 def remembered(name: str, makers: Iterable[Path], make: Callable[[], str]) -> str:
-    """The text that `make` makes. What it made is kept as a file, and read back as long as the files `makers`, the code
-    that makes it, are as they were and the text has the digest that it was written with."""
+    """The text that `make` returns. It is kept as a file, and read from there as long as the files `makers`, the code
+    that makes it, are unchanged and the text has its digest."""
     digest = hashlib.sha256(f"{sys.version} {metadata.version('libcst')}".encode())
     for path in makers:
         digest.update(path.read_bytes())
@@ -79,7 +79,7 @@ def _import(full_name: str, path: Path) -> ModuleType:
     if full_name in sys.modules:
         return sys.modules[full_name]
     if _finder not in sys.path_hooks:
-        sys.path_hooks.insert(0, _finder)  # for what a package's modules import of each other
+        sys.path_hooks.insert(0, _finder)  # for the imports between the package's modules
     folder = [str(path.parent)] if path.stem == "__init__" else None
     loader = _FromSource(full_name, str(path))
     spec = importlib.util.spec_from_file_location(full_name, path, loader=loader, submodule_search_locations=folder)

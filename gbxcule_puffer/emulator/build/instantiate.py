@@ -1,6 +1,6 @@
-"""Instances of device code: copies of its modules in which a constant, an imported name or a function is another.
+"""Instances of device code: copies of its modules in which a constant, an imported name or a function is replaced.
 
-What changes is found in the syntax tree. All other text stays as it is, line by line.
+The changes are found in the syntax tree. All other text stays as it is, line by line.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from gbxcule_puffer.emulator.build.cache import PACKAGE
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of a function: what equals `pattern` becomes `replacement`.
+    """A change of a function: code that equals `pattern` becomes `replacement`.
 
-    function: its name, or '' for the whole module. The rest is the source of an expression or of a statement. In a
-    pattern, the name _ equals every expression; in a replacement, the name IT is what stood there.
+    function: its name, or '' for the whole module. pattern, replacement: the source of an expression or of a statement.
+    In a pattern, the name _ equals every expression. In a replacement, the name IT is the code that is replaced.
     """
 
     module: str
@@ -31,10 +31,10 @@ class Edit:
 
 @dataclass(frozen=True)
 class DeviceCode:
-    """The device code of a package: modules of its rooms, and those that are generated.
+    """The device code of a package: modules of its rooms, and generated modules.
 
-    root: the package. Its rooms, the folders in it, are copied; the files beside them are shared by all instances.
-    entries: modules of the rooms, 'gpu.run'; what they import of the rooms belongs to the code, too.
+    root: the package. Its rooms (the folders in it) are copied; all instances share the files beside them.
+    entries: modules of the rooms, such as 'gpu.run'; the modules of rooms that they import belong to the code, too.
     generated: module name to source.
     """
 
@@ -80,9 +80,9 @@ def instantiate(
 ) -> dict[str, str]:
     """The sources of an instance, for cache.import_package.
 
-    constants: by module and name, {'hw.model.COLOR': True}. rename: an imported name to another one that stands for it,
-    {'Cpu': 'ColorCpu'}; only what is imported from outside of the code. edits: in this order.
-    Raises: ValueError where there is no such constant, or an edit's pattern is not in its function.
+    constants: by module and name, {'hw.model.COLOR': True}. rename: an imported name to the name that replaces it,
+    {'Cpu': 'ColorCpu'}; only for imports from outside of the code. edits: applied in this order.
+    Raises: ValueError if a constant does not exist, or an edit's pattern is not in its function.
     """
     sources = code.sources()
     for edit in edits:
@@ -102,7 +102,7 @@ def _with_constant(text: str, name: str, value: object) -> str:
 
 
 def _moved(text: str, root: str, names: Iterable[str], rename: Mapping[str, str]) -> str:
-    """A module that imports from an instance what that has."""
+    """A module that imports the modules of an instance instead of the originals."""
     changes: list[tuple[ast.AST, str]] = []
     inside = {f"{root}.{name}" for name in names}
     for node in _imports(ast.parse(text)):
@@ -153,7 +153,7 @@ def _expression(source: str) -> ast.expr | None:
 
 
 def _equal(pattern: object, node: object) -> bool:
-    """True where two parts of syntax trees are the same but for their positions."""
+    """True if two parts of syntax trees are equal except for their positions."""
     if isinstance(pattern, ast.Name) and pattern.id == "_":
         return isinstance(node, ast.expr)
     if isinstance(pattern, ast.AST):

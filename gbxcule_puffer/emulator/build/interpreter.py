@@ -1,8 +1,8 @@
 """The generator of the interpreter: a dispatch tree over all opcodes, as source and as an imported module.
 
 The source is one Python module with `execute` (a binary tree over groups of opcodes, each a chain of comparisons), and
-`load` and `store`, which copy the hot fields of the state. Generated from isa.py and the templates; never committed.
-The loops around `execute` are cpu/run.py, gpu/run.py and probes/single_step.py.
+`load` and `store`, which copy the hot fields of the state. It is generated from isa.py and the templates, and never
+committed. The loops around `execute` are cpu/run.py, gpu/run.py and probes/single_step.py.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from gbxcule_puffer.emulator.{bus_room} import {bus_file} as bus
 from gbxcule_puffer.emulator.state import Cpu, Machine
 '''
 COLOR_HEADER = "from gbxcule_puffer.emulator.hw.color import banks, speed\n"
-# Opcodes in a chain of comparisons, which a CPU's compiler makes one jump table: all without prefix, and all with it
+# Opcodes per chain of comparisons, which a CPU's compiler turns into a jump table: all without prefix, and all with it
 GROUP_SIZE = 256
 
 
 def _decorator(size: int) -> str:
-    """The decorator of `execute` and its groups. As a part of the loop they save no registers, on a CPU a sixth of an
-    instruction's time; on a GPU, where short groups serve, the compiler decides."""
+    """The decorator of `execute` and its groups. Inlined into the loop they save no registers, which is a sixth of an
+    instruction's time on a CPU. On a GPU, where groups are short, the compiler decides."""
     return "@wp.func(inline=True)" if size == GROUP_SIZE else "@wp.func"
 
 
 def _dispatch(size: int) -> str:
-    """`execute`: fetch was done, c.code holds the opcode and its immediates."""
+    """`execute`: c.code already has the opcode and its immediates."""
     lines = [_decorator(size), "def execute(m: wp.ref[Machine], c: wp.ref[Cpu]):"]
     lines += ["    opcode = c.code & 0xFF", "    if opcode == 0xCB:", "        opcode = 0x100 | ((c.code >> 8) & 0xFF)"]
     lines += _tree(0, 0x200, size, "    ")
@@ -74,21 +74,21 @@ def _copy_state(color: bool) -> str:
 
 @memoize
 def makers() -> list[Path]:
-    """More files than anything here is made of, so that none is forgotten."""
+    """The files from which the source is made, and more, so that none is forgotten."""
     return sorted(Path(__file__).parents[1].rglob("*.py"))
 
 
 @memoize
 def source(group_size: int = GROUP_SIZE, flat: bool = False, color: bool = False) -> str:
-    """The source of the module, with chains of `group_size` comparisons; flat: on 64 KiB of RAM, without devices;
-    color: of a Game Boy Color."""
+    """The source of the module, with chains of `group_size` comparisons; flat: for 64 KiB of RAM, without devices;
+    color: for a Game Boy Color."""
     name = f"interpreter_{group_size}{'_flat' if flat else ''}{'_color' if color else ''}"
     return cache.remembered(name, makers(), lambda: generate(group_size, flat, color))
 
 
 def generate(group_size: int, flat: bool, color: bool = False) -> str:
-    """The source, generated anew."""
-    from gbxcule_puffer.emulator.build.splice import group  # with libcst, which takes a quarter of a second to import
+    """Generate the source."""
+    from gbxcule_puffer.emulator.build.splice import group  # imports libcst, which takes a quarter of a second
 
     parts = [HEADER.format(bus_room="cpu" if flat else "hw", bus_file="flat_bus" if flat else "bus")]
     if color:

@@ -1,4 +1,4 @@
-"""Templates, whose slots are names in capitals, filled by libcst."""
+"""Filling templates with libcst. Their slots are names in capitals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ line = cache(cst.parse_statement)
 
 
 class Filler(cst.CSTTransformer):
-    """Fills slots that are read, and those that are a statement by themselves.
+    """Fills slots that are expressions, and slots that are whole statements.
 
     expressions: slot to source; statements: slot to the sources of statements.
     """
@@ -22,14 +22,14 @@ class Filler(cst.CSTTransformer):
         self.expressions, self.statements = expressions, statements or {}
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        """A slot that is read, or any other name."""
+        """Replaces a slot; leaves any other name."""
         text = self.expressions.get(original_node.value)
         return updated_node if text is None else expression(text)
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
-        """A slot by itself, or any other line."""
+        """Replaces a line that is only a slot; leaves any other line."""
         (first, *_) = original_node.body
         if isinstance(first, cst.Expr) and isinstance(first.value, cst.Name) and first.value.value in self.statements:
             return cst.FlattenSentinel([line(text) for text in self.statements[first.value.value]])

@@ -1,4 +1,4 @@
-"""Templates with their operand, ALU and condition slots filled: an instruction as statements, and a group of opcodes as
+"""Templates with filled slots for operands, ALU and condition: an instruction as statements, and a group of opcodes as
 the function that executes them."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
 class _Filler(Filler):
-    """Fills an instruction's slots. Memory operands take its access times in the order read, then written."""
+    """Fills an instruction's slots. Memory operands use its access times in order: first the reads, then the writes."""
 
     def __init__(self, instruction: Instruction) -> None:
         self.operands = operands_of(instruction)
@@ -126,7 +126,7 @@ def _template(family: str) -> tuple[cst.BaseStatement, ...]:
 
 
 def _is_condition(node: cst.BaseStatement) -> TypeGuard[cst.If]:
-    """Whether a statement is `if COND:`; a template's other tests stay as they are."""
+    """True for the statement `if COND:`; other tests of a template stay."""
     return isinstance(node, cst.If) and isinstance(node.test, cst.Name) and node.test.value == "COND"
 
 

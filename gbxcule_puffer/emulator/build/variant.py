@@ -1,6 +1,7 @@
-"""Variants of the step's kernels: what differs is a constant of the device code, so that no other kernel pays for it.
+"""Variants of the step's kernels. The differences are constants of the device code, so no kernel pays for another's
+options.
 
-The usual kernels are of the device code itself, the others of an instance with other constants.
+The usual kernels come from the device code itself, the others from an instance with other constants.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from gbxcule_puffer.emulator.build.instantiate import DeviceCode, Edit, instanti
 
 EMULATOR = "gbxcule_puffer.emulator"
 FOLDER = Path(__file__).parents[1]
-# Modules that have a kernel; what they import is its device code
+# The module of each kernel; its imports are the device code
 ENTRIES = {"interpreter": ("cpu.run",), "datapath": ("gpu.run", "hw.lcd.picture")}
-# Opcodes in a chain of comparisons of `execute`: short for a GPU, which has to fetch the code
+# Opcodes per chain of comparisons in `execute`: short for a GPU, which has to fetch the code
 GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}
 CONSTANTS = {"color": ("hw.model.COLOR", True), "hardware": ("hw.model.HARDWARE", 1), "counted": ("hw.counters.ON", 1)}
 
 
 @dataclass(frozen=True)
 class Variant:
-    """The machine and the counters that a kernel is made for.
+    """The options of a kernel.
 
-    color: a Game Boy Color; hardware: accuracy "hardware", of a DMG only; counted: counts for `puffer profile`.
+    color: a Game Boy Color; hardware: accuracy "hardware", only for a DMG; counted: counts for `puffer profile`.
     """
 
     color: bool = False
@@ -44,13 +45,13 @@ class Variant:
 
     @property
     def names(self) -> list[str]:
-        """The fields that are set."""
+        """The options that are set."""
         return [name for name, is_set in asdict(self).items() if is_set]
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels of a variant, compiled where they are launched first.
+    """The kernels of a variant, each compiled at its first launch.
 
     package: of the device code; generated: its `execute`, `load` and `store`.
     """
@@ -76,14 +77,14 @@ class Kernels:
 
 
 def device_code(kernel: str, color: bool = False) -> DeviceCode:
-    """The device code of a kernel, 'interpreter' or 'datapath', with the module that is generated for it."""
+    """The device code of a kernel ('interpreter' or 'datapath') and the module that is generated for it."""
     generated = {"interpreter": interpreter.source(GROUP_SIZES[kernel], color=color)}
     return DeviceCode(EMULATOR, FOLDER, ENTRIES[kernel], generated)
 
 
 @memoize
 def build(kernel: str, variant: Variant = Variant(), edits: Sequence[Edit] = ()) -> Kernels:
-    """The kernels named 'interpreter' or 'datapath' of a variant; edits: a tuple, of tests that plant faults."""
+    """The kernels of a variant; 'interpreter' or 'datapath'. edits: a tuple, for tests that plant faults."""
     loop = ENTRIES[kernel][0]
     if variant == Variant() and not edits:
         return Kernels(EMULATOR, interpreter.module(GROUP_SIZES[kernel]), loop)

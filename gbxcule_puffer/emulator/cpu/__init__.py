@@ -1,1 +1,2 @@
-"""The readable interpreter: templates of the instructions, which build/ fills, what they call, and the main loop."""
+"""The readable interpreter: templates of the instructions (build/ fills them), the functions that they call, and the
+main loop."""

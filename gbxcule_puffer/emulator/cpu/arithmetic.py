@@ -1,6 +1,6 @@
-"""8- and 16-bit arithmetic with flags; templates call these by the names in isa.ALU and isa.ROTATES.
+"""8- and 16-bit arithmetic with flags; templates call these functions by the names in isa.ALU and isa.ROTATES.
 
-Flags (F) lie in bits 7-4: Z N H C.
+The flags (F) are in bits 7-4: Z N H C.
 """
 
 import warp as wp
@@ -118,13 +118,13 @@ def rotate_rrc(c: wp.ref[Cpu], value: int) -> int:
 
 @wp.func
 def rotate_rl(c: wp.ref[Cpu], value: int) -> int:
-    """RL: through carry to the left."""
+    """RL: left through carry."""
     return shifted(c, (value << 1) | ((c.f >> 4) & 1), value >> 7)
 
 
 @wp.func
 def rotate_rr(c: wp.ref[Cpu], value: int) -> int:
-    """RR: through carry to the right."""
+    """RR: right through carry."""
     return shifted(c, (value >> 1) | ((c.f & hw.FLAG_C) << 3), value & 1)
 
 
@@ -142,7 +142,7 @@ def rotate_sra(c: wp.ref[Cpu], value: int) -> int:
 
 @wp.func
 def rotate_swap(c: wp.ref[Cpu], value: int) -> int:
-    """SWAP: nibbles change places, carry 0."""
+    """SWAP: exchange the nibbles; carry becomes 0."""
     return shifted(c, (value << 4) | (value >> 4), 0)
 
 

@@ -6,9 +6,9 @@ from gbxcule_puffer.emulator import isa
 
 
 def disassemble(code: bytes, pc: int) -> tuple[str, int]:
-    """Text and length of the instruction that starts `code`; `pc` is its address (for relative jumps).
+    """Text and length of the instruction at the start of `code`; `pc` is its address (for relative jumps).
 
-    Missing bytes count as 0, as they may when `code` ends at the end of memory.
+    Missing bytes count as 0: `code` may end at the end of memory.
     """
     first, second, third = (*code[:3], 0, 0, 0)[:3]
     opcode = 0x100 | second if first == 0xCB else first

@@ -1,4 +1,5 @@
-"""Instruction fetch: opcode and immediates into c.code, one byte each from bit 0 up, then a mark (loops/table.py)."""
+"""Instruction fetch: opcode and immediates into c.code, one byte each from bit 0 up, followed by a mark
+(loops/table.py)."""
 
 import warp as wp
 
@@ -8,22 +9,22 @@ from gbxcule_puffer.emulator.hw import bus, intrinsics, model, oam_dma, row
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-FIRST_MARK = wp.constant(1 << 24)  # of Machine.code: a loop begins here that (perhaps) only waits, or here is a hook
+FIRST_MARK = wp.constant(1 << 24)  # bits of Machine.code: a loop (that perhaps only waits) or a hook is here
 
 
 @wp.func
 def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Code outside of the ROM: only the bytes that the instruction has are read, 4 T-cycles apart."""
+    """Fetch code outside of the ROM: only the bytes of the instruction are read, 4 T-cycles apart."""
     if c.pc >= hw.WRAM:
         marks.skip_delay_in_ram(m, c)
     in_row = (c.pc >= hw.WRAM and c.pc < hw.ECHO - 2) or (c.pc >= hw.HRAM and c.pc < hw.IE - 2)
     if model.COLOR:
         in_row = in_row and banks.is_in_place(c, c.pc, c.pc + 2)
-    if in_row and c.dma_active == 0:  # nothing takes notice of these reads
+    if in_row and c.dma_active == 0:  # these reads have no side effects
         c.code = row.load(c, c.pc) | (row.load(c, c.pc + 1) << 8) | (row.load(c, c.pc + 2) << 16)
         return
-    # A routine in HRAM that waits for an OAM DMA looks at it with each fetch. Where its source neither is locked nor
-    # has a time, the last look copies what the others would.
+    # A routine in HRAM that waits for an OAM DMA updates it with each fetch. If its source is not locked and does not
+    # change with time, the last update copies all that the others would.
     source = c.dma_source & 0xE0
     if in_row and c.pc >= hw.HRAM and source != 0x80 and source != 0xA0 and c.dma_source < 0xFE:
         c.code = row.load(c, c.pc) | (row.load(c, c.pc + 1) << 8) | (row.load(c, c.pc + 2) << 16)
@@ -41,7 +42,7 @@ def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def fetch_at_pc(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """At 3FFE and 3FFF all bytes come from the end of the bank before the selected one, as in PyBoy."""
+    """Fetch at PC. At 3FFE and 3FFF all bytes come from the end of the bank before the selected one, as in PyBoy."""
     if c.pc < 0x3FFE:
         c.code = intrinsics.load_word(c.words, 4 * (c.rom_low + c.pc))
         if c.code >= FIRST_MARK:

@@ -1,4 +1,4 @@
-"""One instruction of the interpreter: fetch, execute, and what follows, for the main loops of both kernels."""
+"""One instruction of the interpreter: fetch, execute, finish; for the main loops of both kernels."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The interpreter at a mark in Machine.code, or at a delay in RAM: it skips a loop, or counts for a hook.
+"""The interpreter at a mark in Machine.code, or at a delay in RAM: skip a loop, or count for a hook.
 
-The loop is skipped on packed registers (loops/skip.py): packing and unpacking take less than one of its rounds.
+A loop is skipped on packed registers (loops/skip.py): packing and unpacking take less time than one of its rounds.
 """
 
 import warp as wp
@@ -18,7 +18,7 @@ DEC_A, DEC_B, DEC_C = 0x3D, 0x05, 0x0D
 
 @wp.func(inline=False)
 def skip_delay(c: wp.ref[Cpu], entry: int):
-    """A delay in RAM. Not inlined: it would cost the main loop registers."""
+    """A delay in RAM. Not inlined: that would cost the main loop registers."""
     r = packed.pack(c)
     skip.delay(c, r, entry, False)
     packed.unpack(c, r)
@@ -26,9 +26,9 @@ def skip_delay(c: wp.ref[Cpu], entry: int):
 
 @wp.func
 def skip_delay_in_ram(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """`wait: dec r / jr nz,wait` in WRAM or HRAM, with which games sit out an OAM DMA."""
+    """`wait: dec r / jr nz,wait` in WRAM or HRAM: games wait with it for the end of an OAM DMA."""
     in_row = c.pc < hw.ECHO or (c.pc >= hw.HRAM and c.pc < hw.IE - 3)
-    # A transfer from VRAM meets its lock in the fetches that look ahead, not in the others.
+    # A transfer from VRAM meets VRAM's lock in the fetches that look ahead, not in the others.
     in_row = in_row and (c.dma_active == 0 or (c.dma_source & 0xE0) != 0x80)
     if model.COLOR:
         in_row = in_row and banks.is_in_place(c, c.pc, c.pc + 2) and (c.dma_active == 0 or c.dma_source != 0xFF)
@@ -43,8 +43,8 @@ def skip_delay_in_ram(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def skip_stat_poll(m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int, tail: int, last: int):
-    """`wait: ldh a,[STAT] / and n / jr cc,wait`, also with `and a` before the jump, or with `bit 1,a` for `and n`.
-    `tail` holds the three bytes after `opcode`, `last` the one after them."""
+    """`wait: ldh a,[STAT] / and n / jr cc,wait`, also with `and a` before the jump, or with `bit 1,a` instead of `and
+    n`. `tail` has the three bytes after `opcode`, `last` the next one."""
     mask = tail & 0xFF
     jump = (tail >> 8) & 0xFFFF
     back = 0xFA00
@@ -72,8 +72,8 @@ def skip_stat_poll(m: wp.ref[Machine], c: wp.ref[Cpu], opcode: int, tail: int, l
 
 @wp.func(inline=False)
 def skip_lcd_poll(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
-    """A loop that polls LY or STAT, if there is one at `index` of the ROM. Not inlined: it is met often, and what
-    at_mark has besides would cost it registers."""
+    """Skip a loop that polls LY or STAT, if there is one at `index` of the ROM. Not inlined: it runs often, and the
+    rest of at_mark would cost it registers."""
     tail = intrinsics.load_word(c.words, 4 * (index + 3))
     if (c.code & 0xFFFFFF) == (lcd_polls.LDH_A_LY | (lcd_polls.CP_N << 16)):
         r = packed.pack(c)
@@ -102,7 +102,7 @@ def skip_counted(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Registers], entry
 
 @wp.func(inline=False)
 def at_mark(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
-    """The loop that begins at PC, `index` of the ROM, or the hook there."""
+    """Skip the loop that begins at PC (`index` of the ROM), or count for the hook there."""
     number = c.code >> table.MARK_SHIFT
     if number == table.LCD_POLL:
         skip_lcd_poll(m, c, index)
@@ -117,7 +117,7 @@ def at_mark(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
         r = packed.pack(c)
         if kind < table.HOOK:
             skip.wait(m, c, r, entry, False)
-        elif intrinsics.is_gpu() == 0:  # there the data path skips them; here they cost the common path registers
+        elif intrinsics.is_gpu() == 0:  # on a GPU the data path skips them; here they would cost registers
             skip_counted(m, c, r, entry)
         if r.now != c.now:
             packed.unpack(c, r)

@@ -1,6 +1,6 @@
 """The interpreter's main loop: batches of instructions until the frames of a step are over.
 
-The loop is a closure over the generated `execute` (build/interpreter.py), so that it is Python that an editor reads.
+The loop is a closure over the generated `execute` (build/interpreter.py), so that it is plain Python for an editor.
 """
 
 from __future__ import annotations

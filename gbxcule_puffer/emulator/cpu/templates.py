@@ -1,8 +1,9 @@
-"""One template a family of isa.py. build/splice.py fills the slots (names in capitals) for each opcode.
+"""One template per family of isa.py. build/splice.py fills the slots (names in capitals) for each opcode.
 
-SRC and DST are operands: a read or a written register, pair or memory cell. COND is a test of F, TARGET an address,
-ALU and ROTATE functions of arithmetic.py, BIT a number, T0 and T1 the times of the data accesses, EXTRA the T-cycles
-of a taken branch. Before a template PC points to the next instruction already; its fixed T-cycles are added after it.
+SRC and DST are operands: a register, pair or memory cell that is read or written. COND is a test of F, TARGET an
+address, ALU and ROTATE functions of arithmetic.py, BIT a number, T0 and T1 the times of the data accesses, EXTRA the
+T-cycles of a taken branch. When a template runs, PC already points to the next instruction; its fixed T-cycles are
+added after it.
 """
 
 # ruff: noqa: F821
@@ -188,7 +189,7 @@ def ei():
     """EI: takes effect after the next instruction."""
     if c.ei_delay == 0:
         c.ei_delay = 2
-    if c.settle_from <= c.now and c.dma_active == 0:  # else this batch's end is known exactly
+    if c.settle_from <= c.now and c.dma_active == 0:  # otherwise this batch has an exact end
         c.next_event = c.now
 
 
@@ -198,7 +199,7 @@ def halt():
 
 
 def stop():
-    """STOP: skips 2 bytes, as PyBoy has it on a DMG."""
+    """STOP: skips 2 bytes, as PyBoy does on a DMG."""
     pass
 
 

@@ -1,4 +1,4 @@
-"""The part of the data path's visits that is a Game Boy Color's alone."""
+"""The Game Boy Color's part of the data path's visits."""
 
 import warp as wp
 
@@ -10,7 +10,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 @wp.func
 def map_banks(c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Take over which banks of VRAM and WRAM are seen."""
+    """Take over the selected banks of VRAM and WRAM."""
     r.vram_shift = c.vram_shift
     r.wram_shift = c.wram_shift
 
@@ -25,8 +25,8 @@ def read_memory(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookah
 
 @wp.func
 def read(m: wp.ref[Machine], c: wp.ref[Cpu], i: wp.ref[Turn], t: int, lookahead: int) -> int:
-    """A read of slow_path.access. Less than bus.read, so that the common path keeps its registers; 0 if the interpreter
-    has to do it."""
+    """A read of slow_path.access; 0 if the interpreter has to do it. It does less than bus.read, so that the common
+    path keeps its registers."""
     done = int(0)
     if i.address < hw.OAM or i.address >= hw.IO:
         i.y = read_memory(m, c, i.address, t, lookahead)

@@ -1,9 +1,9 @@
-"""The CUDA data path: one read, one ALU and one write for every common instruction, driven by a descriptor table.
+"""The CUDA data path: every common instruction is one read, one ALU operation and one write, controlled by a table.
 
-Lanes that execute different instructions share this code without a branch. What is rare (events, instructions without
-a descriptor, accesses to what is not plain memory) is decided in one place a turn for the whole warp; gpu/slow_path.py
-then looks after the lanes concerned. A lane that waits or has finished executes an instruction without effect.
-gpu/descriptors.py documents the descriptor's bits.
+Lanes that execute different instructions run this code without a branch. Once per turn, one vote of the warp decides
+whether any lane has a rare case (an event, an instruction without a descriptor, an access that is not to plain memory).
+gpu/slow_path.py handles those lanes. A lane that waits or has finished executes an instruction without effect.
+gpu/descriptors.py documents the bits of a descriptor.
 """
 
 import warp as wp
@@ -20,7 +20,7 @@ ADD_TO_TOP = wp.constant(1 << (30 - ds.ADD.shift))
 LEAD_TO_TOP = wp.constant(1 << (29 - ds.LEAD.shift))
 TIME_TO_TOP = wp.constant(1 << (28 - ds.TIME.shift))
 BANKED_PAGE = wp.constant(hw.BANKED_WRAM >> 12)
-ALWAYS = wp.constant((1 << 30) - 1 & ~(ds.READ | ds.WRITE | ds.WORD))  # d3 without what a condition decides about
+ALWAYS = wp.constant((1 << 30) - 1 & ~(ds.READ | ds.WRITE | ds.WORD))  # d3 without the bits that depend on a condition
 
 
 @wp.struct
@@ -34,13 +34,13 @@ class Fast:
     pc: wp.int32
     now: wp.int32
     previous: wp.int32
-    wake: wp.int32  # when to look for what is rare: the next event, or at once
-    turns: wp.int32  # instructions so far, and turns in which the lane waits or has finished
+    wake: wp.int32  # when the lane next needs attention: the next event, or at once
+    turns: wp.int32  # instructions so far, plus turns in which the lane waits or has finished
     table_low: wp.int32  # table index of address 0000
     table_high: wp.int32  # table index of address 4000, minus 4000h
     table_end: wp.int32  # table index of all addresses from 8000 on
     rom_high: wp.int32
-    plain: wp.int32  # which accesses are plain in which areas (areas.py)
+    plain: wp.int32  # for each kind of access, the areas in which it is plain (areas.py)
     d0: wp.int32
     d1: wp.int32
     d2: wp.int32
@@ -49,7 +49,7 @@ class Fast:
     row: wp.uint64
     ram: wp.uint64  # row, minus rom_high, which is added to all addresses from 4000 on
     if model.COLOR:
-        vram_shift: wp.int32  # from an address of VRAM, or of D000-DFFF, to the bank that is seen there
+        vram_shift: wp.int32  # from an address of VRAM, or of D000-DFFF, to the selected bank
         wram_shift: wp.int32
 
 
@@ -59,9 +59,9 @@ class Lane:
 
     running: wp.int32  # 1 until the lane has finished the step; 2: asleep
     until: wp.int32  # asleep at HALT, or after a loop that waited, until about then, else 0
-    lead: wp.int32  # T-cycles that others may be behind `until` when it is woken up
-    last: wp.int32  # `until` of the wait before
-    waited: wp.int32  # when a loop that only waits was skipped last
+    lead: wp.int32  # T-cycles by which other lanes may still be behind `until` when this one wakes up
+    last: wp.int32  # `until` of the previous wait
+    waited: wp.int32  # when a waiting loop was last skipped
     singles: wp.uint64  # the table's descriptors of single instructions
 
 
@@ -114,7 +114,7 @@ def fetch(r: wp.ref[Fast], table: wp.uint64, index: int):
 
 @wp.func
 def special(plain: int, d3: int) -> int:
-    """Not 0 for an access to what is not memory without side effects and locks. `plain`: of the address."""
+    """Not 0 if the access is not to plain memory. `plain`: of the address."""
     return ~plain & (d3 & ds.ACCESSES)
 
 
@@ -156,7 +156,7 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
 
 @wp.func
 def needs_attention(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]) -> bool:
-    """True if something rare has to be looked at before the instruction is finished."""
+    """True if the lane has a rare case to handle before the instruction is finished."""
     return (special(place.plain, i.d3) | (r.d3 & ds.RARE)) != 0 or i.begin >= r.wake
 
 

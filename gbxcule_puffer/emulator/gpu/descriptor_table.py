@@ -1,6 +1,6 @@
-"""The descriptor of each instruction, worked out from isa.py, and a table of them for each byte of a ROM.
+"""The descriptor of each instruction, computed from isa.py, and a table with a descriptor for each byte of a ROM.
 
-gpu/descriptors.py declares their fields.
+gpu/descriptors.py declares the fields.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gbxcule_puffer.emulator.loops.find import find_loops
 BYTE = {"c": 0, "b": 1, "e": 2, "d": 3, "l": 4, "h": 5, "a": 6}
 PAIRS = {"bc": 0x7710, "de": 0x7732, "hl": 0x7754, "af": 0x7767}  # of AF, A: slow_path.glance adds F
 SELECTOR = {name: 0x7770 | byte for name, byte in BYTE.items()} | PAIRS
-# How an immediate is made from the bytes after the opcode
+# How the bytes after the opcode form an immediate
 IMM_NONE, IMM_8, IMM_16, IMM_FF00, IMM_RELATIVE, IMM_SIGNED = range(6)
 IMM_KINDS = {
     "imm8": IMM_8, "imm16": IMM_16, "[imm8]": IMM_FF00, "[imm16]": IMM_16, "relative": IMM_RELATIVE,
@@ -51,12 +51,12 @@ class Row(NamedTuple):
 
 
 def _rotate(selector: int, shift_by: int) -> Row:
-    """A rotate or shift. Bytes 0, 1 and 3 of the word that is rotated: 0 the operand, 1 zero, 6 has the carry in bit 7,
-    8 and E bit 7 of the operand and the carry in all bits. Behind the rotation bit 23 is the carry."""
+    """A rotate or shift. It rotates a word of bytes 0, 1 and 3: 0 is the operand, 1 is zero, 6 has the carry in bit 7,
+    and 8 and E have bit 7 of the operand and the carry in all bits. After the rotation, bit 23 is the carry."""
     return Row(y=0, to=0, flags=ds.SHIFT | ds.MASK_ALL, selector=selector, shift_by=shift_by)
 
 
-# By family or operation. HALT, STOP, and what stands only in isa.py and cpu/templates.py are the interpreter's.
+# By family or operation. The interpreter executes HALT, STOP and all families that are missing here.
 ROWS = {
     "nop": Row(),
     "load8": Row(y=1, to=0),
@@ -110,7 +110,7 @@ KEYS = {"alu8": "alu", "rotate": "rotate", "rotate_a": "rotate"}  # families who
 
 
 def describe(instruction: Instruction | None) -> tuple[Descriptor[int], int]:
-    """The descriptor of an instruction, without its immediate, and how that is made. None: of an illegal opcode."""
+    """The descriptor of an instruction without its immediate, and the immediate's kind. None for an illegal opcode."""
     if instruction is None:
         return ds.nothing(flags=ds.RARE), IMM_NONE
     family, operands = instruction.family, instruction.operands
@@ -128,7 +128,7 @@ def describe(instruction: Instruction | None) -> tuple[Descriptor[int], int]:
         x, y = "imm", x
     if "[" in to:
         d.flags |= ds.WRITE
-    if "[" in to and y != to:  # what is not read is stored from X
+    if "[" in to and y != to:  # an operand that is not read is stored from X
         x, y = y, to
     elif "[" in y:
         d.flags |= ds.READ
@@ -160,7 +160,8 @@ def describe(instruction: Instruction | None) -> tuple[Descriptor[int], int]:
 
 @cache
 def opcode_table() -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Fields of the descriptors of the 512 opcodes (CB page from 256), each (512,) int64, and the immediates' kinds."""
+    """Fields of the descriptors of the 512 opcodes (CB page from 256), each (512,) int64, and the kinds of their
+    immediates."""
     found = [describe(isa.expand().get(opcode)) for opcode in range(512)]
     names = [field.name for field in fields(Descriptor)]
     columns = {name: np.array([getattr(d, name) for d, _ in found], np.int64) for name in names}
@@ -168,12 +169,11 @@ def opcode_table() -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 def rom_table(data: bytes) -> np.ndarray:
-    """Descriptors of all bytes of a ROM, shape (2 * entries, 4), int32: with groups of instructions (fusion.py), then
-    the same without.
+    """Descriptors of all bytes of a ROM, shape (2 * entries, 4), int32: first with groups of instructions (fusion.py),
+    then without.
 
-    Bank b begins at b * BANK_STRIDE, banks 1 and up as seen at 4000. Then bank 0 as seen at 4000, then a bank of which
-    every entry is RARE (for what lies at 0000 instead of bank 0), then one idle entry. Each bank's last three entries
-    are RARE.
+    Bank b begins at b * BANK_STRIDE; banks 1 and up are as at address 4000. Then come bank 0 as at 4000, a bank of RARE
+    entries (for other banks at 0000), and one idle entry. The last three entries of each bank are RARE.
     """
     size = hw.ROM_BANK_SIZE
     waits = np.array([loop.begin for loop in find_loops(data) if loop.only_waits], np.int64)
@@ -186,13 +186,13 @@ def rom_table(data: bytes) -> np.ndarray:
 
 
 def _as_words(words: Sequence[np.ndarray]) -> np.ndarray:
-    """Words 0 to 3 as they stand in a table, shape (entries, 4), int32."""
+    """Words 0 to 3 of the table's entries, shape (entries, 4), int32."""
     return np.stack(words, axis=1).astype(np.uint32).view(np.int32)
 
 
 def _bank_tables(data: bytes, bank: int, first: int, waits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Descriptors of one bank as seen from address `first` on, with groups and without, each (BANK_STRIDE, 4) int32.
-    `waits`: where in the bank loops begin that only wait."""
+    """Descriptors of one bank as at address `first`, with groups and without, each (BANK_STRIDE, 4) int32. `waits`:
+    indices in the bank at which loops begin that only wait."""
     size = hw.ROM_BANK_SIZE
     text = data[bank * size : (bank + 1) * size]
     byte = np.append(np.frombuffer(text, np.uint8), (0, 0, 0)).astype(np.int64)
@@ -217,7 +217,7 @@ def _bank_tables(data: bytes, bank: int, first: int, waits: np.ndarray) -> tuple
 
 
 def _find(text: bytes, code: bytes) -> Iterator[int]:
-    """Where a loop begins in a bank."""
+    """The indices in a bank at which a loop begins."""
     at = -1
     while (at := text.find(code, at + 1, hw.ROM_BANK_SIZE - 3)) >= 0:
         yield at

@@ -1,11 +1,11 @@
-"""The 16 bytes of a descriptor, which say what an instruction does on the data path (descriptor_table.py makes them).
+"""The 16 bytes of a descriptor, which describe an instruction for the data path (descriptor_table.py computes them).
 
-Each field is declared once, by `_bits` or `_flag`: FIELDS, the constants of the device code, `Descriptor.words` and the
+Each field is declared once, by `_bits` or `_flag`. FIELDS, the constants of the device code, `Descriptor.words` and the
 table in docs/internals.md (benchmarks/pages/descriptor_fields.py) follow from that.
 
-Registers of an env are two words: lo = C | B<<8 | E<<16 | D<<24, hi = L | H<<8 | A<<16 (byte 3 is 0). A selector is
-four byte numbers, one a nibble, for PRMT over (lo, hi): C0 B1 E2 D3 L4 H5 A6, 7 is always zero. Flags are one word: H
-bit 19, N bit 20, C bit 23, not-Z bit 27, bit 24 always 1, the others arbitrary.
+The registers of an env are two words: lo = C | B<<8 | E<<16 | D<<24, hi = L | H<<8 | A<<16 (byte 3 is 0). A selector
+has four byte numbers, one per nibble, for PRMT over (lo, hi): C0 B1 E2 D3 L4 H5 A6; 7 is always zero. The flags are one
+word: H is bit 19, N bit 20, C bit 23, not-Z bit 27; bit 24 is always 1, and the others are arbitrary.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ EI = _flag("EI", 2, 25, "the instruction is EI", "JR_UNLESS_NZ")
 SET_NZ = _flag("SET_NZ", 2, 27, "not-Z becomes 1")
 LENGTH = _bits("LENGTH", 2, 29, 3, "bytes")
 
-# Flags of word 3 that are tested one after the other stand in one byte, which is then made predicates at once.
+# Flags of word 3 that are tested one after the other share a byte, which the compiler turns into predicates at once.
 SHIFT_BY = _bits("SHIFT_BY", 3, 0, 5, "how far SHIFT rotates to the right, or X^Y^result goes to the left for H and C")
 READ = _flag("READ", 3, 5, "read a byte of memory: that is Y then")
 ADD = _bits("ADD", 3, 6, 2, "-1, 0 or 1, signed")
@@ -101,25 +101,25 @@ X_IMM = _flag("X_IMM", 3, 29, "X is an immediate")
 JUMP = _flag("JUMP", 3, 30, "the next PC is Y")
 STACK = _flag("STACK", 3, 31, "the access is at SP, which changes by 2 * ADD")
 
-ACCESSES = READ | WRITE | READ_WORD | LOOKAHEAD  # what areas.py says of each area; each 7 or 8 bits behind the last
+ACCESSES = READ | WRITE | READ_WORD | LOOKAHEAD  # as in areas.py; each flag 7 or 8 bits after the last
 WORD = READ_WORD | WRITE_WORD
 MASK_ALL = MASK_H | MASK_N | MASK_C | MASK_NZ
 MARKS = LOOP | WAIT | HALT | EI
-# What of a RARE instruction is prepared for the common path; 0: the interpreter executes it
+# How slow_path.prepare prepares a RARE instruction for the common path; 0: the interpreter executes it
 KIND_CCF, KIND_DAA, KIND_POP_AF, KIND_PUSH_AF, KIND_IME = range(1, 6)
-KIND_HOOK = 8  # of an instruction of the common path with a hook, which WAIT tells
+KIND_HOOK = 8  # a common instruction with a hook, marked by WAIT
 SHIFT_8, SHIFT_16, SHIFT_NONE = 15, 7, 31  # SHIFT_BY: half carry and carry at bits 4 and 8, at 12 and 16, none
 NOTHING = 0x7777  # a selector of zeros
 KEEP = 0x32103210  # a write-back that changes nothing
 
-BANK_STRIDE = hw.ROM_BANK_SIZE + 1  # each bank ends with one entry that stands for code outside of the ROM
+BANK_STRIDE = hw.ROM_BANK_SIZE + 1  # each bank ends with one entry for code outside of the ROM
 
 
 @dataclass
 class Descriptor(Generic[Number]):
     """The fields of a descriptor; or of many, each an int64 array with an element for each descriptor."""
 
-    x: Number  # with X_IMM byte 0 and byte 2, of a group that jumps NEAR in the place of the latter
+    x: Number  # with X_IMM byte 0 and byte 2; a group that jumps has NEAR instead of byte 2
     y: Number
     condition: Number  # flags of word 0
     write_back: Number
@@ -144,20 +144,20 @@ class Descriptor(Generic[Number]):
 
 
 def flow_m_cycles(flags: Number) -> Number:
-    """M-cycles that JUMP and STACK stand for: what a condition that fails saves."""
+    """M-cycles of JUMP and STACK: the time that an instruction saves when its condition fails."""
     return (flags & JUMP) // JUMP + (flags & STACK) // STACK * 2
 
 
 def nothing(constants: int = 0, flags: int = 0) -> Descriptor[int]:
-    """An instruction that does nothing, takes no time and stays where it is, but for what flags say."""
+    """An instruction that does nothing, takes no time and stays at its address, except for the effects of the flags."""
     return Descriptor(NOTHING, NOTHING, 0, KEEP, 0, constants, flags, SHIFT_NONE, 0, 0, 0, 0, 1)
 
 
 def rare_words(mark: int = 0) -> tuple[int, int, int, int]:
-    """The descriptor that hands an instruction to the interpreter, with what word 2 says of it."""
+    """The descriptor that leaves an instruction to the interpreter, with the flags of word 2."""
     return nothing(mark, RARE).words()
 
 
 def idle_words() -> tuple[int, int, int, int]:
-    """The descriptor of an instruction that does nothing, takes no time and stays where it is."""
+    """The descriptor of an instruction that does nothing, takes no time and stays at its address."""
     return nothing().words()

@@ -4,10 +4,10 @@
     and 15         Y = 15, X = A, A = X & Y, flags    >  Y is read at HL, X = 15, A = X & Y, flags, jump by Z
     jr nz,near     PC = near, by Z                   /
 
-Instructions may be grouped that use different parts of the data path, or of which one can be rewritten so that they do:
-RULES says which, and what they become. Only the last of a group is a jump. Each byte of the ROM has the group that
-begins there, so it does not matter where a jump leads. If the last instruction begins at an event or later, or the
-access is not to plain memory, the data path executes the first by itself (slow_path.part).
+Instructions may form a group if they use different parts of the data path, or if one can be rewritten so that they do.
+RULES lists these pairs and their rewrites. Only the last instruction of a group may jump. Each byte of the ROM has the
+group that begins there, so jumps may lead anywhere. If an event is due before the last instruction, or the access is
+not to plain memory, the data path executes only the first instruction (slow_path.part).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ A_ALONE, HL_ALONE = 0x34103210, 0x32543210
 FROM_A, FROM_HL, ONE_BYTE = 0x7776, 0x7754, 0x7770
 ACCESS, ADDS = ds.READ | ds.WRITE, ds.ADD_CARRY | ds.ADD_ALWAYS
 JUMPS = ds.JR_BY_C | ds.JR_UNLESS_C | ds.JR_BY_NZ | ds.JR_UNLESS_NZ
-# What a descriptor may use of the data path: the flags of word 3, and X and Y as registers, IMM, the ALU's flags and
-# its ADD, a condition
+# The parts of the data path that a descriptor may use: the flags of word 3, registers as X and Y, IMM, the ALU's flags
+# and its ADD, a condition
 X, Y, IMM, ALU, ADDER, CONDITION = (1 << bit for bit in range(32, 38))
 RR = 0x01E0
-ZERO_AS_TOP = {0x0110: 2, 0x0180: 9, RR: 0xE}  # SRL, SRA, RR: selector of what comes to bit 7, behind two bytes
+ZERO_AS_TOP = {0x0110: 2, 0x0180: 9, RR: 0xE}  # SRL, SRA, RR: selector of the byte that enters bit 7, after two bytes
 
 
 @dataclass
 class Parts(Descriptor[np.ndarray]):
-    """Descriptors and the addresses of their instructions, each field an array with an element for each."""
+    """Descriptors and the addresses of their instructions; each field is an array with one element per instruction."""
 
     address: np.ndarray
 
@@ -83,7 +83,8 @@ class Parts(Descriptor[np.ndarray]):
         return ~self.has(ds.X_IMM | ds.X_SP | ds.SHIFT) & _has_nibble(self.x, byte, 0x1111)
 
     def carrying(self, source: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, Parts]:
-        """True where byte 2 of X is free for a register or, if `source` is -1, for a value; with that there."""
+        """True where byte 2 of X is free to carry a register (or a value, if `source` is -1), and the descriptors with
+        it there."""
         is_imm, has_imm = source < 0, self.has(ds.X_IMM)
         shifts_two = self.has(ds.SHIFT) & self.writes(RESULT_HIGH)
         free = has_imm & (self.x < 0x100) | ~self.has(ds.X_IMM | ds.X_SP | ds.SHIFT) & (self.x == ds.NOTHING)
@@ -94,13 +95,13 @@ class Parts(Descriptor[np.ndarray]):
 
 
 def _has_nibble(word: np.ndarray, value: np.ndarray | int, ones: int) -> np.ndarray:
-    """True where one of the nibbles of a word is `value`; ones: a word of as many ones."""
+    """True where one of the nibbles of a word is `value`. ones: a word whose nibbles to compare are 1."""
     differs = word ^ value * ones
     return (differs - ones) & ~differs & ones << 3 != 0
 
 
 def _replace(selector: np.ndarray, byte: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """A selector that reads another byte in the place of one."""
+    """A selector in which one byte is replaced by another."""
     nibbles = [selector >> shift & 0xF for shift in (0, 4, 8, 12)]
     return np.bitwise_or.reduce([np.where(n == byte, by, n) << 4 * k for k, n in enumerate(nibbles)])
 
@@ -152,7 +153,7 @@ def patterns(p: Parts) -> dict[str, np.ndarray]:
 
 
 def _is_special(p: Parts) -> np.ndarray:
-    """True where an address that is an immediate alone says that memory there is not plain."""
+    """True where the immediate alone says that the address is not plain memory."""
     is_plain = (p.imm < hw.OAM) & ~(p.has(ds.WRITE) & (p.imm < hw.VRAM)) | (p.imm >= hw.HRAM) & (p.imm != hw.IE)
     is_plain |= np.where(p.y == ds.NOTHING, (p.imm == hw.P1) & ~p.has(ds.WRITE), p.imm <= 1)
     return p.has(ACCESS) & ~p.has(ds.STACK) & ~is_plain
@@ -163,7 +164,8 @@ Rewrite = tuple[np.ndarray | bool, Parts]
 
 
 def _move_first(move: Parts, other: Parts) -> Rewrite:
-    """What reads the target reads the source instead; unless the target is overwritten, byte 2 of X is moved there."""
+    """Readers of the target read the source instead. Unless the target is overwritten, byte 2 of X carries the value
+    there."""
     target, source, value = move.target(), move.source(), move.imm
     is_register = source >= 0
     in_x, in_y = other.reads_in_x(target), _has_nibble(other.y, target, 0x1111)
@@ -189,7 +191,8 @@ def _move_first(move: Parts, other: Parts) -> Rewrite:
 
 
 def _move_second(other: Parts, move: Parts) -> Rewrite:
-    """What the other wrote to the source goes to the target, too; else byte 2 of X is moved there."""
+    """A value that the other instruction wrote to the source goes to the target, too. Otherwise byte 2 of X carries it
+    there."""
     source, written = move.source(), other.written(move.source())
     is_copy = (source >= 0) & (written >= 0)
     is_free, carrying = other.carrying(source, move.imm)
@@ -202,7 +205,7 @@ def _move_second(other: Parts, move: Parts) -> Rewrite:
 
 
 def _operate_on_read(load: Parts, operation: Parts) -> Rewrite:
-    """What is read is Y, so of two operands the other becomes X."""
+    """The byte that is read becomes Y, so the other operand becomes X."""
     adjusts, operand = load.has(ds.ADJUST_HL), operation.y & 0xF
     has_one = (operation.y == FROM_A) & ((operation.x == ds.NOTHING) | operation.has(ds.SHIFT))
     has_two = (operation.x == FROM_A) & ~operation.has(ds.SHIFT)
@@ -222,25 +225,25 @@ def _operate_on_read(load: Parts, operation: Parts) -> Rewrite:
 
 
 def _read_again(first: Parts, second: Parts) -> Rewrite:
-    """The same byte, as of P1, is read once."""
+    """A byte that both read, such as P1, is read once."""
     return first.imm == second.imm, second
 
 
 def _load_pointer(load: Parts, access: Parts) -> Rewrite:
-    """HL becomes the address, an immediate."""
+    """HL becomes the address, which is an immediate."""
     is_plain = (load.imm < hw.OAM) & ~((load.imm < hw.VRAM) & access.has(ds.WRITE))
     found, joined = _step_first(load.but(add=1), access)
     return found & (is_plain | (load.imm >= hw.HRAM) & (load.imm < hw.IE)), joined.but(y=ds.NOTHING, imm=load.imm)
 
 
 def _step_first(step: Parts, access: Parts) -> Rewrite:
-    """HL becomes the address, HL + 1, plus what is added to it anyway."""
+    """HL becomes the address, HL + 1, plus the amount that the access adds anyway."""
     found = (step.add == 1) & ~(access.reads_in_x(L) | access.reads_in_x(H))
     return found, access.but(imm=1, flags=access.flags | ds.ADJUST_HL)
 
 
 def _step_second(access: Parts, step: Parts) -> Rewrite:
-    """HL becomes the address plus what is added."""
+    """HL becomes the address plus the amount that is added."""
     found = ~access.has(ds.ADJUST_HL) & (access.written(L) < 0) & (access.written(H) < 0)
     return found, access.but(add=step.add, flags=access.flags | ds.ADJUST_HL)
 
@@ -258,7 +261,7 @@ def _write_word(low: Parts, high: Parts) -> Rewrite:
 
 
 def _clear_first(clear: Parts, other: Parts) -> Rewrite:
-    """A becomes 0 & 0; HL, where that is loaded, the address."""
+    """A becomes 0 & 0; HL, if it is loaded, becomes the address."""
     loads_hl = other.write_back == HL_ALONE
     return True, other.but(
         x=ds.NOTHING,
@@ -277,7 +280,7 @@ def _shift_both(first: Parts, second: Parts) -> Rewrite:
 
 
 def _jump_second(operation: Parts, jump: Parts) -> Rewrite:
-    """Byte 1 of X, or of its selector, which is free then, says how far; if that is not farther than a JR leads."""
+    """Byte 1 of X, or of its selector, is free and has the distance of the jump, if a JR could jump that far."""
     distance = jump.imm - jump.address - jump.length
     is_in_bank = jump.imm // hw.ROM_BANK_SIZE == jump.address // hw.ROM_BANK_SIZE
     waits = operation.has(ds.READ) & operation.has(ds.AND) & (operation.write_back == ds.KEEP)  # BIT, for a register
@@ -288,7 +291,7 @@ def _jump_second(operation: Parts, jump: Parts) -> Rewrite:
     return found, operation.but(x=operation.x & 0xFF | (distance & 0xFF) << 8, constants=constants)
 
 
-# The first of them that applies is used.
+# The first rule that applies is used.
 RULES: tuple[tuple[str, str, Callable[[Parts, Parts], Rewrite]], ...] = (
     ("ld r", "any but sp", _move_first),
     ("any", "ld r", _move_second),
@@ -309,7 +312,7 @@ RULES: tuple[tuple[str, str, Callable[[Parts, Parts], Rewrite]], ...] = (
 
 
 def fuse(single: Parts) -> Parts:
-    """Descriptors of a bank's bytes, with those of groups where there are any."""
+    """Descriptors of a bank's bytes, with groups where possible."""
     fused, second = single[np.arange(len(single.x))], patterns(single)
     is_plain = ~single.has(ds.RARE) & (single.constants & ds.MARKS == 0) & (single.length != 0)
     is_special, at = _is_special(single), np.flatnonzero(is_plain)
@@ -332,7 +335,7 @@ def fuse(single: Parts) -> Parts:
 
 
 def _join(first: Parts, second: Parts, rewrite: Callable[[Parts, Parts], Rewrite]) -> tuple[np.ndarray, Parts]:
-    """Where a rule applies, and what it makes of two descriptors there."""
+    """True where a rule applies, and the descriptors that it makes there."""
     found, joined = rewrite(first, second)
     m_cycles = first.m_cycles + second.m_cycles - (joined.constants & JUMPS != 0)  # a jump that is not taken: one less
     fits = m_cycles - ds.flow_m_cycles(joined.flags) <= ds.TIME.most

@@ -1,6 +1,6 @@
-"""The part of a Game Boy's state that its lane keeps in a form of its own: registers as words, banks, plain memory.
+"""The part of a Game Boy's state that its lane keeps in packed form: registers as words, banks, plain memory.
 
-And how the lane is left to the interpreter, and comes back.
+Also how a lane is left to the interpreter, and how it comes back.
 """
 
 import warp as wp
@@ -26,7 +26,7 @@ READ_WORD_SHIFT = wp.constant(ds.READ_WORD.bit_length() - 1)
 
 @wp.func
 def registers_of(r: wp.ref[Fast]) -> Registers:
-    """Registers and time, to skip a loop or for the interpreter."""
+    """Registers and time in packed form, to skip a loop or for the interpreter."""
     p = Registers()
     p.lo = r.lo
     p.hi = r.hi
@@ -40,7 +40,7 @@ def registers_of(r: wp.ref[Fast]) -> Registers:
 
 @wp.func
 def set_registers(r: wp.ref[Fast], p: wp.ref[Registers]):
-    """Registers and time as they are after that."""
+    """Take over registers and time from the packed form."""
     r.lo = p.lo
     r.hi = p.hi
     r.flags = p.flags
@@ -52,7 +52,7 @@ def set_registers(r: wp.ref[Fast], p: wp.ref[Registers]):
 
 @wp.func
 def map_rom(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Work out which ROM bank is seen at 4000."""
+    """Compute the table and memory offsets of the ROM bank at 4000."""
     r.rom_high = c.rom_high
     r.ram = r.row - wp.uint64(c.rom_high)
     bank = (c.rom_high >> 14) + 1
@@ -62,7 +62,7 @@ def map_rom(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
 
 @wp.func
 def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Work out which banks are in place, and what memory is plain until the next event."""
+    """Compute the offsets of the selected banks, and the memory that is plain until the next event."""
     map_rom(m, c, r)
     r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
     high = wp.where(c.dma_active == 0, 1 << areas.HIGH_RAM, 0)
@@ -77,11 +77,11 @@ def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
 
 @wp.func
 def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
-    """Registers from the interpreter's struct."""
+    """Take over registers and banks from the interpreter's struct."""
     p = packed.pack(c)
     set_registers(r, p)
     map_memory(m, c, r)
-    r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are the interpreter's
+    r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are left to the interpreter
     if model.COLOR:
         r.wake = wp.where(timing.is_late(c), AT_ONCE, r.wake)  # so is this
 
@@ -98,7 +98,7 @@ def idle(m: wp.ref[Machine], r: wp.ref[Fast]):
 
 @wp.func
 def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
-    """Let the lane do nothing in this turn; then it looks at PC again."""
+    """Do nothing in this turn. In the next, the lane fetches at PC again."""
     i.d1 = IDLE_1
     i.d2 = 0
     i.d3 = IDLE_3
@@ -110,8 +110,7 @@ def wait(r: wp.ref[Fast], i: wp.ref[Turn]):
 
 @wp.func
 def end_of_halt(c: wp.ref[Cpu]) -> int:
-    """The earliest known end of HALT: VBlank, the timer's overflow, or the next event. No result depends
-    on it."""
+    """An estimate of the end of HALT: VBlank, the timer's overflow, or the next event. No result depends on it."""
     until = int(hw.NEVER)
     if (c.interrupt_enable & hw.INT_VBLANK) != 0 and (c.lcdc & hw.LCDC_ENABLE) != 0:
         until = clock.time_of_ly(c, hw.SCREEN_HEIGHT)
@@ -124,8 +123,8 @@ def end_of_halt(c: wp.ref[Cpu]) -> int:
 
 @wp.func
 def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """Leave the lane to the interpreter. One that waits for an event is woken up once no lane of its warp is far behind
-    that event: by more than half of the time since the event before, at least 1 line and at most 16."""
+    """Leave the lane to the interpreter. A lane that waits for an event wakes up once no lane of its warp is far behind
+    that event. "Far" is half of the time since the previous event, at least 1 line and at most 16."""
     p = registers_of(r)
     packed.unpack(c, p)
     c.executed = c.executed + r.turns
@@ -142,14 +141,14 @@ def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
 
 @wp.func
 def place_in_time(c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
-    """The time up to which a lane is in its step; at HALT, until when nothing happens."""
+    """The time that a lane has reached in its step; in HALT, the time at which it continues."""
     t = wp.where(lane.running == ASLEEP, wp.max(c.now, lane.until), r.now)
     return wp.where(lane.running == 0, hw.NEVER, t)
 
 
 @wp.func
 def wake_up(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane], running: int):
-    """Go on after the interpreter, or stay idle if the step is over."""
+    """Continue after the interpreter, or stay idle if the step is over."""
     c.executed = c.executed - r.turns
     lane.running = running
     from_cpu(m, c, r)

@@ -1,6 +1,6 @@
-"""The data path's loops: which one begins at PC, skipped on the lane's registers (loops/skip.py).
+"""Loops on the data path: find the loop that begins at PC, and skip it on the lane's registers (loops/skip.py).
 
-A lane whose rounds were skipped does nothing else in that turn.
+A lane that has skipped rounds does nothing else in that turn.
 """
 
 import warp as wp
@@ -32,7 +32,7 @@ def mark_at_pc(c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
 
 @wp.func
 def entry_at_pc(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]) -> int:
-    """The loop, or the hook, that is marked at PC, as an entry of Machine.waits; NONE where there is none."""
+    """The entry of Machine.waits for the loop or hook that begins at PC; NONE if there is none."""
     number = mark_at_pc(c, r)
     entry = int(table.NONE)
     if number != 0 and number != table.LCD_POLL:
@@ -50,7 +50,8 @@ def end_skip(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], p: wp.ref[Registe
 
 @wp.func
 def skip_stat_poll(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
-    """Skip rounds of `ldh a,[STAT] / and 2 / jr nz`, if the instruction begins it, and has just found mode 2 or 3."""
+    """Skip rounds of `ldh a,[STAT] / and 2 / jr nz`, if the instruction begins this loop and has just read mode 2 or
+    3."""
     goes_on = int((i.d2 & ds.LOOP) != 0) & int((i.y & 2) != 0)
     if model.COLOR:
         goes_on = goes_on & int(c.lcd_wrapped == 0)
@@ -90,7 +91,7 @@ def skip_move(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Tur
 
 @wp.func
 def skip_poll_of_ly(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
-    """Skip rounds of the loop at PC, if it polls LY; the rounds."""
+    """Skip rounds of the loop at PC, if it polls LY; returns their number."""
     rounds = int(0)
     if r.pc < hw.VRAM:
         index = index_in_rom(c, r)
@@ -104,7 +105,7 @@ def skip_poll_of_ly(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
 
 @wp.func
 def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """Skip rounds of the loop at PC, if it only waits; a hook is counted."""
+    """Skip rounds of the loop at PC, if it only waits; count a hook."""
     entry = entry_at_pc(m, c, r)
     kind = skip.kind_of(entry)
     if kind == table.HOOK:

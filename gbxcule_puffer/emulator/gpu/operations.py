@@ -74,8 +74,8 @@ _STORE_OPERAND = """
     if (is_word) p[1] = (unsigned char)(value >> 8);
 """
 
-# Not an atomic addition in Warp's words: in a loop that has one, for fear of a lock that a lane of the same warp holds,
-# the compiler lets the lanes yield in every turn.
+# Not Warp's atomic addition: in a loop with one, the compiler makes the lanes yield in every turn, because another lane
+# of the warp might hold a lock.
 _COUNT_ONE = """
     unsigned* p = (unsigned*)((char*)array.data + (size_t)row * array.strides[0]) + column;
 #if defined(__CUDA_ARCH__)
@@ -120,8 +120,8 @@ def rotate_right(value: int, count: int) -> int:
 #endif
 """)
 def multiply(value: int, factor: int) -> int:
-    """The low 32 bits of the product. By a power of two it is a shift that does not take the pipe of other shifts; in
-    assembly, lest the compiler make shifts and masks of it."""
+    """The low 32 bits of the product. With a power of two it is a shift that does not use the pipe of other shifts. It
+    is in assembly, because the compiler would turn it into shifts and masks."""
     ...
 
 
@@ -133,31 +133,31 @@ def load_descriptor(table: wp.uint64, index: int) -> wp.vec4i:
 
 @wp.func_native(_LOAD_OPERAND)
 def load_operand(address: wp.uint64, value: int, is_read: int, is_word: int) -> int:
-    """The byte or little-endian word at an address, or `value` where nothing is to be read."""
+    """The byte or little-endian word at an address, or `value` if nothing is to be read."""
     ...
 
 
 @wp.func_native(_STORE_OPERAND)
 def store_operand(address: wp.uint64, value: int, is_write: int, is_word: int):
-    """Store a byte where `is_write` is set, and the next one where `is_word` is set, too."""
+    """Store a byte if `is_write` is set, and the next byte, too, if `is_word` is set."""
     ...
 
 
 @wp.func_native(_COUNT_ONE)
 def count_one(array: wp.array2d(dtype=wp.int32), row: int, column: int):
-    """Add 1 to an element, and do not wait for what the memory holds."""
+    """Add 1 to an element without waiting for its old value."""
     ...
 
 
 @wp.func_native("return base + (unsigned)offset;")
 def address(base: wp.uint64, offset: int) -> wp.uint64:
-    """base + offset, which is at least 0."""
+    """base + offset; offset is at least 0."""
     ...
 
 
 @wp.func_native(_LOAD_BYTE)
 def load_byte(table: wp.uint64, index: int) -> int:
-    """Byte `index`, at least 0, of a table that does not change."""
+    """Byte `index`, at least 0, of a constant table."""
     ...
 
 

@@ -1,6 +1,6 @@
-"""The data path's main loop: a warp steps its envs together, and calls the interpreter for what is rare.
+"""The data path's main loop: a warp steps its envs together, and calls the interpreter for rare cases.
 
-The loop is a closure over the generated `execute` (build/interpreter.py), so that it is Python that an editor reads.
+The loop is a closure over the generated `execute` (build/interpreter.py), so that it is plain Python for an editor.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, step
 from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-RAM_INSTRUCTIONS = wp.constant(16)  # of code in RAM that a lane executes while the others wait
-NO_MARKS = wp.constant(~(ds.LOOP | ds.WAIT | ds.HALT | ds.EI))  # the common path takes them for JR's condition
+RAM_INSTRUCTIONS = wp.constant(16)  # instructions of code in RAM that a lane executes while the others wait
+NO_MARKS = wp.constant(~(ds.LOOP | ds.WAIT | ds.HALT | ds.EI))  # these bits would be JR's condition on the common path
 PATH_FACTOR = wp.constant(16_777_619)  # a prime, for a hash
-SOON_T_CYCLES = wp.constant(24)  # before its next event a lane stays with the interpreter
+SOON_T_CYCLES = wp.constant(24)  # a lane this close to its next event stays in the interpreter
 
 
 def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
@@ -28,7 +28,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
 
     @wp.func(inline=False)
     def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-        """Do what the data path leaves: ends of batches, rare instructions, code in RAM; 1 if the step goes on."""
+        """Do the work that the data path leaves: ends of batches, rare instructions, code in RAM. Returns 1 if the step
+        goes on."""
         counters.add(m, counters.CAUSES, counters.ROUNDS, 1)
         running = int(1)
         count = int(0)
@@ -63,10 +64,9 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
     ):
         """The loop: every lane of the warp stays in it until all have finished the step.
 
-        Lanes that need the interpreter sleep until it is called for all of them together, those at HALT, or whose loop
-        has waited, also until none is far behind them in time (Lane.lead): then all of them go through VBlank, its
-        interrupt and the OAM DMA routine at once.
-        `patience`: turns that a lane sleeps at most.
+        Lanes that need the interpreter sleep until it is called for all of them together. Lanes in HALT, or in a
+        skipped loop that waits, sleep until no lane is far behind them in time (Lane.lead). So all of them go through
+        VBlank, its interrupt and the OAM DMA routine at once. `patience`: the most turns that a lane sleeps.
         """
         r = datapath.Fast()
         i = datapath.Turn()
@@ -117,11 +117,11 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 lane_state.wake_up(m, c, r, lane, between(m, c))
                 if lane.running == 0:
                     m.took[c.env] = m.took[c.env] + intrinsics.clock() - begin
-            # Also for those that sleep on: their last turn may not have ended
+            # Also for lanes that stay asleep: their last turn may not have ended
             datapath.fetch(r, table, datapath.place_of(r, r.pc))
 
-    # Not grid_stride=False: without that loop the compiler takes the lanes of a warp for together at each vote, which
-    # behind calls in branches they are not, and keeps one value for all of them: instructions were counted twice.
+    # Not grid_stride=False: without that loop the compiler assumes that all lanes of a warp are converged at each vote.
+    # After divergent calls they are not. It then keeps one value for all lanes, and instructions were counted twice.
     # For the same reason lanes may leave run_datapath in groups, so no vote or other collective may follow it.
     @wp.kernel(enable_backward=False, module="unique")
     def kernel_step(
@@ -135,7 +135,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
     ):
         """One step of each env, in Machine.order.
 
-        With draw_later it waits at the VBlank of the frame that is drawn; a second launch with `resume` goes on there.
+        With draw_later the step stops at the VBlank of the frame that is drawn. A second launch with `resume` continues
+        there.
         """
         thread = wp.tid()
         m = machine

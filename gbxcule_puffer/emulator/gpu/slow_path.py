@@ -1,7 +1,8 @@
 """The rare cases of the data path: an event, an instruction of the interpreter, an access that is not to plain memory.
 
-A visit concerns one lane. What it does not know is left to the interpreter, so that both are exact by construction: the
-lane falls asleep until the interpreter is called for all such lanes together. gpu/datapath.py has the loop's rest.
+A visit handles one lane. It leaves every case that it does not know to the interpreter, so both are exact by
+construction: the lane falls asleep until the interpreter runs for all sleeping lanes together. gpu/datapath.py has the
+rest of the loop.
 """
 
 import warp as wp
@@ -22,15 +23,15 @@ READ_AHEAD = wp.constant(ds.READ | ds.LOOKAHEAD)
 WRITE_AHEAD = wp.constant(ds.WRITE | ds.LOOKAHEAD)
 RARE_WRITE = wp.constant(ds.WRITE | ds.WRITE_WORD | ds.RARE)
 WRITABLE_VRAM = wp.constant(areas.VRAM + ds.WRITE.bit_length() - 1)  # a bit of Fast.plain
-LOCKED_T = wp.constant(13)  # before mode 3, from an instruction's begin, at double speed; at single speed 8
-LATEST_READ_T = wp.constant(8)  # no instruction reads later than that after its begin, but for the stack
+LOCKED_T = wp.constant(13)  # from the start of an instruction to mode 3, at double speed; 8 at single speed
+LATEST_READ_T = wp.constant(8)  # except for the stack, no instruction reads later than this after its start
 
 
 @wp.func
 def part(
     r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], lane: wp.ref[Lane], rom: wp.uint64, areas: wp.uint64
 ) -> bool:
-    """Begin the turn anew, with the first instruction of the group alone. Returns whether it needs attention."""
+    """Begin the turn again with only the first instruction of the group. Returns whether it needs attention."""
     datapath.fetch(r, lane.singles, r.place)
     datapath.begin_turn(r, i, place, rom, areas)
     i.special = datapath.special(place.plain, i.d3)
@@ -39,7 +40,7 @@ def part(
 
 @wp.func
 def is_before_event(r: wp.ref[Fast]) -> bool:
-    """True if the lane has no event to pass first: also while its wake is AT_ONCE, which is less than 0."""
+    """True if no event is due for the lane, also while its wake is AT_ONCE, which is negative."""
     return wp.uint32(r.now) < wp.uint32(r.wake)
 
 
@@ -54,7 +55,7 @@ def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
 
 @wp.func
 def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
-    """Do what the common path does not do of an instruction of a KIND."""
+    """Do the part of an instruction of a KIND that the common path cannot do."""
     if kind == HOOK:
         operations.count_one(m.hooks, loops.mark_at_pc(c, r) - table.FIRST_HOOK, c.env)
     elif kind == ds.KIND_POP_AF:
@@ -80,7 +81,7 @@ def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]
 
 @wp.func
 def is_settled(c: wp.ref[Cpu], r: wp.ref[Fast]) -> bool:
-    """True where reads of LCD registers find and leave the LCD as it is."""
+    """True if reads of LCD registers neither need nor change the LCD's state: no change is due."""
     return c.stat_mode_hidden == 0 and c.dma_active == 0 and r.now < c.lcd_target - LATEST_READ_T
 
 
@@ -102,14 +103,14 @@ def glance(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], attention: bool) ->
 
 @wp.func
 def is_lcd_read(c: wp.ref[Cpu], i: wp.ref[Turn]) -> bool:
-    """True where the instruction reads LCDC or STAT, and that without a visit."""
+    """True if the instruction reads LCDC or STAT in a way that needs no visit."""
     is_read = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)) == ds.READ
     return is_read and (i.address == hw.LCDC or i.address == hw.STAT) and c.dma_active == 0
 
 
 @wp.func(inline=False)
 def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previous: int, t: int) -> int:
-    """LCDC or STAT at time `t`, by the instruction that begins `now`: the LCD catches up."""
+    """LCDC or STAT at time `t`, for the instruction that begins `now`. Brings the LCD up to date."""
     c.now = now
     c.previous = previous
     ppu.bring_up(m, c, t)
@@ -118,27 +119,27 @@ def read_lcd(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, now: int, previou
 
 @wp.func
 def is_free_vram(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
-    """1 for an access of one byte to VRAM, with lookahead, that is not locked where the LCD is settled: the common path
-    has all that it takes. Not for a write while a line may have to be drawn before."""
+    """1 for an access of one byte to VRAM with lookahead that is not locked while the LCD is settled: the common path
+    can do it. 0 for a write while a line may have to be drawn first."""
     access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.LOOKAHEAD | ds.RARE)
     is_free = int(access == READ_AHEAD) | (int(access == WRITE_AHEAD) & (r.plain >> WRITABLE_VRAM))
     is_free = is_free & int((c.stat & hw.STAT_MODE) != 3) & int(r.now + i.t_cycles < wp.min(c.lcd_target, r.wake))
     is_free = is_free & int((c.stat_mode_hidden | c.dma_active) == 0)
-    if model.COLOR:  # mode 2 locks at its end, for dots that are twice as many T-cycles at double speed
+    if model.COLOR:  # mode 2 locks at its end; its dots are twice as many T-cycles at double speed
         is_free = is_free & int(c.lcd_wrapped == 0) & int(r.now + LOCKED_T < c.lcd_target)
     return is_free
 
 
 @wp.func
 def is_short_loop(i: wp.ref[Turn]) -> bool:
-    """True where a loop begins that adds or multiplies."""
+    """True if a loop begins that adds or multiplies."""
     return (i.d2 & (ds.LOOP | ds.WAIT)) == ds.LOOP and (i.d3 & (ds.READ | ds.WRITE)) == 0
 
 
 @wp.func
 def do_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
-    """Do what is frequent and needs no visit, before the next event: reads of LCDC and STAT, short loops, accesses to
-    VRAM, and those of spots.py. 0 if a visit has to."""
+    """Do frequent work that needs no visit, before the next event: reads of LCDC and STAT, short loops, accesses to
+    VRAM, and those of spots.py. 0 if it needs a visit."""
     done = int(1)
     t = r.now + i.t_cycles - 8
     if spots.is_light(m, c, r, i):
@@ -163,8 +164,8 @@ def do_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Tu
 
 @wp.func
 def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
-    """The batch ends with this instruction and the next one begins, unless an interrupt has to be dispatched or a block
-    of VRAM DMA is due: that is left to the interpreter. Before c.next_event no frame ends."""
+    """End the batch with this instruction and begin the next one. If an interrupt has to be dispatched or a block of
+    VRAM DMA is due, leave that to the interpreter. No frame ends before c.next_event."""
     c.previous = r.now
     c.now = r.now + i.t_cycles
     if model.COLOR:
@@ -180,8 +181,8 @@ def end_batch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Tur
 
 @wp.func
 def may_write(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True where a register may be written in a visit, though that may end the batch: not where it switches the LCD or
-    starts an OAM DMA or a VRAM DMA, or where something else happens before the instruction is over."""
+    """True if a visit may write the register, though that may end the batch. False if the write switches the LCD,
+    starts an OAM DMA or a VRAM DMA, or something else happens before the instruction ends."""
     is_switch = i.address == hw.LCDC and ((c.lcdc ^ i.x) & hw.LCDC_ENABLE) != 0
     if model.COLOR:
         is_switch = is_switch or i.address == hw.HDMA5
@@ -199,7 +200,7 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
     c.now = r.now
     c.previous = r.previous
     is_left = c.dma_active != 0
-    if model.COLOR:  # what draws would take the common path's registers
+    if model.COLOR:  # code that draws would cost the common path registers
         is_left = is_left or (kind == ds.WRITE and drawing.is_drawing(c))
     if is_left:
         done = 0
@@ -207,7 +208,7 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
         value = i.x & 0xFF
         if model.COLOR:
             bus.write_drawn(m, c, address, value, t, lookahead)
-        elif address >= hw.LCDC and address <= hw.WX and address != hw.DMA:  # by fewer calls than bus.write
+        elif address >= hw.LCDC and address <= hw.WX and address != hw.DMA:  # with fewer calls than bus.write
             counters.changed(c, -1, value)
             lcd_registers.write(m, c, address, value, t)
             bus.end_write_io(c, address)
@@ -238,13 +239,13 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
 
 @wp.func
 def can_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True where an EI that begins now ends the batch, and nothing else does before it is over."""
+    """True if an EI that begins now ends the batch, and nothing else does before EI ends."""
     return c.dma_active == 0 and c.settle_from <= r.now and r.now + i.t_cycles < c.next_event
 
 
 @wp.func
 def begin_enable(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
-    """EI: it ends the batch, and takes effect after the next instruction."""
+    """EI: end the batch; interrupts are enabled after the next instruction."""
     c.ei_delay = 1
     end_batch(m, c, r, i)
     r.wake = lane_state.AT_ONCE
@@ -252,7 +253,7 @@ def begin_enable(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[
 
 @wp.func
 def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
-    """The instruction after EI: after it an interrupt that is pending ends the batch."""
+    """The instruction after EI: a pending interrupt ends the batch after it."""
     c.ei_delay = 0
     c.ime = 1
     if (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0:
@@ -263,7 +264,7 @@ def end_enable(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
 
 @wp.func
 def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], lane: wp.ref[Lane]):
-    """Handle what is rare, for one lane."""
+    """Handle a rare case of one lane."""
     is_loop = (i.d2 & (ds.LOOP | ds.WAIT)) != 0
     is_rare = (i.d3 & ds.RARE) != 0 and not is_loop
     is_ei = is_rare and (i.d2 & ds.EI) != 0

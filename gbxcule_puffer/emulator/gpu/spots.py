@@ -1,6 +1,6 @@
-"""Accesses that are frequent and concern little: the data path does them at once, without a visit (gpu/slow_path.py).
+"""Frequent accesses with small effects: the data path does them at once, without a visit (gpu/slow_path.py).
 
-What a write of P1 or of a ROM bank changes is known beforehand, so nothing has to be worked out anew.
+The effects of a write to P1 or to a ROM bank register are known in advance, so nothing has to be recomputed.
 """
 
 import warp as wp
@@ -21,20 +21,20 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 @wp.func
 @is_one_of(registers.addresses(registers.OF_PICTURE))
 def is_for_picture(address: int) -> bool:
-    """True for a register where only the picture shows a write."""
+    """True for a register whose writes only the picture shows."""
 
 
 @wp.func
 def is_quiet_register(c: wp.ref[Cpu], address: int) -> bool:
-    """True for those while no line is drawn: then nothing else notices that they are written."""
+    """True for such a register while no line is being drawn: nothing else notices the write."""
     is_free = int(ppu.is_vram_unlocked(c)) & int(not drawing.is_drawing(c))
     return is_for_picture(address) and is_free != 0
 
 
 @wp.func
 def is_spot(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True for an access of one byte that is over before anything else happens, with no OAM DMA and no reload of TIMA
-    under way: `touch` may know it."""
+    """True for an access of one byte that ends before anything else happens, without an OAM DMA or a reload of TIMA:
+    `touch` may handle it."""
     access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.RARE)
     is_byte = access == ds.READ or access == ds.WRITE
     return is_byte and r.now + i.t_cycles < r.wake and (c.dma_active | c.tima_reload) == 0
@@ -42,8 +42,8 @@ def is_spot(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
 
 @wp.func
 def is_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True for a write of P1, of a sound register or, with most mappers, of the ROM's bank that is over before anything
-    else happens."""
+    """True for a write to P1, to a sound register or, with most mappers, to the ROM bank register, that ends before
+    anything else happens."""
     is_write = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.RARE)) == ds.WRITE
     is_light = i.address == hw.P1 or (i.address >= hw.NR10 and i.address < hw.WAVE_RAM_END)
     is_light = is_light or ((i.address >> 13) == 1 and m.bank_mask != 0)
@@ -52,7 +52,7 @@ def is_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn
 
 @wp.func
 def touch_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
-    """Do the write that `is_light` knows."""
+    """Do the write that `is_light` accepts."""
     if i.address < hw.VRAM:
         mbc.select_rom_at_once(m, c, i.address, i.x & 0xFF)
         lane_state.map_rom(m, c, r)
@@ -63,7 +63,8 @@ def touch_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[T
 
 @wp.func
 def touch_color(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value: int, t: int) -> int:
-    """`touch` of FF4C-FF7F on a Game Boy Color: not where a write ends the batch, copies, or has lines drawn before."""
+    """`touch` for FF4C-FF7F on a Game Boy Color. Not for a write that ends the batch, copies, or needs lines drawn
+    first."""
     found = int(-1)
     if is_write == 0:
         found = color_registers.read(c, address)
@@ -75,8 +76,8 @@ def touch_color(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int,
 
 @wp.func(inline=False)
 def touch(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value: int, t: int) -> int:
-    """Frequent accesses that concern little: writes of P1, of a ROM bank and of registers that nothing else notices,
-    reads of DIV and of no register. The byte read, 0 for a write, -1 if a visit has to do it."""
+    """Frequent accesses with small effects: writes to P1, to a ROM bank and to registers that nothing else notices,
+    reads of DIV and of unused registers. Returns the byte read, 0 for a write, -1 if it needs a visit."""
     if model.COLOR:
         if address > hw.WX and address < hw.HRAM:
             return touch_color(m, c, is_write, address, value, t)
@@ -100,7 +101,7 @@ def touch(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value
 
 @wp.func
 def end_touch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], found: int):
-    """After `touch`: the instruction has its byte, or has written it."""
+    """After `touch`: give the instruction its byte, or mark it as written."""
     if (i.d3 & ds.WRITE) != 0 and i.address < hw.VRAM:
         lane_state.map_rom(m, c, r)
     if model.COLOR:

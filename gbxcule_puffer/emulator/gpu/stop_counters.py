@@ -1,4 +1,4 @@
-"""Counts of the data path's stops by cause, for `puffer profile` (hw/counters.py): empty unless they are on."""
+"""Counts of the data path's stops by cause, for `puffer profile` (hw/counters.py). Without counters, no code."""
 
 import warp as wp
 
@@ -79,7 +79,7 @@ def cause(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
 
 @wp.func
 def count(m: wp.ref[Machine], c: wp.ref[Cpu], cause: int, is_asleep: int):
-    """A lane stopped that `glance` could not help, and was perhaps left to the interpreter."""
+    """Count a stop that `glance` could not avoid, and whether the interpreter got it."""
     if counters.ON == 1 and cause != 0:
         place = m.marks[c.env, counters.PLACE]
         counters.add(m, counters.STOPS, place, 1)

@@ -1,1 +1,1 @@
-"""Device code of the hardware: one file a device; they meet only through Machine and Cpu."""
+"""Device code of the hardware, one file per device; devices share only Machine and Cpu."""

@@ -1,8 +1,8 @@
-"""Areas of addresses, each of which is plain memory as a whole or is not: what can be accessed without side effects
-until the next event. A set of areas is a word with bit i for area i.
+"""Areas of addresses. Each area as a whole is plain memory, which has no side effects until the next event, or is not.
+A set of areas is a word with bit i for area i.
 
-For the data path a table has the area of each address. Its Fast.plain has a set behind each flag of
-descriptors.ACCESSES: where an access with that flag is plain. So the word, rotated to the right by the area of an
+For the data path, a table has the area of each address. Its Fast.plain has a set of areas from each flag of
+descriptors.ACCESSES on: those in which an access with that flag is plain. So the word, rotated right by the area of an
 address, has the answer for each flag at the flag's own bit.
 """
 
@@ -18,7 +18,7 @@ ROM_LOW, ROM_HIGH, VRAM, CART_RAM, WRAM, P1, HIGH_RAM, OTHER = range(8)
 
 ALL = (1 << OTHER) - 1
 PAGE = 0x1000
-SIZE = 0x10100  # of the table, in bytes: INC HL in a group leads up to 10000h
+SIZE = 0x10100  # bytes of the table: INC HL in a group can reach 10000h
 ENDS = (hw.ROM_BANK_SIZE, hw.VRAM, hw.CART_RAM, hw.WRAM, hw.WRAM + hw.WRAM_BANK_SIZE, hw.ECHO)
 
 
@@ -38,14 +38,14 @@ def table() -> np.ndarray:
 
 @wp.func
 def ram(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """WRAM, and cartridge RAM where its bank 0 is seen and is nothing but memory."""
+    """WRAM, and cartridge RAM if its bank 0 is selected and is plain memory."""
     is_bank0 = c.ram_enabled == 1 and c.ram_offset == hw.CART_RAM - hw.ROW_BASE
     return wp.where(is_bank0 and m.has_plain_ram == 1, 1 << CART_RAM, 0) | (1 << WRAM)
 
 
 @wp.func
 def readable(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """The set of areas below E000 that can be read without side effects; of 0000-3FFF, bank 0 alone."""
+    """The set of areas below E000 that can be read without side effects; of 0000-3FFF, only bank 0."""
     rom = wp.where(c.rom_low == 0, 1 << ROM_LOW, 0) | (1 << ROM_HIGH)
     return rom | (1 << VRAM) | ram(m, c)
 
@@ -64,7 +64,7 @@ def unlocked(c: wp.ref[Cpu]) -> int:
 
 @wp.func
 def plain_run(areas: int, address: int) -> int:
-    """Bytes from `address` to the end of its 4 KiB where it is below E000 and in one of a set of areas, else 0."""
+    """Bytes from `address` to the end of its 4 KiB, if it is below E000 and in one of a set of areas, else 0."""
     page = address >> 12
     area = wp.where(page < 8, page >> 2, (page >> 1) - 2)
     return ((areas >> area) & int(address < hw.ECHO)) * (PAGE - (address & (PAGE - 1)))

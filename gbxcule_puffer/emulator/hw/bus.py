@@ -1,4 +1,5 @@
-"""The CPU's view of memory: `t` is the time of the access, `lookahead` what an opcode adds for LCD and locks."""
+"""The CPU's view of memory. `t` is the time of the access; `lookahead` is the time that an opcode adds to it for LCD
+and locks."""
 
 import warp as wp
 
@@ -58,8 +59,8 @@ def read_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead
 
 @wp.func(inline=False)
 def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
-    """The byte at `address` at time `t`. What is frequent and only memory stands here, so that a call saves no
-    registers for the rest."""
+    """The byte at `address` at time `t`. Only frequent accesses to memory are here, so that a call saves no registers
+    for the others."""
     if address < hw.VRAM:
         return intrinsics.load_byte(c.rom, wp.where(address < hw.ROM_BANK_SIZE, c.rom_low, c.rom_high) + address)
     if (address >= hw.WRAM and address < hw.ECHO) or (address >= hw.HRAM and address < hw.IE and c.dma_active == 0):
@@ -72,7 +73,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
 @wp.func
 def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int, is_drawn: int):
     """FE00-FE9F: lost while an OAM DMA is under way and, for an access with lookahead, in modes 2 and 3."""
-    ppu.settle(m, c)  # sprites decide the length and the picture of lines that are over
+    ppu.settle(m, c)  # sprites determine the length and the picture of finished lines
     if is_drawn == 0:
         drawing.draw_pending(m, c)
     if lookahead != 0 or model.HARDWARE == 1:
@@ -92,7 +93,7 @@ def write_oam(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
 
 @wp.func
 def write_dma(m: wp.ref[Machine], c: wp.ref[Cpu], value: int, t: int):
-    """DMA starts a transfer; the LCD is looked at as well."""
+    """DMA starts a transfer, and PyBoy also updates the LCD."""
     ppu.advance(m, c, t)
     oam_dma.start(c, value, t)
 
@@ -106,13 +107,13 @@ def write_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int,
 @wp.func
 @is_one_of(registers.addresses(registers.OF_DMG, "none"))
 def is_unnoticed(address: int) -> bool:
-    """True for a register where nothing notices a write."""
+    """True for a register whose writes nothing notices."""
 
 
 @wp.func
 @is_one_of(registers.addresses(registers.OF_DMG, "none", "picture"))
 def is_inert(address: int) -> bool:
-    """True for a register where at most the picture shows a write."""
+    """True for a register whose writes only the picture may show."""
 
 
 @wp.func
@@ -126,8 +127,8 @@ def write_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: in
 
 @wp.func(inline=False)
 def end_write_io(c: wp.ref[Cpu], address: int):
-    """A write of FF00-FF4B ends PyBoy's batch, but for LY. After some registers nothing could tell, but where the batch
-    went on before."""
+    """End PyBoy's batch after a write to FF00-FF4B, except for LY. After writes to some registers nothing could notice
+    the end, unless an earlier write did not end the batch."""
     inert = is_inert(address)
     if model.COLOR:
         inert = inert and not timing.is_late(c)
@@ -162,7 +163,7 @@ def write_high(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
 
 @wp.func
 def write_rest(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int, is_drawn: int):
-    """write_any; is_drawn: a constant, 1 where all lines that are over are drawn and no OAM DMA is under way."""
+    """write_any; is_drawn: a constant, 1 if all finished lines are drawn and no OAM DMA is running."""
     if address >= hw.OAM:
         write_high(m, c, address, value, t, lookahead, is_drawn)
     elif address >= hw.WRAM:
@@ -172,7 +173,7 @@ def write_rest(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
         row.store(c, place, value)
     elif address < hw.VRAM:
         mbc.write_register(m, c, address, value, t)
-        if (c.dma_active | c.tima_reload | c.overrun) != 0:  # PyBoy always does; else nothing could tell
+        if (c.dma_active | c.tima_reload | c.overrun) != 0:  # PyBoy always does; in other cases nothing could notice
             c.next_event = c.now
         if model.COLOR:
             if timing.is_late(c):
@@ -201,13 +202,13 @@ def write_any(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: i
 
 @wp.func(inline=False)
 def write_drawn(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
-    """`write` where all lines that are over are drawn and no OAM DMA is under way."""
+    """`write` when all finished lines are drawn and no OAM DMA is running."""
     write_rest(m, c, address, value, t, lookahead, 1)
 
 
 @wp.func(inline=False)
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
-    """Write `value` to `address` at time `t`; as `read`."""
+    """Write `value` to `address` at time `t`; only frequent accesses, as in `read`."""
     if (address >= hw.WRAM and address < hw.ECHO) or (address >= hw.HRAM and address < hw.IE and c.dma_active == 0):
         if model.COLOR:
             row.store(c, banks.place(c, address), value)

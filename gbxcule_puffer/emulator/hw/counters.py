@@ -1,6 +1,6 @@
-"""Counts of what a step did, for `puffer profile`: by place in the code, and by cause.
+"""Counts of a step's work, for `puffer profile`: by address of the code, and by cause.
 
-Only kernels that are compiled with ON = 1 count (emulator/build/variant.py); to the others all of this is empty.
+Only kernels that are compiled with ON = 1 count (emulator/build/variant.py). In the others this code is empty.
 """
 
 import warp as wp
@@ -9,14 +9,14 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 ON = 0
 
-# Rows of Machine.counts. By place, an index of the ROM, or its size plus how far an address lies behind 8000:
+# Rows of Machine.counts. Their columns: an index in the ROM, or the size of the ROM plus (address - 8000):
 EXECUTED = 0
 SKIPPED = 1
 T_CYCLES = 2
 REPEATED = 3  # instructions of the rounds of a loop that changed nothing, at the jump that ends the loop
-STOPS = 4  # of the data path, but for those that `glance` settles
+STOPS = 4  # of the data path, except those that `glance` handles
 INTERPRETED = 5  # stops that the data path left to the interpreter
-CAUSES = 6  # by cause, from here to the end of the row
+CAUSES = 6  # by cause, from here to the last column
 ROWS = 7
 
 # Columns of the row CAUSES
@@ -32,7 +32,7 @@ PC = 1
 DONE = 2  # instructions executed, without those that were skipped
 SKIPPED_BEFORE = 3
 NOW = 4
-COUNTED = 5  # instructions up to here belong to rounds that are counted already
+COUNTED = 5  # instructions up to here belong to rounds that have been counted
 FIRST_HEAD = 8
 HEAD_SIZE = 8
 HEADS = 64
@@ -41,7 +41,7 @@ MARKS = FIRST_HEAD + HEAD_SIZE * HEADS
 
 @wp.func
 def place_of(m: wp.ref[Machine], c: wp.ref[Cpu], pc: int) -> int:
-    """The column of an address, with the banks of now."""
+    """The column of an address with the selected banks."""
     place = m.code.shape[0] + pc - 0x8000
     if pc < 0x4000:
         place = c.rom_low + pc
@@ -59,7 +59,7 @@ def add(m: wp.ref[Machine], row: int, column: int, count: int):
 
 @wp.func
 def changed(c: wp.ref[Cpu], before: int, value: int):
-    """Memory or a register of a device is written."""
+    """Note a write to memory or to a register of a device."""
     if ON == 1:
         if before != (value & 0xFF):
             c.changes = c.changes + 1
@@ -67,7 +67,7 @@ def changed(c: wp.ref[Cpu], before: int, value: int):
 
 @wp.func
 def begin_instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Before the fetch, which may skip a loop."""
+    """Call before the fetch, which may skip a loop."""
     if ON == 1:
         m.marks[c.env, PLACE] = place_of(m, c, c.pc)
         m.marks[c.env, PC] = c.pc
@@ -78,7 +78,7 @@ def begin_instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def end_instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """After it."""
+    """Call after the instruction."""
     if ON == 1:
         place = m.marks[c.env, PLACE]
         add(m, EXECUTED, place, 1)
@@ -92,7 +92,7 @@ def end_instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def end_round(m: wp.ref[Machine], c: wp.ref[Cpu], place: int):
-    """A jump back: if registers, banks and memory are as they were when it was taken last, the round did nothing."""
+    """A jump back. If registers, banks and memory are as they were when it was last taken, the round did nothing."""
     head = FIRST_HEAD + HEAD_SIZE * ((place ^ (place >> 6)) & (HEADS - 1))
     done = c.executed - c.skipped
     af = (c.a << 24) | (c.f << 16) | (c.b << 8) | c.c

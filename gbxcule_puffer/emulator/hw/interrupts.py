@@ -1,9 +1,10 @@
 """Interrupt dispatch, HALT and the batches in which PyBoy runs instructions.
 
-PyBoy runs instructions until the next event of any device is due (a batch), then brings the devices up to date and
-looks for interrupts. A write to a register, HALT and EI's end with an interrupt pending end a batch early. Where
-batches end decides when LCD changes that are close together take effect, so they are reproduced exactly. LCD changes
-that nothing can notice do not end a batch here: they are skipped, and ppu.settle reconstructs the state after them.
+PyBoy runs instructions until the next event of any device (a batch), then updates the devices and checks for
+interrupts. A batch ends early at a write to a register, at HALT, and when EI takes effect while an interrupt is
+pending. The end of a batch decides when LCD changes that are close together take effect, so batches are reproduced
+exactly. LCD changes that nothing can notice do not end a batch here: they are skipped, and ppu.settle reconstructs the
+state after them.
 """
 
 import warp as wp
@@ -31,7 +32,7 @@ def end_batch_of_lcd(m: wp.ref[Machine], c: wp.ref[Cpu]):
 @wp.func
 def end_batch_of_devices(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Bring all devices but the OAM DMA up to date."""
-    # Loads beside each other and one branch: on a GPU each branch, and each load after one, takes as long as ten sums.
+    # First all loads, then one branch: on a GPU each branch, and each load after one, takes as long as ten additions.
     is_lcd_behind = c.lcd_last != c.now
     is_lcd_due = int(c.lcd_target <= c.now) & int(is_lcd_behind)
     if (c.tima_reload | int(c.now >= wp.min(c.serial_end, c.timer_next))) != 0:
@@ -65,8 +66,8 @@ def highest(pending: int) -> int:
 
 @wp.func(inline=False)
 def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
-    """Push PC and jump to the handler; IE may change under the first push (mooneye, interrupts/ie_push). Where a push
-    writes a register, PyBoy's batch goes on all the same, to its `end` as set before the pushes."""
+    """Push PC and jump to the handler; IE may change with the first push (mooneye, interrupts/ie_push). If a push
+    writes a register, PyBoy's batch still continues to its `end`, which was set before the pushes."""
     saved_event = c.next_event
     bus.write(m, c, (c.sp - 1) & 0xFFFF, c.pc >> 8, c.now, 0)
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
@@ -91,16 +92,16 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
 
 @wp.func
 def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Set the end of the batch. Returns that of PyBoy's, and the LCD's event that counts."""
+    """Set the end of the batch. Returns the end of PyBoy's batch, and the LCD's event that ends ours."""
     other = wp.min(c.timer_next, c.serial_end)
     lcd = timing.next_change(c)
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
-    # An OAM DMA copies when it is looked at. In VBlank no line needs OAM, and code in HRAM looks at each fetch.
+    # An OAM DMA copies when it is updated. In VBlank no line needs OAM, and code in HRAM updates it at each fetch.
     is_far = int(c.ly >= hw.SCREEN_HEIGHT) & int(c.pc >= hw.HRAM)
     if model.COLOR:
-        is_far = is_far & int(c.dma_source != 0xFF)  # registers, as of that time
+        is_far = is_far & int(c.dma_source != 0xFF)  # which would copy registers at that time
     is_calm = int(c.ei_delay == 0) & (int(pending == 0) | int(c.ime == 0))
-    # Or a dispatch, or EI's next instruction, is over before the LCD's next change.
+    # Or a dispatch, or the instruction after EI, ends before the LCD's next change.
     is_calm = is_calm | int(c.now + LONGEST_T_CYCLES < c.lcd_target)
     is_quiet = ((is_far | int(c.dma_active == 0)) & is_calm & int(c.tima_reload == 0)) != 0
     if model.COLOR:
@@ -115,14 +116,14 @@ def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     end = wp.max(wp.min(other, timing.next_change(c)), c.now + hw.T_CYCLES_PER_M_CYCLE)  # of PyBoy's batch
     c.ei_end = wp.where(c.ei_delay != 0, end, 0)
     c.next_event = c.batch_end
-    if lcd == timing.next_change(c):  # exact: the LCD changes when it is looked at, and at the end
+    if lcd == timing.next_change(c):  # exact: the LCD changes when it is updated, and at the end
         c.settle_from = c.batch_end
     return end, lcd
 
 
 @wp.func(inline=False)
 def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Set the end of the batch, dispatch an interrupt or leave HALT; in HALT jump to the end of the batch."""
+    """Set the end of the batch, and dispatch an interrupt or leave HALT; in HALT, jump to the end of the batch."""
     counters.add(m, counters.CAUSES, counters.BATCHES, 1)
     if model.COLOR:
         if hdma.is_due(c):
@@ -156,8 +157,8 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func(inline=False)
 def next_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """end_batch and begin_batch on a Game Boy Color with no OAM DMA under way, outside of HALT; but where an interrupt
-    has to be dispatched, or a block of VRAM DMA is due, the next batch is left to begin now."""
+    """end_batch and begin_batch on a Game Boy Color, without an OAM DMA and outside of HALT. If an interrupt has to be
+    dispatched or a block of VRAM DMA is due, the next batch begins now instead."""
     end_batch_of_devices(m, c)
     is_pending = (c.interrupt_flag & c.interrupt_enable & 0x1F) != 0 and c.ei_delay == 0
     if (is_pending and c.ime != 0) or hdma.is_due(c):
@@ -171,8 +172,8 @@ def next_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def halt(c: wp.ref[Cpu]):
-    """HALT: PC stays on it until an interrupt is pending. On hardware, if one is pending already and IME is 0, the CPU
-    goes on at once and reads the next byte twice (halted = 2; Pan Docs, "halt bug")."""
+    """HALT: PC stays on it until an interrupt is pending. On hardware, if one is already pending and IME is 0, the CPU
+    continues at once and reads the next byte twice (halted = 2; Pan Docs, "halt bug")."""
     pending = c.interrupt_flag & c.interrupt_enable & 0x1F
     if model.HARDWARE == 1 and pending != 0 and c.ime == 0 and c.ei_delay == 0:
         c.halted = 2
@@ -186,16 +187,16 @@ def halt(c: wp.ref[Cpu]):
 @wp.func(inline=False)
 def finish_rare(c: wp.ref[Cpu]):
     """After an instruction: leaving HRAM during an OAM DMA ends the batch (see begin_batch); EI's delay counts down. An
-    interrupt that is pending when EI takes effect ends the batch, else it goes on."""
-    if c.dma_active != 0 and c.pc < hw.HRAM and c.settle_from < c.now:  # not in a batch whose end is known exactly
+    interrupt that is pending when EI takes effect ends the batch; otherwise the batch continues."""
+    if c.dma_active != 0 and c.pc < hw.HRAM and c.settle_from < c.now:  # not in a batch with an exact end
         c.next_event = c.now
     if c.ei_delay != 0:
         c.ei_delay = c.ei_delay - 1
         if c.ei_delay == 0:
             c.ime = 1
             if c.next_event <= c.now:
-                c.overrun = 1  # of a write, if the batch goes on: begin_batch clears it
-            if c.ei_end != 0 and c.next_event <= c.now:  # a register was written; PyBoy's batch goes on all the same
+                c.overrun = 1  # from a write, if the batch continues: begin_batch clears it
+            if c.ei_end != 0 and c.next_event <= c.now:  # a register was written, but PyBoy's batch continues
                 c.batch_end = c.ei_end
                 c.settle_from = c.ei_end
             elif c.settle_from > c.now or c.dma_active != 0:

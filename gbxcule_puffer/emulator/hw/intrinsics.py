@@ -5,7 +5,7 @@ Addresses are uint64 pointers, so that an access costs one add and no strides.
 
 import warp as wp
 
-# H 19, N 20, C 23 and not-Z 27 come to bits 5, 6, 4 and 7: nothing else of the product comes there, and no carry.
+# Bits H 19, N 20, C 23 and not-Z 27 move to bits 5, 6, 4 and 7, which no other part of the product and no carry reach.
 _FLAGS_BYTE = """
     const unsigned long long product = (unsigned long long)((unsigned)flags & 0x08980000u) * 0x43000u;
     return ((int)(product >> 32) & 0xF0) ^ 0x80;
@@ -78,7 +78,7 @@ _CONVERGE = """
 #endif
 """
 
-# Loads of a part come before its stores, where the one cannot change the other.
+# Each part is loaded before it is stored, if the stores cannot change the loads.
 _COPY_BYTES = """
     const unsigned char* from = (const unsigned char*)source;
     unsigned char* to = (unsigned char*)target;
@@ -97,7 +97,7 @@ _COPY_BYTES = """
     return to[count - 1];
 """
 
-# Loads of a part come before its stores; the last part overlaps the one before it.
+# Each part is loaded before it is stored; the last part overlaps the one before it.
 _COPY_WORDS = """
     const auto from = [=](int i) {
         const int* p = (const int*)source + i;
@@ -137,7 +137,7 @@ _FILL_BYTES = """
     for (int i = 0; i < count; ++i) to[i * stride] = (unsigned char)value;
 """
 
-# A pointer that is known to be of global memory takes the plain load.
+# With a pointer that is known to be global, the compiler uses the plain load.
 _LOAD_BYTE = """
     const unsigned char* p = (const unsigned char*)base + offset;
 #if defined(__CUDA_ARCH__)
@@ -187,31 +187,31 @@ def flags_byte(flags: int) -> int:
 
 @wp.func_native(_ANY_LANE)
 def any_lane(flag: bool) -> bool:
-    """True if `flag` is true in any lane of the warp, all of which have to be here."""
+    """True if `flag` is true in any lane of the warp; all lanes must be here."""
     ...
 
 
 @wp.func_native(_CLOCK)
 def clock() -> int:
-    """The multiprocessor's clock, in 1,024 ticks; 0 on a CPU."""
+    """The multiprocessor's clock, in units of 1,024 ticks; 0 on a CPU."""
     ...
 
 
 @wp.func_native(_IS_GPU)
 def is_gpu() -> int:
-    """1 on a GPU, else 0; known to the compiler."""
+    """1 on a GPU, else 0; a constant for the compiler."""
     ...
 
 
 @wp.func_native(_LEAST)
 def least(value: int) -> int:
-    """The smallest `value` of the warp's lanes, all of which have to be here."""
+    """The smallest `value` of the warp's lanes; all lanes must be here."""
     ...
 
 
 @wp.func_native(_SUM_OF_LANES)
 def sum_of_lanes(value: int) -> int:
-    """The sum of `value` over the warp's lanes, all of which have to be here; on a CPU, with one lane, `value`."""
+    """The sum of `value` over the warp's lanes; all lanes must be here. On a CPU, with one lane, `value`."""
     ...
 
 
@@ -223,7 +223,7 @@ def byte_differences(a: int, b: int) -> int:
 
 @wp.func_native(_CONVERGE)
 def converge():
-    """Wait until all lanes of the warp are here, so that they go on together."""
+    """Wait until all lanes of the warp are here, so that they continue together."""
     ...
 
 
@@ -277,13 +277,13 @@ def load_word(base: wp.uint64, offset: int) -> int:
 
 @wp.func_native(_COPY_BYTES)
 def copy_bytes(source: wp.uint64, target: wp.uint64, count: int) -> int:
-    """Copy `count` > 0 bytes, the first first, as a loop on bytes would; returns the last."""
+    """Copy `count` > 0 bytes in order, as a loop over bytes would; returns the last byte."""
     ...
 
 
 @wp.func_native(_COPY_WORDS)
 def copy_words(source: wp.uint64, target: wp.uint64, count: int):
-    """Copy `count` words of 32 bits to where they do not overlap; both addresses are multiples of 4."""
+    """Copy `count` words of 32 bits to a range that does not overlap; both addresses are multiples of 4."""
     ...
 
 

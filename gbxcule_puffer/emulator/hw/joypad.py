@@ -1,5 +1,5 @@
-"""P1: worked out when it is written; a read gives the stored value (PyBoy: a later button is not seen until then). On
-hardware it follows the buttons, and only those of a selected row request the interrupt."""
+"""P1. A write computes it; a read returns the stored value, so a later button is not seen until the next write (as in
+PyBoy). On hardware, P1 follows the buttons, and only those of a selected row request the interrupt."""
 
 import warp as wp
 
@@ -21,13 +21,13 @@ def select(c: wp.ref[Cpu], rows: int) -> int:
 
 @wp.func
 def write(c: wp.ref[Cpu], value: int):
-    """Select a row: bit 4 low the directions, bit 5 low the other buttons. Both or neither read CF."""
+    """Select a row: bit 4 low selects the directions, bit 5 low the other buttons. Both or neither read CF."""
     rows = value & 0x30
     pressed = wp.where(rows == 0x20, c.buttons, wp.where(rows == 0x10, c.buttons >> 4, 0))
     c.p1 = 0xCF & ~(pressed & 0x0F)
     if model.HARDWARE == 1:
         c.p1 = select(c, value)
-    row.store(c, hw.P1, c.p1)  # where the data path reads it
+    row.store(c, hw.P1, c.p1)  # for the data path
 
 
 @wp.func

@@ -1,4 +1,4 @@
-"""Reads that no OAM DMA changes: ROM, VRAM, cartridge RAM, WRAM and its echo; IO registers."""
+"""Reads that an OAM DMA does not change: ROM, VRAM, cartridge RAM, WRAM and its echo; IO registers."""
 
 import warp as wp
 
@@ -26,7 +26,7 @@ def is_vram_locked(c: wp.ref[Cpu]) -> bool:
 
 @wp.func
 def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: int) -> int:
-    """The byte at `address` < FE00 at time `t`; only an access with lookahead sees the lock of VRAM."""
+    """The byte at `address` < FE00 at time `t`; only an access with lookahead notices the lock of VRAM."""
     if address < 0x4000:
         return intrinsics.load_byte(c.rom, c.rom_low + address)
     if address < hw.VRAM:
@@ -48,7 +48,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
 
 @wp.func
 def read_dma(m: wp.ref[Machine], c: wp.ref[Cpu], t: int) -> int:
-    """DMA; the LCD is looked at as well."""
+    """DMA; PyBoy also updates the LCD."""
     ppu.advance(m, c, t)
     return c.dma_source
 

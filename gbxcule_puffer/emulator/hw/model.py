@@ -1,4 +1,4 @@
-"""The machine that the kernels are: constants, of which build/variant.py makes instances with other values."""
+"""The emulated machine: constants. build/variant.py makes instances with other values."""
 
 import warp as wp
 
@@ -12,7 +12,7 @@ COLOR = False
 
 @wp.func
 def dots(c: wp.ref[Cpu], count: int) -> int:
-    """T-cycles of the CPU in which the LCD's clock, which double speed leaves as it is, counts to `count`."""
+    """T-cycles of the CPU in which the LCD's clock counts to `count`. Double speed does not change the LCD's clock."""
     if COLOR:
         return count << c.double_speed
     return count

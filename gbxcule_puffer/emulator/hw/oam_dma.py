@@ -1,6 +1,6 @@
-"""OAM DMA: 160 bytes, one for every 4 T-cycles; the CPU is kept off nothing but OAM. Pan Docs, "OAM DMA Transfer".
+"""OAM DMA: 160 bytes, one every 4 T-cycles; the CPU cannot access OAM meanwhile. Pan Docs, "OAM DMA Transfer".
 
-As in PyBoy, bytes are copied when the transfer is looked at: after each batch and at each access from FE00 up.
+As in PyBoy, bytes are copied when the transfer is updated: after each batch, and at each access from FE00 up.
 """
 
 import warp as wp
@@ -24,7 +24,7 @@ def start(c: wp.ref[Cpu], source: int, t: int):
 
 @wp.func
 def read_source(m: wp.ref[Machine], c: wp.ref[Cpu], source: int, t: int, lookahead: int) -> int:
-    """A byte that a Game Boy Color copies: pages FE and FF are what they are elsewhere."""
+    """A byte that a Game Boy Color copies; pages FE and FF are read like any other."""
     if source < hw.OAM:
         return memory.read(m, c, source, t, lookahead)
     if source >= hw.IO and source < hw.HRAM:
@@ -34,7 +34,8 @@ def read_source(m: wp.ref[Machine], c: wp.ref[Cpu], source: int, t: int, lookahe
 
 @wp.func(inline=False)
 def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int, lookahead: int, due_t: int):
-    """Copy at time `t` what is due by `due_t`; sources are read with `lookahead`. Pages FE and FF read DE and DF."""
+    """Copy, at time `t`, the bytes that are due by `due_t`; sources are read with `lookahead`. Pages FE and FF read DE
+    and DF."""
     due = wp.min(0xA0, (due_t - c.dma_start) >> 2)
     page = c.dma_source
     if model.COLOR:

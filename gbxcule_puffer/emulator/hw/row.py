@@ -1,5 +1,5 @@
-"""An env's memory row, by address: c.row points to where address 0000 would be (hardware.py, "memory row"). Cartridge
-RAM banks from 1 on follow FFFF."""
+"""An env's memory row, by address: c.row points to the byte of address 0000, if there were one (hardware.py, "memory
+row"). Cartridge RAM banks from 1 follow FFFF."""
 
 import warp as wp
 
@@ -36,11 +36,11 @@ def load_word(c: wp.ref[Cpu], address: int) -> int:
 
 @wp.func
 def copy_words(c: wp.ref[Cpu], source: int, target: int, count: int):
-    """Copy `count` times four bytes; both addresses are multiples of 4, and nothing overlaps."""
+    """Copy `count` words of four bytes; both addresses are multiples of 4, and the ranges do not overlap."""
     intrinsics.copy_words(c.row + wp.uint64(source), c.row + wp.uint64(target), count)
 
 
 @wp.func
 def color_base(m: wp.ref[Machine]) -> int:
-    """The begin of the part of the row that only a Game Boy Color has."""
+    """The start of the Game Boy Color's part of the row."""
     return hw.ROW_BASE + hw.ROW_SIZE + wp.max(0, m.ram_banks - 1) * hw.RAM_BANK_SIZE

@@ -1,5 +1,5 @@
-"""Serial port without a partner: SB reads FF, a transfer on the internal clock ends after 1,024 T-cycles. On
-hardware it takes 8 periods of the divider's bit 8, and SB reads what was written."""
+"""Serial port without a partner: SB reads FF, and a transfer on the internal clock ends after 1,024 T-cycles. On
+hardware it takes 8 periods of the divider's bit 8, and SB reads the byte that was written."""
 
 import warp as wp
 
@@ -19,7 +19,7 @@ def advance(c: wp.ref[Cpu], t: int):
 
 @wp.func
 def write_data(c: wp.ref[Cpu], value: int, t: int):
-    """SB: nothing is sent; the byte is kept as captured output (a ring in the memory row)."""
+    """SB: nothing is sent; the byte is appended to the captured output (a ring in the memory row)."""
     advance(c, t)
     row.store(c, hw.ECHO + (c.serial_count & (hw.SERIAL_BUFFER_SIZE - 1)), value)
     c.serial_count = c.serial_count + 1
@@ -29,7 +29,7 @@ def write_data(c: wp.ref[Cpu], value: int, t: int):
 
 @wp.func
 def read_data(c: wp.ref[Cpu], t: int) -> int:
-    """SB: FF; on hardware the partner that is not there sends ones."""
+    """SB: FF; on hardware, a missing partner sends ones."""
     if model.HARDWARE == 1:
         advance(c, t)
         return row.load(c, hw.SB)
@@ -54,5 +54,5 @@ def write_control(c: wp.ref[Cpu], value: int, t: int):
     if (value & 0x81) == 0x81:
         c.serial_end = t + hw.SERIAL_TRANSFER_T_CYCLES
         if model.HARDWARE == 1:
-            bit = (t - c.div_zero) & 0x1FF  # accesses are 4 T-cycles early (isa.py), ends are not
+            bit = (t - c.div_zero) & 0x1FF  # accesses are 4 T-cycles early (isa.py), ends of transfers are not
             c.serial_end = t + 4 - bit + 8 * 512

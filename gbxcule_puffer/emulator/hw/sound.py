@@ -1,5 +1,5 @@
-"""Sound registers: in PyBoy without sound they read 00. On hardware they keep what is written, unused and write-only
-bits read 1. There is no sound, so NR52's channel bits stay off but for what the boot ROM left.
+"""Sound registers. In PyBoy without sound they read 00. On hardware they keep the written value; unused and write-only
+bits read 1. There is no sound, so NR52's channel bits stay off, except as the boot ROM left them.
 
 INACCURATE: a triggered channel does not show in NR52 (blargg, dmg_sound).
 """
@@ -32,7 +32,7 @@ def read(c: wp.ref[Cpu], address: int) -> int:
 
 @wp.func
 def write(c: wp.ref[Cpu], address: int, value: int):
-    """FF10-FF3F; switching off with NR52 clears the others, and they stay clear until it is switched on."""
+    """FF10-FF3F; switching off with NR52 clears the other registers, and they stay clear until sound is switched on."""
     if model.HARDWARE == 1:
         if address == hw.NR52:
             row.store(c, address, value & 0x80)

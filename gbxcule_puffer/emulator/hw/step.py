@@ -1,4 +1,4 @@
-"""The step: press, run frames, release, draw the last frame; then times are counted from the end of the step."""
+"""The step: press, run frames, release, draw the last frame; then make all times relative to the end of the step."""
 
 import warp as wp
 
@@ -16,26 +16,26 @@ RTC_LAST = wp.constant(INDEX["rtc_last"])
 
 @wp.func
 def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, release_after: int):
-    """Hold the buttons until `release_after` frames have ended; of a step with fewer, they are left to the next. Where
-    `frames` is 0, each env has its own number in Machine.frames, and the release is at its end at the latest, or always
-    then if `release_after` is 0."""
-    # With a branch here, or with one choice inside of another, clang makes the whole kernel a tenth slower.
+    """Hold the buttons until `release_after` frames have ended. In a shorter step, they stay held for the next step. If
+    `frames` is 0, each env has its own number in Machine.frames; then the release is at the step's end at the latest,
+    or always there if `release_after` is 0."""
+    # With a branch here, or with nested choices, clang makes the whole kernel a tenth slower.
     count = wp.where(frames == 0, m.frames[c.env], frames)
     c.frames_left = count
     least = wp.where(frames == 0, 0, -release_after)
     c.release_at = wp.where(release_after == 0, 0, wp.max(count - release_after, least))
     c.render = wp.where(c.frames_left == 1, 1, 0)
-    c.next_line = drawing.lines_over(c)  # in the frame that a reset ends, the boot ROM has drawn them
+    c.next_line = drawing.lines_over(c)  # the boot ROM has drawn them in the frame that a reset ends
     c.executed = 0
     m.skipped[c.env] = 0
     c.now = 0
-    row.store(c, hw.P1, c.p1)  # where the data path reads it
+    row.store(c, hw.P1, c.p1)  # for the data path
     joypad.press(c, buttons)
 
 
 @wp.func(inline=False)
 def ends_early(m: wp.ref[Machine], c: wp.ref[Cpu]) -> bool:
-    """True where memory passes all tests that end the step early (probes/until.py)."""
+    """True if memory passes all tests that end the step early (probes/until.py)."""
     passed = bool(True)
     for i in range(m.until.shape[0]):
         value = row.load(c, hw.ROW_BASE + m.until[i, 0]) & m.until[i, 1]
@@ -47,7 +47,7 @@ def ends_early(m: wp.ref[Machine], c: wp.ref[Cpu]) -> bool:
 
 @wp.func
 def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """A frame is over: 1 if the step goes on. Here both kernels have counted the same instructions."""
+    """End a frame: 1 if the step continues. At this point both kernels have counted the same instructions."""
     c.frame_done = 0
     c.frames_left = c.frames_left - 1
     if c.frames_left == c.release_at:
@@ -56,7 +56,7 @@ def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
         if ends_early(m, c):
             m.frames[c.env] = m.frames[c.env] - (c.frames_left - 1)
             c.frames_left = 1
-    # The batch may have gone on in the next frame, whose first lines are in this one's picture then, and in no other.
+    # The batch may have continued into the next frame. Then this picture has that frame's first lines; its own has not.
     drawing.draw_pending(m, c)
     c.next_line = drawing.lines_over(c)
     if c.frames_left == 1:
@@ -71,12 +71,13 @@ def end_frame(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 
 @wp.func(inline=False)
 def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
-    """A batch ends and the next begins, if the step goes on: then 1. A picture to be drawn holds it up."""
+    """End a batch and, if the step continues, begin the next: then 1. A picture that has to be drawn suspends the
+    step."""
     interrupts.end_batch(m, c)
     if (c.frame_done | c.locked | c.drawing) == 0:  # nearly always
         interrupts.begin_batch(m, c)
         return 1
-    if m.draw_later == 0 or c.frame_done != 0 or c.locked != 0:  # of a frame that is over nothing can wait
+    if m.draw_later == 0 or c.frame_done != 0 or c.locked != 0:  # nothing can be pending from a finished frame
         drawing.draw_rest(m, c)
     running = int(1)
     if c.frame_done != 0 or c.locked != 0:
@@ -90,7 +91,7 @@ def pass_event(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 
 @wp.func
 def rebased(time: int, now: int) -> int:
-    """A time counted from `now` on; NEVER stays."""
+    """A time relative to `now`; NEVER stays."""
     result = time - now
     if time == hw.NEVER:
         result = hw.NEVER
@@ -99,7 +100,7 @@ def rebased(time: int, now: int) -> int:
 
 @wp.func
 def end_step(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Count all times from the end of this step on."""
+    """Make all times relative to the end of this step."""
     if m.has_rtc == 1:
         rtc.advance(m, c, c.now)
         m.state[RTC_LAST, c.env] = 0
@@ -113,7 +114,7 @@ def end_step(m: wp.ref[Machine], c: wp.ref[Cpu]):
     c.serial_end = rebased(c.serial_end, c.now)
     c.lcd_zero = c.lcd_zero - c.now
     c.lcd_target = c.lcd_target - c.now
-    c.lcd_last = 0  # a step ends where the LCD is up to date
+    c.lcd_last = 0  # the LCD is up to date at the end of a step
     c.dma_start = rebased(wp.max(c.dma_start, c.now - 0x10000), c.now)
     cycles = m.state[CYCLES_LOW, c.env] + c.now
     m.state[CYCLES_LOW, c.env] = cycles & 0x3FFFFFFF

@@ -1,8 +1,8 @@
-"""DIV, TIMA, TMA, TAC, worked out from the clock when they are looked at. Pan Docs, "Timer Obscure Behaviour".
+"""DIV, TIMA, TMA, TAC, computed from the clock when they are needed. Pan Docs, "Timer Obscure Behaviour".
 
-The divider counts every T-cycle. TIMA counts falling edges of one of its bits, which come when the divider is a
-multiple of the period. PyBoy's order within an overflow: TIMA reads 00 for 4 T-cycles, then TMA is in place and the
-interrupt comes; for 4 more T-cycles writes to TIMA are ignored.
+The divider counts every T-cycle. TIMA counts falling edges of one of its bits; they come when the divider is a multiple
+of the period. PyBoy's order of an overflow: TIMA reads 00 for 4 T-cycles; then TMA is loaded and the interrupt comes;
+for 4 more T-cycles writes to TIMA are ignored.
 """
 
 import warp as wp
@@ -23,7 +23,7 @@ def period_shift(tac: int) -> int:
 
 @wp.func
 def increase_tima(c: wp.ref[Cpu]):
-    """One falling edge."""
+    """Count one falling edge."""
     c.tima = c.tima + 1
     if c.tima > 0xFF:
         c.tima = c.tma
@@ -45,7 +45,7 @@ def schedule(c: wp.ref[Cpu]):
 
 @wp.func(inline=False)
 def advance(c: wp.ref[Cpu], t: int):
-    """Bring the timer up to time `t`."""
+    """Bring the timer up to date with time `t`."""
     shift = period_shift(c.tac)
     mask = (1 << shift) - 1
     while c.timer_last < t:
@@ -102,7 +102,7 @@ def selected_bit(c: wp.ref[Cpu], tac: int, t: int) -> int:
 
 @wp.func
 def write(c: wp.ref[Cpu], address: int, value: int, t: int):
-    """DIV, TIMA, TMA or TAC at time `t`; writing DIV or TAC can make a falling edge."""
+    """DIV, TIMA, TMA or TAC at time `t`; a write to DIV or TAC can cause a falling edge."""
     advance(c, t)
     if address == hw.DIV:
         if (c.tac & 4) != 0 and selected_bit(c, c.tac, t) != 0:

@@ -1,1 +1,1 @@
-"""Loops of a ROM that are skipped, many rounds at once: how they are found, packed and skipped, for both kernels."""
+"""Loops of a ROM that are skipped, many rounds at once: finding, packing and skipping them, for both kernels."""

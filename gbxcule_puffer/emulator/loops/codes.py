@@ -1,4 +1,4 @@
-"""The machine code of the loops that copy, fill, add or multiply, and count a register."""
+"""The machine code of loops that copy, fill, add or multiply while they count a register."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STAT_POLL = bytes.fromhex("F0 41 E6 02 20 FA")  # `ldh a,[STAT] / and 2 / jr nz`
 
 
 class CountedLoop(NamedTuple):
-    """A loop's bytes, `body / counter / jr nz` back to its begin, its kind, and what it counts."""
+    """The bytes of a loop (`body / counter / jr nz` back to its start), its kind, and the register that it counts."""
 
     code: bytes
     kind: int
@@ -29,7 +29,7 @@ class CountedLoop(NamedTuple):
 
 
 def stat_polls(rom: bytes, begin: int, end: int) -> Iterator[int]:
-    """Indices of STAT_POLL from `begin` to `end`."""
+    """Indices of STAT_POLL between `begin` and `end`."""
     at = rom.find(STAT_POLL, begin, end)
     while at >= 0:
         yield at
@@ -38,13 +38,13 @@ def stat_polls(rom: bytes, begin: int, end: int) -> Iterator[int]:
 
 @cache
 def counted_loops() -> tuple[CountedLoop, ...]:
-    """All loops that are known."""
+    """All known loops."""
     return first_loops() + tuple(_loop(body + code, kind, number) for body, code, kind, number in _further())
 
 
 @cache
 def first_loops() -> tuple[CountedLoop, ...]:
-    """Those that the data path skips, too."""
+    """The loops that the data path skips, too."""
     return tuple(_loop(body + code, kind, number) for body, code, kind, number in _first())
 
 

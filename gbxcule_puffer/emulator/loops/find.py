@@ -1,11 +1,11 @@
-"""Loops of a ROM that can be skipped, found in its code: delays that count a register down, polls of RAM, and those of
-codes.py, which copy, fill, add or multiply.
+"""Loops of a ROM that can be skipped, found in its code: delays that count a register down, polls of RAM, and the loops
+of codes.py, which copy, fill, add or multiply.
 
-A delay is `dec r / jr nz`, with any number of `nop`, of jumps to the next instruction and of `push rr / pop rr` before
-it, or `dec rr / ld a,high / or low / jr nz`. One in another that counts a pair down, and begins it anew each time, is
-nested: GBDK's `delay` is. A poll loads A from WRAM, HRAM, or a register that does not change with
-time, works on registers and jumps back: only an event can end it. It may also call routines, keep pairs on the stack
-and select rows of P1, as GBDK's `waitpad` does.
+A delay is `dec r / jr nz`, after any number of `nop`, jumps to the next instruction and `push rr / pop rr`, or `dec rr
+/ ld a,high / or low / jr nz`. A delay is nested if it is inside a loop that counts a pair down and restarts the delay
+each time, as in GBDK's `delay`. A poll loads A from WRAM, HRAM, or a register that does not change with time, works on
+registers and jumps back: only an event can end it. It may also call routines, keep pairs on the stack and select rows
+of P1, as GBDK's `waitpad` does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LDH_READ, LD_READ, LDH_WRITE = 0xF0, 0xFA, 0xE0
 COUNTERS = (0x05, 0x0D, 0x15, 0x1D, 0x25, 0x2D, 0x3D)  # dec b c d e h l a
 WIDE_COUNTERS = (0x0B, 0x1B, 0x2B)  # dec bc de hl
 LOADS = (0x06, 0x0E, 0x16, 0x1E, 0x26, 0x2E)  # ld r,n, as COUNTERS
-# A poll's body. No operand at [hl]: that is often STAT, and what a register shows changes with time.
+# The body of a poll. No operand at [hl]: that is often STAT, and registers change with time.
 _LOADS = [opcode for opcode, found in isa.expand().items() if found.family == "load8" and "[" not in found.mnemonic]
 _ARITHMETIC = (*(op for op in range(0x80, 0xC0) if op & 7 != 6), 0xC6, 0xCE, 0xD6, 0xDE, 0xE6, 0xEE, 0xF6, 0xFE, 0x2F)
 _BIT_TESTS = (0x100 | op for op in range(0x40, 0x80) if op & 7 != 6)
@@ -41,16 +41,16 @@ _SWAPS = (0x130, 0x131, 0x132, 0x133, 0x134, 0x135, 0x137)
 _OTHERS = (NOP, JR, JP, CALL, RET, *PUSHES, *POPS, LDH_READ, LD_READ, LDH_WRITE)
 POLL_BODY = frozenset((*_LOADS, *_ARITHMETIC, *_BIT_TESTS, *_SWAPS, *_OTHERS))
 BODY = POLL_BODY | {*COUNTERS, *WIDE_COUNTERS}
-# A loop that begins with one of the second kind counts: hUGEDriver's `sub 3 / cp 3 / jr nc`
+# A loop that begins with one of the second kind counts, as hUGEDriver's `sub 3 / cp 3 / jr nc`
 LOADS_OF_A = (0x3E, *range(0x78, 0x80), 0x97, 0xAF, 0xF1, LDH_READ, LD_READ)
 CHANGES_OF_A = ({*range(0x80, 0xA0), *range(0xA8, 0xB0)} - set(LOADS_OF_A)) | {0xC6, 0xCE, 0xD6, 0xDE, 0xEE, 0x2F}
-# Memory, P1, sound, and where a DMG has no register: [first, end)
+# Memory, P1, sound, and addresses without a register on a DMG: [first, end)
 CONSTANT = ((hw.WRAM, hw.ECHO), *registers.CONSTANT, (hw.HRAM, hw.IE))
 
 
 @lru_cache(maxsize=4)
 def find_loops(rom: bytes) -> tuple[Loop, ...]:
-    """The loops of a ROM. Banks 1 and up are taken as seen at 4000, beside bank 0."""
+    """The loops of a ROM. Banks 1 and up are read as at 4000, next to bank 0."""
     banks = range(len(rom) // hw.ROM_BANK_SIZE)
     return tuple(loop for bank in banks for loop in (*_waits(rom, bank), *_counted(rom, bank)))
 
@@ -65,18 +65,18 @@ class _Instruction(NamedTuple):
 
     @property
     def after(self) -> int:
-        """The address of the instruction behind it."""
+        """The address after the instruction."""
         return self.address + isa.expand()[self.opcode].length
 
     @property
     def target(self) -> int:
-        """The address to which it jumps, if it does."""
+        """The address to which it jumps, if it is a jump."""
         is_relative = self.opcode in JUMPS_RELATIVE
         return self.after + (self.byte ^ 0x80) - 0x80 if is_relative else self.word
 
     @property
     def t_cycles(self) -> int:
-        """How long it takes; a jump is taken."""
+        """Its T-cycles; a jump is taken."""
         return 4 * isa.expand()[self.opcode].m_cycles_taken
 
 
@@ -87,7 +87,7 @@ def _decode(code: bytes, address: int) -> _Instruction:
 
 
 def _counted(rom: bytes, bank: int) -> Iterator[Loop]:
-    """The loops of a bank that codes.py has."""
+    """The loops of a bank that codes.py knows."""
     begin, end = bank * hw.ROM_BANK_SIZE, (bank + 1) * hw.ROM_BANK_SIZE
     for code, kind, counter in counted_loops():
         at = rom.find(code, begin, end - 3)
@@ -101,7 +101,7 @@ def _counted(rom: bytes, bank: int) -> Iterator[Loop]:
 
 
 def _round(instructions: Sequence[_Instruction]) -> int:
-    """The part of an entry that says how long a round of these instructions is."""
+    """The part of an entry that describes a round of these instructions."""
     t_cycles = sum(one.t_cycles for one in instructions)
     return table.round_of(t_cycles, len(instructions), instructions[-1].t_cycles)
 
@@ -136,10 +136,11 @@ def _waits(rom: bytes, bank: int) -> Iterator[Loop]:
 
 
 def _path(code: bytes, begin: int, end: int) -> list[_Instruction]:
-    """The instructions of a round from `begin` to the jump at `end`, through the routines that it calls, in what is
-    seen from 0000 on. Empty where it may go several ways, is too long, or has what no loop that waits may have."""
+    """The instructions of a round from `begin` to the jump at `end`, through the routines that it calls, in the address
+    space from 0000. Empty if there are several paths, or it is too long, or it has an instruction that no waiting loop
+    may have."""
     at, found = begin, list[_Instruction]()
-    stack: list[int] = []  # where its routines return to; 0 for a pair
+    stack: list[int] = []  # return addresses of its routines; 0 for a pair
     while 0 <= at < len(code) and at % hw.ROM_BANK_SIZE < hw.ROM_BANK_SIZE - 3 and len(found) < table.INSTRUCTIONS.most:
         one = _decode(code, at)
         found.append(one)
@@ -150,8 +151,8 @@ def _path(code: bytes, begin: int, end: int) -> list[_Instruction]:
 
 
 def _next(one: _Instruction, stack: list[int]) -> int:
-    """The address of what is executed after an instruction, with the stack of _path; -1 where it takes from the stack
-    what it has not put there, or the stack is full."""
+    """The address of the next instruction, with the stack of _path; -1 if an instruction pops something that it did not
+    push, or the stack is full."""
     if one.opcode == RET or one.opcode in POPS:
         if not stack or (stack[-1] != 0) != (one.opcode == RET):
             return -1
@@ -164,13 +165,13 @@ def _next(one: _Instruction, stack: list[int]) -> int:
 
 
 def _writes(path: Sequence[_Instruction]) -> bool:
-    """True for a round that writes the stack or P1."""
+    """True if a round writes the stack or P1."""
     return any(one.opcode in (LDH_WRITE, CALL, *PUSHES) for one in path)
 
 
 def _repeats(body: Sequence[_Instruction]) -> bool:
-    """True where a second round finds in memory what the first one found: it reads what only an event changes, or P1
-    after it has selected a row, and writes only P1 and the stack, from which it does not read by address."""
+    """True if a second round finds the same memory as the first. That is so if it reads only memory that events change,
+    or P1 after it has selected a row, and writes only P1 and the stack, which it does not read by address."""
     reads, selects_row = set[int](), False
     for one in body:
         address = one.word if one.opcode == LD_READ else 0xFF00 | one.byte
@@ -189,7 +190,7 @@ def _repeats(body: Sequence[_Instruction]) -> bool:
 
 
 def _kind(opcodes: Sequence[int]) -> int | None:
-    """How a loop of these opcodes waits, if it does."""
+    """The kind of waiting loop that these opcodes form, if they form one."""
     if not opcodes:
         return None
     *body, jump = opcodes
@@ -213,8 +214,8 @@ def _does_nothing(opcodes: Sequence[int]) -> bool:
 
 
 def _outer(code: bytes, delay: Sequence[_Instruction]) -> list[_Instruction]:
-    """What leads from a delay's jump back to its begin, if all of that is counting a pair down to 0, loading the
-    delay's counter, and `nop` and jumps; else nothing."""
+    """The instructions from a delay's jump back to its start, if they only count a pair down to 0, load the delay's
+    counter, do nothing and jump; else none."""
     begin, at, found = delay[0].address, delay[-1].after, list[_Instruction]()
     left = _counting(COUNTERS.index(delay[-2].opcode))
     while at != begin:
@@ -232,7 +233,8 @@ def _outer(code: bytes, delay: Sequence[_Instruction]) -> list[_Instruction]:
 
 
 def _counting(counter: int) -> set[tuple[int, ...]]:
-    """What an outer loop may do, but for `nop` and jumps, whose delay counts register number `counter`."""
+    """The instructions that an outer loop may have, besides `nop` and jumps, if its delay counts register number
+    `counter`."""
     if counter >= len(LOADS):
         return set()
     pairs = [pair for pair in range(3) if counter // 2 != pair]
@@ -246,7 +248,7 @@ def _nest(delay: Sequence[_Instruction], outer: Sequence[_Instruction]) -> tuple
     """The two words of a nest."""
     cycles = [
         4 * isa.expand()[one.opcode].m_cycles if one.opcode in (RET_Z, JR_Z, JP_Z) else one.t_cycles for one in outer
-    ]  # where the pair is 0 they lead out of it
+    ]  # when the pair is 0 they leave the loop
     start = next(one.byte for one in outer if one.opcode in LOADS)
     pair = next(WIDE_COUNTERS.index(one.opcode) for one in outer if one.opcode in WIDE_COUNTERS)
     rounds = (start - 1 & 0xFF) + 1

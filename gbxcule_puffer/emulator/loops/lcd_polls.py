@@ -1,6 +1,5 @@
-"""Loops that poll LY or STAT: their rounds before the LCD's next change that could end them. Recognised where they are
-fetched, since most of them begin with the same instruction.
-"""
+"""Loops that poll LY or STAT: the number of rounds before the LCD's next change that could end them. They are
+recognised when they are fetched, because most of them begin with the same instruction."""
 
 import warp as wp
 
@@ -20,14 +19,16 @@ LONG_ROUND = table.round_of(36, 4, 12)  # with `and a` before the jump
 
 @wp.func
 def rounds_before(c: wp.ref[Cpu], r: wp.ref[Registers], first: int, until: int, entry: int) -> int:
-    """Rounds that read before `until` and are over before the next event; first: the time of the first read."""
+    """The number of rounds that read before `until` and end before the next event; first: the time of the first
+    read."""
     t_cycles = entry & table.T_CYCLES.most
     return wp.min((until - 1 - first) // t_cycles + 1, (c.next_event - 1 - r.now) // t_cycles)
 
 
 @wp.func
 def poll_ly(c: wp.ref[Cpu], r: wp.ref[Registers], tail: int) -> int:
-    """`wait: ldh a,[LY] / cp n / jr cc,wait`; `tail` holds n, the jump's opcode and its offset. The rounds skipped."""
+    """Skip rounds of `wait: ldh a,[LY] / cp n / jr cc,wait`; `tail` has n, the jump's opcode and its offset. Returns
+    the number of rounds."""
     target = tail & 0xFF
     condition = (tail >> 8) & 0xFF
     is_loop = (condition & 0xE7) == 0x20 and ((tail >> 16) & 0xFF) == 0xFA
@@ -35,7 +36,7 @@ def poll_ly(c: wp.ref[Cpu], r: wp.ref[Registers], tail: int) -> int:
     if is_loop and c.ei_delay == 0 and c.dma_active == 0 and ppu.is_quiet(c):
         first = r.now + READ_T
         ly = clock.ly_at(c, first)
-        until = clock.time_of_ly(c, ly + 1)  # of the first read that may end the loop
+        until = clock.time_of_ly(c, ly + 1)  # time of the first read that may end the loop
         goes_on = ly == target
         if condition == 0x20:
             goes_on = ly != target
@@ -60,8 +61,8 @@ def poll_ly(c: wp.ref[Cpu], r: wp.ref[Registers], tail: int) -> int:
 
 @wp.func
 def poll_stat(c: wp.ref[Cpu], r: wp.ref[Registers], first: int, entry: int) -> int:
-    """Rounds of a poll of STAT, whose first read at time `first` does not end it, before the LCD's next change. The
-    caller sets A and the flags if they are more than 0."""
+    """Rounds to skip of a poll of STAT, before the LCD's next change. Its first read, at time `first`, does not end the
+    loop. If the result is more than 0, the caller sets A and the flags."""
     rounds = 0
     if c.lcd_target > first:
         rounds = wp.max(rounds_before(c, r, first, c.lcd_target, entry), 0)

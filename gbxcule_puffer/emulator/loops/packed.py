@@ -1,6 +1,6 @@
-"""The registers that a loop is skipped on, packed as the data path has them (gpu/descriptors.py).
+"""Registers in packed form, as the data path keeps them (gpu/descriptors.py). Loops are skipped on them.
 
-Registers are numbered as in b c d e h l a, pairs as in bc de hl.
+Registers are numbered in the order b c d e h l a, pairs in the order bc de hl.
 """
 
 import warp as wp
@@ -9,14 +9,15 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import intrinsics
 from gbxcule_puffer.emulator.state import Cpu
 
-# Of the flag word: half carry, subtraction, carry, not zero, and the bit that is always set
+# Bits of the flag word: half carry, subtraction, carry, not zero, and the bit that is always set
 H, N, C, NZ, ONE = 1 << 19, 1 << 20, 1 << 23, 1 << 27, 1 << 24
-POSITIONS = 0x6452301  # of b c d e h l a among the bytes of lo and hi
+POSITIONS = 0x6452301  # indices of b c d e h l a among the bytes of lo and hi
 
 
 @wp.struct
 class Registers:
-    """lo = C | B<<8 | E<<16 | D<<24, hi = L | H<<8 | A<<16, the flag word, the time now and of the last instruction."""
+    """lo = C | B<<8 | E<<16 | D<<24, hi = L | H<<8 | A<<16, the flag word, the current time and that of the last
+    instruction."""
 
     lo: wp.int32
     hi: wp.int32
@@ -35,7 +36,7 @@ def pack_flags(f: int) -> int:
 
 @wp.func
 def pack(c: wp.ref[Cpu]) -> Registers:
-    """The interpreter's registers."""
+    """The interpreter's registers in packed form."""
     r = Registers()
     r.lo = c.c | (c.b << 8) | (c.e << 16) | (c.d << 24)
     r.hi = c.l | (c.h << 8) | (c.a << 16)
@@ -49,7 +50,7 @@ def pack(c: wp.ref[Cpu]) -> Registers:
 
 @wp.func
 def unpack(c: wp.ref[Cpu], r: wp.ref[Registers]):
-    """Registers back to the interpreter."""
+    """Give the registers back to the interpreter."""
     c.c = r.lo & 0xFF
     c.b = (r.lo >> 8) & 0xFF
     c.e = (r.lo >> 16) & 0xFF

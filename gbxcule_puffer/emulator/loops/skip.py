@@ -1,8 +1,8 @@
-"""Rounds of a loop skipped at once: registers, memory, flags and time as the plain loop leaves them.
+"""Skipping many rounds of a loop at once: registers, memory, flags and time become what the loop itself would leave.
 
-A skip stops before the loop's last round, before the next event and before a pointer leaves its 4 KiB of plain memory,
-so that nothing can tell. The caller knows that the loop of an `entry` (table.py) begins at PC, and that c.next_event is
-not due. Both kernels skip on packed registers.
+A skip stops before the loop's last round, before the next event, and before a pointer leaves its 4 KiB of plain memory.
+So the game cannot notice it. The caller knows that the loop of an `entry` (table.py) begins at PC, and that
+c.next_event is not due. Both kernels skip on packed registers.
 """
 
 import warp as wp
@@ -17,9 +17,9 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 STACK_BYTES = 2 * table.MOST_ON_STACK
 ROUND = table.T_CYCLES.mask | table.INSTRUCTIONS.mask | table.JUMP.mask
 DELAY_ROUND = table.round_of(16, 2, 12)  # `dec r / jr nz`
-# A multiplication's round, what it takes more where it adds, and its jump
+# A multiplication's round, its additional time if it adds, and its jump
 PRODUCT_T_CYCLES, ADDITION_T_CYCLES, PRODUCT_INSTRUCTIONS, JUMP_T_CYCLES = 52, 4, 6, 12
-NOT_TAKEN_T_CYCLES = 4  # by which a jump that is not taken is shorter
+NOT_TAKEN_T_CYCLES = 4  # a jump that is not taken is shorter by this
 
 
 @wp.func
@@ -36,14 +36,14 @@ def counter_of(entry: int) -> int:
 
 @wp.func
 def is_in_place(pc: int, index: int) -> bool:
-    """True where the code at an index of the ROM is seen where it was when its loops were found: an absolute jump leads
-    there."""
+    """True if the code at an index of the ROM has the address at which its loops were found, so that an absolute jump
+    leads there."""
     return (pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)
 
 
 @wp.func
 def pass_time(c: wp.ref[Cpu], r: wp.ref[Registers], t_cycles: int, instructions: int, jump: int):
-    """Rounds are over; jump: T-cycles of the last instruction."""
+    """Advance the time over rounds that were skipped; jump: T-cycles of the last instruction."""
     r.now = r.now + t_cycles
     r.previous = r.now - jump
     c.executed = c.executed + instructions
@@ -52,7 +52,7 @@ def pass_time(c: wp.ref[Cpu], r: wp.ref[Registers], t_cycles: int, instructions:
 
 @wp.func
 def passed(c: wp.ref[Cpu], r: wp.ref[Registers], rounds: int, entry: int):
-    """`rounds` rounds of a loop are over."""
+    """Advance the time over `rounds` rounds of a loop."""
     t_cycles = rounds * (entry & table.T_CYCLES.most)
     instructions = rounds * ((entry >> table.INSTRUCTIONS.shift) & table.INSTRUCTIONS.most)
     pass_time(c, r, t_cycles, instructions, (entry >> table.JUMP.shift) & table.JUMP.most)
@@ -60,7 +60,7 @@ def passed(c: wp.ref[Cpu], r: wp.ref[Registers], rounds: int, entry: int):
 
 @wp.func
 def rounds_left(r: wp.ref[Registers], counter: int) -> int:
-    """Rounds until the counter is 0."""
+    """The number of rounds until the counter is 0."""
     left = 0
     if counter >= table.WIDE_BC:
         left = ((packed.pair(r, counter - table.WIDE_BC) - 1) & 0xFFFF) + 1
@@ -91,7 +91,7 @@ def count(r: wp.ref[Registers], counter: int, rounds: int):
 
 @wp.func
 def may_call(c: wp.ref[Cpu], sp: int) -> bool:
-    """True where the bytes below SP are memory, a write of P1 ends no batch, and bank 0 is seen at 0000."""
+    """True if the bytes below SP are memory, a write to P1 ends no batch, and bank 0 is at 0000."""
     low = sp - STACK_BYTES
     in_row = (low >= hw.WRAM and sp <= hw.ECHO) or (low >= hw.HRAM and sp <= hw.IE)
     if model.COLOR:
@@ -101,7 +101,7 @@ def may_call(c: wp.ref[Cpu], sp: int) -> bool:
 
 @wp.func
 def nest(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Registers], number: int, counter: int):
-    """Rounds of the loop around a delay, if the delay begins."""
+    """Skip rounds of the loop around a delay, if the delay begins."""
     index = table.FIRST_NEST + 2 * (number - 1)
     first = m.waits[index]
     second = m.waits[index + 1]
@@ -116,7 +116,8 @@ def nest(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Registers], number: int, 
 
 @wp.func
 def delay(c: wp.ref[Cpu], r: wp.ref[Registers], entry: int, to_end: bool):
-    """Rounds of a delay, what it pushes included. to_end: one of `dec r / jr nz` also to its end, with PC behind it."""
+    """Skip rounds of a delay, including the pairs that it pushes. to_end: a `dec r / jr nz` also to its end, with PC
+    after it."""
     counter = kind_of(entry)
     pushed = (entry >> table.PUSHED.shift) & table.PUSHED.most
     t_cycles = entry & table.T_CYCLES.most
@@ -143,11 +144,12 @@ def delay(c: wp.ref[Cpu], r: wp.ref[Registers], entry: int, to_end: bool):
 
 @wp.func
 def poll(c: wp.ref[Cpu], r: wp.ref[Registers], entry: int):
-    """A poll, if one round has just shown that it changes nothing: then all rounds until the next event are like it.
+    """Skip a poll, if one round has just shown that it changes nothing: then all rounds until the next event are like
+    it.
 
-    That it was a round of the loop and nothing else tells its length: whatever leaves the loop and comes back takes
-    longer, unless by a `jp hl`, which changes nothing either. What it wrote to the stack and to P1 the others would
-    write again.
+    The length of that round shows that it was one round of the loop and nothing else. A path that leaves the loop and
+    comes back takes longer, unless by a `jp hl`, which changes nothing either. The other rounds would write the same
+    values to the stack and to P1.
     """
     f = r.flags & (packed.H | packed.N | packed.C | packed.NZ)
     is_same = c.poll_pc == r.pc and c.poll_f == f and c.poll_low == r.lo and c.poll_high == r.hi
@@ -166,7 +168,7 @@ def poll(c: wp.ref[Cpu], r: wp.ref[Registers], entry: int):
 
 @wp.func
 def wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Registers], entry: int, to_end: bool):
-    """Rounds of a loop that only waits; to_end: as of `delay`."""
+    """Skip rounds of a loop that only waits; to_end: as in `delay`."""
     kind = kind_of(entry)
     if kind == table.POLL or kind == table.POLL_WITH_CALLS:
         if kind == table.POLL or may_call(c, r.sp):
@@ -180,7 +182,7 @@ def wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Registers], entry: int, t
 
 @wp.func
 def add(c: wp.ref[Cpu], r: wp.ref[Registers], entry: int) -> int:
-    """Rounds of `add hl,rr` that were skipped."""
+    """Skip rounds of `add hl,rr`; returns their number."""
     kind = kind_of(entry)
     counter = counter_of(entry)
     rounds = wp.min(rounds_left(r, counter) - 1, (c.next_event - 1 - r.now) // (entry & table.T_CYCLES.most))
@@ -199,8 +201,8 @@ def add(c: wp.ref[Cpu], r: wp.ref[Registers], entry: int) -> int:
 
 @wp.func
 def multiply(c: wp.ref[Cpu], r: wp.ref[Registers], to_end: bool) -> int:
-    """Rounds that were skipped of `sla e / rl d / jr nc,+1 / add hl,bc / add hl,hl / dec a / jr nz`, each for a bit of
-    DE, and longer where that is set; to_end: also the last one, with PC behind it."""
+    """Skip rounds of `sla e / rl d / jr nc,+1 / add hl,bc / add hl,hl / dec a / jr nz`; returns their number. Each is
+    for a bit of DE, and takes longer if the bit is set; to_end: also the last one, with PC after it."""
     a = (r.hi >> 16) & 0xFF
     room = (c.next_event - 1 - r.now) // (PRODUCT_T_CYCLES + ADDITION_T_CYCLES)
     left = ((a - 1) & 0xFF) + wp.where(to_end, 1, 0)
@@ -209,7 +211,7 @@ def multiply(c: wp.ref[Cpu], r: wp.ref[Registers], to_end: bool) -> int:
         de = (r.lo >> 16) & 0xFFFF
         bits = de >> (16 - rounds)
         additions = wp.bit_count(bits)
-        # Before the last doubling: each round adds BC, or not, and doubles
+        # Before the last doubling: each round adds BC or nothing, and doubles
         hl = (wp.uint32(r.hi & 0xFFFF) << wp.uint32(rounds - 1)) + wp.uint32(r.lo & 0xFFFF) * wp.uint32(bits)
         r.lo = (r.lo & 0xFFFF) | ((de << rounds) << 16)
         r.hi = (r.hi & 0xFF0000) | (int(hl + hl) & 0xFFFF)
@@ -242,7 +244,7 @@ def source_at(c: wp.ref[Cpu], address: int) -> wp.uint64:
 
 @wp.func
 def copy(c: wp.ref[Cpu], r: wp.ref[Registers], kind: int, reads: int, writes: int, most: int) -> int:
-    """At most `most` rounds of a copy from HL to DE, or back; those skipped."""
+    """Skip at most `most` rounds of a copy from HL to DE, or back; returns their number."""
     hl = r.hi & 0xFFFF
     de = (r.lo >> 16) & 0xFFFF
     source = wp.where(kind == table.COPY_FROM_HL, hl, de)
@@ -257,7 +259,7 @@ def copy(c: wp.ref[Cpu], r: wp.ref[Registers], kind: int, reads: int, writes: in
 
 @wp.func
 def fill(c: wp.ref[Cpu], r: wp.ref[Registers], kind: int, writes: int, most: int) -> int:
-    """At most `most` rounds of a fill from HL on; those skipped."""
+    """Skip at most `most` rounds of a fill from HL; returns their number."""
     hl = r.hi & 0xFFFF
     stride = wp.where(kind == table.FILL_EVERY_4TH, 4, 1)
     rounds = wp.min(most, areas.plain_run(writes, hl))
@@ -277,7 +279,8 @@ def fill(c: wp.ref[Cpu], r: wp.ref[Registers], kind: int, writes: int, most: int
 
 @wp.func
 def move(c: wp.ref[Cpu], r: wp.ref[Registers], entry: int, reads: int, writes: int) -> int:
-    """Rounds of a loop that copies or fills that were skipped; reads, writes: the areas that are plain memory."""
+    """Skip rounds of a loop that copies or fills; returns their number. reads, writes: the areas that are plain
+    memory."""
     kind = kind_of(entry)
     counter = counter_of(entry)
     rounds = wp.min(rounds_left(r, counter) - 1, (c.next_event - 1 - r.now) // (entry & table.T_CYCLES.most))

@@ -1,1 +1,1 @@
-"""Looks into the machines: registers and memory from the host, hooks, and the condition that ends a step."""
+"""Access to the machines from the host: registers and memory, hooks, and the condition that ends a step."""

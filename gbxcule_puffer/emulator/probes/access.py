@@ -1,4 +1,4 @@
-"""Single machines of an emulator from the host: registers, memory, save RAM, serial output."""
+"""Registers, memory, save RAM and serial output of single envs, from the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gbxcule_puffer.errors import ConfigError
 
 
 class HostAccess:
-    """The part of Emulator that reads and writes single envs, with a copy from or to the device."""
+    """The part of Emulator that reads and writes single envs; each call copies from or to the device."""
 
     cartridge: Cartridge
     num_envs: int
@@ -34,7 +34,7 @@ class HostAccess:
     def set_registers(self, env: int = 0, **values: int) -> None:
         """Set scalar state fields of one env by name.
 
-        Raises: ConfigError for a name or a value that there is none of (docs/state.md); nothing is changed then.
+        Raises: ConfigError for an unknown name or an impossible value (docs/state.md); then nothing is changed.
         """
         state = self._state[:, self._part(env)].cpu().numpy().copy()
         for name, value in values.items():
@@ -46,10 +46,10 @@ class HostAccess:
         self._state[:, self._part(env)] = torch.from_numpy(state).to(self.device)
 
     def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
-        """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; without side
-        effects, uint8. IO registers come from `registers`; here they read 0.
+        """`length` bytes from `address` as the CPU's bus shows them, or from a bank of ROM or cartridge RAM; no side
+        effects, uint8. IO registers read 0 here; use `registers`.
 
-        Raises: ConfigError where there is no such address or bank.
+        Raises: ConfigError for an address or bank that does not exist.
         """
         row = self._memory[self._part(env)].cpu().numpy()[0]
         return address_space.read(self.cartridge, self.registers(env), row, address, length, bank)
@@ -59,9 +59,9 @@ class HostAccess:
         return cartridge_ram(self._memory[self._part(env)].cpu().numpy()[0], self.cartridge).tobytes()
 
     def load_ram(self, data: bytes, env: int | None = None) -> None:
-        """Put the content of a .sav or .ram file into the cartridge of one env, or of all, while the game runs.
+        """Write the content of a .sav or .ram file into the cartridge of one env, or of all, while the game runs.
 
-        Raises: StateError where it does not fit the cartridge; nothing is changed then.
+        Raises: StateError if it does not fit the cartridge; then nothing is changed.
         """
         self._write_banks(save_ram_banks(data, self.cartridge), self._part(env))
 
@@ -72,10 +72,11 @@ class HostAccess:
         self._memory[part, hw.ROW_SIZE : row_size(self.cartridge.ram_banks)] = values[hw.RAM_BANK_SIZE :]
 
     def write_memory(self, env: int, address: int, data: bytes, bank: int | None = None) -> None:
-        """Store bytes in VRAM, cartridge RAM, WRAM, OAM or HRAM of one env, past all locks; in cartridge RAM in a bank,
-        or in the one that is selected.
+        """Write bytes to VRAM, cartridge RAM, WRAM, OAM or HRAM of one env, regardless of locks. Cartridge RAM: in a
+        bank, or in the selected one.
 
-        Raises: ConfigError where that is not RAM, several areas, or no bank; nothing is changed then.
+        Raises: ConfigError if the range is not RAM or spans several areas, or the bank does not exist; then nothing is
+        changed.
         """
         places, values = address_space.write(self.cartridge, self.registers(env), address, data, bank)
         self._memory[env, torch.from_numpy(places).to(self.device)] = torch.from_numpy(values).to(self.device)

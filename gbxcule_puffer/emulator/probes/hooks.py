@@ -1,7 +1,7 @@
 """Hooks: counts of how often instructions of the ROM began in a step, by env, on the device.
 
 A hooked instruction has a mark in Machine.code, as a loop has (loops/table.py), and its descriptor sends the data path
-on a visit. So a hook costs nothing but where it is met. Loops around it are not skipped any more.
+on a visit. So a hook costs nothing unless it is executed. Loops around it are no longer skipped.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ def hook_place(cartridge: Cartridge, bank: int | None, address: int) -> int:
 
 
 class Hooks:
-    """The hooks of an emulator, at most MOST_HOOKS. counts: executions in the last step, (hooks, num_envs) int32, all
-    MOST_HOOKS rows once there is one.
+    """The hooks of an emulator, at most MOST_HOOKS. counts: executions in the last step, (hooks, num_envs) int32, with
+    all MOST_HOOKS rows once there is a hook.
 
-    Args: words, descriptors: tensors of Machine's `code` and `descriptors` (None where there are none), which are
-    marked in place.
+    Args: words, descriptors: Machine's `code` and `descriptors` (None without a data path); both are marked in place.
     """
 
     def __init__(
@@ -53,9 +52,9 @@ class Hooks:
         self._numbers: dict[int, int] = {}
 
     def add(self, bank: int | None, address: int) -> None:
-        """Counts the instruction from the next step on; nothing changes where it is counted already.
+        """Counts the instruction from the next step on; no effect if it is already counted.
 
-        Raises: ConfigError as of hook_place, and where there are too many.
+        Raises: ConfigError as in hook_place, and if there are too many hooks.
         """
         place = hook_place(self.cartridge, bank, address)
         if place in self._numbers:
@@ -75,9 +74,9 @@ class Hooks:
         self._numbers[place] = number
 
     def executions(self, bank: int | None, address: int) -> torch.Tensor:
-        """Times that a hooked instruction began in the last step, (num_envs,) int32, changed in place by the next one.
+        """Counts of a hooked instruction in the last step, (num_envs,) int32; the next step changes them in place.
 
-        Raises: ConfigError where it is not hooked.
+        Raises: ConfigError if it is not hooked.
         """
         place = hook_place(self.cartridge, bank, address)
         if place not in self._numbers:
@@ -87,12 +86,12 @@ class Hooks:
     def clear(self) -> None:
         """Sets all counts to 0."""
         if self._numbers:
-            with one_thread(self.counts.device):  # else torch's threads spin while the Game Boys play
+            with one_thread(self.counts.device):  # otherwise torch's threads would spin while the Game Boys run
                 self.counts[: len(self._numbers)].zero_()
 
     def _mark_words(self, place: int, number: int, loops: set[int]) -> None:
-        """Marks the instruction for the interpreter, which then does not skip the loops around it, nor what may be a
-        loop that polls the LCD."""
+        """Marks the instruction for the interpreter, which then does not skip the loops around it, nor a loop there
+        that may poll the LCD."""
         first = max(0, place - LCD_POLL_JUMP)
         near = self._words[first : place + 1].tolist()
         polls = {first + i for i, word in enumerate(near) if word >> MARK_SHIFT == LCD_POLL}
@@ -101,7 +100,7 @@ class Hooks:
         self._words[place] = near[-1] & 0xFFFFFF | (FIRST_HOOK + number) << MARK_SHIFT
 
     def _mark_descriptors(self, table: torch.Tensor, place: int, loops: set[int]) -> None:
-        """Marks the instruction for the data path: it is a loop to visit, of which no round is skipped, and no longer
+        """Marks the instruction for the data path as a loop to visit, of which no round is skipped. It is no longer
         part of a group."""
         half = len(table) // 2
         for row in (row for begin in loops for row in self._rows(begin)):

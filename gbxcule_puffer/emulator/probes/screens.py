@@ -11,7 +11,7 @@ from gbxcule_puffer.errors import ConfigError
 
 
 class Screens:
-    """The part of Emulator that shows what it has drawn."""
+    """The part of Emulator that returns pictures."""
 
     num_envs: int
     pixel_step: int
@@ -22,8 +22,8 @@ class Screens:
     @property
     def screen(self) -> torch.Tensor:
         """Pictures after the last step, shape (num_envs, 72, 80) or (num_envs, 144, 160), uint8 shades 0-3, 0 the
-        lightest: the emulator's own buffer, changed in place by `step`. Of a Game Boy Color the shades of grey nearest
-        to `colors`."""
+        lightest: the emulator's own buffer, changed in place by `step`. For a Game Boy Color, the shades of grey
+        nearest to `colors`."""
         return self._screen
 
     @property
@@ -38,11 +38,11 @@ class Screens:
         return colors_in(self._memory, self._screen.shape)
 
     def render(self, kind: str = "half") -> torch.Tensor:
-        """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels a byte, the leftmost in
-        bits 7-6) or 'full' (num_envs, 144, 160), uint8 shades; of a Game Boy Color also as 'rgb' (num_envs, rows,
+        """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels per byte, the leftmost in
+        bits 7-6) or 'full' (num_envs, 144, 160), uint8 shades. For a Game Boy Color also as 'rgb' (num_envs, rows,
         columns, 3) uint8, in PyBoy's values.
 
-        Raises: ConfigError for another kind, or 'full' where only every second pixel is kept.
+        Raises: ConfigError for another kind, or for 'full' if only every second pixel is kept.
         """
         if kind == "rgb":
             colors = self.colors.view(torch.int16).int()

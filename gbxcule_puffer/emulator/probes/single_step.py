@@ -1,4 +1,4 @@
-"""Runs single instructions on flat memory: SM83 single-step cases, all of them in one launch."""
+"""Runs single instructions on flat memory: SM83 single-step cases, thousands per launch."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gbxcule_puffer.emulator.cpu import flat_bus
 from gbxcule_puffer.emulator.state import INDEX, NUM_FIELDS, Cpu, Machine
 
 REGISTERS = ("a", "f", "b", "c", "d", "e", "h", "l")
-BATCH = 4096  # cases a launch, 64 KiB each
-T_CYCLES = wp.constant(INDEX["instructions"])  # the field that the time of the instruction is left in
+BATCH = 4096  # cases per launch, 64 KiB each
+T_CYCLES = wp.constant(INDEX["instructions"])  # the field that returns the time of the instruction
 
 
 @memoize

@@ -17,8 +17,8 @@ from gbxcule_puffer.errors import ActionError, ConfigError
 
 @dataclass(frozen=True)
 class ByteTest:
-    """A test of a byte of RAM: passed where the bits that `mask` keeps are from `low` to `high`, or where they are not
-    if it is `turned`. bank: of cartridge RAM, else None."""
+    """A test of a byte of RAM. It passes if the bits of `mask` are from `low` to `high`, or, if it is `turned`, if they
+    are not. bank: of cartridge RAM, else None."""
 
     bank: int | None
     address: int
@@ -29,8 +29,8 @@ class ByteTest:
 
 
 class Until:
-    """The tests that together end a step early, none at first. frames: taken by the last step, (num_envs,) int32; rows:
-    the tests as the kernels read them, (tests, 5) int32."""
+    """The tests that together end a step early, at first none. frames: of the last step, (num_envs,) int32; rows: the
+    tests as the kernels read them, (tests, 5) int32."""
 
     def __init__(self, cartridge: Cartridge, num_envs: int, device: str, frames_per_step: int) -> None:
         self.most = MOST_FRAMES if cartridge.model == "dmg" else MOST_COLOR_FRAMES
@@ -40,7 +40,7 @@ class Until:
         self._are_own = False  # of each env, since the last step
 
     def set(self, tests: Sequence[ByteTest]) -> None:
-        """Has steps end early where all `tests` pass; without any they take all of their frames.
+        """Ends steps early when all `tests` pass; without tests they take all of their frames.
 
         Raises: ConfigError for a byte that is not plain RAM.
         """
@@ -54,7 +54,7 @@ class Until:
         self.frames.fill_(self.frames_per_step)
 
     def begin_step(self, frames: int | torch.Tensor) -> None:
-        """Sets the frames that a step takes where it does not end early, of all envs or of each, (num_envs,) int32."""
+        """Sets the frames of a step that does not end early, for all envs or for each, (num_envs,) int32."""
         if isinstance(frames, torch.Tensor):
             self.frames.copy_(frames).clamp_(1, self.most)
         elif len(self.rows) or self._are_own:
@@ -62,14 +62,14 @@ class Until:
         self._are_own = isinstance(frames, torch.Tensor)
 
     def holds(self, row: np.ndarray) -> bool:
-        """True where a memory row, uint8, passes all tests."""
+        """True if a memory row, uint8, passes all tests."""
         return all(
             (low <= (int(row[place]) & mask) <= high) != turned for place, mask, low, high, turned in self.rows.tolist()
         )
 
 
 def check_frames(frames: torch.Tensor, num_envs: int) -> None:
-    """Raises: ActionError for other than the frames of each env's step, (num_envs,) int32."""
+    """Raises: ActionError unless `frames` has the frames of each env's step, (num_envs,) int32."""
     if frames.shape != (num_envs,) or frames.dtype != torch.int32:
         found = f"{frames.dtype} of shape {tuple(frames.shape)}"
         raise ActionError(f"frames are {found}: give torch.int32 of shape ({num_envs},)")

@@ -1,4 +1,4 @@
-"""One env on the host: Warp's functions also run in Python, so that files are read by the device code's own rules."""
+"""One env on the host. Warp's functions also run in Python, so files are read with the rules of the device code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gbxcule_puffer.emulator.state import HOT_FIELDS, Cpu, Machine, describe
 
 
 def one_env(cartridge: Cartridge, fields: Mapping[str, int]) -> tuple[Any, Any]:
-    """A Machine without arrays and a Cpu with `fields`, the others 0, for functions that touch no memory."""
+    """A Machine without arrays, and a Cpu with `fields` (the others 0), for functions that access no memory."""
     start_warp()
     machine, cpu = Machine(), Cpu()
     describe(machine, cartridge)

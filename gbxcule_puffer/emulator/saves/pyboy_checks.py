@@ -1,6 +1,6 @@
-"""Values of a PyBoy .state file beside each other: a file in which two of them disagree is damaged.
+"""Comparisons between values of a PyBoy .state file: if two of them contradict each other, the file is damaged.
 
-Only of version 29, in which PyBoy counts as it does today. `values`: by name, as pyboy_layout reads them.
+Only for version 29, in which PyBoy counts as it does today. `values`: by name, as pyboy_layout reads them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ EXTRA = range(-4, 121)  # T-cycles by which mode 3 differs from 172, or 170 on a
 
 
 def disagreement(values: Mapping[str, object], cartridge: Cartridge) -> str:
-    """The first that disagree, in words; empty where none do."""
+    """The first contradiction, in words; empty if there is none."""
     return next(_disagreements(values, cartridge), "")
 
 
@@ -45,14 +45,14 @@ def _disagreements(values: Mapping[str, Any], cartridge: Cartridge) -> Iterator[
 
 
 def _bank_of_mbc1(values: Mapping[str, Any], cartridge: Cartridge) -> int:
-    """The bank that MBC1 shows at 4000."""
+    """The bank that MBC1 selects at 4000."""
     low, high, bits = values["bank1"], values["bank2"], cartridge.mapper.low_bank_bits
     return (high << bits | low & (1 << bits) - 1) % cartridge.rom_banks
 
 
 def _fits_clock(values: Mapping[str, Any], cartridge: Cartridge) -> bool:
-    """True where the LCD's next change is due when its line and mode say, in T-cycles of the LCD since the frame began
-    (hw/lcd/ppu.py)."""
+    """True if the LCD's next change is due at the time that its line and mode determine, in T-cycles of the LCD since
+    the frame began (hw/lcd/ppu.py)."""
     line, mode, target = values["ly"], values["stat"] & 3, values["lcd_target"]
     follows = values["lcd_next_mode"], values["lcd_transition"]
     if not values["lcdc"] & hw.LCDC_ENABLE:
@@ -66,7 +66,7 @@ def _fits_clock(values: Mapping[str, Any], cartridge: Cartridge) -> bool:
         return line > 143 and follows == (1, 0) and target in ends
     if line > 143:
         return False
-    if mode == 2 or (is_first and line == 0 and mode == 0 and follows == (3, 0)):  # the first line begins without it
+    if mode == 2 or (is_first and line == 0 and mode == 0 and follows == (3, 0)):  # the first line has no mode 2
         return follows == (3, 0) and target == begin + 80
     if mode == 3:
         length = 170 if is_color and not is_first else 172

@@ -1,4 +1,4 @@
-"""A Game Boy Color's part of PyBoy's .state files, to and from a snapshot's fields and memory row."""
+"""The Game Boy Color's part of PyBoy's .state files, to and from a snapshot's fields and memory row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gbxcule_puffer.errors import StateError
 
 
 def fields_of(values: Mapping[str, Any]) -> dict[str, int]:
-    """The fields of a file; FF72 to FF75 are not in it, and 0."""
+    """The fields of a file; FF72 to FF75 are not in the file, and become 0."""
     return {name: int(values.get(name, 0)) for name in SAME_COLOR_FIELDS} | {"color_mode": int(values["lcd_cgb"])}
 
 
@@ -39,7 +39,7 @@ def shades_of(colors: np.ndarray) -> np.ndarray:
 
 
 def fill_row(row: np.ndarray, values: Mapping[str, Any], cartridge: Cartridge, colors: np.ndarray) -> np.ndarray:
-    """A DMG's memory row, and behind it the rest of a Game Boy Color's."""
+    """Write a DMG's memory row, followed by the rest of a Game Boy Color's."""
     start = row_size(cartridge.ram_banks)
     whole = np.zeros(color_row_size(cartridge.ram_banks, 1), np.uint8)
     whole[:start] = row[:start]
@@ -59,7 +59,7 @@ def fill_row(row: np.ndarray, values: Mapping[str, Any], cartridge: Cartridge, c
 def values_of(fields: Mapping[str, int], row: np.ndarray, cartridge: Cartridge, colors: np.ndarray) -> dict[str, Any]:
     """The values of a file; colors: the picture.
 
-    Raises: StateError where PyBoy's clock of the LCD has wrapped.
+    Raises: StateError if PyBoy's clock of the LCD has wrapped.
     """
     if fields["lcd_wrapped"]:
         raise StateError("PyBoy's clock of the LCD has run backwards (docs/color.md); save in another frame")

@@ -1,9 +1,9 @@
-"""The bytes of a PyBoy .state file: which value stands where, for versions 9 to 29 of the format, as one table; of a
-Game Boy Color, which has some values more, for version 29.
+"""The bytes of a PyBoy .state file: the order of its values, for versions 9 to 29 of the format, as one table. A Game
+Boy Color's file, which has more values, only for version 29.
 
 A token `name:size@first-last~written` is a little-endian number (or, above 8 bytes, a block) that PyBoy 2.8.1 reads for
-the versions `first` to `last`. PyBoy reads some of them for every version although files only have them since version
-`written`: both forms are understood here, distinguished by the length of the file.
+the versions `first` to `last`. PyBoy reads some values for every version although files have them only since version
+`written`. Both forms are understood here; the length of the file distinguishes them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ sgb:7@23 sgb_joypads:4@23 sgb_tiles:8192@23 sgb_map:2048@23 sgb_palettes:128@23
 """.replace("sb ", "sb@15 ")
 TOKEN = re.compile(r"(?P<name>\w+)(:(?P<size>\d+))?(@(?P<first>\d+)(-(?P<last>\d+))?)?(~(?P<written>\d+))?$")
 
-# What a machine without sound emulation holds where zero would be no valid value.
+# Values of a machine without sound emulation, where zero would not be valid.
 NEUTRAL: dict[str, Any] = {
     "version": VERSION, "object_priority": 0xFF, "frame_done": 1, "sb": 0xFF,
     "sound_samples": 804, "sound_period": struct.unpack("<Q", struct.pack("<d", hw.CLOCK_HZ / 48_000))[0],
@@ -105,8 +105,8 @@ LARGEST = {
 
 
 def _same_fields(text: str, fields: Iterable[Field]) -> tuple[str, ...]:
-    """Those of `fields` that stand in a part of the file under the same name and value: all but times, and what lasts
-    for no longer than a step."""
+    """Those of `fields` that a part of the file has under the same name with the same value: all except times and
+    members that exist only during a step."""
     names = {re.split("[:@~]", token)[0] for token in text.split()}
     return tuple(f.name for f in fields if f.name in names and not f.is_time and f.name != "frame_done")
 
@@ -114,7 +114,7 @@ def _same_fields(text: str, fields: Iterable[Field]) -> tuple[str, ...]:
 SAME_FIELDS = _same_fields(START + REST + END, FIELDS)
 SAME_RTC_FIELDS = _same_fields(RTC, FIELDS)
 SAME_COLOR_FIELDS = _same_fields(HDMA + START + COLOR_LCD + REST, COLOR_FIELDS)
-DMG, COLOR, COMPATIBLE = "dmg", "color", "compatible"  # the last a Game Boy Color that runs a DMG's cartridge
+DMG, COLOR, COMPATIBLE = "dmg", "color", "compatible"  # COMPATIBLE: a Game Boy Color that runs a DMG's cartridge
 
 LARGEST_OF_COLOR = LARGEST | {
     "lcd_transition": 3, "key1": 0xFF, "double_speed": 1, "lcd_speed": 1, "vram_bank": 1, "wram_bank": 7,
@@ -132,7 +132,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Variant:
-    """The doubtful values that a file has: those a reader expects (True), or only those that were `written`."""
+    """The doubtful values of a file: for each group, True if it has all that a reader expects, False if only those that
+    were `written`."""
 
     as_read: bool
     rumble: bool
@@ -146,7 +147,7 @@ def _start(machine: str) -> str:
 
 
 def _entries(text: str, version: int, variant: Variant) -> list[Entry]:
-    """The values that tokens stand for in one version."""
+    """The values of tokens in one version."""
     entries = []
     for token in text.split():
         match = TOKEN.match(token)
@@ -164,7 +165,7 @@ def _entries(text: str, version: int, variant: Variant) -> list[Entry]:
 
 
 def layout(version: int, cartridge: Cartridge, variant: Variant, samples: int) -> list[Entry]:
-    """All values of a file in order; `samples`: sound samples of a frame."""
+    """All values of a file in order; `samples`: sound samples per frame."""
     wram = 0x2000 if variant.machine == DMG else 0x8000
     ram = cartridge.ram_banks * hw.RAM_BANK_SIZE
     text = _start(variant.machine) + SOUND.format(buffer=2 * (samples + 1)) + REST.format(ram=ram, wram=wram)
@@ -184,7 +185,7 @@ def machine_of(cartridge: Cartridge) -> str:
 
 
 def variants(version: int, machine: str = DMG) -> list[Variant]:
-    """The forms a file of this version can have."""
+    """The possible forms of a file of this version."""
     forms = [Variant(True, True, True, machine), Variant(True, False, True, machine)]
     if version <= LAST_RELEASE:
         forms += [Variant(False, False, True), Variant(False, False, False)]
@@ -199,7 +200,7 @@ def size(entries: list[Entry]) -> int:
 def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
     """The values of a file by name: numbers, or bytes for blocks.
 
-    Raises: StateError where it is of another version, another machine or another cartridge, cut off or damaged.
+    Raises: StateError if it is of another version, machine or cartridge, cut off or damaged.
     """
     version = data[0] if data else 0
     if not OLDEST_VERSION <= version <= VERSION:
@@ -214,7 +215,7 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
     forms = [
         layout(version, cartridge, variant, samples) for variant in variants(version, machine) if samples < 1 << 20
     ]
-    if version <= LAST_RELEASE and machine == DMG:  # one byte less stands before the number of samples
+    if version <= LAST_RELEASE and machine == DMG:  # one byte less comes before the number of samples
         start = size(_entries(_start(DMG), version, Variant(False, False, False)))
         older = int.from_bytes(data[start - 8 : start], "little") if version >= 14 else 0
         forms += [layout(version, cartridge, variant, older) for variant in variants(version)[2:] if older < 1 << 20]
@@ -227,7 +228,7 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
 
 
 def _check_machine(values: Mapping[str, object], machine: str, version: int, name: str) -> None:
-    """Refuse a state of another model, and an old one of a Game Boy Color."""
+    """Refuse a state of another model, and an old state of a Game Boy Color."""
     is_color = bool(values.get("cgb") or values.get("double_speed"))
     if is_color and machine == DMG:
         raise StateError(
@@ -244,7 +245,7 @@ def _check_machine(values: Mapping[str, object], machine: str, version: int, nam
 
 
 def _explain_size(data: bytes, cartridge: Cartridge, forms: list[list[Entry]], name: str, version: int) -> str:
-    """What a length that fits no form says."""
+    """An explanation of a length that fits no form."""
     sizes = [size(form) for form in forms] or [0]
     for banks in (1, 4, 8, 16):
         if any(len(data) == length + (banks - cartridge.ram_banks) * hw.RAM_BANK_SIZE for length in sizes):
@@ -259,7 +260,7 @@ def _explain_size(data: bytes, cartridge: Cartridge, forms: list[list[Entry]], n
 
 
 def _unpack(data: bytes, entries: list[Entry]) -> dict[str, Any]:
-    """Values from bytes; what lies beyond the end is 0."""
+    """Values from bytes; values after the end are 0."""
     values: dict[str, Any] = {}
     at = 0
     for entry in entries:
@@ -294,7 +295,7 @@ def _check(values: Mapping[str, Any], cartridge: Cartridge, name: str) -> None:
 
 
 def write(values: Mapping[str, Any], cartridge: Cartridge) -> bytes:
-    """A file of version 29 from values by name; those that are not given are neutral."""
+    """A file of version 29 from values by name; values that are not given are neutral."""
     samples, machine = NEUTRAL["sound_samples"], machine_of(cartridge)
     neutral, parts = NEUTRAL, []
     if machine != DMG:

@@ -1,8 +1,8 @@
 """PyBoy .state files to and from snapshots: versions 9 to 29 are read, version 29 is written.
 
-What the format lacks is as in a PyBoy that was booted and then loaded the file: the window's line counter starts anew,
-the clock chip's latch is empty, and an interrupt that ends HALT returns behind it even if EI stood before the HALT. The
-clock chip gets no host time: a file gives the same machine whenever it is loaded.
+Values that the format lacks are as in a PyBoy that was booted and then loaded the file: the window's line counter
+starts at 0, the clock chip's latch is empty, and an interrupt that ends HALT returns after it even if EI came before
+the HALT. The clock chip gets no host time: a file gives the same machine whenever it is loaded.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ CYCLES_LOW_BITS = 30
 def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, running: bool = False) -> Snapshot:
     """One env's snapshot from a PyBoy state.
 
-    running: the PyBoy that wrote it goes on without loading it, so its clock chip does not jump.
-    Raises: StateError where it is of another version, machine or cartridge, cut off or damaged; `name` is named.
+    running: True if the PyBoy that wrote it continues without loading it, so that its clock chip does not jump.
+    Raises: StateError if it is of another version, machine or cartridge, cut off or damaged; the message names `name`.
     """
     values = pyboy_layout.read(data, cartridge, name)
     fields = {field: int(values[field]) for field in SAME_FIELDS if field in values}
@@ -63,7 +63,7 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
         if "rtc_halt" not in values:
             fields |= {"rtc_halt": values["rtc_old_halt"] & 1, "rtc_day_carry": values["rtc_old_day_carry"] & 1}
         if not running and not fields["rtc_halt"]:
-            _advance_rtc(fields, now)  # PyBoy counts the chip's time from power-on again after loading
+            _advance_rtc(fields, now)  # after loading, PyBoy again counts the chip's time from power-on
     for field, value in fields.items():
         if not -(1 << 31) <= value < 1 << 31:
             raise StateError(f"{name}: damaged, {field} would be {value}")
@@ -88,7 +88,7 @@ def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
     Game Boy Color's, else False.
 
     Raises: StateError for another ROM, for an env locked by an illegal opcode, and for ROM banks from 256 up, which the
-    format cannot hold.
+    format cannot store.
     """
     snapshot.check(cartridge)
     fields = snapshot.fields(env)
@@ -100,7 +100,7 @@ def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
         fields["rtc_t_cycles"] = max(0, fields["rtc_t_cycles"] - now)
     values: dict[str, Any] = {name: fields[name] for name in (*SAME_FIELDS, *SAME_RTC_FIELDS)}
     values |= {"hl": fields["h"] << 8 | fields["l"], "cycles": now, "sound_last": now}
-    if fields["halted_after_ei"]:  # the format forgets EI before HALT: have the HALT executed once more
+    if fields["halted_after_ei"]:  # the format loses EI before HALT: execute the HALT once more
         pending = fields["interrupt_flag"] & fields["interrupt_enable"] & 0x1F
         values |= {"halted": 0, "ei_delay": 0 if pending else 1}
     values["dma_start"] = now + fields["dma_start"] if fields["dma_active"] else 0
@@ -138,14 +138,15 @@ def cartridge_ram(row: np.ndarray, cartridge: Cartridge) -> np.ndarray:
 
 
 def tima(fields: Mapping[str, int], cartridge: Cartridge) -> int:
-    """TIMA at the end of the step: the state has it as of `timer_last`."""
+    """TIMA at the end of the step; the state has its value at `timer_last`."""
     _, cpu = one_env(cartridge, fields)
     timer.advance(cpu, 0)
     return cpu.tima
 
 
 def _mode3_extra(fields: Mapping[str, int], row: np.ndarray, is_color: bool) -> int:
-    """mode3.extra, T-cycles of mode 3 of line LY beyond the usual ones, whose native code Python cannot call."""
+    """mode3.extra: T-cycles by which mode 3 of line LY exceeds its usual length. Python cannot call mode3.extra, which
+    is native code."""
     scroll = 0 if fields.get("lcd_first_frame") or is_color else ((fields["scx"] & 7) + 3 >> 2) * 4
     if not fields["lcdc"] & hw.LCDC_OBJ_ENABLE:
         return scroll
@@ -163,7 +164,7 @@ def _mode3_extra(fields: Mapping[str, int], row: np.ndarray, is_color: bool) -> 
 
 
 def _count(value: int, ticks: int, last: int, size: int) -> tuple[int, int]:
-    """A counter's value after `ticks`, and how often it carried: after `last`, but not where it begins beyond that and
+    """A counter's value after `ticks`, and how often it carried. It carries after `last`; if it starts above that, it
     only wraps at `size`."""
     if value > last:
         if ticks < size - value:
@@ -174,7 +175,7 @@ def _count(value: int, ticks: int, last: int, size: int) -> tuple[int, int]:
 
 
 def _advance_rtc(fields: dict[str, int], t_cycles: int) -> None:
-    """Move the clock chip's counters on, as rtc.advance does second by second: a file may be years old."""
+    """Advance the clock chip's counters, as rtc.advance does second by second: a file may be years old."""
     ticks, fields["rtc_t_cycles"] = divmod(fields["rtc_t_cycles"] + t_cycles, hw.CLOCK_HZ)
     for name, last, size in (("rtc_seconds", 59, 0x40), ("rtc_minutes", 59, 0x40), ("rtc_hours", 23, 0x20)):
         fields[name], ticks = _count(fields[name], ticks, last, size)
@@ -196,7 +197,8 @@ def _memory_row(values: Mapping[str, Any], cartridge: Cartridge) -> np.ndarray:
 
 
 def _lcd_times(values: Mapping[str, Any], now: int) -> dict[str, int]:
-    """Times of the LCD, from the moment of saving. Files before version 18 have the end of mode 0 in one change."""
+    """Times of the LCD, relative to the moment of saving. Files before version 18 have the end of mode 0 in one
+    change."""
     speed = values["double_speed"]
     zero = values.get("lcd_last", now) - now - (values["lcd_clock"] << speed)
     target = zero + (values["lcd_target"] << speed)
@@ -207,18 +209,18 @@ def _lcd_times(values: Mapping[str, Any], now: int) -> dict[str, int]:
 
 
 def _timer(values: Mapping[str, Any], now: int) -> dict[str, int]:
-    """The timer but for timer_next."""
+    """The timer except timer_next."""
     last = values.get("timer_last", now) - now
     reload_count = values["tima_counter"] if values.get("tima_reload") else 0
     return {"div_zero": last - values["divider"] | ~0xFFFF, "timer_last": last, "tima_reload_count": reload_count}
 
 
 def _derived(fields: Mapping[str, int], values: Mapping[str, Any], cartridge: Cartridge) -> dict[str, int]:
-    """What follows from registers, worked out by the device code: banks, the timer's next event, the STAT line."""
+    """Fields that follow from registers, computed by the device code: banks, the timer's next event, the STAT line."""
     machine, cpu = one_env(cartridge, fields)
     mbc.restore(machine, cpu, values["rom_bank"], values["ram_bank"])
     timer.schedule(cpu)
-    ppu.update_stat_line(cpu)  # may request an interrupt: that is in the file already
+    ppu.update_stat_line(cpu)  # may request an interrupt, which the file already has
     names = ("rom_low", "rom_high", "ram_bank", "ram_offset", "bank1", "timer_next", "stat_line")
     return {name: getattr(cpu, name) for name in names}
 
@@ -248,7 +250,7 @@ def _serial_values(fields: Mapping[str, int], now: int) -> dict[str, int]:
 
 
 def _screen(values: Mapping[str, Any]) -> np.ndarray:
-    """The picture as shades, shape (144, 160), uint8; of another palette, the shades nearest in green."""
+    """The picture as shades, shape (144, 160), uint8; with another palette, the shades nearest in green."""
     if "pixels" in values:
         colors = np.frombuffer(values["pixels"], PIXEL)["color"]
     else:

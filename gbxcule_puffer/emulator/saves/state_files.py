@@ -1,4 +1,4 @@
-"""Machine state from and to files of either kind, and the cartridge's save RAM."""
+"""Machine state from and to files of both kinds, and the cartridge's save RAM."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CLOCK_TRAILERS = (44, 48)  # other emulators append the clock to .sav files
 
 
 def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
-    """The state in a snapshot file (Snapshot.to_file) or a PyBoy .state file, by its first bytes; of a .sav file
-    the machine as it is switched on with that save RAM.
+    """The state in a snapshot file (Snapshot.to_file) or a PyBoy .state file, distinguished by their first bytes; for a
+    .sav file, the machine at power-on with that save RAM.
 
-    Raises: StateError where it cannot be read, is damaged, of another format version or of another ROM.
+    Raises: StateError if it cannot be read, is damaged, or is of another format version or ROM.
     """
     if Path(path).suffix.lower() in RAM_FILES:
         return _switched_on(path, cartridge)
@@ -44,7 +44,7 @@ def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
 
 
 def start_files(path: StrPath) -> list[StrPath]:
-    """The states and save RAM in a folder, in the order of their names; a file alone.
+    """The states and save RAM in a folder, sorted by name; or a single file.
 
     Raises: StateError for a folder without any.
     """
@@ -57,7 +57,7 @@ def start_files(path: StrPath) -> list[StrPath]:
 
 
 def _switched_on(path: StrPath, cartridge: Cartridge) -> Snapshot:
-    """The machine as it is switched on with the save RAM of a file."""
+    """The machine at power-on with the save RAM of a file."""
     snapshot = power_on(cartridge)
     banks = save_ram_banks(read_bytes(path, STATE_FILE, LARGEST_RAM_FILE), cartridge)
     row = snapshot.memory[0]
@@ -68,9 +68,9 @@ def _switched_on(path: StrPath, cartridge: Cartridge) -> Snapshot:
 
 
 def write_pyboy_state(path: StrPath, snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> None:
-    """One env as a PyBoy .state file of version 29; the file is complete or not there.
+    """One env as a PyBoy .state file of version 29; the file is written completely or not at all.
 
-    Raises: StateError where PyBoy's format cannot hold it.
+    Raises: StateError if PyBoy's format cannot store it.
     """
     write_bytes(path, pyboy_state.to_bytes(snapshot, cartridge, env))
 
@@ -78,9 +78,9 @@ def write_pyboy_state(path: StrPath, snapshot: Snapshot, cartridge: Cartridge, e
 def save_ram_banks(data: bytes, cartridge: Cartridge) -> np.ndarray:
     """All banks of cartridge RAM from a .sav or .ram file, shape (8192 * banks,), uint8.
 
-    MBC2's 512 half bytes and the 2 KiB of RAM size code 1 may stand alone; a clock that another emulator appended
-    (44 or 48 bytes) is left out.
-    Raises: StateError where the file has another size.
+    The file may have only MBC2's 512 half bytes, or the 2 KiB of RAM size code 1. A clock that another emulator
+    appended (44 or 48 bytes) is ignored.
+    Raises: StateError if the file has another size.
     """
     size = cartridge.ram_banks * hw.RAM_BANK_SIZE
     found = len(data)

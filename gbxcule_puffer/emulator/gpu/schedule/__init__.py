@@ -1,1 +1,1 @@
-"""The schedule of a step on a GPU: which lane runs which env, in which launch shape (docs/schedule.md)."""
+"""The schedule of a step on a GPU: the env of each lane, and the launch shape (docs/schedule.md)."""

@@ -1,5 +1,5 @@
-"""The fastest launch shape for the game at hand, found by timing steps of the run itself. No shape changes a result, so
-these steps count like all others, and nothing waits for the GPU."""
+"""The fastest launch shape for the current game, found by timing steps of the run itself. No shape changes a result, so
+these steps count like all others. Nothing waits for the GPU."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import torch
 
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import MIXED, PACKED, TOGETHER, LaunchShape
 
-FIRST = 64  # steps before the first trial, in which the forecast learns
-LATER = 8  # the next trial begins after this many times the steps that the last one began after
+FIRST = 64  # steps before the first trial; the forecast learns in them
+LATER = 8  # the next trial begins at this multiple of the step at which the last one began
 ROUNDS = 2
-GAIN = 0.9  # most share of the usual shape's time with which another one wins: a smaller gain may be chance
-# Usual number of lanes -> what is tried instead: each was the fastest for some game (docs/schedule.md). With a head,
-# twins stand side by side.
+GAIN = 0.9  # another shape wins only below this share of the usual shape's time: a smaller gain may be chance
+# Usual number of lanes -> alternatives: each was the fastest for some game (docs/schedule.md). With a head, twins are
+# side by side.
 OTHERS: dict[int, list[dict[str, Any]]] = {
     1: [{"lanes": 2, "twins": MIXED}],
     2: [{"lanes": 1, "twins": MIXED}, {"lanes": 4, "twins": MIXED}, {"twins": PACKED}],
@@ -38,7 +38,7 @@ OTHERS: dict[int, list[dict[str, Any]]] = {
 
 
 def candidates(usual: LaunchShape) -> list[LaunchShape]:
-    """The usual shape, and the others to try."""
+    """The usual shape and its alternatives."""
     return list(dict.fromkeys([usual, *(replace(usual, **other) for other in OTHERS[usual.lanes])]))
 
 
@@ -46,7 +46,7 @@ class Trial:
     """A comparison of shapes on consecutive steps.
 
     measured: the shape of each timed step: all shapes forward and backward, ROUNDS times, so that steps that become
-    longer favour none of them.
+    longer favour no shape.
     """
 
     def __init__(self, usual: LaunchShape) -> None:
@@ -54,9 +54,9 @@ class Trial:
         self.measured = [*self._shapes, *reversed(self._shapes)] * ROUNDS
 
     def best(self, times: Sequence[float]) -> LaunchShape:
-        """The shape with the smallest median share of its rounds' time; the usual one where that is about as fast.
+        """The shape with the smallest median share of its rounds' time, or the usual shape if it is about as fast.
 
-        Args: times: of each step of `measured`, in any unit.
+        Args: times: the time of each step of `measured`, in any unit.
         """
         size = 2 * len(self._shapes)
         shares: dict[LaunchShape, list[float]] = {shape: [] for shape in self._shapes}
@@ -71,8 +71,8 @@ class Trial:
 
 
 class Autotuner:
-    """Repeated trials on a run's steps, since a game's steps change as an agent learns. CUDA events time them, and a
-    trial is evaluated once the GPU has finished it."""
+    """Repeated trials on a run's steps, because the steps of a game change as an agent learns. CUDA events time the
+    steps, and a trial is evaluated once the GPU has finished it."""
 
     def __init__(self, usual: LaunchShape) -> None:
         self._trial, self._kept = Trial(usual), usual
@@ -86,8 +86,8 @@ class Autotuner:
 
     @contextlib.contextmanager
     def step(self, stream: torch.cuda.Stream) -> Iterator[LaunchShape]:
-        """The shape for the step that is launched inside. A step that a CUDA graph records is not timed: it keeps the
-        shape chosen so far."""
+        """The shape for the step that is launched inside. A step in a CUDA graph is not timed: it keeps the shape
+        chosen so far."""
         if torch.cuda.is_current_stream_capturing():
             yield self._kept
             return

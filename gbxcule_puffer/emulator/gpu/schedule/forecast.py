@@ -1,8 +1,8 @@
-"""A forecast of the path that a step will take: the path of most steps that began alike.
+"""A forecast of the path of a step: the path of most steps with the same beginning.
 
 A path is a hash of the number of instructions of each frame, and of PC and SP at its end (Machine.path). Envs on the
-same path execute the same instructions at nearly the same time, also where their previous steps differed: so sets by
-path are larger than sets by beginning (twins.py).
+same path execute the same instructions at nearly the same time, also if their previous steps differed. So sets of envs
+by path are larger than sets by beginning (twins.py).
 """
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
@@ -10,7 +10,7 @@ path are larger than sets by beginning (twins.py).
 import torch
 import warp as wp
 
-BEGINNINGS = wp.constant(1 << 18)  # entries; a beginning replaces one that has lost its trust
+BEGINNINGS = wp.constant(1 << 18)  # entries; a beginning replaces another whose trust has fallen to 0
 MOST_TRUST = wp.constant(4096)
 
 
@@ -24,7 +24,7 @@ class Forecast:
 
 
 def make(device: torch.device) -> tuple[Forecast, torch.Tensor]:
-    """An empty Forecast, and the tensor (3, BEGINNINGS) that it lies in."""
+    """An empty Forecast, and its tensor (3, BEGINNINGS)."""
     entries = torch.zeros((3, BEGINNINGS), dtype=torch.int32, device=device)
     forecast = Forecast()
     forecast.beginning, forecast.path, forecast.trust = (wp.from_torch(row) for row in entries)
@@ -39,7 +39,7 @@ def entry_of(beginning: int) -> int:
 
 @wp.func
 def learn(forecast: Forecast, beginning: int, path: int):
-    """Note that a step with this beginning took this path. The entry keeps the majority (the vote of Boyer and Moore);
+    """Record that a step with this beginning took this path. The entry keeps the majority (by Boyer and Moore's vote);
     on a GPU the order of votes differs from run to run."""
     index = entry_of(beginning)
     if forecast.beginning[index] == beginning and forecast.path[index] == path:
@@ -53,7 +53,7 @@ def learn(forecast: Forecast, beginning: int, path: int):
 
 @wp.func
 def expected(forecast: Forecast, beginning: int) -> int:
-    """The path expected after a beginning; the beginning itself where none is known."""
+    """The path expected after a beginning, or the beginning itself if no path is known."""
     index = entry_of(beginning)
     known = forecast.trust[index] > 0 and forecast.beginning[index] == beginning
     return wp.where(known, forecast.path[index], beginning)

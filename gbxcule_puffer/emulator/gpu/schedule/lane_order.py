@@ -1,15 +1,16 @@
 """The env that each lane of a GPU runs: envs whose next steps are expected to be alike share a warp.
 
-The lanes of a warp execute together what they have in common, and one after the other what they have not: a warp with
-two envs that differ may take twice as long as with one. Three policies (LaunchShape.twins) assign envs to lanes:
+The lanes of a warp execute together the instructions that they have in common, and the others one after the other. So a
+warp with two envs that differ may take twice as long as with one. Three policies (LaunchShape.twins) assign envs to
+lanes:
 
-MIXED     sorted by the number of instructions that are expected; twins stand among the others
-TOGETHER  the same, and twins stand side by side
-PACKED    twins fill warps of their own. Remainders of these, and envs without twins, share warps with those of similar
-          length, with fewer of them the longer they take. All warps are to end at the same time: the earliest for which
-          there are enough warps.
+MIXED     sorted by expected number of instructions; twins are anywhere among the others
+TOGETHER  the same, with twins side by side
+PACKED    twins fill their own warps. Remainders of these, and envs without twins, share warps with envs of similar
+          length; the longer they take, the fewer share a warp. All warps are to end at the same time: the earliest
+          time for which there are enough warps.
 
-docs/schedule.md shows them side by side. Which is fastest depends on the game (autotuner.py).
+docs/schedule.md explains them. The fastest depends on the game (autotuner.py).
 """
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false, reportAssignmentType=false
@@ -34,20 +35,20 @@ from gbxcule_puffer.emulator.gpu.schedule.twins import (
 )
 from gbxcule_puffer.emulator.hw import intrinsics
 
-TEACHERS = 16_384  # envs that the means are made from, at most
-LIMITS = wp.constant(96)  # time limits of a warp, of which the least is chosen that leaves enough warps
+TEACHERS = 16_384  # the most envs that contribute to the means
+LIMITS = wp.constant(96)  # time limits of a warp; the smallest for which there are enough warps is chosen
 SHARE = wp.constant(12)  # limits that one thread examines
 STEPS = wp.constant(6.0)  # limits in an octave
 FIRST_LIMIT = wp.constant(128.0)
 UNIT = wp.constant(1024)  # units of demand that make a warp
 LANES = wp.constant(WARP_SIZE)
-COUNTS = wp.constant((WARP_SIZE + 1) * BINS)  # rows of BINS: row 0 for sorting, row n for remainders with n in a warp
-MOST_MIXED = wp.constant(24)  # lanes of a warp that are not all twins
+COUNTS = wp.constant((WARP_SIZE + 1) * BINS)  # rows of BINS: row 0 for sorting, row n for remainders with n per warp
+MOST_MIXED = wp.constant(24)  # lanes of a warp whose envs are not all twins
 
 
 @wp.func
 def limit(number: int) -> float:
-    """A time limit of a warp, in clocks; the last one is unlimited."""
+    """A time limit of a warp, in clocks; the last one means no limit."""
     return wp.where(number == LIMITS - 1, 1.0e12, FIRST_LIMIT * wp.pow(2.0, float(number) / STEPS))
 
 
@@ -60,7 +61,7 @@ def part_size(twins: Twins, index: int, most: float) -> int:
 
 @wp.func
 def rests(twins: Twins, index: int, number: int, lanes: int) -> int:
-    """The number of remainders like this one, of `lanes` lanes each, in a warp that ends within a limit."""
+    """The number of remainders like this one, with `lanes` lanes each, in a warp that ends within a limit."""
     spare = limit(number) / (twins.time[index] * (1.0 + twins.risk[index] * float(lanes - 1))) - 1.0
     sharing = 1 + int(wp.clamp(spare / SEPARATE, 0.0, float(LANES)))
     return wp.clamp(sharing, 1, wp.max(wp.where(number == LIMITS - 1, LANES, MOST_MIXED) // lanes, 1))
@@ -76,7 +77,7 @@ def begin_of(bins: wp.array(dtype=wp.int32), index: int) -> int:
 def kernel_demand(twins: Twins, listed: wp.array(dtype=wp.int32), demand: wp.array(dtype=wp.int32)):
     """The warps that each time limit needs, in UNITs; dim = (LIMITS / SHARE, num_envs rounded up to whole warps)."""
     share, place = wp.tid()
-    if place - place % LANES >= listed[0]:  # a whole warp returns, or none of it
+    if place - place % LANES >= listed[0]:  # all lanes of a warp return, or none
         return
     index = int(0)
     count = int(0)
@@ -104,10 +105,10 @@ def kernel_split(
     bins: wp.array(dtype=wp.int32),
     warps: int,
 ):
-    """Split each set of twins into full warps and a remainder, by the least limit that needs at most `warps` warps.
+    """Split each set of twins into full warps and a remainder, by the smallest limit that needs at most `warps` warps.
 
-    groups: entry 0 counts the full warps, entry n the remainders with n in a warp. Row n of bins counts these by their
-    length. dim = num_envs.
+    groups: entry 0 counts the full warps, entry n the remainders that share a warp with n - 1 others. Row n of bins
+    counts these by length. dim = num_envs.
     """
     if wp.tid() < listed[0]:
         index = listed[1 + wp.tid()]
@@ -134,8 +135,8 @@ def kernel_pack(
     order: wp.array(dtype=wp.int32),
     warps: int,
 ):
-    """Assign envs to lanes. Falls back to the order of the envs where rounding in the earlier kernels asked for more
-    warps than are launched. dim = num_envs."""
+    """Assign envs to lanes. Falls back to the order of the envs if rounding in the earlier kernels asked for more warps
+    than are launched. dim = num_envs."""
     env = wp.tid()
     needed = groups[0]
     for number in range(1, LANES + 1):
@@ -160,7 +161,8 @@ def kernel_pack(
 
 @wp.kernel(enable_backward=False)
 def kernel_bins(twins: Twins, bins: wp.array(dtype=wp.int32)):
-    """Count the envs in each bin, twins side by side; Twins.first: how many of its bin precede a set. dim = TWINS."""
+    """Count the envs in each bin, with twins side by side. Twins.first: how many envs of its bin precede a set. dim =
+    TWINS."""
     index = wp.tid()
     if twins.count[index] > 0:
         twins.first[index] = wp.atomic_add(bins, twins.bin[index], twins.count[index])
@@ -168,7 +170,7 @@ def kernel_bins(twins: Twins, bins: wp.array(dtype=wp.int32)):
 
 @wp.kernel(enable_backward=False)
 def kernel_mixed_bins(steps: Steps, twins: Twins, bins: wp.array(dtype=wp.int32)):
-    """Count the envs in each bin, and number them there in order of arrival; dim = num_envs."""
+    """Count the envs in each bin, and number them in order of arrival; dim = num_envs."""
     env = wp.tid()
     index = steps.set[env]
     twins.first[index] = 0
@@ -185,7 +187,8 @@ def kernel_sort(
     head_warps: int,
     head_lanes: int,
 ):
-    """Assign envs to lanes, `head_lanes` in the first `head_warps` warps and `lanes` in the others; dim = num_envs."""
+    """Assign envs to lanes: `head_lanes` in each of the first `head_warps` warps, `lanes` in each of the others; dim =
+    num_envs."""
     env = wp.tid()
     index = steps.set[env]
     rank = begin_of(bins, twins.bin[index]) + twins.first[index] + steps.place[env]
@@ -198,20 +201,20 @@ def kernel_sort(
 
 @wp.kernel(enable_backward=False)
 def kernel_in_turn(order: wp.array(dtype=wp.int32), lanes: int, num_envs: int):
-    """Assign envs to lanes in the order of the envs, `lanes` of them to a warp; dim = lanes of all warps."""
+    """Assign envs to lanes in the order of the envs, `lanes` per warp; dim = lanes of all warps."""
     place = wp.tid()
     env = place // LANES * lanes + place % LANES
     order[place] = wp.where(place % LANES < lanes and env < num_envs, env, -1)
 
 
 def most_warps(num_envs: int, lanes: int) -> int:
-    """The most warps of a PACKED launch: those for `lanes` envs a warp, or for 17, where all sets of twins are half a
-    warp and one; and a warp that is not full for each number of remainders that share one."""
+    """The most warps of a PACKED launch: those for `lanes` envs per warp, or for 17 if all sets of twins are half a
+    warp and one; and one warp that is not full for each number of remainders that share one."""
     return min(num_envs, max(-(-num_envs // lanes), -(-num_envs // (WARP_SIZE // 2 + 1))) + WARP_SIZE + 1)
 
 
 class LaneOrder:
-    """The lanes of an emulator's envs, chosen anew before each step.
+    """The assignment of an emulator's envs to lanes, chosen before each step.
 
     order: (32 * num_envs,) int32, the env of each lane of all warps, -1 for none; initially lane i has env i.
     took, path: (num_envs,) int32, the last step's clocks and path, as in Machine.
@@ -232,7 +235,7 @@ class LaneOrder:
         self._forecast, self._forecast_entries = forecast.make(device)
         self._means = torch.zeros((5, KINDS), dtype=torch.float32, device=device)
         self._entries = zeros(9, TWINS)
-        self._bins = zeros(2 * COUNTS)  # what is in each; and that added up in its row
+        self._bins = zeros(2 * COUNTS)  # the count of each bin; and its running sum in the row
         self._demand = zeros(LIMITS + WARP_SIZE + 1)  # of each limit; then the groups
         tensors = (self.order, self._listed, self._means, self._bins, self._demand, self._demand[LIMITS:])
         self._arrays = tuple(map(wp.from_torch, tensors))
@@ -249,10 +252,10 @@ class LaneOrder:
         twins.sharing, twins.rest, twins.bin = wp.from_torch(sharing), wp.from_torch(rest), wp.from_torch(bin_of)
 
     def update(self, buttons: torch.Tensor, shape: LaunchShape, stream: wp.Stream | None) -> int:
-        """Learn from the last step, and choose the lanes of the next one. No host synchronisation and no allocation.
+        """Learn from the last step, and assign the lanes of the next one. No host synchronisation and no allocation.
 
         Args: buttons: of the next step, (num_envs,) uint8; stream: to launch on, None on a CPU.
-        Returns the number of warps to launch, some of which may have no env.
+        Returns the number of warps to launch; some of them may have no env.
         """
         n, steps, twins = len(self.took), self._steps, self._twins
         where: dict[str, Any] = {"device": str(self.order.device)} if stream is None else {"stream": stream}
@@ -281,7 +284,7 @@ class LaneOrder:
                 wp.launch(kernel_bins, TWINS, [twins, bins], **where)
             else:
                 wp.launch(kernel_mixed_bins, n, [steps, twins, bins], **where)
-            torch.cumsum(counts[:2], 1, dtype=torch.int32, out=sums[:2])  # for one row torch allocates memory
+            torch.cumsum(counts[:2], 1, dtype=torch.int32, out=sums[:2])  # with one row, torch would allocate memory
             wp.launch(kernel_sort, n, [steps, twins, bins, order, shape.lanes, head_warps, shape.head_lanes], **where)
         return warps
 

@@ -1,8 +1,8 @@
-"""The launch shape of the CUDA kernel: lanes in use per warp, policy of envs that share a warp, threads per block. No
-result depends on it.
+"""The launch shape of the CUDA kernel: lanes in use per warp, the policy by which envs share warps, threads per block.
+No result depends on it.
 
 Diverged lanes of a warp wait for each other, so few lanes are faster while the GPU has warps to spare. The defaults
-were measured on an H200; `puffer bench --autotune` measures another GPU and keeps the result beside the compiled
+were measured on an H200. `puffer bench --autotune` measures another GPU and saves the result next to the compiled
 kernels.
 """
 
@@ -28,10 +28,10 @@ TABLE_FILE = Kind("launch shapes", ConfigError, "delete it, or measure again wit
 class LaunchShape:
     """A launch shape.
 
-    lanes: in use per warp; with PACKED about their mean, since each warp has as many as end in time.
+    lanes: in use per warp; with PACKED approximately their mean, because each warp has as many as end in time.
     block_dim: threads per block.
-    grouped: whether envs with similar steps share a warp (lane_order.py), or envs in their order.
-    head: 1/head of the envs, those expected to take longest, get warps with only head_lanes lanes in use; 0: none.
+    grouped: True if envs with similar steps share a warp (lane_order.py); False: envs in their order.
+    head: the 1/head of the envs that are expected to take longest get warps with only head_lanes lanes in use; 0: none.
     twins: the policy, MIXED, TOGETHER or PACKED.
     calls: how much more often than usual the interpreter runs for waiting lanes.
     """
@@ -46,11 +46,11 @@ class LaunchShape:
 
     @property
     def patience(self) -> int:
-        """Turns after which the interpreter is called for waiting lanes: more where more lanes can wait together."""
+        """Turns after which the interpreter is called for waiting lanes: more if more lanes can wait together."""
         return PATIENCE * max(1, self.lanes // 8) // self.calls
 
     def warps(self, num_envs: int) -> tuple[int, int]:
-        """The number of warps with head_lanes lanes, and of all warps, of a launch for `num_envs` envs."""
+        """The number of warps with head_lanes lanes, and the number of all warps, in a launch for `num_envs` envs."""
         first = num_envs // self.head // self.head_lanes if self.head else 0
         return first, first + -(-(num_envs - first * self.head_lanes) // self.lanes)
 
@@ -75,7 +75,7 @@ def table_path() -> Path:
 def load_tables() -> dict[str, Table]:
     """Device name -> the table measured there.
 
-    Raises: ConfigError where the file is damaged.
+    Raises: ConfigError if the file is damaged.
     """
     path = table_path()
     if not path.exists():
@@ -92,7 +92,7 @@ def load_tables() -> dict[str, Table]:
 
 
 def save_table(device_name: str, table: Table) -> Path:
-    """Keep a device's table; the file is complete or as it was."""
+    """Save a device's table; the file is written completely or stays as it was."""
     tables = {**load_tables(), device_name: table}
     path = table_path()
     shapes = {name: {size: astuple(shape) for size, shape in sorted(one.items())} for name, one in tables.items()}
@@ -103,7 +103,7 @@ def save_table(device_name: str, table: Table) -> Path:
 def best(num_envs: int, device_name: str) -> LaunchShape:
     """The shape for a number of envs on a device.
 
-    Raises: ConfigError where the file of measurements is damaged.
+    Raises: ConfigError if the file of measurements is damaged.
     """
     table = load_tables().get(device_name, MEASURED)
     return table[min((size for size in table if size >= num_envs), default=max(table))]

@@ -1,4 +1,5 @@
-"""The launches of a step on a GPU: the choice of lanes, then the Game Boys, in the fastest known launch shape."""
+"""The launches of a step on a GPU: first the lanes are assigned, then the Game Boys run, in the fastest known launch
+shape."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from gbxcule_puffer.emulator.launch import warp_stream
 class GpuSteps:
     """Launches steps of an emulator on torch's current stream.
 
-    shape: the next launch's; no result depends on it. begun: a CUDA event between the choice of lanes and the Game Boys
-    of the last step. Work that waits for it leaves them the whole GPU: all their blocks begin at once, whereas a block
-    that found no room would begin only when another one ends.
+    shape: of the next launch; no result depends on it. begun: a CUDA event of the last step, between the assignment of
+    lanes and the Game Boys. Work that waits for it leaves the whole GPU to them: all their blocks begin at once. A
+    block without room would begin only when another one ends.
     """
 
     def __init__(self, buttons: torch.Tensor, lanes: LaneOrder | None, autotune: bool) -> None:
@@ -30,15 +31,15 @@ class GpuSteps:
 
     @property
     def unsettled(self) -> bool:
-        """True until the first trial has ended, and during a later one: then the shape may change from step to step. A
-        step that a CUDA graph records keeps its shape."""
+        """True until the first trial has ended, and during a later one: the shape may then change from step to step. A
+        step in a CUDA graph keeps its shape."""
         return self._autotuner is not None and self._autotuner.unsettled
 
     def launch(self, kernel: wp.Kernel, inputs: list[Any], drawing: wp.Kernel | None) -> None:
         """Runs one step of all envs.
 
-        kernel: the step's; inputs: those that the data path and the interpreter have in common, a Machine first;
-        drawing: the pictures' kernel where the step waits for it (Machine.draw_later). No host synchronisation.
+        kernel: the step's; inputs: the arguments that data path and interpreter share, a Machine first; drawing: the
+        kernel of the pictures, if the step waits for it (Machine.draw_later). No host synchronisation.
         """
         stream = torch.cuda.current_stream(self._device)
         if self._autotuner is None:

@@ -1,9 +1,9 @@
 """Envs whose next steps are expected to be alike: kinds and sets of twins.
 
-How long a step takes depends on where the game is (a menu, a screen full of enemies) and on the buttons. Steps with the
-same buttons, stack pointer, program counter and magnitude of the previous step's length are of one *kind*, whose mean
-time is learned. *Twins* are envs expected to take the same path through the step (forecast.py); mostly they execute the
-same instructions to its end. How often they do not is learned per kind.
+The length of a step depends on the state of the game (a menu, a screen full of enemies) and on the buttons. Steps with
+the same buttons, stack pointer, program counter and magnitude of the previous step's length have the same *kind*, whose
+mean time is learned. *Twins* are envs that are expected to take the same path through the step (forecast.py); mostly
+they execute the same instructions to its end. How often they do not is learned per kind.
 """
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
@@ -17,10 +17,10 @@ from gbxcule_puffer.emulator.state import INDEX
 BINS = wp.constant(1024)
 WIDTH = wp.constant(256)  # instructions of a bin
 KINDS = wp.constant(1 << 14)
-TWINS = wp.constant(1 << 17)  # sets of twins; paths with the same index share one
-MANY = wp.constant(4096)  # samples of a kind, beyond which the older ones are halved
-SEPARATE = wp.constant(0.6)  # part of an env's time in which its warp serves no other env
-ASTRAY = wp.constant(0.15)  # the same of an expected twin that takes another path in the end
+TWINS = wp.constant(1 << 17)  # sets of twins; paths with the same index share a set
+MANY = wp.constant(4096)  # samples of a kind; beyond this, counts are halved
+SEPARATE = wp.constant(0.6)  # share of an env's time in which its warp serves no other env
+ASTRAY = wp.constant(0.15)  # the same for an expected twin that takes another path in the end
 INSTRUCTIONS = wp.constant(INDEX["instructions"])
 STACK_POINTER = wp.constant(INDEX["sp"])
 PROGRAM_COUNTER = wp.constant(INDEX["pc"])
@@ -42,16 +42,16 @@ class Steps:
 
 @wp.struct
 class Twins:
-    """Sets of twins, an entry each. A set is split into full warps of `size` envs, and a remainder."""
+    """Sets of twins, one entry per set. A set is split into full warps of `size` envs and a remainder."""
 
     count: wp.array(dtype=wp.int32)
     leader: wp.array(dtype=wp.int32)  # one of them
     time: wp.array(dtype=wp.float32)  # clocks that one of them is expected to take
-    risk: wp.array(dtype=wp.float32)  # part of it by which each further one is expected to prolong the warp
+    risk: wp.array(dtype=wp.float32)  # share of `time` by which each further twin is expected to prolong the warp
     size: wp.array(dtype=wp.int32)
     first: wp.array(dtype=wp.int32)  # its first warp
     sharing: wp.array(dtype=wp.int32)  # remainders in the warp of its remainder
-    rest: wp.array(dtype=wp.int32)  # number of its remainder among those with as many in a warp
+    rest: wp.array(dtype=wp.int32)  # number of its remainder among those with the same number per warp
     bin: wp.array(dtype=wp.int32)  # by the instructions that one of them is expected to execute, most first
 
 
@@ -63,7 +63,7 @@ def length(steps: Steps, env: int) -> int:
 
 @wp.func
 def kind(steps: Steps, env: int, buttons: int, last: int) -> wp.uint32:
-    """A hash of how a step begins, with the magnitude of the last step's length, four to an octave."""
+    """A hash of the beginning of a step, with the magnitude of the last step's length, four values per octave."""
     magnitude = int(4.0 * wp.log2(float(wp.max(last, 0) // WIDTH + 1)))
     value = wp.uint32(magnitude * 256 + buttons) * wp.uint32(0x9E3779B1) + wp.uint32(steps.state[STACK_POINTER, env])
     value = value * wp.uint32(0x85EBCA6B) + wp.uint32(steps.state[PROGRAM_COUNTER, env])
@@ -81,7 +81,7 @@ def kernel_learn(
     listed: wp.array(dtype=wp.int32),
     stride: int,
 ):
-    """Learn the time, path and twins' agreement of the last step, from every `stride`-th env, and reset the counts.
+    """Learn time, path and the agreement of twins from the last step, from every `stride`-th env, and reset the counts.
     dim = the larger of num_envs and TWINS."""
     index = wp.tid()
     if index < TWINS:
@@ -117,8 +117,8 @@ def kernel_count(
     listed: wp.array(dtype=wp.int32),
     lanes: int,
 ):
-    """Each env's kind, beginning, set of twins and number within it; listed: the number of sets, then their indices.
-    Empties all lanes. dim = the larger of num_envs and lanes."""
+    """Compute each env's kind, beginning, set of twins and number within the set; listed: the number of sets, then
+    their indices. Empties all lanes. dim = the larger of num_envs and lanes."""
     env = wp.tid()
     if env < lanes:
         order[env] = -1

@@ -1,5 +1,5 @@
-"""The mappers of mappers.py: their registers, the banks and the RAM that they show. Pan Docs, "MBCs"; details as PyBoy
-has them."""
+"""The mappers of mappers.py: their registers, and the banks and RAM that they select. Pan Docs, "MBCs"; details as in
+PyBoy."""
 
 import warp as wp
 
@@ -12,13 +12,13 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 @wp.func
 def select_rom(m: wp.ref[Machine], c: wp.ref[Cpu], bank: int):
-    """Map a 16 KiB bank at 4000-7FFF; numbers wrap at the size of the file."""
+    """Map a 16 KiB bank at 4000-7FFF; bank numbers wrap at the size of the ROM."""
     c.rom_high = (bank % m.rom_banks) * hw.ROM_BANK_SIZE - hw.ROM_BANK_SIZE
 
 
 @wp.func
 def select_ram(m: wp.ref[Machine], c: wp.ref[Cpu], bank: int):
-    """Map an 8 KiB RAM bank at A000-BFFF. Bank 0 lies inside the flat row, the others behind it."""
+    """Map an 8 KiB RAM bank at A000-BFFF. Bank 0 is inside the flat row, the others are after it."""
     c.ram_bank = bank
     c.ram_offset = hw.CART_RAM - hw.ROW_BASE
     if bank > 0:
@@ -61,7 +61,7 @@ def write_mbc1(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
 
 @wp.func
 def select_mbc3_ram(m: wp.ref[Machine], c: wp.ref[Cpu], bank: int):
-    """A RAM bank, or an RTC register; no MBC30 has a bank above 7."""
+    """Select a RAM bank or an RTC register; no MBC30 has a bank above 7."""
     select_ram(m, c, bank)
     if bank > 7:
         c.ram_offset = -1
@@ -128,14 +128,14 @@ def write_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int,
 
 @wp.func
 def only_selects_rom(m: wp.ref[Machine], address: int) -> bool:
-    """True where a write selects the ROM bank at 4000 and does nothing else: 2000-3FFF, but of MBC2."""
+    """True if a write selects the ROM bank at 4000 and does nothing else: 2000-3FFF, except on MBC2."""
     return address >= 0x2000 and address < 0x4000 and m.mapper != mappers.MBC2
 
 
 @wp.func
 def select_rom_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int):
-    """write_register for a write to 2000-3FFF, by one rule for MBC1, MBC3, MBC30 and MBC5 with a power of two of banks:
-    then m.bank_mask is not 0."""
+    """write_register for a write to 2000-3FFF, with one rule for MBC1, MBC3, MBC30 and MBC5 with a power of two of
+    banks; m.bank_mask is then not 0."""
     both = wp.where(address >= 0x3000, ((value & 1) << 8) | (c.bank1 & 0xFF), (c.bank1 & 0x100) | value) & m.bank_mask
     low = wp.max(value & wp.where(m.mapper == mappers.MBC1, 0x1F, wp.where(m.mapper == mappers.MBC3, 0x7F, 0xFF)), 1)
     bank = wp.where(m.mapper == mappers.MBC5, both, low)
@@ -147,8 +147,8 @@ def select_rom_at_once(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: 
 
 @wp.func
 def restore(m: wp.ref[Machine], c: wp.ref[Cpu], rom_bank: int, ram_bank: int):
-    """Map what the registers of a state select, with the ROM bank at 4000 and the RAM bank given; MBC1 works the latter
-    out from its other registers. No kernel calls it: saves/pyboy_state.py does, in Python."""
+    """Map the banks that the registers of a state select; the ROM bank at 4000 and the RAM bank are given. MBC1
+    computes the RAM bank from its other registers. No kernel calls it: saves/pyboy_state.py does, in Python."""
     select_rom(m, c, rom_bank)
     if m.mapper == mappers.MBC1 or m.mapper == mappers.MBC1_MULTICART:
         map_mbc1(m, c)
@@ -162,7 +162,7 @@ def restore(m: wp.ref[Machine], c: wp.ref[Cpu], rom_bank: int, ram_bank: int):
 
 @wp.func
 def is_rtc_selected(m: wp.ref[Machine], c: wp.ref[Cpu]) -> bool:
-    """True where A000-BFFF shows an RTC register."""
+    """True if A000-BFFF shows an RTC register."""
     return m.has_rtc == 1 and c.ram_bank >= 0x08 and c.ram_bank <= 0x0C
 
 

@@ -1,6 +1,6 @@
 """MBC3's real-time clock: counts emulated T-cycles. Pan Docs, "MBC3", The Clock Counter Registers.
 
-Deterministic: PyBoy adds host time where two looks fall on the same cycle; here no time passes then.
+It is deterministic. PyBoy adds host time if two reads are in the same cycle; here no time passes then.
 """
 
 import warp as wp
@@ -64,7 +64,7 @@ def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
 
 @wp.func
 def latch(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
-    """Writing 0 and then 1 copies the counters to what reads return."""
+    """Writing 0 and then 1 copies the counters to the latch that reads return."""
     if value == 0:
         m.state[LATCHED, c.env] = 0
     elif value == 1:
@@ -85,7 +85,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
 
 @wp.func
 def write(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
-    """Set the selected counter; seconds restart the second."""
+    """Set the selected counter; writing the seconds restarts the second."""
     if c.ram_bank == 0x08:
         m.state[SECONDS, c.env] = value & 0x3F
         m.state[T_CYCLES, c.env] = 0

@@ -1,1 +1,1 @@
-"""Device code that only a Game Boy Color has; the other files of hw/ call it where model.COLOR is set."""
+"""Device code of the Game Boy Color; the other files of hw/ call it if model.COLOR is set."""

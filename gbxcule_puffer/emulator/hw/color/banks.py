@@ -1,4 +1,4 @@
-"""Banks of VRAM and WRAM: where in the memory row an address lies (hardware.py, "memory row"). Pan Docs, "CGB
+"""Banks of VRAM and WRAM: offsets of addresses in the memory row (hardware.py, "memory row"). Pan Docs, "CGB
 Registers", VBK and SVBK."""
 
 import warp as wp
@@ -10,7 +10,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 @wp.func
 def map_banks(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Work out what the bank registers select."""
+    """Compute the offsets of the banks that the registers select."""
     c.color_base = row.color_base(m)
     c.vram_shift = wp.where(c.vram_bank != 0, c.color_base - hw.VRAM, 0)
     wram = c.color_base + hw.COLOR_WRAM + (c.wram_bank - 2) * hw.WRAM_BANK_SIZE
@@ -30,5 +30,5 @@ def place(c: wp.ref[Cpu], address: int) -> int:
 
 @wp.func
 def is_in_place(c: wp.ref[Cpu], first: int, last: int) -> bool:
-    """True where addresses from `first` to `last` are no banked WRAM but bank 1."""
+    """True if the addresses from `first` to `last` have no banked WRAM other than bank 1."""
     return c.wram_shift == 0 or last < hw.BANKED_WRAM or first >= hw.ECHO

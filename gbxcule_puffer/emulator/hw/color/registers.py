@@ -1,5 +1,5 @@
-"""The registers FF4C to FF7F. Pan Docs, "CGB Registers"; what PyBoy makes of them, with a cartridge for the Game Boy
-Color (color_mode) and without."""
+"""The registers FF4C to FF7F. Pan Docs, "CGB Registers"; as in PyBoy, with a cartridge for the Game Boy Color
+(color_mode) and without."""
 
 import warp as wp
 
@@ -49,7 +49,7 @@ def next_index(index: int) -> int:
 
 @wp.func
 def count_block(c: wp.ref[Cpu]):
-    """A block is copied: where the next one lies, and how many are left."""
+    """Advance the addresses and the count after a block was copied."""
     c.hdma_target = (c.hdma_target + BLOCK) & 0xFFFF
     c.hdma_source = (c.hdma_source + BLOCK) & 0xFFFF
     if c.hdma_target == 0xA000:
@@ -69,7 +69,7 @@ def count_block(c: wp.ref[Cpu]):
 
 @wp.func
 def plan_copy(c: wp.ref[Cpu], source: int, target: int, count: int, t: int, lookahead: int):
-    """Have bytes copied once the instruction is over, as of time `t`."""
+    """Plan a copy for the end of the instruction, as of time `t`."""
     c.hdma_from = source
     c.hdma_to = target
     c.hdma_pending = count
@@ -80,14 +80,14 @@ def plan_copy(c: wp.ref[Cpu], source: int, target: int, count: int, t: int, look
 
 @wp.func
 def plan_block(c: wp.ref[Cpu], t: int, lookahead: int):
-    """The next 16 bytes."""
+    """Plan the copy of the next 16 bytes."""
     plan_copy(c, c.hdma_source & 0xFFF0, (c.hdma_target & 0x1FF0) | 0x8000, BLOCK, t, lookahead)
     count_block(c)
 
 
 @wp.func
 def start_hdma(c: wp.ref[Cpu], value: int, t: int, lookahead: int):
-    """HDMA5; what it copies now is copied at the end of the instruction (hdma.py)."""
+    """HDMA5; a copy that starts now happens at the end of the instruction (hdma.py)."""
     if c.hdma_active != 0:
         if (value & 0x80) == 0:
             c.hdma_active = 0
@@ -167,20 +167,20 @@ def write_svbk(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
 
 @wp.func
 def write_key1(c: wp.ref[Cpu], value: int):
-    """KEY1; the switch itself is STOP's (speed.py)."""
+    """KEY1; STOP does the switch itself (speed.py)."""
     c.key1 = value
     c.next_event = c.now
 
 
 @wp.func
 def must_draw(c: wp.ref[Cpu], address: int) -> bool:
-    """True where lines have to be drawn before a register is written, since a palette changes."""
+    """True if lines must be drawn before a register is written, because a palette changes."""
     return drawing.is_drawing(c) and (address == hw.BCPD or (address == hw.OCPD and c.color_mode != 0))
 
 
 @wp.func
 def draw_before(m: wp.ref[Machine], c: wp.ref[Cpu], address: int):
-    """Draw the lines that are over, if a write changes what they show."""
+    """Draw the finished lines, if a write changes what they show."""
     if must_draw(c, address):
         ppu.settle(m, c)
         drawing.draw_pending(m, c)

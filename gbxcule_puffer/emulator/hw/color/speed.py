@@ -1,4 +1,4 @@
-"""STOP on a Game Boy Color: the switch of the CPU's speed. Pan Docs, "CGB Registers", KEY1; PyBoy takes no time."""
+"""STOP on a Game Boy Color: switches the CPU's speed. Pan Docs, "CGB Registers", KEY1; in PyBoy it takes no time."""
 
 import warp as wp
 
@@ -10,11 +10,11 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 @wp.func
 def switch_speed(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """The other speed: the LCD's times, which the CPU's T-cycles count, are worked out anew."""
+    """Switch to the other speed; recompute the LCD's times, which are in T-cycles of the CPU."""
     ppu.settle(m, c)
     requested = c.interrupt_flag
     ppu.advance(m, c, c.now)
-    c.interrupt_flag = requested  # PyBoy forgets what the LCD requests here
+    c.interrupt_flag = requested  # PyBoy loses the interrupts that the LCD requests here
     clock = (c.now - c.lcd_zero) >> c.double_speed
     left = (c.lcd_target - c.now) >> c.double_speed
     c.double_speed = 1 - c.double_speed

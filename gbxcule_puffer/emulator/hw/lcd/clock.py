@@ -25,7 +25,7 @@ from gbxcule_puffer.emulator.state import Cpu
 CHANGE_MODE = wp.constant(0)
 ADVANCE_LY = wp.constant(1)
 START_MODE2 = wp.constant(2)  # 4 dots after LY has increased
-EARLY_VBLANK = wp.constant(3)  # as CHANGE_MODE, but the STAT interrupt of VBlank has come already (timing.py)
+EARLY_VBLANK = wp.constant(3)  # as CHANGE_MODE, but VBlank's STAT interrupt has already come (timing.py)
 
 LY_EARLY, MODE2, MODE3, MODE0, LAST_MODE0, VBLANK = (wp.constant(phase) for phase in range(6))
 # A nibble for each phase
@@ -35,9 +35,9 @@ TRANSITIONS = wp.constant(0x000002 if model.COLOR else 0x001002)
 PHASES_AFTER = wp.constant(0x501321 if model.COLOR else 0x500321)
 
 LAST_DRAWN = wp.constant(hw.SCREEN_HEIGHT - 1)
-EARLY_DOTS = wp.constant(0 if model.COLOR else 4)  # by which LY increases before a line of 1 to 143 begins
+EARLY_DOTS = wp.constant(0 if model.COLOR else 4)  # dots by which LY increases before lines 1 to 143 begin
 MODE3_DOT = wp.constant(80)
-MODE0_DOT = wp.constant(80 + 170 if model.COLOR else 80 + 172)  # without what prolongs mode 3
+MODE0_DOT = wp.constant(80 + 170 if model.COLOR else 80 + 172)  # if mode 3 has its shortest length
 LY_DOT = wp.constant(hw.LINE_T_CYCLES - EARLY_DOTS)
 FIRST_MODE0_DOT, FIRST_LY_DOT = wp.constant(80 + 172), wp.constant(hw.LINE_T_CYCLES - 4)  # in the first frame
 
@@ -58,7 +58,7 @@ def time_at(c: wp.ref[Cpu], line: int, dot: int) -> int:
 
 @wp.func
 def ly_at(c: wp.ref[Cpu], t: int) -> int:
-    """LY at time `t`, past the first frame."""
+    """LY at time `t`, after the first frame."""
     dot = dot_at(c, t)
     line = dot // hw.LINE_T_CYCLES
     if model.COLOR:
@@ -68,7 +68,7 @@ def ly_at(c: wp.ref[Cpu], t: int) -> int:
 
 @wp.func
 def time_of_ly(c: wp.ref[Cpu], ly: int) -> int:
-    """Time at which LY becomes `ly`, past the first frame; the frame's end for values that LY does not reach."""
+    """Time at which LY becomes `ly`, after the first frame; the end of the frame for values that LY does not reach."""
     line = wp.min(ly, hw.LAST_LINE + 1)
     return time_at(c, line, wp.where(line < hw.SCREEN_HEIGHT, -EARLY_DOTS, 0))
 
@@ -81,7 +81,7 @@ def entry(table: int, phase: int) -> int:
 
 @wp.func
 def phase_of(c: wp.ref[Cpu]) -> int:
-    """The phase that line LY is in."""
+    """The current phase of line LY."""
     mode = c.stat & hw.STAT_MODE
     mode0 = wp.where(c.lcd_transition == START_MODE2, LY_EARLY, wp.where(c.ly == LAST_DRAWN, LAST_MODE0, MODE0))
     return wp.where(mode == 0, mode0, wp.where(mode == 1, VBLANK, mode - 1))
@@ -89,7 +89,7 @@ def phase_of(c: wp.ref[Cpu]) -> int:
 
 @wp.func
 def end_of(phase: int, extra: int) -> int:
-    """The dot of its line at which a phase ends; extra: by how many dots mode 3 is longer than usual."""
+    """The dot of its line at which a phase ends; extra: the dots by which mode 3 is longer than usual."""
     drawn = wp.where(phase == MODE2, MODE3_DOT, MODE0_DOT + extra)
     blank = wp.where(phase == MODE0, LY_DOT, hw.LINE_T_CYCLES)
     return wp.where(phase == LY_EARLY, 0, wp.where(phase <= MODE3, drawn, blank))

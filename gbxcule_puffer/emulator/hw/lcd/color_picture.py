@@ -1,8 +1,8 @@
 """The painter of a Game Boy Color's lines: colours of 15 bits, red lowest, into the memory row, and their shades of
 grey into the screen.
 
-Pan Docs, "Tile Maps", BG Map Attributes, and "OAM"; without a cartridge for the Game Boy Color as a DMG, in the
-palettes that PyBoy has for that. While a line is drawn, its bytes of the screen hold what sprites have to know.
+Pan Docs, "Tile Maps", BG Map Attributes, and "OAM". A DMG's cartridge is drawn as on a DMG, in the palettes that PyBoy
+chooses for it. While a line is drawn, its bytes of the screen hold flags for the sprites.
 """
 
 import warp as wp
@@ -34,7 +34,7 @@ def color_of(low: int, high: int, number: int) -> int:
 
 @wp.func
 def compatible_pair(palette: int, low: int, high: int) -> int:
-    """The two of four colours that the lower two shades of BGP, OBP0 or OBP1 choose, as a word."""
+    """The two of four colours that the two lowest shades of BGP, OBP0 or OBP1 select, as a word."""
     return color_of(low, high, palette & 3) | (color_of(low, high, (palette >> 2) & 3) << 16)
 
 
@@ -79,7 +79,7 @@ def store_color(colors: wp.uint64, index: int, color: int):
 
 @wp.func(inline=False)
 def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """The whole picture in colour 0 of BGP, as PyBoy has it for all cartridges."""
+    """The whole picture in colour 0 of BGP, as in PyBoy for all cartridges."""
     color = color_of(BG_LOW, BG_HIGH, c.bgp & 3)
     screen = render.address_of_line(m, c, 0)
     colors = colors_of_line(m, c, 0)
@@ -90,7 +90,7 @@ def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
-    """Background and window of a line, a tile at a time; the screen's bytes get what sprites have to know of it."""
+    """Background and window of a line, one tile at a time. The bytes of the screen get flags for the sprites."""
     screen = render.address_of_line(m, c, line)
     colors = colors_of_line(m, c, line)
     left = render.window_left(c, line)
@@ -120,7 +120,7 @@ def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
 
 @wp.func
 def is_hidden(c: wp.ref[Cpu], sprite: int, under: int) -> bool:
-    """True where the background, whose flags are `under`, is in front of a sprite's pixel."""
+    """True if the background, whose flags are `under`, covers a sprite's pixel."""
     is_behind = (sprite & render.BEHIND) != 0
     if c.color_mode != 0:
         is_behind = (c.lcdc & hw.LCDC_BG_ENABLE) != 0 and (is_behind or (under & IN_FRONT) != 0)
@@ -129,7 +129,7 @@ def is_hidden(c: wp.ref[Cpu], sprite: int, under: int) -> bool:
 
 @wp.func
 def draw_sprite_pixel(m: wp.ref[Machine], c: wp.ref[Cpu], line: int, sprite: int, planes: int, dx: int):
-    """One pixel, of those that are kept, of a sprite on a line."""
+    """One kept pixel of a sprite on a line."""
     x = ((sprite >> 8) & 0xFF) - 8 + dx
     if x >= 0 and x < hw.SCREEN_WIDTH:
         number = render.number_at(planes, dx, (sprite & render.FLIPPED_RIGHT) != 0)
@@ -142,7 +142,7 @@ def draw_sprite_pixel(m: wp.ref[Machine], c: wp.ref[Cpu], line: int, sprite: int
 
 @wp.func
 def store_greys(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
-    """The shades of grey of a line that is drawn, in the screen."""
+    """Store the shades of grey of a drawn line in the screen."""
     screen = render.address_of_line(m, c, line)
     colors = colors_of_line(m, c, line)
     for index in range(hw.SCREEN_WIDTH // m.pixel_step):

@@ -1,6 +1,7 @@
-"""Drawing of the lines that are over: late, before something that they show changes, or at VBlank.
+"""Drawing of finished lines: late, at VBlank or before something changes that they show.
 
-PyBoy draws a line when its mode 3 ends; until what it shows changes, registers and memory are those of that moment.
+PyBoy draws a line when its mode 3 ends. Until something changes that the line shows, registers and memory still have
+the values of that moment.
 """
 
 import warp as wp
@@ -13,13 +14,13 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 
 @wp.func
 def is_drawing(c: wp.ref[Cpu]) -> bool:
-    """True where lines have to be drawn before VRAM changes."""
+    """True if lines must be drawn before VRAM changes."""
     return (c.render & int(c.next_line < hw.SCREEN_HEIGHT)) != 0
 
 
 @wp.func
 def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
-    """Draw a line that is kept into the screen."""
+    """Draw a line into the screen, if it is kept."""
     if model.COLOR:
         color_picture.draw_background(m, c, line)
     else:
@@ -44,7 +45,7 @@ def draw_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
 
 @wp.func(inline=False)
 def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
-    """Draw the lines from next_line to `end`, whose registers and memory are still those of now."""
+    """Draw the lines from next_line to `end`, whose registers and memory still have their values."""
     for line in range(c.next_line, end):
         if line % m.pixel_step == 0:
             draw_line(m, c, line)
@@ -56,7 +57,7 @@ def draw_lines(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
 
 @wp.func
 def lines_over(c: wp.ref[Cpu]) -> int:
-    """The number of lines of this frame whose mode 3 is over."""
+    """The number of lines of this frame whose mode 3 has ended."""
     is_on = int((c.lcdc & hw.LCDC_ENABLE) != 0) & int(c.lcd_restart == 0)
     is_mode0 = int((c.stat & hw.STAT_MODE) == 0) & int(c.lcd_transition != clock.START_MODE2)
     return wp.min(c.ly + (is_on & is_mode0 & int(c.lcd_next_mode != 3)), hw.SCREEN_HEIGHT)
@@ -64,7 +65,8 @@ def lines_over(c: wp.ref[Cpu]) -> int:
 
 @wp.func(inline=False)
 def draw_pending(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Draw all lines whose mode 3 is over, before what they show changes. PyBoy draws a line when its mode 3 ends."""
+    """Draw all lines whose mode 3 has ended, before something changes that they show. PyBoy draws a line when its mode
+    3 ends."""
     if c.render != 0:
         end = lines_over(c)
         if end > c.next_line:
@@ -82,7 +84,7 @@ def blank(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def end_drawing(c: wp.ref[Cpu]):
-    """The picture has been drawn while the step waited at VBlank."""
+    """Continue after the picture was drawn, while the step waited at VBlank."""
     c.drawing = 0
     c.next_line = hw.SCREEN_HEIGHT
     c.window_line = -1
@@ -91,7 +93,7 @@ def end_drawing(c: wp.ref[Cpu]):
 
 @wp.func
 def plan_drawing(c: wp.ref[Cpu]):
-    """At the begin of a Game Boy Color's VBlank, leave the rest of the picture to the end of the batch (draw_rest). The
+    """At the start of a Game Boy Color's VBlank, leave the rest of the picture to the end of the batch (draw_rest). The
     common path calls ppu.change, and would need more registers if that could draw. The first frame is blank."""
     c.drawing = wp.where(c.render != 0 and c.lcd_first_frame == 0, 1, 0)
     if c.drawing == 0:
@@ -102,7 +104,7 @@ def plan_drawing(c: wp.ref[Cpu]):
 
 @wp.func
 def draw_rest(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Draw what is left at VBlank."""
+    """Draw the rest of the picture at VBlank."""
     if c.drawing != 0:
         draw_pending(m, c)
         end_drawing(c)

@@ -1,7 +1,7 @@
-"""The LCD's registers FF40h to FF4Bh other than DMA, read and written at their access's own time.
+"""The LCD's registers FF40h to FF4Bh other than DMA, read and written at the time of the access.
 
-An access first brings the LCD up to date (ppu.py); what a write changes on the screen is drawn before it. Pan Docs,
-"LCD Control", "LCD Status Registers", "LCD Position and Scrolling" and "Palettes".
+An access first brings the LCD up to date (ppu.py). Lines that a write would change are drawn before it. Pan Docs, "LCD
+Control", "LCD Status Registers", "LCD Position and Scrolling" and "Palettes".
 """
 
 import warp as wp
@@ -48,7 +48,7 @@ def write_lcdc(c: wp.ref[Cpu], value: int, t: int):
 @wp.func(inline=False)
 @reads(registers.OF_LCD, "lcd")
 def register(c: wp.ref[Cpu], address: int) -> int:
-    """An LCD register other than DMA, as of the LCD's last change."""
+    """An LCD register other than DMA, as after the LCD's last change."""
 
 
 @wp.func
@@ -60,7 +60,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
 
 @wp.func
 def value(c: wp.ref[Cpu], address: int) -> int:
-    """The same, where the LCD is up to date."""
+    """The same, if the LCD is up to date."""
     value = wp.where(address == hw.STAT, c.stat, wp.where(address == hw.LY, c.ly, c.lcdc))
     if address != hw.STAT and address != hw.LY and address != hw.LCDC:
         value = register(c, address)
@@ -93,7 +93,7 @@ def write_lyc(c: wp.ref[Cpu], value: int):
 @wp.func(inline=False)
 @writes(registers.OF_PICTURE, "lcd")
 def store(c: wp.ref[Cpu], address: int, value: int):
-    """SCY, SCX and BGP to WX, which do nothing but what drawing makes of them."""
+    """SCY, SCX and BGP to WX: only drawing uses them."""
 
 
 @wp.func
@@ -113,14 +113,14 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
 
 @wp.func(inline=False)
 def write_drawn(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
-    """`write` where all lines that are over are drawn."""
+    """`write` when all finished lines are drawn."""
     ppu.advance(m, c, t)
     set_register(c, address, value, t)
 
 
 @wp.func
 def write_at(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, is_drawn: int):
-    """`write` or, where the constant `is_drawn` is 1, `write_drawn`."""
+    """`write`, or `write_drawn` if the constant `is_drawn` is 1."""
     if is_drawn == 0:
         write(m, c, address, value, t)
     else:

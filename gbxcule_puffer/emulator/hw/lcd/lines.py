@@ -1,7 +1,8 @@
-"""Changes of the LCD that only LY = LYC can make noticed, any number of them at once.
+"""Changes of the LCD that a game can notice only by LY = LYC, any number of them at once.
 
-In a regular state, line, phase and the length of mode 3 (clock.py) give the LCD's whole state, so those after any time
-are known without the changes before it. The begins of VBlank and of the next frame are left to ppu.change.
+In a regular state, line, phase and the length of mode 3 (clock.py) determine the whole state of the LCD. So the state
+at any later time follows without the changes in between. The start of VBlank and of the next frame are left to
+ppu.change.
 """
 
 import warp as wp
@@ -17,14 +18,14 @@ STAT_LOW = wp.constant(hw.STAT_MODE | hw.STAT_LYC_EQUAL)
 
 @wp.func
 def stat_level(c: wp.ref[Cpu], equal: int, in_vblank: bool) -> int:
-    """Level of the STAT interrupt line without interrupts in mode 0 or 2; equal: 1 where LY = LYC."""
+    """Level of the STAT interrupt line without interrupts in mode 0 or 2; equal: 1 if LY = LYC."""
     return ((c.stat >> 6) & equal) | ((c.stat >> 4) & wp.where(in_vblank, 1, 0))
 
 
 @wp.func
 def is_regular(c: wp.ref[Cpu]) -> bool:
-    """True where pass_changes knows the next change: not before VBlank or the next frame, in the first frame, with
-    STAT's interrupts of each line, or in a state from a file that has its fields at odds."""
+    """True if pass_changes knows the next change. Not before VBlank or the next frame, in the first frame, with STAT
+    interrupts on each line, or in a state from a file whose fields contradict each other."""
     phase = clock.phase_of(c)
     in_vblank = phase == clock.VBLANK
     equal = wp.where(c.ly == c.lyc, 1, 0)
@@ -40,35 +41,35 @@ def is_regular(c: wp.ref[Cpu]) -> bool:
 
 @wp.func
 def is_one(c: wp.ref[Cpu]) -> bool:
-    """True where one change is due: it fell due during the last instruction, or in a batch whose end was known exactly,
-    where PyBoy looks at the LCD once."""
+    """True if exactly one change is due: it fell due during the last instruction, or in a batch with an exact end,
+    where PyBoy updates the LCD once."""
     return c.settle_from > c.previous or c.lcd_target > c.previous
 
 
 @wp.func
 def line_before(c: wp.ref[Cpu]) -> int:
-    """The line that the changes up to the last instruction lead to, where VBlank and the next frame do not begin."""
+    """The line after all changes up to the last instruction, if neither VBlank nor the next frame begins."""
     last = wp.where(c.ly > clock.LAST_DRAWN, hw.LAST_LINE, clock.LAST_DRAWN)
     return wp.where(is_one(c), c.ly, wp.min(clock.dot_at(c, c.previous) // hw.LINE_T_CYCLES, last))
 
 
 @wp.func
 def begin_mode3(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Work out mode3_extra where pass_changes passes the begin of mode 3 of the line in which it ends. By itself, since
-    what is live across mode3.extra costs a GPU's common path registers."""
+    """Compute mode3_extra if pass_changes passes the start of mode 3 of the line in which it ends. It is a separate
+    function, because values that live across mode3.extra cost a GPU's common path registers."""
     phase = clock.phase_of(c)
     line = line_before(c)
     dot = clock.dot_at(c, c.now) - line * hw.LINE_T_CYCLES
     begins = (line != c.ly or phase < clock.MODE3) and dot >= clock.MODE3_DOT and phase != clock.VBLANK
-    is_over = clock.dot_at(c, c.previous) - line * hw.LINE_T_CYCLES >= hw.LINE_T_CYCLES  # VBlank comes
+    is_over = clock.dot_at(c, c.previous) - line * hw.LINE_T_CYCLES >= hw.LINE_T_CYCLES  # VBlank begins
     if wp.where(is_one(c), phase == clock.MODE2, begins and not is_over):
         c.mode3_extra = mode3.extra(m, c, line)
 
 
 @wp.func
 def pass_changes(c: wp.ref[Cpu]) -> int:
-    """Make the changes that are due, of which there is one, of a regular state, after begin_mode3: all up to the last
-    instruction, and one during it, or only one (is_one). 0 if no change was during it."""
+    """Make the due changes of a regular state, at least one, after begin_mode3: all up to the last instruction and one
+    during it, or only one (is_one). 0 if no change was during the last instruction."""
     is_single = is_one(c)
     phase = clock.phase_of(c)
     in_vblank = phase == clock.VBLANK
@@ -95,7 +96,7 @@ def pass_changes(c: wp.ref[Cpu]) -> int:
     ly = ly + wp.where(is_next, 1, 0)
     after = wp.where(is_during, clock.entry(clock.PHASES_AFTER, before), before)
     # The state
-    begun = wp.where(phase == clock.LY_EARLY, c.ly, c.ly + 1)  # lines from here on have been compared with WY now
+    begun = wp.where(phase == clock.LY_EARLY, c.ly, c.ly + 1)  # lines from here on have now been compared with WY
     if c.window_hit == 0 and c.wy >= begun and c.wy < ly + wp.min(after, 1) and not in_vblank:
         c.window_hit = 1
         c.window_first = c.wy

@@ -1,4 +1,4 @@
-"""The length of mode 3, which SCX and sprites prolong. Pan Docs, "Mode 3 length"; figures as PyBoy has them."""
+"""The length of mode 3, which SCX and sprites prolong. Pan Docs, "Mode 3 length"; figures as in PyBoy."""
 
 import warp as wp
 
@@ -15,7 +15,7 @@ def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> int:
     is_empty = left == sprites.NONE
     shown = int(0)
     penalty = int(0)
-    last = int(-1)  # the X of the ten sprites, one a byte, those of the last four; FF is none
+    last = int(-1)  # the X of the ten sprites, one per byte; here of the last four; FF is none
     before = int(-1)
     first = int(-1)
     while left != sprites.NONE:
@@ -33,8 +33,8 @@ def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> int:
 
 @wp.func(inline=False)
 def extra(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> int:
-    """T-cycles by which mode 3 of a line differs from 172; from 170 on a Game Boy Color, but for the first frame, and
-    SCX prolongs nothing there. Not inlined: that costs a GPU's common path registers."""
+    """T-cycles by which mode 3 of a line differs from 172. On a Game Boy Color it differs from 170, except in the first
+    frame, and SCX does not prolong it. Not inlined: that would cost a GPU's common path registers."""
     extra = int(0)
     if (c.lcdc & hw.LCDC_OBJ_ENABLE) != 0:
         extra = sprite_penalty(m, c, line)

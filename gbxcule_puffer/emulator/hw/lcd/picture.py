@@ -1,4 +1,4 @@
-"""Draws the pictures of all envs that wait at VBlank: the CUDA step's second kernel."""
+"""Draws the pictures of all envs that wait at VBlank: the second kernel of a CUDA step."""
 
 import warp as wp
 
@@ -12,7 +12,7 @@ DRAWING = wp.constant(INDEX["drawing"])
 
 @wp.func
 def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], lane: int, lanes: int):
-    """Background and window of the lines from next_line on, as far as they are this lane's."""
+    """This lane's share of background and window, on the lines from next_line on."""
     group = lane % render.GROUPS
     line = c.next_line + (c.next_line & (m.pixel_step - 1)) + lane // render.GROUPS * m.pixel_step
     while line < hw.SCREEN_HEIGHT:
@@ -24,14 +24,14 @@ def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], lane: int, lanes: int):
 
 @wp.func
 def draw_sprite(m: wp.ref[Machine], c: wp.ref[Cpu], index: int, crowded: int, lane: int, lanes: int):
-    """The pixels of a sprite, as far as they are this lane's; crowded: 1 if a line may have more than it shows."""
+    """This lane's share of a sprite's pixels; crowded: 1 if a line may have more sprites than it shows."""
     sprite = row.load_word(c, hw.OAM + 4 * index)
     top = (sprite & 0xFF) - 16
     line = wp.max(top, c.next_line)
     line = line + (line & (m.pixel_step - 1))
     end = wp.min(top + sprites.height(c), hw.SCREEN_HEIGHT)
     odd = (sprite >> 8) & (m.pixel_step - 1)
-    number = lane  # of the pixels that are kept
+    number = lane  # among the kept pixels
     line = line + (number >> (4 - m.pixel_step)) * m.pixel_step
     while line < end:
         shown = int(1)
@@ -48,10 +48,11 @@ def draw_sprite(m: wp.ref[Machine], c: wp.ref[Cpu], index: int, crowded: int, la
 
 @wp.func
 def draw_sprites(m: wp.ref[Machine], c: wp.ref[Cpu], lane: int, lanes: int):
-    """The sprites, one after the other by all lanes: from high X to low X, for equal X from last to first in OAM."""
+    """The sprites one after the other, each by all lanes: from high X to low X, with equal X from last to first in
+    OAM."""
     height = sprites.height(c)
     count = int(0)
-    above = int(0x10000)  # key of the sprite drawn last: X, then OAM index
+    above = int(0x10000)  # key of the last drawn sprite: X, then OAM index
     for number in range(41):
         best = int(-1)
         for index in range(lane, 40, lanes):
@@ -76,8 +77,8 @@ def make_kernel(load: wp.Function) -> wp.Kernel:
 
     @wp.kernel(enable_backward=False, module="unique")
     def kernel_draw(machine: Machine, lanes: int):
-        """The lines from next_line on of each env that waits; dim = num_envs * lanes, where those of a warp on a GPU
-        draw a picture together, or 1."""
+        """The lines from next_line on of each env that waits; dim = num_envs * lanes. On a GPU the lanes of a warp draw
+        a picture together; on a CPU lanes is 1."""
         env = wp.tid() // lanes
         lane = wp.tid() - env * lanes
         if machine.state[DRAWING, env] != 0:

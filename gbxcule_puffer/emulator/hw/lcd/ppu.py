@@ -1,9 +1,9 @@
-"""The LCD's state machine: LY, STAT, frames and interrupts, one change at a time as PyBoy makes them.
+"""The LCD's state machine: LY, STAT, frames and interrupts, one change at a time as in PyBoy.
 
-A change that is due takes effect when the LCD is next brought up to date, and only one at a time: after the instruction
-during which it falls due and at each access to an LCD register. Changes that nothing can notice (no interrupt, no line
-to draw) are skipped, and the state after them is reconstructed later (lines.py). Pan Docs, "Rendering"; lengths of the
-modes as PyBoy has them (clock.py).
+A due change takes effect when the LCD is next updated: after the instruction during which it falls due, and at each
+access to an LCD register. Each update makes only one change. Changes that nothing can notice (no interrupt, no line to
+draw) are skipped, and lines.py later reconstructs the state after them. Pan Docs, "Rendering"; lengths of the modes as
+in PyBoy (clock.py).
 """
 
 import warp as wp
@@ -63,7 +63,8 @@ def begin_lines(c: wp.ref[Cpu]):
 
 @wp.func
 def restart(c: wp.ref[Cpu], t: int):
-    """Begin the first line after switching on: mode 0 for 76 dots, then mode 3. The frame before ends here."""
+    """Begin the first line after the LCD is switched on: mode 0 for 76 dots, then mode 3. The previous frame ends
+    here."""
     if model.COLOR:
         c.lcd_wrapped = 0
     c.lcd_restart = 0
@@ -80,8 +81,8 @@ def restart(c: wp.ref[Cpu], t: int):
 
 @wp.func
 def end_frame(c: wp.ref[Cpu], t: int):
-    """LY 153 is over: line 0 begins with mode 2. The first frame, whose line 0 was 4 dots shorter, waits here until it
-    has its full length."""
+    """End LY 153: line 0 begins with mode 2. The first frame, whose line 0 was 4 dots shorter, waits here until it has
+    its full length."""
     frame = model.dots(c, hw.FRAME_T_CYCLES)
     if c.lcd_first_frame != 0 and c.lcd_target - c.lcd_zero < frame:
         c.lcd_target = c.lcd_zero + frame
@@ -100,7 +101,7 @@ def end_frame(c: wp.ref[Cpu], t: int):
 
 @wp.func
 def enter_hblank(c: wp.ref[Cpu]):
-    """Mode 3 is over."""
+    """End mode 3."""
     is_first = c.lcd_first_frame != 0
     phase = wp.where(c.ly >= clock.LAST_DRAWN, clock.LAST_MODE0, clock.MODE0)
     begin = wp.where(is_first, clock.FIRST_MODE0_DOT, clock.MODE0_DOT) + c.mode3_extra
@@ -121,7 +122,7 @@ def enter_line(c: wp.ref[Cpu]):
 
 @wp.func
 def hit_window(c: wp.ref[Cpu]):
-    """Compare LY with WY, as mode 2 begins."""
+    """Compare LY with WY, when mode 2 begins."""
     if c.wy == c.ly and c.window_hit == 0:
         c.window_hit = 1
         c.window_first = c.ly
@@ -129,7 +130,7 @@ def hit_window(c: wp.ref[Cpu]):
 
 @wp.func
 def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu], is_early: int):
-    """One of the lines 144 to 153 begins; is_early: its STAT interrupt has come."""
+    """Begin one of the lines 144 to 153; is_early: its STAT interrupt has already come."""
     begin_phase(c, clock.VBLANK, hw.LINE_T_CYCLES)
     c.ly = c.ly + 1
     compare_lyc(c)
@@ -150,7 +151,7 @@ def enter_vblank_line(m: wp.ref[Machine], c: wp.ref[Cpu], is_early: int):
 
 @wp.func
 def enter_mode(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """The next mode begins."""
+    """Begin the next mode."""
     is_early = 0
     if model.COLOR:
         is_early = wp.where(c.lcd_transition == clock.EARLY_VBLANK, 1, 0)
@@ -172,7 +173,7 @@ def enter_mode(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func(inline=False)
 def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
-    """Make the change that is due, at time `t`."""
+    """Make the due change, at time `t`."""
     if (c.lcdc & hw.LCDC_ENABLE) == 0:  # a frame without a picture
         c.frame_done = 1
         if model.COLOR:
@@ -190,7 +191,7 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
         end_frame(c, t)
     elif c.lcd_transition == clock.ADVANCE_LY:
         c.ly = c.ly + 1
-        if c.lcd_first_frame != 0:  # the comparison waits for mode 2
+        if c.lcd_first_frame != 0:  # mode 2 will compare
             c.stat = c.stat & ~hw.STAT_LYC_EQUAL
             update_stat_line(c)
         else:
@@ -208,8 +209,8 @@ def change(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
 
 @wp.func(inline=False)
 def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Make the changes of `settle`: any number that fell due before the last instruction. At most one is made that fell
-    due during it, or in a batch whose end was known exactly: there PyBoy looks at the LCD once."""
+    """The changes of `settle`: any number that fell due before the last instruction. Of those that fell due during it,
+    or in a batch with an exact end, at most one: there PyBoy updates the LCD once."""
     is_during = int(0)
     while c.lcd_target <= c.now and is_during == 0:
         if lines.is_regular(c):
@@ -223,31 +224,31 @@ def settle_changes(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 @wp.func
 def settle(m: wp.ref[Machine], c: wp.ref[Cpu]):
-    """Bring the LCD up to the instruction that begins now, unless it already is."""
+    """Bring the LCD up to date with the instruction that begins now."""
     if (int(c.lcd_target <= c.now) & int(c.now >= c.settle_from) & int(c.lcd_last != c.now)) != 0:
         settle_changes(m, c)
 
 
 @wp.func
 def is_quiet(c: wp.ref[Cpu]) -> bool:
-    """True where only VBlank, the end of the frame and LYC can be noticed unasked."""
+    """True if a game can notice only VBlank, the end of the frame and LYC without reading a register."""
     special = c.lcd_first_frame | c.lcd_restart | (c.stat & lines.STAT_EACH_LINE) | (~c.lcdc & hw.LCDC_ENABLE)
-    if model.COLOR:  # behind its clock, which has wrapped, the LCD makes one change after each instruction
+    if model.COLOR:  # while the LCD is behind its wrapped clock, it makes one change after each instruction
         special = special | int(timing.is_late(c))
     return special == 0
 
 
 @wp.func
 def has_known_events(c: wp.ref[Cpu]) -> bool:
-    """True where next_event knows the next change that can be noticed unasked: in HALT not where STAT has interrupts of
-    each line, since it stops at each change."""
+    """True if next_event knows the next change that a game can notice without reading a register. Not in HALT with STAT
+    interrupts on each line, because HALT stops at each change."""
     special = c.lcd_first_frame | c.lcd_restart | (~c.lcdc & hw.LCDC_ENABLE)
     return (special | wp.where(c.halted != 0, c.stat & lines.STAT_EACH_LINE, 0)) == 0
 
 
 @wp.func
 def is_vram_unlocked(c: wp.ref[Cpu]) -> bool:
-    """True where VRAM is not locked before the next event."""
+    """True if VRAM is not locked before the next event."""
     return (int((c.lcdc & hw.LCDC_ENABLE) == 0) | int(c.ly >= hw.SCREEN_HEIGHT)) != 0
 
 
@@ -260,11 +261,11 @@ def next_event(c: wp.ref[Cpu]) -> int:
     each_line = c.stat & lines.STAT_EACH_LINE
     if model.COLOR:
         return wp.where(is_quiet(c), event, timing.next_change(c))
-    # STAT's interrupts in mode 2 and mode 0: the next of these modes at the earliest, as far as it is known
+    # STAT's interrupts in mode 2 and mode 0: the earliest known start of these modes
     mode = c.stat & hw.STAT_MODE
-    is_begun = int(mode == 0) & int(c.lcd_transition == clock.START_MODE2)  # LY has increased already
+    is_begun = int(mode == 0) & int(c.lcd_transition == clock.START_MODE2)  # LY has already increased
     line = clock.time_at(c, wp.where(is_begun != 0, c.ly, c.ly + 1), 0)
-    mode0 = wp.where(mode >= 2, c.lcd_target, line + clock.MODE3_DOT)  # mode 3 begins before and has its length then
+    mode0 = wp.where(mode >= 2, c.lcd_target, line + clock.MODE3_DOT)  # the length of mode 3 is known once it begins
     interrupt = wp.where((each_line & hw.STAT_MODE2_INT) != 0, wp.min(line, mode0), mode0)
     interrupt = wp.where((each_line & 8) != 0, interrupt, line)
     interrupt = wp.where(c.ly >= hw.SCREEN_HEIGHT, event, interrupt)
@@ -274,10 +275,10 @@ def next_event(c: wp.ref[Cpu]) -> int:
 
 @wp.func
 def halt_event(c: wp.ref[Cpu], other: int) -> int:
-    """Time of the change to which HALT may jump where another device has an event at time `other`.
+    """Time of the change to which HALT may jump if another device has an event at time `other`.
 
-    PyBoy's HALT stops at each change of the LCD and never for less than 4 T-cycles, so what lies just before `other`
-    decides when it is seen: jump to the line in which it falls, and go on change by change from there.
+    PyBoy's HALT stops at each change of the LCD, and never for less than 4 T-cycles. So the changes just before `other`
+    determine when it is noticed: jump to the line of `other`, and continue change by change from there.
     """
     event = timing.next_change(c)
     if is_quiet(c):
@@ -289,7 +290,7 @@ def halt_event(c: wp.ref[Cpu], other: int) -> int:
 
 @wp.func
 def is_due(c: wp.ref[Cpu], t: int) -> bool:
-    """True where a change is due at time `t`."""
+    """True if a change is due at time `t`."""
     if model.COLOR:
         return t >= c.lcd_target or t < c.lcd_zero or c.lcd_wrapped != 0
     return (int(t >= c.lcd_target) | int(t < c.lcd_zero)) != 0
@@ -313,5 +314,5 @@ def bring_up(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
 
 @wp.func(inline=False)
 def advance(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
-    """bring_up as a function of its own."""
+    """bring_up as a separate function."""
     bring_up(m, c, t)

@@ -1,6 +1,6 @@
-"""The painter of a DMG's lines: from VRAM, OAM and the registers of this moment; every `pixel_step`-th pixel.
+"""The painter of a DMG's lines: from VRAM, OAM and the current registers; every `pixel_step`-th pixel.
 
-A line is composed in groups of 8 pixels, which are two bytes, its planes: bit 7 of each is the leftmost pixel.
+A line consists of groups of 8 pixels. A group is two bytes, its planes; bit 7 of each is the leftmost pixel.
 """
 
 import warp as wp
@@ -48,7 +48,7 @@ _FOUR_PIXELS = """
 
 @wp.func_native(_FOUR_PIXELS)
 def four_pixels(shades: int, planes: int, first: int, step: int) -> int:
-    """Every `step`-th pixel, 1 or 2, of a group from its pixel `first` on, as bytes; shades: of the four colours."""
+    """Every `step`-th pixel (1 or 2) of a group from pixel `first`, as bytes; shades: of the four colours."""
     ...
 
 
@@ -73,7 +73,7 @@ def shades_of(palette: int) -> int:
 
 @wp.func
 def address_of_line(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> wp.uint64:
-    """The address of a line that is kept."""
+    """The address of a line in the screen."""
     shift = m.pixel_step - 1
     return intrinsics.address_of_picture(m.screen, c.env) + wp.uint64((line >> shift) * (hw.SCREEN_WIDTH >> shift))
 
@@ -96,19 +96,19 @@ def tile_row(c: wp.ref[Cpu], bank: int, tile: int, y: int) -> int:
 
 @wp.func
 def tile_at(c: wp.ref[Cpu], map_row: int, column: int) -> int:
-    """The tile at a column, in pixels, of a row of a map."""
+    """The tile at a column, in pixels, of a map's row."""
     return row.load(c, map_row + ((column >> 3) & 31))
 
 
 @wp.func
 def row_of_map(tile_map: int, y: int) -> int:
-    """The address of the row of a map in which line `y` lies."""
+    """The address of the map's row that contains line `y`."""
     return tile_map + ((y >> 3) & 31) * 32
 
 
 @wp.func
 def join(planes: int, after: int, shift: int) -> int:
-    """The planes of the 8 pixels that begin with pixel `shift` of a tile's row, beside which is another one's."""
+    """The planes of the 8 pixels that begin at pixel `shift` of a tile's row and continue in the next tile's row."""
     low = (planes << shift) & 0xFF | ((after & 0xFF) >> (8 - shift))
     high = ((planes >> 8) << shift) & 0xFF | (after >> (16 - shift))
     return low | (high << 8)
@@ -126,7 +126,7 @@ def group_of_map(c: wp.ref[Cpu], tile_map: int, column: int, y: int) -> int:
 
 @wp.func
 def window_shows(c: wp.ref[Cpu], line: int) -> bool:
-    """True where a line shows the window."""
+    """True if a line shows the window."""
     on = (c.lcdc & hw.LCDC_WINDOW_ENABLE) != 0 and c.wx < hw.SCREEN_WIDTH + 7
     return on and c.window_hit != 0 and line >= c.window_first
 
@@ -142,20 +142,20 @@ def window_row(c: wp.ref[Cpu], line: int) -> int:
 
 @wp.func
 def window_left(c: wp.ref[Cpu], line: int) -> int:
-    """The column where the window begins, SCREEN_WIDTH where it does not."""
+    """The column at which the window begins, or SCREEN_WIDTH if it does not show."""
     return wp.where(window_shows(c, line), c.wx - 7, hw.SCREEN_WIDTH)
 
 
 @wp.func
 def is_blank(c: wp.ref[Cpu], left: int) -> bool:
-    """True where a line shows neither background nor window: no colour 0 for the sprites' priority."""
+    """True if a line shows neither background nor window: then no pixel has colour 0 for the sprites' priority."""
     return left == hw.SCREEN_WIDTH and (c.lcdc & hw.LCDC_BG_ENABLE) == 0
 
 
 @wp.func
 def layer(c: wp.ref[Cpu], line: int, left: int, is_window: bool):
-    """The map of the window, which begins at column `left`, or of the background: its address, the column that is at
-    the screen's left, and the row that a line shows."""
+    """The map of the window, which begins at column `left`, or of the background: its address, the column at the left
+    of the screen, and the row that a line shows."""
     is_map1 = (c.lcdc & wp.where(is_window, hw.LCDC_WINDOW_MAP, hw.LCDC_BG_MAP)) != 0
     tile_map = wp.where(is_map1, MAP1, MAP0)
     return tile_map, wp.where(is_window, -left, c.scx), wp.where(is_window, window_row(c, line), line + c.scy)
@@ -177,7 +177,7 @@ def group_of_line(c: wp.ref[Cpu], line: int, x: int, left: int) -> int:
 
 @wp.func
 def store_group(m: wp.ref[Machine], screen: wp.uint64, group: int, shades: int, planes: int):
-    """8 pixels of a line, which is at `screen`, as far as they are kept."""
+    """Store the kept pixels of 8 pixels of a line; `screen` is the line's address."""
     x = group * GROUP
     if m.pixel_step == 2:
         intrinsics.store_word(screen, x >> 1, four_pixels(shades, planes, 0, 2))
@@ -188,7 +188,7 @@ def store_group(m: wp.ref[Machine], screen: wp.uint64, group: int, shades: int, 
 
 @wp.func
 def draw_group(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int, group: int):
-    """Background and window of 8 pixels of a line, which is at `screen`."""
+    """Background and window of 8 pixels of a line; `screen` is the line's address."""
     left = window_left(c, line)
     shades = (c.bgp & 3) * 0x01010101
     planes = int(0)
@@ -202,8 +202,8 @@ def draw_group(m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, line: int,
 def draw_run(
     m: wp.ref[Machine], c: wp.ref[Cpu], screen: wp.uint64, tile_map: int, scroll: int, y: int, first: int, end: int
 ):
-    """The groups from `first` to `end` of a line, from line `y` of a map whose column `scroll` is at the screen's left.
-    Four at a time, so that on a GPU their loads are waited for together."""
+    """The groups from `first` to `end` of a line, from line `y` of a map whose column `scroll` is at the left of the
+    screen. Four groups at a time, so that a GPU waits for their loads together."""
     shades = shades_of(c.bgp)
     shift = scroll & 7
     map_row = row_of_map(tile_map, y)
@@ -240,7 +240,7 @@ def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
             intrinsics.store_word(screen, 4 * word, (c.bgp & 3) * 0x01010101)
     else:
         run = int(0)
-        while run < 2:  # a loop, so that draw_run stands here once
+        while run < 2:  # a loop, so that draw_run is compiled once
             tile_map, scroll, y = layer(c, line, left, run != 0)
             begin = wp.where(run == 0, 0, (wp.max(left, 0) + GROUP - 1) >> 3)
             end = wp.where(run == 0, wp.max(left, 0) >> 3, GROUPS)
@@ -253,7 +253,7 @@ def draw_background(m: wp.ref[Machine], c: wp.ref[Cpu], line: int):
 
 @wp.func
 def sprite_planes(c: wp.ref[Cpu], sprite: int, line: int) -> int:
-    """The planes of the 8 pixels of a sprite, an entry of OAM, on a line."""
+    """The planes of the 8 pixels of a sprite (an entry of OAM) on a line."""
     height = sprites.height(c)
     y = line + 16 - (sprite & 0xFF)
     tile = (sprite >> 16) & 0xFF
@@ -270,7 +270,7 @@ def sprite_planes(c: wp.ref[Cpu], sprite: int, line: int) -> int:
 
 @wp.func
 def is_color_0(c: wp.ref[Cpu], line: int, x: int) -> bool:
-    """True where a sprite behind the background shows at column `x`."""
+    """True if a sprite behind the background shows at column `x`."""
     left = window_left(c, line)
     pixel = 0x8080 >> (x & 7)
     return not is_blank(c, left) and (group_of_line(c, line, x & ~7, left) & pixel) == 0
@@ -278,7 +278,7 @@ def is_color_0(c: wp.ref[Cpu], line: int, x: int) -> bool:
 
 @wp.func
 def draw_sprite_pixel(m: wp.ref[Machine], c: wp.ref[Cpu], line: int, sprite: int, planes: int, dx: int):
-    """One pixel, of those that are kept, of a sprite on a line."""
+    """One kept pixel of a sprite on a line."""
     x = ((sprite >> 8) & 0xFF) - 8 + dx
     if x >= 0 and x < hw.SCREEN_WIDTH:
         color = number_at(planes, dx, (sprite & FLIPPED_RIGHT) != 0)

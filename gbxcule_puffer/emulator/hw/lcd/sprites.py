@@ -1,7 +1,7 @@
-"""The sprites that a line shows and their order, from OAM. Pan Docs, "OAM", Selection priority and Drawing priority.
+"""The sprites that a line shows, and their order, from OAM. Pan Docs, "OAM", Selection priority and Drawing priority.
 
-Sets of sprites are words of 64 bits, bit i for sprite i of OAM. Machine instructions that Warp has no name for are
-native, each with a plain version for the CPU.
+Sets of sprites are words of 64 bits; bit i is sprite i of OAM. Machine instructions that Warp does not have are native,
+each with a plain version for the CPU.
 """
 
 import warp as wp
@@ -14,9 +14,9 @@ MOST_ON_LINE = wp.constant(10)
 NONE = wp.constant(wp.uint64(0))
 ONE = wp.constant(wp.uint64(1))
 
-# Four sprites at a time, a byte each in a word: bottom - Y, and which of the differences are below the height. On a GPU
-# sprite i of a word's four is the one 8 * i further, so that bit 7 of each byte only moves to its place; the last eight
-# sprites, and all on a CPU, are gathered by a product.
+# Four sprites at a time, one per byte of a word: bottom - Y, and which of these differences are below the height. On a
+# GPU, byte i of a word is the sprite 8 * i later, so bit 7 of each byte only has to be shifted. A product collects the
+# bits of the last eight sprites; on a CPU, those of all.
 _SPRITES = """
     const unsigned high = 0x80808080u, low = 0x7F7F7F7Fu;
     const unsigned x = (unsigned)bottom * 0x01010101u;
@@ -80,7 +80,7 @@ _FIRST_BIT = """
 
 @wp.func_native(_SPRITES)
 def on_line(oam: wp.uint64, bottom: int, height: int) -> wp.uint64:
-    """Bit i: the Y of sprite i lies in bottom - height + 1 to bottom; the address of OAM is a multiple of 16."""
+    """Bit i: the Y of sprite i is from bottom - height + 1 to bottom; the address of OAM is a multiple of 16."""
     ...
 
 
@@ -92,25 +92,25 @@ def equal_bytes(word: int, byte: int) -> int:
 
 @wp.func_native(_FIRST_BIT)
 def first_bit(bits: wp.uint64) -> int:
-    """The lowest bit that is set of `bits`, of which one is."""
+    """The lowest set bit of `bits`, which is not 0."""
     ...
 
 
 @wp.func_native(_COUNT)
 def count(bits: wp.uint64) -> int:
-    """The number of bits that are set."""
+    """The number of set bits."""
     ...
 
 
 @wp.func
 def height(c: wp.ref[Cpu]) -> int:
-    """Lines of a sprite: 8 or 16."""
+    """Lines per sprite: 8 or 16."""
     return wp.where((c.lcdc & hw.LCDC_OBJ_SIZE) != 0, 16, 8)
 
 
 @wp.func
 def first_ten(c: wp.ref[Cpu], line: int) -> wp.uint64:
-    """The sprites that a line shows: the first ten in OAM of those that lie on it."""
+    """The sprites that a line shows: the first ten in OAM of those on the line."""
     found = on_line(c.row + wp.uint64(hw.OAM), line + 16, height(c))
     if count(found) > MOST_ON_LINE:
         beyond = found
@@ -122,7 +122,7 @@ def first_ten(c: wp.ref[Cpu], line: int) -> wp.uint64:
 
 @wp.func
 def rank(c: wp.ref[Cpu], x: int, index: int) -> int:
-    """The order of drawing, from high to low: by X, then by OAM index; in a Game Boy Color's games by index alone."""
+    """The order of drawing, from high to low: by X, then by OAM index; for Game Boy Color games only by index."""
     if model.COLOR:
         x = wp.where(c.color_mode != 0, 0, x)
     return (x << 8) | index
@@ -130,7 +130,7 @@ def rank(c: wp.ref[Cpu], x: int, index: int) -> int:
 
 @wp.func
 def first_drawn(c: wp.ref[Cpu], found: wp.uint64) -> int:
-    """OAM index of the sprite of a set that is drawn before the others, which cover it."""
+    """OAM index of the first sprite of a set to draw; the others cover it."""
     highest = int(-1)
     while found != NONE:
         index = first_bit(found)
