@@ -36,7 +36,7 @@ class ToyEnv(ShowsPictures):
     obs = "shades"
     stages = ()
     has_goal = True
-    emulator = launches = position = None  # there are no Game Boys
+    emulator = launches = position = symbols = None  # there are no Game Boys
 
     def __init__(
         self,
@@ -69,6 +69,16 @@ class ToyEnv(ShowsPictures):
     def config(self) -> dict[str, Any]:
         """The settings that observations and checkpoints depend on."""
         return {"action_codec": self.codec.name, "stack_k": self.stack_k, "obs": self.obs, "side": self.side}
+
+    @property
+    def taken_actions(self) -> torch.Tensor:
+        """As of GBxCuLEEnv."""
+        return self._index
+
+    @property
+    def episode_returns(self) -> torch.Tensor:
+        """As of GBxCuLEEnv."""
+        return self._stats.returns
 
     def reset(self, seed: int | None = None) -> tuple[torch.Tensor, list[dict[str, float]]]:
         """Starts an episode in every env; the same seed gives the same episodes."""

@@ -73,7 +73,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self.device, self.io, self.config, self.seed = spec.device, chosen.io, spec.config, spec.seed
         self._has_tasks = chosen.task is not None or bool(spec.quest)
         self.cartridge, self.codec, self.schedule = spec.cartridge, spec.codec, spec.schedule
-        self.position = spec.position
+        self.position, self.symbols = spec.position, spec.symbols
         self.stages, self.goal, self.tau, self.k_consecutive = spec.stages, spec.goal, spec.tau, spec.k_consecutive
         self.obs, self.stack_k, self.max_steps, self.action_mask = (
             spec.obs,
@@ -127,6 +127,17 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
     def failures(self) -> Any:
         """As of GBxCuLEEnv, of all envs."""
         return self._shared("failures")
+
+    @property
+    def taken_actions(self) -> Any:
+        """As of GBxCuLEEnv, of all envs."""
+        return self._shared("taken_actions")
+
+    @property
+    def episode_returns(self) -> Any:
+        """As of GBxCuLEEnv, of all envs."""
+        returns = torch.cat([stats.returns for stats in self._stats])
+        return returns if self.io == "torch" else returns.numpy()
 
     @property
     def stage(self) -> Any:

@@ -11,6 +11,7 @@ from gbxcule_puffer.emulator.protocol import EmulatorLike, Launches
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.ram.position import Position
+from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.stages.open import Stage
 
 Infos = list[dict[str, float]]
@@ -109,6 +110,21 @@ class EnvLike(PlayedEnv, Protocol):
     @property
     def has_goal(self) -> bool:
         """True where episodes end at pictures, a goal's; False where there is only a Task, a quest or a time limit."""
+        ...
+
+    @property
+    def taken_actions(self) -> torch.Tensor:
+        """The actions of the last step, after sticky ones took effect, (num_envs,) int64."""
+        ...
+
+    @property
+    def episode_returns(self) -> torch.Tensor:
+        """Sums of the rewards of the episodes that are running, (num_envs,) float32."""
+        ...
+
+    @property
+    def symbols(self) -> Symbols | None:
+        """Names of addresses; None where no symbol file was given."""
         ...
 
     @property

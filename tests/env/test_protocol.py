@@ -39,6 +39,8 @@ def test_every_name_of_the_protocol_is_there(make: Callable[[], EnvLike]) -> Non
     masks = (env.final_mask, terminals, truncations, env.failures)
     assert all(mask.shape == (2,) and mask.dtype == torch.bool for mask in masks)
     assert rewards.dtype == torch.float32 and env.stage.dtype == torch.int64 and env.stage.shape == (2,)
+    assert env.taken_actions.tolist() == [0, 0] and env.symbols is None
+    assert torch.equal(env.episode_returns, torch.where(env.final_mask, 0, rewards))
     assert env.pictures().shape == env.final_pictures(slice(0, 2)).shape
     assert (env.emulator is None) == (make is not gbxcule) and env.launches is None
     assert env.has_goal == (make is toy) and len(env.stages) == (make is not toy)
