@@ -36,7 +36,7 @@ class ToyEnv(ShowsPictures):
     obs = "shades"
     stages = ()
     has_goal = True
-    emulator = launches = position = symbols = None  # there are no Game Boys
+    emulator = launches = cartridge = position = symbols = None  # there are no Game Boys
 
     def __init__(
         self,

@@ -32,7 +32,6 @@ PARTS = {"env", "envs", "emulator", "model", "network", "policy", "task", "pool"
 PUFFERLIB = "PufferLib's objects have no types"
 UNTYPED = {
     "integrations/pufferl/modes.py:watch:policy": PUFFERLIB,
-    "trainers/wall/wall.py:__init__:env": "an env, or a view of one, which may lack some parts",
 }
 UNTYPED_ROOMS = {"apps"}
 PURE = {"warp", "torch", "pyboy", "pufferlib", "gymnasium"}

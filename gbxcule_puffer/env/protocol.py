@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import torch
 
+from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.protocol import EmulatorLike, Launches
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
@@ -120,6 +121,11 @@ class EnvLike(PlayedEnv, Protocol):
     @property
     def episode_returns(self) -> torch.Tensor:
         """Sums of the rewards of the episodes that are running, (num_envs,) float32."""
+        ...
+
+    @property
+    def cartridge(self) -> Cartridge | None:
+        """The ROM and its header; None where there is none."""
         ...
 
     @property

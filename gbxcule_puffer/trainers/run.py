@@ -27,7 +27,7 @@ from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.evaluation import Evaluations, PolicyMaker, lowest_success
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
-from gbxcule_puffer.trainers.folder import CHECKPOINT, RunFolder
+from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, RunFolder
 from gbxcule_puffer.trainers.media import BothEnds, both_ends, record_media
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.parts import Parts
@@ -76,7 +76,8 @@ class Run(AbstractContextManager):
     def __exit__(self, fault: type[BaseException] | None, *_: object) -> None:
         """Ends the envs and gives the folder back; of a new run that fails before its first record nothing is kept."""
         if self.wall:
-            self.wall.close()
+            failed = fault is not None and not issubclass(fault, KeyboardInterrupt)
+            self.wall.close("failed" if failed else "ended" if fault is None else "been stopped")
         for env in (*self.envs, self.eval_env):
             if env is not None:
                 env.close()
@@ -131,8 +132,9 @@ class Run(AbstractContextManager):
         if self.first and args.watch:
             from gbxcule_puffer.trainers.wall.wall import Wall  # loaded only where it is asked for
 
-            self.wall = Wall(self.envs[0], self.run_dir.name, self._status, args.watch_address)
-            self.wall.follow()
+            facts = {"algorithm": self.exp_name, "device": str(self.device)}
+            given: Any = {"follow": True, "facts": facts, "records": self.run_dir / METRICS}
+            self.wall = Wall(self.envs[0], self.run_dir.name, self._status, args.watch_address, **given)
             print(f"watch          {self.wall.url}", flush=True)
         torch.manual_seed(args.seed)
         return self.envs
@@ -197,7 +199,7 @@ class Run(AbstractContextManager):
         self.seconds: dict[str, float] = {}
         self._logged, self._logged_at = begun * self.steps, time.time()
         self._nearness = Nearness(self._logged)
-        start = time.time()
+        start = self._begun_at = time.time()
         for update in itertools.count(begun + 1):
             self.step = update * self.steps
             record, rest = divmod(update, log_every)
@@ -205,7 +207,7 @@ class Run(AbstractContextManager):
             self.clock = Stopwatch(self.device, self.due and record % TIMED == 1)
             yield update
             if self.wall:
-                self.wall.look()  # in a CUDA graph no step of the env is seen
+                self.wall.look_at_graph()
             self.counters["global_step"] = self.step
             late = args.max_seconds is not None and self.world.tell(time.time() - start >= args.max_seconds)
             ended = self._finish(late or update == self.total_updates, play)
@@ -240,8 +242,15 @@ class Run(AbstractContextManager):
         self._optimizer_steps += 1
 
     def _status(self) -> dict[str, float]:
-        """The newest figures of the run, for those who watch."""
-        return {"step": self.counters["global_step"], **(self._records.last if self._records else {})}
+        """The newest figures of the run, for those who watch; seconds since its start and, at most, to its end."""
+        figures: dict[str, float] = {"step": self.counters["global_step"]}
+        if self._records:
+            total, seconds = self.total_updates * self.steps, time.time() - self._begun_at
+            left = self._records.seconds_left(self.counters["global_step"], total, seconds)
+            if self.args.max_seconds is not None:
+                left = min(left, max(0.0, self.args.max_seconds - seconds))
+            figures |= {"total": total, "elapsed": seconds, "left": left, **self._records.last}
+        return figures
 
     def _manifest(self) -> dict[str, Any]:
         """What the run is: its trainer, its flags and what it runs on."""

@@ -136,10 +136,9 @@ class RunLog:
         if not last and now - self.shown_at < (0.2 if live else 10):
             return
         self.shown_at = now
-        done = step - self.begun
         parts = {"steps": f"{step:,} of {total:,} steps", "elapsed": f"{_minutes(seconds)} elapsed"}
-        if done and not last:
-            left = seconds * (total - step) / done if done > 0 else 0.0
+        left = self.seconds_left(step, total, seconds)
+        if math.isfinite(left) and not last:
             parts["left"] = f"{'at most ' if may_stop else ''}{_minutes(left)} left"
         for label, tag, form in (
             ("SPS", "charts/SPS", ",.0f"),
@@ -159,6 +158,11 @@ class RunLog:
             text = text[:columns]
         end = "" if live and not last else "\n"
         print(f"\r\x1b[K{text}" if live else text, end=end, file=sys.stderr, flush=True)
+
+    def seconds_left(self, step: int, total: int, seconds: float) -> float:
+        """The time from `step` to `total`, at the speed of the `seconds` so far; infinite while there is none."""
+        done = step - self.begun
+        return seconds * (total - step) / done if done > 0 else math.inf
 
     def close(self, failed: bool = False) -> None:
         """Ends the files. Raises: StorageError where the last of them does not fit on the disk."""

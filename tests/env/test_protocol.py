@@ -40,6 +40,7 @@ def test_every_name_of_the_protocol_is_there(make: Callable[[], EnvLike]) -> Non
     assert all(mask.shape == (2,) and mask.dtype == torch.bool for mask in masks)
     assert rewards.dtype == torch.float32 and env.stage.dtype == torch.int64 and env.stage.shape == (2,)
     assert env.taken_actions.tolist() == [0, 0] and env.symbols is None
+    assert (env.cartridge is None) == (make is toy)
     assert torch.equal(env.episode_returns, torch.where(env.final_mask, 0, rewards))
     assert env.pictures().shape == env.final_pictures(slice(0, 2)).shape
     assert (env.emulator is None) == (make is not gbxcule) and env.launches is None

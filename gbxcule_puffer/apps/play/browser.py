@@ -15,8 +15,8 @@ from gbxcule_puffer.apps.play.agent import Agent
 from gbxcule_puffer.apps.play.session import Pace, PlaySession
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.tasks.actions import BUTTONS
+from gbxcule_puffer.trainers.wall.encoding import encoded
 from gbxcule_puffer.trainers.wall.server import Server
-from gbxcule_puffer.trainers.wall.wall import encoded
 
 PAGE = Path(__file__).with_name("play.html")
 IDLE_SECONDS, LAST_SECONDS = 0.25, 0.2  # without a message; for the last picture

@@ -52,10 +52,7 @@ class Camera:
         source, copy = self.env.emulator, self.emulator
         assert isinstance(source, Emulator)
         wp.to_torch(copy.machine.state).copy_(wp.to_torch(source.machine.state))
-        same = copy.memory.shape[1]
-        if copy.model == "cgb":  # whose rows end with the picture's colours
-            same -= 2 * copy.screen[0].numel()
-        copy.memory[:, :same].copy_(source.memory[:, :same])
+        copy.memory_without_colors.copy_(source.memory_without_colors)
         copy.step(self._buttons[actions], None if self._frames is None else self._frames[actions])
         return (copy.colors if copy.model == "cgb" else copy.screen).cpu().numpy().copy()
 

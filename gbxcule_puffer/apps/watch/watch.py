@@ -17,6 +17,7 @@ from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.trainers.folder import METRICS
 from gbxcule_puffer.trainers.trained import Trained
 from gbxcule_puffer.trainers.wall.wall import Wall
 
@@ -30,7 +31,8 @@ def watch(flags: WatchFlags, ready: Callable[[Wall], bool] = lambda _: True) -> 
     given = {name: getattr(flags, name) for name in ("task", "symbols", "position")}
     player = Player(flags.run_dir, flags.num_envs, resolve_device(flags.device), flags.seed, flags.greedy, **given)
     env = player.env
-    with Wall(env, player.name, player.status, flags.address, player.picture, controls=True) as wall:
+    given: Any = {"picture": player.picture, "controls": True, "facts": player.facts, "records": player.records}
+    with Wall(env, player.name, player.status, flags.address, **given) as wall:
         print(f"watch   {wall.url}   (Ctrl-C ends it)", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             while ready(wall):
@@ -48,6 +50,8 @@ class Player:
         self.name = Path(run).resolve().name
         trained = Trained(run)
         self.env = trained.open_env(num_envs, device, seed, **given)
+        self.facts = {"algorithm": trained.script.EXP_NAME, "device": device}
+        self.records = trained.path.with_name(METRICS)
         self._take(trained)
         self.observations, _ = self.env.reset(seed=seed)
         self.starts = torch.ones(num_envs, dtype=torch.bool, device=self.env.device)

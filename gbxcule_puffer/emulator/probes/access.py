@@ -8,6 +8,7 @@ import torch
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.probes.until import ByteTest, Until
 from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
 from gbxcule_puffer.emulator.state import INDEX, first_fault, part_of, row_size
@@ -22,6 +23,12 @@ class HostAccess:
     device: str
     _state: torch.Tensor
     _memory: torch.Tensor
+    _until: Until
+
+    @property
+    def until(self) -> tuple[ByteTest, ...]:
+        """The tests that end a step early (`end_steps_when`)."""
+        return self._until.tests
 
     def _part(self, env: int | None) -> slice:
         return part_of(env, self.num_envs)

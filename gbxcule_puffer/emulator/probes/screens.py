@@ -37,6 +37,13 @@ class Screens:
             raise ConfigError("colors: this is a DMG, which has shades: use screen, or give model='cgb'")
         return colors_in(self._memory, self._screen.shape)
 
+    @property
+    def memory_without_colors(self) -> torch.Tensor:
+        """The memory rows but for the pictures in colour at a Game Boy Color's ends, which emulators of another
+        resolution have in another size: a view, (num_envs, bytes) uint8."""
+        size = 2 * self._screen[0].numel() if self.model == "cgb" else 0
+        return self._memory[:, : self._memory.shape[1] - size]
+
     def render(self, kind: str = "half") -> torch.Tensor:
         """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels per byte, the leftmost in
         bits 7-6) or 'full' (num_envs, 144, 160), uint8 shades. For a Game Boy Color also as 'rgb' (num_envs, rows,

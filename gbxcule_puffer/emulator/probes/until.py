@@ -35,6 +35,7 @@ class Until:
     def __init__(self, cartridge: Cartridge, num_envs: int, device: str, frames_per_step: int) -> None:
         self.most = MOST_FRAMES if cartridge.model == "dmg" else MOST_COLOR_FRAMES
         self.cartridge, self.frames_per_step = cartridge, frames_per_step
+        self.tests: tuple[ByteTest, ...] = ()
         self.rows = torch.zeros((0, 5), dtype=torch.int32, device=device)
         self.frames = torch.full((num_envs,), frames_per_step, dtype=torch.int32, device=device)
         self._are_own = False  # of each env, since the last step
@@ -50,6 +51,7 @@ class Until:
                 raise ConfigError(f"address {test.address:04X} has half bytes, which end no step: give WRAM or HRAM")
             place = ram_place(self.cartridge, test.address, 1, test.bank)
             rows.append((place, test.mask, test.low, test.high, int(test.turned)))
+        self.tests = tuple(tests)
         self.rows = torch.tensor(rows, dtype=torch.int32, device=self.rows.device).view(-1, 5)
         self.frames.fill_(self.frames_per_step)
 

@@ -61,10 +61,11 @@ def parse_address(address: str) -> tuple[str, int]:
 
 
 class Server:
-    """Serves a page, and each `publish`ed picture to all viewers; `viewers` is their number.
+    """Serves a page, and what is `publish`ed to all viewers; `viewers` is their number.
 
     page: its HTML file; the files of the same name with another ending, and `more`, lie beside it. hello: the first
-    message to a viewer; receive: called in the server's thread with each object that a viewer sends.
+    message to a viewer; receive: called, in some thread, with each object that a viewer sends, whose answer, if it is
+    not None, is sent to that viewer alone.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Server:
         address: str,
         page: Path,
         hello: dict[str, Any],
-        receive: Callable[[dict[str, Any]], None],
+        receive: Callable[[dict[str, Any]], object],
         more: Sequence[str] = (),
     ) -> None:
         """Raises: ConfigError where the address cannot be listened on."""
@@ -84,7 +85,7 @@ class Server:
         files = [ICON, *(page.with_name(name) for name in (*names, *more))]
         self._files = {"/": page} | {f"/{file.name}": file for file in files}
         self._hello, self._receive = json.dumps(hello), receive
-        self._picture: bytes | None = None
+        self._newest: dict[str, bytes | str] = {}  # by their subjects
         self._error: OSError | None = None
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="wall", daemon=True)
@@ -109,9 +110,10 @@ class Server:
         """Runs a task beside the viewers, until the server ends. Call it in the server's thread."""
         self._task = self._loop.create_task(task)
 
-    def publish(self, picture: bytes) -> None:
-        """Sends bytes to all viewers; one that is busy gets the next. Call it in the server's thread."""
-        self._picture = picture
+    def publish(self, message: bytes | str, subject: str = "picture") -> None:
+        """Sends a message to all viewers, also to those who come later; one that is busy gets the next on the same
+        subject. Call it in the server's thread."""
+        self._newest[subject] = message
         fresh, self._fresh = self._fresh, self._loop.create_future()
         fresh.set_result(None)
 
@@ -123,7 +125,7 @@ class Server:
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop, self._fresh = self._loop.create_future(), self._loop.create_future()
-        quiet = logging.getLogger(__name__)  # what a stranger sends is no news for the one who trains
+        quiet = logging.getLogger(__name__)  # the one who trains need not read what a stranger sends
         quiet.setLevel(logging.CRITICAL + 1)
         try:
             server = await serve(
@@ -170,15 +172,16 @@ class Server:
         """One viewer, from the greeting to the end of the connection."""
         self.viewers += 1
         reader = asyncio.create_task(self._read(connection))
-        sent: bytes | None = None
+        sent: dict[str, bytes | str] = {}
         try:
             await connection.send(self._hello)
             while not reader.done():
                 fresh = self._fresh
-                if self._picture is not None and self._picture is not sent:
-                    sent = self._picture
-                    await asyncio.wait_for(connection.send(sent), SEND_SECONDS)
-                else:
+                new = [subject for subject, message in self._newest.items() if sent.get(subject) is not message]
+                for subject in new:
+                    sent[subject] = self._newest[subject]
+                    await asyncio.wait_for(connection.send(sent[subject]), SEND_SECONDS)
+                if not new:
                     await asyncio.wait({fresh, reader}, return_when=asyncio.FIRST_COMPLETED)
         except (ConnectionClosed, TimeoutError):
             connection.transport.abort()
@@ -187,14 +190,16 @@ class Server:
             reader.cancel()
 
     async def _read(self, connection: ServerConnection) -> None:
-        """Hands on what a viewer asks for; what is no object ends its connection."""
-        with contextlib.suppress(ConnectionClosed):
+        """Hands on what a viewer asks for; what is not an object ends its connection."""
+        with contextlib.suppress(ConnectionClosed, TimeoutError):
             async for text in connection:
                 try:
                     message = json.loads(text)
                     if not isinstance(message, dict):
                         return
-                    self._receive(message)
+                    answer = await asyncio.to_thread(self._receive, message)
+                    if answer is not None:
+                        await asyncio.wait_for(connection.send(json.dumps(answer)), SEND_SECONDS)
                 except (ValueError, TypeError, RecursionError):
                     return
 

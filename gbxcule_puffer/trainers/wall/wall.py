@@ -7,27 +7,33 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.env.protocol import EnvLike, Step
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.trainers.blocks.replay import pack
+from gbxcule_puffer.tasks.ram.view import Ram
 from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
-from gbxcule_puffer.trainers.wall.process import ServerProcess
+from gbxcule_puffer.trainers.wall.encoding import encoded
+from gbxcule_puffer.trainers.wall.lens import Lens
+from gbxcule_puffer.trainers.wall.process import END_SECONDS, Begin, ServerProcess
+from gbxcule_puffer.trainers.wall.ram_words import MOST_WORDS
 
 PAGE = Path(__file__).with_name("page.html")
+FILES = ("ram.js", "curves.js", "map.js")
 SHOWN = 64  # Game Boys at most
 PICTURES_A_SECOND = 12
 MIN_SPEED, MAX_SPEED = 0.1, 240.0  # steps a second
-# RAM that is always where its address says: work RAM and high RAM.
-RAM = ((0xC000, 0xDFFF), (0xFF80, 0xFFFE))
-MEMORY_BEGIN = 0x8000  # of a row of Emulator.memory
-MAX_WATCHES = 16
+WHOLE = (144, 160)
+Header = dict[str, Any]
 
 
 class Wall(AbstractContextManager):
@@ -37,76 +43,129 @@ class Wall(AbstractContextManager):
     a second the device packs pictures of 2 bits a pixel, or of 16 in colour, and copies them to pinned memory; a thread
     waits for the copy and hands it to the server, which is a process of its own.
 
-    env: with torch io; status: called for the figures beside the pictures, names to numbers; controls: whether viewers
-    may pause and set the speed, which `wait` follows.
+    env: with torch tensors; status: called for the figures beside the pictures, names to numbers; picture: rows and
+    columns, of what `look` is given; controls: viewers may pause and set the speed, which `wait` follows; follow: the
+    wall looks after every step of the env by itself, and shows the chosen Game Boy in whole; facts: words beside the
+    title, by name; records: the run's metrics.jsonl, for its curves.
     """
 
     def __init__(
         self,
-        env: Any,
+        env: EnvLike,
         title: str,
-        status: Callable[[], Mapping[str, Any]],
+        status: Callable[[], Mapping[str, float]],
         address: str = DEFAULT_ADDRESS,
+        *,
         picture: tuple[int, int] | None = None,
         controls: bool = False,
+        follow: bool = False,
+        facts: Mapping[str, str] | None = None,
+        records: Path | None = None,
     ) -> None:
         """Raises: ConfigError where the address cannot be listened on."""
         self.env, self._status = env, status
         count = min(SHOWN, env.num_envs)
         self._sample = torch.arange(count, device=env.device) * env.num_envs // count
-        self._envs = self._sample.tolist()
-        self._memory: Tensor | None = getattr(getattr(env, "emulator", None), "memory", None)
+        self._envs: list[int] = self._sample.tolist()
+        emulator = env.emulator
+        self._ram = None if emulator is None else Ram(emulator, env.symbols)
         self.paused, self.speed = False, 10.0
         self._single = threading.Event()  # a viewer asks for one step
         self._focus, self._watches = 0, tuple[int, ...]()
-        position = getattr(env, "position", None)
-        self._places = None if position is None or self._memory is None else env.ram.offsets(position)
-        self._busy, self._next = False, 0.0
-        self._gathered: queue.SimpleQueue[tuple[dict[str, Any], Tensor, Any] | None] = queue.SimpleQueue()
-        self._host = torch.empty(0, dtype=torch.uint8)  # pinned; one picture is under way at a time
+        known = self._ram is not None and env.position is not None
+        self._positions = self._ram.offsets(env.position) if self._ram and known and env.position else None
         rows, columns = picture or env.layout.picture_shape[1:]
-        codec = getattr(env, "codec", None)
+        films = follow and isinstance(emulator, Emulator) and (rows, columns) != WHOLE
+        self._lens = Lens(emulator) if films and isinstance(emulator, Emulator) else None
+        self._due = self._recorded = False  # whether to look after the step; whether a CUDA graph has the env's steps
+        self._busy, self._next = False, 0.0
+        self._gathered: queue.SimpleQueue[tuple[Header, Tensor, torch.cuda.Event | None] | None] = queue.SimpleQueue()
+        self._host = torch.empty(0, dtype=torch.uint8)  # pinned; one picture is under way at a time
+        words = _rom(env.cartridge) | dict(facts or {})
         hello = {
             **{"title": title, "rows": rows, "columns": columns, "num_envs": env.num_envs, "controls": controls},
-            **{"envs": self._envs, "actions": list(codec.actions) if codec else []},
-            **{"ram": self._memory is not None, "speed": self.speed, "map": self._places is not None},
+            **{
+                "envs": self._envs,
+                "actions": list(env.codec.actions),
+                "facts": words,
+            },
+            **{"ram": self._ram is not None, "symbols": len(env.symbols or ()), "speed": self.speed},
+            **{"map": self._positions is not None, "whole": films, "has_records": records is not None},
         }
-        parts = 0 if self._places is None else self._places.shape[1]
-        self._server = ServerProcess(address, PAGE, hello, self._receive, ["map.js"], parts)
+        begin = Begin(
+            address,
+            PAGE,
+            hello,
+            FILES,
+            position_size=0 if self._positions is None else self._positions.shape[1],
+            cartridge=env.cartridge,
+            symbols=env.symbols,
+            machine=self._lens.machine if self._lens else None,
+            records=records,
+        )
+        self._server = ServerProcess(begin, self._receive)
         self.url = self._server.url
-        threading.Thread(target=self._hand_over, name="wall", daemon=True).start()
+        self._thread = threading.Thread(target=self._hand_over, name="wall", daemon=True)
+        self._thread.start()
+        if follow:
+            self._follow()
 
-    def follow(self) -> None:
-        """Looks after every step of the env by itself."""
-        step = self.env.step
+    def _follow(self) -> None:
+        """Looks after every step of the env; before it the lens takes the chosen Game Boy."""
+        step, emulator = self.env.step, self.env.emulator
 
-        def watched_step(actions: Any) -> Any:
+        def watched_step(actions: Tensor) -> Step:
+            captured = self._is_captured()
+            self._recorded |= captured
+            self._due = self._recorded or self._wanted()
             result = step(actions)
-            self.look()
+            if self._due and not captured:
+                self.look()
             return result
 
-        self.env.step = watched_step
+        self.env.step = watched_step  # pyright: ignore[reportAttributeAccessIssue]
+        if self._lens is None or emulator is None:
+            return
+        lens, press = self._lens, emulator.step
+
+        def watched_press(buttons: Tensor, frames: Tensor | None = None) -> None:
+            if self._due:
+                if not self._is_captured():
+                    lens.point_at(self._envs[self._focus])
+                lens.copy(buttons, frames)
+            press(buttons, frames)
+
+        emulator.step = watched_press  # pyright: ignore[reportAttributeAccessIssue]
+
+    def look_at_graph(self) -> None:
+        """Shows the env after steps that were replayed as a CUDA graph, in which none is seen."""
+        if self._recorded:
+            self.look()
 
     @torch.no_grad()
     def look(self, pictures: Tensor | None = None) -> None:
         """Shows the env as it is now, or `pictures` of it (num_envs, rows, columns), shades or colours, if somebody
         looks."""
-        if not self._server.viewers or self._busy or time.monotonic() < self._next:
+        if not self._wanted() or self._is_captured():
             return
-        env = self.env
-        on_gpu = env.device.type == "cuda"
-        if on_gpu and torch.cuda.is_current_stream_capturing():
-            return
+        env, on_gpu = self.env, self.env.device.type == "cuda"
         self._next, self._busy = time.monotonic() + 1 / PICTURES_A_SECOND, True
         sample, focus, watches = self._sample, self._focus, self._watches
         screens = env.pictures(sample) if pictures is None else signed(pictures)[sample]
-        numbers = torch.stack([self._numbers(name) for name in ("taken_actions", "rewards", "episode_returns")])
-        parts = [numbers.view(torch.uint8).flatten()]
-        if self._memory is not None and watches:
-            parts += [self._memory[self._envs[focus], address - MEMORY_BEGIN].view(1) for address in watches]
+        values = (env.taken_actions, env.rewards, env.episode_returns)
+        parts = [torch.stack([each[sample].float() for each in values]).view(torch.uint8).flatten()]
+        if self._ram is not None:
+            self._watch(watches)
+            row = self._ram.memory[self._envs[focus]]
+            parts += [row[column : column + 1] for column in watches]
         parts.append(encoded(screens).flatten())
-        if self._memory is not None and self._places is not None:
-            parts.append(self._memory.gather(1, self._places).flatten())
+        lens = self._lens if self._due and self._lens and self._lens.env == self._envs[focus] else None
+        if lens:
+            parts.append(lens.data)
+        elif self._lens and self._recorded:  # a later replay is of the one that is chosen now
+            self._lens.point_at(self._envs[focus])
+        if self._ram is not None and self._positions is not None:
+            parts.append(self._ram.memory.gather(1, self._positions).flatten())
         payload, copied = torch.cat(parts), None
         if on_gpu:
             if self._host.numel() < payload.numel():
@@ -120,15 +179,22 @@ class Wall(AbstractContextManager):
             "colors": screens.dtype != torch.uint8,
             **_finite(self._status()),
             "paused": self.paused,
+            "lens_size": lens.data.numel() if lens else 0,
         }
         self._gathered.put((header, payload, copied))
 
-    def _numbers(self, name: str) -> Tensor:
-        """One number of each Game Boy shown, float32; 0 where the env does not have it."""
-        values = getattr(self.env, name, None)
-        if values is None:
-            return torch.zeros(len(self._sample), device=self.env.device)
-        return torch.as_tensor(values, device=self.env.device)[self._sample].float()
+    def _watch(self, columns: Sequence[int]) -> None:
+        """Has columns of the memory rows be up to date, where these are a copy."""
+        if self.env.emulator is not None and (mirror := self.env.emulator.mirror) is not None:
+            for column in columns:
+                mirror.watch(column, column + 1)
+
+    def _wanted(self) -> bool:
+        """True where somebody looks and the next picture is due."""
+        return bool(self._server.viewers) and not self._busy and time.monotonic() >= self._next
+
+    def _is_captured(self) -> bool:
+        return self.env.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
     def wait(self) -> None:
         """Waits for as long as viewers want between two steps: the speed's time, or until they go on."""
@@ -138,9 +204,11 @@ class Wall(AbstractContextManager):
                 break
         self._single.clear()
 
-    def close(self) -> None:
-        """Ends the server."""
+    def close(self, reason: str = "ended") -> None:
+        """Ends the server; viewers read that the run has `reason`."""
+        self._gathered.put(({"ended": reason}, torch.empty(0, dtype=torch.uint8), None))
         self._gathered.put(None)
+        self._thread.join(END_SECONDS)
         self._server.close()
 
     def __exit__(self, *_: object) -> None:
@@ -161,9 +229,10 @@ class Wall(AbstractContextManager):
         focus, watches, speed = (message.get(name) for name in ("focus", "watches", "speed"))
         if type(focus) is int and 0 <= focus < len(self._sample):
             self._focus = focus
-        if isinstance(watches, list):
-            good = [a for a in watches if type(a) is int and any(low <= a <= high for low, high in RAM)]
-            self._watches = tuple(good[:MAX_WATCHES])
+        if isinstance(watches, list) and self._ram is not None:
+            size = self._ram.memory.shape[1]
+            good = (column for column in watches if type(column) is int and 0 <= column < size)
+            self._watches = tuple(islice(good, MOST_WORDS))
         if isinstance(speed, int | float) and speed > 0:
             self.speed = float(max(MIN_SPEED, min(speed, MAX_SPEED)))
         if isinstance(message.get("paused"), bool):
@@ -172,12 +241,13 @@ class Wall(AbstractContextManager):
             self._single.set()
 
 
-def encoded(pictures: Tensor) -> Tensor:
-    """Bytes of pictures (..., columns) as the pages take them: of shades four pixels a byte, of colours two bytes a
-    pixel."""
-    return pack(pictures) if pictures.dtype == torch.uint8 else pictures.contiguous().view(torch.uint8)
+def _rom(cartridge: Cartridge | None) -> dict[str, str]:
+    """A cartridge by its title and model; by its digest where it has no title."""
+    if cartridge is None:
+        return {}
+    return {"ROM": f"{cartridge.title or cartridge.sha256[:12]} ({cartridge.model.upper()})"}
 
 
-def _finite(status: Mapping[str, Any]) -> dict[str, Any]:
+def _finite(status: Mapping[str, float]) -> dict[str, float | None]:
     """Numbers that JSON has; None for the others."""
     return {name: value if math.isfinite(value) else None for name, value in status.items()}
