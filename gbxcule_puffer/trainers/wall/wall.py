@@ -43,10 +43,10 @@ class Wall(AbstractContextManager):
     a second the device packs pictures of 2 bits a pixel, or of 16 in colour, and copies them to pinned memory; a thread
     waits for the copy and hands it to the server, which is a process of its own.
 
-    env: with torch tensors; status: called for the figures beside the pictures, names to numbers; picture: rows and
-    columns, of what `look` is given; controls: viewers may pause and set the speed, which `wait` follows; follow: the
-    wall looks after every step of the env by itself, and shows the chosen Game Boy in whole; facts: words beside the
-    title, by name; records: the run's metrics.jsonl, for its curves.
+    env: with torch tensors, after a reset; status: called for the figures beside the pictures, names to numbers;
+    picture: rows and columns of what `look` is given; controls: viewers may pause and set the speed, which `wait`
+    follows; follow: the wall looks after every step of the env by itself, and shows the chosen Game Boy in whole;
+    facts: words beside the title, by name; records: the run's metrics.jsonl, for its curves.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Wall(AbstractContextManager):
         self._focus, self._watches = 0, tuple[int, ...]()
         known = self._ram is not None and env.position is not None
         self._positions = self._ram.offsets(env.position) if self._ram and known and env.position else None
-        rows, columns = picture or env.layout.picture_shape[1:]
+        rows, columns = picture or env.pictures(slice(1)).shape[1:]
         films = follow and isinstance(emulator, Emulator) and (rows, columns) != WHOLE
         self._lens = Lens(emulator) if films and isinstance(emulator, Emulator) else None
         self._due = self._recorded = False  # whether to look after the step; whether a CUDA graph has the env's steps

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -24,12 +23,11 @@ import numpy as np
 import pytest
 import torch
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.apps.play import browser as play
-from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.source import ROM
@@ -37,9 +35,9 @@ from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall.process import TELL_SECONDS
 from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, Server, parse_address
 from gbxcule_puffer.trainers.wall.wall import PAGE, Wall
-from tests.conformance.test_color import picture_rom
-from tests.support.browser import Browser, wait_for
+from tests.support.browser import wait_for
 from tests.support.signals import HEARS_CTRL_C
+from tests.support.viewers import next_picture, read, receive_picture, viewer
 
 ROOT = Path(__file__).parents[3]
 ENVS = 80  # more than are shown
@@ -54,24 +52,11 @@ def wall() -> Iterator[Wall]:
     env.close()
 
 
-def viewer(wall: Wall, origin: str | None = None) -> ClientConnection:
-    """A viewer's connection, as the page makes it."""
-    own: Any = origin or wall.url.rstrip("/")
-    return connect(wall.url.replace("http", "ws") + "socket", origin=own, max_size=None)
-
-
 def show(wall: Wall) -> None:
-    """One step and its picture; pictures are not limited to so many a second."""
-    wait_for(lambda: wall._server.viewers and not wall._busy, 5)
-    wall._next = 0.0
+    """One step and its picture."""
+    next_picture(wall)
     wall.env.step(torch.zeros(ENVS, dtype=torch.int64))
     wall.look()
-
-
-def read(message: Any) -> tuple[dict[str, Any], bytes]:
-    """(header, payload) of a picture."""
-    (length,) = struct.unpack_from("<I", message)
-    return json.loads(message[4 : 4 + length]), message[4 + length :]
 
 
 def status_of(url: str, **headers: str) -> int:
@@ -105,14 +90,13 @@ def test_a_viewer_sees_games(device: str) -> None:
     generator = torch.Generator().manual_seed(1)
     with Wall(env, "games", dict, "127.0.0.1:0") as wall, viewer(wall) as connection:
         envs = json.loads(connection.recv(timeout=5))["envs"]
-        connection.send(json.dumps({"focus": 5, "watches": [0xC0A1, 0xFF80]}))
+        connection.send(json.dumps({"focus": 5, "watches": ["C0A1", "FF80"]}))
         wait_for(lambda: wall._watches, 5)
         for _ in range(12):
             env.step(torch.randint(8, (ENVS,), generator=generator).to(env.device))
-            wall._next = 0.0
-            wait_for(lambda: not wall._busy, 5)
+            next_picture(wall)
             wall.look()
-            header, payload = read(connection.recv(timeout=5))
+            header, payload = receive_picture(connection)
         assert list(payload[12 * 64 : 12 * 64 + 2]) == env.ram[[0xC0A1, 0xFF80]][envs[5]].tolist()
         packed = torch.frombuffer(bytearray(payload[12 * 64 + 2 : -header["cells"]]), dtype=torch.uint8)
         shown = unpack(packed.reshape(64, 72, 20))
@@ -125,7 +109,7 @@ def test_a_viewer_sees_games(device: str) -> None:
 
 
 def test_nothing_is_gathered_while_nobody_looks(wall: Wall, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wall, "_numbers", lambda _: pytest.fail("somebody looked"))
+    monkeypatch.setattr(wall.env, "pictures", lambda _: pytest.fail("somebody looked"))
     wall.look()
     with viewer(wall) as connection:
         connection.recv(timeout=5)
@@ -214,9 +198,9 @@ def test_without_its_server_the_training_goes_on(wall: Wall) -> None:
 
 ALONE = """
 from pathlib import Path
-from gbxcule_puffer.trainers.wall.process import ServerProcess
-page = Path("gbxcule_puffer/trainers/wall/page.html")
-print(ServerProcess("127.0.0.1:0", page, {}, print).port, flush=True)
+from gbxcule_puffer.trainers.wall.process import Begin, ServerProcess
+begin = Begin("127.0.0.1:0", Path("gbxcule_puffer/trainers/wall/page.html"), {"num_envs": 1})
+print(ServerProcess(begin, print).port, flush=True)
 input()
 """
 
@@ -242,10 +226,9 @@ def test_the_server_ends_with_the_training(way: signal.Signals) -> None:
 
 def test_what_a_viewer_may_ask_for(wall: Wall) -> None:
     with viewer(wall) as connection:
-        asked = {"focus": 3, "watches": [0xC000, 0x100, True, "x", 0xFFFF, 0xFF80], "speed": 1e9, "paused": True}
-        connection.send(json.dumps(asked))
+        connection.send(json.dumps({"focus": 3, "watches": ["C000"], "speed": 1e9, "paused": True}))
         wait_for(lambda: wall.paused, 5)
-        assert (wall._focus, wall._watches, wall.speed) == (3, (0xC000, 0xFF80), 240.0)
+        assert (wall._focus, wall._watches, wall.speed) == (3, (), 240.0)  # a board has no RAM
         bad = [{"focus": 64}, {"focus": -1}, {"speed": 0}, {"speed": float("nan")}, {"paused": 1}, {"step": "x"}]
         for each in (*bad, {"speed": 10**400}, {"watches": "C000"}, {"viewers": 0}):
             connection.send(json.dumps(each))
@@ -274,8 +257,9 @@ def test_wrong_addresses_are_one_line(wall: Wall) -> None:
         Wall(wall.env, "again", dict, f"127.0.0.1:{wall._server.port}")
 
 
-def test_a_watched_training_is_the_same(tmp_path: Path) -> None:
-    """Bit for bit, while a viewer looks."""
+@pytest.mark.parametrize("env", ["toy", "gbxcule"])
+def test_a_watched_training_is_the_same(tmp_path: Path, env: str) -> None:
+    """Bit for bit, while a viewer looks, chooses Game Boys and asks for RAM."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -286,20 +270,22 @@ def test_a_watched_training_is_the_same(tmp_path: Path) -> None:
             wait_for(lambda: is_listened_on(address), 60)
             with connect(f"ws://{address}/socket", origin=f"http://{address}") as connection:  # pyright: ignore[reportArgumentType]
                 while True:
-                    seen.append(connection.recv(timeout=20))
+                    seen.append(connection.recv(timeout=60))
+                    connection.send(json.dumps({"focus": len(seen) % 4, "watches": ["C0A0", "FF80"]}))
 
     thread = threading.Thread(target=view)
     losses = []
     for name, flags in (("alone", ""), ("watched", f"--watch --watch-address {address}")):
         if flags:
             thread.start()
-        arguments = f"--env toy --smoke --device cpu --run-dir {tmp_path / name} {flags}".split()
+        arguments = f"--env {env} --smoke --device cpu --run-dir {tmp_path / name} {flags}".split()
         assert a2c_streaming.main(arguments) == 0
         records = [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
         losses.append([{k: v for k, v in r.items() if k.startswith(("losses/", "eval/"))} for r in records])
     thread.join()
     assert losses[0] == losses[1] and losses[0]
-    assert isinstance(seen[1], bytes)
+    assert any(isinstance(message, bytes) for message in seen)
+    assert json.loads(next(m for m in reversed(seen) if isinstance(m, str))) == {"ended": "ended"}
     assert "watch" not in json.loads((tmp_path / "watched/manifest.json").read_text())["config"]
 
 
@@ -307,58 +293,3 @@ def is_listened_on(address: str) -> bool:
     host, port = address.split(":")
     with socket.socket() as probe:
         return probe.connect_ex((host, int(port))) == 0
-
-
-CLICK = """
-(() => {
-  const wall = document.getElementById("wall"), box = wall.getBoundingClientRect(), [across, down] = tiles();
-  const at = {clientX: box.left + 1.5 / across * box.width, clientY: box.top + 0.5 / down * box.height};
-  wall.dispatchEvent(new MouseEvent("click", at));
-  return [box.width, box.height];
-})()
-"""
-
-
-def test_the_page_in_a_browser(wall: Wall) -> None:
-    """A click chooses a Game Boy, its picture and numbers are the env's, and Pause stops the env."""
-    with Browser() as browser:
-        browser.open(wall.url)
-        browser.wait_until("typeof hello !== 'undefined' && hello !== null")
-        show(wall)
-        browser.wait_until("last !== null")
-        width, height = browser.run(CLICK)
-        assert width > 400 and height > 200
-        wait_for(lambda: wall._focus == 1, 5)
-        env = browser.run("hello.envs[1]")
-        assert browser.run("document.getElementById('name').textContent") == f"Game Boy {env}"
-        show(wall)
-        browser.wait_until("returns.length === 1")
-        assert browser.run("last.numbers[last.count + 1]") == float(wall.env.rewards[env])
-        assert browser.run("returns[0]") == browser.run("last.numbers[2 * last.count + 1]")
-        size = browser.run("hello.rows * hello.columns")
-        shades = browser.run(f"Array.from(last.pictures.slice({size}, {2 * size}), (pixel) => COLOURS.indexOf(pixel))")
-        assert shades == wall.env.observations[env, -1].flatten().tolist()
-        browser.run("document.getElementById('pause').click()")
-        wait_for(lambda: wall.paused, 5)
-        assert browser.run("document.getElementById('pause').textContent") == "Go on"
-
-
-def test_the_page_shows_colours() -> None:
-    """Of Game Boy Colors, whatever is observed."""
-    env = GBxCuLEEnv(picture_rom(1, 0xC0), 4, model="cgb", io="torch")
-    env.reset(seed=1)
-    canvas = "document.getElementById('screen').getContext('2d').getImageData(0, 0, 80, 72).data"
-    with Wall(env, "colours", dict, "127.0.0.1:0") as wall, Browser() as browser:
-        browser.open(wall.url)
-        browser.wait_until("typeof hello !== 'undefined' && hello !== null")
-        for _ in range(2):
-            env.step(torch.zeros(4, dtype=torch.int64))
-        wait_for(lambda: wall._server.viewers, 5)
-        wall.look()
-        browser.wait_until("last !== null")
-        pixels = np.array(browser.run(f"Array.from({canvas})")).reshape(72, 80, 4)
-    assert isinstance(env.emulator, Emulator)
-    rgb = env.emulator.render("rgb")[0].numpy()
-    np.testing.assert_array_equal(pixels[..., :3], rgb)
-    assert (rgb != rgb[..., :1]).any()
-    env.close()
