@@ -38,7 +38,10 @@ function connect() {
 function hear(message) {
   if ("curves" in message) showCurves(message.curves);
   else if ("watches" in message) showWords(message.watches);
-  else if ("ended" in message) ended = message.ended;
+  else if ("ended" in message) {
+    ended = message.ended;
+    if (last) figures(last.header);
+  }
   else greet(message);
   sayState();
 }
@@ -74,7 +77,8 @@ function greet(message) {
   setPaused(false);
   $("step").hidden = $("rate").hidden = !hello.controls;
   $("wall").hidden = true;
-  $("map").hidden = !hello.map;
+  $("map").hidden = true;
+  document.body.classList.toggle("single", count === 1);
   $("curves").hidden = !hello.has_records;
   forgetMap();
   forgetCurves();
@@ -133,6 +137,7 @@ function show(data) {
   returns.push(numbers[2 * count + chosen]);
   if (returns.length > 320) returns.shift();
   $("wall").hidden = count === 1;
+  $("map").hidden = !hello.map || !mapRows;
   draw();
   figures(header);
   sayState();
@@ -198,7 +203,7 @@ function drawReturns() {
 function figures(header) {
   const has = (key) => key in header, boxes = [["steps", text(header.step, 0), has("total") ? `of ${text(header.total, 0)}` : ""]];
   if (!hello.controls) {
-    boxes.push(["steps a second", text(header["charts/SPS"], 0), ""], ["elapsed", duration(header.elapsed), ""]);
+    boxes.push(["steps/s", text(header["charts/SPS"], 0), ""], ["elapsed", duration(header.elapsed), ""]);
     boxes.push(["left, at most", ended === null ? duration(header.left) : "–", ""]);
   }
   if (has("charts/success_rate") || has("eval/success_rate"))

@@ -12,8 +12,9 @@ function watch() {
 
 function greetRam(hello) {
   document.getElementById("ram").hidden = !hello.ram;
-  const names = hello.symbols ? `${text(hello.symbols, 0)} names of the symbol file, or addresses` : "addresses; names with --symbols FILE";
-  document.getElementById("words-note").textContent = `${names}: ${hello.symbols ? "wMoney wParty+4 " : ""}C100 1:A000`;
+  const addresses = "addresses such as C100 or 1:A000", count = text(hello.symbols, 0);
+  const names = hello.symbols ? `one of ${count} symbols, NAME+4, or ${addresses}` : `${addresses}; names with --symbols FILE`;
+  document.getElementById("words-note").textContent = names;
 }
 
 function showWords(words) {

@@ -170,7 +170,7 @@ def test_what_is_known_of_a_run(wall: Wall) -> None:
         figures = browser.run("[...document.querySelectorAll('.figure')].map((box) => box.innerText.split(/\\n+/))")
         assert figures == [
             ["steps", "51,200", "of 2,000,000"],
-            ["steps a second", "123,456"],
+            ["steps/s", "123,456"],
             ["elapsed", "1:15"],
             ["left, at most", "1:02:03"],
             ["success", "0.50", "evaluated 0.75"],
