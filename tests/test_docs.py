@@ -39,6 +39,12 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not broken
 
 
+def test_the_first_page_cuts_no_code_off() -> None:
+    """On a screen of 1280 pixels the site shows 78 columns of code."""
+    lines = [line for block in blocks(ROOT / "README.md") for line in block.text.splitlines()]
+    assert lines and [line for line in lines if len(line) > 78] == []
+
+
 def test_files_that_are_named_are_there() -> None:
     """In pages, docstrings and comments: a path from the root, the package or the emulator."""
     roots = (ROOT, ROOT / "gbxcule_puffer", ROOT / "gbxcule_puffer/emulator")

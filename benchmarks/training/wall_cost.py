@@ -57,7 +57,7 @@ class Viewer(AbstractContextManager):
         origin: Any = f"http://{parts.netloc}"
         place = f"ws://{parts.netloc}/socket?{parts.query}"
         self._socket = self._stack.enter_context(connect(place, origin=origin, max_size=None, compression=None))
-        self._socket.send(json.dumps({"focus": 0, "watches": [0xC000, 0xC001]}))
+        self._socket.send(json.dumps({"focus": 0, "watches": ["C000", "C001"]}))
         self.pictures = self.size = 0
         self._thread = threading.Thread(target=self._read)
         self._thread.start()
