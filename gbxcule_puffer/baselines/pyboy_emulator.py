@@ -101,7 +101,7 @@ class PyBoyEmulator:
         return self.cartridge.title
 
     def step(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
-        """As Emulator.step: press, run, release, run; buttons (num_envs,) uint8, frames (num_envs,) int32."""
+        """As Emulator.step: buttons (num_envs,) uint8, frames (num_envs,) int32."""
         self.step_undrawn(buttons, frames)
         self.draw()
 
@@ -112,11 +112,11 @@ class PyBoyEmulator:
         for counts in self._counts.values():
             counts.zero_()
         self._until.begin_step(self.frames_per_step if frames is None else frames)
-        is_held = self.release_after_frames == self.frames_per_step
         for env, (machine, mask) in enumerate(zip(self.machines, buttons.tolist(), strict=True)):
             most = int(self.frames[env])
             self.frames[env] = machine.step(mask, self._ends_early(env), most)
-            self._released[env] = mask if is_held or most <= self.release_after_frames else 0
+            is_late = not machine.holds and most <= self.release_after_frames
+            self._released[env] = mask if is_late else 0
         self._chip_is_late = [True] * self.num_envs
         self.mirror.update()
 

@@ -1,4 +1,4 @@
-"""One PyBoy as the references use it: without sound, booted, stepped by press, run, release, run."""
+"""One PyBoy as the references use it: without sound, booted, with steps that release or hold their buttons."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class PyBoyMachine:
         self.model = model
         self.frames_per_step = frames_per_step
         self.release_after_frames = release_after_frames
+        self._held: int | None = 0  # by steps that hold their buttons; None: unknown
         ram = None if save_ram is None else io.BytesIO(save_ram)
         options = {"window": "null", "sound_emulated": False, "cgb": model == "cgb", "log_level": SILENT}
         self.pyboy = PyBoy(io.BytesIO(rom), ram_file=ram, **options)
@@ -42,20 +43,24 @@ class PyBoyMachine:
             self.pyboy.tick(1, True, False)
 
     def step(self, buttons: int, ends_early: Callable[[], bool] | None = None, frames: int | None = None) -> int:
-        """Press the buttons of the mask, run, release them, run; the last frame is rendered. Returns the frames.
+        """Press the buttons of the mask, run, release them, run; the last frame is rendered. Returns the frames. Where
+        the step `holds` its buttons, it only releases those that the one before held and this one does not.
 
         frames: in place of frames_per_step.
         ends_early: asked after each frame from the one on that the release follows; after a True the next is the last.
         """
-        pressed = [name for bit, name in enumerate(BUTTON_NAMES) if buttons >> bit & 1]
-        for name in pressed:
-            self.pyboy.button_press(name)
-        held, frames = self.release_after_frames, self.frames_per_step if frames is None else frames
-        held = frames if held == self.frames_per_step else min(held, frames)
+        frames = self.frames_per_step if frames is None else frames
+        if self.holds:
+            changed = 0xFF if self._held is None else buttons ^ self._held
+            self._change(changed & ~buttons, changed & buttons)
+            self._held = buttons
+            self.pyboy.tick(frames, True, False)
+            return frames
+        held = min(self.release_after_frames, frames)
         frames_after = frames - held
+        self._change(0, buttons)
         self.pyboy.tick(held, frames_after == 0, False)
-        for name in pressed:
-            self.pyboy.button_release(name)
+        self._change(buttons, 0)
         if ends_early is not None:
             for left in range(frames_after, 0, -1):
                 is_last = left == 1 or ends_early()
@@ -65,6 +70,19 @@ class PyBoyMachine:
         elif frames_after > 0:
             self.pyboy.tick(frames_after, True, False)
         return frames
+
+    @property
+    def holds(self) -> bool:
+        """True where a step releases no button at its end."""
+        return self.release_after_frames == self.frames_per_step
+
+    def _change(self, released: int, pressed: int) -> None:
+        """Have PyBoy release and press the buttons of two masks before its next frame."""
+        for bit, name in enumerate(BUTTON_NAMES):
+            if released >> bit & 1:
+                self.pyboy.button_release(name)
+            elif pressed >> bit & 1:
+                self.pyboy.button_press(name)
 
     def picture(self, every: int = 1, out: np.ndarray | None = None) -> np.ndarray:
         """The last picture as shades 0..3, uint8, every `every`-th line and column: 2 gives the 72x80 observation."""
@@ -87,6 +105,7 @@ class PyBoyMachine:
     def load_state(self, data: bytes) -> None:
         """Load a state as PyBoy does; what the format lacks stays as it was (pyboy_emulator.py)."""
         self.pyboy.load_state(io.BytesIO(data))
+        self._held = None
 
     def close(self) -> None:
         """Stop PyBoy without writing a save file."""

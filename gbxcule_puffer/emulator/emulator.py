@@ -317,8 +317,10 @@ class Emulator(HostAccess, Screens):
         self.load(self._start)
 
     def step(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
-        """Hold `buttons` for release_after_frames frames, release them, run to frames_per_step; draw the last frame.
-        A button that a loaded state holds stays held until a step has pressed and released it.
+        """Press `buttons`, run release_after_frames frames, release them, run to frames_per_step; draw the last frame.
+        A button that a loaded state holds stays held until a step has pressed and released it. Where
+        release_after_frames is frames_per_step, a step releases nothing at its end: it holds `buttons`, and releases
+        at its start those that it does not hold. Only a button that was not held is pressed (the joypad's interrupt).
 
         buttons: shape (num_envs,), uint8, on the emulator's device; bits 0-3 RIGHT LEFT UP DOWN, 4-7 A B SELECT START.
         frames: of each env in place of frames_per_step, shape (num_envs,), int32, at most as of `run`; buttons are
@@ -333,12 +335,10 @@ class Emulator(HostAccess, Screens):
             )
             raise ActionError(f"buttons are {found}: give torch.uint8 of shape ({self.num_envs},)")
         self._buttons.copy_(buttons)
-        if frames is None:
-            self._launch(self.frames_per_step, self.release_after_frames)
-            return
-        check_frames(frames, self.num_envs)
-        is_held = self.release_after_frames == self.frames_per_step
-        self._launch(frames, 0 if is_held else self.release_after_frames)
+        if frames is not None:
+            check_frames(frames, self.num_envs)
+        holds = self.release_after_frames == self.frames_per_step
+        self._launch(self.frames_per_step if frames is None else frames, 0 if holds else self.release_after_frames)
 
     def run(self, frames: int) -> None:
         """Run `frames` frames, 1 to 20,000 (a Game Boy Color 15,000), without changing the buttons; draw the last

@@ -148,8 +148,9 @@ class EmulatorLike(Protocol):
         ...
 
     def step(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
-        """Hold `buttons` (num_envs,) uint8 for release_after_frames frames, release them, run to frames_per_step, or to
-        the `frames` (num_envs,) int32 of each env."""
+        """Press `buttons` (num_envs,) uint8, run release_after_frames frames, release them, run to frames_per_step, or
+        to the `frames` (num_envs,) int32 of each env. Where both are the same number, a step holds its buttons to its
+        end, and the next one releases those that it does not hold."""
         ...
 
     def hook(self, bank: int | None, address: int) -> None:

@@ -79,7 +79,7 @@ class EnvOptions:
         FRAMES_PER_STEP, "emulated frames of one step", PICTURE, least=1, most=MOST_FRAMES)
     release_after_frames: int = option(
         RELEASE_AFTER_FRAMES, "frames after which a step releases its buttons (frames_per_step: held until a step "
-        "presses others)", PICTURE, least=1)
+        "that does not press them)", PICTURE, least=1)
 
     until: str | None = option(
         None, "conditions on RAM that together end a step early, such as wJoyIgnore==0,C0A3&04!=0; frames_per_step is "

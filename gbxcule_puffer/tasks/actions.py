@@ -236,9 +236,9 @@ def _parse_list(name: str, text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Schedule:
-    """One step in frames: press, `release_after_frames`, release, the rest of `frames_per_step`. If they are equal, the
-    game finds a button pressed for as long as steps press it. An action's own frames take the place of frames_per_step.
-    """
+    """One step in frames: press, `release_after_frames`, release, the rest of `frames_per_step`. Where they are equal,
+    a step `holds` its buttons: the next one releases those that it does not hold, and presses those that are new.
+    An action's own frames take the place of frames_per_step."""
 
     frames_per_step: int = FRAMES_PER_STEP
     release_after_frames: int = RELEASE_AFTER_FRAMES
@@ -253,5 +253,9 @@ class Schedule:
     def of(self, action: str) -> tuple[int, int]:
         """(frames, frames after which its buttons are released) of a step with an action."""
         frames = frames_of(action) or self.frames_per_step
-        is_held = self.release_after_frames == self.frames_per_step
-        return frames, frames if is_held else min(self.release_after_frames, frames)
+        return frames, frames if self.holds else min(self.release_after_frames, frames)
+
+    @property
+    def holds(self) -> bool:
+        """True where a step releases no button at its end."""
+        return self.release_after_frames == self.frames_per_step

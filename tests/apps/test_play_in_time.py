@@ -17,12 +17,15 @@ from gbxcule_puffer import cli
 from gbxcule_puffer.apps.play.agent import Agent
 from gbxcule_puffer.apps.play.browser import MOST_MESSAGES, BrowserPlay
 from gbxcule_puffer.apps.play.session import UNDO_FRAMES, Pace, PlaySession
+from gbxcule_puffer.apps.verify.verify import comparable
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.tasks.actions import buttons_of
 from gbxcule_puffer.tasks.goals.traces import Trace
 from tests.support.browser import Browser
 from tests.support.envs import STAGE
+from tests.support.roms import joypad_rom
 
 ROM = ROMS / "homeward.gb"
 
@@ -35,11 +38,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def run_of_lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of actions with frames of their own."""
+@pytest.fixture(scope="module", params=[8, 24])
+def run_of_lengths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of actions with frames of their own, whose buttons are released, or held."""
     folder = tmp_path_factory.mktemp("runs") / "lengths"
     flags = "--smoke --total-env-steps 8 --eval-episodes 1 --eval-envs 1 --max-steps 4 --action-codec UP:30,LEFT:5,A"
+    flags += f" --release-after-frames {request.param}"
     assert a2c_streaming.main([*flags.split(), "--device", "cpu", "--run-dir", str(folder)]) == 0
     return folder
 
@@ -80,6 +84,39 @@ def test_real_time_is_a_frame_an_action(session: PlaySession) -> None:
     assert np.array_equal(replayed(session.trace(), session), session.picture)
     session.key("q")
     assert Trace.load(session.written[-1]).frames_per_step == 1
+
+
+def test_a_key_that_is_down_is_pressed_once(tmp_path: Path) -> None:
+    """A game that counts presses; what is saved with a key down, and steps after it, begin with none."""
+    rom = tmp_path / "joypad.gb"
+    rom.write_bytes(joypad_rom())
+    session = PlaySession(rom, tmp_path / "play")
+
+    def presses() -> int:
+        return int(session.emulator.read_memory(0, 0xC100, 1)[0])
+
+    session.key("r")
+    seen = []
+    for held in (["A"], ["A"], ["A", "UP"], ["UP"], [], ["A"]):
+        session.frame(held)
+        seen.append(presses())
+    assert seen == [1, 1, 2, 2, 2, 3]
+    for _ in range(UNDO_FRAMES):
+        session.frame(["A"])
+    session.key("u")
+    session.frame(["A"])
+    assert presses() == 3, "a second back, where it was held"
+    session.key("m")
+    assert load_state_file(session.written[-1], session.emulator.cartridge).fields()["buttons"] == 0
+    session.frame(["A"])
+    trace = session.trace()
+    emulator = Emulator(rom, frames_per_step=trace.frames_per_step, release_after_frames=trace.release_after_frames)
+    emulator.load(session.origin)
+    emulator.step(torch.tensor([buttons_of("A")], dtype=torch.uint8))
+    assert presses() == int(emulator.read_memory(0, 0xC100, 1)[0]) == 4
+    session.key("r")
+    session.key("up")
+    assert session.emulator.registers()["buttons"] == 0 and presses() == 5
 
 
 def test_what_is_played_after_an_undo_is_saved(session: PlaySession) -> None:
@@ -142,6 +179,9 @@ def test_an_agents_steps_may_differ_in_length(run_of_lengths: Path, session: Pla
             session.frame()
         assert len(session.actions) == step + 1
         assert np.array_equal(session.picture[::2, ::2], agent.observations[0, -1])
+        assert agent.env is not None
+        mine, its = (emulator.save(0) for emulator in (session.emulator, agent.env.emulator))
+        assert comparable(mine, session.emulator.cartridge) == comparable(its, session.emulator.cartridge)
     assert len(set(session.actions)) > 1
     agent.close()
 

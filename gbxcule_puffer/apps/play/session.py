@@ -14,6 +14,7 @@ from gbxcule_puffer.apps.play.agent import Agent
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.actions import Schedule, action_of, buttons_of, without_frames
@@ -22,7 +23,7 @@ from gbxcule_puffer.tasks.goals.traces import Trace, picture_hash
 FRAMES_A_SECOND, LATEST = 59.7275, 0.1
 UNDO_STEPS = 512
 UNDO_FRAMES = 60  # of real time are taken back at once
-ONE_FRAME = (1, 1)  # the schedule of real time: each frame presses what is held, and releases it
+ONE_FRAME = (1, 1)  # the schedule of real time: each frame holds its buttons
 # Keys by the names that all displays give them, and what they press.
 STEP_KEYS = {
     "up": "UP", "down": "DOWN", "left": "LEFT", "right": "RIGHT",
@@ -149,7 +150,7 @@ class PlaySession:
     def press(self, action: str) -> None:
         """Plays one step."""
         self._undo.append((self.emulator.save(0), len(self.actions)))
-        self._run(action, *self.schedule)
+        self._run(action, self.schedule)
         self.actions.append(action)
         self.message = self.pressed = action
 
@@ -161,7 +162,7 @@ class PlaySession:
         if len(self.actions) % UNDO_FRAMES == 0:
             self._undo.append((self.emulator.save(0), len(self.actions)))
         self.pressed = action_of(held)
-        self._run(self.pressed, *ONE_FRAME)
+        self._run(self.pressed, ONE_FRAME)
         self.actions.append(self.pressed)
 
     def set_real_time(self, real_time: bool) -> None:
@@ -176,6 +177,7 @@ class PlaySession:
         if not plays:
             self.set_real_time(self.real_time)
             return
+        self._release()
         try:
             self.agent.begin(self.emulator.save(0))
         except GBxCuLEError as error:
@@ -233,20 +235,25 @@ class PlaySession:
         self.finished = True
         self.message = ""
 
-    def _run(self, action: str, frames: int, release_after: int) -> None:
-        """Some frames; a release after more than there are leaves the buttons to the frames that follow."""
-        self.emulator.frames_per_step, self.emulator.release_after_frames = frames, release_after
-        self.emulator.step(torch.full((1,), buttons_of(action), dtype=torch.uint8))
+    def _run(self, action: str, schedule: tuple[int, int], frames: int | None = None) -> None:
+        """A step of a schedule; frames: in place of the schedule's, the action's own."""
+        self.emulator.frames_per_step, self.emulator.release_after_frames = schedule
+        own = None if frames is None else torch.full((1,), frames, dtype=torch.int32)
+        self.emulator.step(torch.full((1,), buttons_of(action), dtype=torch.uint8), own)
 
     def _agents_frame(self) -> None:
         """The next frame of the agent's step: together they are the step to the bit."""
         assert self.agent is not None
         if self._frame == 0:
             self.actions.append(self.agent.choose())
-        frames, release_after = Schedule(*self.schedule).of(self.actions[-1])
+        schedule = Schedule(*self.schedule)
+        frames, release_after = schedule.of(self.actions[-1])
         self._frame += 1
         self.pressed = without_frames(self.actions[-1]) if self._frame <= release_after else "NOOP"
-        self._run(self.pressed, 1, 2 if self._frame < release_after else 1)
+        if schedule.holds:
+            self._run(self.pressed, ONE_FRAME)
+        else:  # a release after 2 frames of 1 is left to the frame that is given as the action's own
+            self._run(self.pressed, (1, 2), 1 if self._frame >= release_after else None)
         self._frame %= frames
 
     def _finish_step(self) -> None:
@@ -264,10 +271,18 @@ class PlaySession:
         if keep:
             self._keep_trace()
         self._finish_step()
+        if not self.agent_plays:
+            self._release()
         self.schedule, self.origin = schedule, self.emulator.save(0)
         self.actions = []
         self._undo.clear()
         self._saved = 0
+
+    def _release(self) -> None:
+        """Releases all buttons: steps, a saved state and the agent would begin with what real time holds."""
+        snapshot = self.emulator.save(0)
+        snapshot.state[INDEX["buttons"]] = 0
+        self.emulator.load(snapshot)
 
     def _free(self, stem: str, suffix: str) -> Path:
         """The first of out/STEM1, STEM2 ... that does not exist."""

@@ -31,11 +31,15 @@ def write(c: wp.ref[Cpu], value: int):
 
 
 @wp.func
-def press(c: wp.ref[Cpu], buttons: int):
-    """Press buttons; one that was not held requests the joypad interrupt whatever row is selected."""
+def press(c: wp.ref[Cpu], buttons: int, only: bool):
+    """Press buttons; one that was not held requests the joypad interrupt whatever row is selected. `only`: release all
+    others before, and leave these to the steps that follow."""
+    c.buttons = wp.where(only, c.buttons & buttons, c.buttons)
+    if model.HARDWARE == 1 and only:
+        c.p1 = select(c, c.p1)
     if model.HARDWARE == 0 and (buttons & ~c.buttons) != 0:
         c.interrupt_flag = c.interrupt_flag | hw.INT_JOYPAD
-    c.buttons = c.buttons | buttons | (buttons << 8)
+    c.buttons = c.buttons | buttons | wp.where(only, 0, buttons << 8)
     if model.HARDWARE == 1:
         before = c.p1
         c.p1 = select(c, before)

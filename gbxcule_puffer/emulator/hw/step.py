@@ -16,9 +16,9 @@ RTC_LAST = wp.constant(INDEX["rtc_last"])
 
 @wp.func
 def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, release_after: int):
-    """Hold the buttons until `release_after` frames have ended. In a shorter step, they stay held for the next step. If
-    `frames` is 0, each env has its own number in Machine.frames; then the release is at the step's end at the latest,
-    or always there if `release_after` is 0."""
+    """Press the buttons until `release_after` frames have ended. In a shorter step, they stay held for the next step.
+    If `frames` is 0, each env has its own number in Machine.frames; then the release is at the step's end at the
+    latest. If `release_after` is 0, these buttons and no others are held, and the step's end releases none."""
     # With a branch here, or with nested choices, clang makes the whole kernel a tenth slower.
     count = wp.where(frames == 0, m.frames[c.env], frames)
     c.frames_left = count
@@ -30,7 +30,7 @@ def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, re
     m.skipped[c.env] = 0
     c.now = 0
     row.store(c, hw.P1, c.p1)  # for the data path
-    joypad.press(c, buttons)
+    joypad.press(c, buttons, release_after == 0)
 
 
 @wp.func(inline=False)

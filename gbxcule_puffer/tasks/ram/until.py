@@ -17,7 +17,7 @@ def parse_until(text: str | None, schedule: Schedule, symbols: Symbols | None = 
     tests: list[ByteTest] = []
     if text is None:
         return tests
-    if schedule.release_after_frames == schedule.frames_per_step:
+    if schedule.holds:
         raise ConfigError(f"until {text!r:.80}: buttons that are held end no step: lower release_after_frames")
     for part in text.split(","):
         condition = parse_condition(part.strip(), f"until {text!r:.80}", symbols)
