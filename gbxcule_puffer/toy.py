@@ -12,28 +12,44 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 
 from gbxcule_puffer.env.options import STEP_COST, EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.randomness import START, CounterRandom
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
+from gbxcule_puffer.pictures import LEVELS
 from gbxcule_puffer.tasks.actions import get_codec
-from gbxcule_puffer.tasks.observe.layout import ShowsPictures, shades_layout
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout, ShowsPictures, shades_layout
+from gbxcule_puffer.tasks.observe.pictures import OTHER_GREY, area_averaged, picture_kind
 
 CELL = 4  # pixels
 MAX_STEPS = 16
 OPTIONS = (
-    "stack_k", "action_codec", "max_steps", "step_cost", "alpha", "goal_bonus", "log_interval", "info_mode", "seed",
-)  # fmt: skip
+    *("obs", "stack_k", "action_codec", "max_steps", "step_cost", "alpha", "goal_bonus", "log_interval", "info_mode"),
+    "seed",
+)
 MOVES = {"UP": (-1, 0), "DOWN": (1, 0), "LEFT": (0, -1), "RIGHT": (0, 1)}  # rows, columns
 
 
+def board_layout(obs: str = "shades", stack_k: int = 1, side: int = 5) -> ObservationLayout:
+    """The layout of boards of `side` x `side` cells: shades of CELL * side pixels, or grey as of picture_kind.
+
+    Raises: ConfigError for another obs.
+    """
+    kind = picture_kind(obs)
+    if kind.form == "grey":
+        return ObservationLayout(kind, stack_k)
+    if obs != "shades":
+        raise ConfigError(f"obs {obs!r} is not for the toy env: give shades, grey or {OTHER_GREY}")
+    return shades_layout(stack_k, CELL * side, CELL * side)
+
+
 class ToyEnv(ShowsPictures):
-    """`num_envs` boards of `side` x `side` cells; observations (num_envs, stack_k, CELL * side, CELL * side) uint8."""
+    """`num_envs` boards of `side` x `side` cells; observations (num_envs, *board_layout(...).shape) uint8."""
 
     io = "torch"
-    obs = "shades"
     stages = ()
     has_goal = True
     emulator = launches = cartridge = position = symbols = None  # there are no Game Boys
@@ -58,7 +74,7 @@ class ToyEnv(ShowsPictures):
         self.max_steps, self.seed = self.options.max_steps or MAX_STEPS, self.options.seed or 0
         self.step_cost = STEP_COST if self.options.step_cost is None else self.options.step_cost
         self.goal = side // 2 * side + side // 2  # cell
-        self.layout = shades_layout(self.stack_k, CELL * side, CELL * side)
+        self.obs, self.layout = self.options.obs, board_layout(self.options.obs, self.stack_k, side)
         self.single_observation_space = self.layout.box
         self.single_action_space = self.codec.space
         self.infos: list[dict[str, float]] = []
@@ -218,6 +234,9 @@ class ToyEnv(ShowsPictures):
         board = 3 * torch.eye(len(cells), dtype=torch.uint8, device=device)
         board[:, self.goal].clamp_(min=1)
         picture = board.unflatten(1, (self.side, self.side)).repeat_interleave(CELL, 1).repeat_interleave(CELL, 2)
+        if self.layout.kind.form == "grey":
+            greys = [area_averaged(LEVELS[cell], *shape[1:]) for cell in picture.cpu().numpy()]
+            picture = torch.from_numpy(np.stack(greys)).to(device)
         self._pictures, self._screen = picture, picture.new_zeros((n, *shape[1:]))
         self.observations = zeros(n, *shape, dtype=torch.uint8)
         self.final_observation = torch.zeros_like(self.observations)

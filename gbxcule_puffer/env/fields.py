@@ -73,6 +73,8 @@ PICTURES = {
     "final_observation": wp.array2d(dtype=wp.int32),
     "stack_k": int,
     "form": int,  # index in FORMS
+    "rows": int,  # of a picture in an observation, as the next
+    "columns": int,
     "in_place": int,
     "colors": wp.array2d(dtype=wp.int32),  # of a Game Boy Color, two pixels a word; only where they are observed
     "has_colors": int,

@@ -15,6 +15,7 @@ from gymnasium.vector.utils import batch_space
 
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ActionError, ConfigError
+from gbxcule_puffer.integrations.images import first_shown, observation_space, shown
 from gbxcule_puffer.integrations.window import QUIT, Window, why_no_window
 from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.pictures import mosaic, to_rgb
@@ -154,7 +155,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
             "render_modes": [*RENDER_MODES],
             "render_fps": _steps_per_second(env),
         }
-        self.single_observation_space = env.layout.space
+        self.single_observation_space = observation_space(env.layout)
         self.single_action_space = _action_space(env)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -206,7 +207,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
             final = np.full(self.num_envs, None, object)
             last = self.env.final_observation
             for index in np.flatnonzero(ended):
-                final[index] = _single(self.env, last[index : index + 1].copy())
+                final[index] = first_shown(self.env.layout, last[index : index + 1].copy())
             info |= {"final_obs": final, "_final_obs": ended}
         if self._view:
             self._view.show(self.env)
@@ -265,9 +266,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         self.env.close()
 
     def _parts(self, observations: Array) -> Any:
-        """Observations as the space has them: a dict of views where there is more than pictures."""
-        layout = self.env.layout
-        return layout.split(observations) if layout.vectors else observations
+        return shown(self.env.layout, observations)
 
     def _returned(self, part: Array) -> Any:
         if not self.copy:
@@ -291,7 +290,7 @@ class GameBoyEnv(gymnasium.Env):
         self.env, self.render_mode = env, _check_render_mode(render_mode)
         self.metadata = {"render_modes": [*RENDER_MODES], "render_fps": _steps_per_second(env)}
         self._view = HumanView(_steps_per_second(env)) if render_mode == "human" else None
-        self.observation_space, self.action_space = env.layout.space, _action_space(env)
+        self.observation_space, self.action_space = observation_space(env.layout), _action_space(env)
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode; the observation has no axis for envs."""
@@ -299,7 +298,7 @@ class GameBoyEnv(gymnasium.Env):
         observations, _ = self.env.reset(seed=_env_seed(self, seed))
         if self.render_mode:
             self.env.keep_pictures()
-        return _single(self.env, observations.copy()), {}
+        return first_shown(self.env.layout, observations.copy()), {}
 
     def step(self, action: int | np.integer | np.ndarray) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step; an ended episode needs a reset."""
@@ -308,7 +307,7 @@ class GameBoyEnv(gymnasium.Env):
         if self._view:
             self._view.show(self.env)
         ends = bool(terminations[0]), bool(truncations[0])
-        return _single(self.env, self.env.final_observation.copy()), float(rewards[0]), *ends, info
+        return first_shown(self.env.layout, self.env.final_observation.copy()), float(rewards[0]), *ends, info
 
     def render(self) -> np.ndarray | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """An RGB picture (144, 160, 3) uint8 (twice that with obs="full") of where the last step led."""
@@ -319,14 +318,6 @@ class GameBoyEnv(gymnasium.Env):
         if self._view:
             self._view.close()
         self.env.close()
-
-
-def _single(env: GameBoys, observations: np.ndarray) -> Any:
-    """The first of some observations as the space has it."""
-    layout = env.layout
-    if not layout.vectors:
-        return observations[0]
-    return {name: part[0] for name, part in layout.split(observations).items()}
 
 
 def _action_space(env: GameBoys) -> gymnasium.Space:

@@ -11,35 +11,39 @@ from stable_baselines3.common.vec_env import VecEnv  # pyright: ignore[reportMis
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.gym import AutoresetMode, GameBoyVectorEnv
+from gbxcule_puffer.integrations.images import Images
 
 
 class StableVecEnv(VecEnv):
     """A VecEnv over `envs` with io="numpy" and SAME_STEP; its infos hold what Monitor would add ("episode").
 
-    Raises: ConfigError for another io or autoreset mode.
+    Pictures are images as stable-baselines3 knows them (images.Images).
+
+    Raises: ConfigError for another io or autoreset mode, and for pictures that are not images.
     """
 
     def __init__(self, envs: GameBoyVectorEnv) -> None:
         if envs.env.io != "numpy" or envs.autoreset_mode is not AutoresetMode.SAME_STEP:
             raise ConfigError("stable-baselines3 needs make_vec with io='numpy' and autoreset_mode SAME_STEP")
+        self._images = Images(envs.env.layout, envs.env.obs)
         self.envs = envs
         self._returns, self._lengths = np.zeros(envs.num_envs), np.zeros(envs.num_envs, int)
         self._begin = time.time()
         self._actions: np.ndarray | None = None
-        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+        super().__init__(envs.num_envs, self._images.space, envs.single_action_space)
 
-    def reset(self) -> np.ndarray:
+    def reset(self) -> Any:
         """Start all episodes anew."""
         seed = self._seeds[0]
         self._reset_seeds()
         self._returns[:], self._lengths[:] = 0, 0
-        return self.envs.reset(seed=seed)[0]
+        return self._images.of(self.envs.reset(seed=seed)[0])
 
     def step_async(self, actions: np.ndarray) -> None:
         """Keep the actions, (num_envs,), for `step_wait`."""
         self._actions = actions
 
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """One step with the actions kept; ended envs have begun their next episode."""
         assert self._actions is not None  # step_async was called
         observations, rewards, terminations, truncations, info = self.envs.step(self._actions)
@@ -50,13 +54,13 @@ class StableVecEnv(VecEnv):
         for index in np.flatnonzero(ended):
             episode = {"r": float(self._returns[index]), "l": int(self._lengths[index])}
             infos[index] = {
-                "terminal_observation": info["final_obs"][index],
+                "terminal_observation": self._images.of(info["final_obs"][index]),
                 "TimeLimit.truncated": bool(truncations[index]),
                 "is_success": bool(terminations[index] & ~self.envs.env.failures[index]),
                 "episode": {**episode, "t": round(time.time() - self._begin, 6)},
             }
         self._returns[ended], self._lengths[ended] = 0, 0
-        return observations, rewards, ended, infos
+        return self._images.of(observations), rewards, ended, infos
 
     def close(self) -> None:
         """End the env."""

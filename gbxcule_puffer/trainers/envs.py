@@ -13,10 +13,11 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.registry import env_creator
 from gbxcule_puffer.tasks.goals.recipe import GoalSettings
-from gbxcule_puffer.tasks.observe.layout import ObservationLayout, shades_layout
+from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import picture_kind
 from gbxcule_puffer.tasks.source import TaskSource
 from gbxcule_puffer.toy import OPTIONS as TOY_OPTIONS
+from gbxcule_puffer.toy import board_layout
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
 
@@ -83,7 +84,7 @@ def make_env(
 def layout_of(args: Any) -> ObservationLayout:
     """The layout of the observations as far as it is known before there is an env: without vectors."""
     if args.env == "toy":
-        return shades_layout(args.stack_k, 20, 20)
+        return board_layout(args.obs, args.stack_k)
     return ObservationLayout(picture_kind(args.obs), args.stack_k)
 
 

@@ -181,7 +181,7 @@ def test_stripes_diverge_for_good_and_noops_never() -> None:
         assert (facts["unique_pcs"] > 1) == apart, actions
 
 
-@pytest.mark.parametrize(("model", "obs"), [("dmg", "packed"), ("cgb", "rgb_full")])
+@pytest.mark.parametrize(("model", "obs"), [("dmg", "packed"), ("dmg", "grey"), ("cgb", "rgb_full")])
 def test_stages_do_their_part_of_the_step(tmp_path: Path, model: str, obs: str) -> None:
     """Each against the whole environment, for the Warp emulator and for PyBoy."""
     workload = Workload(HOMEWARD, obs=obs, model=model, stack_k=2, warmup=6, steps=1, repeat=1).with_goal(tmp_path)
@@ -255,7 +255,7 @@ def test_the_goal_of_a_benchmark_is_never_reached(tmp_path: Path) -> None:
         (["--rom", "missing.gb"], "missing.gb"),
         (["--rom", __file__], "test_bench.py"),
         (["--stage", "obs_only,half_step"], "--stage 'half_step' is unknown: give one of emulate_only"),
-        (["--obs", "colour"], "--obs 'colour' is unknown: give one of shades"),
+        (["--obs", "colour"], "obs 'colour' is unknown: give one of shades"),
         (["--num-envs", "64,x"], "'x' is not a whole number"),
         (["--num-envs", "0"], "0 must be at least 1"),
         (["--steps", "-1"], "-1 must be at least 1"),

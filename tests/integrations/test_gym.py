@@ -16,12 +16,15 @@ if not hasattr(gymnasium.vector, "AutoresetMode"):
 
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import FrameStackObservation, ResizeObservation
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.integrations import gym as window
 from gbxcule_puffer.integrations.gym import make, make_vec
 from gbxcule_puffer.integrations.window import QUIT, Event, Window
+from gbxcule_puffer.pictures import LEVELS
+from gbxcule_puffer.tasks.observe.pictures import area_averaged
 from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
 
 ID = "gbxcule_puffer.integrations.gym:GBxCuLE-v0"
@@ -264,6 +267,94 @@ def test_bad_input(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     envs.close()
 
 
+def test_a_grey_picture_is_gymnasium_s_image(task: Task) -> None:
+    """Rows and columns, as AtariPreprocessing gives them: for its wrappers that stack; a stack of the env's own too."""
+    options = {"rom": task.kwargs["rom"], "max_steps": 9}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(ID, **options, obs="grey")
+        check_env(env.unwrapped, skip_render_check=True)
+    assert env.observation_space == gymnasium.spaces.Box(0, 255, (84, 84), np.uint8)
+    stacked = FrameStackObservation(env, 4)
+    own = make(**options, obs="grey", stack_k=4)
+    assert stacked.observation_space == own.observation_space and own.observation_space.shape == (4, 84, 84)
+    np.testing.assert_array_equal(stacked.reset(seed=1)[0][-1], own.reset(seed=1)[0][-1])
+    for action in random_actions(8, 1)[:, 0]:
+        mine, theirs = own.step(action), stacked.step(action)
+    np.testing.assert_array_equal(mine[0], theirs[0])
+    envs, whole = make_vec(num_envs=2, **options, obs="grey", action_obs=2), make_vec(num_envs=2, **options, obs="full")
+    assert envs.single_observation_space["picture"].shape == (84, 84)  # pyright: ignore[reportIndexIssue]
+    pictures, screens = envs.reset(seed=1)[0]["picture"], whole.reset(seed=1)[0]
+    for row in random_actions(9, 2):
+        for picture, screen in zip(pictures, screens, strict=True):
+            np.testing.assert_array_equal(picture, area_averaged(LEVELS[screen[0]], 84, 84))
+        observations, *_, info = envs.step(row)
+        pictures, screens = observations["picture"], whole.step(row)[0]
+    assert observations in envs.observation_space and info["final_obs"][1] in envs.single_observation_space
+    tensors = make_vec(num_envs=2, **options, obs="grey", io="torch")
+    assert tensors.reset(seed=1)[0].shape == (2, 84, 84)
+
+
+def test_gymnasium_resizes_it(task: Task) -> None:
+    pytest.importorskip("cv2", reason="needs OpenCV: pip install opencv-python-headless")
+    env = FrameStackObservation(ResizeObservation(make(rom=task.kwargs["rom"], obs="grey"), (42, 36)), 4)
+    assert env.reset(seed=1)[0].shape == env.observation_space.shape == (4, 42, 36)
+
+
+@pytest.mark.parametrize(
+    ("options", "shape", "values"),
+    [
+        ({}, (1, 72, 80), {0, 85, 153, 255}),
+        ({"obs": "full"}, (1, 144, 160), {0, 85, 153, 255}),
+        ({"stack_k": 2}, (2, 72, 80), {0, 85, 153, 255}),
+        ({"obs": "grey"}, (1, 84, 84), None),
+        ({"obs": "grey_64x96", "stack_k": 3}, (3, 64, 96), None),
+        ({"obs": "rgb", "model": "cgb"}, (3, 72, 80), None),
+        ({"action_obs": 2}, (1, 72, 80), {0, 85, 153, 255}),
+        ({"obs": "grey", "action_obs": 2}, (1, 84, 84), None),
+    ],
+)
+def test_stable_baselines3_stacks_channels(
+    task: Task, options: dict[str, Any], shape: tuple[int, ...], values: set[int] | None
+) -> None:
+    """VecFrameStack finds them first, whatever is observed; the last observation of an episode is an image, too."""
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env", reason="pip install stable-baselines3")
+    from gbxcule_puffer.integrations.sb3 import StableVecEnv
+
+    rom = {"rom": task.kwargs["rom"], "max_steps": 3, "frames_per_step": 60, "release_after_frames": 8}
+    plain, envs = (StableVecEnv(make_vec(num_envs=2, **rom, **options)) for _ in range(2))
+    stacked = vec_env.VecFrameStack(envs, 4)
+
+    def picture(observations: Any) -> Any:
+        return observations["picture"] if "action_obs" in options else observations
+
+    assert picture(plain.observation_space).shape == shape
+    space = picture(stacked.observation_space)
+    assert space == gymnasium.spaces.Box(0, 255, (4 * shape[0], *shape[1:]), np.uint8)
+    for env in (plain, stacked):
+        env.seed(1)
+        env.reset()
+    for step in range(3):
+        first, second = (env.step(np.array([3, step])) for env in (plain, stacked))
+        np.testing.assert_array_equal(picture(first[0]), picture(second[0])[:, -shape[0] :])
+        assert all(one in picture(plain.observation_space) for one in picture(first[0]))
+        assert values is None or set(np.unique(picture(first[0])).tolist()) <= values
+    assert first[2].all()
+    for info, other in zip(first[3], second[3], strict=True):
+        last, stack = picture(info["terminal_observation"]), picture(other["terminal_observation"])
+        assert last in picture(plain.observation_space) and stack in space
+        np.testing.assert_array_equal(last, stack[-shape[0] :])
+
+
+@pytest.mark.parametrize("obs", ["packed", "averaged", "rgb555"])
+def test_what_is_no_image_to_stable_baselines3(task: Task, obs: str) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs stable-baselines3: pip install stable-baselines3")
+    from gbxcule_puffer.integrations.sb3 import StableVecEnv
+
+    with pytest.raises(ConfigError, match=f"obs '{obs}' is not an image to stable-baselines3: give obs='grey'"):
+        StableVecEnv(make_vec(rom=task.kwargs["rom"], obs=obs))
+
+
 def test_stable_baselines3_runs_10_000_steps(task: Task) -> None:
     """PPO of stable-baselines3, unmodified: the episodes it counts are the env's, and its policy changes."""
     sb3 = pytest.importorskip("stable_baselines3", reason="needs stable-baselines3: pip install stable-baselines3")
@@ -271,7 +362,7 @@ def test_stable_baselines3_runs_10_000_steps(task: Task) -> None:
 
     torch.set_num_threads(1)
     envs = StableVecEnv(make_vec(**task.kwargs, num_envs=16, max_steps=64))
-    options = {"n_steps": 128, "batch_size": 512, "n_epochs": 1, "policy_kwargs": {"normalize_images": False}}
+    options = {"n_steps": 128, "batch_size": 512, "n_epochs": 1}
     model = sb3.PPO("CnnPolicy", envs, seed=1, device="cpu", **options)
     before = [weights.clone() for weights in model.policy.parameters()]
     model.learn(10_000)

@@ -13,9 +13,10 @@ from PIL import Image, ImageSequence
 from torch import nn
 
 from cleanrl_style import a2c_streaming, dqn_nstep, evaluate, ppo_lite, pqn
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.tasks.observe.pictures import PICTURES
+from gbxcule_puffer.tasks.observe.pictures import PICTURES, picture_kind
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers.blocks import Patches, Replay
 from tests.conformance.test_color import picture_rom
@@ -68,6 +69,12 @@ def test_patches_are_the_pictures(obs: str, vectors: dict[str, tuple[int, ...]])
         assert torch.equal(patches(layout.pixels(observations)), wanted.bfloat16())
 
 
+@pytest.mark.parametrize("obs", ["grey_42x42", "grey_84x82", "grey_16x84"])
+def test_sizes_that_the_networks_do_not_take(obs: str) -> None:
+    with pytest.raises(ConfigError, match="the trainers' networks take multiples of 4 from 20 on"):
+        ppo_lite.Agent(ObservationLayout(picture_kind(obs), 1), 8)
+
+
 @pytest.mark.parametrize("obs", PICTURES)
 @pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["pictures", "vectors"])
 def test_the_replay_gives_back_what_was_observed(obs: str, vectors: dict[str, tuple[int, ...]]) -> None:
@@ -109,6 +116,7 @@ def test_a_run_with_all_of_them(tmp_path: Path) -> None:
         (dqn_nstep, ["--obs=rgb555", "--stack-k=2"]),
         (dqn_nstep, ["--obs=rgb", "--action-obs=2"]),
         (pqn, ["--obs=luma_full"]),
+        (ppo_lite, ["--obs=grey_64x96", "--stack-k=2"]),
     ],
 )
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

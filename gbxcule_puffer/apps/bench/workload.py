@@ -14,7 +14,7 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, get_codec
 from gbxcule_puffer.tasks.goals.template import FORMAT, GoalTemplate, in_color
-from gbxcule_puffer.tasks.observe.pictures import PICTURES
+from gbxcule_puffer.tasks.observe.pictures import picture_kind
 
 LEAD_IN_STEPS = 1  # before each repeat, not timed: wakes sleeping workers and an idle device
 NEVER = 2**30  # max_steps of a run without resets
@@ -102,7 +102,7 @@ class Workload:
         if not self.needs_goal or self.goal_dir is not None:
             return self
         cartridge = load_cartridge(self.rom, model=self.model)
-        rows, columns = PICTURES[self.obs].screen_shape
+        rows, columns = picture_kind(self.obs).screen_shape
         board = np.indices((1, rows, columns)).sum(axis=0) % 2
         meta = {
             "format": FORMAT,

@@ -9,6 +9,7 @@ On a GPU the lanes of a warp share one env: all of them work out the same score,
 
 import warp as wp
 
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import intrinsics
 from gbxcule_puffer.emulator.pool import restore_slot
 from gbxcule_puffer.env.fields import Episode
@@ -21,11 +22,13 @@ PACKED = wp.constant(FORMS.index("packed"))
 AVERAGED = wp.constant(FORMS.index("averaged"))
 LUMA = wp.constant(FORMS.index("luma"))
 RGB555 = wp.constant(FORMS.index("rgb555"))
+GREY = wp.constant(FORMS.index("grey"))
 GREYS = wp.constant(0x000A131F)  # PyBoy's of the shades of a DMG, 5 bits, a byte each, that of shade 0 lowest
+AREA = wp.constant(hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH)
 
 
 @wp.func
-def grey(shade: int) -> int:
+def color_of(shade: int) -> int:
     """The colour of a DMG's shade."""
     return ((GREYS >> (8 * shade)) & 31) * 0x421
 
@@ -36,7 +39,7 @@ def rgb555(e: Episode, env: int, index: int) -> int:
     if e.has_colors != 0:
         return e.colors[env, index]
     shades = e.screen[env, index // 2] >> (16 * (index & 1))
-    return grey(shades & 3) | (grey((shades >> 8) & 3) << 16)
+    return color_of(shades & 3) | (color_of((shades >> 8) & 3) << 16)
 
 
 @wp.func
@@ -60,10 +63,73 @@ def value(e: Episode, color: int, plane: int) -> int:
 
 
 @wp.func
+def brightness(e: Episode, env: int, index: int) -> int:
+    """Two pixels of the whole screen from 0 to 255, 16 bits each: PyBoy's greys of shades, luma of colours."""
+    if e.has_colors != 0:
+        both = e.colors[env, index]
+        return 2 * (both & 0x001F001F) + 5 * ((both >> 5) & 0x001F001F) + ((both >> 10) & 0x001F001F)
+    shades = e.screen[env, index // 2] >> (16 * (index & 1))
+    pair = (shades & 3) | ((shades & 0x300) << 8)
+    return 0x00FF00FF - 85 * pair - 17 * (pair & ~(pair >> 1) & 0x00010001)  # 255 153 85 0
+
+
+@wp.func
+def grey_columns(e: Episode, env: int, row: int, first: int, index: int) -> int:
+    """Sums of two columns of the screen from line `first` on over a row of the observation, 16 bits each; each pixel
+    counts with what the row covers of it, in 1 / e.rows."""
+    top = row * hw.SCREEN_HEIGHT
+    bottom = top + hw.SCREEN_HEIGHT
+    y = int(first)
+    total = int(0)
+    while y * e.rows < bottom:
+        height = wp.min(bottom, (y + 1) * e.rows) - wp.max(top, y * e.rows)
+        total = total + height * brightness(e, env, y * (hw.SCREEN_WIDTH // 2) + index)
+        y = y + 1
+    return total
+
+
+@wp.func
+def grey(e: Episode, env: int, index: int) -> int:
+    """Four pixels of the observation, each the mean of the area of the screen that it covers (pictures.area_averaged).
+    Lengths across are in 1 / e.columns of the screen's pixels."""
+    row = 4 * index // e.columns
+    left = (4 * index - row * e.columns) * hw.SCREEN_WIDTH  # of what is still to be added to the pixel
+    right = left + hw.SCREEN_WIDTH
+    x = left // e.columns
+    first = row * hw.SCREEN_HEIGHT // e.rows
+    pair = grey_columns(e, env, row, first, x // 2)
+    total = int(0)
+    word = int(0)
+    part = int(0)
+    while part < 4:
+        end = wp.min((x + 1) * e.columns, right)
+        total = total + (end - left) * ((pair >> (16 * (x & 1))) & 0xFFFF)
+        left = end
+        if end == right:
+            word = word | (((total + AREA // 2) // AREA) << (8 * part))
+            total = 0
+            part = part + 1
+            right = right + hw.SCREEN_WIDTH
+        if end == (x + 1) * e.columns and part < 4:
+            x = x + 1
+            if x == hw.SCREEN_WIDTH:  # the next row
+                row = row + 1
+                first = row * hw.SCREEN_HEIGHT // e.rows
+                x = 0
+                left = 0
+                right = hw.SCREEN_WIDTH
+            if (x & 1) == 0:
+                pair = grey_columns(e, env, row, first, x // 2)
+    return word
+
+
+@wp.func
 def newest_color(e: Episode, env: int, index: int) -> int:
     """A word of the newest picture in colour: two pixels, or a byte of each of four in one of its planes."""
     if e.form == RGB555:
         return rgb555(e, env, index)
+    if e.form == GREY:
+        return grey(e, env, index)
     size = e.screen.shape[1]
     plane, four = index // size, index % size
     word = int(0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,7 +16,9 @@ MOST_PICTURES = 256  # of an observation
 SIDE = 64  # of the square of cells that VisitedCells tells apart, a power of two
 MOST_RADIUS = SIDE // 2 - 1
 
-Form = Literal["shades", "packed", "averaged", "luma", "rgb", "rgb555"]
+MOST_SIDE = 256  # rows and columns of a grey picture
+
+Form = Literal["shades", "packed", "averaged", "luma", "rgb", "rgb555", "grey"]
 FORMS: tuple[Form, ...] = get_args(Form)
 """How pixels become values; env/step_end/parts.py has a device function of each name."""
 
@@ -69,14 +72,37 @@ PICTURES = {
     "luma_full": PictureKind("luma", "full", 144, 160, 248, channels=1),
     "rgb_full": PictureKind("rgb", "full", 144, 160, 248, channels=3),
     "rgb555_full": PictureKind("rgb555", "full", 144, 160, 31, channels=3, dtype=np.uint16),
+    "grey": PictureKind("grey", "full", 84, 84, 255, channels=1),
 }
+OTHER_GREY = "grey_ROWSxCOLUMNS"
 
 
 def picture_kind(obs: str) -> PictureKind:
-    """The kind of picture that the option `obs` names.
+    """The kind of picture that the option `obs` names: one of PICTURES, or grey of another size, such as grey_64x96.
 
-    Raises: ConfigError for an unknown one.
+    Raises: ConfigError for an unknown one, and for a size that there is not.
     """
-    if obs not in PICTURES:
-        raise ConfigError(f"obs {obs!r} is unknown: give one of {', '.join(PICTURES)}")
-    return PICTURES[obs]
+    if obs in PICTURES:
+        return PICTURES[obs]
+    size = re.fullmatch(r"grey_(\d{1,9})x(\d{1,9})", obs)
+    if size is None:
+        raise ConfigError(f"obs {obs!r:.60} is unknown: give one of {', '.join(PICTURES)}, {OTHER_GREY}")
+    rows, columns = map(int, size.groups())
+    if not (1 <= rows <= MOST_SIDE and 1 <= columns <= MOST_SIDE) or rows * columns % 4:
+        allowed = f"from 1 to {MOST_SIDE} rows and columns, whose product is a multiple of 4"
+        raise ConfigError(f"obs {obs!r} has a size that there is not: give {allowed}")
+    return replace(PICTURES["grey"], rows=rows, row_values=columns)
+
+
+def area_averaged(picture: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """A picture (height, width) uint8 in another size, uint8: each pixel is the mean of the area that it covers, to the
+    nearest whole number, halves up. The same as the step's kernels give, to the bit."""
+    height, width = picture.shape
+    total = _overlaps(rows, height) @ picture.astype(np.int64) @ _overlaps(columns, width).T
+    return ((2 * total + height * width) // (2 * height * width)).astype(np.uint8)
+
+
+def _overlaps(count: int, size: int) -> np.ndarray:
+    """How much of each of `size` pixels each of `count` pixels covers, in 1 / count of a pixel, (count, size) int64."""
+    new, old = size * np.arange(count + 1), count * np.arange(size + 1)
+    return np.clip(np.minimum(new[1:, None], old[1:]) - np.maximum(new[:-1, None], old[:-1]), 0, None)

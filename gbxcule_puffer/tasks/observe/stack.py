@@ -44,6 +44,8 @@ class FrameStack:
             "observations": layout.words(out),
             "stack_k": layout.stack_k,
             "form": FORMS.index(kind.form),
+            "rows": kind.rows,
+            "columns": kind.row_values,
             "in_place": int(in_place),
         }
         if kind.in_color:

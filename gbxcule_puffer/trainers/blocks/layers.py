@@ -7,6 +7,10 @@ from typing import TypeVar
 import torch
 from torch import nn
 
+from gbxcule_puffer.errors import ConfigError
+
+LEAST_SIDE = 20  # pixels, for convolutions of 8 with stride 4 and then of 4 with stride 2
+
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
 
@@ -37,8 +41,14 @@ class Patches(nn.Module):
         self.most = most
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        """The patches."""
+        """The patches.
+
+        Raises: ConfigError for pictures that do not consist of them, or are too small for the scripts' networks.
+        """
         count, channels, rows, columns = pixels.shape
+        if rows % 4 or columns % 4 or min(rows, columns) < LEAST_SIDE:
+            allowed = f"multiples of 4 from {LEAST_SIDE} on"
+            raise ConfigError(f"pictures of {rows}x{columns} pixels: the trainers' networks take {allowed}")
         in_words = pixels.dtype == torch.uint8 and not pixels.is_cuda
         moved = pixels.contiguous().view(torch.int32 if in_words else pixels.dtype)
         moved = moved.view(count, channels, rows // 4, 4, columns // 4, -1).permute(0, 2, 4, 1, 3, 5).contiguous()
