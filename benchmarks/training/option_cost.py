@@ -32,6 +32,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "info_mode=full, log_interval=1": {"info_mode": "full", "log_interval": 1},
     "obs=packed": {"obs": "packed"},
     "obs=averaged": {"obs": "averaged"},
+    "obs=grey": {"obs": "grey"},
     "obs=full": {"obs": "full"},
     "stack_k=4": {"stack_k": 4},
     "ram_obs of 256 bytes": {"ram_obs": "C100:256"},

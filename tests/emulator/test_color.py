@@ -9,6 +9,7 @@ import torch
 
 from gbxcule_puffer.apps.verify.verify import differences
 from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import memory_needed
@@ -16,7 +17,9 @@ from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.emulator.saves.state_files import load_state_file, write_pyboy_state
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.integrations.pyboy_api import GameBoys
 from tests.conformance.test_color import rom_of
 from tests.fuzz.generator import make_rom
 from tests.fuzz.lockstep import random_buttons
@@ -241,3 +244,28 @@ def test_vram_is_locked_before_mode_3_in_both_kernels() -> None:
         memories.append(emulator.memory[0, 0x4000:0x6000].clone())
     assert (memories[0] == 0xFF).any() and (memories[0] != 0xFF).any()
     assert torch.equal(*memories)
+
+
+ALL_WHITE = "AF E040 3E80 E068 0620 3EFF E069 3E7F E069 05 20F5 3E91 E040"  # the palettes, and the LCD on
+
+
+@pytest.mark.parametrize(("code", "theirs"), [("AF E040", 255), (ALL_WHITE, 248)])
+def test_white_is_255_in_pyboy_where_the_lcd_is_off(code: str, theirs: int) -> None:
+    """And 248 where a picture is drawn. Here it is 248 for both, wherever colours are given (docs/color.md)."""
+    rom, no_buttons = rom_of(code), torch.zeros(1, dtype=torch.uint8)
+    emulator, machine = Emulator(rom, screen="full", model="cgb"), PyBoyMachine(rom, model="cgb")
+    boys, env = GameBoys(rom, model="cgb"), GBxCuLEEnv(rom, model="cgb", obs="rgb_full")
+    env.reset()
+    for _ in range(3):
+        emulator.step(no_buttons)
+        machine.step(0)
+        env.step(np.zeros(1, int))
+        boys.tick(24)
+    screen = machine.pyboy.screen.ndarray[..., :3]
+    assert (screen == theirs).all()
+    for ours in (
+        emulator.render("rgb")[0].numpy(),
+        boys.screen.ndarray[0, ..., :3],
+        env.observations[0].transpose(1, 2, 0),
+    ):
+        np.testing.assert_array_equal(ours, screen & 0xF8)

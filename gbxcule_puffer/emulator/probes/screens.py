@@ -47,7 +47,7 @@ class Screens:
     def render(self, kind: str = "half") -> torch.Tensor:
         """The pictures as 'half' (num_envs, 72, 80), 'packed' (num_envs, 72, 20; four pixels per byte, the leftmost in
         bits 7-6) or 'full' (num_envs, 144, 160), uint8 shades. For a Game Boy Color also as 'rgb' (num_envs, rows,
-        columns, 3) uint8, in PyBoy's values.
+        columns, 3) uint8, the upper 5 bits of PyBoy's values (docs/color.md).
 
         Raises: ConfigError for another kind, or for 'full' if only every second pixel is kept.
         """
