@@ -37,21 +37,21 @@ MODELS = {"dmg": "DMG", "cgb": "Game Boy Color"}
 INTRO = """# Accuracy
 
 Written by `python -m benchmarks.pages.accuracy`; run it again after a change to the emulator. By default the emulator
-reproduces PyBoy {pyboy}, including the points in which PyBoy differs from a real Game Boy: the columns "ours" and "PyBoy"
-should be equal.
+reproduces PyBoy {pyboy}, including the points in which PyBoy differs from a real Game Boy: the columns "ours" and
+"PyBoy" should be equal.
 
 `Emulator(rom, accuracy="hardware")` follows the DMG (CPU revisions A to C) where public test ROMs show a difference:
 registers, DIV and LCD after the boot ROM, the halt bug, P1 (both rows, live), serial clock and SB, sound registers and
-their unused bits, the write to STAT, and the locks of VRAM and OAM for all instructions. The Game Boy Color's columns are
-those of `model="cgb"` ([color.md](color.md)).
+their unused bits, the write to STAT, and the locks of VRAM and OAM for all instructions. The Game Boy Color's columns
+are those of `model="cgb"` ([color.md](color.md)).
 """
 PUBLIC_INTRO = """
 ## Public test ROMs on a Game Boy Color
 
 `python -m tests.conformance.public_roms FOLDER --record benchmarks/results/cpu/color_test_roms.json` runs all ROMs of a
 folder on both. It compares registers, memory and the picture's colours after each step, and reads each ROM's verdict on
-both. A ROM is "equal" if nothing differed up to its end. The record has the verdict of every ROM. Most that fail test what
-PyBoy does not have: sound, changes within a line, single T-cycles, other consoles. The ROMs are those of
+both. A ROM is "equal" if nothing differed up to its end. The record has the verdict of every ROM. Most that fail test
+what PyBoy does not have: sound, changes within a line, single T-cycles, other consoles. The ROMs are those of
 github.com/c-sp/game-boy-test-roms and github.com/alloncm/MagenTests, built from their sources except for blargg's and
 Mealybug's images. Of Gambatte's, only ROMs with a result for a Game Boy Color other than sound are included. Two of
 Magen's need a person to judge the picture. `GBXCULE_TEST_ROMS=FOLDER pytest tests/conformance/test_public_roms.py` runs
@@ -62,9 +62,9 @@ PLANTED_INTRO = """
 
 `python -m tests.fuzz.planted --seeds {seeds} --games {games} --steps {steps} --record
 benchmarks/results/cpu/color_faults.json` plants {total} faults into the code of a Game Boy Color, each in its own
-environment. Random programs and {games} games search for them. The number is the first seed of
-`python -m tests.fuzz --kind color`, or `--kind color-scenes`, at which the faulty machine differs from PyBoy; the correct
-one never differs. Random programs find {found} of {total}, the games {by_games}.
+environment. Random programs and {games} games search for them. The number is the first seed of `python -m tests.fuzz
+--kind color`, or `--kind color-scenes`, at which the faulty machine differs from PyBoy; the correct one never differs.
+Random programs find {found} of {total}, the games {by_games}.
 """
 Machine = Emulator | PyBoyEmulator
 

@@ -33,23 +33,23 @@ If the envs do not fit into the memory of the device, `Emulator` says so before 
 In the memory row, E000-FDFF has the captured serial output; a game reads C000-DDFF there. Times are T-cycles since the
 start of the step, so they fit into 32 bits. `hot` fields are in registers and local memory during a step.
 
-The column "between steps" has the values that a field may have between two steps. A state from a file or a checkpoint is
-loaded only if every field has one of them.
+The column "between steps" has the values that a field may have between two steps. A state from a file or a checkpoint
+is loaded only if every field has one of them.
 
 """
 HEAD = "| field | meaning | between steps | hot | time |\n| --- | --- | --- | --- | --- |\n"
 COLOR = """
 ## A Game Boy Color
 
-With `model="cgb"` an env also has these fields, and a longer memory row ([color.md](color.md)). `lcd_transition` is 3 from
-4 T-cycles before VBlank on, once VBlank's STAT interrupt has been requested.
+With `model="cgb"` an env also has these fields, and a longer memory row ([color.md](color.md)). `lcd_transition` is 3
+from 4 T-cycles before VBlank on, once VBlank's STAT interrupt has been requested.
 
 """
 REGISTER_TABLE = """
 ## Registers
 
-A simple register reads as its field with the bits of *reads 1* set, and a write changes only the bits of *keeps*, both in
-hexadecimal. *Device* means that a device computes the value. A write that devices may notice ends PyBoy's batch.
+A simple register reads as its field with the bits of *reads 1* set, and a write changes only the bits of *keeps*, both
+in hexadecimal. *Device* means that a device computes the value. A write that devices may notice ends PyBoy's batch.
 
 | address | register | field | reads 1 | keeps | noticed by | console |
 | --- | --- | --- | --- | --- | --- | --- |
