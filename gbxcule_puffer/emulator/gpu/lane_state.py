@@ -20,7 +20,6 @@ AT_ONCE = wp.constant(-(1 << 30))
 IDLE_1 = wp.constant(ds.idle_words()[1])
 IDLE_3 = wp.constant(ds.idle_words()[3])
 MOST_LEAD = wp.constant(16 * hw.LINE_T_CYCLES)
-BANK_STRIDE = wp.constant(ds.BANK_STRIDE)
 READ_WORD_SHIFT = wp.constant(ds.READ_WORD.bit_length() - 1)
 
 
@@ -56,7 +55,7 @@ def map_rom(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.rom_high = c.rom_high
     r.ram = r.row - wp.uint64(c.rom_high)
     bank = (c.rom_high >> 14) + 1
-    r.table_high = wp.where(bank == 0, m.rom_banks, bank) * BANK_STRIDE - hw.ROM_BANK_SIZE
+    r.table_high = wp.where(bank == 0, m.rom_banks, bank) * ds.BANK_STRIDE - hw.ROM_BANK_SIZE
     r.table_end = r.table_high + hw.VRAM
 
 
@@ -64,7 +63,7 @@ def map_rom(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
 def map_memory(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     """Compute the offsets of the selected banks, and the memory that is plain until the next event."""
     map_rom(m, c, r)
-    r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * BANK_STRIDE)
+    r.table_low = wp.where(c.rom_low == 0, 0, (m.rom_banks + 1) * ds.BANK_STRIDE)
     high = wp.where(c.dma_active == 0, 1 << areas.HIGH_RAM, 0)
     joypad = wp.where(c.dma_active == 0, 1 << areas.P1, 0)
     readable = areas.readable(m, c) | high

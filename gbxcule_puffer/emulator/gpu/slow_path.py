@@ -17,7 +17,6 @@ from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
 from gbxcule_puffer.emulator.loops import packed, table
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
-HOOK = wp.constant(ds.KIND_HOOK)
 PUSH_AF = (7 - ds.KIND_PUSH_AF) << ds.KIND.shift
 READ_AHEAD = wp.constant(ds.READ | ds.LOOKAHEAD)
 WRITE_AHEAD = wp.constant(ds.WRITE | ds.LOOKAHEAD)
@@ -48,7 +47,9 @@ def is_before_event(r: wp.ref[Fast]) -> bool:
 def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
     """The KIND of an instruction for `prepare`, 0 if the lane needs a visit."""
     marks = r.d2 & (ds.WAIT | ds.LOOP)
-    kind = wp.where(marks == 0, 7 - ((r.d0 >> ds.KIND.shift) & ds.KIND.most), wp.where(marks == ds.WAIT, HOOK, 0))
+    kind = wp.where(
+        marks == 0, 7 - ((r.d0 >> ds.KIND.shift) & ds.KIND.most), wp.where(marks == ds.WAIT, ds.KIND_HOOK, 0)
+    )
     is_prepared = r.now < r.wake and i.special == 0 and (r.d3 & ds.RARE) != 0 and (r.d2 & ds.EI) == 0
     return wp.where(is_prepared, kind, 0)
 
@@ -56,7 +57,7 @@ def kind_to_prepare(r: wp.ref[Fast], i: wp.ref[Turn]) -> int:
 @wp.func
 def prepare(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], kind: int):
     """Do the part of an instruction of a KIND that the common path cannot do."""
-    if kind == HOOK:
+    if kind == ds.KIND_HOOK:
         operations.count_one(m.hooks, loops.mark_at_pc(c, r) - table.FIRST_HOOK, c.env)
     elif kind == ds.KIND_POP_AF:
         r.hi = (r.hi & 0xFFFF) | ((i.y >> 8) << 16)
