@@ -20,7 +20,7 @@ from gbxcule_puffer.emulator.gpu.schedule import lane_order
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PATIENCE
 from gbxcule_puffer.emulator.gpu.schedule.steps import GpuSteps
 from gbxcule_puffer.emulator.hw import areas
-from gbxcule_puffer.emulator.launch import current_stream
+from gbxcule_puffer.emulator.launch import current_stream, fill
 from gbxcule_puffer.emulator.loops.find import find_loops
 from gbxcule_puffer.emulator.loops.table import mark
 from gbxcule_puffer.emulator.pool import SnapshotPool
@@ -212,40 +212,35 @@ class Emulator(HostAccess, Screens):
         shape = (self.num_envs, hw.SCREEN_HEIGHT // size, hw.SCREEN_WIDTH // size)
         rom = np.frombuffer(cartridge.data, np.uint8)
         padded = np.concatenate([rom, np.zeros(2, np.uint8)]).astype(np.int32)
-        code = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
-        self._rom = torch.from_numpy(np.concatenate([rom, np.zeros(ROM_PADDING, np.uint8)])).to(device)
-        self._waits = torch.from_numpy(mark(code, find_loops(cartridge.data))).to(device)
-        self._code = torch.from_numpy(code).to(device)
-        self._op_length = torch.tensor(isa.lengths(), dtype=torch.uint8, device=device)
+        words = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
+        waits = mark(words, find_loops(cartridge.data))
+        code = torch.from_numpy(words).to(device)
         fields, row = state_size(cartridge, size)
         self._state = torch.zeros((fields, self.num_envs), dtype=torch.int32, device=device)
         rows = torch.zeros((self.num_envs, row + ROW_PADDING), dtype=torch.uint8, device=device)
         self._memory = rows[:, :row]
         self._screen = torch.zeros(shape, dtype=torch.uint8, device=device)
         self._skipped = torch.zeros(self.num_envs, dtype=torch.int32, device=device)
+        self._until = Until(cartridge, self.num_envs, device, self.frames_per_step)
+        self.machine = machine = fill(
+            Machine(),
+            rom=torch.from_numpy(np.concatenate([rom, np.zeros(ROM_PADDING, np.uint8)])).to(device),
+            code=code, waits=torch.from_numpy(waits).to(device),
+            op_length=torch.tensor(isa.lengths(), dtype=torch.uint8, device=device),
+            memory=self._memory, state=self._state, screen=self._screen, skipped=self._skipped,
+            frames=self._until.frames, pixel_step=size, instruction_budget=self.instruction_budget,
+            draw_later=int(self.device != "cpu" and self.kernel == "datapath"),
+        )  # fmt: skip
+        describe(machine, cartridge)
         self._lanes: lane_order.LaneOrder | None = None
         table = None
-        self._until = Until(cartridge, self.num_envs, device, self.frames_per_step)
-        machine = Machine()
-        machine.frames = wp.from_torch(self._until.frames)
-        machine.rom, machine.code = wp.from_torch(self._rom), wp.from_torch(self._code)
-        machine.waits = wp.from_torch(self._waits)
         if self.kernel == "datapath":
             table = torch.from_numpy(descriptor_table.rom_table(cartridge.data)).to(device)
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
-            self._areas = torch.from_numpy(areas.table()).to(device)
-            machine.areas = wp.from_torch(self._areas)
-            self._lanes = lane_order.LaneOrder(self._state, self._skipped)
-            machine.order, machine.took = wp.from_torch(self._lanes.order), wp.from_torch(self._lanes.took)
-            machine.path = wp.from_torch(self._lanes.path)
-        machine.op_length = wp.from_torch(self._op_length)
-        machine.state, machine.memory = wp.from_torch(self._state), wp.from_torch(self._memory)
-        machine.screen, machine.skipped = wp.from_torch(self._screen), wp.from_torch(self._skipped)
-        describe(machine, cartridge)
-        machine.pixel_step, machine.instruction_budget = self.pixel_step, self.instruction_budget
-        machine.draw_later = int(self.device != "cpu" and self.kernel == "datapath")
-        self.machine = machine
-        self._hooks = Hooks(cartridge, self.num_envs, self._code, table)
+            self._lanes = lanes = lane_order.LaneOrder(self._state, self._skipped)
+            fill(machine, order=lanes.order, took=lanes.took, path=lanes.path)
+            fill(machine, areas=torch.from_numpy(areas.table()).to(device))
+        self._hooks = Hooks(cartridge, self.num_envs, code, table)
 
     def stream(self) -> wp.Stream | None:
         """Torch's current CUDA stream of this thread, for Warp's launches; None on a CPU."""

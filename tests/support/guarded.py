@@ -50,8 +50,9 @@ class GuardedEmulator(Emulator):
         super()._allocate()
         machine: Any = self.machine
         for name in ("rom", "waits", "code", "op_length", "state", "screen", "skipped"):
-            array = guarded(getattr(self, f"_{name}"))
-            setattr(self, f"_{name}", array)
+            array = guarded(wp.to_torch(getattr(machine, name)))
+            if hasattr(self, f"_{name}"):  # the emulator's own view of it
+                setattr(self, f"_{name}", array)
             setattr(machine, name, wp.from_torch(array))
         # The data path reads a word at FFFF before it sees that it must not: a byte of the padding, which is the env's.
         self._memory = guarded_rows(self._memory.numpy(), PAGE)

@@ -3,6 +3,7 @@ shape."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -41,24 +42,17 @@ class GpuSteps:
         kernel: the step's; inputs: the arguments that data path and interpreter share, a Machine first; drawing: the
         kernel of the pictures, if the step waits for it (Machine.draw_later). No host synchronisation.
         """
-        stream = torch.cuda.current_stream(self._device)
-        if self._autotuner is None:
-            return self._launch(kernel, inputs, drawing, stream)
-        with self._autotuner.step(stream) as self.shape:
-            self._launch(kernel, inputs, drawing, stream)
-
-    def _launch(
-        self, kernel: wp.Kernel, inputs: list[Any], drawing: wp.Kernel | None, torch_stream: torch.cuda.Stream
-    ) -> None:
-        num_envs, machine = len(self._buttons), inputs[0]
-        stream, block_dim, dim = warp_stream(torch_stream), self.shape.block_dim, num_envs
-        if self._lanes is not None:
-            inputs = [*inputs, self.shape.patience, 0]
-            dim = launch_shape.WARP_SIZE * self._lanes.update(self._buttons, self.shape, stream)
-        self.begun.record(torch_stream)
-        wp.launch(kernel, dim, inputs, stream=stream, block_dim=block_dim)
-        if drawing is not None:
-            lanes = launch_shape.WARP_SIZE
-            wp.launch(drawing, num_envs * lanes, [machine, lanes], stream=stream)
-            inputs[-1] = 1  # resume
+        current = torch.cuda.current_stream(self._device)
+        stream, num_envs = warp_stream(current), len(self._buttons)
+        with nullcontext(self.shape) if self._autotuner is None else self._autotuner.step(current) as self.shape:
+            block_dim, dim = self.shape.block_dim, num_envs
+            if self._lanes is not None:
+                inputs = [*inputs, self.shape.patience, 0]
+                dim = launch_shape.WARP_SIZE * self._lanes.update(self._buttons, self.shape, stream)
+            self.begun.record(current)
             wp.launch(kernel, dim, inputs, stream=stream, block_dim=block_dim)
+            if drawing is not None:
+                lanes = launch_shape.WARP_SIZE
+                wp.launch(drawing, num_envs * lanes, [inputs[0], lanes], stream=stream)
+                inputs[-1] = 1  # resume
+                wp.launch(kernel, dim, inputs, stream=stream, block_dim=block_dim)
