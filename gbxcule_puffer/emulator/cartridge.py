@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.mappers import MAPPERS, Mapper, find_mapper
@@ -40,6 +40,8 @@ class Cartridge:
     sha256: str
     model: str = "dmg"
     """The Game Boy that it is put into: 'dmg' or 'cgb'."""
+    path: str | None = field(default=None, compare=False)
+    """The file of the image, where it was read from one."""
 
     @property
     def type(self) -> int:
@@ -92,9 +94,9 @@ def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None) -
     if isinstance(rom, Cartridge):
         return rom if model is None else replace(rom, model=_model_of(model, rom.data))
     if isinstance(rom, bytes | bytearray):
-        name, data = "ROM", bytes(rom)
+        path, name, data = None, "ROM", bytes(rom)
     else:
-        name = find_rom(rom)
+        path = name = find_rom(rom)
         data = read_bytes(name, ROM_FILE, MAX_ROM_SIZE)
     if archive := next((kind for start, kind in ARCHIVES.items() if data.startswith(start)), None):
         raise RomError(f"{name}: a {archive} archive, not a ROM: unpack it, and give the .gb file that is in it")
@@ -128,7 +130,7 @@ def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None) -
     end = 0x142 if data[0x143] & 0x80 else 0x143
     title = data[0x134:end].split(b"\0")[0].decode("latin-1").strip()
     digest = hashlib.sha256(data).hexdigest()
-    return Cartridge(data, title, mapper, rom_banks, ram_banks, digest, model)
+    return Cartridge(data, title, mapper, rom_banks, ram_banks, digest, model, path)
 
 
 def _model_of(model: str, data: bytes) -> str:

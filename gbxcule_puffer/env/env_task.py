@@ -36,7 +36,7 @@ class EnvTask:
         self.codec = get_codec(options.action_codec)
         self.allowed = allowed_actions(self.codec, options.blocked_actions)
         self.schedule = Schedule(options.frames_per_step, options.release_after_frames)
-        self.symbols = None if options.symbols is None else Symbols.load(options.symbols)
+        self.symbols = Symbols.find_files(options.symbols, cartridge.path)
         self.until = parse_until(options.until, self.schedule, self.symbols)
         self.visit_key = parse_visit_key(options.visit_key, self.symbols) if counts_visits(options) else "picture"
         self.quest = load_quest(options.quest, cartridge.sha256, self.symbols) if options.quest else []

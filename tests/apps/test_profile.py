@@ -18,8 +18,8 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.gpu import stop_counters
 from gbxcule_puffer.emulator.gpu.descriptors import KIND_POP_AF
 from gbxcule_puffer.emulator.hw import counters
-from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import get_codec
+from gbxcule_puffer.tasks.ram import Symbols
 from tests.support.roms import tiny_rom
 
 HOMEWARD = ROOT / "roms/homeward.gb"
@@ -94,19 +94,18 @@ def test_causes_and_places_in_words(tmp_path: Path) -> None:
     assert cause_text(stop_counters.PREPARED + KIND_POP_AF) == "POP AF"
     path = tmp_path / "game.sym"
     path.write_text("; made by rgblink\n00:0150 main\n01:4000 draw\n")
-    symbols = Places(path)
+    symbols = Places(Symbols.load(path))
     assert symbols.text(0, 0x0150) == "00:0150 main" and symbols.text(1, 0x4003) == "01:4003 draw+3"
     assert symbols.text(2, 0x4000) == "02:4000"
-    path.write_text("nothing\n")
-    with pytest.raises(ConfigError, match="is not a symbol"):
-        Places(path)
+    path.write_text("02:4000 twice\n03:4000 twice\n")
+    assert Places(Symbols.load(path)).text(3, 0x4001) == "03:4001 twice+1"
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rom = tiny_rom(tmp_path / "buttons.gb", WAITS_FOR_BUTTONS)
     (tmp_path / "buttons.sym").write_text("00:0150 wait_for_buttons\n")
     words = ["profile", rom, "--num-envs", "1", "--warmup", "1", "--steps", "1"]
-    assert main([*words, "--symbols", str(tmp_path / "buttons.sym"), "--action-codec", "SELECT,A+B"]) == 0
+    assert main([*words, "--action-codec", "SELECT,A+B"]) == 0, "with the symbols beside the ROM"
     text = capsys.readouterr().out
     assert "In short: " in text and "00:0150 wait_for_buttons that is not skipped" in text
     assert "FF00 (P1) is written" in text

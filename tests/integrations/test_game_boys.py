@@ -151,6 +151,17 @@ def test_symbols_hooks_and_writes(pair: Pair) -> None:
     assert ours.memory[0xC500].tolist() == [5, 6]
 
 
+def test_symbols_beside_the_rom() -> None:
+    for rom, found in ((ROM, True), ("homeward", True), (ROM.read_bytes(), False)):
+        boys = GameBoys(rom)
+        if found:
+            assert boys.symbol_lookup("read_joypad") == (0, 0x20D)
+        else:
+            with pytest.raises(ConfigError, match=r"needs a symbol file: give symbols='GAME\.sym'"):
+                boys.symbol_lookup("read_joypad")
+        boys.stop()
+
+
 def test_buttons_between_two_frames(pair: Pair) -> None:
     """Pressed, pressed again while held, released and pressed at once, pressed and released at once."""
     pair.tick(3)

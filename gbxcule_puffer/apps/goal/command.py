@@ -119,14 +119,14 @@ class Calibrate(DeviceFlags):
     def run(self) -> None:
         from gbxcule_puffer.pictures import png_target
         from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
-        from gbxcule_puffer.tasks.goals.calibrate import calibrate, draw_histogram, read_task
+        from gbxcule_puffer.tasks.goals.calibrate import calibrate, draw_histogram, read_task, rom_of
         from gbxcule_puffer.tasks.goals.template import GoalTemplate
         from gbxcule_puffer.tasks.ram.quest import parse_condition
         from gbxcule_puffer.tasks.ram.symbols import Symbols
 
         folder = Path(self.dir)
         path = png_target(self.out or folder / "calibration.png")
-        symbols = None if self.symbols is None else Symbols.load(self.symbols)
+        symbols = Symbols.find_files(self.symbols, rom_of(folder, read_task(folder)[0], self.rom))
         truth = [parse_condition(text, "--truth", symbols) for text in self.truth]
         names = ("rom", "steps", "num_envs", "max_steps", "device", "seed")
         given = {name: getattr(self, name) for name in names}

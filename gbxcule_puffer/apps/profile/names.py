@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-from pathlib import Path
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.gpu import stop_counters as stops
@@ -53,14 +52,11 @@ def cause_text(cause: int) -> str:
 
 
 class Places:
-    """Names of places in the code. path: a .sym file, if there is one.
+    """Names of places in the code, of the symbols where there are some."""
 
-    Raises: ConfigError where the file cannot be read or has no symbols.
-    """
-
-    def __init__(self, path: Path | None = None) -> None:
-        symbols = {} if path is None else Symbols.load(path)
-        self._names = {(place.bank, place.address): name for name, place in symbols.items()}
+    def __init__(self, symbols: Symbols | None = None) -> None:
+        pairs = () if symbols is None else symbols.pairs()
+        self._names = {(place.bank, place.address): name for name, place in pairs}
         self._sorted = sorted(self._names)
 
     def text(self, bank: int, address: int) -> str:

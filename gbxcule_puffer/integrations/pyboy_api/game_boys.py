@@ -53,7 +53,7 @@ class GameBoys:
             raise ConfigError(f"GameBoys has no option {unknown[0]!r:.40}: leave it out ({LEFT_OUT})")
         self.emulator = Emulator(gamerom, num_envs, device, **{"screen": "full", **keywords})
         self.num_envs, self.device = num_envs, torch.device(self.emulator.device)
-        self._symbols = None if symbols is None else Symbols.load(symbols)
+        self._symbols = Symbols.find_files(symbols, self.emulator.cartridge.path)
         self._ram, self._fields = Ram(self.emulator, self._symbols), Fields(self.emulator)
         self.memory = Memory(self.emulator, self._ram, self._fields)
         self.register_file = RegisterFile(self._fields)

@@ -112,6 +112,18 @@ def read_task(folder: StrPath) -> tuple[GoalTemplate, Path]:
     return goal, start
 
 
+def rom_of(folder: StrPath, goal: GoalTemplate, rom: StrPath | None = None) -> str:
+    """The path of the ROM that is given, else of the one that the goal in `folder` was made from.
+
+    Raises: ConfigError where it is not there.
+    """
+    own = goal.meta.get("rom_file")
+    path = find_rom(rom) if rom is not None else str(Path(folder, "goal", own)) if isinstance(own, str) else None
+    if path is None or not os.path.isfile(path):
+        raise ConfigError(f"goal {folder}: its ROM {path} is not there: give --rom")
+    return path
+
+
 def calibrate(
     folder: StrPath,
     *,
@@ -143,10 +155,7 @@ def calibrate(
         raise GoalError(
             f"goal {folder} does not say how it is reached, as one made of a PNG: make it with --actions or --play"
         )
-    own = goal.meta.get("rom_file")
-    path = find_rom(rom) if rom is not None else Path(folder, "goal", own) if isinstance(own, str) else None
-    if path is None or not os.path.isfile(path):
-        raise ConfigError(f"goal {folder}: its ROM {path} is not there: give --rom")
+    path = rom_of(folder, goal, rom)
     cartridge = load_cartridge(path, goal.meta.get("header", "strict"), goal.meta.get("model"))
     if cartridge.sha256 != goal.meta["rom_sha256"]:
         own, found = goal.meta["rom_sha256"], cartridge.sha256

@@ -29,7 +29,7 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
     try:
         if not isinstance(text, str):
             raise ValueError
-        if symbols is not None and text.partition("+")[0].strip() in symbols:
+        if symbols is not None and symbols.knows(text.partition("+")[0].strip()):
             found = symbols.find(text)
             bank, address = found.bank, found.address
         else:

@@ -1,82 +1,107 @@
-"""Symbol files: the names that a disassembly gives to addresses, as RGBDS and no$gmb write them."""
+"""Symbols: the names that a disassembly or a linker gives to addresses."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import Kind, StrPath, read_text
+from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.tasks.ram.symbol_files import LONGEST, SYMBOL_FILE, Location, files_beside, read_symbol_file
 
-SYMBOL_FILE = Kind("symbols", ConfigError, "give the .sym file that RGBDS (rgblink -n) or no$gmb's tools write")
-LARGEST_FILE = 8 * 2**20  # bytes; the largest disassemblies have 2 MiB
-LONGEST = 200  # characters of a name
 MOST_SUGGESTIONS, MOST_COMPARED = 3, 50_000  # names: comparing one takes some microseconds
-_LINE = re.compile(r"(?:([0-9A-Fa-f]{1,4}):)?([0-9A-Fa-f]{4})\s+(\S+)")
+MOST_LOCATIONS = 4  # of one name, in an error
 _WITH_OFFSET = re.compile(r"(.+?)\s*\+\s*(0[xX][0-9A-Fa-f]+|\d+)")
-_OTHER_LINES = re.compile(r"\[.*\]|BOOT:.*", re.IGNORECASE)  # sections of WLA's files, the boot ROM
-
-
-@dataclass(frozen=True)
-class Location:
-    """A place in the cartridge's address space. bank: of ROM or RAM, as the file says; 0 where it says none."""
-
-    bank: int
-    address: int
 
 
 class Symbols(Mapping[str, Location]):
-    """Names to locations. `source` is the file, for errors."""
+    """Names to locations. `source` is the file or files, for errors; names that have no address, or several, are not in
+    the mapping, and an error where they are asked for."""
 
-    def __init__(self, names: Mapping[str, Location], source: StrPath = "symbols") -> None:
-        self._names, self.source = dict(names), source
+    def __init__(self, names: Mapping[str, Location] | None = None, source: StrPath = "") -> None:
+        self._names, self.source = dict(names or {}), str(source)
+        self._locations = {name: [location] for name, location in self._names.items()}
+        self._others: dict[str, str] = {}  # names that have no address, and why
+        self._faults: list[str] = []  # of files that could not be read
 
     @classmethod
     def load(cls, path: StrPath) -> Symbols:
-        """The symbols of a file: lines `BANK:ADDRESS NAME` in hexadecimal, with comments from a semicolon on.
+        """The symbols of a file.
 
-        Raises: ConfigError for a missing file, a line of another kind, and a name with two locations.
+        Raises: ConfigError for a file that is missing, too large, not text, or has no symbols.
         """
-        names: dict[str, Location] = {}
-        for number, line in enumerate(read_text(path, SYMBOL_FILE, LARGEST_FILE).splitlines(), 1):
-            text = line.partition(";")[0].strip()
-            if not text or _OTHER_LINES.fullmatch(text):
-                continue
-            match = _LINE.fullmatch(text)
-            if match is None:
-                raise SYMBOL_FILE.bad(path, f"line {number} is not a symbol ({text!r:.40})")
-            if len(match[3]) > LONGEST:
-                raise SYMBOL_FILE.bad(path, f"line {number} has a name of more than {LONGEST} characters")
-            location = Location(int(match[1] or "0", 16), int(match[2], 16))
-            if names.setdefault(match[3], location) != location:
-                raise SYMBOL_FILE.bad(path, f"line {number} gives {match[3]!r:.40} a second address")
-        if not names:
+        symbols = cls()
+        symbols._add(path)
+        if not symbols._locations:
             raise SYMBOL_FILE.bad(path, "has no symbols")
-        return cls(names, path)
+        return symbols
+
+    @classmethod
+    def find_files(cls, given: StrPath | None, rom: str | None) -> Symbols | None:
+        """The symbols of the file that is given, and of those beside the ROM at `rom` for names that it does not have;
+        None where there are none. A file beside the ROM that cannot be read counts only when a name is not found.
+
+        Raises: ConfigError, as `load`.
+        """
+        symbols = cls() if given is None else cls.load(given)
+        for path in [] if rom is None else files_beside(rom):
+            try:
+                symbols._add(path)
+            except ConfigError as error:
+                symbols._faults.append(str(error))
+        return symbols if symbols._locations or symbols._faults else None
 
     def find(self, text: str) -> Location:
         """The location of a name, or of one with an offset: `wParty + 4`.
 
-        Raises: ConfigError for an unknown name; the message has the nearest ones.
+        Raises: ConfigError for a name that is unknown, with the nearest ones, and for one that has no address or
+        several.
         """
         if len(text) > LONGEST:
             raise ConfigError(f"symbol {text!r:.60}... is longer than {LONGEST} characters: give a name of the file")
-        if text in self._names:
-            return self._names[text]
-        match = _WITH_OFFSET.fullmatch(text)
-        if match is not None and match[1] in self._names:
-            base, offset = self._names[match[1]], int(match[2], 0)
+        match = None if self.knows(text) else _WITH_OFFSET.fullmatch(text)
+        name, offset = (text, 0) if match is None else (match[1], int(match[2], 0))
+        if name in self._names:
+            base = self._names[name]
             if base.address + offset <= 0xFFFF:
                 return Location(base.bank, base.address + offset)
             raise ConfigError(f"symbol {text!r:.60} is beyond FFFF: give a smaller offset")
-        name = text if match is None else match[1]
+        raise ConfigError(f"symbol {name!r:.60} {self._fault(name)}")
+
+    def knows(self, name: str) -> bool:
+        """True for a name of the files, whatever they say of it."""
+        return name in self._locations or name in self._others
+
+    def pairs(self) -> Iterator[tuple[str, Location]]:
+        """Every name with each of its locations."""
+        for name, locations in self._locations.items():
+            for location in locations:
+                yield name, location
+
+    def _add(self, path: StrPath) -> None:
+        """Takes the names of a file that are new."""
+        file = read_symbol_file(path)
+        locations = {name: each for name, each in file.locations.items() if not self.knows(name)}
+        self._others |= {name: why for name, why in file.others.items() if not self.knows(name)}
+        self._locations |= locations
+        self._names |= {name: each[0] for name, each in locations.items() if len(each) == 1}
+        self.source += f" and {path}" if self.source else str(path)
+
+    def _fault(self, name: str) -> str:
+        """Why a name has no location, as an error ends."""
+        locations = self._locations.get(name, [])
+        if locations:
+            further = f" and {len(locations) - MOST_LOCATIONS} more" if len(locations) > MOST_LOCATIONS else ""
+            listed = ", ".join(map(str, locations[:MOST_LOCATIONS]))
+            return f"has several addresses in {self.source} ({listed}{further}): give the one that you mean"
+        if name in self._others:
+            return self._others[name]
         near = difflib.get_close_matches(name, islice(self._names, MOST_COMPARED), MOST_SUGGESTIONS)
         near = near or [known for known in self._names if known.lower() == name.lower()][:MOST_SUGGESTIONS]
         remedy = f"did you mean {' or '.join(near)}?" if near else "give one of its names"
-        raise ConfigError(f"symbol {name!r:.60} is not in {self.source}: {remedy}")
+        return "; ".join([f"is not in {self.source}: {remedy}", *self._faults])
 
     def __getitem__(self, name: str) -> Location:
         return self._names[name]
