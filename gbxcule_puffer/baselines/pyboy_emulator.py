@@ -248,7 +248,7 @@ class PyBoyEmulator:
 
     def read_memory(self, env: int, address: int, length: int, bank: int | None = None) -> np.ndarray:
         """`length` bytes from `address` as the CPU's bus shows them, or of a bank of ROM or cartridge RAM; uint8, no
-        side effects, IO registers read 0.
+        side effects, IO registers read 0, OAM as it is stored, also during an OAM DMA.
 
         Raises: ConfigError where there is no such address or bank.
         """

@@ -209,9 +209,10 @@ def test_a_game_boy_color(seed: int | None) -> None:
 def test_what_is_left_out_says_so(pair: Pair) -> None:
     ours: Any = pair.ours
     for call, why in (
-        (lambda: ours.tick(0), "at least one frame"),
+        (lambda: ours.tick(-1), "count of tick is -1: give 0 or more"),
         (lambda: ours.button("x"), "button 'x' is unknown: give one of right"),
-        (lambda: ours.button("a", 0), "delay 0"),
+        (lambda: ours.button("a", -1), "delay of a button is -1: give 0 or more"),
+        (lambda: ours.button(1), "button 1 is unknown"),
         (lambda: ours.button("a", envs=torch.ones(3, dtype=torch.bool)), "envs has shape"),
         (lambda: ours.memory[0xFF05], "FF05]: that register is not kept"),
         (lambda: ours.memory[0x10000], "is not an address"),
@@ -221,26 +222,27 @@ def test_what_is_left_out_says_so(pair: Pair) -> None:
         (lambda: ours.memory.__setitem__(0xA000, 1), "has banks: give one"),
         (lambda: ours.memory.__setitem__(slice(0xC000, 0xC002), [1]), "has 2 bytes there, not 1"),
         (lambda: ours.tilemap_window[32, 0], "columns and rows 0 to 31"),
-        (lambda: ours.get_sprite(40), "sprite 40 does not exist"),
+        (lambda: ours.get_sprite(40), "sprite is 40: give 0 to 39"),
         (lambda: ours.game_area_dimensions(0, 0, 20, 18), "follow_scrolling needs"),
         (lambda: ours.game_area_dimensions(0, 0, 33, 18, False), "leaves the map"),
         (lambda: ours.game_area_mapping([1, 2]), "each of 384 tiles, not 2"),
         (lambda: ours.hook_executions(0, 0x40), "call hook_register before"),
         (lambda: ours.hook_register(0, 0xC000), "code there is in RAM"),
         (lambda: ours.symbol_lookup("read_joypat"), "did you mean read_joypad"),
-        (lambda: ours.stop(save=True), "use emulator.save_ram"),
+        (lambda: ours.stop(save=True), "write emulator.save_ram"),
         (lambda: ours.button("a", envs=[1, 0]), "envs has shape"),
         (lambda: ours.hook_register(0, 0x40, print, None), "calls nothing: leave callback and context out"),
         (lambda: ours.save_state("my.state"), "file 'my.state' is a path: open it"),
         (lambda: ours.load_state("my.state"), "file 'my.state' is a path: open it"),
-        (lambda: ours.screen.image(99), "env 99 does not exist"),
-        (lambda: GameBoys(ROM, window="null"), "GameBoys has no option 'window': leave it out"),
+        (lambda: ours.screen.image(99), "env of screen.image is 99: give 0 to 1"),
+        (lambda: GameBoys(ROM, window="SDL2"), "does not take window='SDL2': leave it out, there is no window"),
+        (lambda: GameBoys(ROM, windows="null"), "GameBoys has no option 'windows': leave it out"),
     ):
         with pytest.raises(ConfigError, match=why):
             call()
     with pytest.raises(StateError):
         ours.load_state(io.BytesIO(b"no state"))
-    with pytest.raises(AttributeError, match=r"GameBoys has no hook_deregister: docs/pyboy.md says"):
+    with pytest.raises(AttributeError, match=r"GameBoys has no hook_deregister: leave it out, a hook costs nothing"):
         ours.hook_deregister(0, 0x40)
     with pytest.raises(AttributeError, match="register_file has no IX"):
         _ = ours.register_file.IX
@@ -259,10 +261,13 @@ def test_oam_during_a_dma(model: str) -> None:
     routine = bytes.fromhex(DMA_IN_HRAM)
     rom[0x0190 : 0x0190 + len(routine)] = routine
     rom[0x4000:0x40A0] = bytes(range(160))
-    pair, seen = Pair(bytes(rom), model), set()
+    pair, seen, stored = Pair(bytes(rom), model), set(), set()
     for _ in range(12):
         pair.tick()
         pair.assert_equal()
         seen.add(int(pair.ours.get_sprite(3).x[1]))
+        stored.add(int(pair.ours.emulator.read_memory(1, 0xFE0D, 1)[0]))
+    pair.ours.stop()
     pair.pyboy.stop(save=False)
     assert seen == {13 - 8, 0xFF - 8}
+    assert stored == {13}, "read_memory shows OAM itself"

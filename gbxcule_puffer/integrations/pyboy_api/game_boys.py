@@ -18,10 +18,12 @@ from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.emulator.schedule import MOST_FRAMES
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
-from gbxcule_puffer.integrations.pyboy_api import tiles
+from gbxcule_puffer.integrations.pyboy_api import left_out, tiles
 from gbxcule_puffer.integrations.pyboy_api.fields import Fields
+from gbxcule_puffer.integrations.pyboy_api.hint import AxisHint
 from gbxcule_puffer.integrations.pyboy_api.memory import Memory, RegisterFile
-from gbxcule_puffer.pictures import LEVELS
+from gbxcule_puffer.integrations.pyboy_api.numbers import whole
+from gbxcule_puffer.integrations.pyboy_api.screen import Screen
 from gbxcule_puffer.tasks.ram import Ram, Symbols
 
 BUTTONS = ("right", "left", "up", "down", "a", "b", "select", "start")  # bit 0 first, as Emulator.step takes them
@@ -49,30 +51,40 @@ class GameBoys:
         symbols: StrPath | None = None,
         **keywords: object,
     ) -> None:
+        left_out.take_options(keywords)
         if unknown := [name for name in keywords if name not in inspect.signature(Emulator.__init__).parameters]:
             raise ConfigError(f"GameBoys has no option {unknown[0]!r:.40}: leave it out ({LEFT_OUT})")
-        self.emulator = Emulator(gamerom, num_envs, device, **{"screen": "full", **keywords})
+        options: dict[str, Any] = {"screen": "full", **keywords}
+        self.emulator = Emulator(gamerom, num_envs, device, **options)
         self.num_envs, self.device = num_envs, torch.device(self.emulator.device)
         self._symbols = Symbols.find_files(symbols, self.emulator.cartridge.path)
         self._ram, self._fields = Ram(self.emulator, self._symbols), Fields(self.emulator)
-        self.memory = Memory(self.emulator, self._ram, self._fields)
+        self._hint = hint = AxisHint(num_envs)
+        self.memory = Memory(self.emulator, self._ram, self._fields, hint)
         self.register_file = RegisterFile(self._fields)
-        self.tilemap_background = tiles.TileMap(self.memory, self._fields, tiles.BACKGROUND_BIT)
-        self.tilemap_window = tiles.TileMap(self.memory, self._fields, tiles.WINDOW_BIT)
-        self.screen = Screen(self.emulator, self._fields)
+        self.tilemap_background = tiles.TileMap(self.memory, self._fields, tiles.BACKGROUND_BIT, hint)
+        self.tilemap_window = tiles.TileMap(self.memory, self._fields, tiles.WINDOW_BIT, hint)
+        self.screen = Screen(self.emulator, self._fields, hint)
         self._area = tiles.GameArea(self._ram, self._fields, self.tilemap_background)
         self.frame_count, self.cartridge_title = BOOT_FRAMES, self.emulator.title
+        self.gamerom = self.emulator.cartridge.path
         self._events: list[tuple[bool, int, torch.Tensor | None]] = []  # pressed or released, buttons, in which envs
         self._queue: list[tuple[int, int, torch.Tensor | None]] = []  # buttons that are released before a frame
         self._executions: dict[int, torch.Tensor] = {}
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"GameBoys has no {name}: {LEFT_OUT}")
+        left_out.refuse("GameBoys", left_out.GAME_BOYS, name)
+
+    def __enter__(self) -> GameBoys:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
 
     def tick(self, count: int = 1, render: bool = True, sound: bool = True) -> bool:
-        """Runs `count` frames and draws the last one; render and sound have no effect."""
-        if count < 1:
-            raise ConfigError(f"tick {count}: give at least one frame")
+        """Runs `count` frames and draws the last one; render and sound have no effect. False without a frame, as
+        PyBoy."""
+        count = whole(count, "count of tick", 0)
         for counts in self._executions.values():
             counts.zero_()
         end = self.frame_count + count
@@ -83,15 +95,17 @@ class GameBoys:
             self.frame_count = until
             for place, counts in self._executions.items():
                 counts += self.emulator.executions(*divmod(place, hw.ROM_BANK_SIZE))
-        return True
+        return count > 0
 
     def button(self, input: str, delay: int = 1, envs: torch.Tensor | None = None) -> None:
         """Presses a button before the next frame, in all Game Boys or those of a mask (num_envs,) bool, and releases it
-        `delay` frames later."""
-        if delay < 1:
-            raise ConfigError(f"delay {delay} of a button must be at least 1")
+        `delay` frames later; at once where that is 0."""
+        delay = whole(delay, "delay of a button", 0)
         self.button_press(input, envs)
-        self._queue.append((self.frame_count + delay, self._bit(input), self._checked(envs)))
+        if delay == 0:
+            self.button_release(input, envs)
+        else:
+            self._queue.append((self.frame_count + delay, self._bit(input), self._checked(envs)))
 
     def button_press(self, input: str, envs: torch.Tensor | None = None) -> None:
         """Presses a button before the next frame, in all Game Boys or those of a mask (num_envs,) bool."""
@@ -111,12 +125,12 @@ class GameBoys:
         found = self._symbols.find(symbol)
         return found.bank, found.address
 
-    def hook_register(self, bank: int | None, addr: int | str, *callback: object) -> None:
+    def hook_register(self, bank: int | None, addr: int | str, callback: object = None, context: object = None) -> None:
         """Counts from the next tick on how often an instruction in ROM begins; bank None: `addr` is a symbol.
 
         Raises: ConfigError for code that is not in ROM, and with a callback.
         """
-        if callback:
+        if callback is not None or context is not None:
             remedy = "leave callback and context out, and read hook_executions after the tick"
             raise ConfigError(f"hook_register counts, and calls nothing: {remedy}")
         place = self._place(bank, addr)
@@ -135,7 +149,7 @@ class GameBoys:
 
     def get_sprite(self, sprite_index: int) -> tiles.Sprite:
         """Sprite 0 to 39 of all Game Boys."""
-        return tiles.sprite(self._ram, self._fields, sprite_index)
+        return tiles.sprite(self._ram, self._fields, whole(sprite_index, "sprite", 0, tiles.SPRITES - 1))
 
     def get_sprite_by_tile_identifier(self, tile_identifiers: Sequence[int], on_screen: bool = True) -> torch.Tensor:
         """The sprites that show each of these tiles, (num_envs, identifiers, 40) bool."""
@@ -147,6 +161,7 @@ class GameBoys:
 
     def game_area(self) -> torch.Tensor:
         """Tiles of the background's map with the sprites on them, (num_envs, height, width) int32."""
+        self._hint.say()
         return self._area.read()
 
     def game_area_dimensions(self, x: int, y: int, width: int, height: int, follow_scrolling: bool = True) -> None:
@@ -177,10 +192,20 @@ class GameBoys:
         data = file_like_object.read(LARGEST_STATE)
         self.emulator.load(pyboy_state.from_bytes(data, self.emulator.cartridge), env)
 
-    def stop(self, save: bool = False) -> None:
-        """Ends the Game Boys. Raises: ConfigError with save: `emulator.save_ram` has the content of a .ram file."""
-        if save:
-            raise ConfigError("stop(save=True) writes no file of many Game Boys: use emulator.save_ram(env)")
+    def set_emulation_speed(self, target_speed: float) -> None:
+        """Has no effect with 0, which is no limit.
+
+        Raises: ConfigError for another speed.
+        """
+        if target_speed != 0:
+            raise ConfigError(f"speed {target_speed!r:.40}: give 0, the Game Boys run as fast as they can")
+
+    def stop(self, save: bool = False, ram_file: object = None, rtc_file: object = None) -> None:
+        """Ends the Game Boys. Raises: ConfigError with a file: `emulator.save_ram` has the content of a .ram file."""
+        if save or ram_file is not None or rtc_file is not None:
+            raise ConfigError(
+                "stop writes no file of many Game Boys: write emulator.save_ram(env) to it, then stop() without save"
+            )
         self.emulator.close()
 
     def _handle_events(self) -> None:
@@ -199,7 +224,7 @@ class GameBoys:
         self._events = []
 
     def _bit(self, name: str) -> int:
-        if name.lower() not in BUTTONS:
+        if not isinstance(name, str) or name.lower() not in BUTTONS:
             raise ConfigError(f"button {name!r:.40} is unknown: give one of {', '.join(BUTTONS)}")
         return 1 << BUTTONS.index(name.lower())
 
@@ -220,43 +245,3 @@ def _check_file(file_like_object: object) -> None:
     """Raises: ConfigError for a path, as PyBoy has it."""
     if isinstance(file_like_object, str | os.PathLike):
         raise ConfigError(f"file {str(file_like_object)!r:.60} is a path: open it, and give the file")
-
-
-class Screen:
-    """The pictures of all Game Boys after the last tick."""
-
-    def __init__(self, emulator: Emulator, fields: Fields) -> None:
-        self._emulator, self._fields = emulator, fields
-        self.raw_buffer_dims = (hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH)
-
-    @property
-    def shades(self) -> torch.Tensor:
-        """Shades 0-3, 0 the lightest, (num_envs, 144, 160) uint8: the emulator's own buffer."""
-        return self._emulator.screen
-
-    @property
-    def ndarray(self) -> np.ndarray:
-        """Red, green, blue and 255 as PyBoy has them, (num_envs, 144, 160, 4) uint8: a copy on the host."""
-        if self._fields.is_color:
-            rgb = self._emulator.render("rgb").cpu().numpy()
-        else:
-            rgb = LEVELS[self.shades.cpu().numpy()][..., None].repeat(3, -1)
-        return np.concatenate([rgb, np.full_like(rgb[..., :1], 255)], axis=-1)
-
-    def image(self, env: int = 0) -> Any:
-        """One Game Boy's picture as Pillow has it.
-
-        Raises: ConfigError where Pillow is not installed.
-        """
-        try:
-            from PIL import Image
-        except ImportError:
-            raise ConfigError("screen.image needs Pillow: pip install pillow") from None
-        if not 0 <= env < len(self.shades):
-            raise ConfigError(f"env {env} does not exist: give 0 to {len(self.shades) - 1}")
-        return Image.fromarray(np.ascontiguousarray(self.ndarray[env]))
-
-    def get_tilemap_position(self) -> tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
-        """((SCX, SCY), (WX - 7, WY)) at the end of the frame, each (num_envs,) int32."""
-        scx, scy, wx, wy = (self._fields[name].clone() for name in ("scx", "scy", "wx", "wy"))
-        return (scx, scy), (wx - 7, wy)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,45 +16,86 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.pyboy_api import banks
 from gbxcule_puffer.integrations.pyboy_api.fields import Fields
+from gbxcule_puffer.integrations.pyboy_api.hint import AxisHint
+from gbxcule_puffer.integrations.pyboy_api.numbers import whole
 from gbxcule_puffer.tasks.ram import Ram
 
 
 class Memory:
-    """Bytes of all Game Boys as the CPU would read them: memory[address] (num_envs,), memory[first:end] (num_envs,
-    length), int32, both also with a bank before them. Assigned are a byte or a list of bytes for all, or a tensor of
-    either shape. Cartridge RAM is read faster with its bank.
+    """Bytes of all Game Boys as the CPU would read them: memory[address] (num_envs,), memory[first:end:step] (num_envs,
+    length), int32, both also with a bank before them. Assigned are a byte, or as many bytes as the range has, for all;
+    or a tensor or array with a byte (num_envs,) or a row (num_envs, length) for each. Cartridge RAM is read faster with
+    its bank.
 
     Raises: ConfigError for a read of TIMA, SB or sound, and for a write to ROM or a register.
     """
 
-    def __init__(self, emulator: Emulator, ram: Ram, fields: Fields) -> None:
-        self._emulator, self._ram, self._fields = emulator, ram, fields
+    def __init__(self, emulator: Emulator, ram: Ram, fields: Fields, hint: AxisHint) -> None:
+        self._emulator, self._ram, self._fields, self._hint = emulator, ram, fields, hint
         machine: Any = emulator.machine
         self._rom = wp.to_torch(machine.rom)
 
     def __getitem__(self, key: object) -> torch.Tensor:
-        bank, first, end = _range(key)
-        parts = [self._read(bank, begin, stop) for begin, stop in _parts(first, end)]
-        values = torch.cat(parts, 1)
-        return values if isinstance(_address(key), slice) else values[:, 0]
+        bank, first, end, step = _range(key)
+        values = self.read(first, end, bank)
+        if not isinstance(_address(key), slice):
+            return values[:, 0]
+        self._hint.say()
+        return values[:, ::step]
 
-    def __setitem__(self, key: object, value: int | Sequence[int] | torch.Tensor) -> None:
-        bank, first, end = _range(key)
-        if isinstance(value, int):
-            value = [value] * (end - first)
-        length = (1 if value.dim() == 1 else value.shape[1]) if isinstance(value, torch.Tensor) else len(value)
-        if length != end - first:
-            raise ConfigError(f"memory from {first:04X} has {end - first} bytes there, not {length}: give as many")
+    def read(self, first: int, end: int, bank: int | None = None) -> torch.Tensor:
+        """Bytes of a range, (num_envs, end - first) int32."""
+        return torch.cat([self._read(bank, begin, stop) for begin, stop in _parts(first, end)], 1)
+
+    def __setitem__(self, key: object, value: object) -> None:
+        bank, first, end, step = _range(key)
         if bank is None and hw.CART_RAM <= first < hw.WRAM:
             raise ConfigError(
                 f"memory[0x{first:04X}] is cartridge RAM, which has banks: give one, memory[bank, address]"
             )
+        length = len(range(first, end, step))
+        values = self._values(value, first, length, isinstance(_address(key), slice))
         where = self._places(bank, first, end)
-        if where is None:
-            self._ram.poke(first if bank is None else (bank, first), value)
+        if where is not None:
+            where = where[:, ::step]
+            self._emulator.memory.scatter_(1, where, values.expand_as(where))
+        elif step == 1:
+            self._ram.poke(first if bank is None else (bank, first), values)
         else:
-            values = torch.as_tensor(value, device=where.device).view(-1, end - first) & 0xFF
-            self._emulator.memory.scatter_(1, where, values.to(torch.uint8).expand_as(where))
+            for index in range(length):
+                address = first + index * step
+                self._ram.poke(address if bank is None else (bank, address), values[:, index])
+
+    def _values(self, value: object, first: int, length: int, is_range: bool) -> torch.Tensor:
+        """Bytes to be stored, (num_envs, length) uint8.
+
+        Raises: ConfigError for what does not fit.
+        """
+        num_envs, device = self._emulator.num_envs, self._emulator.memory.device
+        if isinstance(value, torch.Tensor | np.ndarray) and value.ndim:
+            rows = torch.as_tensor(value).to(device, torch.int32)  # of the lowest 8 bits
+            if rows.ndim == 1:
+                rows = rows[:, None] if length == 1 and len(rows) == num_envs else rows[None]
+            if rows.ndim != 2 or len(rows) not in (1, num_envs) or rows.shape[1] != length:
+                shape = tuple(value.shape)
+                raise ConfigError(
+                    f"memory from {first:04X} has {length} bytes there, not {shape}: give ({length},) or "
+                    f"({num_envs}, {length}) of them"
+                )
+            return (rows & 0xFF).to(torch.uint8).expand(num_envs, -1)
+        given, expected = [value], 1
+        if is_range and isinstance(value, Sized) and isinstance(value, Iterable):
+            given, expected = list(value), length
+        numbers = [whole(each, f"a byte for memory[0x{first:04X}]", 0, 0xFF) for each in given]
+        if len(numbers) != expected:
+            raise ConfigError(f"memory from {first:04X} has {length} bytes there, not {len(numbers)}: give as many")
+        return torch.tensor([numbers], dtype=torch.uint8, device=device).expand(num_envs, length)
+
+    def __len__(self) -> int:
+        raise ConfigError("memory has no length: ask for the ranges that you want, memory[first:end]")
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        raise ConfigError("memory has no first and last byte: ask for the ranges that you want, memory[first:end]")
 
     def _places(self, bank: int | None, first: int, end: int) -> torch.Tensor | None:
         """banks.places of a range to be written.
@@ -110,6 +152,8 @@ class RegisterFile:
         return self._fields[name.lower()].clone()
 
     def __setattr__(self, name: str, value: int | torch.Tensor) -> None:
+        if not isinstance(value, torch.Tensor):
+            value = whole(value, f"register {name}", -0x10000, 0xFFFFF)
         if name == "HL":
             self._fields["h"][:] = value >> 8 & 0xFF
             self._fields["l"][:] = value & 0xFF
@@ -123,19 +167,26 @@ def _address(key: object) -> Any:
     return key[1] if isinstance(key, tuple) and len(key) == 2 else key
 
 
-def _range(key: object) -> tuple[int | None, int, int]:
-    """(bank, first, end) of an index into the memory.
+def _range(key: object) -> tuple[int | None, int, int, int]:
+    """(bank, first, end, step) of an index into the memory.
 
-    Raises: ConfigError for what is none.
+    Raises: ConfigError for another one.
     """
     bank, where = key[0] if isinstance(key, tuple) and len(key) == 2 else None, _address(key)
-    is_range = isinstance(where, slice) and where.step is None
-    first, end = (where.start, where.stop) if is_range else (where, where + 1 if isinstance(where, int) else None)
-    if not (isinstance(first, int) and isinstance(end, int) and 0 <= first < end <= 0x10000):
-        raise ConfigError(f"memory[{key!r:.40}] is not an address: give an address, first:end, or a bank before them")
-    if bank is not None and not isinstance(bank, int):
-        raise ConfigError(f"bank {bank!r:.40} must be a whole number")
-    return bank, first, end
+    try:
+        if isinstance(where, slice):
+            first, end = operator.index(where.start), operator.index(where.stop)
+            step = 1 if where.step is None else operator.index(where.step)
+        else:
+            first, step = operator.index(where), 1
+            end = first + 1
+        if not (0 <= first < end <= 0x10000 and step > 0):
+            raise ValueError
+        return None if bank is None else operator.index(bank), first, end, step
+    except (TypeError, ValueError):
+        raise ConfigError(
+            f"memory[{key!r:.60}] is not an address: give an address, first:end, first:end:step, or a bank before them"
+        ) from None
 
 
 def _parts(first: int, end: int) -> list[tuple[int, int]]:

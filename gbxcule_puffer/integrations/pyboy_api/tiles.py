@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.integrations.pyboy_api import left_out
 from gbxcule_puffer.integrations.pyboy_api.fields import Fields
+from gbxcule_puffer.integrations.pyboy_api.hint import AxisHint
 from gbxcule_puffer.integrations.pyboy_api.memory import Memory
 from gbxcule_puffer.tasks.ram import Ram
 
@@ -26,20 +29,22 @@ class TileMap:
 
     shape = (MAP_SIZE, MAP_SIZE)
 
-    def __init__(self, memory: Memory, fields: Fields, select: int) -> None:
-        self._memory, self._fields, self._select = memory, fields, select
+    def __init__(self, memory: Memory, fields: Fields, select: int, hint: AxisHint) -> None:
+        self._memory, self._fields, self._select, self._hint = memory, fields, select, hint
+
+    def __getattr__(self, name: str) -> NoReturn:
+        left_out.refuse("a tile map", left_out.TILE_MAP, name)
 
     def __getitem__(self, key: int | slice | tuple[int | slice, int | slice]) -> torch.Tensor:
-        columns, rows = key if isinstance(key, tuple) else (key, slice(None))
-        for part in (columns, rows):
-            fits = 0 <= part < MAP_SIZE if isinstance(part, int) else part.step is None or part.step > 0
-            if not fits:
-                raise ConfigError(f"a tile map has columns and rows 0 to 31, not {part!r:.40}")
-        return self.identifiers()[:, rows, columns]
+        columns, rows = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        column, row = _part(columns), _part(rows)
+        if isinstance(column, slice) or isinstance(row, slice):
+            self._hint.say()
+        return self.identifiers()[:, row, column]
 
     def identifiers(self) -> torch.Tensor:
         """The whole map, (num_envs, 32, 32) int32; of a Game Boy Color in the bank that the CPU sees, as PyBoy's."""
-        low, high = (self._memory[first : first + MAP_SIZE**2] for first in (LOW_MAP, HIGH_MAP))
+        low, high = (self._memory.read(first, first + MAP_SIZE**2) for first in (LOW_MAP, HIGH_MAP))
         lcdc = self._fields["lcdc"][:, None]
         numbers = torch.where((lcdc & self._select) != 0, high, low)
         signed = torch.where(numbers < 128, numbers + 256, numbers)
@@ -48,6 +53,28 @@ class TileMap:
     def tile_identifier(self, column: int, row: int) -> torch.Tensor:
         """The identifier at a place, (num_envs,) int32."""
         return self[column, row]
+
+
+def _part(given: object) -> int | slice:
+    """Columns or rows of a tile map.
+
+    Raises: ConfigError for some that it does not have, of which torch would take negative ones from the end.
+    """
+    try:
+        if not isinstance(given, slice):
+            first = operator.index(given)  # type: ignore[arg-type]
+            fits, part = 0 <= first < MAP_SIZE, first
+        else:
+            first, stop, step = (
+                default if bound is None else operator.index(bound)
+                for bound, default in ((given.start, 0), (given.stop, MAP_SIZE), (given.step, 1))
+            )
+            fits, part = 0 <= first <= stop <= MAP_SIZE and step > 0, slice(first, stop, step)
+    except TypeError:
+        fits, part = False, 0
+    if not fits:
+        raise ConfigError(f"a tile map has columns and rows 0 to 31, not {given!r:.60}")
+    return part
 
 
 @dataclass(frozen=True)
@@ -66,6 +93,14 @@ class Sprite:
     height: torch.Tensor
     on_screen: torch.Tensor
 
+    @property
+    def shape(self) -> tuple[int, torch.Tensor]:
+        """(8, height)."""
+        return 8, self.height
+
+    def __getattr__(self, name: str) -> NoReturn:
+        left_out.refuse("a sprite", left_out.SPRITE, name)
+
 
 def sprites(ram: Ram, fields: Fields) -> Sprite:
     """All 40 sprites at once: each tensor (num_envs, 40)."""
@@ -82,12 +117,7 @@ def sprites(ram: Ram, fields: Fields) -> Sprite:
 
 
 def sprite(ram: Ram, fields: Fields, index: int) -> Sprite:
-    """One sprite.
-
-    Raises: ConfigError for a number that there is none of.
-    """
-    if not 0 <= index < SPRITES:
-        raise ConfigError(f"sprite {index} does not exist: give 0 to {SPRITES - 1}")
+    """One sprite of all Game Boys, by its number."""
     whole = sprites(ram, fields)
     return Sprite(**{name: value[:, index] for name, value in vars(whole).items()})
 
@@ -120,7 +150,8 @@ class GameArea:
     def read(self) -> torch.Tensor:
         """The section as it is now, (num_envs, height, width) int32."""
         x, y, width, height = self.section
-        tiles = self._mapping[self._background[x : x + width, y : y + height].long()].flatten(1)
+        shown = self._background.identifiers()[:, y : y + height, x : x + width]
+        tiles = self._mapping[shown.long()].flatten(1)
         beside = tiles.new_zeros((len(tiles), 1))  # takes the sprites that are elsewhere
         area, whole = torch.cat([tiles, beside], 1), sprites(self._ram, self._fields)
         columns, rows = (whole.x >> 3) - x, (whole.y >> 3) - y
