@@ -216,7 +216,7 @@ class PyBoyEmulator:
         """
         self.check(snapshot)
         if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
-            text = f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}"
+            text = f"{snapshot.source} has {snapshot.num_envs} envs, the emulator {self.num_envs}"
             raise StateError(f"{text}: load one of as many, or of one env")
         envs = range(self.num_envs) if env is None else [env]
         shape = self._pictures.shape[1:]
@@ -343,7 +343,8 @@ class PyBoyPool:
             emulator.check(snapshot)
             if snapshot.num_envs != 1:
                 raise StateError(
-                    f"a pool takes snapshots of one env, this one has {snapshot.num_envs}: save each env by its number"
+                    f"{snapshot.source} has {snapshot.num_envs} envs, a pool takes those of one: save each env by its "
+                    "number"
                 )
         self.emulator, self.snapshots = emulator, list(snapshots)
         self.members: dict[str, object] = {}

@@ -359,7 +359,7 @@ class Emulator(HostAccess, Screens):
         """
         self.check(snapshot)
         if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
-            text = f"the snapshot has {snapshot.num_envs} envs, the emulator {self.num_envs}"
+            text = f"{snapshot.source} has {snapshot.num_envs} envs, the emulator {self.num_envs}"
             raise StateError(f"{text}: load one of as many, or of one env")
         part = self._part(env)
         self._state[:, part] = torch.from_numpy(snapshot.state).to(self.device)
@@ -372,7 +372,7 @@ class Emulator(HostAccess, Screens):
         snapshot.check(self.cartridge)
         if snapshot.profile != self.accuracy:
             raise StateError(
-                f"the snapshot was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}: "
+                f"{snapshot.source} was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}: "
                 "use the same"
             )
 

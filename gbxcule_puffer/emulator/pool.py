@@ -103,7 +103,8 @@ class SnapshotPool:
             emulator.check(snapshot)
             if snapshot.num_envs != 1:
                 raise StateError(
-                    f"a pool takes snapshots of one env, this one has {snapshot.num_envs}: save each env by its number"
+                    f"{snapshot.source} has {snapshot.num_envs} envs, a pool takes those of one: save each env by its "
+                    "number"
                 )
         self.emulator, self.given, self.size = emulator, len(snapshots), len(snapshots) + spare
         shape = tuple(emulator.screen.shape[1:])
@@ -155,7 +156,7 @@ class SnapshotPool:
         if used.any():
             cartridge = self.emulator.cartridge
             parts = (state[:, used].numpy(), memory[used].numpy(), screen[used].numpy())
-            Snapshot(cartridge.sha256, parts[0], parts[1], parts[2]).check(cartridge, "the archive")
+            Snapshot(cartridge.sha256, parts[0], parts[1], parts[2], source="the archive").check(cartridge)
 
     def _launch(self, kernel: object, mask: torch.Tensor, slots: torch.Tensor) -> None:
         shape = (self.emulator.num_envs,)

@@ -48,6 +48,8 @@ class Snapshot:
     memory: np.ndarray
     screen: np.ndarray
     profile: str = PROFILES[0]
+    source: str = "the snapshot"
+    """Where it comes from, such as a file, for errors."""
 
     @property
     def num_envs(self) -> int:
@@ -96,7 +98,7 @@ class Snapshot:
         self.check_rom(cartridge)
         if self.state.ndim == 2 and self.model != cartridge.model:
             raise StateError(
-                f"{name} is of model {self.model!r}, this Game Boy of {cartridge.model!r}: save it with the same"
+                f"{self.source} is of model {self.model!r}, this Game Boy of {cartridge.model!r}: save it with the same"
             )
         envs = self.num_envs if self.state.ndim == 2 else 0
         pixel_step = 1 if self.screen.shape[1:] == SCREENS["full"] else 2
@@ -112,13 +114,13 @@ class Snapshot:
         if not fault and self.screen.max() > 3:
             fault = f"a shade is {self.screen.max()}, and at most 3"
         if fault := fault or first_fault(self.state, cartridge):
-            raise StateError(f"{name} is damaged, or of another program ({fault}): save it again")
+            raise StateError(f"{self.source} is damaged, or of another program ({fault}): save it again")
 
     def check_rom(self, cartridge: Cartridge) -> None:
         """Raises: StateError if the snapshot belongs to another ROM."""
         if self.rom_sha256 != cartridge.sha256:
             raise StateError(
-                f"the snapshot is of ROM {self.rom_sha256[:12]}..., this is {cartridge.sha256[:12]}... "
+                f"{self.source} is of ROM {self.rom_sha256[:12]}..., this is {cartridge.sha256[:12]}... "
                 f"({cartridge.title}); use the state that was saved with this ROM"
             )
 
@@ -132,7 +134,7 @@ class Snapshot:
         if self.screen.shape[1:] == (144, 160):
             return np.ascontiguousarray(self.screen[:, ::2, ::2])
         raise StateError(
-            "the snapshot was saved with screen='half' and cannot serve screen='full'; save it with 'full'"
+            f"{self.source} was saved with screen='half' and cannot serve screen='full'; save it with 'full'"
         )
 
     def doubled(self) -> Snapshot:

@@ -72,6 +72,6 @@ def test_pools_refuse_what_they_cannot_hold() -> None:
     oracle = PyBoyEmulator(ROM, 2)
     with pytest.raises(ConfigError, match="cannot save live envs"):
         oracle.pool([oracle.save(0)], spare=1)
-    with pytest.raises(StateError, match="snapshots of one env, this one has 2"):
+    with pytest.raises(StateError, match="the snapshot has 2 envs, a pool takes those of one"):
         oracle.pool([oracle.save()])
     oracle.close()

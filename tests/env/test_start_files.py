@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,9 +60,29 @@ def test_what_is_no_start(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(StateError, match=r"folder .*empty has no start states: give one with \.state or \.sav files"):
         GBxCuLEEnv(ROM, start_state=tmp_path / "empty")
-    (folder / "a.SAV").write_bytes(b"short")
-    with pytest.raises(StateError, match="the save RAM has 5 bytes, HOMEWARD has 8192: give this game's"):
-        GBxCuLEEnv(ROM, start_state=folder)
-    (folder / "a.SAV").write_bytes(bytes(2**20))
-    with pytest.raises(StateError, match=r"a\.SAV"):
-        GBxCuLEEnv(ROM, start_state=folder)
+    for name, data, line in (
+        ("a.SAV", b"short", "has 5 bytes, HOMEWARD has 8192: give this game's"),
+        ("a.SAV", bytes(2**20 + 1), ": has 1,048,577 bytes"),
+        ("c.state", b"nothing", "neither a snapshot"),
+        ("d.state", _state(accuracy="hardware"), "was saved with accuracy='hardware'"),
+        ("e.state", _state(num_envs=2), "has 2 envs, "),
+        ("f.state", _state(model="cgb"), "is of model 'cgb'"),
+    ):
+        valid = (folder / name).read_bytes() if (folder / name).exists() else None
+        (folder / name).write_bytes(data)
+        for start in (folder, [folder / "b.state", folder / name]):
+            with pytest.raises(StateError, match=rf"{re.escape(name)}[: ]*{re.escape(line)}") as caught:
+                GBxCuLEEnv(ROM, start_state=start, io="torch")
+            assert "\n" not in str(caught.value)
+        if valid is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_bytes(valid)
+
+
+def _state(num_envs: int = 1, **options: Any) -> bytes:
+    """The file of an emulator's snapshot."""
+    emulator = Emulator(ROM, num_envs, **options)
+    with tempfile.NamedTemporaryFile() as file:
+        emulator.save().to_file(file.name)
+        return Path(file.name).read_bytes()

@@ -24,6 +24,7 @@ from gbxcule_puffer.errors import StateError
 
 VERSION = 29
 OLDEST_VERSION = 9
+UNLIKELY_VERSION = 64  # from here on the first byte of other files
 LAST_RELEASE = 17  # the newest version that a release before 2.8 wrote
 PIXELS = hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH
 CYCLES_NEVER = 1 << 31  # PyBoy's "never", as hw.NEVER is ours
@@ -204,6 +205,12 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
     """
     version = data[0] if data else 0
     if not OLDEST_VERSION <= version <= VERSION:
+        if 1 < version < UNLIKELY_VERSION and len(data) >= 4 * PIXELS:
+            writer = f"of a newer PyBoy than 2.8.1, which writes {VERSION}" if version > VERSION else "of an old PyBoy"
+            raise StateError(
+                f"{name}: a PyBoy state of version {version}, {writer}: give one of version {OLDEST_VERSION} to "
+                f"{VERSION}, as PyBoy 2.8.1 saves it"
+            )
         raise StateError(
             f"{name}: neither a snapshot of this program nor a PyBoy state of version {OLDEST_VERSION} to {VERSION} "
             f"(the first byte is {version})"

@@ -1,4 +1,4 @@
-"""PyBoy .state files to and from snapshots: versions 9 to 29 are read, version 29 is written.
+"""PyBoy .state files to and from snapshots: versions 9 to 29 are read, of a Game Boy Color 29; 29 is written.
 
 Values that the format lacks are as in a PyBoy that was booted and then loaded the file: the window's line counter
 starts at 0, the clock chip's latch is empty, and an interrupt that ends HALT returns after it even if EI came before
@@ -78,8 +78,8 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
             pyboy_color.fill_row(row, values, cartridge, colors),
             pyboy_color.shades_of(colors.reshape(screen.shape)),
         )
-    snapshot = Snapshot(cartridge.sha256, state, row[None], screen[None])
-    snapshot.check(cartridge, name)
+    snapshot = Snapshot(cartridge.sha256, state, row[None], screen[None], source=name)
+    snapshot.check(cartridge)
     return snapshot
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,10 @@ from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.files import Kind, StrPath, read_bytes, write_bytes
 
 STATE_FILE = Kind("state", StateError, "give a .state file")
+RAM_FILE = Kind("save RAM", StateError, "give this game's .sav file")
 MAX_START_ENVS = 1024  # envs in a file of start states
-LARGEST_RAM_FILE = 2**17 + 64  # bytes: 16 banks, with a clock behind them
+LARGEST_RAM_FILE = 2**20  # bytes: 16 banks have 2**17, flash carts pad
 STATE_FILES, RAM_FILES = (".state",), (".sav", ".srm", ".ram")
-CLOCK_TRAILERS = (44, 48)  # other emulators append the clock to .sav files
 
 
 def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
@@ -39,7 +40,8 @@ def load_state_file(path: StrPath, cartridge: Cartridge) -> Snapshot:
             f"state {path}: was saved with another ROM, {snapshot.rom_sha256[:12]}..., not with "
             f"{cartridge.sha256[:12]}... ({cartridge.title}); make it again with `puffer stage`"
         )
-    snapshot.check(cartridge, f"state {path}")
+    snapshot = replace(snapshot, source=f"state {path}")
+    snapshot.check(cartridge)
     return snapshot
 
 
@@ -75,7 +77,7 @@ def write_pyboy_state(path: StrPath, snapshot: Snapshot, cartridge: Cartridge, e
     write_bytes(path, pyboy_state.to_bytes(snapshot, cartridge, env))
 
 
-def save_ram_banks(data: bytes, cartridge: Cartridge) -> np.ndarray:
+def save_ram_banks(data: bytes, cartridge: Cartridge, source: str = "the save RAM") -> np.ndarray:
     """All banks of cartridge RAM from a .sav or .ram file, shape (8192 * banks,), uint8.
 
     The file may have only MBC2's 512 half bytes, or the 2 KiB of RAM size code 1. A clock that another emulator
@@ -83,12 +85,10 @@ def save_ram_banks(data: bytes, cartridge: Cartridge) -> np.ndarray:
     Raises: StateError if the file has another size.
     """
     size = cartridge.ram_banks * hw.RAM_BANK_SIZE
-    found = len(data)
-    if cartridge.has_rtc and found - size in CLOCK_TRAILERS:
-        found = size
+    found = min(len(data), size)
     if found not in cartridge.ram_file_sizes:
         owner = cartridge.title or "this cartridge"
-        raise StateError(f"the save RAM has {len(data)} bytes, {owner} has {size}: give this game's")
+        raise StateError(f"{source} has {len(data)} bytes, {owner} has {size}: give this game's")
     banks = np.zeros(size, np.uint8)
     banks[:found] = np.frombuffer(data, np.uint8)[:found]
     return banks

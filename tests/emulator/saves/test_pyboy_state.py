@@ -233,20 +233,28 @@ def test_what_the_format_lacks_is_restored_by_the_oracle() -> None:
     assert not differences(oracle.save(0), emulator.save(0), emulator.cartridge)
 
 
-@pytest.mark.parametrize("size", [0x2000, 0x2001, 0x8000])
+@pytest.mark.parametrize("size", [0x2000, 0x2001, 0x2044, 0x8000, 0x20000])
 def test_save_ram(size: int) -> None:
+    """HOMEWARD has 8 KiB; of a padded file its first bytes count, as in PyBoy."""
     emulator = Emulator(find_rom("homeward"), 2)
     data = bytes(np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8))
-    if size != emulator.cartridge.ram_banks * hw.RAM_BANK_SIZE:
-        before = emulator.state_hash()
-        with pytest.raises(StateError, match=f"the save RAM has {size} bytes, .* has"):
-            emulator.load_ram(data)
-        assert np.array_equal(emulator.state_hash(), before)
-        return
     emulator.load_ram(data, 1)
-    assert emulator.save_ram(1) == data and emulator.save_ram(0) != data
+    assert emulator.save_ram(1) == data[:0x2000] and emulator.save_ram(0) != data[:0x2000]
     emulator.load_ram(data)
-    assert emulator.save_ram(0) == data
+    assert emulator.save_ram(0) == data[:0x2000]
+    assert emulator.read_memory(0, 0xA000, 1, bank=0)[0] == data[0]
+    machine = PyBoyMachine(find_rom("homeward").read_bytes(), save_ram=data)
+    assert bytes(machine.pyboy.memory[0, 0xA000:0xBFFF]) == data[:0x1FFF]
+    machine.close()
+
+
+@pytest.mark.parametrize("size", [0, 512, 0x1FFF])
+def test_save_ram_that_is_too_short(size: int) -> None:
+    emulator = Emulator(find_rom("homeward"), 2)
+    before = emulator.state_hash()
+    with pytest.raises(StateError, match=f"the save RAM has {size} bytes, HOMEWARD has 8192: give this game's"):
+        emulator.load_ram(bytes(size))
+    assert np.array_equal(emulator.state_hash(), before)
 
 
 def test_save_ram_is_pyboys_file(shared: Path) -> None:
@@ -268,3 +276,18 @@ def test_save_ram_is_pyboys_file(shared: Path) -> None:
     assert out.getvalue() == emulator.save_ram(0)
     emulator.reset()
     assert emulator.save_ram(0) != data
+
+
+def test_a_state_of_another_version_names_it() -> None:
+    emulator = Emulator(find_rom("homeward"))
+    data = bytearray(pyboy_state.to_bytes(emulator.save(0), emulator.cartridge))
+    other = "give one of version 9 to 29, as PyBoy 2.8.1 saves it"
+    for version, line in (
+        (30, f"of version 30, of a newer PyBoy than 2.8.1, which writes 29: {other}"),
+        (41, "of version 41, of a newer"),
+        (8, f"of version 8, of an old PyBoy: {other}"),
+        (200, "neither a snapshot"),
+    ):
+        data[0] = version
+        with pytest.raises(StateError, match=f"^mine: .*{line}"):
+            pyboy_state.from_bytes(bytes(data), emulator.cartridge, "mine")
