@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from gbxcule_puffer.baselines.pyboy_workers import PyBoyWorker, Split, Workers
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature
 from gbxcule_puffer.env.protocol import Infos
+from gbxcule_puffer.env.randomness import Seed, checked_seed
 from gbxcule_puffer.env.saved_state import check_parts, check_tensors
 from gbxcule_puffer.env.statistics import OF_DISTANCES, EpisodeStats
 from gbxcule_puffer.env.task_runner import means
@@ -70,7 +71,9 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
             raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
         if buf is not None and self.split.batch_size != num_envs:
             raise ConfigError("backend 'mp_async' answers for some envs at a time and cannot fill a given buf")
-        self.device, self.io, self.config, self.seed = spec.device, chosen.io, spec.config, spec.seed
+        self.device, self.io, self.config = spec.device, chosen.io, spec.config
+        self.seed: Seed = spec.seed
+        self._has_own_seeds = False  # the workers
         self._has_tasks = chosen.task is not None or bool(spec.quest)
         self.cartridge, self.codec, self.schedule = spec.cartridge, spec.codec, spec.schedule
         self.position, self.symbols = spec.position, spec.symbols
@@ -149,8 +152,8 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         """As of GBxCuLEEnv, of all envs."""
         return self._shared("frames")
 
-    def reset(self, seed: int | None = None) -> tuple[Any, Infos]:
-        """Starts an episode in every env; the same seed gives the same episodes. 'mp_async': of the first batch."""
+    def reset(self, seed: int | Sequence[int] | None = None) -> tuple[Any, Infos]:
+        """Starts an episode in every env, as GBxCuLEEnv.reset. 'mp_async': of the first batch."""
         self.async_reset(seed)
         observations, *_ = self.recv()
         return observations, self.infos
@@ -163,12 +166,16 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self.send(actions)
         return (*self.recv()[:4], self.infos)
 
-    def async_reset(self, seed: int | None = None) -> None:
+    def async_reset(self, seed: int | Sequence[int] | None = None) -> None:
         """Has every worker start an episode in every env; `recv` gives the first observations."""
         if seed is not None:
-            self.seed = seed
+            self.seed = checked_seed(seed, self.num_agents)
         self._run().wait(every=True)
-        self._run().vec.async_reset(self.seed)
+        if isinstance(self.seed, tuple) or self._has_own_seeds:
+            self._has_own_seeds, each = isinstance(self.seed, tuple), self.split.envs_per_worker
+            starts = range(0, self.num_agents, each)
+            self.call("take_seeds", [self.seed[i : i + each] if isinstance(self.seed, tuple) else None for i in starts])
+        self._run().vec.async_reset(0 if isinstance(self.seed, tuple) else self.seed)
         for stats in self._stats:
             for tensor in stats.tensors().values():
                 tensor.zero_()
@@ -252,7 +259,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         Raises: StateError when it was taken with another number of envs or workers, or another configuration.
         """
         self._check_sync("loaded")
-        check_parts(state, workers=list, tensors=Mapping, steps=int, seed=int)
+        check_parts(state, workers=list, tensors=Mapping, steps=int, seed=int | tuple)
         if (found := len(state["workers"])) != self.split.num_workers:
             raise StateError(f"saved env state has {found} workers, not {self.split.num_workers}: use its num_workers")
         tensors = self._tensors()
@@ -285,9 +292,9 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
             "stage": (np.int64, ()),
             "frames": (np.int32, ()),
         }
-        data = self.cartridge.data
+        data, seed = self.cartridge.data, self.options.seed or 0
         self._workers = Workers(
-            self.worker_class, data, self.split, self.seed, self.options.first_env, self._worker_options, shared
+            self.worker_class, data, self.split, seed, self.options.first_env, self._worker_options, shared
         )
         buffers = self._workers.buffers()
         buffers["masks"][:] = True

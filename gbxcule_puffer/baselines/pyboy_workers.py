@@ -127,16 +127,17 @@ class PyBoyWorker(PyBoyPufferSingle):
         if isinstance(options.get("task"), Task):  # one for each worker, also where they share a process
             options["task"] = copy.deepcopy(options["task"])
         del seed  # PufferLib counts one seed up over the workers; here all take the same and know which envs are theirs
-        self._slot = slot
+        self._slot, self._seeds = slot, None
         rows = slice(slot.index * num_envs, (slot.index + 1) * num_envs)
         self._shared = {name: array.numpy()[rows] for name, array in slot.shared.items()}
         super().__init__(rom, num_envs, seed=slot.seed, first_env=slot.first_env, buf=buf, **options)
         if buf is not None and slot.requests is not None:
             _end_with_parent()
 
-    def reset(self, seed: int | None = None) -> tuple[Any, Infos]:
-        """As GBxCuLEEnv.reset; PufferLib has added the worker's index to the seed."""
-        result = super().reset(None if seed is None else seed - self._slot.index)
+    def reset(self, seed: int | Sequence[int] | None = None) -> tuple[Any, Infos]:
+        """As GBxCuLEEnv.reset; PufferLib has added the worker's index to the seed. After `take_seeds` with those."""
+        own = seed - self._slot.index if isinstance(seed, int) else seed
+        result = super().reset(own if self._seeds is None else self._seeds)
         self._share()
         return result
 
@@ -150,6 +151,10 @@ class PyBoyWorker(PyBoyPufferSingle):
         """As GBxCuLEEnv.reset_envs, for this worker's envs."""
         super().reset_envs(mask)
         self._share()
+
+    def take_seeds(self, seeds: Sequence[int] | None) -> None:
+        """Seeds of this worker's envs for the next resets, one for each; None: the seed of the reset."""
+        self._seeds = seeds
 
     def notify(self) -> None:
         """Answers one request of the parent: (method, arguments) -> (True, result) or (False, exception)."""

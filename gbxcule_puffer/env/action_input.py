@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.env.fields import EnvTensors
-from gbxcule_puffer.env.randomness import RANGE, STICKY, CounterRandom
+from gbxcule_puffer.env.randomness import RANGE, STICKY, CounterRandom, Seed
 from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.tasks.actions import ActionCodec
 
@@ -109,7 +109,7 @@ class ActionInput:
             self.frames = torch.zeros(len(envs.action), dtype=torch.int32, device=envs.action.device)
         self._flag = torch.zeros_like(envs.bad_action)
 
-    def take(self, actions: torch.Tensor, seed: int) -> None:
+    def take(self, actions: torch.Tensor, seed: Seed) -> None:
         """Takes checked `actions`. A value out of range is clamped and noted in `bad_action`."""
         t = self.envs
         t.action.copy_(actions).clamp_(0, self.largest)

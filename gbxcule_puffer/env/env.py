@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +19,9 @@ from gbxcule_puffer.env.action_input import checked_actions, checked_mask, range
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.env_task import EnvTask
 from gbxcule_puffer.env.episodes import Episodes
-from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, options_of, signature, whole_number
+from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.protocol import Infos
+from gbxcule_puffer.env.randomness import Seed, checked_seed
 from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, saved_machines, unpacked
 from gbxcule_puffer.env.statistics import OF_DISTANCES
 from gbxcule_puffer.errors import ConfigError
@@ -69,7 +70,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         self.cartridge = load_cartridge(rom, self.options.header, self.options.model)
         self._task = EnvTask(self.cartridge, self.options)
         self._take(self._task)
-        self.seed = self.options.seed or 0
+        self.seed: Seed = self.options.seed or 0
         self.infos: Infos = []
         self._started: Episodes | None = None  # by _start
         self._steps: int | None = None
@@ -194,10 +195,11 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         """False, or where an observation has more than pictures the types for pufferlib.pytorch.nativize_dtype."""
         return self.layout.emulated
 
-    def reset(self, seed: int | None = None) -> tuple[Any, Infos]:
-        """Starts an episode in every env; the same seed gives the same episodes."""
+    def reset(self, seed: int | Sequence[int] | None = None) -> tuple[Any, Infos]:
+        """Starts an episode in every env; the same seed gives the same episodes. With a seed for each env, env i plays
+        the episodes of one alone with the i-th seed."""
         if seed is not None:
-            self.seed = whole_number("seed", seed, -LARGEST_SEED)
+            self.seed = checked_seed(seed, self.num_agents)
         if self._started is None:
             if self.io == "torch":
                 raise ConfigError("reset after close: make another env")

@@ -16,7 +16,7 @@ from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.env_task import EnvTask, counts_visits
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
-from gbxcule_puffer.env.randomness import STAGGER, CounterRandom
+from gbxcule_puffer.env.randomness import STAGGER, CounterRandom, Seed
 from gbxcule_puffer.env.saved_state import check_tensors
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.statistics import EpisodeStats
@@ -72,7 +72,7 @@ class Episodes:
             self.step_end.use(**members)
         self.step_end.use(locked=emulator.locked, final_observation=stack.layout.words(self.final_observation))
 
-    def step(self, actions: torch.Tensor, seed: int) -> None:
+    def step(self, actions: torch.Tensor, seed: Seed) -> None:
         """One action in every env. No allocation, no branch on device data, no host synchronisation."""
         self.input.take(actions, seed)
         self.emulator.step(self.envs.buttons, self.input.frames)
@@ -97,7 +97,7 @@ class Episodes:
         if self.final_colors is None:
             self.final_colors = self.emulator.colors.clone()
 
-    def reset(self, seed: int) -> None:
+    def reset(self, seed: Seed) -> None:
         """Forgets everything and starts an episode in every env."""
         for tensor in {**self.env_tensors(), **self.run_tensors()}.values():
             tensor.zero_()
@@ -106,14 +106,14 @@ class Episodes:
         self.curriculum.reset()
         self.begin_all(seed)
 
-    def begin_all(self, seed: int) -> None:
+    def begin_all(self, seed: Seed) -> None:
         """Starts an episode in every env."""
         self.begin_where(torch.ones_like(self.envs.ended), seed)
         if self._stagger:
             limit = self.envs.limit
             limit.copy_(self.random.sample(seed, STAGGER, self.envs.episode) % limit + 1)
 
-    def begin_where(self, mask: torch.Tensor, seed: int) -> None:
+    def begin_where(self, mask: torch.Tensor, seed: Seed) -> None:
         """Starts an episode in the envs of `mask` (num_envs,) bool; those they were in count for nothing, and the
         others' final_observation and `ended` stay."""
         before = self.envs.ended.clone()
@@ -146,7 +146,7 @@ class Episodes:
         if archive is not None:
             archive.pool.check_spare(saved, saved["archive_filled"])
 
-    def _begin(self, seed: int) -> None:
+    def _begin(self, seed: Seed) -> None:
         """Starts an episode in every env that `ended`."""
         slots, pool = self.curriculum.sample(seed), self.curriculum.pool
         if pool.members:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import UnionType
 from typing import Any
 
 import torch
@@ -42,7 +43,7 @@ MACHINES = ("state", "memory", "screen")  # of a Snapshot
 BY_SNAPSHOT = {"pool_state": 1, "pool_memory": 0, "pool_screen": 0}
 
 
-def check_parts(state: Any, **parts: type) -> None:
+def check_parts(state: Any, **parts: type | UnionType) -> None:
     """Raises: StateError where `state` is none of an env's, which has these parts of these types."""
     fits = isinstance(state, Mapping) and parts.keys() <= state.keys()
     if not fits or not all(isinstance(state[name], kind) for name, kind in parts.items()):
@@ -126,10 +127,11 @@ def saved_machines(state: Mapping[str, Any], emulator: EmulatorLike) -> Snapshot
 
     Raises: StateError where they, or the numbers beside them, are not those of `emulator`.
     """
-    machines, numbers = state["machines"], (state["steps"], state["seed"])
+    machines, steps, seed = state["machines"], state["steps"], state["seed"]
     if machines is None:
         return None
-    if not all(type(number) is int and -(2**63) <= number < 2**63 for number in numbers) or numbers[0] < 0:
+    numbers = (steps, *seed) if isinstance(seed, tuple) and len(seed) == emulator.num_envs else (steps, seed)
+    if not all(type(number) is int and -(2**63) <= number < 2**63 for number in numbers) or steps < 0:
         raise StateError("saved env state is damaged (steps or seed): give what state_dict returned")
     try:
         arrays = (machines[name].detach().cpu().numpy() for name in MACHINES)

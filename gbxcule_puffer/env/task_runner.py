@@ -205,7 +205,7 @@ class TaskRunners:
                 for runner in self._observing:
                     runner.observe(picture, out)
 
-    def reset(self, which: torch.Tensor, seed: int) -> None:
+    def reset(self, which: torch.Tensor, seed: Seed) -> None:
         """Begins the episodes of `which`; the Tasks sample with the env's `seed`."""
         with one_thread(self.ended.device):
             for runner in self.runners if _may_have_any(which) else ():

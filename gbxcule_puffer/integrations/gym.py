@@ -6,6 +6,7 @@ Importing this registers GBxCuLE-v0: `gymnasium.make("gbxcule_puffer.integration
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -163,15 +164,23 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         self._answer: Any = None  # to what was sent
         self._view = HumanView(_steps_per_second(env)) if render_mode == "human" else None
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode in all envs, or where options["reset_mask"] (num_envs,) bool is set.
 
-        The same seed gives the same episodes; without one each reset draws another.
+        The same seed gives the same episodes; without one each reset draws another. With a list of seeds, one for each
+        env, env i plays what one env alone plays with the i-th; with a mask there is none.
         """
-        super().reset(seed=seed)
         mask = (options or {}).get("reset_mask")
+        if isinstance(seed, Sequence | np.ndarray):
+            if mask is not None:
+                raise ConfigError("reset with a reset_mask takes no list of seeds: leave one of them out")
+            seed = [_env_seed(self, each) for each in seed]
+        else:
+            super().reset(seed=seed)
         if mask is None:
-            self.env.reset(seed=_env_seed(self, seed))
+            self.env.reset(seed=seed if isinstance(seed, list) else _env_seed(self, seed))
             if self.render_mode:
                 self.env.keep_pictures()
             self._ended = self.env.terminals & False
@@ -222,7 +231,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         self._ended = (terminations | truncations) & ~waited
         return self.env.final_observation, rewards * ~waited, terminations & ~waited, truncations & ~waited
 
-    def async_reset(self, seed: int | None = None) -> None:
+    def async_reset(self, seed: int | Sequence[int | None] | None = None) -> None:
         """Starts an episode in all envs; `recv` gives the observations."""
         observations, info = self.reset(seed=seed)
         like = self.env.terminals

@@ -49,7 +49,7 @@ class GameBoyTorchRL(EnvBase):
         own = {"info_mode": "none", **options, "io": "torch"}
         self._env: GBxCuLEEnv | PyBoyPufferVec = env_creator(env)(num_envs=num_envs, device=device, **own)
         super().__init__(device=self._env.device, batch_size=[num_envs])
-        self._generator = torch.Generator().manual_seed(self._env.seed)
+        self._generator = torch.Generator().manual_seed(self._env.options.seed or 0)
         self._began = torch.zeros(num_envs, dtype=torch.bool, device=self.device)  # by themselves, in the last step
         space, batch = self._env.layout.space, (num_envs,)
         parts = space.spaces if isinstance(space, gymnasium.spaces.Dict) else {PICTURE: space}

@@ -13,7 +13,7 @@ from gbxcule_puffer.emulator.protocol import PoolLike
 from gbxcule_puffer.env.curriculum.starts import Starts, pick
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
-from gbxcule_puffer.env.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom
+from gbxcule_puffer.env.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom, Seed
 
 CHUNK = wp.constant(64)  # slots that are added up first
 WINDOW = wp.constant(16)
@@ -195,7 +195,7 @@ class Archive:
         self._launch(kernel_admit, n, self._offer, self._all)
         self.pool.save(self._admitted, self._slots)
 
-    def sample(self, seed: int, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+    def sample(self, seed: Seed, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
         """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it holds any."""
         torch.lt(self.random.sample(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
         self.visits.coarse.look_up(self.coarse_keys, self.occupant_visits)

@@ -15,7 +15,7 @@ from gbxcule_puffer.env.curriculum.starts import Starts
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
-from gbxcule_puffer.env.randomness import CounterRandom
+from gbxcule_puffer.env.randomness import CounterRandom, Seed
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.tasks.stages.open import Stage
 
@@ -78,7 +78,7 @@ class Curriculum:
         if self.archive is not None:
             self.archive.offer()
 
-    def sample(self, seed: int) -> torch.Tensor:
+    def sample(self, seed: Seed) -> torch.Tensor:
         """The pool's slot (num_envs,) for each env's next episode: `sampled_slot` of the env's tensors."""
         episode = self.envs.episode
         slots = self.starts.sample(seed, episode, self._weights)

@@ -10,7 +10,7 @@ import warp as wp
 from gbxcule_puffer.emulator.launch import Launcher
 from gbxcule_puffer.env.curriculum.progress import UNIT
 from gbxcule_puffer.env.fields import EnvTensors
-from gbxcule_puffer.env.randomness import SHIFT, START, CounterRandom
+from gbxcule_puffer.env.randomness import SHIFT, START, CounterRandom, Seed
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import MOST_STEPS
 
@@ -87,7 +87,7 @@ class Starts:
             "slot_counts": self.counts,
         }
 
-    def sample(self, seed: int, episode: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    def sample(self, seed: Seed, episode: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """A slot for each env's next episode; `episode` (num_envs,) int64 is its number, `weights`
         (stages,) int64 are in units of 1 / UNIT. Valid until the next sample."""
         if self.given == 1:
