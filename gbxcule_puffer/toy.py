@@ -51,7 +51,7 @@ class ToyEnv(ShowsPictures):
 
     io = "torch"
     stages = ()
-    has_goal = True
+    has_goal = has_success = True
     emulator = launches = cartridge = position = symbols = None  # there are no Game Boys
 
     def __init__(
@@ -214,6 +214,14 @@ class ToyEnv(ShowsPictures):
         if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
         return info
+
+    def statistics(self) -> dict[str, torch.Tensor]:
+        """There are no Tasks."""
+        return {}
+
+    def reward_ranges(self) -> dict[str, tuple[float, float]]:
+        """There are no Tasks."""
+        return {}
 
     def _allocate(self, n: int, shape: tuple[int, int, int]) -> None:
         device = self.device

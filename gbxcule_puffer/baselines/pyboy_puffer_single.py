@@ -50,6 +50,10 @@ class PyBoyPufferSingle(GBxCuLEEnv):
         """Sums of the statistics of each Task since the last read (TaskRunner.read_totals)."""
         return self._episodes.tasks.read_totals()
 
+    def may_succeed(self) -> bool:
+        """GBxCuLEEnv.has_success, as a method."""
+        return self.has_success
+
     def _make_emulator(self) -> PyBoyEmulator:
         if budget := self.options.instruction_budget:
             raise ConfigError(f"instruction_budget {budget}: PyBoy counts no instructions; leave it out")

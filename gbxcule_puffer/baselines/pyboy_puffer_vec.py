@@ -17,7 +17,7 @@ from gbxcule_puffer.env.options import EnvOptions, options_of, signature
 from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.env.randomness import Seed, checked_seed
 from gbxcule_puffer.env.saved_state import check_parts, check_tensors
-from gbxcule_puffer.env.statistics import OF_DISTANCES, EpisodeStats
+from gbxcule_puffer.env.statistics import OF_DISTANCES, OF_SUCCESS, EpisodeStats
 from gbxcule_puffer.env.task_runner import means
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.files import StrPath
@@ -110,6 +110,13 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
     def has_goal(self) -> bool:
         """As of GBxCuLEEnv."""
         return self.goal is not None
+
+    @property
+    def has_success(self) -> bool:
+        """As of GBxCuLEEnv; with 'mp_async', whose workers cannot be asked between batches, True with any Task."""
+        if self.has_goal or not self._has_tasks or self._workers is None:
+            return self.has_goal
+        return len(self._stats) > 1 or any(self.call("may_succeed"))
 
     @property
     def emulated(self) -> dict[str, np.dtype] | bool:
@@ -223,6 +230,16 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
     def read_infos(self) -> dict[str, float]:
         """The infos since they were last read, whatever log_interval says; with 'mp_async' of the first batch."""
         return self._read_infos(0)
+
+    def statistics(self) -> dict[str, torch.Tensor]:
+        """As GBxCuLEEnv.statistics; the workers are asked for them."""
+        found = self.call("statistics") if self._has_tasks else [{}]
+        return {name: torch.cat([part[name] for part in found]) for name in found[0]}
+
+    def reward_ranges(self) -> dict[str, tuple[float, float]]:
+        """As GBxCuLEEnv.reward_ranges."""
+        found = self.call("reward_ranges") if self._has_tasks else [{}]
+        return {name: (min(part[name][0] for part in found), max(part[name][1] for part in found)) for name in found[0]}
 
     def wait(self) -> None:
         """Until every worker has finished what it was sent."""
@@ -350,8 +367,8 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         rows = slice(batch * size, (batch + 1) * size)
         distances, taus = self._facts["distance"][rows], self._taus[self._facts["stage"][rows]]
         info, shares, _ = self._stats[batch].read(distances, taus, torch.zeros((), dtype=torch.bool))
-        if self.goal is None:
-            info = {name: value for name, value in info.items() if name not in OF_DISTANCES}
+        absent = (() if self.has_goal else OF_DISTANCES) + (() if self.has_success else OF_SUCCESS)
+        info = {name: value for name, value in info.items() if name not in absent}
         if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
         if self._has_tasks and len(self._stats) == 1:

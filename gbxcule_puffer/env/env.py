@@ -23,7 +23,7 @@ from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_
 from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.env.randomness import Seed, checked_seed
 from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, saved_machines, unpacked
-from gbxcule_puffer.env.statistics import OF_DISTANCES
+from gbxcule_puffer.env.statistics import OF_DISTANCES, OF_SUCCESS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.observe.layout import Array, ShowsPictures
@@ -116,6 +116,12 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
     def has_goal(self) -> bool:
         """True where the env compares pictures with a goal's."""
         return self.goal is not None
+
+    @property
+    def has_success(self) -> bool:
+        """True where an episode may end as a success: at a goal, or because a Task gives `terminal`, which is known
+        after its first step."""
+        return self.has_goal or (self._started is not None and self._started.tasks.may_succeed)
 
     @property
     def final_observation(self) -> Any:
@@ -248,11 +254,20 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         info, shares, out_of_range = episodes.stats.read(envs.distance, taus, envs.bad_action.any())
         if out_of_range:
             raise range_error(self.codec)
-        if self.goal is None:
-            info = {name: value for name, value in info.items() if name not in OF_DISTANCES}
+        absent = (() if self.has_goal else OF_DISTANCES) + (() if self.has_success else OF_SUCCESS)
+        info = {name: value for name, value in info.items() if name not in absent}
         if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
         return info | episodes.curriculum.read() | episodes.tasks.read()
+
+    def statistics(self) -> dict[str, torch.Tensor]:
+        """The Tasks' statistics of the episodes that the last step ended, (num_envs,) float64 by their names in the
+        infos; the other rows mean nothing."""
+        return self._episodes.tasks.statistics()
+
+    def reward_ranges(self) -> dict[str, tuple[float, float]]:
+        """The least and the greatest reward since the reset of each Task that pays, by its name."""
+        return self._episodes.tasks.reward_ranges()
 
     def close(self) -> None:
         """Ends the emulator and drops its memory."""

@@ -134,6 +134,12 @@ class EnvLike(PlayedEnv, Protocol):
         ...
 
     @property
+    def has_success(self) -> bool:
+        """True where an episode may end as a success: at a goal, or because a Task gives `terminal`, which is known
+        after its first step."""
+        ...
+
+    @property
     def position(self) -> Position | None:
         """The bytes of RAM that hold the player's position; None where they are unknown."""
         ...
@@ -158,6 +164,16 @@ class EnvLike(PlayedEnv, Protocol):
 
     def read_infos(self) -> dict[str, float]:
         """Statistics since the last read."""
+        ...
+
+    def statistics(self) -> Mapping[str, torch.Tensor]:
+        """The Tasks' statistics of the episodes that the last step ended, (num_envs,) float64 by their names in the
+        infos; the other rows mean nothing."""
+        ...
+
+    def reward_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """The least and the greatest reward since the reset of each Task that pays, by its name; waits for the
+        device."""
         ...
 
     def pictures(self, rows: torch.Tensor | slice = ...) -> torch.Tensor:

@@ -8,6 +8,7 @@ import torch
 SUMS = ("episodes", "episode_return", "episode_length", "success", "truncated", "locked")
 QUANTILES = {"dist_p10": 0.1, "dist_p50": 0.5, "dist_p90": 0.9}
 OF_DISTANCES = (*QUANTILES, "dist_below_tau")
+OF_SUCCESS = ("success", "done_rate")
 
 
 class EpisodeStats:

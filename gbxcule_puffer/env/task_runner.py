@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
@@ -51,6 +52,10 @@ class TaskRunner:
         task._sampler = self.sampler
         self._names: tuple[str, ...] | None = None  # of the statistics, once a step has given them
         self._totals = torch.zeros(0, dtype=torch.float64, device=self.device)
+        # The least and the greatest of all rewards since `clear`, and of a step's.
+        self._rewards = torch.tensor([math.inf, -math.inf], device=self.device)
+        self._low, self._high = self._rewards.unbind()
+        self._extremes = tuple(torch.zeros(2, device=self.device).unbind())
         with self._code():
             task.setup(ram)
         self._initial = {name: tensor.clone() for name, tensor in self.memory().items()}
@@ -59,6 +64,8 @@ class TaskRunner:
         """Puts the Task back to where `setup` left it."""
         for name, tensor in self.memory().items():
             tensor.copy_(self._initial[name]) if name in self._initial else tensor.zero_()
+        self._low.fill_(math.inf)
+        self._high.fill_(-math.inf)
         self._expect(self._names)
 
     def reset(self, which: torch.Tensor) -> None:
@@ -83,6 +90,21 @@ class TaskRunner:
             out[name].copy_(value)
             if value.is_floating_point():
                 self._checks.numbers(name, out[name])
+
+    def look(self, reward: torch.Tensor) -> None:
+        """Counts a step's rewards for `reward_range`."""
+        low, high = torch.aminmax(reward.to(self._low.dtype), out=self._extremes)
+        torch.minimum(self._low, low, out=self._low)
+        torch.maximum(self._high, high, out=self._high)
+
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the greatest reward since `clear`; waits for the device."""
+        low, high = self._rewards.tolist()
+        return low, high
+
+    def statistics(self) -> dict[str, torch.Tensor]:
+        """The statistics that `count` was given last, (num_envs,) float64 under their names in the infos."""
+        return {f"{self.task.prefix}/{name}": self._values[i] for i, name in enumerate(self._names or ())}
 
     def count(self, statistics: Mapping[str, torch.Tensor], ended: torch.Tensor, some: bool) -> None:
         """Adds the statistics of the episodes that ended to the totals; without `some` there are none."""
@@ -165,6 +187,7 @@ class TaskRunners:
         self.info, self.rewards, self.ended, self.failures, self.scale = info, t.rewards, t.ended, t.failures, scale
         self.active = bool(tasks) or scale != 1
         self._may_fail = False  # a Task has given `failure`, and may leave it out in the next step
+        self.may_succeed = False  # a Task has given `terminal`
 
     def step(self, picture: torch.Tensor) -> None:
         """Completes the rewards and ends of the step just made."""
@@ -177,7 +200,10 @@ class TaskRunners:
         for runner in self.runners:
             result = runner.step(picture, self.info)
             self.rewards.add_(result.reward)
+            if runner.task.pays:
+                runner.look(result.reward)
             if result.terminal is not None:
+                self.may_succeed = True
                 terminal.logical_or_(result.terminal)
             if result.truncation is not None:
                 truncation.logical_or_(result.truncation)
@@ -216,6 +242,14 @@ class TaskRunners:
         """Statistics for the infos."""
         own = [runner.read() for runner in self.runners]
         return {name: value for part in (*own, means(self.read_totals())) for name, value in part.items()}
+
+    def reward_ranges(self) -> dict[str, tuple[float, float]]:
+        """The least and the greatest reward of each Task that pays, by its name."""
+        return {runner.name: runner.reward_range() for runner in self.runners if runner.task.pays}
+
+    def statistics(self) -> dict[str, torch.Tensor]:
+        """TaskRunner.statistics of all Tasks."""
+        return {name: values for runner in self.runners for name, values in runner.statistics().items()}
 
     def read_totals(self) -> list[dict[str, float]]:
         """TaskRunner.read_totals of each Task."""

@@ -12,6 +12,8 @@ import torch
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram.view import Ram
 
+PREFIXES = ("task/", "quest/")  # how the statistics of Tasks and of quests begin in the infos
+
 
 @dataclass(frozen=True)
 class StepInfo:
@@ -66,6 +68,7 @@ class Task:
     """Shapes by name of what `observe` gives: part of each env's observation, behind the pictures."""
 
     prefix: ClassVar[str] = "task"  # of its statistics in the infos
+    pays: ClassVar[bool] = True  # rewards, and does not only observe
     checks_numbers: ClassVar[bool] = True  # look for NaN in its rewards and in what it observes
     # Bytes for `Ram` that tell where the player is, (map,) row, column, or text as of the option: for those who watch.
     position: tuple[Any, ...] | str | None = None

@@ -16,9 +16,12 @@ from torch import nn
 from gbxcule_puffer.device import free_bytes, size_text
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError, DeviceError
+from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
 from gbxcule_puffer.tasks.source import ROM
+from gbxcule_puffer.tasks.task import PREFIXES
+from gbxcule_puffer.trainers.advice import Watches, advise, unlike_play
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import unsettled
 from gbxcule_puffer.trainers.boards.tracking import Tracking
@@ -31,7 +34,7 @@ from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, RunFolder
 from gbxcule_puffer.trainers.media import BothEnds, both_ends, record_media
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.parts import Parts
-from gbxcule_puffer.trainers.report import Nearness, advise, report
+from gbxcule_puffer.trainers.report import report
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
 if TYPE_CHECKING:
@@ -123,6 +126,8 @@ class Run(AbstractContextManager):
             device = args.eval_device or args.device
             size = args.eval_envs * (1 if device == "cpu" else 3)  # for a GPU policies side by side take no longer
             self.eval_env = make_env(args, size, device, files, args.seed, incentives=False)
+            if not is_suite(args.env):  # whose games begin as they are meant to
+                advise(unlike_play(self.eval_env, args.seed))
             self._evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
         for env in self.envs:
             env.reset()
@@ -198,7 +203,7 @@ class Run(AbstractContextManager):
             self._records = RunLog(self.run_dir, manifest, resumed_at, tracking)
         self.seconds: dict[str, float] = {}
         self._logged, self._logged_at = begun * self.steps, time.time()
-        self._nearness = Nearness(self._logged)
+        self._watches = Watches(self.envs, self._logged, self.steps // steps)
         start = self._begun_at = time.time()
         for update in itertools.count(begun + 1):
             self.step = update * self.steps
@@ -212,7 +217,8 @@ class Run(AbstractContextManager):
             late = args.max_seconds is not None and self.world.tell(time.time() - start >= args.max_seconds)
             ended = self._finish(late or update == self.total_updates, play)
             if self._records:
-                may_stop, total = self.args.stop_at_success <= 1, self.total_updates * self.steps
+                may_stop = args.stop_at_success <= 1 and self.envs[0].has_success
+                total = self.total_updates * self.steps
                 self._records.progress(self.step, total, time.time() - start, ended, may_stop)
             if ended:
                 break
@@ -235,7 +241,7 @@ class Run(AbstractContextManager):
             metrics["charts/updates_per_s"] = self._optimizer_steps / seconds
             merged = merge_infos(list(itertools.chain(*infos)))
             self._records.record(self.step, metrics | dict(charts) | merged)
-            self._nearness.look(self.step, merged)
+            self._watches.look(self.step, merged)
         self._logged, self._logged_at, self._optimizer_steps = self.step, time.time(), 0
 
     def _count_optimizer_step(self, *_: object) -> None:
@@ -309,8 +315,9 @@ class Run(AbstractContextManager):
     def _report(self, records: RunLog, seconds: float) -> None:
         """The last record, and the run's result in words."""
         args, random = self.args, self._evaluations.of_random()
-        records.record(self.step, {f"eval/random_{name}": random[name] for name in ("success_rate", "return")})
-        advise(met_by_chance(random["success_rate"], self.envs[0].has_goal))
+        shown = [name for name in random if name in ("success_rate", "return") or name.startswith(PREFIXES)]
+        records.record(self.step, {f"eval/random_{name}": random[name] for name in shown})
+        advise(met_by_chance(random.get("success_rate", 0.0), self.envs[0].has_goal))
         twice = f"until two evaluations in a row reached --stop-at-success {args.stop_at_success}"
         through = "all of --total-env-steps" if self.step >= args.total_env_steps else "for --max-seconds"
         why = twice if self.counters["passed"] >= 2 else through

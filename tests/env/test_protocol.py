@@ -44,7 +44,8 @@ def test_every_name_of_the_protocol_is_there(make: Callable[[], EnvLike]) -> Non
     assert torch.equal(env.episode_returns, torch.where(env.final_mask, 0, rewards))
     assert env.pictures().shape == env.final_pictures(slice(0, 2)).shape
     assert (env.emulator is None) == (make is not gbxcule) and env.launches is None
-    assert env.has_goal == (make is toy) and len(env.stages) == (make is not toy)
+    assert env.has_goal == env.has_success == (make is toy) and not env.statistics() and not env.reward_ranges()
+    assert len(env.stages) == (make is not toy)
     assert env.read_infos()["episodes"] == 0
     saved = env.state_dict()
     env.step(torch.ones(2, dtype=torch.int64))

@@ -92,6 +92,32 @@ def test_pyboy_gives_the_same(start: dict[str, Any], backend: str) -> None:
         other.close()
 
 
+@pytest.mark.parametrize("make", [GBxCuLEEnv, PyBoyPufferVec])
+def test_what_is_told_of_a_task_beside_the_infos(start: dict[str, Any], make: Any) -> None:
+    """Statistics of the episodes that a step ended, the range of the Task's own rewards, whether it can succeed."""
+
+    class Count(Task):
+        def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
+            ends = {"terminal": info.length > 2} if succeeds else {"failure": info.length > 2}
+            return StepResult(info.length, statistics={"length": info.length}, **ends)
+
+    for succeeds in (True, False):
+        options = {"num_workers": 2, "backend": "serial"} if make is PyBoyPufferVec else {}
+        env = make(**start, num_envs=2, task=Count, reward_scale=0.5, step_cost=-1, io="torch", **options)
+        env.reset()
+        for _ in range(3):
+            env.step(torch.zeros(2, dtype=torch.int64))
+        assert env.terminals.all() and env.statistics()["task/length"].tolist() == [3, 3]
+        assert env.reward_ranges() == {"Count": (1, 3)}, "as the Task gave them"
+        assert env.has_success == succeeds and not env.has_goal
+        infos = env.read_infos()
+        assert ("success" in infos) == ("done_rate" in infos) == succeeds
+        env.reset()
+        env.step(torch.zeros(2, dtype=torch.int64))
+        assert env.reward_ranges() == {"Count": (1, 1)}
+        env.close()
+
+
 def test_a_task_beside_a_goal_adds_to_its_reward(tmp_path: Path) -> None:
     kwargs = {**make_test_task(tmp_path).kwargs, "num_envs": 2, "symbols": str(SYMBOLS)}
 

@@ -41,6 +41,7 @@ def parse_ram_obs(text: str, symbols: Symbols | None = None) -> list[tuple[int |
 class _Observer(Task):
     """A Task without a reward."""
 
+    pays: ClassVar[bool] = False
     checks_numbers: ClassVar[bool] = False
 
     def setup(self, ram: Ram) -> None:

@@ -14,7 +14,7 @@ from gbxcule_puffer import cli, toy
 from gbxcule_puffer.tasks.goals.advice import HARDLY_APART, hardly_apart, met_by_chance, never_near
 from gbxcule_puffer.tasks.goals.calibrate import Calibration, Samples
 from gbxcule_puffer.tasks.goals.template import META_FILE
-from gbxcule_puffer.trainers import report
+from gbxcule_puffer.trainers import advice
 from tests.support.envs import make_test_task
 from tests.support.training_runs import toy_run
 
@@ -59,7 +59,7 @@ def test_calibrate_warns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_a_run_in_which_nobody_comes_near_says_so_once(
     walls: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "PATIENCE", 256)
+    monkeypatch.setattr(advice, "PATIENCE", 256)
     if walls:
         monkeypatch.setattr(toy, "MOVES", {})
     assert a2c_streaming.main(toy_run(tmp_path / "run", total_env_steps=1024)) == 0
