@@ -20,6 +20,7 @@ from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import check_target, write_bytes, write_json
+from gbxcule_puffer.tasks.task import PREFIXES
 from gbxcule_puffer.trainers.evaluation import evaluate
 from gbxcule_puffer.trainers.launch import exit_code
 from gbxcule_puffer.trainers.media import film, gif
@@ -54,15 +55,16 @@ class Args:
 
 
 def shown(policy: str, result: dict[str, float]) -> str:
-    """One policy's result as a line, and one with the rates of its stages."""
-    low, high = result["success_low"], result["success_high"]
-    steps = f"median steps {result['median_steps']:.0f}, " if "median_steps" in result else ""
+    """One policy's result as a line, one with the rates of its stages, and one with the statistics of Tasks."""
+    parts = [f"median steps {result['median_steps']:.0f}"] if "median_steps" in result else []
+    parts += [f"mean return {result['return']:.2f}", f"{result['episodes']:.0f} episodes"]
+    if "success_rate" in result:
+        low, high = result["success_low"], result["success_high"]
+        parts.insert(0, f"success {result['success_rate']:.3f} (95 % between {low:.3f} and {high:.3f})")
     stages = [f"{key.split('/')[1]} {rate:.3f}" for key, rate in result.items() if key.startswith("stage/")]
-    return (
-        f"{policy:8} success {result['success_rate']:.3f} (95 % between {low:.3f} and {high:.3f}), "
-        f"{steps}mean return {result['return']:.2f}, {result['episodes']:.0f} episodes"
-        + (f"\n{'':8} {', '.join(stages)}" if stages else "")
-    )
+    statistics = [f"{key} {value:.2f}" for key, value in result.items() if key.startswith(PREFIXES)]
+    more = [f"\n{'':8} {', '.join(line)}" for line in (stages, statistics) if line]
+    return f"{policy:8} {', '.join(parts)}{''.join(more)}"
 
 
 def run(args: Args) -> None:
@@ -85,8 +87,9 @@ def run(args: Args) -> None:
     elif args.json:
         write_json(Path(args.json), result)
     if args.trajectory or args.gif:
-        best = max(results, key=lambda name: results[name]["success_rate"])  # the first of equals, which is sampled
-        write_episode(args, trained, make(1), best, args.episodes if results[best]["success_rate"] else 1)
+        rates = {name: found.get("success_rate", 0.0) for name, found in results.items()}
+        best = max(rates, key=lambda name: rates[name])  # the first of equals, which is sampled
+        write_episode(args, trained, make(1), best, args.episodes if rates[best] else 1)
 
 
 def label(trained: Trained) -> str:
@@ -102,13 +105,13 @@ def write_episode(args: Args, trained: Trained, env: EnvLike, name: str, tries: 
         episode = film(policy, env, seed)
         if episode.success:
             break
-    end = "reaches the goal" if episode.success else "does not reach the goal"
-    text = f"filmed   {name}: an episode that {end}, {len(episode.actions)} steps"
+    end = " that reaches the goal" if episode.success else " that does not reach the goal" if env.has_success else ""
+    text = f"filmed   {name}: an episode{end}, {len(episode.actions)} steps"
     print(text, file=sys.stderr if args.json == "-" else sys.stdout)
     if args.trajectory:
         actions = [env.codec.actions[action] for action in episode.actions]
         content = {"checkpoint": label(trained), "policy": name, "seed": seed, **env.config}
-        content |= {"success": episode.success, "actions": actions}
+        content |= {"actions": actions} | ({"success": episode.success} if env.has_success else {})
         write_json(Path(args.trajectory), content | {"rewards": episode.rewards, "distance": episode.distances})
     if args.gif:
         write_bytes(args.gif, gif(episode.pictures))

@@ -13,6 +13,7 @@ import torch
 from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
+from gbxcule_puffer.tasks.task import PREFIXES
 
 PolicyMaker = Callable[[PlayedEnv, bool, int], Policy]  # (env, greedy, seed) -> the policy as it is now
 
@@ -49,7 +50,8 @@ class Part:
 
 
 def evaluate(policy: Policy, env: EnvLike, episodes: int, seed: int) -> dict[str, float]:
-    """Plays at least `episodes` whole episodes: success rate, mean return, median steps of the successful ones.
+    """Plays at least `episodes` whole episodes: success rate, mean return, median steps of the successful ones, means
+    of the Tasks' statistics. Where the task cannot succeed, there are no success_rate, success_low and success_high.
 
     Each env plays the same number of episodes, the next multiple of num_envs in all: the first ones to end anywhere
     would be the short ones, which are mostly the successes. With num_envs=1 they are played one after the other.
@@ -97,8 +99,8 @@ def _play(
     total = torch.zeros(n, dtype=torch.float64, device=device)
     stages = [stage.name for stage in env.stages] or [""]
     first = env.stage.clone() if len(stages) > 1 else torch.zeros_like(played)  # the stage that an episode began at
-    # Of each episode that counts: its return, its steps if it succeeded, else 0, and its stage.
-    found = torch.zeros((max(quotas), n, 3), dtype=torch.float64, device=device)
+    # Of each episode that counts: its return, its steps if it succeeded, else 0, its stage, and the Tasks' statistics.
+    found, names = torch.zeros(0, dtype=torch.float64, device=device), list[str]()
     if watcher:
         watcher.begin(num_envs)
     every = 1 if device.type == "cpu" else 8  # steps between two looks at how far it is: a GPU's host waits for each
@@ -111,8 +113,11 @@ def _play(
         starts, won = terminals | truncations, terminals & ~env.failures
         if watcher:
             watcher.step(starts, won)
+        of_tasks = env.statistics()
+        facts = torch.stack([total, length * won, first.double(), *of_tasks.values()], 1)
+        if step == 1:
+            found, names = facts.new_zeros((max(quotas), *facts.shape)), list(of_tasks)
         episode = played.clamp(max=len(found) - 1)
-        facts = torch.stack([total, length * won, first.double()], 1)
         counted = starts & (played < quota)
         found[episode, row] = torch.where(counted[:, None], facts, found[episode, row])
         played += starts
@@ -122,19 +127,29 @@ def _play(
         total *= ~starts
         if step % every == 0 and bool((played >= quota).all()):
             break
-    results = found.cpu()
-    return [
-        _summary(results[:count, part.rows].flatten(0, 1), stages) for part, count in zip(parts, quotas, strict=True)
-    ]
+    results, has_success = found.cpu(), env.has_success
+    of_policies = (results[:count, part.rows].flatten(0, 1) for part, count in zip(parts, quotas, strict=True))
+    return [_summary(episodes, stages, names, has_success) for episodes in of_policies]
 
 
-def _summary(episodes: torch.Tensor, stages: Sequence[str]) -> dict[str, float]:
-    """What `evaluate` returns of episodes (count, 3): the return, the steps if it succeeded, else 0, the stage."""
-    returns, steps, first = episodes.unbind(1)
+def _summary(
+    episodes: torch.Tensor, stages: Sequence[str], names: Sequence[str], has_success: bool
+) -> dict[str, float]:
+    """What `evaluate` returns of episodes (count, 3 + statistics): the return, the steps if it succeeded, else 0, the
+    stage, and the statistics, of which these are the `names`."""
+    returns, steps, first, *values = episodes.unbind(1)
+    result = {"episodes": float(len(episodes)), "return": statistics.fmean(returns.tolist())}
+    if has_success:
+        result |= _successes(steps, first, stages)
+    return result | {name: float(value.mean()) for name, value in zip(names, values, strict=True)}
+
+
+def _successes(steps: torch.Tensor, first: torch.Tensor, stages: Sequence[str]) -> dict[str, float]:
+    """Success rate of episodes with its interval, that of the stages that they began at, median steps of those that
+    succeeded."""
     lengths = steps[steps > 0]
-    low, high = wilson_interval(len(lengths), len(episodes))
-    result = {"success_rate": len(lengths) / len(episodes), "success_low": low, "success_high": high}
-    result |= {"episodes": float(len(episodes)), "return": statistics.fmean(returns.tolist())}
+    low, high = wilson_interval(len(lengths), len(steps))
+    result = {"success_rate": len(lengths) / len(steps), "success_low": low, "success_high": high}
     begun = {name: steps[first == number] for number, name in enumerate(stages)}
     rates = {name: float((own > 0).double().mean()) for name, own in begun.items() if len(own)}
     if len(rates) > 1:
@@ -143,12 +158,12 @@ def _summary(episodes: torch.Tensor, stages: Sequence[str]) -> dict[str, float]:
 
 
 def assess(sampled: Mapping[str, float], greedy: Mapping[str, float]) -> dict[str, float]:
-    """eval/...: all of the sampled policy's evaluation; eval/greedy_...: the greedy one's success, return and median
-    steps."""
+    """eval/...: all of the sampled policy's evaluation; eval/greedy_...: the greedy one's success, return, median steps
+    and statistics of Tasks."""
     result = dict(sampled)
-    for name, short in (("success_rate", "success"), ("return", "return"), ("median_steps", "median_steps")):
-        if name in greedy:
-            result[f"greedy_{short}"] = greedy[name]
+    for name, value in greedy.items():
+        if name in ("success_rate", "return", "median_steps") or name.startswith(PREFIXES):
+            result[f"greedy_{'success' if name == 'success_rate' else name}"] = value
     return {f"eval/{name}": value for name, value in result.items()}
 
 
@@ -187,7 +202,9 @@ class Evaluations:
 
 def lowest_success(result: Mapping[str, float], greedy: bool = False) -> float:
     """Of an assessment the success rate, where episodes began at several stages that of the stage with the lowest; with
-    `greedy` the greedy policy's, if that is lower."""
+    `greedy` the greedy policy's, if that is lower. Less than any where the task cannot succeed."""
+    if "eval/success_rate" not in result:
+        return -math.inf
     rates = [rate for name, rate in result.items() if name.startswith("eval/stage/")]
     rates = rates or [result["eval/success_rate"]]
     return min([*rates, result["eval/greedy_success"]] if greedy else rates)

@@ -67,8 +67,9 @@ def gif(pictures: Sequence[np.ndarray]) -> bytes:
 
 
 class BothEnds:
-    """Looks on while episodes are played: pictures of one that succeeds and of one that does not, among the first
-    episodes of up to SHEET envs. They stay on the device until they are asked for."""
+    """Looks on while episodes are played: pictures of one that succeeds and of one that does not, or of any one where
+    the task cannot succeed, among the first episodes of up to SHEET envs. They stay on the device until they are asked
+    for."""
 
     def __init__(self, env: EnvLike) -> None:
         self.env, self.over = env, False
@@ -92,9 +93,11 @@ class BothEnds:
         self.over = len(self._ends) % LOOK == 0 and not bool(self._running.any())
 
     def found(self) -> dict[str, list[np.ndarray]]:
-        """The pictures of the episodes as 'success' and 'failure'; one that did not occur is left out."""
+        """The pictures of the episodes as 'success' and 'failure', or as 'episode'; one that did not occur is left
+        out."""
         ends, found = torch.stack(self._ends).cpu(), dict[str, list[np.ndarray]]()
-        for kind, ended in zip(("success", "failure"), ends.unbind(1), strict=True):
+        kinds = ("success", "failure" if self.env.has_success else "episode")
+        for kind, ended in zip(kinds, ends.unbind(1), strict=True):
             if ended.any():
                 step, number = ended.nonzero()[0].tolist()
                 found[kind] = [picture[number].cpu().numpy() for picture in self._pictures[: step + 2]]
@@ -116,7 +119,7 @@ def both_ends(policy: Policy, env: EnvLike, seed: int) -> BothEnds:
 
 
 def record_media(log: RunLog, step: int, env: EnvLike, films: BothEnds) -> None:
-    """Writes the sheet of the training's env, and GIFs of the episodes in `films` that succeed and that do not,
+    """Writes the sheet of the training's env, and GIFs of the episodes in `films`,
     into the run's media folder and onto its boards.
 
     Raises: StorageError when the disk is full.

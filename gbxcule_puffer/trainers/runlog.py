@@ -17,12 +17,14 @@ import torch
 
 from gbxcule_puffer.errors import StorageError
 from gbxcule_puffer.files import open_append, read_bytes, write_bytes, write_json
+from gbxcule_puffer.tasks.task import PREFIXES
 from gbxcule_puffer.trainers.boards.tensorboard import TensorBoard
 from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 
 REMEDY = "make room and go on with --resume"
 LIMIT = 2**28  # bytes of metrics.jsonl
+MOST_SHOWN = 4  # statistics of Tasks in the progress line
 # The env's infos under CleanRL's names; every other one is env/NAME.
 TAGS = {
     "episode_return": "charts/episodic_return",
@@ -30,7 +32,7 @@ TAGS = {
     "success": "charts/success_rate",
 }
 # Means over the episodes that ended; the others are sums or means over envs.
-OF_EPISODES = ("episode_return", "episode_length", "success")
+OF_EPISODES = ("episode_return", "episode_length", "success", *PREFIXES)  # as names, or as their beginnings
 COUNTS = ("episodes", "locked")
 
 
@@ -43,7 +45,7 @@ def merge_infos(infos: Sequence[Mapping[str, float]]) -> dict[str, float]:
     for name in {name: None for info in infos for name in info}:
         having = [info for info in infos if name in info]
         values = [info[name] for info in having]
-        weights = [info["episodes"] for info in having] if name in OF_EPISODES else [1.0] * len(having)
+        weights = [info["episodes"] for info in having] if name.startswith(OF_EPISODES) else [1.0] * len(having)
         total = sum(value * weight for value, weight in zip(values, weights, strict=True))
         merged[TAGS.get(name, f"env/{name}")] = total if name in COUNTS else total / sum(weights)
     return merged
@@ -148,11 +150,14 @@ class RunLog:
         ):
             if tag in self.last:
                 parts[label] = f"{label} {self.last[tag]:{form}}"
+        found = [(tag, tag.split("/", 2)[2]) for tag in self.last if tag.removeprefix("env/").startswith(PREFIXES)]
+        statistics = {tag: f"{name} {self.last[tag]:.2f}" for tag, name in found[:MOST_SHOWN]}
+        parts |= statistics
         text, columns = ", ".join(parts.values()), _columns() - 1
         if live:  # a line that is broken into two could not be redrawn
             bar = f"[{'#' * (20 * step // total):20.20}] "
             text = bar + text if len(bar + text) <= columns else text
-            for name in ("SPS", "return", "elapsed"):
+            for name in (*reversed(statistics), "SPS", "return", "elapsed"):
                 if len(text) > columns and parts.pop(name, None):
                     text = ", ".join(parts.values())
             text = text[:columns]

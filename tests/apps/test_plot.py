@@ -11,6 +11,7 @@ from PIL import Image
 
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.plot.plot import PANELS, draw, experiments, read_run, smoothed, spread
+from gbxcule_puffer.errors import StateError
 
 
 def make_run(folder: Path, seed: int, lr: float = 1e-4, steps: int = 40) -> Path:
@@ -32,6 +33,25 @@ def test_records_become_curves(tmp_path: Path) -> None:
     assert list(steps[:3]) == [100, 200, 300]
     assert values[2] == pytest.approx(3 * 2.0001)
     assert set(run.curves) == set(PANELS)
+
+
+def test_the_statistics_of_tasks_are_panels(tmp_path: Path) -> None:
+    """Also those whose names a formula, or a control character, could be made of; of a run without any success."""
+    folder = make_run(tmp_path / "a", 1)
+    record = {
+        "env/task/coins": 2.0,
+        "env/quest/$\\alpha\x1b": 1.0,
+        "eval/task/coins": 3.0,
+        "charts/episodic_return": 1.0,
+    }
+    lines = [json.dumps({"global_step": step, **record}) for step in (100, 200)]
+    (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    assert set(read_run(folder).curves) == record.keys() - {"eval/task/coins"}
+    draw([folder], tmp_path / "a.png")
+    many = {f"env/task/{number}": 1.0 for number in range(61)}
+    (folder / "metrics.jsonl").write_text(json.dumps({"global_step": 1, **many}) + "\n")
+    with pytest.raises(StateError, match="has 61 stages and statistics, at most 60 can be drawn"):
+        read_run(folder)
 
 
 def test_seeds_are_one_experiment(tmp_path: Path) -> None:

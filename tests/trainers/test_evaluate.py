@@ -37,6 +37,7 @@ class CountingEnv:
 
     codec = get_codec(DEFAULT_CODEC)
     stages: tuple[SimpleNamespace, ...] = ()
+    has_success = True
 
     def __init__(self, num_envs: int) -> None:
         self.num_envs, self.device, self.max_steps = num_envs, torch.device("cpu"), 10
@@ -44,12 +45,16 @@ class CountingEnv:
         self.period = torch.arange(num_envs) + 1
         self.failures = torch.zeros(num_envs, dtype=torch.bool)
 
+    def statistics(self) -> dict[str, torch.Tensor]:
+        return {"task/steps": self.steps, "quest/row": torch.arange(self.num_envs).double()}
+
     def reset(self, seed: int) -> tuple[torch.Tensor, list]:
         self.age, self.episode = torch.zeros(self.num_envs), torch.zeros(self.num_envs)
         return torch.zeros((self.num_envs, 1)), []
 
     def step(self, actions: torch.Tensor) -> tuple[torch.Tensor, ...]:
         self.age += 1
+        self.steps = self.age.double().clone()  # of the episode, before it begins anew
         terminals = (self.age == 2) & (self.episode % self.period == self.period - 1)
         truncations = (self.age == 10) & ~terminals
         self.episode += terminals | truncations
@@ -72,6 +77,18 @@ def test_every_env_plays_as_many_whole_episodes(num_envs: int, episodes: int, ra
     assert result["episodes"] == played
     assert result["median_steps"] == 2
     assert result["return"] == pytest.approx(2 * rate + 10 * (1 - rate), abs=0.1)
+    assert result["task/steps"] == result["return"], "a statistic is of the episodes that count, in their last steps"
+    assert result["quest/row"] == pytest.approx((num_envs - 1) / 2)
+
+
+def test_a_task_that_cannot_succeed_has_no_success() -> None:
+    env: Any = CountingEnv(2)
+    env.has_success = False
+    policy = random_policy(env, 1)
+    found = assess(*both(policy, policy, env, 4))
+    names = {"episodes", "return", "task/steps", "quest/row", "greedy_return", "greedy_task/steps", "greedy_quest/row"}
+    assert set(found) == {f"eval/{name}" for name in names}
+    assert lowest_success(found, greedy=True) < 0, "no run ends because nothing can succeed"
 
 
 class StagedEnv(CountingEnv):

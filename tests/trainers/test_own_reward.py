@@ -11,6 +11,8 @@ import torch
 
 from cleanrl_style import a2c_streaming, evaluate, ppo_lite
 from gbxcule_puffer import cli
+from gbxcule_puffer.apps.plot.plot import read_run
+from gbxcule_puffer.apps.watch.watch import Player
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from tests.support.envs import STAGE, make_test_task
 
@@ -38,6 +40,49 @@ def test_a_task_needs_no_goal(folder: Path) -> None:
     found = {name for record in records(folder / "run") for name in record}
     assert {"env/task/flags", "env/task/cells", "eval/return"} <= found
     assert not (folder / "run/stage").exists()
+
+
+def test_statistics_are_shown_everywhere_and_no_success_where_there_is_none(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "from gbxcule_puffer.tasks.task import StepResult, Task\nclass Column(Task):\n"
+    text += "    def step(self, ram, picture, info):\n        x = ram['player_x']\n"
+    (tmp_path / "column.py").write_text(f"{text}        return StepResult(x, statistics={{'column': x}})\n")
+    run, task = tmp_path / "run", f"--task={tmp_path / 'column.py'}:Column"
+    start = f"--start-state={folder / 'task/start.state'}"
+    capsys.readouterr()
+    assert a2c_streaming.main([f"--rom={ROM}", task, NAMES, start, f"--run-dir={run}", *SHORT]) == 0
+    shown = capsys.readouterr()
+    lines = {line[:14].strip(): line[15:] for line in shown.out.splitlines()}
+    assert "(column " in lines["mean return"] and "(column " in lines["greedy"] and "(column " in lines["random policy"]
+    assert ", column " in shown.err and "success" not in shown.out + shown.err
+    found = {name for record in records(run) for name in record}
+    names = {f"eval/{kind}task/column" for kind in ("", "greedy_", "random_")}
+    assert {"env/task/column", *names} <= found
+    assert not {name for name in found if "success" in name or "done_rate" in name}
+    assert not list((run / "media").glob("failure*")) and list((run / "media").glob("episode*"))
+    assert set(read_run(run).curves) >= {"env/task/column", "charts/episodic_return"}
+    assert cli.main(["plot", str(run)]) == 0
+    capsys.readouterr()
+    words = [
+        str(run),
+        task,
+        "--episodes=2",
+        "--num-envs=2",
+        "--policy=sampled",
+        f"--trajectory={tmp_path / 'one.json'}",
+    ]
+    assert evaluate.main(words) == 0
+    shown = capsys.readouterr()
+    assert "task/column " in shown.out and "success" not in shown.out and "the goal" not in shown.out
+    player = Player(run, 2, "cpu", 1, False, task=task[7:])
+    while not player.episodes:
+        player.step()
+    status = player.status()
+    assert status["env/task/column"] >= 0 and "charts/success_rate" not in status
+    film = ["record", ROM, "--policy", str(run), task, NAMES, "--out", str(tmp_path / "a.gif"), "--steps", "2"]
+    assert cli.main(film) == 0
+    assert "solved" not in capsys.readouterr().out
 
 
 def test_a_checkpoint_never_runs_its_task(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Learning curves: reward, success, done rate, distance, entropy and speed of runs against env steps, as one PNG; and
-the success of each stage where a run has several."""
+"""Learning curves: reward, success, done rate, distance, entropy and speed of runs against env steps, as one PNG; with
+the statistics of Tasks, and the success of each stage where a run has several."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ PANELS = {
     "charts/SPS": "env steps a second",
 }
 STAGE = re.compile(r"env/stage/([A-Za-z0-9._-]+)/success")
-MOST_STAGES = 60
+STATISTIC = re.compile(r"env/(?:task|quest)/(.{1,80})", re.DOTALL)
+MOST_OTHERS = 60  # stages and statistics
 LARGEST = 1e18  # of a value: scales and margins of it are finite, too
 # Flags in which the seeds of one experiment may differ.
 NOT_OF_THE_EXPERIMENT = ("seed", "run_dir", "resume", "keep_checkpoints", "checkpoint_every", "media_every", "device")
@@ -40,7 +41,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 
 @dataclass
 class RunCurves:
-    """A run's flags, and steps and values of each of PANELS and each stage's success."""
+    """A run's flags, and steps and values of each of PANELS, each Task's statistic and each stage's success."""
 
     path: Path
     config: dict[str, Any]
@@ -58,10 +59,11 @@ def read_run(path: Path) -> RunCurves:
         if not isinstance(record, dict) or not _is_number(record.get("global_step")):
             raise RUN.bad(path / METRICS, "is damaged (a record has no global_step)")
         for tag, value in record.items():
-            if _is_number(value) and (tag in PANELS or STAGE.fullmatch(tag)):
+            if _is_number(value) and (tag in PANELS or _title(tag)):
                 points.setdefault(tag, []).append((record["global_step"], value))
-    if len(points) > len(PANELS) + MOST_STAGES:
-        raise RUN.bad(path / METRICS, f"has {len(points) - len(PANELS):,} stages, at most {MOST_STAGES} can be drawn")
+    if (others := len(points) - len(PANELS)) > MOST_OTHERS:
+        fault = f"has {others:,} stages and statistics, at most {MOST_OTHERS} can be drawn"
+        raise RUN.bad(path / METRICS, fault)
     manifest = path / MANIFEST
     config = read_object(manifest, RUN).get("config") if manifest.exists() else None
     if not isinstance(config, dict):
@@ -74,6 +76,13 @@ def read_run(path: Path) -> RunCurves:
     if not curves:
         raise ConfigError(f"run {path} has no record of {', '.join(PANELS)} yet: give a longer run")
     return RunCurves(path, config, curves)
+
+
+def _title(tag: str) -> str | None:
+    """The title of a panel that is not one of PANELS: a Task's statistic, or a stage's success."""
+    if statistic := STATISTIC.fullmatch(tag):
+        return statistic[1]
+    return f"success of {stage[1]}" if (stage := STAGE.fullmatch(tag)) else None
 
 
 def _is_number(value: Any) -> bool:
@@ -136,8 +145,8 @@ def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise ConfigError("plot needs matplotlib: pip install matplotlib") from None
-    found = [STAGE.fullmatch(tag) for run in runs for tag in run.curves]
-    panels = PANELS | {stage[0]: f"success of {stage[1]}" for stage in found if stage}
+    others = {tag: title for run in runs for tag in run.curves if (title := _title(tag)) is not None}
+    panels = PANELS | dict(sorted(others.items(), key=lambda item: STAGE.fullmatch(item[0]) is not None))
     panels = {tag: title for tag, title in panels.items() if any(tag in run.curves for run in runs)}
     rows = -(-len(panels) // 3)
     figure = Figure(figsize=(11, 3 * rows), layout="constrained")
@@ -158,7 +167,7 @@ def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
                 axis.plot(steps / unit, middle, color=colour, label=_plain(label))
             elif curves:
                 axis.plot(curves[0][0] / unit, curves[0][1], color=colour, label=_plain(label))
-        axis.set_title(title, fontsize=10)
+        axis.set_title(_plain(title), fontsize=10)
         axis.set_xlabel(unit_name, fontsize=8)
         axis.tick_params(labelsize=8)
         axis.set_xlim(0, top / unit or 1)

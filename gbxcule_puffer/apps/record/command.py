@@ -21,7 +21,7 @@ class Record(RecordFlags):
         size, kilobytes = f"{made.width}x{made.height}", made.path.stat().st_size // 1000
         boys = f"{self.num_envs} Game Boy{'s' * (self.num_envs > 1)}"
         print(f"{made.path}: {made.steps} steps of {boys}, {size}, {kilobytes:,} kB")
-        print(f"episodes {made.episodes}, solved {made.solved}")
+        print(f"episodes {made.episodes}" + ("" if made.solved is None else f", solved {made.solved}"))
 
 
 COMMAND = Record

@@ -27,14 +27,15 @@ LONGEST_SIDE = 8192  # pixels of a film's picture
 
 @dataclass
 class Recording:
-    """A film that was made: the file, its size in pixels, and how the episodes in it ended."""
+    """A film that was made: the file, its size in pixels, and how the episodes in it ended; solved: None where the task
+    cannot succeed."""
 
     path: Path
     width: int
     height: int
     steps: int
     episodes: int
-    solved: int
+    solved: int | None
 
 
 def record(flags: RecordFlags) -> Recording:
@@ -90,8 +91,8 @@ def _check_size(flags: RecordFlags) -> None:
 @torch.no_grad()
 def film(
     env: GBxCuLEEnv, policy: Policy, steps: int, seed: int, columns: int | None
-) -> tuple[list[np.ndarray], int, int]:
-    """(mosaic of all envs after each step, episodes that ended, episodes that ended at the goal)."""
+) -> tuple[list[np.ndarray], int, int | None]:
+    """(mosaic of all envs after each step, episodes that ended, those that ended as a success)."""
     observations, _ = env.reset(seed=seed)
     camera, pictures = Camera(env), []
     starts = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
@@ -102,4 +103,4 @@ def film(
         observations, _, terminals, truncations, _ = env.step(actions)
         starts = terminals | truncations
         episodes, solved = episodes + int(starts.sum()), solved + int((terminals & ~env.failures).sum())
-    return pictures, episodes, solved
+    return pictures, episodes, solved if env.has_success else None
