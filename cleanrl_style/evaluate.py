@@ -45,7 +45,7 @@ class Args:
     rom: str | None = flag(None, "Game Boy image; needs --goal-dir (default: the checkpoint's)")
     start_state: str | None = flag(None, "snapshot that episodes start from (default: the checkpoint's)")
     goal_dir: str | None = flag(None, "folder of the goal (default: the checkpoint's, or the run's stage)")
-    task: str | None = flag(None, "package.module:Class or file.py:Class, of a checkpoint that was trained with one")
+    task: str | None = flag(None, "package.module:Class or file.py:Class (default: the training's, unless changed)")
     chain: bool = flag(False, "of several stages play all in one episode, from the first (default: as trained)")
     json: str | None = flag(None, "file for the result as JSON; - prints it on stdout, and everything else on stderr")
     trajectory: str | None = flag(

@@ -15,7 +15,7 @@ import torch
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.files import Kind, new_file, read_object, read_tensors
 from gbxcule_puffer.provenance import versions
-from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, RUN, newest_run
+from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, NOTE, RUN, newest_run
 
 KIND = Kind("checkpoint", StateError, "give another")
 LIMIT = 2**40  # bytes: nothing in the file is compressed, so that the disk holds as much as it will take in memory
@@ -24,11 +24,13 @@ PARTS = {"exp_name": str, "args": dict, "counters": dict, "env_config": dict, "p
 
 @dataclass(frozen=True)
 class Resumed:
-    """A run to go on with: its flags, the file they are from, and the state, if it got as far as a checkpoint."""
+    """A run to go on with: its flags, the file they are from, the state, if it got as far as a checkpoint, and the
+    note of its Task (known_tasks)."""
 
     path: Path
     flags: dict[str, Any]
     state: dict[str, Any] | None
+    note: object = None
 
 
 def older(path: Path, age: int) -> Path:
@@ -106,16 +108,16 @@ def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) ->
         if not path.is_file():
             raise ConfigError(f"--resume: {path.parent} has no run in it: give the folder of a run, or leave it out")
         found = read_object(path, RUN)
-        name, flags = found.get("exp_name"), found.get("config")
+        name, flags, note = found.get("exp_name"), found.get("config"), found.get(NOTE)
         if not isinstance(flags, dict):
             raise RUN.bad(path, "has no flags in it")
     else:
         path = path / CHECKPOINT if path.is_dir() else path
         state = load_checkpoint(path)
-        name, flags = state["exp_name"], state["args"]
+        name, flags, note = state["exp_name"], state["args"], state.get(NOTE)
     if name != exp_name:
         raise StateError(f"{path} is of the trainer {name!r:.40}, not of {exp_name}: go on with that one")
-    return Resumed(path, flags, state)
+    return Resumed(path, flags, state, note)
 
 
 def load_weights(part: Any, saved: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Args = TypeVar("Args", bound="RunFlags")
 PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest", "symbols")
-CODE = "task"  # names code, which no file may have run: a resumed run and a checkpoint need it given again
+CODE = "task"  # names code, which a file may have run only where it was run before (known_tasks)
 MOST_COUNT, MOST_STEPS = 2**31 - 1, 10**15  # of a flag's value: kernels count in int32, steps are Python's numbers
 LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float32, which ends at 3.4e38
 SMOKE_MAX_STEPS = 16  # of an episode in a run of --smoke
@@ -253,18 +253,26 @@ def read_flags(flags: type[Args], prog: str, description: str | None, argv: Sequ
 
 
 def resumed_flags(
-    flags: type[Args], saved: Mapping[str, Any], source: Path, prog: str, argv: Sequence[str] | None = None
+    flags: type[Args],
+    saved: Mapping[str, Any],
+    source: Path,
+    prog: str,
+    argv: Sequence[str] | None = None,
+    note: object = None,
 ) -> Args:
     """The flags of a run that goes on: its own, as `flags_to_save` put them into the file `source`, and those of the
-    command line that may change. --task has to be given again.
+    command line that may change. note: of its --task (known_tasks).
 
-    Raises: StateError where no such run can have been saved; ConfigError for a flag that may not change.
+    Raises: StateError where no such run can have been saved, or its --task is not known; ConfigError for a flag that
+    may not change.
     """
     before = flags_of(flags, saved, source, prog)
     words = as_words({name: value for name, value in vars(before).items() if name not in ONE_START})
     now = parse(flags, prog, None, [*words, *(sys.argv[1:] if argv is None else argv)])
     if saved.get(CODE) and not now.task:
-        raise ConfigError(f"the run has --{CODE} {saved[CODE]!r:.80}, which is code: give it again to run it")
+        from gbxcule_puffer.trainers.known_tasks import recall
+
+        now.task = recall(saved[CODE], note, source)
     for name in sorted(vars(before).keys() - before.free_on_resume()):
         value, was = getattr(now, name), getattr(before, name)
         if value != was and not (name in PATHS and value and was and os.path.abspath(value) == was):

@@ -58,7 +58,7 @@ def _start(
         # Read once, for all: no process may go on from another checkpoint, also where only the first one has the file.
         resumed = world.tell(find_resumed(args.resume, args.run_dir, RUNS, prog) if world.rank == 0 else None)
         assert resumed is not None
-        device, args = args.device, resumed_flags(flags, resumed.flags, resumed.path, prog, argv)
+        device, args = args.device, resumed_flags(flags, resumed.flags, resumed.path, prog, argv, resumed.note)
         args.check()
         # Several processes run where they are started to run.
         args.device = device if world.size > 1 else own_device(args, world)

@@ -44,5 +44,7 @@ def outcome(label: str, result: Mapping[str, float]) -> str:
     first = result.get("success_rate", result["return"])
     if "success_rate" in result:
         parts.append(f"mean return {result['return']:.2f}")
-    parts += [f"{name.partition('/')[2]} {value:.2f}" for name, value in result.items() if name.startswith(PREFIXES)]
-    return f"{label:<15}{first:.2f}" + (f"   ({', '.join(parts)})" if parts else "") + "\n"
+    statistics = [(name.partition("/")[2], value) for name, value in result.items() if name.startswith(PREFIXES)]
+    more = [f"({', '.join(parts)})"] if parts else []
+    more += [", ".join(f"{name} {value:.2f}" for name, value in statistics)] if statistics else []
+    return "   ".join([f"{label:<15}{first:.2f}", *more]) + "\n"

@@ -30,7 +30,7 @@ from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.evaluation import Evaluations, PolicyMaker, lowest_success
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
-from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, RunFolder
+from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, NOTE, RunFolder
 from gbxcule_puffer.trainers.media import BothEnds, both_ends, record_media
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.parts import Parts
@@ -60,6 +60,8 @@ class Run(AbstractContextManager):
         self.args, self.exp_name, self.world, self.resumed = args, exp_name, world, resumed
         self.first = world.rank == 0
         self.counters = {"global_step": 0, "passed": 0}
+        self._advice: str | None = None  # on the start, after the first update: before it a Task's errors stand alone
+        self._note: dict[str, str] | None = None  # of --task
         self._optimizer_steps = 0  # since the last record
         self.envs: list[EnvLike] = []
         self.eval_env: EnvLike | None = None
@@ -122,12 +124,16 @@ class Run(AbstractContextManager):
             seed = args.seed + SEED_STEP * (self.world.rank * groups + group)
             self.envs.append(make_env(args, size, args.device, files, seed, **options))
         self.device = self.envs[0].device
+        if args.task:
+            from gbxcule_puffer.trainers.known_tasks import remember
+
+            self._note = remember(args.task)
         if self.first:
             device = args.eval_device or args.device
             size = args.eval_envs * (1 if device == "cpu" else 3)  # for a GPU policies side by side take no longer
             self.eval_env = make_env(args, size, device, files, args.seed, incentives=False)
             if not is_suite(args.env):  # whose games begin as they are meant to
-                advise(unlike_play(self.eval_env, args.seed))
+                self._advice = unlike_play(self.eval_env, args.seed)
             self._evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
         for env in self.envs:
             env.reset()
@@ -211,6 +217,8 @@ class Run(AbstractContextManager):
             self.due = rest == 0
             self.clock = Stopwatch(self.device, self.due and record % TIMED == 1)
             yield update
+            advise(self._advice)
+            self._advice = None
             if self.wall:
                 self.wall.look_at_graph()
             self.counters["global_step"] = self.step
@@ -263,7 +271,7 @@ class Run(AbstractContextManager):
         device = self.args.device
         name = torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name()
         facts = {"exp_name": self.exp_name, "git_sha": git_sha(), "device": device, "device_name": name}
-        facts |= {"processes": self.world.size, "versions": versions()}
+        facts |= {"processes": self.world.size, "versions": versions(), **({NOTE: self._note} if self._note else {})}
         return facts | {"config": flags_to_save(self.args, self.run_dir)}
 
     def _refuse_ended(self, begun: int) -> None:
@@ -310,6 +318,7 @@ class Run(AbstractContextManager):
             state = {"exp_name": self.exp_name, "counters": self.counters, "env_config": self.envs[0].config}
             state |= {"args": flags_to_save(self.args, self.run_dir), "processes": processes}
             state |= {name: part.state_dict() for name, part in self._parts.shared.items()}
+            state |= {NOTE: self._note} if self._note else {}
             save_checkpoint(self.run_dir / CHECKPOINT, state, self.args.keep_checkpoints)
 
     def _report(self, records: RunLog, seconds: float) -> None:

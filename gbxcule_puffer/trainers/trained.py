@@ -21,7 +21,8 @@ from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.flags import CODE, flags_of
-from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS
+from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, NOTE
+from gbxcule_puffer.trainers.known_tasks import recall, remember
 
 
 class Trained:
@@ -33,7 +34,7 @@ class Trained:
         checkpoint = read_checkpoint(self.path)
         self.script = _script(self.path, checkpoint["exp_name"])
         self.args: Any = flags_of(self.script.Args, checkpoint["args"], self.path, self.script.EXP_NAME)
-        self.task = checkpoint["args"].get(CODE)
+        self.task, self._note = checkpoint["args"].get(CODE), checkpoint.get(NOTE)
         self.checkpoint = {**checkpoint, "args": vars(self.args)}
 
     def policy(self, env: PlayedEnv, seed: int, greedy: bool) -> Policy:
@@ -47,7 +48,8 @@ class Trained:
         """An env of the bare task that was trained, without incentives; of what is `given` and not None instead: env,
         rom, start_state, goal_dir, max_steps, task. chain: of several stages all in one episode.
 
-        Raises: GBxCuLEError of the kind that the input deserves; StateError for a task of another kind.
+        Raises: GBxCuLEError of the kind that the input deserves; StateError for a task of another kind, or whose code
+        was not run from here.
         """
         args = self.args
         args.chain = args.chain or chain
@@ -57,9 +59,7 @@ class Trained:
             if value is not None:
                 setattr(args, name, value)
         if self.task and not args.task:
-            raise StateError(
-                f"checkpoint {self.path} was trained with --task {self.task!r:.80}, which is code: give it with --task"
-            )
+            args.task = recall(self.task, self._note, self.path)
         own_task = args.env == "toy" or is_suite(args.env)
         if not own_task and not (args.goal_dir or args.stages or args.task or args.quest):
             raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
@@ -68,6 +68,8 @@ class Trained:
         # Nothing is written into the run's folder, which may be a stranger's: what its task needs was made in training.
         with tempfile.TemporaryDirectory() as folder:
             env = make_env(args, num_envs, device, task_files(args, Path(folder), World()), seed, incentives=False)
+        if given.get("task"):
+            remember(given["task"])
         if found := first_difference(self.checkpoint["env_config"], env.config):
             name, was, now = found
             raise StateError(
