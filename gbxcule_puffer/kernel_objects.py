@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,12 @@ LIMIT = 2**28  # bytes of one of them
 ROOM = 2**24  # bytes that a module takes at most: the compiler ends the process where the disk is full
 KIND = Kind("compiled kernel", StateError, "it is compiled anew")
 REMEDY = "set WARP_CACHE_PATH to a folder that can be written"
+_announced: list[Callable[[], None]] = []  # by announce_compiling, until it has been called
+
+
+def announce_compiling(announce: Callable[[], None]) -> None:
+    """Has `announce` be called, once, before the next kernel that is compiled in this process, if any is."""
+    _announced[:] = [announce]
 
 
 def check_before_loading() -> None:
@@ -50,6 +56,8 @@ def check_before_loading() -> None:
             if not as_written(folder):
                 _remove(folder)
                 _check_room(folder.parent)
+                while _announced:
+                    _announced.pop()()
             found = load(module, device, block_dim, **rest)
             if found is not None:
                 _note(folder)

@@ -22,7 +22,7 @@ from gbxcule_puffer.emulator.build import interpreter
 from gbxcule_puffer.emulator.launch import Launcher
 from gbxcule_puffer.env.step_end import kernels as step_end
 from gbxcule_puffer.errors import StorageError
-from gbxcule_puffer.kernel_objects import ROOM, SUMS, as_written
+from gbxcule_puffer.kernel_objects import ROOM, SUMS, announce_compiling, as_written
 
 SOURCE = """
 import warp as wp
@@ -62,6 +62,16 @@ def compiled(cache: Path) -> tuple[Any, Path]:
     assert count(module) == [0, 1, 2, 3]
     (folder,) = (path for path in cache.glob("wp_*") if path.is_dir())
     return module, folder
+
+
+def test_compiling_is_announced_where_it_is_done(compiled: tuple[Any, Path]) -> None:
+    """Once, and not for what is on the disk."""
+    said: list[str] = []
+    announce_compiling(lambda: said.append("compiles"))
+    assert count(compiled[0]) == [0, 1, 2, 3] and said == []
+    for name in ("again", "and_again"):
+        count(sources.import_source(name, SOURCE.replace("a[i] + i", f"a[i] + i + {len(name)}")))
+        assert said == ["compiles"]
 
 
 def flip(path: Path, *bits: int) -> None:

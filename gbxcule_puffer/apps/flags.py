@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from gbxcule_puffer.commandline import command, flag, word
 from gbxcule_puffer.env.option_flags import option_flag
 from gbxcule_puffer.env.options import LARGEST_SEED, RUNNING
@@ -43,6 +45,15 @@ class DeviceFlags:
 
     device: str = flag("cpu", "cpu, cuda or cuda:N", RUNNING)
     seed: int = flag(0, "seed of everything that is sampled", RUNNING, least=-LARGEST_SEED, most=LARGEST_SEED)
+
+
+def check_rom(rom: str, header: str = "strict", model: str | None = None) -> None:
+    """Raises: RomError for a damaged ROM, before anything that goes with it is looked at."""
+    from gbxcule_puffer.emulator.cartridge import load_cartridge
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the command itself tells them
+        load_cartridge(rom, header, model)
 
 
 def plain_codec(text: str) -> ActionCodec:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
@@ -30,7 +31,8 @@ def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
     """The env's rom, start_state and goal_dir, or rom and stages: as given, else made in the folder `out` by the first
     process. Empty for the toy env and the suite, whose tasks are their own.
 
-    Raises: ConfigError for an unknown env, or a file that a game of the suite has itself, and what TaskSource raises.
+    Raises: RomError for a damaged ROM; ConfigError for an unknown env, or a file that a game of the suite has itself,
+    and what TaskSource raises.
     """
     if args.env == "toy":
         return {}
@@ -42,6 +44,8 @@ def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
             flag = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{flag} is not for --env {args.env}, which has its own: leave it out")
         return {}
+    if args.rom is not None and world.rank == 0:
+        load_cartridge(args.rom, args.header, args.model)  # what is wrong with it comes before what goes with it
     settings = GoalSettings(
         **{name: getattr(args, name) for name in STAGE_FLAGS}, device=args.eval_device or args.device
     )

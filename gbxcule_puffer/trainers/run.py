@@ -114,8 +114,11 @@ class Run(AbstractContextManager):
         args: Any = self.args
         if args.num_envs % groups:
             raise ConfigError(f"--num-envs {args.num_envs} must be a multiple of --env-groups {groups}")
-        if self.first:
-            print("preparing (the first start compiles the emulator, which takes up to a minute)", flush=True)
+        if self.first and args.env != "toy":
+            from gbxcule_puffer.kernel_objects import announce_compiling  # with Warp, which the toy does not need
+
+            text = "preparing (the first start compiles the emulator, which takes up to a minute)"
+            announce_compiling(partial(print, text, flush=True))
         files = task_files(args, self.run_dir, self.world)
         for name, path in files.items():  # to be saved with the flags: a resumed run takes them as they are
             setattr(args, name, None if path == str(ROM) else path)

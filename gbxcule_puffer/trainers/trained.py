@@ -58,13 +58,13 @@ class Trained:
         for name, value in given.items():
             if value is not None:
                 setattr(args, name, value)
-        if self.task and not args.task:
-            args.task = recall(self.task, self._note, self.path)
         own_task = args.env == "toy" or is_suite(args.env)
-        if not own_task and not (args.goal_dir or args.stages or args.task or args.quest):
-            raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
         if not own_task:
             self.check_rom(args.rom or ROM)
+        if self.task and not args.task:
+            args.task = recall(self.task, self._note, self.path)
+        if not own_task and not (args.goal_dir or args.stages or args.task or args.quest):
+            raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
         # Nothing is written into the run's folder, which may be a stranger's: what its task needs was made in training.
         with tempfile.TemporaryDirectory() as folder:
             env = make_env(args, num_envs, device, task_files(args, Path(folder), World()), seed, incentives=False)

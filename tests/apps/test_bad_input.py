@@ -97,7 +97,8 @@ def test_roms(
         (["--goal-dir", "nowhere"], "nowhere"),
         (["--start-state", "nowhere.state"], "nowhere.state"),
         (["--resume", "nowhere.pt"], "nowhere.pt"),
-        (["--rom", "other.gb"], "--goal-dir"),
+        (["--rom", str(ROM)], "--goal-dir"),
+        (["--rom", "other.gb"], "ROM other.gb: cannot be read"),
         (["--action-codec", "v9"], "pokemonred_puffer_v0"),
         (["--update-every", "0"], "--update-every"),
         (["--num-envs", "0"], "--num-envs 0 must be at least 1"),
@@ -177,6 +178,35 @@ def test_a_subject_that_nobody_knows(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "trainer 'trpo' is unknown: give one of a2c, " in refusal("puffer", ["train", "trpo"], capsys)
     assert "run 'runs/x' is unknown: give a run's folder" in refusal("puffer", ["eval", "runs/x"], capsys)
     assert "only pufferlib-core is installed" in refusal("puffer", ["train", "gbxcule"], capsys)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train a2c --rom no.gb --run-dir new",
+        "train ppo --rom no.gb --run-dir new --stage nowhere --stages nowhere",
+        "train pqn --rom no.gb --run-dir new --goal-dir nowhere --start-state nowhere",
+        "train dqn --rom no.gb --run-dir new --task nowhere.py:Mine --symbols nowhere",
+        "train a2c --rom no.gb --run-dir new --quest nowhere --max-steps 5",
+        "goal make --rom no.gb --out new",
+        "goal make --rom no.gb --actions nowhere --start-state nowhere --out new",
+        "goal make --rom no.gb --png nowhere --start-actions nowhere --out new",
+        "goal calibrate nowhere --rom no.gb",
+        "record no.gb --policy nowhere --goal-dir nowhere --out nowhere/film.gif",
+        "play no.gb --agent nowhere --start-state nowhere",
+        "profile no.gb --symbols nowhere --start-state nowhere",
+        "verify no.gb --actions nowhere --start-state nowhere",
+        "bench --rom no.gb --baseline nowhere --goal-dir nowhere --start-state nowhere",
+        "bench --rom homeward no.gb --goal-dir nowhere",
+    ],
+)
+def test_the_rom_comes_first(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of several things that are wrong; and nothing is prepared for it."""
+    monkeypatch.chdir(tmp_path)
+    assert "ROM no.gb: cannot be read" in refusal("puffer", words.split(), capsys)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

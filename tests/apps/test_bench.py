@@ -13,6 +13,7 @@ import time
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from gbxcule_puffer import env_creator
 from gbxcule_puffer.apps.bench.contenders import Contender, make_contender
 from gbxcule_puffer.apps.bench.live import LiveTable
 from gbxcule_puffer.apps.bench.measure import Turn
-from gbxcule_puffer.apps.bench.run import Plan, judge
+from gbxcule_puffer.apps.bench.run import Plan, judge, warning_where_busy
 from gbxcule_puffer.apps.bench.stages import PartialStep
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.cli import main
@@ -114,6 +115,27 @@ class Terminal(io.StringIO):
             else:
                 lines[row] += part
         return lines
+
+
+@pytest.mark.parametrize(
+    ("load", "names", "device", "told"),
+    [
+        (0.3, ("gbxcule", None), "cpu", []),
+        (3.0, ("gbxcule", None), "cpu", ["gbxcule will be measured too slow: end what else"]),
+        (3.0, ("gbxcule", "pyboy_puffer_vec"), "cuda:0", ["pyboy_puffer_vec will", "and so is the ratio too high"]),
+        (3.0, ("gbxcule", "pyboy_puffer_vec"), "cpu", ["gbxcule and pyboy_puffer_vec will be measured too slow: end"]),
+        (3.0, ("gbxcule", None), "cuda:0", []),
+    ],
+)
+def test_a_busy_machine_is_told(
+    load: float, names: tuple[str, str | None], device: str, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    plan: Any = SimpleNamespace(name=names[0], versus=names[1], device=device)
+    text = warning_where_busy(plan)
+    assert (text is not None) == bool(told)
+    assert all(part in str(text) for part in ["load average is 3.0 on 2 cores", *told] if told)
 
 
 def test_live_table_redraws_in_place(finished: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from gbxcule_puffer.apps.bench import ACTIONS, NAMES, STAGES
-from gbxcule_puffer.apps.flags import GAME, STEP, DeviceFlags, StartFlags
+from gbxcule_puffer.apps.flags import GAME, STEP, DeviceFlags, StartFlags, check_rom
 from gbxcule_puffer.commandline import at_most_one, command, flag, word
 from gbxcule_puffer.env.option_flags import Later, option_flag
 from gbxcule_puffer.env.options import RUNNING
@@ -186,6 +186,8 @@ class Bench(StartFlags, DeviceFlags):
             roms = roms_of_suite(self.suite)
         else:
             roms = [Path(find_rom(rom)) for rom in self.rom] or [default_rom()]
+            for rom in self.rom:
+                check_rom(rom, model=self.model)
         for name in ("start_state", "goal_dir"):
             if getattr(self, name) is not None and len(roms) > 1:
                 raise ConfigError(f"--{name.replace('_', '-')} belongs to one game: give one --rom")

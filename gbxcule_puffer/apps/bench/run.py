@@ -32,6 +32,7 @@ from gbxcule_puffer.files import write_json
 from gbxcule_puffer.layout import child_environment
 
 RECORDS = "records.json"
+BUSY = 0.25  # load average for each core, above which what runs on the cores is measured too slow
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ def run(plan: Plan, out: Path, command: str) -> int:
                 for contender in contenders_of(plan, workload, max(plan.sizes)):
                     contender.close()
             _prepare(out)
+            if busy := warning_where_busy(plan):
+                print(f"warning: {busy}", file=plan.messages)
             _measure(plan, out, records)
         except KeyboardInterrupt:
             complete = f"{len(records)} complete records in {out / RECORDS}" if records else "nothing was measured"
@@ -99,6 +102,21 @@ def run(plan: Plan, out: Path, command: str) -> int:
     elif plan.json_out is not None:
         write_json(plan.json_out, records)
     return judge(plan, records)
+
+
+def warning_where_busy(plan: Plan) -> str | None:
+    """A line on a machine that does other work beside this, of what is measured on its cores, PyBoy or the CPU's
+    kernel."""
+    on_cores = [name for name in (plan.name, plan.versus) if name and (name != "gbxcule" or plan.device == "cpu")]
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if not on_cores or load <= BUSY * cores:
+        return None
+    slow = " and ".join(on_cores)
+    higher = ", and so is the ratio too high" if plan.versus in on_cores and plan.device != "cpu" else ""
+    return (
+        f"the load average is {load:.1f} on {cores} cores: {slow} will be measured too slow{higher}: end what else "
+        "runs here, and wait a minute"
+    )
 
 
 def contenders_of(plan: Plan, workload: Workload, size: int) -> list[Contender]:
