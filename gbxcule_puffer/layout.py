@@ -18,12 +18,21 @@ NO_TRAINERS = ("evaluate",)
 SUITE = ("gbxcule_homeward", "gbxcule_orchard", "gbxcule_storeroom")
 
 
+def find_own(path: StrPath, suffix: str = "") -> str:
+    """The path of a file: as given, or where no such file is and one of our own is meant, of that. Ours are meant by
+    their name, `homeward` with the `suffix` .gb or .sym, also beside a folder of this name, such as one with its
+    stages; and as in a clone, roms/homeward/stages.json."""
+    name = os.fspath(path)
+    if os.path.exists(name) and not os.path.isdir(name):
+        return name
+    own = ROMS / f"{name}{suffix}" if suffix and re.fullmatch(r"(micro/)?\w+", name) else ROMS.parent / name
+    inside = own.is_relative_to(ROMS) and ".." not in own.parts
+    return str(own) if inside and own.is_file() else name
+
+
 def find_rom(rom: StrPath) -> str:
-    """The path of a ROM: as given, or where no such file is and one of our own has this name, of that: `homeward`, also
-    beside a folder of this name, such as one with its stages."""
-    path = os.fspath(rom)
-    own, is_there = ROMS / f"{path}.gb", os.path.exists(path) and not os.path.isdir(path)
-    return str(own) if re.fullmatch(r"(micro/)?\w+", path) and not is_there and own.is_file() else path
+    """The path of a ROM, which may be one of ours (find_own)."""
+    return find_own(rom, ".gb")
 
 
 def trainer_scripts() -> dict[str, Path]:

@@ -6,7 +6,7 @@ import importlib
 
 # As --help lists them.
 COMMANDS = {
-    "Play and train": ("play", "train", "eval", "watch", "record", "plot", "copy"),
+    "Play and train": ("play", "train", "eval", "watch", "record", "plot", "show", "copy"),
     "Make goals": ("goal", "stage"),
     "Check and measure": ("verify", "bench", "profile", "size"),
     "PufferLib's own modes": ("sweep", "autotune", "export"),

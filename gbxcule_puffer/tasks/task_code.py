@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError, is_out_of_memory
+from gbxcule_puffer.layout import find_own
 from gbxcule_puffer.tasks.task import Task, TaskSpec
 
 LIBRARIES = tuple(
@@ -81,7 +82,7 @@ def _find_class(spec: str) -> type[Task]:
     where, colon, name = spec.rpartition(":")
     if not (colon and where and name):
         raise ConfigError(f"task {spec!r:.80} must be package.module:Class or file.py:Class")
-    module = _import_file(Path(where), spec) if where.endswith(".py") else _import_module(where, spec)
+    module = _import_file(Path(find_own(where)), spec) if where.endswith(".py") else _import_module(where, spec)
     found = getattr(module, name, None)
     if not (isinstance(found, type) and issubclass(found, Task)):
         known = [each for each, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, Task)]

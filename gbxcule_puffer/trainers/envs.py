@@ -11,12 +11,15 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import make_folder
 from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.registry import env_creator
+from gbxcule_puffer.tasks.actions import Schedule
 from gbxcule_puffer.tasks.goals.recipe import GoalSettings
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import picture_kind
 from gbxcule_puffer.tasks.source import TaskSource
+from gbxcule_puffer.tasks.start import play_to_start
 from gbxcule_puffer.toy import OPTIONS as TOY_OPTIONS
 from gbxcule_puffer.toy import board_layout
 from gbxcule_puffer.trainers.distributed import World
@@ -39,6 +42,8 @@ def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
     env_creator(args.env)
     names = ("rom", "start_state", "goal_dir", "stage", "stages", "task", "quest")
     given = {name: getattr(args, name) for name in names}
+    if is_suite(args.env) and args.start_actions is not None:
+        given["start_actions"] = args.start_actions
     if is_suite(args.env):
         for name in (name for name, path in given.items() if path is not None):
             flag = f"--{name.replace('_', '-')}"
@@ -49,7 +54,25 @@ def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
     settings = GoalSettings(
         **{name: getattr(args, name) for name in STAGE_FLAGS}, device=args.eval_device or args.device
     )
-    return world.tell(TaskSource(**given).make(out, settings) if world.rank == 0 else {})
+    return world.tell(_make_files(args, given, out, settings) if world.rank == 0 else {})
+
+
+def _make_files(args: Any, given: Mapping[str, Any], out: Path, settings: GoalSettings) -> dict[str, str | None]:
+    """TaskSource.make of what is `given`, with the start that --start-actions leads to."""
+    if args.start_actions is None:
+        return TaskSource(**given).make(out, settings)
+    for name in ("stage", "stages"):
+        if given[name] is not None:
+            raise ConfigError(f"--start-actions and --{name} exclude each other: a stage has a start of its own")
+    if not isinstance(args.start_state, str | None):
+        raise ConfigError("--start-actions leads on from one start: give one --start-state, or none")
+    files = TaskSource(**given).make(out, settings)
+    schedule = Schedule(args.frames_per_step, args.release_after_frames)
+    assert files["rom"] is not None
+    start = play_to_start(files["rom"], args.start_actions, args.start_state, schedule, args.header, args.model)
+    path = make_folder(out / "start") / "start.state"
+    start.to_file(path)
+    return files | {"start_state": str(path)}
 
 
 def make_env(

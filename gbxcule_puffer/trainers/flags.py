@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gbxcule_puffer.trainers.distributed import World
 
 Args = TypeVar("Args", bound="RunFlags")
-PATHS = ("rom", "start_state", "goal_dir", "stage", "stages", "quest", "symbols")
+PATHS = ("rom", "start_state", "start_actions", "goal_dir", "stage", "stages", "quest", "symbols")
 CODE = "task"  # names code, which a file may have run only where it was run before (known_tasks)
 MOST_COUNT, MOST_STEPS = 2**31 - 1, 10**15  # of a flag's value: kernels count in int32, steps are Python's numbers
 LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float32, which ends at 3.4e38
@@ -58,6 +58,13 @@ class TaskFlags(OptionFlags):
     rom: str | None = flag(
         None,
         "Game Boy image, or homeward; needs --goal-dir, --stages, --task or --quest (default: the stage's)",
+        "The game",
+        resumable=True,
+    )
+    start_actions: str | None = flag(
+        None,
+        "trace of `puffer play`, or file of action names, that leads from --start-state or power-on to where episodes "
+        "begin",
         "The game",
         resumable=True,
     )
@@ -272,7 +279,7 @@ def resumed_flags(
     if saved.get(CODE) and not now.task:
         from gbxcule_puffer.trainers.known_tasks import recall
 
-        now.task = recall(saved[CODE], note, source)
+        setattr(now, CODE, recall(saved[CODE], note, source))
     for name in sorted(vars(before).keys() - before.free_on_resume()):
         value, was = getattr(now, name), getattr(before, name)
         if value != was and not (name in PATHS and value and was and os.path.abspath(value) == was):

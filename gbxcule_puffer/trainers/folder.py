@@ -13,7 +13,8 @@ from gbxcule_puffer.files import Kind, read_object, remove_parts
 from gbxcule_puffer.files.kinds import file_type
 
 CHECKPOINT, MANIFEST, METRICS, LOCK = "checkpoint.pt", "manifest.json", "metrics.jsonl", "run.lock"
-WRITTEN = ("*.pt", "*.json*", "events.out.*", LOCK, "stage", "stages", "media", "stage/**/*", "stages/**/*", "media/*")
+WRITTEN = ("*.pt", "*.json*", "events.out.*", LOCK, "media", "media/*")
+WRITTEN += ("start", "stage", "stages", "start/*", "stage/**/*", "stages/**/*")
 NOTE = "task_code"  # in checkpoint and manifest: known_tasks.Known of the run's --task
 RUN = Kind("run", StateError, "give the folder of a run")
 

@@ -12,13 +12,14 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 from gbxcule_puffer.emulator.build import cache
 from gbxcule_puffer.errors import GBxCuLEError, StateError
 from gbxcule_puffer.files import Kind, read_bytes, write_text
+from gbxcule_puffer.layout import find_own
 
 LIMIT = 2**23  # bytes of a Task's file
 REMEDY = "give it with --task to run it"
@@ -30,22 +31,27 @@ def remember(task: str) -> Known:
     """Notes that this Task, whose module has been imported, was given on the command line. Returns the note, for a
     run's folder."""
     where = task.rpartition(":")[0]
-    file = str(Path(where).resolve()) if where.endswith(".py") else str(getattr(sys.modules[where], "__file__", ""))
+    file = (
+        str(Path(find_own(where)).resolve())
+        if where.endswith(".py")
+        else str(getattr(sys.modules[where], "__file__", ""))
+    )
     note = {"task": task, "file": file, "sha256": _digest(file)}
     with contextlib.suppress(GBxCuLEError):  # a cache on a read-only disk: --task has to be given again
         write_text(_note(note), json.dumps(note) + "\n")
     return note
 
 
-def recall(task: str, note: object, source: os.PathLike[str]) -> str:
+def recall(task: str, note: Any, source: os.PathLike[str]) -> str:
     """The value of --task that runs the Task of the run in the file `source`, with its `note` there.
 
     Raises: StateError where it was never run from here, is gone, or has changed.
     """
     text = f"{source} was trained with --task {task!r:.80}"
-    fits = isinstance(note, Mapping) and note.keys() == Known(task="", file="", sha256="").keys()
-    known = fits and note["task"] == task and all(isinstance(value, str) for value in note.values())
-    if not known or not _note(dict(note)).is_file():
+    fits = isinstance(note, dict) and set(note) == {"task", "file", "sha256"}
+    if not fits or note["task"] != task or not all(isinstance(value, str) for value in note.values()):
+        note = None
+    if note is None or not _note(note).is_file():
         raise StateError(f"{text}, which is code that was not run from here before: {REMEDY}")
     file, where, name = note["file"], *task.rpartition(":")[::2]
     if not os.path.isfile(file):

@@ -14,12 +14,14 @@ import torch
 
 from gbxcule_puffer import errors
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import find_own
 from gbxcule_puffer.trainers.checkpoints import find_resumed
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import Args, own_device, read_flags, resumed_flags
 from gbxcule_puffer.trainers.run import RUNS, Run
 
 MALLOPT = {"M_MMAP_THRESHOLD": (-3, 2**30), "M_TRIM_THRESHOLD": (-1, 2**31 - 1), "M_TOP_PAD": (-2, 2**26)}  # glibc's
+OWN = {"rom": ".gb", "symbols": ".sym", "quest": "", "stage": "", "stages": ""}  # flags whose files may be ours
 RESUMED = "stopped; --resume goes on from the last checkpoint, or begins anew where there is none"
 
 
@@ -51,6 +53,9 @@ def _start(
         raise ConfigError(f"{prog} runs in one process: start it without torchrun")
     args = read_flags(flags, prog, description, argv)
     args.check()
+    for name, suffix in OWN.items():
+        if isinstance(path := getattr(args, name), str):
+            setattr(args, name, find_own(path, suffix))
     args.device = own_device(args, world)
     joined = world.join(args.device)
     resumed = None

@@ -40,7 +40,12 @@ class Copy:
             sources = [scripts[self.what]]
             targets = [Path(self.out or sources[0].name)]
             done = f"{targets[0]}: edit it, then run it with python {targets[0]}"
-        for path in targets:
+        for source, path in zip(sources, targets, strict=True):
+            if path.exists() and path.samefile(source):
+                raise ConfigError(
+                    f"{path} is there already, as this is a clone: use it as it is, from this folder, or give another "
+                    f"--out for a copy{' (commands take `homeward` from any folder)' * (self.what == 'homeward')}"
+                )
             if path.exists():
                 raise ConfigError(f"{path} is there already: give another --out")
         for source, path in zip(sources, targets, strict=True):

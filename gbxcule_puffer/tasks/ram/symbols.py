@@ -9,6 +9,7 @@ from itertools import islice
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.layout import find_own
 from gbxcule_puffer.tasks.ram.symbol_files import LONGEST, SYMBOL_FILE, Location, files_beside, read_symbol_file
 
 MOST_SUGGESTIONS, MOST_COMPARED = 3, 50_000  # names: comparing one takes some microseconds
@@ -33,6 +34,7 @@ class Symbols(Mapping[str, Location]):
         Raises: ConfigError for a file that is missing, too large, not text, or has no symbols.
         """
         symbols = cls()
+        path = find_own(path, ".sym")
         symbols._add(path)
         if not symbols._locations:
             raise SYMBOL_FILE.bad(path, "has no symbols")

@@ -1,0 +1,1 @@
+"""`puffer show`: pictures of saved states."""

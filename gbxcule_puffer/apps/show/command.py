@@ -1,0 +1,22 @@
+"""`puffer show STATE...`: the pictures of saved states, as PNG files."""
+
+from __future__ import annotations
+
+from gbxcule_puffer.apps.show.flags import ShowFlags
+from gbxcule_puffer.commandline import command
+
+
+@command
+class Show(ShowFlags):
+    """Write the picture of a saved state, or of several as one contact sheet with their names.
+
+    States of ours hold their picture. Those of PyBoy, and save RAM, need the ROM, too.
+    """
+
+    def run(self) -> None:
+        from gbxcule_puffer.apps.show.show import show
+
+        show(self)
+
+
+COMMAND = Show

@@ -1,0 +1,20 @@
+"""The flags of `puffer show`."""
+
+from __future__ import annotations
+
+from gbxcule_puffer.apps.flags import GAME
+from gbxcule_puffer.commandline import command, flag, word
+from gbxcule_puffer.env.option_flags import option_flag
+
+
+@command
+class ShowFlags:
+    """The flags of `puffer show`."""
+
+    states: tuple[str, ...] = word("state files, or folders of them", "STATE")
+    out: str | None = flag(None, "PNG file (default: STATE.png, or states.png for several)", metavar="FILE")
+    rom: str | None = flag(None, "Game Boy image, or homeward: of states that PyBoy saved", GAME, metavar="ROM")
+    model: str = option_flag("model", GAME)
+    header: str = option_flag("header", GAME)
+    scale: int = flag(2, "pixels of the PNG a pixel of the screen", least=1, most=16)
+    columns: int | None = flag(None, "pictures in a row (default: nearly a square)", least=1)
