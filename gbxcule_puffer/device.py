@@ -51,7 +51,8 @@ def resolve_device(device: str) -> str:
     except RuntimeError:
         name = None
     if name is None or name.type not in ("cpu", "cuda"):
-        raise DeviceError(f"device {device!r} is not supported; use 'cpu', 'cuda' or 'cuda:N'")
+        mps = " (Warp has no kernels for a Mac's GPU)" if str(device).startswith("mps") else ""
+        raise DeviceError(f"device {device!r} is not supported{mps}; use 'cpu', 'cuda' or 'cuda:N'")
     if name.type == "cpu":
         return "cpu"
     start_warp()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, make_dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gbxcule_puffer.commandline import as_words, check, flag, option_name, parse
 from gbxcule_puffer.env.options import LARGEST_SEED, EnvOptions, flag_type
@@ -115,6 +115,12 @@ class RunFlags(TaskFlags):
         1, "seed of the weights, the sampled actions and the environment", RUN, least=-LARGEST_SEED, most=LARGEST_SEED
     )
     device: str = flag("auto", "cpu, cuda or cuda:N (auto: a GPU if there is one)", RUN, resumable=True)
+    info_mode: Literal["full", "stats"] = flag(
+        "full",
+        "what a record has of the env: full, also the share of each action (env/action_hist); stats, without",
+        RUN,
+        resumable=True,
+    )
     compile: bool = flag(
         False,
         "torch.compile of the model, and of the loss where it is a function of one step or batch",

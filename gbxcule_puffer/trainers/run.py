@@ -123,7 +123,7 @@ class Run(AbstractContextManager):
         for name, path in files.items():  # to be saved with the flags: a resumed run takes them as they are
             setattr(args, name, None if path == str(ROM) else path)
         args.start_actions = None  # start_state has what they lead to
-        size, options = args.num_envs // groups, {"info_mode": "full", "log_interval": NEVER}
+        size, options = args.num_envs // groups, {"info_mode": args.info_mode, "log_interval": NEVER}
         for group in range(groups):
             seed = args.seed + SEED_STEP * (self.world.rank * groups + group)
             self.envs.append(make_env(args, size, args.device, files, seed, **options))

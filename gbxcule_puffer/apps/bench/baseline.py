@@ -21,6 +21,7 @@ SAME = (
         "obs",
         "stack_k",
         "reset_every",
+        "info_mode",
         "device_name",
         "cores",
     ),
@@ -38,7 +39,8 @@ def load(path: Path) -> list[Record]:
         raise FILE.bad(path, "holds no records")
     for record in found:
         if isinstance(record, dict):
-            record.setdefault("model", "dmg")  # older records have none
+            record.setdefault("model", "dmg")  # older records have none of the two
+            record.setdefault("info_mode", "stats" if record.get("stage") == "full_step" else "none")
         missing = [key for key in keys if not isinstance(record, dict) or key not in record]
         if missing:
             raise FILE.bad(path, f"has a record without {missing[0]!r}")

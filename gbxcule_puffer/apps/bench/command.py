@@ -67,6 +67,7 @@ class Bench(StartFlags, DeviceFlags):
     stack_k: int = option_flag("stack_k", STEP)
     action_codec: str = option_flag("action_codec", STEP)
     frames_per_step: int = option_flag("frames_per_step", STEP)
+    info_mode: str = option_flag("info_mode", STEP)
     release_after_frames: int | None = option_flag("release_after_frames", STEP, Later(FEWER_ROOM))
     warmup: int | None = flag(
         None,
@@ -193,7 +194,7 @@ class Bench(StartFlags, DeviceFlags):
                 raise ConfigError(f"--{name.replace('_', '-')} belongs to one game: give one --rom")
         warmup, steps = MANY_STEPS if self.is_many else STEPS
         start, goal = (None if path is None else Path(path) for path in (self.start_state, self.goal_dir))
-        names = ("model", "obs", "stack_k", "action_codec", "frames_per_step", "repeat", "seed")
+        names = ("model", "obs", "stack_k", "action_codec", "frames_per_step", "info_mode", "repeat", "seed")
         held = max(1, min(Schedule().release_after_frames, self.frames_per_step - 1))
         return [
             Workload(

@@ -45,6 +45,7 @@ def make_record(
         "release_after_frames": workload.release_after_frames,
         "obs": workload.obs,
         "stack_k": workload.stack_k,
+        "info_mode": workload.env_options()["info_mode"],
         "reset_every": workload.reset_every,
         "warmup_steps": workload.warmup,
         "measured_steps": workload.steps,

@@ -34,6 +34,7 @@ class Workload:
     action_codec: str = DEFAULT_CODEC
     frames_per_step: int = Schedule.frames_per_step
     release_after_frames: int = Schedule.release_after_frames
+    info_mode: str = "stats"
     actions: str = "random"
     reset_every: int = 0
     warmup: int = 100
@@ -92,7 +93,7 @@ class Workload:
             "frames_per_step": self.frames_per_step,
             "release_after_frames": self.release_after_frames,
             "max_steps": self.reset_every or NEVER,
-            "info_mode": "stats" if self.stage == "full_step" else "none",
+            "info_mode": self.info_mode if self.stage == "full_step" else "none",
             "seed": self.seed,
         }
 
