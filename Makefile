@@ -7,7 +7,7 @@ ARGS ?=
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-fast test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer size clean
+.PHONY: help setup train test test-quick test-fast test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test: setup  ## run the tests that need no GPU, on up to 8 cores (ARGS="-n 0 ...
 
 test-fast: setup  ## run the tests that load no kernel, in about a minute on two cores
 	$(BIN)/python -m pytest -m "not gpu and not kernel" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
+
+test-quick: setup  ## run the tests that find most faults, in two minutes on two cores once the kernels are compiled
+	$(BIN)/python -m pytest -m "not gpu and not slow" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 test-gpu: setup  ## run the tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)

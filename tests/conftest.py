@@ -17,9 +17,32 @@ STARTERS = {
     "compare", "env_creator", "make", "make_env", "make_test_task", "make_vec", "wp",
 }  # fmt: skip
 
+# Of tests with the marker `slow`: folders, and files by their folder, but for those in QUICK. They are trainings,
+# random programs and files, what measures speed, and what plays whole games beside PyBoy for minutes.
+SLOW_FOLDERS = ("fuzz", "hostile", "suite", "trainers", "integrations/pufferl")
+SLOW_FILES = {
+    ".": ("docs_run", "docs_site", "wheel"),
+    "apps": ("bench", "bench_suites", "color", "play_in_time", "profile"),
+    "baselines": ("pyboy_puffer_vec",),
+    "conformance": ("color", "micro_roms"),
+    "emulator/gpu": ("turn_cost",),
+}
+QUICK = ("advice", "flags_text", "replay", "returns")  # in trainers
+SLOW = (*SLOW_FOLDERS, *(f"{folder}/test_{name}.py" for folder, names in SLOW_FILES.items() for name in names))
+HERE = Path(__file__).parent
+
+
+def is_slow(path: Path) -> bool:
+    """True for a test file that `make test-quick` leaves out."""
+    if path.parent.name == "trainers" and path.stem.removeprefix("test_") in QUICK:
+        return False
+    return any(path.is_relative_to(HERE / each) for each in SLOW)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if is_slow(item.path):
+            item.add_marker("slow")
         if isinstance(item, pytest.Function) and STARTERS & vars(item.module).keys():
             item.add_marker("kernel")
 

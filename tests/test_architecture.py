@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import HERE, QUICK, SLOW, is_slow
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "gbxcule_puffer"
 MAX_LINES = 400
@@ -172,3 +174,11 @@ def test_importing_is_cheap(module: str) -> None:
     code = f"import gbxcule_puffer.{module}, sys; print(sorted({PURE!r} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_tests_that_are_left_out_as_slow_are_there() -> None:
+    """One that was moved would be quick without a word."""
+    assert [name for name in SLOW if not (HERE / name).exists()] == []
+    quick = [HERE / "trainers" / f"test_{name}.py" for name in QUICK]
+    assert all(path.exists() and not is_slow(path) for path in quick) and not is_slow(Path(__file__))
+    assert all(is_slow(HERE / folder / "test_x.py") for folder in ("trainers", "fuzz", "suite"))
