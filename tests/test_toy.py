@@ -143,7 +143,7 @@ def test_bad_input_is_named() -> None:
         ({"action_codec": "no"}, "no"),
         ({"max_steps": 0}, "max_steps 0 must be from 1"),
         ({"alpha": float("nan")}, "alpha nan must be from -1,000,000,000"),
-        ({"tau": 0.5}, "option 'tau' is unknown: give one of stack_k"),
+        ({"tau": 0.5}, "option 'tau' is unknown: give one of obs, stack_k"),
         ({"stack": 2}, "option 'stack' is unknown: did you mean stack_k"),
     ):
         bad: dict[str, Any] = options

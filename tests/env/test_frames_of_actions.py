@@ -80,9 +80,9 @@ def test_films_show_what_each_step_ended_with() -> None:
 def test_buttons_may_be_left_to_the_next_step(kernel: str) -> None:
     """As `puffer play` has an agent's steps, a frame at a time."""
     emulator = Emulator(ROM, kernel=kernel)
-    for release_after, pressed in ((2, 16), (1, 0)):
-        emulator.frames_per_step, emulator.release_after_frames = 1, release_after
-        emulator.step(torch.tensor([16], dtype=torch.uint8))
+    emulator.frames_per_step, emulator.release_after_frames = 1, 2
+    for frames, pressed in ((None, 16), (torch.ones(1, dtype=torch.int32), 0)):
+        emulator.step(torch.tensor([16], dtype=torch.uint8), frames)
         assert emulator.registers()["buttons"] & 0xFF == pressed
 
 
