@@ -69,8 +69,8 @@ def count(emulator: Any) -> int:
     return int(emulator.read_memory(0, COUNT, 1)[0])
 
 
-def one(buttons: int) -> torch.Tensor:
-    return torch.tensor([buttons], dtype=torch.uint8)
+def one(buttons: int, device: str = "cpu") -> torch.Tensor:
+    return torch.tensor([buttons], dtype=torch.uint8, device=device)
 
 
 KINDS: dict[str, Callable[..., Any]] = {
@@ -80,12 +80,16 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, CUDA])
 def test_a_button_is_pressed_once(kind: str) -> None:
     """START for three steps, A for two, START."""
-    emulator, seen = KINDS[kind](**HELD), []
+    emulator = Emulator(ROM, 1, "cuda", **HELD) if kind == "cuda" else KINDS[kind](**HELD)
+    seen = []
     for buttons in (START, START, START, A, A, START):
-        emulator.step(one(buttons))
+        emulator.step(one(buttons, emulator.device))
         seen.append(count(emulator))
     assert seen == [1, 1, 1, 2, 2, 3]
 
@@ -101,16 +105,19 @@ def test_on_hardware_too() -> None:
 
 
 @pytest.mark.parametrize("model", ["dmg", "cgb"])
-@pytest.mark.parametrize("kernel", ["interpreter", "datapath"])
+@pytest.mark.parametrize("kernel", ["interpreter", "datapath", CUDA])
 def test_it_is_pyboy_with_the_buttons_held(kernel: str, model: str) -> None:
     """All of the state, after steps of frames_per_step and of their own frames; another schedule presses anew."""
-    emulator = Emulator(ROM, 1, kernel=kernel, screen="full", model=model, **HELD)
-    other = Emulator(ROM, 1, kernel=kernel, model=model, frames_per_step=FRAMES, release_after_frames=FRAMES - 1)
+    options: dict[str, Any] = {"device": "cuda"} if kernel == "cuda" else {"kernel": kernel}
+    options |= {"model": model, "screen": "full"}
+    emulator = Emulator(ROM, 1, **options, **HELD)
+    other = Emulator(ROM, 1, **options, frames_per_step=FRAMES, release_after_frames=FRAMES - 1)
     player = Player(ROM, model)
     for step, buttons in enumerate(masks(1)):
         frames = None if step % 3 else 1 + step % 7
-        emulator.step(one(buttons), None if frames is None else torch.tensor([frames], dtype=torch.int32))
-        other.step(one(buttons))
+        own = None if frames is None else torch.tensor([frames], dtype=torch.int32, device=emulator.device)
+        emulator.step(one(buttons, emulator.device), own)
+        other.step(one(buttons, emulator.device))
         player.step(buttons, frames or FRAMES)
         assert emulator.registers()["buttons"] == buttons
         assert not differences(player.save(emulator), emulator.save(0), emulator.cartridge), step
