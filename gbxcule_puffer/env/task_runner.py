@@ -11,7 +11,7 @@ import torch
 
 from gbxcule_puffer.device import one_thread
 from gbxcule_puffer.env.fields import EnvTensors
-from gbxcule_puffer.env.randomness import TASK, CounterRandom
+from gbxcule_puffer.env.randomness import TASK, CounterRandom, Seed
 from gbxcule_puffer.env.task_checks import TaskChecks
 from gbxcule_puffer.env.task_memory import TaskMemory
 from gbxcule_puffer.errors import ConfigError
@@ -26,7 +26,8 @@ class TaskSampler:
     """Random numbers for a Task; `seed` is that of the env's last reset."""
 
     def __init__(self, random: CounterRandom, checks: TaskChecks) -> None:
-        self.seed, self._random, self._checks = 0, random, checks
+        self.seed: Seed = 0
+        self._random, self._checks = random, checks
 
     def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:
         """Task.sample."""
