@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from gbxcule_puffer import __version__
 from gbxcule_puffer.apps.commands import COMMANDS, NAMES, find
@@ -85,8 +84,8 @@ def _no_command(name: str, names: Sequence[str], prog: str) -> ConfigError:
     return unknown("command", name, names, prog)
 
 
-def _first_line(documented: Any) -> str:
-    return documented.__doc__.split("\n")[0].rstrip(".")
+def _first_line(documented: object) -> str:
+    return (documented.__doc__ or "").split("\n")[0].rstrip(".")
 
 
 def _summary(name: str) -> str:

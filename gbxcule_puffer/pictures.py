@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, StrPath, check_target, new_file, read_bytes
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 LEVELS = np.array([0xFF, 0x99, 0x55, 0x00], np.uint8)  # of the shades 0..3 in PyBoy's window: red, green and blue
 TERMINAL_COLORS = np.array([231, 248, 240, 16], np.uint8)  # of the shades in a terminal's palette of 256
@@ -130,7 +133,7 @@ def _read_png(path: StrPath, shape: tuple[int, int], mode: str) -> np.ndarray:
     return pixels
 
 
-def indexed(picture: np.ndarray, scale: int = 1) -> Any:
+def indexed(picture: np.ndarray, scale: int = 1) -> Image:
     """A picture as a Pillow image with a palette, each pixel a square: of its own colours, or where it has more than
     256 of the nearest to them."""
     from PIL import Image

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pufferlib.vector
+from numpy.typing import DTypeLike
 
 from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.device import default_threads
@@ -89,7 +90,7 @@ def largest_divisor(number: int, limit: int) -> int:
 class SharedArray:
     """An array of zeros that this process shares with the workers it starts, by fork or by spawn."""
 
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+    def __init__(self, shape: Sequence[int], dtype: DTypeLike) -> None:
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         self._raw = RawArray("b", math.prod(shape) * self.dtype.itemsize)
 

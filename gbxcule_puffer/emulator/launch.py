@@ -89,5 +89,5 @@ def words(array: torch.Tensor) -> torch.Tensor:
     return array.view(array.shape[0], -1).view(torch.int32)
 
 
-def _identity(value: object) -> Any:
+def _identity(value: object) -> object:
     return (value.data_ptr(), value.shape) if isinstance(value, torch.Tensor) else value

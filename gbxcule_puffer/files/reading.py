@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.files.kinds import Kind, StrPath, file_type
@@ -138,7 +139,7 @@ def _short(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def read_array(path: StrPath, kind: Kind, dtype: Any, ndim: int, limit: int) -> np.ndarray:
+def read_array(path: StrPath, kind: Kind, dtype: DTypeLike, ndim: int, limit: int) -> np.ndarray:
     """The array of an .npy file of at most `limit` bytes, which has `dtype` and `ndim` dimensions; never a pickle.
 
     Raises: kind.error.

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Window:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PySDL2 tells where its binaries are from
             import sdl2
-        self._sdl: Any = sdl2
+        self._sdl: ModuleType = sdl2
         self._keys = {
             sdl2.SDLK_UP: "up", sdl2.SDLK_DOWN: "down", sdl2.SDLK_LEFT: "left", sdl2.SDLK_RIGHT: "right",
             sdl2.SDLK_RETURN: "enter", sdl2.SDLK_SPACE: "space", sdl2.SDLK_BACKSPACE: "backspace",

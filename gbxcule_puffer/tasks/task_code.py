@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError, is_out_of_memory
 from gbxcule_puffer.layout import find_own
@@ -92,7 +92,7 @@ def _find_class(spec: str) -> type[Task]:
     return found
 
 
-def _import_module(name: str, spec: str) -> Any:
+def _import_module(name: str, spec: str) -> ModuleType:
     """A module by name, also of the current folder."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise ConfigError(f"task {spec!r:.80}: {name!r:.60} is not a name of a module")
@@ -109,7 +109,7 @@ def _import_module(name: str, spec: str) -> Any:
         raise ConfigError(f"task {spec!r:.80}: there is no module {missing!r:.60}: give its file's path") from None
 
 
-def _import_file(path: Path, spec: str) -> Any:
+def _import_file(path: Path, spec: str) -> ModuleType:
     """A module by its file; the same file is the same module."""
     full = path.resolve()
     name = f"gbxcule_task_{full.stem}_{abs(hash(str(full)))}"

@@ -23,14 +23,14 @@ from gbxcule_puffer.tasks.start import play_to_start
 from gbxcule_puffer.toy import OPTIONS as TOY_OPTIONS
 from gbxcule_puffer.toy import board_layout
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS
+from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS, RunFlags
 
 # Options that only training is to see.
 INCENTIVES = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == EXPLORATION}
 STAGE_FLAGS = ("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive", "model")
 
 
-def task_files(args: Any, out: Path, world: World) -> dict[str, str | None]:
+def task_files(args: RunFlags, out: Path, world: World) -> dict[str, str | None]:
     """The env's rom, start_state and goal_dir, or rom and stages: as given, else made in the folder `out` by the first
     process. Empty for the toy env and the suite, whose tasks are their own.
 
@@ -76,7 +76,7 @@ def _make_files(args: Any, given: Mapping[str, Any], out: Path, settings: GoalSe
 
 
 def make_env(
-    args: Any,
+    args: RunFlags,
     num_envs: int,
     device: str,
     files: Mapping[str, str | None],
@@ -108,7 +108,7 @@ def make_env(
     return env_creator(args.env)(num_envs=num_envs, device=device, seed=seed, **keywords)
 
 
-def layout_of(args: Any) -> ObservationLayout:
+def layout_of(args: RunFlags) -> ObservationLayout:
     """The layout of the observations as far as it is known before there is an env: without vectors."""
     if args.env == "toy":
         return board_layout(args.obs, args.stack_k)

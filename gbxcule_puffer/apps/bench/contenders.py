@@ -20,6 +20,7 @@ from gbxcule_puffer.registry import env_creator
 
 if TYPE_CHECKING:
     from gbxcule_puffer.apps.bench.stages import PartialStep
+    from gbxcule_puffer.emulator import Emulator
 
 ENVS_PER_CORE = 8  # of a PyBoy contender: enough to even out the workers, and more are not faster
 
@@ -196,7 +197,7 @@ def receipt_counts(receipts: list[tuple[list[int], list[bytes]]]) -> dict[str, i
     return {"unique_pcs": len(pcs), "distinct_pictures": len({digest for _, part in receipts for digest in part})}
 
 
-def warp_facts(emulator: Any) -> dict[str, Any]:
+def warp_facts(emulator: Emulator) -> dict[str, Any]:
     """The same of a Warp emulator, and how many instructions its last step took."""
     from gbxcule_puffer.apps.bench.stages import picture_digests
     from gbxcule_puffer.emulator.state import INDEX

@@ -16,6 +16,7 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.step_end.step_end import StepEnd
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.observe.stack import FrameStack
 
 
@@ -62,7 +63,7 @@ class PartialStep:
 class StageWorker(PyBoyWorker):
     """A worker of pyboy_puffer_vec that does one stage of the step and says where its games are."""
 
-    def __init__(self, rom: Any, num_envs: int, *, stage: str, **options: Any) -> None:
+    def __init__(self, rom: bytes | StrPath, num_envs: int, *, stage: str, **options: Any) -> None:
         self._stage = stage
         self._partial: PartialStep | None = None
         super().__init__(rom, num_envs, **options)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -85,9 +85,9 @@ def _title(tag: str) -> str | None:
     return f"success of {stage[1]}" if (stage := STAGE.fullmatch(tag)) else None
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     """True for a number that can be drawn."""
-    return type(value) in (int, float) and abs(value) <= LARGEST
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def experiments(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
@@ -109,7 +109,7 @@ def experiments(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
     return labelled
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = Path(value).stem if isinstance(value, str) and "/" in value else str(value)
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 3]}..."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class PictureKind:
     most: int
     pixels: int = 1
     channels: int = 0
-    dtype: Any = np.uint8
+    dtype: type[np.uint8 | np.uint16] = np.uint8
 
     @property
     def in_color(self) -> bool:

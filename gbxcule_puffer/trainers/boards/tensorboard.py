@@ -81,7 +81,7 @@ class TensorBoard:
         self._writer.close()
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A flag's value as text for a table."""
     return str(value).replace("|", "\\|")
 

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from gbxcule_puffer.errors import ConfigError
@@ -27,7 +28,7 @@ class Tracking:
         """Raises: ConfigError where it cannot begin, as without a login."""
         import wandb  # pyright: ignore[reportMissingImports]
 
-        self._wandb: Any = wandb
+        self._wandb: ModuleType = wandb
         name = run_dir.resolve().name
         facts = {name: value for name, value in manifest.items() if name != "config"}
         try:

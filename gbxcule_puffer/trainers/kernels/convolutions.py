@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ FEATURES_FORWARD, FEATURES_WEIGHTS, FEATURES_DATA = (64, 8), (32, 4, 1056), (128
 
 
 @cache
-def _kernels() -> Any:
+def _kernels() -> ModuleType:
     """The Triton kernels, imported where they are used first."""
     return importlib.import_module("gbxcule_puffer.trainers.kernels.triton_kernels")
 
