@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import queue
 import struct
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from gbxcule_puffer.trainers.wall.encoding import encoded
 from gbxcule_puffer.trainers.wall.server import Server
 
 PAGE = Path(__file__).with_name("play.html")
-IDLE_SECONDS, LAST_SECONDS = 0.25, 0.2  # without a message; for the last picture
+IDLE_SECONDS = 0.25  # without a message
 MOST_MESSAGES = 256  # that wait to be taken; more than a person sends
 
 
@@ -72,7 +71,6 @@ class BrowserPlay:
     def close(self) -> None:
         """Ends the server, after the last picture."""
         self._publish()
-        time.sleep(LAST_SECONDS)
         self.server.close()
 
     def _receive(self, message: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 "use strict";
-// Curves of the run since its start: `points` has the steps and values of each tag. One plot a tag; success in training and
-// in evaluations share one.
+// Curves of the run since its start: `points` has the steps and values of each tag. What is measured in training and in
+// evaluations shares a plot.
 const PLOTS = [
   ["success", "charts/success_rate", "eval/success_rate"], ["return", "charts/episodic_return"], ["length", "charts/episodic_length"],
   ["distance to the goal, median", "env/dist_p50"],
@@ -15,7 +15,8 @@ const decimals = (value) => value.toLocaleString("en", {maximumSignificantDigits
 function showCurves(points) {
   const shown = PLOTS.map(([name, ...tags]) => [name, tags.filter((tag) => points[tag]?.steps.length)]).filter(([, tags]) => tags.length);
   const used = new Set(PLOTS.flatMap(([, ...tags]) => tags));
-  for (const tag of Object.keys(points)) if (!used.has(tag)) shown.push([tag.replace(/^env\//, ""), [tag]]);
+  const others = new Set(Object.keys(points).filter((tag) => !used.has(tag)).map((tag) => tag.replace(/^(env|eval)\//, "")));
+  for (const name of others) shown.push([name, [`env/${name}`, `eval/${name}`].filter((tag) => points[tag]?.steps.length)]);
   document.getElementById("no-curves").hidden = shown.length > 0;
   for (const [name, tags] of shown) {
     if (!plots.has(name)) plots.set(name, newPlot(name));
@@ -78,7 +79,7 @@ function tellValue(plot) {
     let best = steps.length - 1;
     if (step < Infinity) steps.forEach((other, i) => { if (Math.abs(other - step) < Math.abs(steps[best] - step)) best = i; });
     const part = make("span", {textContent: decimals(values[best]), className: number ? "second-name" : ""});
-    if (number && tag.startsWith("eval/")) part.textContent = ` evaluated ${part.textContent}`;
+    if (tag.startsWith("eval/")) part.textContent = ` evaluated ${part.textContent}`;
     if (!number && step < Infinity) part.textContent = `at ${short(steps[best])}: ${part.textContent}`;
     return part;
   });

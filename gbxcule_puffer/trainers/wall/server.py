@@ -34,6 +34,7 @@ ICON = Path(__file__).with_name("icon.svg")  # of all pages
 SOCKET = "/socket"
 MAX_VIEWERS = 16
 MAX_MESSAGE = 4096  # bytes from a viewer
+LAST_SECONDS = 0.2  # for the newest messages to go out before the server ends
 SEND_SECONDS = 10  # for which a viewer may leave a picture unread
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 SECURITY = {
@@ -146,6 +147,7 @@ class Server:
         self._ready.set()
         async with server:
             await self._stop
+            await asyncio.sleep(LAST_SECONDS if self.viewers else 0)
 
     def _answer(self, _: ServerConnection, request: Request) -> Response | None:
         """None lets a viewer's WebSocket begin; else a file of the page, or a refusal."""

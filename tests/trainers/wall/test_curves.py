@@ -62,7 +62,9 @@ def test_which_curves_there_are(tmp_path: Path) -> None:
     """Success, return, length, distance and what Tasks, quests and stages count; shares of actions are not."""
     path, tags = tmp_path / "metrics.jsonl", ["charts/success_rate", "eval/success_rate", "charts/episodic_return"]
     tags += ["charts/episodic_length", "env/dist_p50", "env/quest/saved", "env/stage/door/success", "env/task/a/b"]
-    left_out = ["charts/SPS", "env/action_hist/A", "env/stage/door/weight", "env/locked", "losses/value"]
+    tags += ["eval/task/a/b"]
+    left_out = ["charts/SPS", "env/action_hist/A", "env/stage/door/weight", "env/locked", "losses/value", "eval/return"]
+    left_out += ["eval/greedy_task/a/b", "eval/random_task/a/b"]
     path.write_text(line(1, **dict.fromkeys([*left_out, *reversed(tags)], 1.0)))
     curves = Curves(path)
     assert curves.read() and list(curves.points()) == tags

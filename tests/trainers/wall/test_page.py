@@ -235,9 +235,8 @@ def test_the_curves_of_a_run(tmp_path: Path) -> None:
     """From its first record on; success in training and in evaluations in one plot."""
     records = tmp_path / "metrics.jsonl"
     lines = [{"global_step": 100 * n, "charts/success_rate": n / 10, "env/task/coins": 7 * n} for n in range(1, 11)]
-    records.write_text(
-        "".join(json.dumps(line) + "\n" for line in (*lines, {"global_step": 900, "eval/success_rate": 1}))
-    )
+    last = {"global_step": 900, "eval/success_rate": 1, "eval/task/coins": 5}
+    records.write_text("".join(json.dumps(line) + "\n" for line in (*lines, last)))
     env = env_creator("toy")(num_envs=2, device="cpu")
     env.reset()
     with Wall(env, "curves", dict, "127.0.0.1:0", records=records) as wall, Browser() as browser:
@@ -249,7 +248,7 @@ def test_the_curves_of_a_run(tmp_path: Path) -> None:
         counts = (
             "[...document.querySelectorAll('polyline')].map((line) => line.getAttribute('points').split(' ').length)"
         )
-        assert browser.run(counts) == [10, 2, 10]
+        assert browser.run(counts) == [10, 2, 10, 2]
         with records.open("a") as file:
             file.write(json.dumps({"global_step": 1100, "env/task/coins": 70}) + "\n")
         browser.wait_until(f"{counts}[2] === 11")
