@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 import threading
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from gbxcule_puffer.cli import main
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall.wall import Wall
+from tests.support.viewers import receive_picture
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +34,9 @@ def test_a_run_is_watched(run: Path) -> None:
 
     def view(url: str) -> None:
         with connect(url.replace("http", "ws") + "socket", origin=url.rstrip("/")) as connection:  # pyright: ignore[reportArgumentType]
-            connection.send(json.dumps({"speed": 240, "watches": [0xC000]}))
-            seen.extend(connection.recv(timeout=20) for _ in range(3))
+            connection.send(json.dumps({"speed": 240, "watches": ["C000"]}))
+            seen.append(json.loads(connection.recv(timeout=20)))
+            seen.extend(receive_picture(connection, 20) for _ in range(2))
 
     viewers: list[threading.Thread] = []
 
@@ -46,14 +47,13 @@ def test_a_run_is_watched(run: Path) -> None:
         return viewers[0].is_alive()
 
     watch(Watch(run_dir=str(run), num_envs=2, address="127.0.0.1:0"), ready)
-    hello, picture = json.loads(seen[0]), seen[2]
+    hello, (header, payload) = seen[0], seen[2]
     assert (hello["title"], hello["rows"], hello["columns"], hello["controls"]) == ("first", 144, 160, True)
     assert hello["actions"][:3] == ["NOOP", "A", "B"]
-    (length,) = struct.unpack_from("<I", picture)
-    payload = picture[4 + length :]
+    payload = payload[: len(payload) - header["cells"]]
     shown = unpack(torch.frombuffer(bytearray(payload[-2 * 144 * 40 :]), dtype=torch.uint8).reshape(2, 144, 40))
     assert int(shown.max()) == 3 and len(shown.unique()) == 4  # a room, not noise nor an empty screen
-    assert json.loads(picture[4 : 4 + length])["step"] == 512
+    assert header["step"] == 512
 
 
 def test_whole_pictures_are_those_of_the_env(run: Path) -> None:

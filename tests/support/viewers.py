@@ -55,6 +55,6 @@ def whole_picture(header: dict[str, Any], payload: bytes) -> np.ndarray | None:
         return None
     end = len(payload) - header["cells"]
     data = bytearray(payload[end - header["whole"] : end])
-    if header["colors"]:
+    if header["whole_colors"]:
         return np.frombuffer(data, "<u2").reshape(WHOLE)
     return unpack(torch.frombuffer(data, dtype=torch.uint8).reshape(144, 40)).numpy()

@@ -129,7 +129,7 @@ function show(data) {
   const take = (size) => new Uint8Array(data, (at += size) - size, size);
   const numbers = new Float32Array(take(12 * count).slice().buffer), ram = take(hello.ram ? header.watches.length : 0);
   const pictures = decoded(take(pixels * (header.colors ? 2 : 1 / 4)), pixels, header.colors), bytes = take(header.whole);
-  if (header.whole) whole = {focus: header.focus, pixels: decoded(bytes, WHOLE.rows * WHOLE.columns, header.colors)};
+  if (header.whole) whole = {focus: header.focus, pixels: decoded(bytes, WHOLE.rows * WHOLE.columns, header.whole_colors)};
   if (hello.map) readMap(take(header.cells).slice().buffer, count);
   if (hello.controls) setPaused(header.paused);
   last = {header, numbers, ram, pictures, count};

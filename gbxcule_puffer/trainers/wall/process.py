@@ -177,6 +177,7 @@ class Desk:
         if self._whole and (size := header.pop("lens_size", 0)):
             whole, data = self._whole.draw(data[-size:]), data[:-size]
             header |= {"whole_error": self._whole.error} if self._whole.error else {}
+            header["whole_colors"] = self._whole.in_color
         header |= {"whole": len(whole or b""), "cells": len(cells)}
         text = json.dumps(header).encode()
         message = struct.pack("<I", len(text)) + text + data + (whole or b"") + cells

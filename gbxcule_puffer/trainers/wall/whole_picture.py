@@ -38,6 +38,7 @@ class WholePicture:
 
     def __init__(self, machine: Machine) -> None:
         self.error: str | None = None
+        self.in_color = machine.cartridge.model == "cgb"  # whatever its env observes
         self._machine, self._emulator, self._thread = machine, None, None
 
     def draw(self, data: bytes) -> bytes | None:

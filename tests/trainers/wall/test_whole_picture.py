@@ -28,6 +28,7 @@ GAMES: dict[str, tuple[Any, dict[str, Any]]] = {
     "frames of actions": (ROM, {"action_codec": "NOOP:72,A,START:30,UP,DOWN:12"}),
     "held": (ROM, {"release_after_frames": 24}),
     "averaged": (ROM, {"obs": "averaged"}),
+    "grey": (ROM, {"obs": "grey"}),
     "cgb": (picture_rom(1, 0xC0), {"model": "cgb"}),
 }
 
