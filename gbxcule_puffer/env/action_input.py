@@ -1,4 +1,4 @@
-"""Actions on their way to the buttons: checks, blocked actions and sticky ones."""
+"""Checks actions, applies blocked and sticky ones, and turns them into buttons."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def checked_actions(actions: object, codec: ActionCodec, device: torch.device, io: str, count: int) -> torch.Tensor:
-    """`actions` (count,), or (count, choices) of a codec that has several, as an integer tensor (count,) on `device`;
-    values are looked at on a CPU only.
+    """`actions` (count,), or (count, choices) for a codec with several choices, as an integer tensor (count,) on
+    `device`. Values are checked only on a CPU.
 
     Raises: ActionError for another type, dtype, device, shape or value.
     """
@@ -67,9 +67,9 @@ def range_error(codec: ActionCodec) -> ActionError:
 
 
 def allowed_actions(codec: ActionCodec, blocked: Sequence[str]) -> list[bool]:
-    """For each action of the codec whether it is not among the `blocked` names.
+    """For each action of the codec, True unless it is among the `blocked` names.
 
-    Raises: ConfigError for a name that the codec lacks, or when nothing is left.
+    Raises: ConfigError for a name that the codec lacks, or if no action is left.
     """
     for name in blocked:
         if name not in codec.actions:
@@ -81,11 +81,11 @@ def allowed_actions(codec: ActionCodec, blocked: Sequence[str]) -> list[bool]:
 
 
 class ActionInput:
-    """The action of each env: fills `action`, the action taken, and `buttons` of the env's tensors.
-    frames: of each env's step, (num_envs,) int32; None where all actions take frames_per_step.
+    """The action of each env: fills `action`, the action taken, and `buttons` of the env's tensors. frames: of each
+    env's step, (num_envs,) int32; None if all actions take frames_per_step.
 
-    A blocked action presses nothing. With probability `sticky` a step repeats the action before, but for an episode's
-    first. Allocates only here.
+    A blocked action presses nothing. With probability `sticky` a step repeats the previous action, except in an
+    episode's first step. Allocates only here.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class ActionInput:
         self._flag = torch.zeros_like(envs.bad_action)
 
     def take(self, actions: torch.Tensor, seed: Seed) -> None:
-        """Takes checked `actions`. A value out of range is clamped and noted in `bad_action`."""
+        """Takes checked `actions`. A value out of range is clamped and recorded in `bad_action`."""
         t = self.envs
         t.action.copy_(actions).clamp_(0, self.largest)
         torch.ne(t.action, actions, out=self._flag)

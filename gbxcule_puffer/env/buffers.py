@@ -1,4 +1,4 @@
-"""The results of a step: device tensors, and how they reach PufferLib's NumPy buffers."""
+"""The results of a step: device tensors, and their way to PufferLib's NumPy buffers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StepBuffers:
             self._copies = [(numpy_buffers[name], part.numpy()) for name, part in zip(names, parts, strict=True)]
 
     def publish(self) -> None:
-        """Makes the step visible in the NumPy buffers; nothing to do where they are the same memory."""
+        """Makes the step visible in the NumPy buffers; does nothing if both are the same memory."""
         if self._device_block is not None:
             self._host_block.copy_(self._device_block)
             for target, source in self._copies:
@@ -61,8 +61,8 @@ class StepBuffers:
 
 
 def _split(block: torch.Tensor, shape: tuple[int, ...], kind: torch.dtype) -> tuple[torch.Tensor, ...]:
-    """Rewards, terminals, truncations and observations in a block of bytes; observations and rewards lie at its start,
-    since they need alignment."""
+    """Rewards, terminals, truncations and observations in a block of bytes; observations and rewards come first,
+    because they need alignment."""
     n = shape[0]
     observations, rewards, terminals, truncations = block.split([len(block) - 6 * n, 4 * n, n, n])
     return (

@@ -36,12 +36,12 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
     """`num_envs` Game Boys as one PufferEnv: reach the pictures of `goal_dir` from `start_state` by buttons alone.
 
     reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done, where done = distance < tau for
-    k_consecutive steps. Without a goal the reward is step_cost and only max_steps ends an episode. `stages` gives
+    k_consecutive steps. Without a goal the reward is step_cost, and only max_steps ends an episode. `stages` gives
     several such tasks (docs/exploration.md): each episode begins at one of them.
 
-    io="numpy": PufferLib's buffers, filled in place. io="torch": tensors on the device, no copy, no host
-    synchronisation but for the infos, which are read once every log_interval steps; info_mode="none" makes `step`
-    safe to capture in a CUDA graph.
+    io="numpy": PufferLib's buffers, filled in place. io="torch": tensors on the device, without copies, and without
+    host synchronisation except for the infos, which are read once every log_interval steps. With info_mode="none" a
+    CUDA graph can capture `step`.
     """
 
     options_class = EnvOptions
@@ -86,7 +86,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
                 super().__init__(buf)
 
     def _take(self, task: EnvTask) -> None:
-        """The parts of the task that everybody may see."""
+        """The public parts of the task."""
         options = self.options
         self.io, self.obs, self.stack_k = options.io, options.obs, options.stack_k
         self.codec, self.schedule, self.layout, self.symbols = task.codec, task.schedule, task.layout, task.symbols
@@ -114,7 +114,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
 
     @property
     def has_goal(self) -> bool:
-        """True where the env compares pictures with a goal's."""
+        """True if the env compares pictures with those of a goal."""
         return self.goal is not None
 
     @property
@@ -125,47 +125,49 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
 
     @property
     def final_observation(self) -> Any:
-        """The observation each env's action led to, shaped like `observations` and equal to it but where final_mask."""
+        """The observation that each env's action led to, shaped like `observations`; they differ only where final_mask
+        is True."""
         return self._give(self._episodes.final_observation)
 
     @property
     def final_mask(self) -> Any:
-        """Mask of the envs whose episode the last step ended and whose observation is a new one's, (num_envs,) bool."""
+        """Mask of the envs whose last step ended an episode, so that their observation is from a new one, (num_envs,)
+        bool."""
         return self._give(self._episodes.envs.ended)
 
     def pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
-        """The pictures that the envs of `rows`, an index, show now, those of a Game Boy Color in its colors."""
+        """The current pictures of the envs of `rows`, an index; those of a Game Boy Color in colour."""
         return super().pictures(rows) if self.cartridge.model == "dmg" else rows_of(self.emulator.colors, rows)
 
     def final_pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
-        """The pictures that each env's action led to, in colors after `keep_pictures`."""
+        """The pictures that each env's action led to; in colour after `keep_pictures`."""
         kept = self._episodes.final_colors
         return super().final_pictures(rows) if kept is None else rows_of(kept, rows)
 
     def keep_pictures(self) -> None:
-        """Has final_pictures of Game Boy Colors be in color from the next step on, whatever is observed."""
+        """From the next step on, final_pictures of Game Boy Colors are in colour, whatever is observed."""
         if self.cartridge.model == "cgb":
             self._episodes.keep_colors()
 
     @property
     def failures(self) -> Any:
-        """Mask of the envs whose episode a Task ended for good in the last step, as no success; `terminals` has them,
-        too, (num_envs,) bool."""
+        """Mask of the envs whose episode a Task ended in the last step as a failure, (num_envs,) bool; `terminals` has
+        them, too."""
         return self._give(self._episodes.envs.failures)
 
     @property
     def distance(self) -> Any:
-        """Distance to the env's goal of the picture the last step led to, (num_envs,) float32."""
+        """Distance to the env's goal of the picture at the end of the last step, (num_envs,) float32."""
         return self._give(self._episodes.envs.distance)
 
     @property
     def taken_actions(self) -> Any:
-        """The actions of the last step, after sticky ones took effect, (num_envs,) int64."""
+        """The actions of the last step, after sticky actions, (num_envs,) int64."""
         return self._give(self._episodes.envs.action)
 
     @property
     def episode_returns(self) -> Any:
-        """Sums of the rewards of the episodes that are running, (num_envs,) float32; needs info_mode stats or full."""
+        """Sums of the rewards of the current episodes, (num_envs,) float32; needs info_mode stats or full."""
         return self._give(self._episodes.stats.returns)
 
     @property
@@ -175,17 +177,17 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
 
     @property
     def ram(self) -> Ram:
-        """The memory of all envs as they are now, by address or symbol. Raises: ConfigError before a reset."""
+        """The current memory of all envs, by address or symbol. Raises: ConfigError before a reset."""
         return self._episodes.ram
 
     @property
     def frames(self) -> Any:
-        """Frames that the last step took, (num_envs,) int32: frames_per_step, or fewer with `until`."""
+        """Frames of the last step, (num_envs,) int32: frames_per_step, or fewer with `until`."""
         return self._give(self._episodes.emulator.frames)
 
     def hook(self, bank: int | None, address: int | str) -> None:
-        """Counts from the next step on how often an instruction in ROM begins: `ram.executions` tells. bank: None with
-        a symbol, or an address below 4000.
+        """Counts from the next step on how often an instruction in ROM begins; `ram.executions` returns the counts.
+        bank: None with a symbol, or with an address below 4000.
 
         Raises: ConfigError for code that is not in ROM, an unknown symbol, or before a reset.
         """
@@ -198,7 +200,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
 
     @property
     def emulated(self) -> dict[str, np.dtype] | bool:
-        """False, or where an observation has more than pictures the types for pufferlib.pytorch.nativize_dtype."""
+        """False, or, if an observation has more than pictures, the types for pufferlib.pytorch.nativize_dtype."""
         return self.layout.emulated
 
     def reset(self, seed: int | Sequence[int] | None = None) -> tuple[Any, Infos]:
@@ -218,9 +220,10 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         return self.observations, self.infos
 
     def step(self, actions: Array) -> tuple[Any, Any, Any, Any, Infos]:
-        """One action in every env; an episode that ends is reported and replaced by a new one in the same step.
+        """One action in every env. An episode that ends is reported, and a new one begins in the same step.
 
-        Raises: ActionError. On a GPU a value out of range is found when the infos are read, up to log_interval later.
+        Raises: ActionError. On a GPU, a value out of range is found when the infos are read, up to log_interval steps
+        later.
         """
         if self._steps is None:
             raise ConfigError("step before reset: call reset first")
@@ -232,8 +235,8 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         return self.observations, self.rewards, self.terminals, self.truncations, self.infos
 
     def reset_envs(self, mask: Array) -> Any:
-        """Begins an episode now in the envs of `mask` (num_envs,) bool; returns the observations of all. The others go
-        on; what they were in before counts for no statistics.
+        """Begins an episode now in the envs of `mask` (num_envs,) bool; returns the observations of all. The other envs
+        continue. The episodes that are cut off count in no statistics.
 
         Raises: ConfigError for another shape or type, or before a reset.
         """
@@ -246,7 +249,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
     def read_infos(self) -> dict[str, float]:
         """Statistics since the last read, by a few host reads; `step` calls it every log_interval steps.
 
-        Raises: ActionError where an action of these steps was out of range.
+        Raises: ActionError if an action of these steps was out of range.
         """
         episodes = self._episodes
         envs = episodes.envs
@@ -277,7 +280,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         self._started = self._steps = None
 
     def check_actions(self, actions: Any, count: int | None = None) -> torch.Tensor:
-        """`actions` (count or num_envs,) as a tensor on the device; values are looked at on a CPU only.
+        """`actions` (count or num_envs,) as a tensor on the device; values are checked only on a CPU.
 
         Raises: ActionError.
         """
@@ -288,17 +291,17 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         return self._episodes.curriculum.slot_statistics()
 
     def state_dict(self, machines: bool = True) -> dict[str, Any]:
-        """All that the next steps depend on. Without `machines`, which are gigabytes for thousands of envs, only what
-        was learned about stages, visits and the archive: loading it begins new episodes."""
+        """Everything that the next steps depend on. Without `machines`, which are gigabytes for thousands of envs, only
+        the statistics of stages, visits and the archive: loading it begins new episodes."""
         tensors = self._episodes.run_tensors() | (self._episodes.env_tensors() if machines else {})
         totals = self._episodes.tasks.totals() if machines else {}
         state = {"tensors": packed(tensors | totals), "machines": arrays_of(self.emulator.save()) if machines else None}
         return {**state, "config": self.config, "steps": self._steps, "seed": self.seed}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues exactly where `state_dict` was taken; without machines, with new episodes.
+        """Continues exactly from the state of `state_dict`; without machines, with new episodes.
 
-        Raises: StateError when it was taken with another number of envs or another configuration.
+        Raises: StateError if it is from another number of envs or another configuration.
         """
         check_config(state, self.config)
         if self._started is None:

@@ -1,4 +1,4 @@
-"""The task of an env: all that its options say of what is to be done, opened and checked."""
+"""The task of an env: everything in its options that defines the task, opened and checked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EnvTask:
     """Actions, observations, stages and Tasks of an env with `options` on a ROM.
 
     config: the options that observations, goals and checkpoints depend on; tasks: all Tasks in the order in which their
-    rewards are added; task: the one that the options name; position: where the player is in RAM, None where unknown.
+    rewards are added; task: the Task of the option `task`; position: the player's position in RAM, None if unknown.
 
     Raises: ConfigError, StateError or GoalError for a file that is damaged, or does not fit the ROM or the options.
     """
@@ -63,5 +63,5 @@ class EnvTask:
 
 
 def counts_visits(options: EnvOptions) -> bool:
-    """True where a bonus or an archive needs to know how often a cell was visited."""
+    """True if a bonus or an archive needs the number of visits of each cell."""
     return bool(options.visit_bonus or options.archive_slots)

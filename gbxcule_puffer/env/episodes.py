@@ -29,10 +29,10 @@ from gbxcule_puffer.tasks.task import StepInfo
 
 
 class Episodes:
-    """The episodes of an emulator's envs: `step` plays them, `begin_all` starts them anew.
+    """The episodes of an emulator's envs: `step` plays them, `begin_all` starts them again.
 
-    envs: tensors of each env (env/fields.py); final_observation: what the last step's resets replaced; final_colors:
-    the same of a Game Boy Color's picture, after `keep_colors`. Allocates only here and there.
+    envs: tensors of each env (env/fields.py); final_observation: the observations that the last step's resets replaced;
+    final_colors: the same of a Game Boy Color's picture, after `keep_colors`. Allocates only here and there.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Episodes:
         self.stats.count(t.action, t.rewards, t.length, *ends, self.emulator.frames)
 
     def keep_colors(self) -> None:
-        """Has each step fill final_colors from now on."""
+        """From now on, each step fills final_colors."""
         if self.final_colors is None:
             self.final_colors = self.emulator.colors.clone()
 
@@ -114,8 +114,8 @@ class Episodes:
             limit.copy_(self.random.sample(seed, STAGGER, self.envs.episode) % limit + 1)
 
     def begin_where(self, mask: torch.Tensor, seed: Seed) -> None:
-        """Starts an episode in the envs of `mask` (num_envs,) bool; those they were in count for nothing, and the
-        others' final_observation and `ended` stay."""
+        """Starts an episode in the envs of `mask` (num_envs,) bool. Their previous episodes count for nothing;
+        final_observation and `ended` of the other envs stay."""
         before = self.envs.ended.clone()
         self.envs.ended.copy_(mask)
         self.stats.returns.masked_fill_(mask, 0)
@@ -129,16 +129,16 @@ class Episodes:
         torch.gt(before, mask, out=self.envs.ended)
 
     def env_tensors(self) -> dict[str, torch.Tensor]:
-        """The tensors that each env's next steps depend on, beside its machine."""
+        """The tensors that each env's next steps depend on, besides its machine."""
         own = self.envs.saved() | self.stats.tensors() | self.tasks.tensors()
         return {**own, "observations": signed(self.stack.observations)}
 
     def run_tensors(self) -> dict[str, torch.Tensor]:
-        """The tensors that all envs have filled together: progress at the stages, the archive, visits."""
+        """The tensors that all envs share: progress at the stages, the archive, visits."""
         return {**self.curriculum.tensors(), **({} if self.visits is None else self.visits.tensors())}
 
     def check_saved(self, tensors: Mapping[str, torch.Tensor], saved: Any) -> None:
-        """Raises: StateError where `saved` is not what may be copied into `tensors`, of env_tensors and run_tensors."""
+        """Raises: StateError unless `saved` can be copied into `tensors`, those of env_tensors and run_tensors."""
         starts, archive = self.curriculum.starts, self.curriculum.archive
         values = int(self.stack.layout.box.high.max()) + 1
         numbers = {"stages": len(self.curriculum.names), "slots": len(starts.stage), "values": values}
@@ -147,7 +147,7 @@ class Episodes:
             archive.pool.check_spare(saved, saved["archive_filled"])
 
     def _begin(self, seed: Seed) -> None:
-        """Starts an episode in every env that `ended`."""
+        """Starts an episode in every env that has `ended`."""
         slots, pool = self.curriculum.sample(seed), self.curriculum.pool
         if pool.members:
             self.step_end.run("start")

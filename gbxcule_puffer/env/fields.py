@@ -1,4 +1,4 @@
-"""The tensors of a step, declared once: the kernels' struct, allocation, zeroing and the saved state follow from this
+"""The tensors of a step, declared once. The kernels' struct, allocation, zeroing and the saved state follow from this
 list."""
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MOST_DISTANCE = 1.001  # 1, rounded as float32 may be
 
 @dataclass(frozen=True)
 class Field:
-    """A tensor (num_envs,). `saved`: the next steps depend on it, so that a saved state holds it; `in_kernel`: a member
-    of Episode; `initial`: the value before the first episode; `low`, `high`: the values that a saved state may have (a
-    text is a number of the env's, which the value stays below)."""
+    """A tensor (num_envs,). `saved`: the next steps depend on it, so a saved state has it; `in_kernel`: a member of
+    Episode; `initial`: the value before the first episode; `low`, `high`: the values that a saved state may have (a
+    text is a number of the env's, and the value stays below it)."""
 
     name: str
     dtype: torch.dtype
@@ -113,7 +113,7 @@ Episode = wp.struct(type("Episode", (), {"__annotations__": _MEMBERS, "__module_
 
 
 class EnvTensors:
-    """FIELDS as attributes, `given` ones or allocated here."""
+    """FIELDS as attributes: `given` tensors, or allocated here."""
 
     def __init__(self, num_envs: int, device: torch.device, **given: torch.Tensor) -> None:
         for field in FIELDS:
@@ -125,7 +125,7 @@ class EnvTensors:
         def __getattr__(self, name: str) -> torch.Tensor: ...
 
     def clear(self) -> None:
-        """Sets all to their initial values."""
+        """Sets all tensors to their initial values."""
         for field in FIELDS:
             getattr(self, field.name).fill_(field.initial)
 

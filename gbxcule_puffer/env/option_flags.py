@@ -13,15 +13,15 @@ OPTIONS = {each.name: each for each in fields(EnvOptions)}
 
 @dataclass(frozen=True)
 class Later:
-    """In place of a default: in words, what it is when the command runs."""
+    """In place of a default: a description of the value that is chosen when the command runs."""
 
     text: str
 
 
 def option_flag(name: str, subject: str | None = None, default: Any = ...) -> Any:
-    """A field of a dataclass of flags, as `commandline.flag` makes them: this option of the environment, with its
-    default or another, a value or a `Later`, which is None; subject: its heading in --help (default: the section of the
-    docs that it stands in)."""
+    """A field of a dataclass of flags, as `commandline.flag` makes it, for this option of the environment. Its default
+    is the option's, or another value, or a `Later`, which is None; subject: its heading in --help (default: its section
+    in the docs)."""
     option = OPTIONS[name]
     metavar = METAVARS.get(str(option.type).removesuffix(" | None"))
     metadata = {**option.metadata, "metavar": metavar, "subject": subject or option.metadata["subject"]}

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 Options = TypeVar("Options", bound="EnvOptions")
 PICTURE, TASK, EPISODES = "Observations and actions", "The task", "How episodes begin and what is pressed"
-ANY_REWARD: dict[str, Any] = {"least": -1e9, "most": 1e9}  # sums and products of several stay finite in float32
+ANY_REWARD: dict[str, Any] = {"least": -1e9, "most": 1e9}  # so that sums and products of several stay finite in float32
 STEP_COST = -0.01  # where the options do not say otherwise
-LARGEST_SEED = 2**62  # steps are added to it, and torch has 64 bits
+LARGEST_SEED = 2**62  # steps are added to it, and torch's seeds have 64 bits
 EXPLORATION, RUNNING = "Exploration, and rewards beside the goal's", "How it runs"
 
 
@@ -44,20 +44,20 @@ def option(
     check: Callable[[Any], object] | None = None,
     weight: bool = False,
 ) -> Any:
-    """A field of EnvOptions: its default, what it does, the section of the docs it stands in, and which values are
-    allowed; check: raises a ConfigError for a value that the other limits let pass; weight: of a term of the reward,
-    which the kernels read as a member of Episode."""
+    """A field of EnvOptions: its default, help text, section in the docs, and allowed values. check: raises a
+    ConfigError for a value that passes the other limits; weight: True for a term of the reward, which the kernels read
+    as a member of Episode."""
     limits = {"least": least, "most": most, "below": below, "one_of": tuple(one_of), "check": check}
     return field(default=default, metadata={"help": help, "subject": subject, "weight": weight, **limits})
 
 
 @dataclass(frozen=True)
 class EnvOptions:
-    """Every option of the environment but the ROM, the number of envs, the device and PufferLib's buffers.
+    """All options of the environment except the ROM, the number of envs, the device and PufferLib's buffers.
 
-    A new option is one more field here, and the code that acts on it.
+    A new option is one more field here, and the code that uses it.
 
-    Raises: ConfigError for a value that is not allowed; the message names the option and what it may be.
+    Raises: ConfigError for a value that is not allowed; the message names the option and the allowed values.
     """
 
     # fmt: off
@@ -168,8 +168,8 @@ class EnvOptions:
 
 @dataclass(frozen=True)
 class OptionType:
-    """A type of option: in words, as a command line has it, and how a value of it becomes plain Python (`take` raises
-    TypeError or ValueError for a value of another type)."""
+    """A type of option: its description, its type on a command line, and the conversion of a value to plain Python
+    (`take` raises TypeError or ValueError for a value of another type)."""
 
     words: str
     flag: Any
@@ -201,7 +201,7 @@ def _text(value: object) -> str:
 
 
 def _task(value: object) -> TaskSpec:
-    """A Task, its class, or text; tasks.task is imported for the first two alone, as it imports torch."""
+    """A Task, its class, or text. tasks.task is imported only for the first two, because it imports torch."""
     if isinstance(value, str):
         return value
     from gbxcule_puffer.tasks.task import checked_task
@@ -231,13 +231,13 @@ OPTION_TYPES = {
 
 
 def type_of(option: Field[object]) -> tuple[OptionType, bool]:
-    """(the type of an option, whether it may be None)."""
+    """(the type of an option, True if it may be None)."""
     annotation = str(option.type)
     return OPTION_TYPES[annotation.removesuffix(" | None")], annotation.endswith(" | None")
 
 
 def flag_type(option: Field[object]) -> Any:
-    """The type of an option as a command line has it: a Literal where only some texts are allowed."""
+    """The type of an option on a command line: a Literal if only some texts are allowed."""
     own_type, optional = type_of(option)
     one_of = option.metadata["one_of"]
     plain: Any = Literal[one_of] if one_of else own_type.flag
@@ -245,7 +245,7 @@ def flag_type(option: Field[object]) -> Any:
 
 
 def limits_of(option: Field[object]) -> str:
-    """The values of its type that an option allows, in words; empty where it is all of them."""
+    """The allowed values of an option, in words; empty if all values of its type are allowed."""
     limits = option.metadata
     if limits["one_of"]:
         return f"one of {', '.join(limits['one_of'])}"
@@ -258,7 +258,7 @@ def limits_of(option: Field[object]) -> str:
 def checked(option: Field[object], value: object) -> Any:
     """`value` as plain Python of the option's type.
 
-    Raises: ConfigError where it is of another type or outside the limits.
+    Raises: ConfigError if it is of another type or outside the limits.
     """
     own_type, optional = type_of(option)
     if value is None and optional:
@@ -278,9 +278,9 @@ def checked(option: Field[object], value: object) -> Any:
 
 
 def whole_number(name: str, value: object, least: int = 1) -> int:
-    """An argument beside the options, such as num_envs, as plain Python.
+    """An argument that is not an option, such as num_envs, as plain Python.
 
-    Raises: ConfigError where it is no whole number, or below `least`.
+    Raises: ConfigError if it is not a whole number, or below `least`.
     """
     try:
         value = _integer(value)
@@ -291,7 +291,7 @@ def whole_number(name: str, value: object, least: int = 1) -> int:
     return value
 
 
-OTHERS = ("rom", "num_envs", "device")  # what every env takes beside its options
+OTHERS = ("rom", "num_envs", "device")  # arguments of every env besides its options
 WEIGHTS = tuple(each.name for each in fields(EnvOptions) if each.metadata["weight"])
 
 
@@ -310,8 +310,8 @@ def options_of(keywords: Mapping[str, Any], kind: type[Options], names: Collecti
 
 
 def first_difference(saved: Mapping[str, object], config: Mapping[str, object]) -> tuple[str, Any, Any] | None:
-    """(name, value in `saved`, value in `config`) of the first difference of two envs' configs, None where there is
-    none; what one of them lacks is None."""
+    """(name, value in `saved`, value in `config`) of the first difference between two envs' configs, None if there is
+    none. A missing value is None."""
     values = ((name, saved.get(name), config.get(name)) for name in (*config, *saved))
     return next(((name, was, now) for name, was, now in values if was != now), None)
 

@@ -20,16 +20,16 @@ Step = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, Infos]
 
 
 class Policy(Protocol):
-    """(observations (n, ...), starts (n,) bool: where an episode begins with this observation) -> actions (n,) int64.
+    """(observations (n, ...), starts (n,) bool: True if an episode begins with this observation) -> actions (n,) int64.
 
-    A policy is made for one env; without `starts` it looks at the env's final_mask.
+    A policy is made for one env; without `starts` it reads the env's final_mask.
     """
 
     def __call__(self, obs: torch.Tensor, starts: torch.Tensor | None = None, /) -> torch.Tensor: ...
 
 
 class PlayedEnv(Protocol):
-    """The part of an env that a policy is made for."""
+    """The part of an env that a policy needs."""
 
     @property
     def num_envs(self) -> int:
@@ -53,7 +53,7 @@ class PlayedEnv(Protocol):
 
     @property
     def final_mask(self) -> torch.Tensor:
-        """Envs whose episode the last step ended and whose observation is a new one's, (num_envs,) bool."""
+        """Envs whose last step ended an episode, so that their observation is from a new one, (num_envs,) bool."""
         ...
 
 
@@ -70,7 +70,7 @@ class EnvLike(PlayedEnv, Protocol):
 
     @property
     def observations(self) -> torch.Tensor:
-        """The observations now, (num_envs, *layout.shape)."""
+        """The current observations, (num_envs, *layout.shape)."""
         ...
 
     @property
@@ -80,12 +80,12 @@ class EnvLike(PlayedEnv, Protocol):
 
     @property
     def terminals(self) -> torch.Tensor:
-        """Episodes that the last step ended for good, (num_envs,) bool."""
+        """Episodes that ended in the last step (not by a time limit), (num_envs,) bool."""
         ...
 
     @property
     def truncations(self) -> torch.Tensor:
-        """Episodes that the last step cut short, (num_envs,) bool."""
+        """Episodes that the last step cut off, (num_envs,) bool."""
         ...
 
     @property
@@ -100,7 +100,7 @@ class EnvLike(PlayedEnv, Protocol):
 
     @property
     def stages(self) -> Sequence[Stage]:
-        """The stages of the env's task; empty where it has none."""
+        """The stages of the env's task; empty if it has none."""
         ...
 
     @property
@@ -110,7 +110,7 @@ class EnvLike(PlayedEnv, Protocol):
 
     @property
     def has_goal(self) -> bool:
-        """True where episodes end at pictures, a goal's; False where there is only a Task, a quest or a time limit."""
+        """True if episodes end at a goal's pictures; False if there is only a Task, a quest or a time limit."""
         ...
 
     @property
@@ -141,12 +141,12 @@ class EnvLike(PlayedEnv, Protocol):
 
     @property
     def position(self) -> Position | None:
-        """The bytes of RAM that hold the player's position; None where they are unknown."""
+        """The bytes of RAM with the player's position; None if unknown."""
         ...
 
     @property
     def emulator(self) -> EmulatorLike | None:
-        """The Game Boys; None where they are in other processes, or there are none."""
+        """The Game Boys; None if they are in other processes, or there are none."""
         ...
 
     @property
@@ -177,7 +177,7 @@ class EnvLike(PlayedEnv, Protocol):
         ...
 
     def pictures(self, rows: torch.Tensor | slice = ...) -> torch.Tensor:
-        """The pictures that the envs of `rows` show now, (n, rows, columns): uint8 shades, or uint16 colors."""
+        """The current pictures of the envs of `rows`, (n, rows, columns): uint8 shades, or uint16 colours."""
         ...
 
     def final_pictures(self, rows: torch.Tensor | slice = ...) -> torch.Tensor:
@@ -185,17 +185,17 @@ class EnvLike(PlayedEnv, Protocol):
         ...
 
     def keep_pictures(self) -> None:
-        """Has final_pictures of Game Boy Colors be in color from the next step on."""
+        """From the next step on, final_pictures of Game Boy Colors are in colour."""
         ...
 
     def state_dict(self, machines: bool = True) -> dict[str, Any]:
-        """All that the next steps depend on, without `machines` only what was learned about stages and visits."""
+        """Everything that the next steps depend on; without `machines` only the statistics of stages and visits."""
         ...
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """Continues where `state_dict` was taken. Raises: StateError."""
+        """Continues from the state of `state_dict`. Raises: StateError."""
         ...
 
     def close(self) -> None:
-        """Gives back threads, processes and memory."""
+        """Releases threads, processes and memory."""
         ...

@@ -14,7 +14,7 @@ Seed = int | tuple[int, ...]  # of all envs together, or of each
 SHIFT = 24
 RANGE = 1 << SHIFT
 OF_SEED, OF_STREAM = 0x9E3779B97F4A7C15, 0x632BE59BD9B4E019
-# One stream for each thing that is sampled.
+# One stream per sampled quantity.
 START, STICKY, ARCHIVE_COIN, ARCHIVE_SLOT, TASK, STAGGER = range(6)
 
 

@@ -1,4 +1,4 @@
-"""Rows of tensors copied by a mask: where few are, a launch that moves few bytes."""
+"""Rows of tensors copied by a mask: one launch, which moves few bytes if few rows are in the mask."""
 
 # Kernels: Warp's integers are types of their own.
 # pyright: reportOperatorIssue=false, reportArgumentType=false

@@ -1,4 +1,4 @@
-"""Saved states of an env, checked: shape, type and range of every tensor, since kernels make indices of them."""
+"""Saved states of an env, checked: shape, type and range of every tensor, because kernels use them as indices."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gbxcule_puffer.errors import StateError
 
 MOST_COUNT = 2**40
 MOST_SUM = 1e30
-# Of the tensors that are no FIELDS: the lowest and the highest value; a text is a number of the env's, which the value
-# stays below.
+# Lowest and highest value of the tensors that are not FIELDS. A text is a number of the env's, and the value stays
+# below it.
 RANGES: dict[str, tuple[float, float | str]] = {
     "returns": (-MOST_SUM, MOST_SUM),
     "sums": (-MOST_SUM, MOST_SUM),
@@ -39,19 +39,19 @@ RANGES: dict[str, tuple[float, float | str]] = {
 }
 OF_A_TASK = (-MOST_SUM, MOST_SUM)  # its memory, "prefix.name", and the sums of its statistics, "prefix/name"
 MACHINES = ("state", "memory", "screen")  # of a Snapshot
-# SnapshotPool.check_spare looks at these; by name, the axis of the archive's slots.
+# SnapshotPool.check_spare checks these; name -> the axis of the archive's slots.
 BY_SNAPSHOT = {"pool_state": 1, "pool_memory": 0, "pool_screen": 0}
 
 
 def check_parts(state: Any, **parts: type | UnionType) -> None:
-    """Raises: StateError where `state` is none of an env's, which has these parts of these types."""
+    """Raises: StateError unless `state` is a saved env with these parts of these types."""
     fits = isinstance(state, Mapping) and parts.keys() <= state.keys()
     if not fits or not all(isinstance(state[name], kind) for name, kind in parts.items()):
         raise StateError("this is not a saved env state, or one of an older version: give what state_dict returned")
 
 
 def check_config(state: Any, config: Mapping[str, Any]) -> None:
-    """Raises: StateError where `state` is none of an env's, or that of one with another `config`."""
+    """Raises: StateError unless `state` is a saved env with this `config`."""
     check_parts(state, tensors=Mapping, machines=object, steps=object, seed=object, config=Mapping)
     if found := first_difference(state["config"], config):
         name, was, now = found
@@ -59,8 +59,8 @@ def check_config(state: Any, config: Mapping[str, Any]) -> None:
 
 
 def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Copies of an env's tensors for a saved state; of the archive's snapshots only those of slots that are filled:
-    the others are zeros, and may be gigabytes."""
+    """Copies of an env's tensors for a saved state. Of the archive's snapshots it has only those of filled slots; the
+    others are zeros, and may be gigabytes."""
     copies = {name: tensor.clone() for name, tensor in tensors.items() if name not in BY_SNAPSHOT}
     if "archive_filled" in tensors:
         used = tensors["archive_filled"].nonzero()[:, 0]
@@ -69,8 +69,8 @@ def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def unpacked(saved: object, tensors: Mapping[str, torch.Tensor]) -> Any:
-    """A saved state's tensors with all slots of the archive, as `tensors` have them. What does not fit in them is left
-    as it is, for check_tensors to refuse."""
+    """A saved state's tensors with all slots of the archive, shaped as `tensors`. Tensors that do not fit stay as they
+    are; check_tensors refuses them."""
     if not isinstance(saved, Mapping) or "archive_filled" not in tensors:
         return saved
     filled, whole = saved.get("archive_filled"), dict(saved)
@@ -87,7 +87,7 @@ def unpacked(saved: object, tensors: Mapping[str, torch.Tensor]) -> Any:
 
 
 def check_tensors(tensors: Mapping[str, torch.Tensor], saved: object, numbers: Mapping[str, int]) -> None:
-    """Check that `saved` has what can be copied into `tensors`; `numbers` are those that RANGES and FIELDS name.
+    """Checks that `saved` can be copied into `tensors`; `numbers` are those that RANGES and FIELDS name.
 
     Raises: StateError that names the tensor.
     """
@@ -113,7 +113,7 @@ def check_tensors(tensors: Mapping[str, torch.Tensor], saved: object, numbers: M
 
 
 def _forgets_too_much(counts: torch.Tensor, forgotten: torch.Tensor) -> bool:
-    """True where more episodes or successes are forgotten than were counted, of the archive's slots, the last ones."""
+    """True if more episodes or successes of an archive's slot are forgotten than were counted."""
     return bool((forgotten > counts[: len(forgotten), -forgotten.shape[1] :]).any())
 
 
@@ -125,7 +125,7 @@ def arrays_of(snapshot: Snapshot) -> dict[str, torch.Tensor]:
 def saved_machines(state: Mapping[str, Any], emulator: EmulatorLike) -> Snapshot | None:
     """The machines of an env's saved state, if it has any.
 
-    Raises: StateError where they, or the numbers beside them, are not those of `emulator`.
+    Raises: StateError if the machines or their numbers do not fit `emulator`.
     """
     machines, steps, seed = state["machines"], state["steps"], state["seed"]
     if machines is None:

@@ -1,4 +1,4 @@
-"""The score of a step, from the picture alone: the tensors that env/step_end/parts.py works with."""
+"""The score of a step, only from the picture: the tensors that env/step_end/parts.py uses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gbxcule_puffer.tasks.stages.open import Stage
 
 
 class GoalScore:
-    """Distances, rewards and ends for `num_envs` envs, each at a stage of its own; allocates only here.
+    """Distances, rewards and ends for `num_envs` envs, each at its own stage; allocates only here.
 
     reward = step_cost + alpha * (previous distance - distance) + goal_bonus * reached, where reached = distance < tau
-    for k_consecutive steps of the env's stage. Reaching the goal ends the episode; with `chain` an earlier stage's goal
-    leads to the next stage in the same episode, whose time limit is the sum of those left at its start. A locked Game
-    Boy is truncated.
+    for k_consecutive steps of the env's stage. Reaching the goal ends the episode. With `chain`, an earlier stage's
+    goal leads to the next stage in the same episode; its time limit is the sum of the limits left at its start. A
+    locked Game Boy is truncated.
 
-    `envs`: the env's (env/fields.py), of which it uses stage and distance.
+    `envs`: the env's tensors (env/fields.py), of which it uses stage and distance.
     """
 
     def __init__(self, task: Sequence[Stage], options: EnvOptions, envs: EnvTensors) -> None:

@@ -1,4 +1,4 @@
-"""Episode statistics: reduced over envs on the device every step, read by the host once a log interval."""
+"""Episode statistics: summed over envs on the device every step, and read by the host once per log interval."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ OF_SUCCESS = ("success", "done_rate")
 
 
 class EpisodeStats:
-    """Sums of finished episodes' returns, lengths and successes, and how often each action was taken; where steps are
-    not all of one length, also of their frames."""
+    """Sums of finished episodes' returns, lengths and successes, and counts of each action; if steps have different
+    lengths, also of their frames."""
 
     def __init__(self, num_envs: int, num_actions: int, device: torch.device, has_lengths: bool = False) -> None:
         self.returns = torch.zeros(num_envs, device=device)
@@ -36,8 +36,8 @@ class EpisodeStats:
         locked: torch.Tensor,
         frames: torch.Tensor | None = None,
     ) -> None:
-        """Adds one step of all envs; `lengths` are the episodes' steps so far, this one included, `frames` its frames.
-        Terminals that are no failures are successes."""
+        """Adds one step of all envs. `lengths` are the episodes' steps so far, including this one; `frames` are its
+        frames. Terminals that are not failures are successes."""
         self.histogram.scatter_add_(0, actions, self._ones)
         if len(self.frames) and frames is not None:
             self.frames.add_(frames)
@@ -56,8 +56,8 @@ class EpisodeStats:
     def read(
         self, distances: torch.Tensor, taus: torch.Tensor, flag: torch.Tensor
     ) -> tuple[dict[str, float], list[float], bool]:
-        """(means and rates since the last read, share of each action, `flag`) by one host read; then starts anew.
-        `distances` and the `taus` that they are compared with are of the moment, (num_envs,)."""
+        """(means and rates since the last read, share of each action, `flag`) by one host read; then the sums begin at
+        0. `distances` and the `taus` that they are compared with are the current ones, (num_envs,)."""
         quantiles = torch.quantile(distances, self._probabilities)
         below = (distances < taus).float().mean()
         *numbers, frames = torch.cat(

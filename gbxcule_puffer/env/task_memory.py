@@ -1,5 +1,5 @@
-"""The memory of a Task: its attributes that are tensors. They keep their place, so that they can be saved, and a CUDA
-graph can be recorded."""
+"""The memory of a Task: its attributes that are tensors. They keep their addresses, so that they can be saved and
+recorded in a CUDA graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gbxcule_puffer.tasks.task import StepResult, Task
 class TaskMemory:
     """Memory of a Task of `num_envs` envs; `error` makes the ConfigError of a message.
 
-    Raises: ConfigError, from every call, for an attribute that cannot keep its place.
+    Raises: ConfigError, from every call, for an attribute that cannot keep its address.
     """
 
     def __init__(self, task: Task, num_envs: int, error: Callable[[str], ConfigError]) -> None:
@@ -27,12 +27,12 @@ class TaskMemory:
         return {name: value for name, value in vars(self.task).items() if isinstance(value, torch.Tensor)}
 
     def attributes(self) -> dict[str, Any]:
-        """All attributes as they are now, for `keep` and `keep_rows`."""
+        """All current attributes, for `keep` and `keep_rows`."""
         return dict(vars(self.task))
 
     def keep(self, before: Mapping[str, object], result: StepResult) -> StepResult:
-        """Copies what was assigned since `before` into the tensors that were there; returns the step's result, a copy
-        where it gives one of those."""
+        """Copies new values of attributes, assigned since `before`, into the tensors of `before`; returns the step's
+        result, copied if it is one of these tensors."""
         assigned, taken = self._assigned(before)
         if not assigned:
             return result
@@ -47,7 +47,8 @@ class TaskMemory:
         return result
 
     def keep_rows(self, before: Mapping[str, object], which: torch.Tensor) -> None:
-        """The same, only in the rows of `which` (num_envs,) bool; a tensor without a row for each env as a whole."""
+        """The same, only for the rows of `which` (num_envs,) bool; a tensor without a row per env is copied as a
+        whole."""
         for name, old, new in self._assigned(before)[0]:
             if old is None:
                 setattr(self.task, name, new.clone(memory_format=torch.contiguous_format))
@@ -61,8 +62,8 @@ class TaskMemory:
             setattr(self.task, name, old)
 
     def _assigned(self, before: Mapping[str, object]) -> tuple[list[tuple[str, Any, torch.Tensor]], set[int]]:
-        """(name, tensor before or None, tensor now) of the attributes that were assigned, and the memory of those
-        before, which no tensor now has: else self.a, self.b = self.b, x would make both x."""
+        """(name, tensor before or None, tensor now) of the attributes that were assigned. Values that are themselves
+        old tensors are copied first: otherwise self.a, self.b = self.b, x would make both x."""
         now = vars(self.task)
         for name, value in before.items():
             if isinstance(value, torch.Tensor) and not isinstance(now.get(name), torch.Tensor):
@@ -99,7 +100,7 @@ def _tensors(result: StepResult) -> list[torch.Tensor]:
 
 
 def _copied(result: StepResult) -> StepResult:
-    """A result of tensors of its own."""
+    """A result whose tensors are copies."""
     ends = {name: getattr(result, name) for name in ("terminal", "truncation", "failure")}
     copies = {name: None if end is None else end.clone() for name, end in ends.items()}
     statistics = {name: value.clone() for name, value in result.statistics.items()}

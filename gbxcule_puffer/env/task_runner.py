@@ -1,4 +1,5 @@
-"""The Tasks of an env: called after the frames and before any reset, and what they give is checked and added up."""
+"""The Tasks of an env: they are called after the frames and before any reset; their results are checked and added
+up."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ class TaskSampler:
 class TaskRunner:
     """One Task of an env, with its memory and the sums of its statistics.
 
-    Raises: ConfigError, from every call, for what the Task does wrong; the message names the Task and the field, or
-    the line of its code that raised an exception, which is the error's cause.
+    Raises: ConfigError, from every call, for a mistake of the Task; the message names the Task and the field, or the
+    line of its code that raised an exception, which is the error's cause.
     """
 
     def __init__(self, task: Task, ram: Ram, random: CounterRandom) -> None:
@@ -62,7 +63,7 @@ class TaskRunner:
         self._initial = {name: tensor.clone() for name, tensor in self.memory().items()}
 
     def clear(self) -> None:
-        """Puts the Task back to where `setup` left it."""
+        """Returns the Task to its state after `setup`."""
         for name, tensor in self.memory().items():
             tensor.copy_(self._initial[name]) if name in self._initial else tensor.zero_()
         self._low.fill_(math.inf)
@@ -70,7 +71,7 @@ class TaskRunner:
         self._expect(self._names)
 
     def reset(self, which: torch.Tensor) -> None:
-        """Has the Task begin the episodes of `which`."""
+        """Lets the Task begin the episodes of `which`."""
         before = self._memory.attributes()
         with self._code():
             self.task.reset(self.ram, which)
@@ -84,7 +85,7 @@ class TaskRunner:
         return self._memory.keep(before, self._checks.result(result))
 
     def observe(self, picture: torch.Tensor, out: Mapping[str, torch.Tensor]) -> None:
-        """Puts what the Task observes into the tensors of `out` that have these names."""
+        """Writes the Task's observations into the tensors of `out` that have their names."""
         with self._code():
             found = self.task.observe(self.ram, picture)
         for name, value in self._checks.observed(found).items():
@@ -126,7 +127,7 @@ class TaskRunner:
 
     def read_totals(self) -> dict[str, float]:
         """Sums of the statistics over the episodes that ended since the last read, under their names in the infos, and
-        under EPISODES how many there were; empty where the Task has none."""
+        the number of these episodes under EPISODES; empty if the Task has none."""
         self._checks.read()
         if not self._names:
             return {}
@@ -141,7 +142,7 @@ class TaskRunner:
         return {f"{self.task.prefix}/{name}": self._totals[i] for i, name in enumerate(names)}
 
     def load_totals(self, saved: Mapping[str, torch.Tensor]) -> None:
-        """Takes what `totals` returned; the names of the statistics are not known before a step."""
+        """Restores the result of `totals`; the names of the statistics are unknown before the first step."""
         start = f"{self.task.prefix}/"
         names = [name.removeprefix(start) for name in saved if name.startswith(start)]
         if names:
@@ -149,8 +150,8 @@ class TaskRunner:
             self._totals.copy_(torch.stack([saved[start + name] for name in names]))
 
     def _expect(self, names: tuple[str, ...] | None) -> None:
-        """Makes room for the totals of these statistics, which are 0 then. Room there is keeps its place in memory,
-        since a CUDA graph may hold it."""
+        """Allocates the totals of these statistics, which are then 0. Existing totals keep their addresses, because a
+        CUDA graph may use them."""
         self._names = names
         if names is not None and (size := len(names) + 1) == len(self._totals):
             self._totals.zero_()
@@ -168,10 +169,9 @@ class TaskRunner:
 
 
 class TaskRunners:
-    """All Tasks of an env, in the order in which their rewards are added; then the whole is multiplied by `scale`.
+    """All Tasks of an env, in the order in which their rewards are added; then the sum is multiplied by `scale`.
 
-    `active` if there is anything to do. `t` has the step's rewards and ends, which are changed in place, and so has
-    `info`.
+    `active` if there is anything to do. `t` has the step's rewards and ends, and `info`; both are changed in place.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class TaskRunners:
         self.may_succeed = False  # a Task has given `terminal`
 
     def step(self, picture: torch.Tensor) -> None:
-        """Completes the rewards and ends of the step just made."""
+        """Completes the rewards and ends of the last step."""
         with one_thread(self.ended.device):
             self._step(picture)
 
@@ -226,7 +226,7 @@ class TaskRunners:
             self.rewards.mul_(self.scale)
 
     def observe(self, picture: torch.Tensor, out: Mapping[str, torch.Tensor]) -> None:
-        """Puts what the Tasks observe now into the tensors of `out` that have these names."""
+        """Writes the Tasks' observations into the tensors of `out` that have their names."""
         if self._observing:
             with one_thread(self.ended.device):
                 for runner in self._observing:
@@ -269,7 +269,7 @@ class TaskRunners:
         return found
 
     def close(self) -> None:
-        """Sets the Tasks free for another env."""
+        """Releases the Tasks, so that another env can use them."""
         for runner in self.runners:
             runner.task._sampler = None
 
@@ -278,19 +278,19 @@ class TaskRunners:
         return {name: total for runner in self.runners for name, total in runner.totals().items()}
 
     def load_totals(self, saved: Mapping[str, torch.Tensor]) -> None:
-        """Takes what `totals` returned."""
+        """Restores the result of `totals`."""
         for runner in self.runners:
             runner.load_totals(saved)
 
 
 def _may_have_any(mask: torch.Tensor) -> bool:
-    """False where no env is in a mask; on a GPU always True, since that would have to be waited for."""
+    """False if no env is in a mask; on a GPU always True, because the host would have to wait for the answer."""
     return mask.device.type != "cpu" or bool(mask.any())
 
 
 def means(*parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The totals of several parts of an env's Game Boys, each with the same Tasks, as means over the episodes; empty
-    where none has ended."""
+    """The totals of several parts of an env's Game Boys, each with the same Tasks, as means over the episodes; empty if
+    none has ended."""
     found: dict[str, float] = {}
     for of_one_task in zip(*parts, strict=True):
         episodes = sum(totals.get(EPISODES, 0) for totals in of_one_task)

@@ -1,1 +1,1 @@
-"""The curriculum: where episodes begin, and what exploration pays."""
+"""The curriculum: the states in which episodes begin, and the rewards of exploration."""

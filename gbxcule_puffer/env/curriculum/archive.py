@@ -1,4 +1,4 @@
-"""Go-Explore's archive: states that showed a cell for the first time become starts of later episodes."""
+"""Go-Explore's archive: states in which a cell was visited for the first time become starts of later episodes."""
 
 # Kernels: Warp's integers are types of their own.
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false
@@ -15,7 +15,7 @@ from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import ARCHIVE_COIN, ARCHIVE_SLOT, RANGE, CounterRandom, Seed
 
-CHUNK = wp.constant(64)  # slots that are added up first
+CHUNK = wp.constant(64)  # slots per partial sum
 WINDOW = wp.constant(16)
 """Episodes of a slot that its chance is judged by: when there are more, half of them are forgotten, but not before one
 of them has succeeded. So what never succeeds is tried less and less, and what begins to succeed soon counts."""
@@ -66,11 +66,11 @@ def kernel_claim(offers: Offers, slots: Slots):
 
 @wp.kernel(enable_backward=False)
 def kernel_admit(offers: Offers, slots: Slots):
-    """Write down what the winners leave in their slots; the occupants before them are forgotten, and the episodes that
-    began at those count for nobody."""
+    """Records the states of the winners in their slots. The previous states are lost, and the episodes that began at
+    them do not count."""
     env = wp.tid()
-    origin = offers.began[env] - slots.given  # below 0 of a given start
-    if origin >= 0 and slots.winner[wp.max(origin, 0)] < offers.began.shape[0]:  # `and` looks at both
+    origin = offers.began[env] - slots.given  # below 0 for a given start
+    if origin >= 0 and slots.winner[wp.max(origin, 0)] < offers.began.shape[0]:  # a kernel's `and` evaluates both
         offers.replaced[env] = True
     slot = slot_of(offers.key[env], slots.winner.shape[0])
     won = offers.wanted[env] and slots.winner[slot] == env
@@ -90,8 +90,8 @@ def kernel_admit(offers: Offers, slots: Slots):
 @wp.func
 def chance(episodes: wp.int64, successes: wp.int64) -> wp.int64:
     """1 / 256 + (4 p (1 - p))**2 in units of 2**-16, where p is the expected success rate (1/2 + successes) / (1 +
-    episodes): most where either may happen, squared since there are many slots where one of them never does. In
-    integers, which are the same on every device."""
+    episodes). It is largest if both outcomes are likely, and squared because many slots never succeed or never fail. It
+    uses integers, which are equal on every device."""
     size = wp.int64(2) * episodes + wp.int64(2)
     won = (wp.int64(4 << 16) * (wp.int64(2) * successes + wp.int64(1))) // size
     either = (won * (wp.int64(2) * (episodes - successes) + wp.int64(1))) // size
@@ -100,7 +100,7 @@ def chance(episodes: wp.int64, successes: wp.int64) -> wp.int64:
 
 @wp.kernel(enable_backward=False)
 def kernel_weigh(slots: Slots, visits: wp.array(dtype=wp.int64), by_chance: int, weights: wp.array(dtype=wp.int64)):
-    """1 / sqrt(visits) in units of 2**-16, if asked for times the `chance` of the last episodes; 0 where empty."""
+    """1 / sqrt(visits) in units of 2**-16, optionally times the `chance` of the last episodes; 0 if empty."""
     slot = wp.tid()
     weight = wp.int64(0)
     if slots.filled[slot]:
@@ -143,11 +143,11 @@ def kernel_sum(
 
 
 class Archive:
-    """`size` spare slots of a pool, each for the cells whose key falls on it; a newcomer replaces the occupant.
+    """`size` spare slots of a pool, each for the cells whose key falls on it; a new state replaces the old one.
 
-    A `share` of the episodes begins there, at cells that were visited rarely rather than often, of pixels by their
-    coarse cells; `by_chance` also at those whose last episodes now succeeded and now failed, rather than always one of
-    them. Allocates only here.
+    A `share` of the episodes begins there, more often at rarely visited cells (with the key pixels: at rarely visited
+    coarse cells). With `by_chance` also more often at slots whose last episodes sometimes succeeded and sometimes
+    failed. Allocates only here.
     """
 
     def __init__(
@@ -186,8 +186,8 @@ class Archive:
         )  # fmt: skip
 
     def offer(self) -> None:
-        """Saves the envs that are in a cell for the first time and play on, with the stage that they are at and their
-        distance to its goal."""
+        """Saves the envs that visit a cell for the first time and continue, with their stage and their distance to its
+        goal."""
         n = len(self._wanted)
         torch.gt(self.visits.first, self.envs.ended, out=self._wanted)
         self._winner.fill_(n)
@@ -196,7 +196,7 @@ class Archive:
         self.pool.save(self._admitted, self._slots)
 
     def sample(self, seed: Seed, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it holds any."""
+        """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it has any."""
         torch.lt(self.random.sample(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
         self.visits.coarse.look_up(self.coarse_keys, self.occupant_visits)
         self._launch(kernel_weigh, self.size, self._all, self.occupant_visits, self.by_chance, self.weights)

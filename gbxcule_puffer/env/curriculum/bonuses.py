@@ -1,4 +1,4 @@
-"""The visit bonus as a Task: reward for cells that were seldom visited."""
+"""The visit bonus as a Task: a reward for rarely visited cells."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 
 
 class VisitBonus(Task):
-    """Counts the cells that the envs are in, and pays `weight` / sqrt(n) for the n-th visit. Allocates only in
-    `setup`."""
+    """Counts the cells of the envs, and pays `weight` / sqrt(n) for the n-th visit. Allocates only in `setup`."""
 
     prefix: ClassVar[str] = "visits"
     checks_numbers: ClassVar[bool] = False
@@ -26,7 +25,7 @@ class VisitBonus(Task):
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
         self.visits.visit()
-        # Product and sum apart, as everywhere: the GPU would round a fused multiply-add differently.
+        # Product and sum are separate, as everywhere: a GPU would round a fused multiply-add differently.
         torch.mul(self.visits.bonus, self.weight, out=self._result.reward)
         return self._result
 

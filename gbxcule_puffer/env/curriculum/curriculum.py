@@ -1,4 +1,4 @@
-"""The choice of the state that each episode begins in: the stages' starts, how well each goes, and the archive."""
+"""The choice of the state in which each episode begins: the stages' starts, their success rates, and the archive."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from gbxcule_puffer.tasks.stages.open import Stage
 
 
 class Curriculum:
-    """Samples a slot of the snapshot `pool` for each episode; `learns` from how episodes end, if there is anything to.
+    """Samples a slot of the snapshot `pool` for each episode; `learns` from the ends of episodes, if anything depends
+    on them.
 
-    Each start state is a slot, and again after each of 1..start_waits idle steps; then come the archive's slots.
+    Each start state has a slot, and another for each of 1..start_waits idle steps; then come the archive's slots.
     Allocates only here.
 
-    Raises: ConfigError where an archive is asked of an emulator whose envs cannot be saved as they play, as PyBoy's;
-    DeviceError where the slots do not fit into the memory.
+    Raises: ConfigError if an archive is requested with an emulator that cannot save envs during play, such as PyBoy's;
+    DeviceError if the slots do not fit into the memory.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Curriculum:
         self.learns = self.tracker is not None or self.archive is not None
 
     def count(self) -> None:
-        """Learns from the step just scored: goals reached, episodes ended, states worth coming back to."""
+        """Learns from the last step: goals reached, episodes ended, states for the archive."""
         if self.tracker is not None:
             t = self.envs
             self.tracker.count(t.stage_before, t.reached, t.truncations, t.from_start)
@@ -90,8 +91,8 @@ class Curriculum:
         return info | ({} if self.archive is None else self.archive.read())
 
     def slot_statistics(self) -> list[dict[str, float]]:
-        """For each slot of the pool its stage, the episodes that began there and ended, and how many succeeded after
-        how many steps in all; for the archive's slots only those of the present occupant."""
+        """For each slot of the pool: its stage, the episodes that began there and ended, the successes among them, and
+        the sum of their steps. An archive's slot counts only its present state."""
         rows = zip(self.starts.stage.tolist(), *self.starts.counts.tolist(), strict=True)
         return [
             {"stage": self.names[stage], "episodes": episodes, "successes": won, "steps": steps}
@@ -104,7 +105,7 @@ class Curriculum:
         return {name: tensor for part in parts if part is not None for name, tensor in part.tensors().items()}
 
     def reset(self) -> None:
-        """Works out the weights after everything in `tensors` was set to 0."""
+        """Computes the weights after everything in `tensors` was set to 0."""
         if self.tracker is not None:
             self.tracker.update()
 

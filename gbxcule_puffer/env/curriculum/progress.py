@@ -1,4 +1,4 @@
-"""The progress at each stage: a Beta posterior of its success rate, which decides how often episodes begin there."""
+"""The progress at each stage: a Beta posterior of its success rate, which determines how often episodes begin there."""
 
 # Kernels: Warp's integers are types of their own.
 # pyright: reportOperatorIssue=false, reportArgumentType=false
@@ -12,8 +12,8 @@ import warp as wp
 
 from gbxcule_puffer.emulator.launch import Launcher
 
-UNIT = 1 << 16  # weights are integers of this unit: their sums are the same in any order, on any device
-FLOOR = 0.1  # of a stage that always succeeds: it is still played, or it would be forgotten
+UNIT = 1 << 16  # weights are integers in this unit: their sums are the same in any order, on any device
+FLOOR = 0.1  # weight of a stage that always succeeds: it is still played, so that it is not forgotten
 MIN_WINDOW = 512
 
 
@@ -26,7 +26,7 @@ def kernel_posterior(
     floor: wp.float64,
     weights: wp.array(dtype=wp.int64),
 ):
-    """Add the new successes and failures of each stage, forget old ones, and work out the stage's weight."""
+    """Adds the new successes and failures of each stage, reduces old ones, and computes the stage's weight."""
     stage = wp.tid()
     won = counts[0, stage] + wp.float64(recent[0, stage])
     lost = counts[1, stage] + wp.float64(recent[1, stage])
@@ -45,9 +45,9 @@ def kernel_posterior(
 class BayesProgressTracker:
     """Beta(1 + successes, 1 + failures) of each stage; `weights` (stages,) int64 in units of 1 / UNIT.
 
-    A stage's weight is its expected failure rate plus FLOOR: what is not yet learned is played more often. Successes
-    and failures of a stage are halved once they are more than `window` together, so that the posterior follows a policy
-    that learns. Allocates only here.
+    A stage's weight is its expected failure rate plus FLOOR, so that stages that still fail are played more often.
+    Successes and failures of a stage are halved once their sum exceeds `window`, so that the posterior follows a
+    learning policy. Allocates only here.
     """
 
     def __init__(self, names: Sequence[str], num_envs: int, device: torch.device) -> None:
@@ -69,13 +69,13 @@ class BayesProgressTracker:
         self.update()
 
     def update(self) -> None:
-        """Works out the weights from the counts."""
+        """Computes the weights from the counts."""
         size = len(self.names)
         self._launch(kernel_posterior, size, self._new, self.interval, self.counts, self.window, FLOOR, self.weights)
 
     def read(self) -> dict[str, float]:
-        """For each stage by its name: attempts and success rate since the last read, the posterior's mean, and the
-        share of its weight."""
+        """For each stage, by name: attempts and success rate since the last read, the posterior's mean, and its share
+        of the weights."""
         numbers = torch.cat([self.counts, self.interval, self.weights[None]]).tolist()
         self.interval.zero_()
         info, total = {}, sum(numbers[-1])

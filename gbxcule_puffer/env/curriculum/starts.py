@@ -1,4 +1,4 @@
-"""The starts of episodes: pool slots sampled by weight, what they hold, and how episodes from each of them went."""
+"""The starts of episodes: pool slots sampled by weight, their contents, and the results of their episodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def kernel_cumulate(
     stages: wp.array(dtype=wp.int64),
     cumulative: wp.array(dtype=wp.int64),
 ):
-    """Running sum of the slots' weights, each that of its stage; one thread, since there are few slots."""
+    """Running sum of the slots' weights, each that of its stage; one thread, because there are few slots."""
     total = wp.int64(0)
     for slot in range(cumulative.shape[0]):
         total += weights[int(stages[slot])]
@@ -40,16 +40,17 @@ def check_curriculum(curriculum: str, num_stages: int, archive_slots: int) -> No
 
 
 class Starts:
-    """The slots of a pool as starts of episodes: `given` ones, each start `per_start` slots wide (one a number of
-    waits), then `spare` ones for an archive, from which an episode takes at most `archive_steps` steps.
+    """The slots of a pool as starts of episodes: first the `given` ones, `per_start` slots for each start (one per
+    number of waits), then `spare` ones for an archive, from which an episode takes at most `archive_steps` steps.
 
     curriculum: 'uniform' samples all starts equally, 'first' those of the first stage only, 'progress' by the weights
-    of a BayesProgressTracker; 'by_env' gives start i modulo their number to env i always. The waits are always sampled.
+    of a BayesProgressTracker; 'by_env' always gives env i start i modulo the number of starts. The waits are always
+    sampled.
 
-    envs: the env's (env/fields.py), of which it fills `sampled_slot`; stage, distance (slots,): the stage of each slot
-    and its picture's distance to that stage's goal; counts (3, slots) int64: SLOT_COUNTS of the episodes that began
-    there (env/step_end/parts.py); weights (stages,) int64: those of a curriculum without a tracker. Allocates only
-    here.
+    envs: the env's tensors (env/fields.py), of which it fills `sampled_slot`; stage, distance (slots,): the stage of
+    each slot and the distance of its picture to that stage's goal; counts (3, slots) int64: SLOT_COUNTS of the episodes
+    that began there (env/step_end/parts.py); weights (stages,) int64: those of a curriculum without a tracker.
+    Allocates only here.
     """
 
     def __init__(
@@ -88,8 +89,8 @@ class Starts:
         }
 
     def sample(self, seed: Seed, episode: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """A slot for each env's next episode; `episode` (num_envs,) int64 is its number, `weights`
-        (stages,) int64 are in units of 1 / UNIT. Valid until the next sample."""
+        """A slot for each env's next episode; `episode` (num_envs,) int64 is its number, `weights` (stages,) int64 are
+        in units of 1 / UNIT. Valid until the next sample."""
         if self.given == 1:
             return self._sampled.zero_()  # an archive may have written to it
         value = self.random.sample(seed, START, episode)
@@ -106,7 +107,7 @@ class Starts:
 
 
 def pick(value: torch.Tensor, cumulative: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    """The index whose share of the running sum `cumulative` (int64) a sample `value` (int64, overwritten)
-    falls in, into `out` int32. The products stay below 2**63: sums may be up to 2**38."""
+    """Finds the index in whose part of the running sum `cumulative` (int64) a sample `value` (int64, overwritten)
+    falls; writes it to `out` int32. The products stay below 2**63: sums may be up to 2**38."""
     value.mul_(cumulative[-1:]).bitwise_right_shift_(SHIFT)
     return torch.searchsorted(cumulative, value, right=True, out_int32=True, out=out)

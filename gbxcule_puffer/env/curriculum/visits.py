@@ -1,4 +1,5 @@
-"""Counts of what the envs have seen: a bonus of 1 / sqrt(n) for the n-th visit of a cell, counted on the device."""
+"""Counts of the cells that the envs have visited: a bonus of 1 / sqrt(n) for the n-th visit of a cell, counted on the
+device."""
 
 # Kernels: Warp's integers are types of their own.
 # pyright: reportOperatorIssue=false, reportArgumentType=false
@@ -31,9 +32,9 @@ def mix(value: wp.uint64) -> wp.uint64:
 def kernel_hash_picture(
     screen: wp.array2d(dtype=wp.int32), columns: int, size: int, levels: int, key: wp.array(dtype=wp.int64)
 ):
-    """Add each block's share to the key of its env's picture: a function of its place and its mean shade.
+    """Adds the contribution of each block to the key of its env's picture: a function of its index and its mean shade.
 
-    Four shades a word: a block of at most 16 x 16 has 64 words, so that their sums fit in a word's bytes.
+    Four shades per word: a block of at most 16 x 16 has 64 words, so their sums fit into a word's bytes.
     """
     env, block = wp.tid()  # pyright: ignore
     row_words = columns * size // 4
@@ -50,7 +51,7 @@ def kernel_hash_picture(
 
 @wp.kernel(enable_backward=False)
 def kernel_hash_pixels(screen: wp.array2d(dtype=wp.int32), each: int, key: wp.array(dtype=wp.int64)):
-    """Add the shares of `each` words, of four pixels each, to the key of their env's picture."""
+    """Adds the contributions of `each` words, of four pixels each, to the key of their env's picture."""
     env, part = wp.tid()  # pyright: ignore
     share = wp.uint64(0)
     for word in range(part * each, (part + 1) * each):
@@ -60,14 +61,14 @@ def kernel_hash_pixels(screen: wp.array2d(dtype=wp.int32), each: int, key: wp.ar
 
 @wp.kernel(enable_backward=False)
 def kernel_hash_bytes(values: wp.array2d(dtype=wp.uint8), key: wp.array(dtype=wp.int64)):
-    """Add each byte's share to the key of its env."""
+    """Adds the contribution of each byte to the key of its env."""
     env, index = wp.tid()  # pyright: ignore
     wp.atomic_add(key, env, wp.int64(mix(wp.uint64(index * 256 + int(values[env, index]) + 1))))
 
 
 @wp.func
 def table_index(key: wp.int64, row: int, bits: int) -> int:
-    """The column in which a row of the table counts a key: other bits of the mixed key in each row."""
+    """The column in which a row of the table counts a key: each row uses other bits of the mixed key."""
     return int((mix(wp.uint64(key)) >> wp.uint64(row * 32)) & wp.uint64((1 << bits) - 1))
 
 
@@ -80,7 +81,7 @@ def kernel_visit(
     first: wp.array(dtype=wp.bool),
     totals: wp.array(dtype=wp.int64),
 ):
-    """Count each env's key once in every row; note which are new, and how many of how many."""
+    """Counts each env's key once in every row; records which are new, and how many of how many."""
     env = wp.tid()
     for row in range(table.shape[0]):
         wp.atomic_add(table, row, table_index(key[env], row, bits), wp.int64(1))
@@ -104,19 +105,19 @@ def kernel_look_up(
 
 
 class VisitCounter:
-    """Counts of how often all envs together have visited the cell that each of them is in, over the whole run.
+    """Counts how often all envs together have visited each cell, over the whole run.
 
-    A cell is by its kind a downsampled 'picture' of `screen` (mean shades of 9 x 10 blocks in 8 levels), all 'pixels'
-    of it or, opt-in, the bytes that a RamWatch reads. Its 64-bit key is counted in TABLE_ROWS rows of 2**TABLE_BITS
-    counters, each in another column, and the least is taken (a count-min sketch): bounded, and wrong only where a cell
-    collides in every row. The counters are integers and all of a step's visits are counted before any is read, so the
-    counts depend neither on the device nor on the order of the envs.
+    The kind of cell is a downsampled 'picture' of `screen` (mean shades of 9 x 10 blocks in 8 levels), all its
+    'pixels', or, opt-in, the bytes that a RamWatch reads. Its 64-bit key is counted in TABLE_ROWS rows of 2**TABLE_BITS
+    counters, each in another column, and the smallest count is taken (a count-min sketch): memory is bounded, and a
+    count is wrong only if a cell collides in every row. The counters are integers, and all visits of a step are counted
+    before any is read. So the counts depend neither on the device nor on the order of the envs.
 
-    coarse: what an archive weighs its slots by: of 'pixels', most of which are seen a few times only, a counter of
-    'picture', else this one.
+    coarse: the counter by which an archive weighs its slots. For 'pixels', most of which are visited only a few times,
+    it is a counter of 'picture'; otherwise this one.
 
-    key, visits, before (num_envs,) int64: each env's cell, its visits with this step's, and without; bonus (num_envs,)
-    float32 = 1 / sqrt(visits); first (num_envs,) bool: before is 0. Allocates only here.
+    key, visits, before (num_envs,) int64: each env's cell, its visits including this step's, and excluding them; bonus
+    (num_envs,) float32 = 1 / sqrt(visits); first (num_envs,) bool: before is 0. Allocates only here.
     """
 
     def __init__(self, screen: torch.Tensor, kind: RamWatch | str = "picture", archive: bool = False) -> None:
@@ -132,7 +133,7 @@ class VisitCounter:
         self._launch = Launcher(device)
 
     def visit(self) -> None:
-        """Counts the cells that the envs are in now."""
+        """Counts the current cells of the envs."""
         n, launch = len(self.key), self._launch
         self.key.zero_()
         if isinstance(self.kind, RamWatch):
@@ -158,7 +159,7 @@ class VisitCounter:
         self._launch(kernel_look_up, len(key), key, TABLE_BITS, self.table, count)
 
     def read(self) -> dict[str, float]:
-        """Cells in the table, the share of steps since the last read that came to a new one, and the bonus now."""
+        """Cells in the table, the share of steps since the last read that entered a new one, and the current bonus."""
         cells = torch.count_nonzero(self.table, dim=1).amax()
         first, steps, known, bonus = torch.cat([self.totals.double(), cells[None], self.bonus.mean()[None]]).tolist()
         self.totals.zero_()

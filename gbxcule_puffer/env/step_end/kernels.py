@@ -1,4 +1,4 @@
-"""Kernels of the step's end: libcst puts the parts of a sequence (parts.py) into one kernel's slot."""
+"""Kernels of the step's end: libcst joins the parts of a sequence (parts.py) into one kernel."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gbxcule_puffer.emulator.build.instantiate import DeviceCode, instantiate
 
 FOLDER = Path(__file__).parent
 SEQUENCES: dict[str, tuple[str, ...]] = {
-    # What can be measured by itself, and the whole; `emulate_only` is the frames with nothing after them.
+    # Sequences that can be measured alone, and the whole; `emulate_only` is the frames with nothing after them.
     "emulate_only": (),
     "obs_only": ("observe",),
     "reward_only": ("score",),
     "full_step": ("observe", "score", "keep", "count", "restore", "begin"),
-    # The whole in pieces, where something is to be done between them (episodes.Episodes).
+    # The whole in pieces, for work between them (episodes.Episodes).
     "end": ("observe", "score", "keep"),
     "count": ("count",),
     "start": ("restore", "begin"),
@@ -50,8 +50,8 @@ def source(name: str) -> str:
 
 
 def generate(name: str) -> str:
-    """The source, generated anew."""
-    from gbxcule_puffer.emulator.build.slots import fill  # with libcst, which takes a quarter of a second to import
+    """Generate the source."""
+    from gbxcule_puffer.emulator.build.slots import fill  # imports libcst, which takes a quarter of a second
 
     parts = SEQUENCES[name]
     template = TEMPLATE.format(name=name, parts=", ".join(parts)).lstrip()
@@ -60,7 +60,7 @@ def generate(name: str) -> str:
 
 @memoize
 def kernel(name: str, in_color: bool = False) -> wp.Kernel:
-    """A sequence's kernel, compiled where it is launched first; in_color: of observations in colour."""
+    """A sequence's kernel, compiled at its first launch; in_color: for observations in colour."""
     module = importlib.import_module(f"{_in_color()}.{name}") if in_color else cache.import_source(name, source(name))
     return module.kernel_parts
 

@@ -1,7 +1,7 @@
 """The parts of a step's end: observation, score, new episodes; env/step_end/kernels.py makes kernels of them.
 
-On a GPU the lanes of a warp share one env: all of them work out the same score, and each does a part of the pictures.
-`if COLOR:` by itself leaves nothing in the kernels of observations in shades.
+On a GPU the lanes of a warp share one env: all of them compute the same score, and each does a part of the pictures. An
+`if COLOR:` statement disappears from the kernels of observations in shades.
 """
 
 # Kernels: Warp's integers are types of their own.
@@ -125,7 +125,7 @@ def grey(e: Episode, env: int, index: int) -> int:
 
 @wp.func
 def newest_color(e: Episode, env: int, index: int) -> int:
-    """A word of the newest picture in colour: two pixels, or a byte of each of four in one of its planes."""
+    """A word of the newest picture in colour: two pixels, or one byte of four pixels in one of its planes."""
     if e.form == RGB555:
         return rgb555(e, env, index)
     if e.form == GREY:
@@ -142,7 +142,7 @@ def newest_color(e: Episode, env: int, index: int) -> int:
 
 @wp.func
 def averaged(e: Episode, env: int, index: int) -> int:
-    """Four sums of 2x2 pixels of a screen of 160 columns, a byte each."""
+    """Sums of four 2x2 blocks of pixels of a screen of 160 columns, one byte each."""
     above = 80 * (index // 20) + 2 * (index % 20)  # 40 words a row, two of them for one of 20
     word = int(0)
     for half in range(2):
@@ -154,7 +154,7 @@ def averaged(e: Episode, env: int, index: int) -> int:
 
 @wp.func
 def packed(e: Episode, env: int, index: int) -> int:
-    """Sixteen pixels, four a byte, the leftmost in bits 7-6."""
+    """Sixteen pixels, four per byte, the leftmost in bits 7-6."""
     word = int(0)
     for part in range(4):
         four = e.screen[env, 4 * index + part]
@@ -165,13 +165,13 @@ def packed(e: Episode, env: int, index: int) -> int:
 
 @wp.func
 def shades(e: Episode, env: int, index: int) -> int:
-    """Four pixels, a byte each."""
+    """Four pixels, one byte each."""
     return e.screen[env, index]
 
 
 @wp.func
 def newest(e: Episode, env: int, index: int) -> int:
-    """A word of the newest picture in the form that is observed."""
+    """A word of the newest picture in the observed form."""
     if COLOR:
         return newest_color(e, env, index)
     if e.form == AVERAGED:
@@ -183,7 +183,7 @@ def newest(e: Episode, env: int, index: int) -> int:
 
 @wp.func
 def observe(e: Episode, env: int, lane: int, lanes: int):
-    """Takes the screen as the newest picture, last in the stack; nothing where the observation is the screen."""
+    """Puts the screen as the newest picture last in the stack; does nothing if the observation is the screen itself."""
     if e.in_place == 0:
         size = e.observations.shape[1] // e.stack_k
         for index in range(lane, size, lanes):
@@ -203,9 +203,9 @@ def distance_to(e: Episode, stage: int, env: int, lane: int, lanes: int) -> floa
 
 @wp.func
 def score(e: Episode, env: int, lane: int, lanes: int):
-    """Work out the reward and the end of the episode; with `chain` an earlier stage's goal leads to the next.
+    """Computes the reward and the end of the episode; with `chain` an earlier stage's goal leads to the next.
 
-    Products and sums are apart (env/step_end/kernels.py): a fused multiply-add would round differently on a GPU.
+    Products and sums are separate (env/step_end/kernels.py): a fused multiply-add would round differently on a GPU.
     """
     age = e.age[env] + 1
     before = e.stage[env]
@@ -259,7 +259,7 @@ def keep(e: Episode, env: int, lane: int, lanes: int):
 
 @wp.func
 def count(e: Episode, env: int, lane: int, lanes: int):
-    """Adds an episode that ended to the counts of the slot it began at, unless that has another state by now."""
+    """Adds a finished episode to the counts of the slot at which it began, unless that slot has a new state."""
     if lane == 0:
         slot = e.slots[env]
         e.from_start[env] = slot < e.given
@@ -272,14 +272,14 @@ def count(e: Episode, env: int, lane: int, lanes: int):
 
 @wp.func
 def restore(e: Episode, env: int, lane: int, lanes: int):
-    """Puts the sampled slot into an env whose episode ended."""
+    """Copies the sampled slot into an env whose episode has ended."""
     if e.ended[env]:
         restore_slot(e.machines, e.pool, e.sampled_slot[env], env, lane, lanes)
 
 
 @wp.func
 def begin(e: Episode, env: int, lane: int, lanes: int):
-    """Starts the episode of an env that was restored; its first picture fills the whole stack."""
+    """Starts the episode of a restored env; its first picture fills the whole stack."""
     intrinsics.converge()  # the picture is whole
     if e.ended[env]:
         slot = e.sampled_slot[env]
