@@ -159,12 +159,13 @@ class Pictures:
 def unlike_play(env: EnvLike, seed: int) -> str | None:
     """Advice where a start of the env does not answer to the D-pad, as a title screen or a text box, else None. Plays
     a few seconds from the first starts that `seed` gives; the env has to be reset after it."""
-    env.reset(seed=seed)
     emulator = env.emulator
-    hashes = [] if emulator is None else emulator.state_hash().tolist()
+    if emulator is None:
+        return None
+    env.reset(seed=seed)
+    hashes = emulator.state_hash().tolist()
     rows = sorted(hashes.index(each) for each in dict.fromkeys(hashes))[:MOST_STARTS]
-    for start in [emulator.save(row) for row in rows] if emulator is not None else ():
-        assert emulator is not None
+    for start in [emulator.save(row) for row in rows]:
         answers = _answers(emulator, env.codec, start)
         if answers is None:
             continue
@@ -174,7 +175,7 @@ def unlike_play(env: EnvLike, seed: int) -> str | None:
         return (
             f"{which} does not look like play: {only} the picture within {PROBED_FRAMES // 60} seconds, as on a title "
             "screen or in a text: begin where the player can move (--start-state with a state that `puffer play` saved "
-            "there)"
+            "there), or leave the directions out of --action-codec where the game has none"
         )
     return None
 
