@@ -25,7 +25,8 @@ SLOW_FILES = {
     "apps": ("bench", "bench_suites", "color", "play_in_time", "profile"),
     "baselines": ("pyboy_puffer_vec",),
     "conformance": ("color", "micro_roms"),
-    "emulator/gpu": ("turn_cost",),
+    "emulator/gpu": ("draw_later", "fusion", "turn_cost", "warp_of_threads"),
+    "emulator/loops": ("counted_loops",),
 }
 QUICK = ("advice", "flags_text", "replay", "returns")  # in trainers
 SLOW = (*SLOW_FOLDERS, *(f"{folder}/test_{name}.py" for folder, names in SLOW_FILES.items() for name in names))

@@ -1,7 +1,8 @@
-"""The Task of docs/score_2048.py on a memory that the test writes."""
+"""The Tasks of docs/score_2048.py and docs/rex_runner.py on a memory that the test writes."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -35,3 +36,18 @@ def test_score_board_and_ends() -> None:
     seen = task.observe(ram, NOBODY)["board"]
     assert seen.shape == (4, *task.observations["board"])
     assert torch.equal(seen.int().argmax(2), boards) and (seen.sum(2) == 1).all()
+
+
+def test_a_run_s_points_pauses_and_end() -> None:
+    ram = Ram(Emulator(ROOT / "roms/homeward.gb", 3))
+    task = make_task(f"{ROOT / 'docs/rex_runner.py'}:Runner")
+    task.setup(ram)
+    ram.poke(0xC1A3, [0x76, 0x02, 0x00])
+    task.reset(ram, torch.ones(3, dtype=torch.bool))
+    ram.poke(0xC1A3, [0x86, 0x02, 0x00], torch.tensor([True, False, False]))
+    ram.poke(0xC1A2, torch.tensor([[0], [1], [2]]))
+    info: Any = SimpleNamespace(length=torch.tensor([4, 4, 4]))
+    result: Any = task.step(ram, NOBODY, info)
+    assert result.reward.tolist() == [1.0, 0.0, 0.0] and result.failure.tolist() == [False, False, True]
+    assert result.statistics["score"].tolist() == [286, 276, 276] and result.terminal is None
+    assert result.statistics["paused"].tolist() == [0.0, 0.25, 0.0]
