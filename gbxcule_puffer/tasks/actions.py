@@ -1,4 +1,5 @@
-"""Action codecs: what an action index presses, for the Warp joypad and for PyBoy, and the press/release schedule."""
+"""Action codecs: the buttons of each action index, for the Warp joypad and for PyBoy, and the press/release
+schedule."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ STEPS = f"at least 1 and at most {MOST_STEPS:,}"
 
 
 def buttons_of(action: str) -> int:
-    """The byte that `Emulator.step` takes, of an action's name: NOOP, a button, or several with `+` between them.
+    """The byte for `Emulator.step` of an action's name: NOOP, a button, or several joined by `+`.
 
     Raises: KeyError for another name.
     """
@@ -45,19 +46,19 @@ def buttons_of(action: str) -> int:
 
 
 def frames_of(action: str) -> int:
-    """The frames in an action's name, as in NOOP:60; 0 where its steps take frames_per_step."""
+    """The number of frames in an action's name, as in NOOP:60; 0 if it takes frames_per_step."""
     return int(action.partition(":")[2] or 0)
 
 
 def without_frames(action: str) -> str:
-    """The part of an action's name that says what it presses."""
+    """An action's name without its number of frames."""
     return action.partition(":")[0]
 
 
 def all_buttons_of(actions: Iterable[str]) -> list[int]:
-    """`buttons_of` each action's name, of any codec.
+    """`buttons_of` for each action's name, of any codec.
 
-    Raises: ActionError for a name of something else.
+    Raises: ActionError for a text that is not an action.
     """
     found = []
     for i, name in enumerate(actions):
@@ -69,27 +70,27 @@ def all_buttons_of(actions: Iterable[str]) -> list[int]:
 
 
 def are_names(value: object) -> bool:
-    """True for a list of texts, as files have the names of actions."""
+    """True for a list of texts, which is how files store the names of actions."""
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def is_steps(value: object) -> bool:
-    """True for a whole number of steps, which are STEPS."""
+    """True for a whole number in the range of STEPS."""
     return type(value) is int and 1 <= value <= MOST_STEPS
 
 
 def action_of(buttons: Iterable[str]) -> str:
-    """The name of the action that presses all of these: 'NOOP', 'UP', 'A+UP'."""
+    """The name of the action that presses these buttons: 'NOOP', 'UP', 'A+UP'."""
     return "+".join(sorted(set(buttons) - {"NOOP"})) or "NOOP"
 
 
 @dataclass(frozen=True)
 class ActionCodec:
-    """A named, versioned order of actions; `version` is the id that kernels and artifacts carry. An action is a
-    button, NOOP, or several buttons at once, such as UP+B, and may have a number of frames, such as NOOP:60.
+    """A named, versioned order of actions; `version` is the id in kernels and artifacts. An action is a button, NOOP,
+    or several buttons at once, such as UP+B, and may have its own number of frames, such as NOOP:60.
 
-    `factors`: of a codec whose actions are made of several choices at once, how many each of them has. Its actions are
-    all combinations, the last choice changing first, and have their numbers everywhere inside of the env.
+    `factors`: the number of options of each choice, for a codec whose actions consist of several choices at once. Its
+    actions are all combinations, with the last choice changing fastest; inside the env they have these numbers.
     """
 
     name: str
@@ -103,20 +104,20 @@ class ActionCodec:
 
     @property
     def space(self) -> gymnasium.Space:
-        """Discrete, or MultiDiscrete where an action is several choices."""
-        from gymnasium.spaces import Discrete, MultiDiscrete  # not for those who only need names
+        """Discrete, or MultiDiscrete if an action consists of several choices."""
+        from gymnasium.spaces import Discrete, MultiDiscrete  # imported only where spaces are needed
 
         return MultiDiscrete(list(self.factors)) if self.factors else Discrete(self.num_actions)
 
     def join(self, choices: torch.Tensor) -> torch.Tensor:
-        """Numbers of actions (n,) of their choices (n, factors), integers; -1 where a choice is out of range."""
+        """Action numbers (n,) from their choices (n, factors), integers; -1 if a choice is out of range."""
         numbers, inside = choices[:, 0] * 0, choices[:, 0] == choices[:, 0]
         for column, size in zip(choices.unbind(1), self.factors, strict=True):
             numbers, inside = numbers * size + column, inside & (column >= 0) & (column < size)
         return numbers.masked_fill(~inside, -1)
 
     def split(self, actions: torch.Tensor) -> list[torch.Tensor]:
-        """The choices, each (n,), of actions (n,) by their numbers."""
+        """The choices, each (n,), from action numbers (n,)."""
         found: list[torch.Tensor] = []
         for size in reversed(self.factors):
             actions, choice = actions // size, actions % size
@@ -149,7 +150,7 @@ class ActionCodec:
 
     @property
     def frames(self) -> tuple[int, ...]:
-        """Frames of each action's steps, 0 for frames_per_step; empty where no action has its own."""
+        """Frames of each action, 0 for frames_per_step; empty if no action has its own number."""
         found = tuple(map(frames_of, self.actions))
         return found if any(found) else ()
 
@@ -187,9 +188,9 @@ DEFAULT_CODEC = "pokemonred_puffer_v1"
 
 
 def get_codec(name: str) -> ActionCodec:
-    """The codec called `name`, or the one that `name` lists: actions with commas between them, each of them NOOP, a
-    button, or several with `+` between them, such as 'NOOP,A,B,SELECT,UP+B', and with a colon behind it the frames of
-    its steps: 'NOOP:60'. Several lists with slashes between them are choices made at once: 'NOOP,UP,DOWN/NOOP,A,B'.
+    """The codec called `name`, or the codec that `name` lists: actions separated by commas, each of them NOOP, a
+    button, or several joined by `+`, such as 'NOOP,A,B,SELECT,UP+B', optionally with a colon and the number of frames:
+    'NOOP:60'. Several lists separated by slashes are choices that are made at once: 'NOOP,UP,DOWN/NOOP,A,B'.
 
     Raises: ConfigError for another text; the message lists the known names.
     """

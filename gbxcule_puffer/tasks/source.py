@@ -1,4 +1,4 @@
-"""The files of an env's task: as given, else made from a stage file or a list, else HOMEWARD's first stage."""
+"""The files of an env's task: the given files, or made from a stage file or a list, or HOMEWARD's first stage."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ROM, STAGE = ROMS / "homeward.gb", ROMS / "homeward/stage1.json"
 
 
 def default_rom(prefix: str = "--") -> Path:
-    """HOMEWARD's file; prefix: how the caller's flags begin, for the error.
+    """HOMEWARD's file; prefix: of the caller's flags, for the error.
 
-    Raises: ConfigError where it is not installed.
+    Raises: ConfigError if it is not installed.
     """
     if not ROM.is_file():
         raise ConfigError(f"{ROM} is missing from the installation: install gbxcule-puffer again, or give {prefix}rom")
@@ -29,9 +29,9 @@ def default_rom(prefix: str = "--") -> Path:
 @dataclass(frozen=True)
 class TaskSource:
     """The options that name a task: a ROM with its start and goal, a `stage` file or a list of `stages`. A `task`, or a
-    `quest` for a `rom`, needs no goal. Without anything it is HOMEWARD's first stage.
+    `quest` with a `rom`, needs no goal. The default is HOMEWARD's first stage.
 
-    prefix: how the caller's flags begin, for errors.
+    prefix: of the caller's flags, for errors.
     """
 
     rom: StrPath | None = None
@@ -44,10 +44,10 @@ class TaskSource:
     prefix: str = "--"
 
     def make(self, out: StrPath, settings: GoalSettings | None = None) -> dict[str, str | None]:
-        """Keywords of the env: rom, and start_state and goal_dir, or stages. Makes into a folder in `out` what is not
-        there yet.
+        """Keywords of the env: rom, and start_state and goal_dir, or stages. Missing files are made in a folder in
+        `out`.
 
-        Raises: ConfigError, and what GoalRecipe and `make_stages` raise.
+        Raises: ConfigError, and the errors of GoalRecipe and `make_stages`.
         """
         self._check()
         rom = find_rom(self.rom) if self.rom else ROM
@@ -64,7 +64,7 @@ class TaskSource:
         return files | ({"goal_dir": str(goal)} if goal else {})
 
     def _check(self) -> None:
-        """Raises: ConfigError for files that do not go together, or one that is missing."""
+        """Raises: ConfigError for files that do not fit together, or a missing file."""
         flag = self.prefix
         if self.stages and (self.goal_dir or self.start_state):
             raise ConfigError(

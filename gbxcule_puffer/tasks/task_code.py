@@ -1,4 +1,4 @@
-"""Tasks as code of users: found by name, made, and run; an exception in it becomes one line."""
+"""Tasks as users' code: found by name, made, and run. An exception in it becomes one line."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ LIBRARIES = tuple(
 
 
 def make_task(spec: TaskSpec) -> Task:
-    """The Task itself, of a class, or of a class's name: 'package.module:Class' or 'folder/file.py:Class'.
+    """The Task: the given Task, or an instance of a class, or of the class named 'package.module:Class' or
+    'folder/file.py:Class'.
 
-    Raises: ConfigError where there is none, or where it cannot be made without arguments.
+    Raises: ConfigError if the class does not exist, or cannot be made without arguments.
     """
     if isinstance(spec, Task):
         return spec
@@ -43,8 +44,8 @@ def make_task(spec: TaskSpec) -> Task:
 
 @contextmanager
 def code_of(name: str, kind: type[Task] | None = None) -> Iterator[None]:
-    """Runs code of a Task's: what it raises becomes a ConfigError of one line, which names the place; the exception
-    itself is its cause. Errors of ours name the Task. A lack of memory and a reader that has gone are no mistakes."""
+    """Runs a Task's code. An exception becomes a ConfigError of one line, which names the file and line; the exception
+    itself is its cause. Our own errors name the Task. Out-of-memory and broken-pipe errors pass through unchanged."""
     try:
         yield
     except GBxCuLEError as error:
@@ -58,7 +59,7 @@ def code_of(name: str, kind: type[Task] | None = None) -> Iterator[None]:
 
 
 def _fault(error: Exception, kind: type[Task] | None) -> str:
-    """File, line and function of the Task's that an exception came from, and its first line."""
+    """File, line and function of the Task in which an exception was raised, and the exception's first line."""
     text = (str(error).strip().splitlines() or [""])[0]
     if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
         return f"{_short(str(error.filename))}, line {error.lineno}: {type(error).__name__}: {error.msg}"
@@ -72,13 +73,13 @@ def _fault(error: Exception, kind: type[Task] | None) -> str:
 
 
 def _short(file: str) -> str:
-    """A file's path from the current folder where it is in there."""
+    """A file's path, relative to the current folder if it is inside."""
     relative = os.path.relpath(file)
     return file if relative.startswith("..") or not os.path.isfile(file) else relative
 
 
 def _find_class(spec: str) -> type[Task]:
-    """The class that 'module:Class' or 'file.py:Class' names."""
+    """The class named by 'module:Class' or 'file.py:Class'."""
     where, colon, name = spec.rpartition(":")
     if not (colon and where and name):
         raise ConfigError(f"task {spec!r:.80} must be package.module:Class or file.py:Class")
@@ -93,7 +94,7 @@ def _find_class(spec: str) -> type[Task]:
 
 
 def _import_module(name: str, spec: str) -> ModuleType:
-    """A module by name, also of the current folder."""
+    """A module by name; modules in the current folder are found, too."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise ConfigError(f"task {spec!r:.80}: {name!r:.60} is not a name of a module")
     first = name.partition(".")[0]

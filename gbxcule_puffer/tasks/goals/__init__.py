@@ -1,1 +1,1 @@
-"""Pixel goals: pictures to reach, how they are recorded from a recipe, and the threshold of their distance."""
+"""Pixel goals: pictures to reach, their recording from a recipe, and the threshold of their distance."""

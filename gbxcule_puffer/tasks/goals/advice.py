@@ -1,13 +1,13 @@
-"""Advice on goals that cannot be learned, or that teach nothing: what was found, and what to do."""
+"""Advice on goals that cannot be learned, or that teach nothing: the finding and a remedy."""
 
 from __future__ import annotations
 
-HARDLY_APART = 0.03  # distance: at the usual alpha the whole way to the goal pays less than 30 steps cost
+HARDLY_APART = 0.03  # distance: with the default alpha, the path to the goal then pays less than 30 steps cost
 BY_CHANCE = 0.5  # share of random episodes that reach the goal
 
 
 def hardly_apart(start_distance: float, name: str = "goal") -> str | None:
-    """Advice where the picture of the start is nearly the goal's, else None. `start_distance` is in [0, 1]."""
+    """Advice if the picture of the start is nearly the goal's, else None. `start_distance` is in [0, 1]."""
     if start_distance >= HARDLY_APART:
         return None
     return (
@@ -17,8 +17,7 @@ def hardly_apart(start_distance: float, name: str = "goal") -> str | None:
 
 
 def met_by_chance(success: float, is_picture: bool = True) -> str | None:
-    """Advice where random play reaches the goal, a picture or what a Task says, in at least half of its episodes, else
-    None."""
+    """Advice if random play succeeds in at least half of its episodes, by a goal's picture or by a Task, else None."""
     if success < BY_CHANCE:
         return None
     if not is_picture:
@@ -33,7 +32,7 @@ def met_by_chance(success: float, is_picture: bool = True) -> str | None:
 
 
 def never_near(steps: int, nearest_tenth: float | None) -> str:
-    """Advice where no Game Boy reached the goal; `nearest_tenth`: the least 10th percentile of distances so far."""
+    """Advice if no Game Boy reached the goal; `nearest_tenth`: the smallest 10th percentile of distances so far."""
     if nearest_tenth is not None and nearest_tenth < HARDLY_APART:
         return (
             f"no episode reached the goal in {steps:,} steps, though a tenth of the Game Boys was {nearest_tenth:.3f} "

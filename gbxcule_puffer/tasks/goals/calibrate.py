@@ -1,4 +1,4 @@
-"""`puffer goal calibrate`: how well a goal's picture tells the goal from everything else, measured."""
+"""`puffer goal calibrate`: measures how well a goal's picture separates the goal from everything else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SMALLEST_K = 2
 
 @dataclass
 class Samples:
-    """Distances and whether the env was at the goal, one row a step and one column an env, each [steps, envs]."""
+    """Distances, and whether the env was at the goal; one row per step and one column per env, each [steps, envs]."""
 
     distances: list[np.ndarray] = field(default_factory=list)
     at_goal: list[np.ndarray] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Samples:
         return distances[at_goal], distances[~at_goal]
 
     def longest_false_run(self, tau: float) -> int:
-        """Most steps in a row below `tau` of an env that is not at the goal."""
+        """The most steps in a row for which an env that is not at the goal is below `tau`."""
         longest = 0
         for distances, at_goal in zip(self.distances, self.at_goal, strict=True):
             run = np.zeros(distances.shape[1], int)
@@ -65,7 +65,7 @@ class Samples:
 
 @dataclass
 class Calibration:
-    """Distances measured at the goal, near it and in random play, and the tau and k_consecutive that they suggest."""
+    """Distances measured at the goal, near it and in random play, and the resulting tau and k_consecutive."""
 
     goal: Samples
     near: Samples
@@ -75,7 +75,7 @@ class Calibration:
 
     def rates(self, tau: float, k: int) -> dict[str, float]:
         """false_negative: share of the steps at the goal that are not recognised. false_positive: share of the random
-        steps elsewhere that are. false_goals: runs of k such steps. random_steps: how many there were."""
+        steps elsewhere that are recognised. false_goals: runs of k such steps. random_steps: their total number."""
         here = np.concatenate([part.split()[0] for part in (self.goal, self.near, self.random)])
         elsewhere = self.random.split()[1]
         return {
@@ -86,7 +86,7 @@ class Calibration:
         }
 
     def by_chance(self) -> float:
-        """Share of the random episodes that reach the goal, or are taken for it: with the proposed tau and k."""
+        """Share of the random episodes that reach the goal, or seem to, with the proposed tau and k."""
         k, met, episodes = self.k_consecutive, 0, 0
         for distances in self.random.distances:
             run, reached = np.zeros(distances.shape[1], int), np.zeros(distances.shape[1], bool)
@@ -100,7 +100,7 @@ class Calibration:
 def read_task(folder: StrPath) -> tuple[GoalTemplate, Path]:
     """The goal and the start state in a folder of `puffer goal make`.
 
-    Raises: GoalError where they are not there or damaged.
+    Raises: GoalError if they are missing or damaged.
     """
     folder = Path(folder)
     if (folder / META_FILE).is_file():
@@ -136,11 +136,11 @@ def calibrate(
     seed: int = 0,
     report: Callable[[int, int], None] | None = None,
 ) -> Calibration:
-    """Measures the goal in `folder`: `steps` of random play from its start in episodes of `max_steps`,
-    the goal's own by default.
+    """Measures the goal in `folder` with `steps` of random play from its start, in episodes of `max_steps` (default:
+    the goal's own).
 
-    An env is at the goal if all conditions of `truth` on RAM hold. Without them, the goal is the steps without a button
-    after a solution, and every step that shows exactly its picture.
+    An env is at the goal if all conditions of `truth` on RAM hold. Without conditions, it is at the goal in the steps
+    without a button after a solution, and in every step that shows exactly the goal's picture.
     report: called after each random step with the steps so far and their total.
 
     Raises: GoalError, RomError, StateError, ConfigError or DeviceError.
@@ -174,8 +174,8 @@ def calibrate(
 
 
 def best_tau(here: np.ndarray, elsewhere: np.ndarray) -> float:
-    """The middle of the gap below the least distance elsewhere: a goal recognised a step late costs less than a false
-    one. Where nothing at the goal lies below that, the threshold with the least sum of both error rates."""
+    """The middle of the gap below the smallest distance elsewhere: a goal recognised a step late costs less than a
+    false goal. If no distance at the goal is below that, the threshold with the smallest sum of both error rates."""
     nearest = elsewhere.min()
     if here.min() < nearest:
         return float(here[here < nearest].max() + nearest) / 2
@@ -187,7 +187,7 @@ def best_tau(here: np.ndarray, elsewhere: np.ndarray) -> float:
 
 
 class _Player:
-    """Plays the goal's ROM in `num_envs` Game Boys and notes distances."""
+    """Plays the goal's ROM in `num_envs` Game Boys and records distances."""
 
     def __init__(
         self,
@@ -274,15 +274,15 @@ class _Player:
 
 
 def _note(samples: Samples, distances: np.ndarray, at_goal: np.ndarray) -> None:
-    """Adds one step of one env, as a block of its own."""
+    """Adds one step of one env as a separate block."""
     samples.distances.append(distances[None])
     samples.at_goal.append(at_goal[None])
 
 
 def draw_histogram(path: StrPath, result: Calibration, meta: dict[str, Any], title: str) -> None:
-    """Writes the distances at the goal, near it and in random play as a PNG, with tau as it is and as proposed.
+    """Writes the distances at the goal, near it and in random play as a PNG, with the current and the proposed tau.
 
-    Raises: ConfigError where Matplotlib is not installed.
+    Raises: ConfigError if Matplotlib is not installed.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -25,8 +25,8 @@ def goal_difference(
     lane: int,
     lanes: int,
 ) -> int:
-    """The sum of the differences of shades between an env's picture and the frame of its goal where it is least. An
-    integer, the same in any order; all lanes get it."""
+    """The sum of the differences of shades between an env's picture and the nearest frame of its goal. An integer, the
+    same in any order; all lanes get it."""
     least = int(0x7FFFFFFF)
     for frame in range(first[goal], first[goal + 1]):
         total = int(0)
@@ -38,7 +38,7 @@ def goal_difference(
 
 @wp.func
 def channels(color: int) -> int:
-    """Red, green and blue of a colour of 15 bits, a byte each."""
+    """Red, green and blue of a colour of 15 bits, one byte each."""
     return (color & 0x1F) | ((color & 0x3E0) << 3) | ((color & 0x7C00) << 6)
 
 
@@ -52,7 +52,7 @@ def color_difference(
     lane: int,
     lanes: int,
 ) -> int:
-    """As goal_difference, of pictures in colour, two pixels a word: the sum over red, green and blue."""
+    """As goal_difference, for pictures in colour, two pixels per word: the sum over red, green and blue."""
     least = int(0x7FFFFFFF)
     for frame in range(first[goal], first[goal + 1]):
         total = int(0)
@@ -75,7 +75,7 @@ def kernel_distance(
     scale: float,
     out: wp.array(dtype=wp.float32),
 ):
-    """The least difference from the frames of each env's goal, scaled; dim = (num_envs, lanes)."""
+    """The smallest difference from the frames of each env's goal, scaled; dim = (num_envs, lanes)."""
     env, lane = wp.tid()  # pyright: ignore
     least = goal_difference(screen, frames, first, int(goal[env]), env, lane, lanes)
     if lane == 0:
@@ -92,7 +92,7 @@ def kernel_color_distance(
     scale: float,
     out: wp.array(dtype=wp.float32),
 ):
-    """As kernel_distance, of pictures in colour."""
+    """As kernel_distance, for pictures in colour."""
     env, lane = wp.tid()  # pyright: ignore
     least = color_difference(colors, frames, first, int(goal[env]), env, lane, lanes)
     if lane == 0:
@@ -100,12 +100,12 @@ def kernel_color_distance(
 
 
 class GoalDistance:
-    """Mean absolute difference of shades / 3, or of red, green and blue / 31, in [0, 1], the minimum over a goal's
-    frames; allocates only here.
+    """Mean absolute difference of shades / 3, or of red, green and blue / 31, in [0, 1]: the minimum over a goal's
+    frames. Allocates only here.
 
-    `frames` are the pictures of one goal or a list of those of several, each [frame, row, column]; every env has a goal
-    of its own. `frames` and `first` (goals + 1,) int32, where each begins, are tensors; `scale` is 1 of the distance;
-    in_color: the frames are colours, uint16.
+    `frames` are the pictures of one goal, or a list with those of several goals, each [frame, row, column]; every env
+    has its own goal. `frames` and `first` (goals + 1,) int32, the index of each goal's first frame, are tensors;
+    `scale` is the factor from a sum to a distance; in_color: the frames are colours, uint16.
     """
 
     def __init__(self, frames: np.ndarray | Sequence[np.ndarray], num_envs: int, device: str | torch.device) -> None:
@@ -121,8 +121,8 @@ class GoalDistance:
         """Distance of each env's picture in `screen` (num_envs, rows, columns), shades or colours as the frames, into
         `out` (num_envs,) float32.
 
-        goal (num_envs,) int64: which goal each env has, the first if None. The sums are integers, the same in any
-        order: the CPU and the GPU give the same bits.
+        goal (num_envs,) int64: the goal of each env, the first if None. The sums are integers, the same in any order,
+        so CPU and GPU give the same bits.
         """
         goal, lanes = self._goal_0 if goal is None else goal, self._launch.lanes
         inputs = words(screen), words(self.frames), self.first, goal, lanes, self.scale, out

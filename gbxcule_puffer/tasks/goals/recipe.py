@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from gbxcule_puffer.emulator import Emulator, EmulatorLike
 
 SETTLE_STEPS = 8
-# A goal's tau is at most this: a character who turns on the spot (about 0.01) still counts, a step aside does not.
+# The largest tau of a goal: a character who turns on the spot (about 0.01) still counts, a step aside does not.
 LARGEST_TAU = 0.05
 STAGE_FILE = Kind("stage", ConfigError, "give a stage file")
 
 
 @dataclass(frozen=True)
 class TaskFiles:
-    """The files that an environment needs to play a goal."""
+    """The files that an environment needs for a goal."""
 
     rom: Path
     start_state: Path
@@ -48,8 +48,8 @@ class TaskFiles:
 class GoalSettings:
     """The options of the env that a goal is for, as in EnvOptions, and the device that it is recorded on.
 
-    k_consecutive, max_steps: what the goal asks for and how long an attempt may take, unless the env's options say
-    otherwise; K_CONSECUTIVE and no limit of its own where None.
+    k_consecutive, max_steps: required by the goal, and the limit of an attempt, unless the env's options give others;
+    None means K_CONSECUTIVE and no own limit.
 
     Raises: ConfigError.
     """
@@ -76,11 +76,11 @@ class GoalSettings:
 
 @dataclass(frozen=True)
 class GoalRecipe:
-    """The way to make a goal: `start_actions` from `start_state` (or post-boot), then the solution.
+    """The instructions for making a goal: `start_actions` from `start_state` (or post-boot), then the solution.
 
-    more_ways: other solutions from the same start, whose ends count as the goal too; traces: the recordings that the
-    solutions are from, by their files, which must replay as they were recorded; png: screenshots that are the goal, in
-    place of a solution. Actions are named (of any codec: a name presses the same in each).
+    more_ways: other solutions from the same start, whose ends also count as the goal; traces: the recordings of the
+    solutions, by their files, which must replay as recorded; png: screenshots that are the goal, instead of a solution.
+    Actions are named; a name presses the same buttons in each codec.
     """
 
     rom: StrPath
@@ -95,7 +95,7 @@ class GoalRecipe:
     @classmethod
     def load(cls, path: StrPath, settings: GoalSettings | None = None) -> GoalRecipe:
         """Reads a stage file: JSON with rom (a path beside or above the file), start_actions, solve_actions and
-        perhaps max_steps, which `settings` may replace.
+        optionally max_steps, which `settings` may replace.
 
         Raises: ConfigError for an unreadable or incomplete file.
         """
@@ -161,7 +161,7 @@ class GoalRecipe:
         return emulator
 
     def _meta(self, emulator: Emulator, out: Path) -> dict[str, Any]:
-        """What the goal's META_FILE says but for what is measured."""
+        """The contents of the goal's META_FILE except the measured values."""
         settings = self.settings
         return {
             "rom_sha256": emulator.rom_sha256,
@@ -190,16 +190,16 @@ def record_goal(
     pictures: Sequence[np.ndarray] | None = None,
     k_consecutive: int = K_CONSECUTIVE,
 ) -> tuple[Snapshot, GoalTemplate]:
-    """Plays `start_buttons`, takes the start snapshot, plays `solve_buttons` and takes the goal's pictures; then the
-    same from the start by each of `more_ways`, whose ends count as the goal too.
+    """Plays `start_buttons`, takes the start snapshot, plays `solve_buttons` and takes the goal's pictures. Then does
+    the same from the start for each of `more_ways`, whose ends also count as the goal.
 
-    The pictures are the distinct ones at the end and of the next SETTLE_STEPS steps without a button, so that an idle
-    animation counts as the goal in all of its phases. `tau` is half of the least distance met on a way, at most
-    LARGEST_TAU. With `pictures` these are the goal, and nothing is played after the start.
+    The pictures are the distinct pictures at the end and in the next SETTLE_STEPS steps without a button, so that an
+    idle animation counts as the goal in all its phases. `tau` is half of the smallest distance on a path, at most
+    LARGEST_TAU. If `pictures` are given, they are the goal, and nothing is played after the start.
 
-    `emulator` has one env and stands at the state to play from; `meta` holds CHECKED_FIELDS.
+    `emulator` has one env in the state to play from; `meta` has CHECKED_FIELDS.
 
-    Raises: GoalError when a way to the goal passes one of the goal's own pictures, or starts at it.
+    Raises: GoalError if a path to the goal passes one of the goal's own pictures, or starts at it.
     """
 
     def play(button: int) -> np.ndarray:
@@ -242,7 +242,7 @@ def record_goal(
 
 
 def distinct(pictures: Sequence[np.ndarray]) -> np.ndarray:
-    """The pictures without repetitions, in the order they first come, stacked."""
+    """The pictures without repetitions, in the order of their first occurrence, stacked."""
     return np.stack([p for i, p in enumerate(pictures) if not any((p == other).all() for other in pictures[:i])])
 
 
@@ -258,9 +258,9 @@ def _read_picture(path: StrPath, shape: tuple[int, int], meta: Mapping[str, obje
 
 
 def _check_trace(emulator: Emulator, source: StrPath, trace: Trace, start_buttons: Sequence[int]) -> None:
-    """Replays a trace from where the emulator stands after `start_buttons`, and puts it back.
+    """Replays a trace from the emulator's state after `start_buttons`, and restores that state.
 
-    Raises: ConfigError where the trace is of another ROM, schedule or start, or does not end as it did.
+    Raises: ConfigError if the trace is of another ROM, schedule or start, or does not end at its picture.
     """
     trace.check(source, emulator.rom_sha256, emulator.frames_per_step, emulator.release_after_frames)
     before = emulator.save(0)

@@ -1,4 +1,4 @@
-"""A goal as a folder: the pictures to reach, and what they were made for."""
+"""A goal as a folder: the pictures to reach, and the settings that they were made for."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FRAMES_FILE = "goal_template.npy"
 META_FILE = "goal_template.meta.json"
 GOAL_FILE = Kind("goal", GoalError, "make it with `puffer stage` or `puffer goal make`")
 MAX_SIZE = 64 * 2**20  # bytes of a goal's pictures, thousands of them
-# What has to be equal in the goal and in the environment, else distances mean something else. Only the newest picture
-# is compared: a goal fits any stack_k, and its file just records one.
+# Fields that must be equal in the goal and in the environment; otherwise distances mean something else. Only the newest
+# picture is compared: a goal fits any stack_k, and its file only records one.
 CHECKED_FIELDS = ("rom_sha256", "action_codec", "frames_per_step", "release_after_frames", "obs")
 REQUIRED_FIELDS = ("format", *CHECKED_FIELDS, "tau", "k_consecutive")
 VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -43,23 +43,23 @@ VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
 }
 """By field, what its value in META_FILE is."""
-K_CONSECUTIVE = 4  # of a goal that does not say otherwise
-MAX_STEPS = 128  # of a task that does not say otherwise
+K_CONSECUTIVE = 4  # of a goal without its own
+MAX_STEPS = 128  # of a task without its own
 
 
 @dataclass(frozen=True)
 class GoalTemplate:
-    """Pictures that count as the goal: `frames` [frame, row, column] uint8 shades 0..3 or, where the environment
-    observes a Game Boy Color in colour, uint16 of Emulator.colors, and `meta` as in META_FILE: REQUIRED_FIELDS, `model`
-    where that is 'cgb', and where the task has one `max_steps`, the steps after which an attempt has failed."""
+    """Pictures that count as the goal: `frames` [frame, row, column], uint8 shades 0..3, or uint16 of Emulator.colors
+    if the environment observes a Game Boy Color in colour. `meta` as in META_FILE: REQUIRED_FIELDS; `model` if it is
+    'cgb'; and `max_steps`, the steps after which an attempt has failed, if the task has a limit."""
 
     frames: np.ndarray
     meta: dict[str, Any]
 
     def save(self, folder: StrPath) -> None:
-        """Write the goal's folder, which may replace another goal's; a reader sees the whole goal or none of it.
+        """Writes the goal's folder, which may replace another goal's; a reader sees the whole goal or none of it.
 
-        Raises: ConfigError where the folder holds anything else, StorageError.
+        Raises: ConfigError if the folder contains anything else, StorageError.
         """
         with new_folder(folder, replaces=(FRAMES_FILE, META_FILE)) as part:
             np.save(part / FRAMES_FILE, self.frames)
@@ -92,7 +92,7 @@ class GoalTemplate:
         return cls(frames, meta)
 
     def check(self, config: Mapping[str, object], shape: tuple[int, int]) -> None:
-        """Compares what the goal was made for with the environment's `config` and picture `shape`.
+        """Compares the goal's settings with the environment's `config` and picture `shape`.
 
         Raises: GoalError that names the field that differs and both values.
         """
@@ -114,10 +114,10 @@ def _is_number(value: object) -> bool:
 
 
 def in_color(meta: Mapping[str, object]) -> bool:
-    """True where a goal with this `meta` has colours: the environment observes a Game Boy Color in colour."""
+    """True if a goal with this `meta` has colours: the environment observes a Game Boy Color in colour."""
     return meta.get("model") == "cgb" and picture_kind(str(meta["obs"])).in_color
 
 
 def pictures_of(emulator: EmulatorLike, colors: bool) -> torch.Tensor:
-    """An emulator's pictures as a goal has them: colours, or shades."""
+    """An emulator's pictures in a goal's form: colours or shades."""
     return emulator.colors if colors else emulator.screen

@@ -1,4 +1,4 @@
-"""Action traces: what a person or a program pressed, step by step, and what tells whether a replay fits."""
+"""Action traces: the actions of a person or a program, step by step, and hashes that check a replay."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def picture_hash(picture: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class Trace:
-    """Named actions of a ROM under one schedule, and the pictures before the first and after the last. What was played
-    in real time has a frame an action: frames_per_step and release_after_frames are 1."""
+    """Named actions of a ROM with one schedule, and hashes of the pictures before the first and after the last. In
+    real-time play each action is one frame: frames_per_step and release_after_frames are 1."""
 
     rom_sha256: str
     frames_per_step: int
@@ -36,7 +36,7 @@ class Trace:
     actions: tuple[str, ...]
 
     def save(self, path: StrPath) -> None:
-        """Writes the file; it is complete or not there."""
+        """Writes the file completely or not at all."""
         write_json(path, {"format": FORMAT, "version": VERSION, **asdict(self)})
 
     @classmethod
@@ -58,7 +58,7 @@ class Trace:
         return cls(**{**spec, "actions": tuple(spec["actions"])})
 
     def check(self, source: StrPath, rom_sha256: str, frames_per_step: int, release_after_frames: int) -> None:
-        """Raises: ConfigError where the trace is of another ROM or schedule; it names both values."""
+        """Raises: ConfigError if the trace is of another ROM or schedule; the message names both values."""
         for name, wanted in (
             ("rom_sha256", rom_sha256),
             ("frames_per_step", frames_per_step),
@@ -70,14 +70,15 @@ class Trace:
 
 
 def _is_action(name: object) -> bool:
-    """Whether it is the name of a button, of several held together, or NOOP."""
+    """True for the name of a button, of several held together, or NOOP."""
     return isinstance(name, str) and set(name.split("+")) <= BUTTONS.keys() and action_of(name.split("+")) == name
 
 
 def read_actions(path: StrPath) -> tuple[list[str], Trace | None]:
-    """(action names, the trace they come from): of a trace, a JSON list, or a text of names between blanks or lines.
+    """(action names, the trace they come from): from a trace, a JSON list, or a text of names separated by blanks or
+    lines.
 
-    Raises: ConfigError when the file cannot be read or is none of them.
+    Raises: ConfigError if the file cannot be read or is none of them.
     """
     text = read_text(path, ACTIONS_FILE, LIMIT)
     if text.lstrip().startswith("{"):

@@ -1,1 +1,1 @@
-"""Observations: the pictures of the last steps, and numbers beside them."""
+"""Observations: the pictures of the last steps, and vectors of numbers."""

@@ -1,4 +1,4 @@
-"""The layout of an observation: the last pictures, and behind them vectors of numbers."""
+"""The layout of an observation: the last pictures, followed by vectors of numbers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Array = torch.Tensor | np.ndarray  # by the option io
 class ObservationLayout:
     """The parts of an observation: `stack_k` pictures, the newest last, and `vectors`, float32 by name and shape.
 
-    Without vectors an observation is the pictures alone, (stack_k * planes, rows, values of a row) uint8 or uint16.
-    With vectors it is a row of bytes, as PufferLib's emulation of Dict spaces has it: those of the structured `dtype`,
-    with the pictures first.
+    Without vectors, an observation is only the pictures, (stack_k * planes, rows, values of a row) uint8 or uint16.
+    With vectors it is a row of bytes, as in PufferLib's emulation of Dict spaces: those of the structured `dtype`, with
+    the pictures first.
 
     `box`: the Gymnasium space of this one array; `space`: the same, or with vectors a Dict of all parts.
 
-    Raises: ConfigError for an empty stack, and for one that is too large.
+    Raises: ConfigError for an empty stack, and for a stack that is too large.
     """
 
     def __init__(self, kind: PictureKind, stack_k: int, vectors: Mapping[str, Shape] | None = None) -> None:
@@ -46,24 +46,24 @@ class ObservationLayout:
 
     @property
     def shape(self) -> Shape:
-        """Of one env's observation as one array."""
+        """The shape of one env's observation as one array."""
         return self.box.shape
 
     @property
     def picture_shape(self) -> tuple[int, int, int]:
-        """(channels of all pictures, rows, columns) of what a network gets."""
+        """(channels of all pictures, rows, columns) of a network's input."""
         kind = self.kind
         return self.stack_k * max(1, kind.channels), kind.rows, kind.row_values * kind.pixels
 
     @property
     def picture_bytes(self) -> int:
-        """Bytes of an observation's pictures, which its other parts follow."""
+        """Bytes of an observation's pictures; the other parts follow."""
         kind = self.kind
         return self.stack_k * kind.planes * kind.rows * kind.row_values * np.dtype(kind.dtype).itemsize
 
     @property
     def kept_dtype(self) -> torch.dtype:
-        """Of one env's observation as rollouts keep it: uint16 as int16, for which torch has all operations."""
+        """The type of one env's observation in rollouts: uint16 as int16, for which torch has all operations."""
         return torch.int16 if self.box.dtype == np.uint16 else torch.uint8
 
     @property
@@ -96,8 +96,8 @@ class ObservationLayout:
         return observations.view(len(observations), -1).view(torch.int32)[:, : self.picture_bytes // 4]
 
     def newest(self, observations: torch.Tensor) -> torch.Tensor:
-        """The newest picture of observations (n, *shape) for people, (n, rows, columns): shades 0-3 uint8, or of
-        observations in colour colours of 15 bits uint16, as of Emulator.colors."""
+        """The newest picture of observations (n, *shape) for people, (n, rows, columns): shades 0-3 uint8, or, for
+        observations in colour, colours of 15 bits uint16, as in Emulator.colors."""
         kind = self.kind
         newest = self.split(observations)[PICTURE][:, -kind.planes :]
         if kind.dtype == np.uint16:
@@ -109,8 +109,8 @@ class ObservationLayout:
         return shades if kind.most == 3 else (shades * 3 + kind.most // 2) // kind.most  # the nearest shade
 
     def pixels(self, observations: torch.Tensor) -> torch.Tensor:
-        """The pictures of observations (n, *shape), (n, *picture_shape) uint8 from 0 to kind.most: shades from the
-        lightest to the darkest; colours and luma from black on."""
+        """The pictures of observations (n, *shape) as (n, *picture_shape) uint8 from 0 to kind.most: shades from the
+        lightest to the darkest; colours and luma from black."""
         pictures = self.split(observations)[PICTURE]
         if self.kind.dtype == np.uint16:
             pictures = signed(pictures)
@@ -122,8 +122,8 @@ class ObservationLayout:
         return self.pixels(observations).float() / self.kind.most
 
     def join(self, features: torch.Tensor, observations: torch.Tensor) -> torch.Tensor:
-        """`features` (n, k) that a network has of the pictures, and behind them the vectors of its observations, (n,
-        k + vector_size); itself without vectors."""
+        """`features` (n, k) of the pictures followed by the vectors of the observations, (n, k + vector_size); without
+        vectors, `features` itself."""
         if not self.vectors:
             return features
         parts = self.split(observations)
@@ -131,12 +131,12 @@ class ObservationLayout:
 
 
 def shades_layout(stack_k: int, rows: int = 72, columns: int = 80) -> ObservationLayout:
-    """The layout of `stack_k` pictures as they are drawn, of any size."""
+    """The layout of `stack_k` pictures in shades, of any size."""
     return ObservationLayout(PictureKind("shades", "half", rows, columns, 3), stack_k)
 
 
 def _shaped(part: np.ndarray, shape: Shape) -> np.ndarray:
-    """A view (n, *shape) of rows that lie apart, which `reshape` might copy."""
+    """A view (n, *shape) of rows with gaps between them, which `reshape` might copy."""
     view = part.view()
     view.shape = (len(part), *shape)
     return view
@@ -150,7 +150,7 @@ class ShowsPictures:
     final_observation: Any
 
     def pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
-        """The pictures that the envs of `rows`, an index, show now, (n, rows, columns)."""
+        """The current pictures of the envs of `rows`, an index, (n, rows, columns)."""
         return self.layout.newest(torch.as_tensor(self.observations[rows]))
 
     def final_pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
@@ -158,4 +158,4 @@ class ShowsPictures:
         return self.layout.newest(torch.as_tensor(self.final_observation[rows]))
 
     def keep_pictures(self) -> None:
-        """Has final_pictures of Game Boy Colors be in colour from the next step on, whatever is observed."""
+        """From the next step on, final_pictures of Game Boy Colors are in colour, whatever is observed."""

@@ -1,4 +1,4 @@
-"""Tasks that only observe: bytes of RAM, cells visited, the last actions. Options of the environment make them."""
+"""Tasks that only observe: bytes of RAM, visited cells, the last actions. The environment's options make them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Observer(Task):
 
 
 class RamBytes(_Observer):
-    """`ram` (bytes,): bytes of RAM, in the order given, as shares of 255."""
+    """`ram` (bytes,): bytes of RAM in the given order, divided by 255."""
 
     prefix: ClassVar[str] = "ram_obs"
 
@@ -61,14 +61,14 @@ class RamBytes(_Observer):
         self.observations = {RAM: (len(self.places),)}
 
     def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
-        return {RAM: ram[self.places] * (1 / 255)}  # a GPU divides by a constant in this way: the same bits everywhere
+        return {RAM: ram[self.places] * (1 / 255)}  # as a GPU divides by a constant: equal bits everywhere
 
 
 class VisitedCells(_Observer):
-    """`visited` (2 * radius + 1, the same): 1 where the episode has been on the map around the player, else 0.
+    """`visited` (2 * radius + 1, 2 * radius + 1): 1 where the episode has been on the map around the player, else 0.
 
-    Of two cells of a map whose coordinates are the same modulo SIDE, and now and then of two on different maps, the
-    one visited last is known.
+    If two cells of a map have the same coordinates modulo SIDE, only the last visited is known. Occasionally two cells
+    on different maps collide, too.
     """
 
     prefix: ClassVar[str] = "visited_obs"
@@ -116,7 +116,7 @@ class VisitedCells(_Observer):
 
 
 class LastActions(_Observer):
-    """`actions` (count, num_actions): the last actions, the newest last, 1 for what was taken; 0 before the start."""
+    """`actions` (count, num_actions): the last actions, the newest last, 1 for the action taken; 0 before the start."""
 
     prefix: ClassVar[str] = "action_obs"
 
@@ -143,7 +143,7 @@ class LastActions(_Observer):
 def vectors_of(tasks: Sequence[Task]) -> dict[str, tuple[int, ...]]:
     """Shapes by name of all that the Tasks observe.
 
-    Raises: ConfigError for a name that two of them have, or that the pictures have, and for what is no shape.
+    Raises: ConfigError for a name that two of them have, or that the pictures have, and for an invalid shape.
     """
     found: dict[str, tuple[int, ...]] = {}
     for task in tasks:
@@ -162,7 +162,7 @@ def vectors_of(tasks: Sequence[Task]) -> dict[str, tuple[int, ...]]:
 
 
 class ObserverOptions(Protocol):
-    """The options of the env that ask for observers (EnvOptions)."""
+    """The options of the env that select observers (EnvOptions)."""
 
     @property
     def ram_obs(self) -> str | None: ...
@@ -177,9 +177,9 @@ class ObserverOptions(Protocol):
 def make_observers(
     options: ObserverOptions, symbols: Symbols | None, position: Position | None, num_actions: int
 ) -> list[Task]:
-    """The Tasks that the options ram_obs, visited_obs and action_obs ask for; position: where the player is.
+    """The Tasks of the options ram_obs, visited_obs and action_obs; position: the player's position.
 
-    Raises: ConfigError for an address or a symbol that is none, and for a position that is wanted and not known.
+    Raises: ConfigError for an invalid address or symbol, and for a position that is needed and unknown.
     """
     found: list[Task] = []
     if options.ram_obs is not None:

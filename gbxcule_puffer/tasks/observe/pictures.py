@@ -13,7 +13,7 @@ from gbxcule_puffer.errors import ConfigError
 
 PICTURE = "picture"  # the name of an observation's pictures among its parts
 MOST_PICTURES = 256  # of an observation
-SIDE = 64  # of the square of cells that VisitedCells tells apart, a power of two
+SIDE = 64  # side of the square of cells that VisitedCells distinguishes, a power of two
 MOST_RADIUS = SIDE // 2 - 1
 
 MOST_SIDE = 256  # rows and columns of a grey picture
@@ -25,9 +25,9 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 @dataclass(frozen=True)
 class PictureKind:
-    """A way to show the screen: the form of its values, what the emulator draws ('half' or 'full'), rows and values of
-    a row in the observation, the largest value of a pixel or of one of its colours, pixels of a value, and for
-    observations in colour the channels that a network gets of a picture, else 0."""
+    """A form of the screen in observations: the form of its values, the emulator's screen ('half' or 'full'), rows and
+    values of a row in the observation, the largest value of a pixel or of one of its colours, pixels per value, and,
+    for observations in colour, the channels of a picture in a network, else 0."""
 
     form: Form
     screen: str
@@ -40,24 +40,24 @@ class PictureKind:
 
     @property
     def in_color(self) -> bool:
-        """False where shades are observed."""
+        """False if shades are observed."""
         return self.channels > 0
 
     @property
     def planes(self) -> int:
-        """Of a picture in an observation: one, or red, green and blue apart."""
+        """Planes of a picture in an observation: one, or separate red, green and blue."""
         return self.channels if self.channels > 1 and self.dtype == np.uint8 else 1
 
     @property
     def high(self) -> int:
-        """The largest value in the observation's space, for images that of a byte."""
+        """The largest value in the observation's space; for images that of a byte."""
         if self.dtype == np.uint16:
             return 2**15 - 1
         return 255 if self.in_color or self.pixels > 1 else self.most
 
     @property
     def screen_shape(self) -> tuple[int, int]:
-        """Rows and columns that the emulator draws."""
+        """Rows and columns of the emulator's screen."""
         return SCREENS[self.screen]
 
 

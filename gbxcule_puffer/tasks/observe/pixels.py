@@ -1,4 +1,4 @@
-"""Pixels of observed pictures as torch can work with them."""
+"""Pixels of observed pictures in types that torch supports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def unpack(packed: torch.Tensor) -> torch.Tensor:
 
 
 def signed(values: torch.Tensor) -> torch.Tensor:
-    """uint16 as int16, without a copy, since torch can do little with uint16; others as they are."""
+    """uint16 as int16, without a copy, because torch has few operations on uint16; other types unchanged."""
     return values.view(torch.int16) if values.dtype == torch.uint16 else values
 
 

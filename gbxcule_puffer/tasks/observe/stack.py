@@ -12,13 +12,13 @@ from gbxcule_puffer.tasks.observe.pictures import FORMS
 
 
 class FrameStack:
-    """The last `stack_k` pictures of each env in `observations` (num_envs, *layout.shape), for
-    env/step_end/parts.py to fill.
+    """The last `stack_k` pictures of each env in `observations` (num_envs, *layout.shape), which env/step_end/parts.py
+    fills.
 
     colors: those of a Game Boy Color, shape as of the screen, uint16.
 
-    Without `out`, with stack_k 1, pictures as they are drawn and no vectors `observations` is a view of the screen
-    itself, or of the colours: no shift, no copy.
+    Without `out`, with stack_k 1, pictures in the screen's own form and no vectors, `observations` is a view of the
+    screen itself, or of the colours: no shift, no copy.
     """
 
     def __init__(

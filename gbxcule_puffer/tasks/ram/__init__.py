@@ -1,4 +1,4 @@
-"""A game's memory as a task sees it: bytes and numbers by address or symbol, for all envs at once. Opt-in."""
+"""A game's memory for a task: bytes and numbers by address or symbol, for all envs at once. Opt-in."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

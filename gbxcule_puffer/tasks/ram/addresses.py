@@ -1,4 +1,4 @@
-"""Addresses of RAM as options and files write them."""
+"""Addresses of RAM in options and files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 
-# Flat in an env's memory row, whatever the mapper has switched.
+# Flat in an env's memory row, whatever the mapper has selected.
 READABLE = ((hw.VRAM, hw.CART_RAM), (hw.WRAM, hw.ECHO), (hw.OAM, hw.OAM_END), (hw.HRAM, hw.IE))
 
 
@@ -58,7 +58,7 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
 
 
 def check_visit_key(text: str) -> None:
-    """Raises: ConfigError for a kind of cell that there is not; addresses may be symbols, which the env knows."""
+    """Raises: ConfigError for an unknown kind of cell; addresses may be symbols, which the env knows."""
     if text not in ("picture", "pixels") and text.partition(":")[0] != "ram":
         raise ConfigError(
             f"visit_key {text!r} is unknown: give picture, pixels, or ram:ADDRESS,ADDRESS... in hexadecimal"

@@ -1,4 +1,4 @@
-"""Bits that are set: in each byte by torch, in whole rows of bytes by a kernel of one launch."""
+"""Set bits: per byte by torch, per row of bytes by one kernel launch."""
 
 # Kernels: Warp's integers are types of their own.
 # pyright: reportOperatorIssue=false, reportArgumentType=false
@@ -13,7 +13,7 @@ import warp as wp
 from gbxcule_puffer.emulator.hw import intrinsics
 from gbxcule_puffer.emulator.launch import AddressLauncher, lanes_of
 
-# Rows begin at any address: eight bytes at a time only where the machine can load them from there.
+# Rows begin at any address: eight bytes at a time are loaded only from aligned addresses.
 _BITS = """
     const unsigned char* bytes = (const unsigned char*)address;
     int count = 0;
@@ -36,13 +36,13 @@ _BITS = """
 
 @wp.func_native(_BITS)
 def bits(address: wp.uint64, length: int, lane: int, lanes: int) -> int:
-    """A lane's share of the bits that are set in `length` bytes; on a CPU, with one lane, all of them."""
+    """A lane's share of the set bits in `length` bytes; on a CPU, with one lane, all of them."""
     ...
 
 
 @wp.kernel(enable_backward=False)
 def kernel_bits_set(values: wp.uint64, stride: int, length: int, lanes: int, out: wp.uint64):
-    """Count the bits of rows of bytes that lie `stride` apart, into int32; dim = (rows, lanes)."""
+    """Counts the set bits of rows of bytes, which are `stride` apart, into int32; dim = (rows, lanes)."""
     row, lane = wp.tid()  # pyright: ignore
     begin = values + wp.uint64(row) * wp.uint64(stride)
     total = intrinsics.sum_of_lanes(bits(begin, length, lane, lanes))
@@ -56,14 +56,14 @@ def _launcher(device: torch.device, rows: int) -> AddressLauncher:
 
 
 def bit_count(values: torch.Tensor) -> torch.Tensor:
-    """Bits that are set in each byte of `values`, uint8 of any shape."""
+    """Set bits in each byte of `values`, uint8 of any shape."""
     pairs = values - ((values >> 1) & 0x55)
     nibbles = (pairs & 0x33) + ((pairs >> 2) & 0x33)
     return (nibbles + (nibbles >> 4)) & 0x0F
 
 
 def bits_set(values: torch.Tensor) -> torch.Tensor:
-    """Bits that are set in each row of `values` (n, length) uint8, (n,) int32, in one launch."""
+    """Set bits in each row of `values` (n, length) uint8, (n,) int32, in one launch."""
     if values.stride(1) != 1:
         values = values.contiguous()
     count = torch.empty(len(values), dtype=torch.int32, device=values.device)

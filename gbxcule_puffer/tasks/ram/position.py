@@ -1,4 +1,4 @@
-"""The position of a game's player: RAM of the map's number, the row and the column, a byte each."""
+"""The position of a game's player: RAM of map number, row and column, one byte each."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Position = tuple[int | str | tuple[int, int], ...]
 
 
 def find_position(given: str | None, task: Task | None, rom_sha256: str, symbols: Symbols | None) -> Position | None:
-    """Two or three bytes as `Ram` takes them, (map,) row, column: those `given`, else the task's, else of our own ROM.
+    """Two or three bytes as `Ram` takes them, (map,) row, column: the `given` ones, else the task's, else those of our
+    own ROM.
 
-    Raises: ConfigError for a text that is no list of RAM.
+    Raises: ConfigError for a text that is not a list of RAM addresses.
     """
     if given is not None:
         return parse_position(given, symbols)
@@ -45,8 +46,8 @@ def parse_position(text: str, symbols: Symbols | None = None, source: str = "") 
 
 
 def _position_of(task: Task, symbols: Symbols | None) -> Position:
-    """A Task's `position`, as text or as what `Ram` takes. Where there are no symbols its names are not looked up: the
-    position is only for those who watch.
+    """A Task's `position`, as text or in a form that `Ram` takes. Without symbols, its names are not looked up: then
+    the position is only for viewers.
 
     Raises: ConfigError.
     """
@@ -72,8 +73,8 @@ def _has_bank(part: object) -> bool:
 
 
 def _byte(text: str, source: str, symbols: Symbols | None) -> str:
-    """The name or address of a byte, also of one that is given with its length, `player_x:1`. Symbols have no lengths:
-    where the next one is two bytes further, a warning asks for it.
+    """The name or address of a byte, also with its length, `player_x:1`. Symbols have no lengths: if the next symbol is
+    two bytes later, a warning asks for the length.
 
     Raises: ConfigError for another length.
     """

@@ -1,4 +1,4 @@
-"""A quest: a file of conditions and numbers in the game's RAM that are rewarded. RAM, opt-in."""
+"""A quest: a file of conditions and numbers in the game's RAM that pay rewards. RAM, opt-in."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 FORMAT, VERSION = "gbxcule-quest", 1
 QUEST_FILE = Kind("quest", ConfigError, "write it as docs/exploration.md shows")
 MOST = 2**56 - 1  # the largest number: 7 bytes
-# test: (lowest value that passes, highest, whether the result is turned round), from the value compared with
+# test: (lowest value that passes, highest, True if the result is inverted), from the value compared with
 TESTS = {
     "==": lambda v: (v, v, False),
     "!=": lambda v: (v, v, True),
     ">=": lambda v: (v, MOST, False),
     "<=": lambda v: (0, v, False),
 }
-MOST_CONDITIONS, MOST_BYTES = 1_024, 8_192  # of a quest: every env reads them in every step
+MOST_CONDITIONS, MOST_BYTES = 1_024, 8_192  # conditions of a quest: every env reads them in every step
 READS = ("number", "bits", "bcd")
 ONCE = ("episode", "ever")
 PAYS = ("rise", "change")
-MOST_REWARD = 1_000_000  # of one condition: sums and products of several stay finite in float32
+MOST_REWARD = 1_000_000  # reward of one condition: sums and products of several stay finite in float32
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _condition(row: Any, where: str, symbols: Symbols | None = None) -> Conditio
 
 
 def _check(c: Condition, where: str) -> None:
-    """Raises: ConfigError for a value that a field does not take."""
+    """Raises: ConfigError for a value that a field does not accept."""
 
     def whole(value: object, least: int, most: int) -> bool:
         return type(value) is int and least <= value <= most
@@ -156,10 +156,11 @@ def _check(c: Condition, where: str) -> None:
 
 
 class Quest(Task):
-    """Pays the conditions of a quest. What holds at the start of an episode already is not paid.
+    """Pays the conditions of a quest. A condition that holds at the start of an episode pays nothing.
 
-    done (num_envs, conditions) bool: what is true or was in this episode, of those once ever in any; best (num_envs,
-    conditions) int64: the highest number in this episode, or of a 'change' the last. Allocates only in `setup`.
+    done (num_envs, conditions) bool: True for conditions that hold or held in this episode, or, with once 'ever', in
+    any; best (num_envs, conditions) int64: the highest number in this episode, or for a 'change' the last. Allocates
+    only in `setup`.
     """
 
     prefix: ClassVar[str] = "quest"
@@ -251,7 +252,7 @@ class _Numbers:
         self.least = row([-MOST if c.pays == "change" else 0 for c in conditions], torch.int64)  # that is paid at once
 
     def read(self) -> torch.Tensor:
-        """The numbers as they are now, (num_envs, conditions) int64; valid until the next read."""
+        """The current numbers, (num_envs, conditions) int64; valid until the next read."""
         values = self._watch.read().bitwise_and_(self._mask)
         self._bytes.copy_(values)
         _, bits, bcd = self._kinds
@@ -263,7 +264,8 @@ class _Numbers:
         return self._sums.zero_().index_add_(1, self._owner, self._bytes.mul_(self._weight))
 
     def test(self, values: torch.Tensor, out: torch.Tensor, flag: torch.Tensor) -> torch.Tensor:
-        """Whether each number passes its test, (num_envs, conditions) bool, into `out`; `flag` is overwritten."""
+        """Sets `out` (num_envs, conditions) bool to True for each number that passes its test; `flag` is
+        overwritten."""
         torch.ge(values, self._low, out=out)
         torch.le(values, self._high, out=flag)
         out.logical_and_(flag)

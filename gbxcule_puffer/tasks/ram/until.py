@@ -10,9 +10,10 @@ from gbxcule_puffer.tasks.ram.symbols import Symbols
 
 
 def parse_until(text: str | None, schedule: Schedule, symbols: Symbols | None = None) -> list[ByteTest]:
-    """The tests of conditions with commas between them, such as 'wJoyIgnore==0,C0A3&04!=0'; none for None.
+    """The tests of conditions separated by commas, such as 'wJoyIgnore==0,C0A3&04!=0'; none for None.
 
-    Raises: ConfigError for what is not a condition, an unknown address or symbol, or steps that release no button.
+    Raises: ConfigError for a text that is not a condition, an unknown address or symbol, or steps that release no
+    button.
     """
     tests: list[ByteTest] = []
     if text is None:

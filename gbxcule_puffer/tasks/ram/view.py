@@ -43,7 +43,7 @@ class Ram:
 
     def __getitem__(self, key: Where | slice | list[Any] | tuple[int, slice]) -> torch.Tensor:
         """ram[where]: a byte, (num_envs,); ram[first:end] and ram[bank, first:end]: bytes, (num_envs, end - first);
-        ram[[where, where, ...]]: bytes from anywhere, (num_envs, len); all int32."""
+        ram[[where, where, ...]]: bytes from several addresses, (num_envs, len); all int32."""
         if isinstance(key, list):
             return self._gather(tuple(key)).to(torch.int32)
         bank, inner = key if isinstance(key, tuple) else (None, key)
@@ -61,13 +61,13 @@ class Ram:
         raise ConfigError("memory is written by ram.poke(where, value, mask)")
 
     def view(self, where: Where, length: int = 1) -> torch.Tensor:
-        """The memory itself, (num_envs, length) uint8: no copy; it changes as the game goes on."""
+        """The memory itself, (num_envs, length) uint8: no copy; it changes as the game continues."""
         return self._read(*self.locate(where), length)
 
     def number(self, where: Where, size: int, order: str = "little") -> torch.Tensor:
         """`size` bytes as one number, (num_envs,), int32 for up to 3 bytes, else int64.
 
-        order: 'little' has the lowest byte first, as the CPU has it; 'big' the highest.
+        order: 'little' has the lowest byte first, as on the CPU; 'big' the highest.
         """
         if order not in ORDERS:
             raise ConfigError(f"order {order!r} must be one of {', '.join(ORDERS)}")
@@ -102,14 +102,14 @@ class Ram:
         return (self.view(where, length).unsqueeze(2) & self._bits).ne(0).flatten(1)
 
     def popcount(self, where: Where, length: int = 1) -> torch.Tensor:
-        """The number of bits that are set in `length` bytes, (num_envs,) int32."""
+        """The number of set bits in `length` bytes, (num_envs,) int32."""
         return bits_set(self.view(where, length))
 
     def poke(self, where: Where, value: int | Sequence[int] | torch.Tensor, mask: torch.Tensor | None = None) -> None:
-        """Stores bytes from `where` on, in the envs of `mask` (num_envs,) bool, or in all.
+        """Writes bytes from `where` on, in the envs of `mask` (num_envs,) bool, or in all.
 
-        value: a byte, or several as a sequence, for all envs alike; or a tensor of integers, (num_envs,) or (num_envs,
-        length), of which the lowest 8 bits count.
+        value: a byte, or several as a sequence, the same for all envs; or a tensor of integers, (num_envs,) or
+        (num_envs, length), of which the lowest 8 bits are used.
         """
         values = self._values(where, value)
         if mask is not None and (mask.shape != (self.num_envs,) or mask.dtype != torch.bool):
@@ -128,12 +128,11 @@ class Ram:
 
     def hook(self, where: Where) -> None:
         """Counts from the next step on how often the instruction at `where` begins: an address below 4000, (bank,
-        address) in ROM, or a symbol. At most 64; a CUDA graph has to be recorded after them."""
+        address) in ROM, or a symbol. At most 64; record a CUDA graph only after them."""
         self._emulator.hook(*self.locate(where))
 
     def executions(self, where: Where | list[Any]) -> torch.Tensor:
-        """Times that the instruction of a hook began in the last step, (num_envs,) int32; of a list of hooks (num_envs,
-        len)."""
+        """Counts of a hooked instruction in the last step, (num_envs,) int32; for a list of hooks (num_envs, len)."""
         key = tuple(where) if isinstance(where, list) else (where,)
         if key not in self._counts:
             self._counts[key] = [self._emulator.executions(*self.locate(each)) for each in key]
@@ -208,7 +207,7 @@ class Ram:
         return self._places[key]
 
     def _is_half(self, address: int) -> bool:
-        """True in RAM of half bytes, whose upper halves read as ones."""
+        """True for RAM of half bytes, whose upper halves read as ones."""
         return hw.CART_RAM <= address < hw.WRAM and not self.cartridge.mapper.has_plain_ram
 
     def _gather(self, key: tuple[Any, ...]) -> torch.Tensor:

@@ -16,7 +16,7 @@ from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
 from gbxcule_puffer.tasks.goals.template import GoalTemplate
 
 FORMAT, VERSION = "gbxcule-stages", 1
-NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # a stage's: it is a folder's, too
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # of a stage, and of its folder
 LIST_FILE = Kind("stages", ConfigError, "make it with `puffer goal stages`")
 
 
@@ -33,8 +33,8 @@ class StageFiles:
 def load_stages(path: StrPath, rom_sha256: str) -> list[StageFiles]:
     """The stages of a stages.json for this ROM, in order; paths in it are relative to it.
 
-    Raises: ConfigError for a missing, damaged or foreign file, an old version, another ROM, a wrong stage, or one whose
-    recipe has not been followed yet.
+    Raises: ConfigError for a missing, damaged or foreign file, an old version, another ROM, a wrong stage, or a stage
+    whose recipe has not been carried out yet.
     """
     path = Path(path)
     spec = _read(path)
@@ -57,9 +57,9 @@ def load_stages(path: StrPath, rom_sha256: str) -> list[StageFiles]:
 
 
 def write_stages(path: StrPath, rom_sha256: str, stages: Sequence[StageFiles]) -> None:
-    """Writes a stages.json whose paths are relative to it.
+    """Writes a stages.json with paths relative to it.
 
-    Raises: ConfigError for a name that is none, or that two stages have.
+    Raises: ConfigError for an invalid name, or a name that two stages have.
     """
     path = Path(path)
     rows = [
@@ -77,7 +77,7 @@ def write_stages(path: StrPath, rom_sha256: str, stages: Sequence[StageFiles]) -
 
 
 def is_stage_list(path: StrPath) -> bool:
-    """True where a JSON file says that it is a list of stages; False for anything else, readable or not."""
+    """True if a JSON file says that it is a list of stages; False for anything else, readable or not."""
     try:
         spec = read_json(path, LIST_FILE)
     except ConfigError:
@@ -86,18 +86,18 @@ def is_stage_list(path: StrPath) -> bool:
 
 
 def has_recipes(path: StrPath) -> bool:
-    """True where a list of stages has to be made first, by `make_stages`.
+    """True if `make_stages` has to make the stages of a list first.
 
-    Raises: ConfigError for what is no list of stages.
+    Raises: ConfigError for a file that is not a list of stages.
     """
     return any("recipe" in row for row in _read(Path(path))["stages"])
 
 
 def make_stages(path: StrPath, out: StrPath, settings: GoalSettings | None = None) -> tuple[Path, Path]:
-    """Follows the recipes (stage files beside the list) into out/NAME and writes out/stages.json. Returns the
-    ROM and the new list.
+    """Carries out the recipes (stage files beside the list) into out/NAME and writes out/stages.json. Returns the ROM
+    and the new list.
 
-    Raises: ConfigError, and what GoalRecipe raises.
+    Raises: ConfigError, and the errors of GoalRecipe.
     """
     path, out = Path(path), Path(out)
     spec, made, rom = _read(path), [], None
@@ -120,7 +120,7 @@ def make_stages(path: StrPath, out: StrPath, settings: GoalSettings | None = Non
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A list of stages, checked but for its ROM."""
+    """A list of stages, checked except for its ROM."""
     spec = read_object(path, LIST_FILE, FORMAT, VERSION)
     _check(spec, path)
     return spec

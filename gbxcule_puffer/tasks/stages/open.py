@@ -18,7 +18,7 @@ from gbxcule_puffer.tasks.stages.list import load_stages
 
 @dataclass
 class Stage:
-    """The start states of episodes (post-boot where empty), the goal that ends them, and the time limit in steps."""
+    """The start states of episodes (post-boot if empty), the goal that ends them, and the time limit in steps."""
 
     name: str
     starts: list[Snapshot]
@@ -57,7 +57,7 @@ def open_stages(
     options: StageOptions,
 ) -> list[Stage]:
     """The stages of a stages file, or the one stage of `start_state` and `goal_dir`, checked against the environment's
-    `config` and picture `shape`. `max_steps`, `tau` and `k_consecutive` replace the task's own where they are given.
+    `config` and picture `shape`. `max_steps`, `tau` and `k_consecutive` replace the task's own values if given.
 
     Raises: ConfigError, StateError or GoalError.
     """
