@@ -1,6 +1,6 @@
 """A2C that keeps up with the fastest games: the Game Boys take the next step while the losses of the last one are
-computed. Targets may reach over all steps of a round (--td-lambda), and the agent may have a memory (--recurrent gru).
-Run it with --help to see the flags; a2c_streaming.py is the algorithm alone.
+computed. Targets may use all steps of a round (--td-lambda), and the agent may have a memory (--recurrent gru). Run it
+with --help to see the flags; a2c_streaming.py is the algorithm alone.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/a2c_overlap.py ...
 """
@@ -80,7 +80,7 @@ class Args(GraphFlags):
 
 
 class Agent(nn.Module):
-    """Convolutions on the pictures, a hidden layer for them and the vectors beside them, a GRU if asked for, a policy
+    """Convolutions on the pictures, a hidden layer for their features and the other vectors, optionally a GRU, a policy
     and a value head. An episode begins with a memory (batch, state_size) of zeros; state_size is 0 without a GRU."""
 
     def __init__(self, layout: ObservationLayout, num_actions: int, gru: bool = False, bf16: bool = False) -> None:
@@ -102,8 +102,8 @@ class Agent(nn.Module):
         self.value = layer_init(nn.Linear(self.state_size or 256, 1), 1.0)
 
     def forward(self, obs: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits (batch, num_actions), values (batch,) and the next memory of observations (batch, *shape) and the
-        memory before."""
+        """Logits (batch, num_actions), values (batch,) and the next memory, from observations (batch, *shape) and the
+        previous memory."""
         with torch.autocast(obs.device.type, torch.bfloat16, enabled=self.bf16):
             features = self.convolutions(self.layout.pixels(obs))
             hidden = self.hidden(self.layout.join(features, obs))
@@ -113,17 +113,17 @@ class Agent(nn.Module):
 
 
 def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """One action a row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
+    """One action per row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
     return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
 
 
 def td_targets(
     rewards: Tensor, next_values: Tensor, terminals: Tensor, ended: Tensor, gamma: float, td_lambda: float
 ) -> Tensor:
-    """TD(lambda) targets of successive steps, all (steps, batch); of a single step it is the TD(0) target.
+    """TD(lambda) targets of successive steps, all (steps, batch); for a single step it is the TD(0) target.
 
-    `next_values` are of where the actions led, before any autoreset. Behind a terminal nothing is to come; behind a
-    truncation, which `ended` has too, the value says what would have been to come.
+    `next_values` are those of the observations to which the actions led, before any autoreset. After a terminal the
+    target has no next value. After a truncation, which is also in `ended`, it has.
     """
     targets, later = torch.empty_like(rewards), next_values[-1]
     for step in reversed(range(len(rewards))):
@@ -135,8 +135,8 @@ def td_targets(
 def td_losses(
     logits: Tensor, value: Tensor, actions: Tensor, target: Tensor, adv_floor: float | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(policy loss, value loss, entropy) of steps, (batch,); the advantage is the TD error, normalised if `adv_floor`,
-    the least deviation to divide by, is given."""
+    """(policy loss, value loss, entropy) of steps, (batch,). The advantage is the TD error; with `adv_floor` it is
+    normalised, and `adv_floor` is the smallest deviation to divide by."""
     logprobs = logits.log_softmax(1)
     advantage = target - value.detach()
     if adv_floor is not None:
@@ -146,7 +146,7 @@ def td_losses(
 
 
 class Choice(NamedTuple):
-    """A step of a group before its outcome, (batch, ...) each; `memory` is that after it."""
+    """A step of a group before its outcome, (batch, ...) each; `memory` is the memory after it."""
 
     logits: Tensor
     value: Tensor
@@ -167,7 +167,7 @@ class Transition(NamedTuple):
 
 
 def begin_step(model: RecurrentActorCritic, group: Group, memory: Tensor, clock: Stopwatch) -> Choice:
-    """Chooses the group's actions and lets its Game Boys begin with them."""
+    """Chooses the group's actions and starts its Game Boys with them."""
     # A copy: the backward pass may read it after the step has overwritten the original.
     logits, value, after = model(group.env.observations.clone(), memory)
     choice = Choice(logits, value, sample(logits.detach()), after)
@@ -180,13 +180,14 @@ def begin_step(model: RecurrentActorCritic, group: Group, memory: Tensor, clock:
 def transition(
     model: RecurrentActorCritic, chosen: Choice, outcome: tuple[Tensor, ...], following: Choice | None
 ) -> Transition:
-    """A step with its outcome, and the value of where it led: that of the choice `following` it, if that is given."""
+    """A step with its outcome, and the value of the observation to which it led: that of the choice `following` it, if
+    given."""
     rewards, terminals, ended, final_observation = outcome
     if following is not None:
-        next_value = following.value.detach()  # of another episode, where this one has ended
+        next_value = following.value.detach()  # where this episode has ended, it is another one's
         rewards, terminals = torch.where(ended & ~terminals, chosen.value.detach(), rewards), ended
     else:
-        # Where the action led, also in envs that have begun a new episode meanwhile: a truncated episode is
+        # Where the action led, also in envs that have already begun a new episode: a truncated episode is
         # bootstrapped from it, a terminal one from zero.
         with torch.no_grad():
             next_value = model(final_observation, chosen.memory.detach())[1]
@@ -215,11 +216,11 @@ def play_round(
     """--update-every steps of all groups; adds the gradients of their losses to the model's, and LOSSES but the last to
     `sums`. `coef` is the entropy's weight.
 
-    The next step begins before the losses of the last one are computed, so that the Game Boys run meanwhile. All the
-    model's work is in one order with the same weights: streams do not change a result.
+    The next step begins before the losses of the last one are computed, so that the Game Boys run meanwhile. The
+    model's work is always in the same order with the same weights: streams do not change a result.
     """
     num_losses = len(groups) * (1 if args.td_lambda else args.update_every)
-    through_time = torch.zeros((), device=sums.device)  # losses whose gradient the GRU carries back
+    through_time = torch.zeros((), device=sums.device)  # losses whose gradients go back through the GRU
     pending: list[list[Transition]] = [[] for _ in groups]  # steps of each group that have no loss yet
     chosen = [begin_step(model, group, group.memory.clone(), clock) for group in groups]
     for step in range(1, args.update_every + 1):
@@ -253,7 +254,7 @@ def play_round(
 
 
 def play(model: Agent, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
-    """A copy of the model as a policy in `env`: its likeliest actions, or samples from a random stream of its own."""
+    """A copy of the model as a policy for `env`: its likeliest actions, or samples from its own random stream."""
     model, generator = own_copy(model, env, seed)
 
     def act(obs: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -271,7 +272,7 @@ def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: b
 
 
 def refuse_unusable(args: Args) -> None:
-    """Raises: ConfigError for flags that do not go together."""
+    """Raises: ConfigError for flags that exclude each other."""
     if args.norm_adv and args.num_envs < 2 * args.env_groups:
         raise ConfigError(f"--num-envs {args.num_envs} has nothing to normalise over: give --no-norm-adv")
     if args.td_lambda and args.update_every == 1:
@@ -294,7 +295,7 @@ def train(args: Args, run: Run) -> None:
     run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **memories)
     coef = torch.zeros((), device=run.device)
 
-    # Fast and special: without these lines the results are the same but for rounding.
+    # Fast and special: without these lines the results are the same except for rounding.
     if args.bf16:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)

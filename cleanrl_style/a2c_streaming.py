@@ -1,5 +1,5 @@
 """Streaming A2C: an actor-critic that learns from each step at once, from pixels, without a rollout buffer. Run it with
---help to see the flags; a2c_overlap.py is the same for more Game Boys and longer ways.
+--help to see the flags. a2c_overlap.py is the same for more Game Boys and distant goals.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/a2c_streaming.py ...
 """
@@ -55,7 +55,8 @@ class Args(GraphFlags):
 
 
 class Agent(nn.Module):
-    """Convolutions on the pictures, a hidden layer for them and the vectors beside them, a policy and a value head."""
+    """Convolutions on the pictures, a hidden layer for their features and the other vectors, a policy and a value
+    head."""
 
     def __init__(self, layout: ObservationLayout, num_actions: int, bf16: bool = False) -> None:
         super().__init__()
@@ -82,15 +83,15 @@ class Agent(nn.Module):
 
 
 def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """One action a row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
+    """One action per row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
     return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
 
 
 def td_losses(
     logits: Tensor, value: Tensor, actions: Tensor, target: Tensor, adv_floor: float | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(policy loss, value loss, entropy) of steps, (batch,); the advantage is the TD error, normalised if `adv_floor`,
-    the least deviation to divide by, is given."""
+    """(policy loss, value loss, entropy) of steps, (batch,). The advantage is the TD error; with `adv_floor` it is
+    normalised, and `adv_floor` is the smallest deviation to divide by."""
     logprobs = logits.log_softmax(1)
     advantage = target - value.detach()
     if adv_floor is not None:
@@ -111,7 +112,7 @@ def play_round(
         clock.mark("time/infer")
         _, rewards, terminals, _, _ = env.step(actions)
         clock.mark("time/env")
-        # Where the action led, also in envs that have begun a new episode meanwhile: a truncated episode is
+        # Where the action led, also in envs that have already begun a new episode: a truncated episode is
         # bootstrapped from it, a terminal one from zero.
         with torch.no_grad():
             _, next_value = model(env.final_observation)
@@ -148,7 +149,7 @@ def train(args: Args, run: Run) -> None:
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
     coef = torch.zeros((), device=run.device)
 
-    # Fast and special: without these lines the results are the same but for rounding.
+    # Fast and special: without these lines the results are the same except for rounding.
     if args.bf16:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)

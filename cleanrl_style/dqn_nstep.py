@@ -76,14 +76,15 @@ class Args(RunFlags):
 
     @property
     def steps_sampled(self) -> int:
-        """Consecutive steps that an update takes: a transition's, or a sequence's with burn-in and what lies ahead."""
+        """Consecutive steps in an update: those of a transition, or of a sequence with burn-in and the steps after
+        it."""
         return self.n_step + (1 if self.recurrent == "none" else self.burn_in + self.sequence_length)
 
 
 class QNetwork(nn.Module):
-    """Convolutions on the pictures, a hidden layer for them and the vectors beside them, a memory cell if asked for,
-    and the actions' values. The cell's state (batch, state_size) is zeros at an episode's start; without a cell its
-    size is 0."""
+    """Convolutions on the pictures, a hidden layer for their features and the other vectors, optionally a memory cell,
+    and the actions' values. The cell's state (batch, state_size) is zeros at the start of an episode; without a cell
+    its size is 0."""
 
     def __init__(self, layout: ObservationLayout, num_actions: int, recurrent: str) -> None:
         super().__init__()
@@ -108,7 +109,7 @@ class QNetwork(nn.Module):
         return self.head(hidden), state
 
     def features(self, obs: Tensor) -> Tensor:
-        """Features (batch, HIDDEN), which the memory cell takes, of observations (batch, *shape)."""
+        """Features (batch, HIDDEN) of observations (batch, *shape), the input of the memory cell."""
         return self.hidden(self.layout.join(self.convolutions(self.layout.pixels(obs)), obs))
 
     def remember(self, features: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -120,7 +121,7 @@ class QNetwork(nn.Module):
         return both[0], torch.cat(both, 1)
 
     def unroll(self, obs: Tensor, ended: Tensor, burn_in: int) -> Tensor:
-        """Values (length, batch, num_actions) along sequences, from an empty state, which starts anew after an end.
+        """Values (length, batch, num_actions) along sequences, from an empty state, which is cleared after each end.
 
         The first `burn_in` steps only fill the state: no gradient goes through them.
         """
@@ -150,7 +151,7 @@ def act(
     serial: bool = False,
     generator: torch.Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Epsilon-greedy (actions, next state) of all envs by one call of the model, or by one for each (`serial`)."""
+    """Epsilon-greedy (actions, next state) of all envs, by one call of the model, or by one call per env (`serial`)."""
     rows = [slice(env, env + 1) for env in range(len(obs))] if serial else [slice(None)]
     parts = [model(obs[row], state[row]) for row in rows]
     values, state = (torch.cat(part) for part in zip(*parts, strict=True)) if serial else parts[0]
@@ -160,12 +161,12 @@ def act(
 def n_step_returns(
     rewards: Tensor, terminals: Tensor, truncations: Tensor, n_step: int, gamma: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(returns, discounts, lengths) of the n-step windows in a stretch of consecutive steps.
+    """(returns, discounts, lengths) of the n-step windows in a sequence of consecutive steps.
 
-    The stretch is (num_steps, ...); window i begins at step i, and there are num_steps - n_step + 1 of them. Its target
-    is `returns + discounts * value(observation of step i + lengths)`. A terminal ends a window with discount 0. A
-    truncation ends it one step earlier, at an observation of the same episode, so that no final observation has to be
-    kept; a window that begins with the truncated step itself has length 0 and no target.
+    The sequence is (num_steps, ...). Window i begins at step i, and there are num_steps - n_step + 1 windows. The
+    target is `returns + discounts * value(observation of step i + lengths)`. A terminal ends a window with discount 0.
+    A truncation ends it one step earlier, at an observation of the same episode, so that no final observation has to be
+    stored. A window that begins with the truncated step itself has length 0 and no target.
     """
     count = len(rewards) - n_step + 1
     returns, discounts = torch.zeros_like(rewards[:count]), torch.ones_like(rewards[:count])
@@ -184,8 +185,8 @@ def n_step_returns(
 
 
 def sample_transitions(replay: Replay, batch: int, gamma: float, beta: float = 1.0) -> dict[str, Tensor]:
-    """`batch` n-step transitions, each entry (batch, ...), weighted by their importance where the replay has
-    priorities; a weight of 0 says that there is no target."""
+    """`batch` n-step transitions, each entry (batch, ...), with importance weights if the replay has priorities; a
+    weight of 0 means that there is no target."""
     sampled = replay.sample(batch, beta)
     windows = (sampled.rewards, sampled.terminals, sampled.truncations)
     returns, discounts, lengths = (part[0] for part in n_step_returns(*windows, replay.n_step, gamma))
@@ -197,9 +198,10 @@ def sample_transitions(replay: Replay, batch: int, gamma: float, beta: float = 1
 def double_dqn_loss(
     values: Tensor, actions: Tensor, returns: Tensor, discounts: Tensor, following: Sequence[Tensor], weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """(loss, TD errors): of the `following` values, the online network's pick the next action, the target's judge it.
+    """(loss, TD errors): of the `following` values, the online network's choose the next action, and the target
+    network's evaluate it.
 
-    Values are (..., num_actions), the rest (...). A weight of 0 leaves a transition out of the mean.
+    Values are (..., num_actions), the others (...). A weight of 0 leaves a transition out of the mean.
     """
     best = following[0].argmax(-1, keepdim=True)
     target = returns + discounts * following[1].gather(-1, best).squeeze(-1)
@@ -260,7 +262,7 @@ def learn(
 
 
 def play(model: QNetwork, epsilon: float, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
-    """A copy of the model as a policy for `env`: its best actions, or `epsilon` random ones among them."""
+    """A copy of the model as a policy for `env`: its best actions, with a share of `epsilon` random ones."""
     model, generator = own_copy(model, env, seed)
     chance = 0.0 if greedy else epsilon
     return remembering(lambda obs, state: act(model, obs, state, chance, False, generator), env, model.state_size)
@@ -275,7 +277,7 @@ def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: b
 
 
 def refuse_unusable(args: Args) -> None:
-    """Raises: ConfigError for flags that do not go together."""
+    """Raises: ConfigError for flags that exclude each other."""
     if args.recurrent != "none" and args.priority_alpha:
         raise ConfigError("--priority-alpha weighs transitions, not sequences: leave --recurrent out, or give 0")
     least = max(args.learning_starts, args.num_envs * (args.steps_sampled + 2 * args.stack_k))
@@ -295,13 +297,13 @@ def train(args: Args, run: Run) -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
     sizes = {"n_step": args.n_step, "alpha": args.priority_alpha, "num_actions": env.codec.num_actions}
     replay = Replay(rows, env.num_envs, env.layout, env.device, **sizes)
-    obs = torch.zeros_like(env.observations)  # of the step before: the next one overwrites the env's
+    obs = torch.zeros_like(env.observations)  # of the previous step: the next step overwrites the env's
     memory = torch.zeros((env.num_envs, model.state_size), device=env.device)
     run.counters["updates"] = 0
     networks = {"model": model, "target": target, "optimizer": optimizer}
     run.restore(LOSSES, networks, memory=memory, replay=replay if args.keep_replay else None)
 
-    # Fast and special: without these lines the results are the same but for rounding.
+    # Fast and special: without these lines the results are the same except for rounding.
     forward = run.compiled(model)
     sequences = partial(sequence_loss, burn_in=args.burn_in, n_step=args.n_step, gamma=args.gamma)
     loss_of: Loss = run.compiled(transition_loss if args.recurrent == "none" else sequences)

@@ -68,7 +68,7 @@ def shown(policy: str, result: dict[str, float]) -> str:
 
 
 def run(args: Args) -> None:
-    """Evaluates, prints a line for each policy, and writes the files that were asked for."""
+    """Evaluates, prints a line for each policy, and writes the requested files."""
     to_stdout = args.json == "-"
     for path in (None if to_stdout else args.json, args.trajectory, args.gif):
         if path and not check_target(path).parent.is_dir():
@@ -93,13 +93,13 @@ def run(args: Args) -> None:
 
 
 def label(trained: Trained) -> str:
-    """The checkpoint's name and its run's."""
+    """The names of the checkpoint and its run."""
     return "/".join(trained.path.resolve().parts[-2:])
 
 
 def write_episode(args: Args, trained: Trained, env: EnvLike, name: str, tries: int) -> None:
-    """One episode of the policy `name` with one Game Boy into --trajectory and --gif: of `tries` the first that reaches
-    the goal, or the last."""
+    """Writes one episode of the policy `name` with one Game Boy into --trajectory and --gif: the first of `tries`
+    episodes that reaches the goal, or the last."""
     policy = trained.policy(env, args.seed, name == "greedy")
     for seed in range(args.seed, args.seed + tries):
         episode = film(policy, env, seed)

@@ -57,7 +57,8 @@ class Args(GraphFlags):
 
 
 class Agent(nn.Module):
-    """Convolutions on the pictures, a hidden layer for them and the vectors beside them, a policy and a value head."""
+    """Convolutions on the pictures, a hidden layer for their features and the other vectors, a policy and a value
+    head."""
 
     def __init__(self, layout: ObservationLayout, num_actions: int, bf16: bool = False) -> None:
         super().__init__()
@@ -84,7 +85,7 @@ class Agent(nn.Module):
 
 
 def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """One action a row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
+    """One action per row by the Gumbel trick: no host synchronisation, and no probabilities that could be invalid."""
     return (logits - torch.empty_like(logits).exponential_(generator=generator).log()).argmax(1)
 
 
@@ -109,7 +110,7 @@ def empty_rollout(args: Args, layout: ObservationLayout, device: torch.device) -
 def collect(
     model: ActorCritic, env: EnvLike, rollout: Mapping[str, Tensor], clock: Stopwatch, reuse: bool = False
 ) -> None:
-    """Fills the rollout with num_steps steps of all envs; with `reuse` next_values of the last one only."""
+    """Fills the rollout with num_steps steps of all envs; with `reuse`, next_values of the last step only."""
     num_steps = len(rollout["obs"])
     for step in range(num_steps):
         rollout["obs"][step] = signed(env.observations)  # before the step, which overwrites them
@@ -122,14 +123,14 @@ def collect(
         rollout["rewards"][step], rollout["terminals"][step] = rewards, terminals
         rollout["truncations"][step] = truncations
         if step == num_steps - 1 or not reuse:
-            # Where the action led, also in envs that have begun a new episode meanwhile: what a truncation is worth.
+            # Where the action led, also in envs that have already begun a new episode: the value at a truncation.
             rollout["next_values"][step] = model(env.final_observation)[1]
         clock.mark("time/infer")
 
 
 def reuse_values(rollout: Mapping[str, Tensor], gamma: float) -> None:
-    """Fills the next_values of all steps but the last with the values of the steps behind them. Behind a truncation
-    that is the value of another episode: there it is one with which the step has no TD error."""
+    """Fills the next_values of all steps except the last with the values of the following steps. After a truncation
+    that would be the value of another episode: there it is a value with which the step has no TD error."""
     values, rewards = rollout["values"], rollout["rewards"]
     cut = (rollout["truncations"] & ~rollout["terminals"])[:-1]
     without_error = (values - rewards)[:-1] / (gamma or 1.0)
@@ -139,8 +140,9 @@ def reuse_values(rollout: Mapping[str, Tensor], gamma: float) -> None:
 def gae(rollout: Mapping[str, Tensor], gamma: float, gae_lambda: float) -> tuple[Tensor, Tensor]:
     """(advantages, returns) by generalised advantage estimation, all (num_steps, num_envs).
 
-    `values` are of the observations the actions were chosen by, `next_values` of those the actions led to, before any
-    autoreset. Behind a terminal nothing is to come; behind a truncation the value says what would have been to come.
+    `values` are those of the observations for which the actions were chosen, `next_values` those of the observations to
+    which the actions led, before any autoreset. After a terminal the next value does not count. After a truncation it
+    does.
     """
     deltas = rollout["rewards"] + gamma * rollout["next_values"] * ~rollout["terminals"] - rollout["values"]
     ended = rollout["terminals"] | rollout["truncations"]
@@ -156,9 +158,8 @@ def ppo_losses(
     logits: Tensor, values: Tensor, batch: Mapping[str, Tensor], clip_coef: float, value_clip: float | None = None
 ) -> tuple[Tensor, ...]:
     """(policy loss, value loss, entropy, old_approx_kl, approx_kl, clipfrac) of a minibatch; the last three measure how
-    far the policy has moved. `batch`: actions, advantages and returns, and the logprobs and values when it was
-    collected, (batch,).
-    """
+    far the policy has moved. `batch`: actions, advantages and returns, and the logprobs and values of the rollout,
+    (batch,)."""
     logprobs = logits.log_softmax(1)
     log_ratio = logprobs.gather(1, batch["actions"][:, None]).squeeze(1) - batch["logprobs"]
     ratio, advantages = log_ratio.exp(), batch["advantages"]
@@ -176,7 +177,8 @@ def ppo_losses(
 def backward(
     model: ActorCritic, optimizer: Optimizer, rollout: Mapping[str, Tensor], args: Args, index: Tensor
 ) -> Tensor:
-    """The gradients of a minibatch, of the steps `index` of all of the rollout's; returns LOSSES but the last two."""
+    """Computes the gradients of a minibatch: the steps `index` of the rollout's steps. Returns LOSSES but the last
+    two."""
     names = ("obs", "actions", "logprobs", "values", "advantages", "returns")
     batch = {name: rollout[name].flatten(0, 1)[index] for name in names}
     if args.norm_adv:
@@ -220,7 +222,7 @@ def learn(
             if approx_kl > args.target_kl:
                 break
     means = sums / count
-    # The clamp: a loss that is not finite would end the run.
+    # The clamp, because a loss that is not finite would end the run.
     means[-1] = 1 - (returns - rollout["values"]).var() / returns.var().clamp(min=1e-8)
     return means
 
@@ -248,7 +250,7 @@ def train(args: Args, run: Run) -> None:
     rollout = empty_rollout(args, env.layout, env.device)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 
-    # Fast and special: without these lines the results are the same but for rounding.
+    # Fast and special: without these lines the results are the same except for rounding.
     if args.bf16:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)

@@ -1,4 +1,4 @@
-"""PQN, parallelised Q-learning: Q(lambda) returns and LayerNorm in place of a replay and a target network. Run it with
+"""PQN, parallelised Q-learning: Q(lambda) returns and LayerNorm instead of a replay and a target network. Run it with
 --help to see the flags.
 
 On several GPUs: torchrun --nproc_per_node=N cleanrl_style/pqn.py ...
@@ -53,10 +53,10 @@ class Args(GraphFlags):
 
 
 class QNetwork(nn.Module):
-    """Convolutions on the pictures, a hidden layer for them and the vectors beside them, and the actions' values; each
-    layer is normalised before its ReLU.
+    """Convolutions on the pictures, a hidden layer for their features and the other vectors, and the actions' values;
+    each layer is normalised before its ReLU.
 
-    LayerNorm bounds what bootstrapping can make of the values, so that no target network is needed.
+    LayerNorm limits how far bootstrapping can move the values, so no target network is needed.
     """
 
     def __init__(self, layout: ObservationLayout, num_actions: int) -> None:
@@ -65,7 +65,7 @@ class QNetwork(nn.Module):
         self.convolutions = nn.Sequential(
             Patches(layout.kind.most),  # 4x4 pixels as channels: 2x2 of them are 8x8 pixels, with stride 4
             layer_init(nn.Conv2d(16 * layout.picture_shape[0], 16, 2)),
-            nn.GroupNorm(1, 16),  # one group: LayerNorm, of pictures of any size
+            nn.GroupNorm(1, 16),  # one group: LayerNorm for pictures of any size
             nn.ReLU(),
             layer_init(nn.Conv2d(16, 32, 4, stride=2)),
             nn.GroupNorm(1, 32),
@@ -105,8 +105,8 @@ def empty_rollout(args: Args, layout: ObservationLayout, device: torch.device) -
 
 @torch.no_grad()
 def collect(model: Network, env: EnvLike, rollout: Mapping[str, Tensor], epsilon: Tensor, clock: Stopwatch) -> None:
-    """Fills the rollout with num_steps steps of all envs. One forward a step: the values that a step acts by are what
-    the step before bootstraps from."""
+    """Fills the rollout with num_steps steps of all envs. One forward per step: the values that choose an action are
+    also the bootstrap of the previous step."""
     for step in range(len(rollout["obs"])):
         rollout["obs"][step] = signed(env.observations)  # before the step, which overwrites them
         values = model(env.observations)
@@ -122,11 +122,11 @@ def collect(model: Network, env: EnvLike, rollout: Mapping[str, Tensor], epsilon
 
 
 def q_lambda_returns(rollout: Mapping[str, Tensor], gamma: float, q_lambda: float) -> Tensor:
-    """Q(lambda) returns (num_steps, num_envs); `values` are the best ones of each step's observation and of the one
-    behind the last.
+    """Q(lambda) returns (num_steps, num_envs); `values` are the best values of each step's observation and of the one
+    after the last step.
 
-    Behind a terminal nothing is to come. A truncated step has no return, since the observation that it led to is of
-    another episode: there stands the value of its own observation, from which the step before bootstraps.
+    After a terminal there is no next value. A truncated step has no return, because the observation to which it led is
+    gone: its entry is the value of its own observation, from which the previous step bootstraps.
     """
     rewards, values, terminals = rollout["rewards"], rollout["values"], rollout["terminals"]
     returns, later = torch.empty_like(rewards), values[-1]
@@ -138,8 +138,8 @@ def q_lambda_returns(rollout: Mapping[str, Tensor], gamma: float, q_lambda: floa
 
 
 def backward(model: Network, optimizer: Optimizer, rollout: Mapping[str, Tensor], args: Args, index: Tensor) -> Tensor:
-    """The gradients of a minibatch, the steps `index` of all of the rollout's, in which truncated ones have no part;
-    returns LOSSES but the last."""
+    """Computes the gradients of a minibatch: the steps `index` of the rollout's steps, without truncated ones. Returns
+    LOSSES but the last."""
     names = ("obs", "actions", "returns", "truncations")
     obs, actions, returns, truncations = (rollout[name].flatten(0, 1)[index] for name in names)
     values = model(obs).gather(1, actions[:, None]).squeeze(1)
@@ -176,7 +176,7 @@ def learn(
 
 
 def play(model: QNetwork, epsilon: float, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
-    """A copy of the model as a policy for `env`: its best actions, or `epsilon` random ones among them."""
+    """A copy of the model as a policy for `env`: its best actions, with a share of `epsilon` random ones."""
     model, generator = own_copy(model, env, seed)
     return lambda obs, starts=None: explore(model(obs), 0.0 if greedy else epsilon, generator)
 
@@ -199,7 +199,7 @@ def train(args: Args, run: Run) -> None:
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
     epsilon = torch.zeros((), device=env.device)
 
-    # Fast and special: without these lines the results are the same but for rounding.
+    # Fast and special: without these lines the results are the same except for rounding.
     forward = run.compiled(model)
     act = run.recorded(partial(collect, forward, env, rollout, epsilon), args.cuda_graph)
     gradients = partial(backward, forward, optimizer, rollout, args)

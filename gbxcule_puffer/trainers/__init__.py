@@ -1,4 +1,4 @@
-"""The names that the scripts in cleanrl_style/ share: flags, runs and what they are made of."""
+"""The names that the scripts in cleanrl_style/ share: flags, runs and their parts."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Checkpoints: written whole or not at all, the last few kept, damaged ones found and passed over."""
+"""Checkpoints: written completely or not at all; the last few are kept, and damaged ones are skipped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gbxcule_puffer.provenance import versions
 from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, NOTE, RUN, newest_run
 
 KIND = Kind("checkpoint", StateError, "give another")
-LIMIT = 2**40  # bytes: nothing in the file is compressed, so that the disk holds as much as it will take in memory
+LIMIT = 2**40  # bytes: nothing in the file is compressed, so its size on disk is its size in memory
 PARTS = {"exp_name": str, "args": dict, "counters": dict, "env_config": dict, "processes": list, "model": dict}
 
 
@@ -39,11 +39,11 @@ def older(path: Path, age: int) -> Path:
 
 
 def save_checkpoint(path: Path, state: Mapping[str, Any], keep: int = 1) -> None:
-    """Writes `state` and the versions to `path`; `keep` checkpoints remain, the ones before it as `older`.
+    """Writes `state` and the versions to `path`; `keep` checkpoints remain, the previous ones as `older`.
 
-    Whenever the process dies, a reader of `path` sees the checkpoint before or the new one, never a part.
+    Whenever the process dies, a reader of `path` sees the previous checkpoint or the new one, never a part.
 
-    Raises: StorageError when the disk is full or cannot be written; what was there stays.
+    Raises: StorageError when the disk is full or not writable; existing checkpoints stay.
     """
     left = "; the one before it is whole" if path.exists() else ""
     with new_file(path, f"make room and go on with --resume{left}") as file:
@@ -75,7 +75,7 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """Reads a checkpoint; a damaged one is passed over for the one before it, with a line on stderr that says so.
+    """Reads a checkpoint. If it is damaged, the one before it is read, and a line on stderr says so.
 
     Raises: StateError when none can be read.
     """
@@ -96,10 +96,10 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) -> Resumed:
-    """The run that --resume names: its folder or checkpoint, or, where it is empty, `run_dir` or else the newest run
-    of the trainer in `runs`.
+    """The run that --resume names: its folder or checkpoint; if empty, `run_dir`, or the newest run of the trainer in
+    `runs`.
 
-    Raises: ConfigError where there is none; StateError where it cannot be read or is another trainer's.
+    Raises: ConfigError if there is none; StateError if it cannot be read or is another trainer's.
     """
     path = Path(resume or run_dir or newest_run(runs, exp_name))
     state = None
@@ -121,9 +121,9 @@ def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) ->
 
 
 def load_weights(part: Any, saved: dict[str, Any]) -> None:
-    """Gives a model its weights, or an optimizer its state, from a checkpoint.
+    """Loads a model's weights, or an optimizer's state, from a checkpoint.
 
-    Raises: StateError where they are another network's, as those of an older version, or damaged.
+    Raises: StateError if they belong to another network, such as an older version's, or are damaged.
     """
     try:
         if isinstance(part, torch.optim.Optimizer):
@@ -139,8 +139,8 @@ def load_weights(part: Any, saved: dict[str, Any]) -> None:
 
 
 def check_like(saved: Any, own: Any, name: str) -> None:
-    """Raises: StateError where what a checkpoint has under `name` is not built like `own`: the same keys, lengths and
-    types, tensors of the same shape and type, numbers that are finite."""
+    """Raises: StateError unless the part `name` of a checkpoint has the structure of `own`: the same keys, lengths and
+    types, tensors of the same shape and type, and finite numbers."""
     if isinstance(own, torch.Tensor):
         like = isinstance(saved, torch.Tensor) and (saved.shape, saved.dtype) == (own.shape, own.dtype)
         like = like and (not own.is_floating_point() or bool(saved.isfinite().all()))
@@ -163,7 +163,7 @@ def check_like(saved: Any, own: Any, name: str) -> None:
 
 
 def _check_optimizer(optimizer: torch.optim.Optimizer, saved: Any) -> None:
-    """Raises: StateError where `saved` is not what an optimizer of this kind leaves: torch looks at no shapes."""
+    """Raises: StateError unless `saved` is a state of this kind of optimizer; torch does not check shapes."""
     own = optimizer.state_dict()
     check_like(saved, own | {"state": saved["state"]}, "optimizer")
     parameters = [torch.zeros_like(one) for group in optimizer.param_groups for one in group["params"]]
@@ -191,7 +191,7 @@ def rng_state(device: torch.device) -> dict[str, Any]:
 
 
 def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:
-    """Puts torch's generators where `rng_state` found them."""
+    """Restores torch's generators from `rng_state`."""
     torch.set_rng_state(state["cpu"])
     if device.type == "cuda" and state["cuda"] is not None:
         torch.cuda.set_rng_state(state["cuda"], device)

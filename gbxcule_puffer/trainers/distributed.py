@@ -31,9 +31,9 @@ class World:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> World:
-        """The processes as torchrun says, or one process without it.
+        """The processes that torchrun's variables describe, or one process without torchrun.
 
-        Raises: ConfigError where its variables are not numbers or contradict each other.
+        Raises: ConfigError if the variables are not numbers or contradict each other.
         """
         names = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
         given = {name: environment[name] for name in names if name in environment}
@@ -47,12 +47,12 @@ class World:
         return cls(rank, local_rank, size)
 
     def join(self, device: str) -> bool:
-        """Meets the other processes, if there are any that it has not met yet."""
+        """Connects to the other processes, if there are any and it has not done so."""
         if self.size == 1 or dist.is_initialized():
             return False
-        # Its functions keep the group of the moment of their import as a default argument, and torch.compile imports
-        # it: imported after the group was made, it would keep the group's threads past `leave`, to the process's end,
-        # where a thread that asks for the interpreter aborts the process.
+        # Its functions keep the current group as a default argument when they are imported, and torch.compile imports
+        # them. Imported after the group exists, they would keep its threads alive past `leave` until the process ends,
+        # and a thread that then asks for the interpreter aborts the process.
         importlib.import_module("torch.distributed.nn.functional")
         if device.startswith("cuda"):
             torch.cuda.set_device(device)
@@ -83,13 +83,13 @@ class World:
         return box or []
 
     def average(self, tensor: torch.Tensor) -> None:
-        """Replaces a tensor by its mean over the processes, in place and without the host waiting for it."""
+        """Replaces a tensor by its mean over the processes, in place; the host does not wait."""
         if self.size > 1:
             dist.all_reduce(tensor)
             tensor.div_(self.size)
 
     def average_gradients(self, model: nn.Module) -> None:
-        """Replaces the gradients by their means over the processes: one message for all of them."""
+        """Replaces the gradients by their means over the processes, in one message."""
         if self.size == 1:
             return
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
@@ -100,7 +100,7 @@ class World:
             gradient.copy_(part.view_as(gradient))
 
     def share_weights(self, model: nn.Module) -> None:
-        """Gives every process the first one's weights and buffers."""
+        """Gives every process the weights and buffers of the first."""
         if self.size > 1:
             for tensor in model.state_dict().values():
                 whole = tensor.contiguous()  # NCCL takes no other layout

@@ -25,7 +25,7 @@ from gbxcule_puffer.toy import board_layout
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import SET_BY_TRAINERS, RunFlags
 
-# Options that only training is to see.
+# Options only for training.
 INCENTIVES = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == EXPLORATION}
 STAGE_FLAGS = ("obs", "stack_k", "action_codec", "frames_per_step", "release_after_frames", "k_consecutive", "model")
 
@@ -85,10 +85,10 @@ def make_env(
     incentives: bool = True,
     **options: Any,
 ) -> EnvLike:
-    """The env that the flags and the task's `files` describe, with torch tensors; `options` are more of its keywords.
-    Without `incentives`, for evaluation: only the task's rewards; stages equally often or, if chained, from the first.
+    """The env that the flags and the task's `files` describe, with torch tensors; `options` are more keywords. Without
+    `incentives`, for evaluation: only the task's rewards; stages equally often or, if chained, from the first.
 
-    Raises: ConfigError for a flag that the toy env does not have, and what the env raises for bad input.
+    Raises: ConfigError for a flag that the toy env does not have, and the env's errors for bad input.
     """
     flags = [each for each in fields(EnvOptions) if each.name not in SET_BY_TRAINERS]
     left_out = set() if incentives else set(INCENTIVES)
@@ -104,18 +104,18 @@ def make_env(
         keywords["io"] = "torch"
         if not incentives:
             keywords["curriculum"] = "first" if keywords.get("chain") else "uniform"
-            keywords |= {"stagger": False, "autotune": False}  # an evaluation counts first episodes, and is short
+            keywords |= {"stagger": False, "autotune": False}  # an evaluation counts the first episodes, and is short
     return env_creator(args.env)(num_envs=num_envs, device=device, seed=seed, **keywords)
 
 
 def layout_of(args: RunFlags) -> ObservationLayout:
-    """The layout of the observations as far as it is known before there is an env: without vectors."""
+    """The layout of the observations, as far as it is known before there is an env: without vectors."""
     if args.env == "toy":
         return board_layout(args.obs, args.stack_k)
     return ObservationLayout(picture_kind(args.obs), args.stack_k)
 
 
 def env_state(env: EnvLike) -> dict[str, Any]:
-    """An env's state for a checkpoint. On a GPU the thousands of machines would make it gigabytes: they are left out,
-    and a resumed run begins with new episodes."""
+    """An env's state for a checkpoint. On a GPU, thousands of machines would take gigabytes: they are left out, and a
+    resumed run begins with new episodes."""
     return env.state_dict(machines=env.device.type == "cpu")

@@ -27,7 +27,7 @@ class Watcher(Protocol):
 
 
 class Part:
-    """`num_envs` rows of an env from `first` on, as the env that a policy is made for."""
+    """`num_envs` rows of an env from `first` on, as an env for a policy."""
 
     def __init__(self, env: EnvLike, first: int, num_envs: int) -> None:
         self.env, self.num_envs, self.rows = env, num_envs, slice(first, first + num_envs)
@@ -68,8 +68,9 @@ def evaluate_each(
     seed: int,
     watcher: Watcher | None = None,
 ) -> list[dict[str, float]]:
-    """`evaluate` of several policies, each in `num_envs` rows of the env and with its number of episodes; one after the
-    other, or at the same time in an env with enough rows for all. maker(env) makes a policy for its part of the env."""
+    """`evaluate` for several policies, each in `num_envs` rows of the env and with its number of episodes: at the same
+    time if the env has enough rows for all, otherwise one after the other. maker(env) makes a policy for its part of
+    the env."""
     if env.num_envs < len(makers) * num_envs:
         looks = [watcher, *[None] * len(makers)]
         jobs = zip(makers, episodes, looks, strict=False)
@@ -103,7 +104,7 @@ def _play(
     found, names = torch.zeros(0, dtype=torch.float64, device=device), list[str]()
     if watcher:
         watcher.begin(num_envs)
-    every = 1 if device.type == "cpu" else 8  # steps between two looks at how far it is: a GPU's host waits for each
+    every = 1 if device.type == "cpu" else 8  # steps between two checks of progress: a GPU's host waits for each
     for step in itertools.count(1):
         for policy, part in zip(policies, parts, strict=True):
             actions[part.rows] = policy(obs[part.rows], starts[part.rows])
@@ -168,9 +169,9 @@ def assess(sampled: Mapping[str, float], greedy: Mapping[str, float]) -> dict[st
 
 
 class Evaluations:
-    """A run's evaluations of its policy as it is, and once of random actions.
+    """A run's evaluations of its current policy, and one of random actions.
 
-    In an env with three times num_envs rows random actions are played beside the first evaluation.
+    In an env with three times num_envs rows, random actions are played beside the first evaluation.
     """
 
     def __init__(self, env: EnvLike, num_envs: int, episodes: int, seed: int) -> None:
@@ -178,7 +179,7 @@ class Evaluations:
         self._random: dict[str, float] | None = None
 
     def assess(self, play: PolicyMaker, seed: int, watcher: Watcher | None = None) -> dict[str, float]:
-        """eval/...: the sampled policy over `episodes`, the greedy one over an episode of each env."""
+        """eval/...: the sampled policy over `episodes`, the greedy policy over an episode of each env."""
         makers: list[Callable[[PlayedEnv], Policy]] = [
             lambda env, greedy=one: play(env, greedy, seed) for one in (False, True)
         ]
@@ -218,7 +219,7 @@ def random_policy(env: PlayedEnv, seed: int) -> Policy:
 
 
 def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % confidence interval of a success rate (Wilson's score interval: right also near 0 and 1)."""
+    """The 95 % confidence interval of a success rate (Wilson's score interval, which is correct near 0 and 1, too)."""
     share, z2 = successes / trials, z * z
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = z / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials * trials))

@@ -1,4 +1,4 @@
-"""The flags that all trainers share, and what a resumed run may change. Imported without torch, for --help."""
+"""The flags that all trainers share, and those that a resumed run may change. Imported without torch, for --help."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Args = TypeVar("Args", bound="RunFlags")
 PATHS = ("rom", "start_state", "start_actions", "goal_dir", "stage", "stages", "quest", "symbols")
 CODE = "task"  # names code, which a file may have run only where it was run before (known_tasks)
-MOST_COUNT, MOST_STEPS = 2**31 - 1, 10**15  # of a flag's value: kernels count in int32, steps are Python's numbers
-LARGEST = 1e30  # of a flag's value: Adam multiplies the learning rate, in float32, which ends at 3.4e38
+MOST_COUNT, MOST_STEPS = 2**31 - 1, 10**15  # limits of flags: kernels count in int32, steps are Python's integers
+LARGEST = 1e30  # limit of a flag's value: Adam multiplies the learning rate in float32, which ends at 3.4e38
 SMOKE_MAX_STEPS = 16  # of an episode in a run of --smoke
 # Options of the environment that each trainer sets by itself, and those that a resumed run may change.
 SET_BY_TRAINERS = ("io", "log_interval", "info_mode", "num_threads", "seed", "first_env")
@@ -47,7 +47,7 @@ else:
 
 @dataclass  # pyright: ignore[reportGeneralTypeIssues]  the options are frozen, the flags made of them are not
 class TaskFlags(OptionFlags):
-    """The flags of every trainer that say what the environment is: its options, its kind and its game."""
+    """The flags of every trainer that define the environment: its options, its kind and its game."""
 
     env: str = flag(
         "gbxcule",
@@ -78,12 +78,12 @@ class TaskFlags(OptionFlags):
 
 @dataclass
 class RunFlags(TaskFlags):
-    """The flags of every trainer: also how long it runs, how it is evaluated, and where its files are.
+    """The flags of every trainer: also the length of the run, its evaluation, and its files.
 
-    What `flag` keeps of each: gpu, smoke: its default on a GPU, and in a run of --smoke; resumable: a resumed run may
-    have another value; one_start: it is not saved with a run, whose flags --resume takes over; fixes: names of
-    resumable flags that have to stay where this one is on. A trainer may declare one of these flags again, with other
-    defaults: what it does not give is as it is here.
+    Metadata of each `flag`: gpu, smoke: its default on a GPU, and with --smoke; resumable: a resumed run may change it;
+    one_start: it is not saved with the run; fixes: names of resumable flags that must not change while this one is on.
+    A trainer may declare one of these flags again with other defaults; properties that it does not give stay as they
+    are here.
     """
 
     total_env_steps: int = flag(
@@ -203,7 +203,7 @@ class RunFlags(TaskFlags):
     wandb_entity: str | None = flag(None, "team of --track (default: your own)", FILES, resumable=True, one_start=True)
 
     def __init_subclass__(cls) -> None:
-        """Lets what a flag that is declared again does not give be as it was."""
+        """Keeps the properties of a flag that a subclass declares again without giving them."""
         declared = {each.name: each for each in fields(cls.__base__)}  # pyright: ignore[reportArgumentType]
         for name, each in vars(cls).items():
             if isinstance(each, Field) and name in declared:
@@ -211,7 +211,7 @@ class RunFlags(TaskFlags):
                 each.metadata = MappingProxyType({**declared[name].metadata, **given})
 
     def check(self) -> None:
-        """Raises: ConfigError naming the flag whose value no run could have."""
+        """Raises: ConfigError that names a flag with an impossible value."""
         check(self)
         for each in fields(self):
             value = getattr(self, each.name)
@@ -224,8 +224,8 @@ class RunFlags(TaskFlags):
             check_tracking()
 
     def free_on_resume(self) -> set[str]:
-        """Names of the flags that a resumed run may change. The task's files are among them, which may have been moved;
-        what is in them is compared by the env's config and state."""
+        """Names of the flags that a resumed run may change. They include the task's files, which may have been moved;
+        the env's config and state compare their contents."""
         free = {each.name for each in fields(self) if each.metadata.get("resumable")} | RESUMABLE_OPTIONS
         fixed = (each.metadata.get("fixes", ()) for each in fields(self) if getattr(self, each.name))
         return free - {name for names in fixed for name in names}
@@ -237,7 +237,7 @@ ONE_START = tuple(each.name for each in fields(RunFlags) if each.metadata.get("o
 
 @dataclass
 class GraphFlags(RunFlags):
-    """The flags of a trainer whose steps can be recorded."""
+    """The flags of a trainer whose steps can be recorded in a CUDA graph."""
 
     cuda_graph: bool = flag(
         False,
@@ -253,7 +253,8 @@ class GraphFlags(RunFlags):
 
 
 def read_flags(flags: type[Args], prog: str, description: str | None, argv: Sequence[str] | None = None) -> Args:
-    """A new run's flags: those of the command line, else the defaults of its device, and with --smoke of a tiny run.
+    """A new run's flags: those of the command line, else the defaults of its device, and with --smoke those of a tiny
+    run.
 
     Raises: ConfigError.
     """
@@ -296,10 +297,10 @@ def resumed_flags(
 
 
 def flags_of(flags: type[Args], saved: Mapping[str, Any], source: Path, prog: str) -> Args:
-    """The flags that `flags_to_save` put into the file `source`; one that is newer than the file has its default,
-    and so has --task.
+    """The flags from the file `source` that `flags_to_save` wrote; flags that are newer than the file, and --task, have
+    their defaults.
 
-    Raises: StateError where no run can have saved them.
+    Raises: StateError if no run can have saved them.
     """
     if foreign := sorted(saved.keys() - {field.name for field in fields(flags)}):
         raise StateError(f"{source} has a flag {foreign[0]!r:.40} that {prog} does not know: use its own version")
@@ -310,7 +311,7 @@ def flags_of(flags: type[Args], saved: Mapping[str, Any], source: Path, prog: st
 
 
 def flags_to_save(args: RunFlags, folder: Path) -> dict[str, Any]:
-    """Flags for a file in `folder`: paths relative to it, and without those that are of one start only."""
+    """Flags for a file in `folder`: paths relative to it, without flags for one start only."""
     found = {name: value for name, value in vars(args).items() if name not in ONE_START}
     return found | {name: os.path.relpath(found[name], folder) for name in PATHS if found.get(name)}
 
@@ -318,7 +319,7 @@ def flags_to_save(args: RunFlags, folder: Path) -> dict[str, Any]:
 def _full_paths(saved: Mapping[str, Any], source: Path) -> dict[str, Any]:
     """The inverse of `flags_to_save`, but with full paths.
 
-    Raises: StateError for values that no flag has.
+    Raises: StateError for values that no flag can have.
     """
     for name, value in saved.items():
         parts = value if isinstance(value, tuple | list) and name not in PATHS else [value]
@@ -332,7 +333,7 @@ def _full_paths(saved: Mapping[str, Any], source: Path) -> dict[str, Any]:
 
 
 def runs_on_gpu(args: RunFlags) -> bool:
-    """True where --device means a GPU; PyBoy runs on the CPU only."""
+    """True if --device means a GPU; PyBoy runs only on the CPU."""
     if args.device == "auto":
         import torch
 
@@ -343,7 +344,7 @@ def runs_on_gpu(args: RunFlags) -> bool:
 def own_device(args: RunFlags, world: World) -> str:
     """The full name of this process's device.
 
-    Raises: ConfigError where one GPU is given to several processes; DeviceError where it does not exist.
+    Raises: ConfigError if one GPU is given to several processes; DeviceError if it does not exist.
     """
     from gbxcule_puffer.device import resolve_device
 

@@ -1,4 +1,4 @@
-"""A run's folder: made, found again, and held by one process at a time."""
+"""A run's folder: made, found again, and locked by one process at a time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ RUN = Kind("run", StateError, "give the folder of a run")
 
 
 def newest_run(runs: Path, exp_name: str) -> Path:
-    """The run of a trainer that was started or resumed last, of those in the folder `runs`.
+    """The trainer's run in the folder `runs` that was last started or resumed.
 
-    Raises: ConfigError where there is none.
+    Raises: ConfigError if there is none.
     """
     found = []
     for manifest in runs.glob(f"*/{MANIFEST}"):
@@ -37,15 +37,14 @@ def newest_run(runs: Path, exp_name: str) -> Path:
 
 
 class RunFolder:
-    """The folder at `path`, made if it is missing, and locked until `leave`.
+    """The folder at `path`, created if it is missing, and locked until `leave`.
 
-    A lock of the operating system's: it ends with the process, however that ends.
+    The lock is the operating system's, and ends with the process.
     """
 
     def __init__(self, path: Path, resumes: bool) -> None:
-        """Raises: ConfigError where the folder holds a run that is not to be resumed, is not a folder or has links
-        in it, or where another process trains in it; StorageError where nothing can be written.
-        """
+        """Raises: ConfigError if the folder has a run that is not to be resumed, is not a folder, contains links, or is
+        in use by another process; StorageError if it is not writable."""
         self.path = path
         try:
             self.made = not path.exists()
@@ -64,12 +63,12 @@ class RunFolder:
         remove_parts(path)
 
     def is_bare(self) -> bool:
-        """True where the run has neither a record nor a checkpoint."""
+        """True if the run has neither a record nor a checkpoint."""
         records = self.path / METRICS
         return not (self.path / CHECKPOINT).exists() and not (records.exists() and records.stat().st_size)
 
     def leave(self, remove: bool = False) -> None:
-        """Gives the lock back; with `remove` the folder goes, if it was made here."""
+        """Releases the lock; with `remove` deletes the folder, if it was created here."""
         (self.path / LOCK).unlink(missing_ok=True)
         os.close(self._lock)
         if remove and self.made:
@@ -94,7 +93,7 @@ class RunFolder:
 
 
 def _refuse_links(folder: Path) -> None:
-    """Raises: ConfigError where something that a run writes is a link, through which it would write elsewhere."""
+    """Raises: ConfigError if a file that a run writes is a link, through which it would write elsewhere."""
     for pattern in WRITTEN:
         for path in folder.glob(pattern):
             if path.is_symlink():

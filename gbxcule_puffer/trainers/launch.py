@@ -1,4 +1,4 @@
-"""From the command line to a script's training: flags, a run to go on with, processes, and how it ends."""
+"""From the command line to a script's training: flags, a run to resume, processes, and the exit code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def launch(
 ) -> int:
     """Runs one training of the script `prog` with the flags of the command line; returns the exit code.
 
-    processes: whether several can learn together.
+    processes: True if several can learn together.
     """
     return exit_code(prog, partial(_start, train, flags, prog, description, argv, processes))
 
@@ -60,12 +60,12 @@ def _start(
     joined = world.join(args.device)
     resumed = None
     if args.resume is not None:
-        # Read once, for all: no process may go on from another checkpoint, also where only the first one has the file.
+        # Read once, for all processes: none may continue from another checkpoint, and only the first may have the file.
         resumed = world.tell(find_resumed(args.resume, args.run_dir, RUNS, prog) if world.rank == 0 else None)
         assert resumed is not None
         device, args = args.device, resumed_flags(flags, resumed.flags, resumed.path, prog, argv, resumed.note)
         args.check()
-        # Several processes run where they are started to run.
+        # With several processes, the devices are those of this start.
         args.device = device if world.size > 1 else own_device(args, world)
     if args.device == "cpu":
         _keep_freed_memory()
@@ -79,8 +79,8 @@ def _start(
 
 
 def _keep_freed_memory() -> None:
-    """Has glibc keep the memory of large tensors, which each step frees and takes again: given back to the system, it
-    comes anew as pages of zeros."""
+    """Makes glibc keep the memory of large tensors, which each step frees and allocates again. Memory that went back to
+    the system would come back as pages of zeros."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
     if mallopt is not None:
         for option, value in MALLOPT.values():
@@ -88,8 +88,8 @@ def _keep_freed_memory() -> None:
 
 
 def exit_code(prog: str, work: Callable[[], None], interrupted: str = RESUMED) -> int:
-    """Runs `work` as `errors.exit_code` does; Ctrl-C says how to go on."""
+    """Runs `work` as `errors.exit_code` does; after Ctrl-C it says how to continue."""
     atexit.register(
         gc.freeze
-    )  # the interpreter's last collections would go through half a million objects, for a second
+    )  # the interpreter's last garbage collections would visit half a million objects, for a second
     return errors.exit_code(prog, work, interrupted)

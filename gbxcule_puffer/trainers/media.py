@@ -1,4 +1,4 @@
-"""Pictures of what the agents do: a sheet of many envs and a GIF of one episode, as files and in TensorBoard."""
+"""Pictures of the agents: a sheet of many envs and a GIF of one episode, as files and in TensorBoard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gbxcule_puffer.trainers.runlog import RunLog
 SHEET = 64  # pictures, 8 x 8
 WIDTH = 320  # least pixels of a GIF's rows: large enough to see
 MILLISECONDS = 100  # a GIF's picture stays for this long
-LOOK = 16  # steps between two looks at whether all episodes are over: a GPU's host waits for each
+LOOK = 16  # steps between two checks whether all episodes have ended: a GPU's host waits for each
 
 
 def sheet(env: EnvLike) -> np.ndarray:
@@ -27,18 +27,18 @@ def sheet(env: EnvLike) -> np.ndarray:
 
 @dataclass
 class Episode:
-    """One episode of one env: `pictures` has one more than the lists of what each step did."""
+    """One episode of one env: `pictures` has one entry more than the lists, which have one per step."""
 
     pictures: list[np.ndarray]
     actions: list[int]
     rewards: list[float]
-    distances: list[float]  # of the picture that the step led to; empty where the env measures none
+    distances: list[float]  # distance at the end of each step; empty if the env measures none
     success: bool = False
 
 
 @torch.no_grad()
 def film(policy: Policy, env: EnvLike, seed: int) -> Episode:
-    """Plays one episode and keeps what env 0 saw and did."""
+    """Plays one episode and records what env 0 saw and did."""
     obs, _ = env.reset(seed=seed)
     env.keep_pictures()
     starts = torch.ones(len(obs), dtype=torch.bool, device=env.device)
@@ -57,7 +57,7 @@ def film(policy: Policy, env: EnvLike, seed: int) -> Episode:
 
 
 def gif(pictures: Sequence[np.ndarray]) -> bytes:
-    """Pictures (gbxcule_puffer.pictures) as an endless GIF; its last one stays for a second."""
+    """Pictures (gbxcule_puffer.pictures) as an endless GIF; the last one stays for a second."""
     scale = -(-WIDTH // pictures[0].shape[1])
     frames = [indexed(picture, scale) for picture in pictures]
     duration = [MILLISECONDS] * (len(frames) - 1) + [1000]
@@ -75,7 +75,7 @@ class BothEnds:
         self.env, self.over = env, False
 
     def begin(self, num_envs: int) -> None:
-        """Looks at the first pictures of the episodes in the first `num_envs` envs."""
+        """Records the first pictures of the episodes in the first `num_envs` envs."""
         self.env.keep_pictures()
         self._rows = slice(min(num_envs, SHEET))
         self._pictures = [self.env.pictures(self._rows).clone()]
@@ -83,7 +83,7 @@ class BothEnds:
         self._ends: list[torch.Tensor] = []
 
     def step(self, ended: torch.Tensor, won: torch.Tensor) -> None:
-        """Looks at the pictures that a step led to, before any new episode."""
+        """Records the pictures at the end of a step, before any new episode."""
         if self.over:
             return
         self._pictures.append(self.env.final_pictures(self._rows).clone())
@@ -106,7 +106,7 @@ class BothEnds:
 
 @torch.no_grad()
 def both_ends(policy: Policy, env: EnvLike, seed: int) -> BothEnds:
-    """Looks on while `policy` plays an episode of each env."""
+    """Records while `policy` plays an episode of each env."""
     obs, _ = env.reset(seed=seed)
     starts = torch.ones(len(obs), dtype=torch.bool, device=env.device)
     looks = BothEnds(env)

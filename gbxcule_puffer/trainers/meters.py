@@ -1,4 +1,4 @@
-"""Meters of a run: means of its losses, times of a step's parts."""
+"""Meters of a run: means of its losses, and times of a step's parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gbxcule_puffer.trainers.distributed import World
 
 
 class Means:
-    """Means of a trainer's losses since they were last read; the sums are on the device."""
+    """Means of a trainer's losses since the last read; the sums are on the device."""
 
     def __init__(self, names: Sequence[str], device: torch.device) -> None:
         self.names, self.sums, self.count = names, torch.zeros(len(names), device=device), 0
@@ -25,7 +25,7 @@ class Means:
         self.count += 1
 
     def read(self, world: World) -> dict[str, float]:
-        """losses/NAME over all processes, 0 where there were none; begins anew."""
+        """losses/NAME over all processes, 0 if there were none; then the sums begin at 0."""
         world.average(self.sums)
         means = (self.sums / max(1, self.count)).tolist()
         self.sums.zero_()
@@ -42,7 +42,7 @@ class Means:
 
 
 class Stopwatch:
-    """Seconds between marks; on a GPU a mark waits for the work, so `on` only where a record is due."""
+    """Seconds between marks. On a GPU a mark waits for the work, so it is `on` only for steps with a record."""
 
     def __init__(self, device: torch.device, on: bool) -> None:
         self.cuda, self.on = device.type == "cuda", on
@@ -50,7 +50,7 @@ class Stopwatch:
         self.last = self._now() if on else 0.0
 
     def mark(self, name: str) -> None:
-        """Everything since the mark before was `name`; the same name again adds up."""
+        """Assigns the time since the previous mark to `name`; times of the same name add up."""
         if self.on:
             now = self._now()
             self.seconds[name] = self.seconds.get(name, 0.0) + now - self.last

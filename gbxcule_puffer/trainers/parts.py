@@ -1,4 +1,4 @@
-"""The parts of a run that its checkpoints hold."""
+"""The parts of a run that its checkpoints contain."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gbxcule_puffer.trainers.envs import env_state
 
 
 class Parts:
-    """Networks and optimizer, alike in all processes, and what each process has of its own: the envs, the random
-    numbers and what is in `own`. A part that is None is not saved."""
+    """Networks and optimizer, equal in all processes, and each process's own parts: the envs, the random numbers and
+    the parts in `own`. A part that is None is not saved."""
 
     def __init__(
         self, envs: Sequence[EnvLike], shared: Mapping[str, nn.Module | torch.optim.Optimizer], own: Mapping[str, Any]
@@ -29,7 +29,7 @@ class Parts:
 
     @property
     def networks(self) -> list[nn.Module]:
-        """Those whose weights have to be finite."""
+        """The networks whose weights must be finite."""
         return [part for part in self.shared.values() if isinstance(part, nn.Module)]
 
     def of_process(self) -> dict[str, Any]:
@@ -38,11 +38,11 @@ class Parts:
         return to_host({"envs": [env_state(env) for env in self._envs], "rng": rng_state(self._device), **own})
 
     def load(self, resumed: Resumed, world: World) -> None:
-        """Puts everything back to where the checkpoint was taken.
+        """Restores everything from the checkpoint.
 
-        Checkpoints of a GPU hold no Game Boys: after them new episodes begin, with a memory of zeros.
+        Checkpoints of a GPU have no Game Boys: after them new episodes begin, with a memory of zeros.
 
-        Raises: StateError where the checkpoint is of another task, network or number of processes.
+        Raises: StateError if the checkpoint is of another task, network or number of processes.
         """
         state, path = resumed.state, resumed.path
         assert state is not None

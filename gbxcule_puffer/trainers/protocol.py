@@ -1,4 +1,4 @@
-"""Types of what trainers work with: envs, policies and networks."""
+"""Types of envs, policies and networks for trainers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RecurrentActorCritic(Protocol):
 
     @property
     def state_size(self) -> int:
-        """Numbers of the memory of an env; 0 without one."""
+        """Size of an env's memory; 0 without one."""
         ...
 
     def __call__(self, obs: Tensor, state: Tensor, /) -> tuple[Tensor, Tensor, Tensor]: ...

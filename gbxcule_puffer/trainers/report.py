@@ -18,8 +18,8 @@ def report(
     seconds_of: Mapping[str, float],
     trained: str,
 ) -> str:
-    """The lines that a run ends with: its last evaluation beside a random policy's, the shares of a step's time, of
-    which `seconds_of` are the parts, its files, and how long it `trained`."""
+    """The last lines of a run: its last evaluation next to a random policy's, the shares of a step's time (from its
+    parts `seconds_of`), its files, and how long it `trained`."""
     sampled = {name.removeprefix("eval/"): value for name, value in result.items()}
     greedy = {name.removeprefix("greedy_"): value for name, value in sampled.items() if name.startswith("greedy_")}
     greedy = {"success_rate" if name == "success" else name: value for name, value in greedy.items()}

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from gbxcule_puffer.trainers.wall.wall import Wall
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
-TIMED = 8  # every eighth record has the times of a step's parts: to take them, a GPU's host has to wait
-NEVER = 2**62  # log_interval of the envs: their infos are read where a record is written
-RUNS = Path("runs")  # of the folder that a trainer is started in
+TIMED = 8  # every eighth record has the times of a step's parts, for which a GPU's host has to wait
+NEVER = 2**62  # log_interval of the envs: their infos are read for each record
+RUNS = Path("runs")  # relative to the folder in which a trainer is started
 Network = TypeVar("Network", bound=nn.Module)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -51,12 +51,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Run(AbstractContextManager):
     """One run of one process; the first process has its folder, evaluates, records and saves for all.
 
-    A script calls `open_envs`, `restore` once its networks are made, and goes through `updates`, in each of which it
+    A script calls `open_envs`, then `restore` once its networks exist, and iterates over `updates`; in each update it
     calls `log`.
     """
 
     def __init__(self, args: RunFlags, exp_name: str, world: World, resumed: Resumed | None = None) -> None:
-        """Raises: ConfigError or StorageError where the run's folder cannot be had."""
+        """Raises: ConfigError or StorageError if the run's folder cannot be used."""
         self.args, self.exp_name, self.world, self.resumed = args, exp_name, world, resumed
         self.first = world.rank == 0
         self.counters = {"global_step": 0, "passed": 0}
@@ -79,7 +79,8 @@ class Run(AbstractContextManager):
             self._held = RunFolder(self.run_dir, goes_on)
 
     def __exit__(self, fault: type[BaseException] | None, *_: object) -> None:
-        """Ends the envs and gives the folder back; of a new run that fails before its first record nothing is kept."""
+        """Closes the envs and releases the folder; a new run that fails before its first record leaves nothing
+        behind."""
         if self.wall:
             failed = fault is not None and not issubclass(fault, KeyboardInterrupt)
             self.wall.close("failed" if failed else "ended" if fault is None else "been stopped")
@@ -93,7 +94,7 @@ class Run(AbstractContextManager):
             self._held.leave(remove=self._records is None or (failed and self._held.is_bare()))
 
     def check_memory(self, parts: Mapping[str, int], remedy: str) -> None:
-        """Says what will be allocated, in bytes by name. Raises: DeviceError with the `remedy` where it cannot fit."""
+        """Prints what will be allocated, in bytes by name. Raises: DeviceError with the `remedy` if it does not fit."""
         device, total = torch.device(self.args.device), sum(parts.values())
         free = free_bytes(device)
         listed = ", ".join(f"{name} {size_text(size)}" for name, size in parts.items())
@@ -106,10 +107,10 @@ class Run(AbstractContextManager):
             print(text)
 
     def open_envs(self, groups: int = 1) -> list[EnvLike]:
-        """`groups` envs with --num-envs Game Boys together, at the start of their first episodes; torch's random
-        numbers begin at --seed.
+        """`groups` envs with --num-envs Game Boys in all, at the start of their first episodes; seeds torch's random
+        numbers with --seed.
 
-        Raises: GBxCuLEError of the kind that the input deserves.
+        Raises: GBxCuLEError for bad input.
         """
         args: Any = self.args
         if args.num_envs % groups:
@@ -120,7 +121,7 @@ class Run(AbstractContextManager):
             text = "preparing (the first start compiles the emulator, which takes up to a minute)"
             announce_compiling(partial(print, text, flush=True))
         files = task_files(args, self.run_dir, self.world)
-        for name, path in files.items():  # to be saved with the flags: a resumed run takes them as they are
+        for name, path in files.items():  # saved with the flags: a resumed run uses the same files
             setattr(args, name, None if path == str(ROM) else path)
         args.start_actions = None  # start_state has what they lead to
         size, options = args.num_envs // groups, {"info_mode": args.info_mode, "log_interval": NEVER}
@@ -134,7 +135,7 @@ class Run(AbstractContextManager):
             self._note = remember(args.task)
         if self.first:
             device = args.eval_device or args.device
-            size = args.eval_envs * (1 if device == "cpu" else 3)  # for a GPU policies side by side take no longer
+            size = args.eval_envs * (1 if device == "cpu" else 3)  # on a GPU, policies side by side take no longer
             self.eval_env = make_env(args, size, device, files, args.seed, incentives=False)
             if not is_suite(args.env):  # whose games begin as they are meant to
                 self._advice = unlike_play(self.eval_env, args.seed)
@@ -155,7 +156,7 @@ class Run(AbstractContextManager):
         return self.envs
 
     def to_device(self, network: Network, channels_last: bool = False) -> Network:
-        """The network on the run's device, in all processes with the first one's weights."""
+        """The network on the run's device, in all processes with the weights of the first."""
         memory_format = torch.channels_last if channels_last else torch.preserve_format
         network = network.to(self.device, memory_format=memory_format)  # pyright: ignore[reportCallIssue]
         self.world.share_weights(network)
@@ -164,12 +165,12 @@ class Run(AbstractContextManager):
     def restore(
         self, losses: Sequence[str], shared: Mapping[str, nn.Module | torch.optim.Optimizer], **own: Any
     ) -> None:
-        """Puts everything back to where a resumed run's checkpoint was taken, and says what later ones hold.
+        """Restores everything from a resumed run's checkpoint, and defines the contents of later checkpoints.
 
-        losses: the names of what `self.losses` adds up; shared: networks and optimizer, alike in all processes; own:
-        of each process the policy's memory, tensors, and its Replay. A part that is None is not saved.
+        losses: the names of the sums in `self.losses`; shared: networks and optimizer, equal in all processes; own:
+        each process's policy memory, tensors, and Replay. A part that is None is not saved.
 
-        Raises: StateError where the checkpoint is of another task, network or number of processes.
+        Raises: StateError if the checkpoint is of another task, network or number of processes.
         """
         self.losses = Means(losses, self.device)
         self._parts = Parts(self.envs, shared, {"losses": self.losses, **own})
@@ -181,24 +182,24 @@ class Run(AbstractContextManager):
             self.counters |= self.resumed.state["counters"]
 
     def compiled(self, function: Function) -> Function:
-        """A model or a loss, with --compile through torch.compile."""
+        """A model or a loss; with --compile, through torch.compile."""
         compiled: Any = torch.compile(function) if self.args.compile else function
         return compiled
 
     def recorded(self, work: Callable[[Stopwatch], None], as_graph: bool) -> Callable[[], None]:
-        """`work` with the clock of an update; `as_graph`: as a CUDA graph where no times are taken."""
+        """`work` with the clock of an update; with `as_graph`, as a CUDA graph in updates without times."""
         replayed = Replayed(partial(work, Stopwatch(self.device, False)), unsettled=partial(unsettled, self.envs))
         return lambda: replayed() if as_graph and not self.clock.on else work(self.clock)
 
     def updates(self, steps: int, log_every: int, play: PolicyMaker) -> Iterator[int]:
-        """Numbers from 1 of the updates that are left; each takes `steps` steps of every env.
+        """Numbers from 1 of the remaining updates; each update takes `steps` steps of every env.
 
         After an update come the evaluation, the pictures and the checkpoint that are due. The run ends, with its
         report, at --total-env-steps or --max-seconds, or when two evaluations in a row have reached --stop-at-success.
 
-        log_every: updates between two records; play(env, greedy, seed): the policy as it is now, for another env.
+        log_every: updates between two records; play(env, greedy, seed): the current policy, for another env.
 
-        Raises: ConfigError where a resumed run has ended already.
+        Raises: ConfigError if a resumed run has already ended.
         """
         args, self.log_every, self.steps_of_each = self.args, log_every, steps
         self.steps = steps * sum(env.num_envs for env in self.envs) * self.world.size
@@ -238,8 +239,8 @@ class Run(AbstractContextManager):
             self._report(self._records, time.time() - start)
 
     def log(self, charts: Mapping[str, float]) -> None:
-        """In every `log_every`-th update: a record of the losses, the episodes and the `charts`, now and then with the
-        times of a step's parts."""
+        """In every `log_every`-th update: a record of the losses, the episodes and the `charts`, and in some records
+        the times of a step's parts."""
         if not self.due:
             return
         losses = self.losses.read(self.world)
@@ -271,7 +272,7 @@ class Run(AbstractContextManager):
         return figures
 
     def _manifest(self) -> dict[str, Any]:
-        """What the run is: its trainer, its flags and what it runs on."""
+        """The description of the run: its trainer, its flags, its machine and versions."""
         device = self.args.device
         name = torch.cuda.get_device_name(device) if device.startswith("cuda") else cpu_name()
         facts = {"exp_name": self.exp_name, "git_sha": git_sha(), "device": device, "device_name": name}
@@ -279,7 +280,7 @@ class Run(AbstractContextManager):
         return facts | {"config": flags_to_save(self.args, self.run_dir)}
 
     def _refuse_ended(self, begun: int) -> None:
-        """Raises: ConfigError where the run that is resumed is through."""
+        """Raises: ConfigError if the resumed run has already ended."""
         if begun >= self.total_updates:
             step = self.counters["global_step"]
             raise ConfigError(f"run {self.run_dir} is at step {step}: give more --total-env-steps to go on")
@@ -290,7 +291,7 @@ class Run(AbstractContextManager):
             self.counters["passed"] = 0
 
     def _finish(self, last: bool, play: PolicyMaker) -> bool:
-        """Evaluation, pictures and checkpoint where they are due after an update; whether the run ends with it."""
+        """Evaluation, pictures and checkpoint that are due after an update; True if the run ends with it."""
         args, began, seed, films = self.args, time.time(), self.args.seed + self.step, None
         if last or self._due(args.eval_every_steps):
             self.result: dict[str, float] = {}
@@ -311,7 +312,7 @@ class Run(AbstractContextManager):
         return last
 
     def _due(self, every: int) -> bool:
-        """Whether this update has come past a multiple of `every` steps."""
+        """True if this update has passed a multiple of `every` steps."""
         return self.step // every > (self.step - self.steps) // every
 
     def _save(self) -> None:

@@ -1,4 +1,4 @@
-"""A run's records: TensorBoard, metrics.jsonl, a progress line, the manifest, and failure.json where it breaks off."""
+"""A run's records: TensorBoard, metrics.jsonl, a progress line, the manifest, and failure.json if the run fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 REMEDY = "make room and go on with --resume"
 LIMIT = 2**28  # bytes of metrics.jsonl
 MOST_SHOWN = 4  # statistics of Tasks in the progress line
-# The env's infos under CleanRL's names; every other one is env/NAME.
+# The env's infos under CleanRL's names; all others are env/NAME.
 TAGS = {
     "episode_return": "charts/episodic_return",
     "episode_length": "charts/episodic_length",
@@ -37,9 +37,9 @@ COUNTS = ("episodes", "locked")
 
 
 def merge_infos(infos: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The infos of env groups or processes of the same size as those of one env, under their tags.
+    """The infos of env groups or processes of the same size, merged as if from one env, under their tags.
 
-    A percentile is the mean of the groups' percentiles, all others are exact.
+    A percentile is the mean of the groups' percentiles; all others are exact.
     """
     merged: dict[str, float] = {}
     for name in {name: None for info in infos for name in info}:
@@ -54,8 +54,8 @@ def merge_infos(infos: Sequence[Mapping[str, float]]) -> dict[str, float]:
 class RunLog:
     """TensorBoard, metrics.jsonl and a progress line in `run_dir`, and its manifest.
 
-    `resumed_at`: the checkpoint's step; records after it, of the run that was killed, are dropped, so that the files
-    are those of a run that was never interrupted. `tracking`: Weights & Biases, which gets all of it too.
+    `resumed_at`: the checkpoint's step. Records after it are dropped, so that the files equal those of a run that was
+    never interrupted. `tracking`: Weights & Biases, which also gets all records.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class RunLog:
         resumed_at: int | None = None,
         tracking: Tracking | None = None,
     ) -> None:
-        """Raises: StorageError where the folder cannot be written."""
+        """Raises: StorageError if the folder is not writable."""
         self.run_dir, self.manifest, self.tracking = run_dir, manifest, tracking
         self.last: dict[str, float] = {}
         self.shown_at, self.begun = 0.0, resumed_at or 0
@@ -99,7 +99,7 @@ class RunLog:
             self.fail(step, broken)
 
     def fail(self, step: int, broken: Sequence[str]) -> None:
-        """Writes failure.json, says in one line what is not finite, and exits with code 1."""
+        """Writes failure.json, names what is not finite in one line, and exits with code 1."""
         self.close(failed=True)
         trace_id, path = uuid.uuid4().hex, self.run_dir / "failure.json"
         last = {name: value if math.isfinite(value) else str(value) for name, value in self.last.items()}
@@ -132,8 +132,8 @@ class RunLog:
             self.tracking.add_image(f"media/{kind}", step, path)
 
     def progress(self, step: int, total: int, seconds: float, last: bool = False, may_stop: bool = False) -> None:
-        """One line on stderr: redrawn in place in a terminal, a new one every 10 seconds elsewhere. may_stop: the run
-        ends before `total` where it succeeds."""
+        """One line on stderr: redrawn in place in a terminal, elsewhere a new line every 10 seconds. may_stop: the run
+        ends before `total` if it succeeds."""
         live, now = sys.stderr.isatty(), time.monotonic()
         if not last and now - self.shown_at < (0.2 if live else 10):
             return
@@ -154,7 +154,7 @@ class RunLog:
         statistics = {tag: f"{name} {self.last[tag]:.2f}" for tag, name in found[:MOST_SHOWN]}
         parts |= statistics
         text, columns = ", ".join(parts.values()), _columns() - 1
-        if live:  # a line that is broken into two could not be redrawn
+        if live:  # a wrapped line could not be redrawn
             bar = f"[{'#' * (20 * step // total):20.20}] "
             text = bar + text if len(bar + text) <= columns else text
             for name in (*reversed(statistics), "SPS", "return", "elapsed"):
@@ -170,7 +170,7 @@ class RunLog:
         return seconds * (total - step) / done if done > 0 else math.inf
 
     def close(self, failed: bool = False) -> None:
-        """Ends the files. Raises: StorageError where the last of them does not fit on the disk."""
+        """Closes the files. Raises: StorageError if the last of them does not fit on the disk."""
         tracking, self.tracking = self.tracking, None
         if tracking:
             tracking.close(failed)
@@ -186,7 +186,7 @@ class RunLog:
 
 
 def _columns() -> int:
-    """The width of the terminal behind stderr; without an end where it tells none."""
+    """The width of the terminal at stderr; infinite if unknown."""
     with contextlib.suppress(OSError, ValueError):
         return os.get_terminal_size(sys.stderr.fileno()).columns or sys.maxsize
     return sys.maxsize
@@ -197,7 +197,7 @@ def _minutes(seconds: float) -> str:
 
 
 def _drop_records_after(path: Path, step: int) -> None:
-    """Keeps the records of `path` up to `step`; damaged lines go, also the one that a killed run was writing."""
+    """Keeps the records of `path` up to `step`; drops damaged lines, too, such as the last line of a killed run."""
     lines, kept = read_bytes(path, RUN, LIMIT).splitlines(keepends=True), []
     for line in lines:
         try:

@@ -1,4 +1,4 @@
-"""A checkpoint as an agent: the script that trained it, its policy, and an env like that of its training."""
+"""A checkpoint as an agent: the script that trained it, its policy, and an env as in its training."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Trained:
     """The checkpoint at `path`, or the newest in that run's folder, opened for playing."""
 
     def __init__(self, path: StrPath) -> None:
-        """Raises: StateError where it cannot be read, or none of the scripts here has written it."""
+        """Raises: StateError if it cannot be read, or no script here has written it."""
         self.path = _newest(path)
         checkpoint = read_checkpoint(self.path)
         self.script = _script(self.path, checkpoint["exp_name"])
@@ -38,9 +38,9 @@ class Trained:
         self.checkpoint = {**checkpoint, "args": vars(self.args)}
 
     def policy(self, env: PlayedEnv, seed: int, greedy: bool) -> Policy:
-        """The policy in `env`: its likeliest actions, or as in training, with random numbers from `seed`.
+        """The policy in `env`: its likeliest actions, or sampled as in training with random numbers from `seed`.
 
-        Raises: StateError where the network is another version's.
+        Raises: StateError if the network is another version's.
         """
         return self.script.load_policy(self.checkpoint, env, seed, greedy)
 
@@ -65,7 +65,7 @@ class Trained:
             args.task = recall(self.task, self._note, self.path)
         if not own_task and not (args.goal_dir or args.stages or args.task or args.quest):
             raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
-        # Nothing is written into the run's folder, which may be a stranger's: what its task needs was made in training.
+        # Nothing is written into the run's folder, which may be a stranger's: training has made all files of its task.
         with tempfile.TemporaryDirectory() as folder:
             env = make_env(args, num_envs, device, task_files(args, Path(folder), World()), seed, incentives=False)
         if given.get("task"):
@@ -78,16 +78,16 @@ class Trained:
         return env
 
     def check_rom(self, rom: StrPath) -> None:
-        """Raises: RomError or StateError where it is not the ROM of the training."""
+        """Raises: RomError or StateError unless it is the ROM of the training."""
         if load_cartridge(rom, self.args.header).sha256 != self.checkpoint["env_config"].get("rom_sha256"):
             text = f"checkpoint {self.path} was trained on another ROM than {rom}"
             raise StateError(f"{text}: give the one of its training")
 
 
 def _newest(path: StrPath) -> Path:
-    """A checkpoint's path: as given, or the newest in that run's folder.
+    """A checkpoint's path: the given file, or the newest in the given run's folder.
 
-    Raises: StateError for a folder that has none.
+    Raises: StateError for a folder without one.
     """
     if not os.path.isdir(path):
         return Path(path)
@@ -102,7 +102,7 @@ def _newest(path: StrPath) -> Path:
 def _script(path: Path, name: str) -> ModuleType:
     """The script that wrote a checkpoint and knows its network.
 
-    Raises: StateError when it is none of those here.
+    Raises: StateError if it is none of those here.
     """
     scripts = trainer_scripts()
     if name not in scripts:
@@ -117,6 +117,6 @@ def load_script(path: Path) -> ModuleType:
         return sys.modules[full]
     spec = importlib.util.spec_from_file_location(full, path)
     assert spec is not None and spec.loader is not None
-    module = sys.modules[full] = importlib.util.module_from_spec(spec)  # where dataclasses look their names up
+    module = sys.modules[full] = importlib.util.module_from_spec(spec)  # dataclasses look up their names there
     spec.loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""Schedules of how an agent acts, and policies that play in another env."""
+"""Schedules for exploration, and policies that play in another env."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 def linear_schedule(start: float, end: float, duration: int, step: int) -> float:
-    """From `start` at step 0 to `end` at step `duration` in a straight line, and `end` from there on."""
+    """A straight line from `start` at step 0 to `end` at step `duration`; `end` afterwards."""
     return start + (end - start) * min(1.0, step / duration)
 
 
 def own_copy(model: Network, env: PlayedEnv, seed: int) -> tuple[Network, torch.Generator]:
-    """A copy of the model on the env's device, and a random stream: to play while the model goes on learning."""
+    """A copy of the model on the env's device, and a random stream: it can play while the model continues to learn."""
     return copy.deepcopy(model).to(env.device), torch.Generator(env.device).manual_seed(seed)
 
 
 def remembering(act: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], env: PlayedEnv, size: int) -> Policy:
-    """A policy for `env` of act(observations, memory (num_envs, size)) -> (actions, next memory); an episode begins
+    """A policy for `env` from act(observations, memory (num_envs, size)) -> (actions, next memory); an episode begins
     with a memory of zeros."""
     memory = torch.zeros((env.num_envs, size), device=env.device)
 

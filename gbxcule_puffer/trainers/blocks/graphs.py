@@ -1,4 +1,4 @@
-"""CUDA graphs: what the host would launch kernel by kernel, recorded once and replayed in one go."""
+"""CUDA graphs: work that the host would launch kernel by kernel, recorded once and replayed at once."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import torch
 
 
 class Replayed:
-    """A function of tensors as a CUDA graph: its first calls run it as it is, then it is recorded and from there on
-    replayed. What it returns is valid until the next call.
+    """A function of tensors as a CUDA graph: the first calls run it directly, then it is recorded, and later calls
+    replay it. Its result is valid until the next call.
 
-    It must work on tensors that stay where they are, and be called under a stream of one's own, not the default one.
-    Inputs are copied to where the recorded function reads them; those of another shape than at first, as of a smaller
-    last minibatch, are not replayed.
+    It must work on tensors that keep their addresses, and be called on a stream other than the default one. Inputs are
+    copied to the addresses that the recorded function reads. Inputs of another shape than at first (such as a smaller
+    last minibatch) are not replayed.
 
-    unsettled: whether what the function launches may be about to change; as long as it does, the function runs as it
-    is, and is then recorded again.
+    unsettled: True while the launches of the function may still change. Then the function runs directly, and is
+    recorded again afterwards.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Replayed:
 
     def __call__(self, *inputs: torch.Tensor) -> Any:
         if self.graph is not None and self.unsettled():
-            torch.cuda.current_stream().synchronize()  # it may be running
+            torch.cuda.current_stream().synchronize()  # the graph may be running
             self.graph = None
         if self._inputs is None:
             self._inputs = [part.clone() for part in inputs]
@@ -44,7 +44,7 @@ class Replayed:
         if self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
             stream = torch.cuda.current_stream()
-            # thread_local: meanwhile another thread may wait for the device, as the wall's does.
+            # thread_local: another thread, such as the wall's, may wait for the device meanwhile.
             with torch.cuda.graph(self.graph, stream=stream, capture_error_mode="thread_local"):
                 self._result = self.function(*self._inputs)
         self.graph.replay()

@@ -12,22 +12,22 @@ from gbxcule_puffer.env.protocol import EnvLike
 
 
 def unsettled(envs: Sequence[EnvLike]) -> bool:
-    """True while a trial of launch shapes is under way, or the first is to come, in one of the envs."""
+    """True if a trial of launch shapes is running, or the first is still to come, in one of the envs."""
     return any(env.launches is not None and env.launches.unsettled for env in envs)
 
 
 class Group:
-    """A share of the Game Boys: on a GPU they run on a stream of their own, beside the model's work for the others."""
+    """A share of the Game Boys. On a GPU they run on their own stream, while the model works for the others."""
 
     def __init__(self, env: EnvLike, state_size: int, overlap: bool) -> None:
         self.env, self.device = env, env.device
-        self.memory = torch.zeros((env.num_envs, state_size), device=env.device)  # where a round begins
-        # Of high priority: where both may begin, the Game Boys are the first.
+        self.memory = torch.zeros((env.num_envs, state_size), device=env.device)  # memory at the start of a round
+        # High priority: if both could begin, the Game Boys do.
         self.stream = torch.cuda.Stream(env.device, priority=-1) if overlap and env.device.type == "cuda" else None
 
     def begin_step(self, actions: Tensor) -> None:
-        """Presses the buttons once they are known; `actions` are held until `end_step`, when they have been read.
-        What the learner launches next begins behind the Game Boys' kernel, and takes the room that they leave."""
+        """Presses the buttons once they are known; `actions` are kept until `end_step`, when they have been read. The
+        learner's next work begins after the Game Boys' kernel, in the room that they leave."""
         self.actions = actions
         if self.stream is not None:
             self.stream.wait_stream(torch.cuda.current_stream(self.device))
@@ -37,8 +37,8 @@ class Group:
             torch.cuda.current_stream(self.device).wait_event(self.env.launches.begun)
 
     def end_step(self, final: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """(rewards, terminals, ends, final observation) of the step begun last, copied: the next overwrites them. The
-        final observation is None unless asked for."""
+        """(rewards, terminals, ends, final observation) of the last step, copied because the next step overwrites them.
+        The final observation is None unless requested."""
         if self.stream is not None:
             torch.cuda.current_stream(self.device).wait_stream(self.stream)
         env = self.env

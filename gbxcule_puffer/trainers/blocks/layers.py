@@ -15,8 +15,8 @@ Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
 
 def layer_init(layer: Layer, std: float = 2**0.5) -> Layer:
-    """Orthogonal weights and no bias, made by one thread: several wait for each other at each column, which takes
-    seconds where other programs want the cores."""
+    """Orthogonal weights and no bias, computed by one thread: several threads wait for each other at each column, which
+    takes seconds if other programs want the cores."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -30,10 +30,10 @@ def layer_init(layer: Layer, std: float = 2**0.5) -> Layer:
 
 class Patches(nn.Module):
     """Pixels (n, channels, rows, columns) from 0 to `most` -> (n, 16 * channels, rows / 4, columns / 4) from 0 to 1,
-    float32 or what autocast takes: 4x4 pixels as channels, in the order of nn.PixelUnshuffle(4). With them a
-    convolution of 2x2 is one of 8x8 with stride 4, and faster.
+    float32 or the type of autocast: 4x4 pixels as channels, in the order of nn.PixelUnshuffle(4). A 2x2 convolution of
+    them is an 8x8 convolution with stride 4, and faster.
 
-    They are moved before they are converted, bytes on a CPU four at a time, and lie in memory channels last.
+    They are moved before they are converted (on a CPU, four bytes at a time), and stored channels last.
     """
 
     def __init__(self, most: int) -> None:

@@ -1,9 +1,9 @@
 """The replay of an off-policy learner: a ring of steps on the device, sampled uniformly or by priority.
 
-One row is one step of every env. Of an observation only its newest picture is kept, of shades four pixels a byte, and
-stacks are put together when sampled: a step takes 1/16 of the memory of its observation at stack_k 4. What follows an
-action is the next row's picture, so that nothing is kept twice. How many rows there are is known to the host, so
-sampling never waits for the device.
+One row is one step of every env. Of an observation only the newest picture is stored, shades with four pixels per byte,
+and stacks are rebuilt when sampled: with stack_k 4, a step takes 1/16 of the memory of its observation. The picture
+after an action is in the next row, so nothing is stored twice. The host knows the number of rows, so sampling never
+waits for the device.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import PICTURE
 from gbxcule_puffer.tasks.observe.pixels import signed, unpack
 
-PRIORITY_FLOOR = 1e-3  # every transition stays possible
+PRIORITY_FLOOR = 1e-3  # so that every transition can be sampled
 STORED = ("pictures", "vectors", "actions", "rewards", "terminals", "truncations", "ages", "priorities")
 
 
 class Sample(NamedTuple):
-    """Sampled moments, and the n_step steps from each on."""
+    """Sampled steps, and the n_step steps from each on."""
 
     obs: torch.Tensor
     """(batch, *layout.shape) of layout.kept_dtype"""
@@ -44,7 +44,7 @@ class Sample(NamedTuple):
 
 
 class Sequences(NamedTuple):
-    """A batch of stretches of consecutive steps, each field (length, batch, ...)."""
+    """A batch of sequences of consecutive steps, each field (length, batch, ...)."""
 
     obs: torch.Tensor
     actions: torch.Tensor
@@ -60,18 +60,19 @@ def pack(pictures: torch.Tensor) -> torch.Tensor:
 
 
 def _is_packed_here(layout: ObservationLayout) -> bool:
-    """True for shades of a byte a pixel: averages have too many values, and some observations are packed already."""
+    """True for shades with one byte per pixel: averages have too many values, and some observations are already
+    packed."""
     return layout.kind.most == 3 and layout.kind.pixels == 1
 
 
 def _kept_picture(layout: ObservationLayout) -> tuple[int, int]:
-    """Rows, of all planes, and values of a row of a picture as it is kept."""
+    """Rows (of all planes) and values per row of a stored picture."""
     kind = layout.kind
     return kind.planes * kind.rows, kind.row_values // (4 if _is_packed_here(layout) else 1)
 
 
 def _kept_dtype(layout: ObservationLayout) -> torch.dtype:
-    """Of the pictures: uint16 as int16, for which torch has all operations."""
+    """The type of stored pictures: uint16 as int16, for which torch has all operations."""
     return torch.uint8 if layout.kind.dtype == np.uint8 else torch.int16
 
 
@@ -81,7 +82,7 @@ def _vector_bytes(layout: ObservationLayout) -> int:
 
 
 class Replay:
-    """The last `capacity` steps of `num_envs` envs, from which stretches of `n_step` steps are sampled."""
+    """The last `capacity` steps of `num_envs` envs, from which sequences of `n_step` steps are sampled."""
 
     def __init__(
         self,
@@ -94,8 +95,8 @@ class Replay:
         alpha: float = 0.0,
         num_actions: int = 256,
     ) -> None:
-        """capacity: rows, of one step of each env; layout: of the observations; alpha: exponent of the priorities, 0
-        samples uniformly and keeps none; num_actions: what a saved replay's actions have to be below.
+        """capacity: rows, each one step of every env; layout: of the observations; alpha: exponent of the priorities (0
+        samples uniformly and stores none); num_actions: the limit of the actions in a saved replay.
 
         Raises: ConfigError.
         """
@@ -136,7 +137,7 @@ class Replay:
         return min(self.count, self.capacity)
 
     def has(self, length: int) -> bool:
-        """True where `length` steps in a row can be sampled; `sample` takes n_step + 1."""
+        """True if `length` steps in a row can be sampled; `sample` takes n_step + 1."""
         return self._bounds(length)[1] > 0
 
     def add(
@@ -148,7 +149,7 @@ class Replay:
         truncations: torch.Tensor,
         serial: bool = False,
     ) -> None:
-        """Writes one step of all envs: the observation, the action chosen by it, and what came of that.
+        """Writes one step of all envs: the observation, the action that was chosen, and its results.
 
         `serial` writes them one env after the other, for debugging.
         """
@@ -160,7 +161,7 @@ class Replay:
             self._open_priorities(row)
 
     def sample(self, batch: int, beta: float = 1.0) -> Sample:
-        """`batch` moments, with replacement; beta: exponent of the importance weights of a prioritised sample."""
+        """`batch` steps, with replacement; beta: exponent of the importance weights of a prioritised sample."""
         if self.alpha:
             index, weights = self._sample_by_priority(batch, beta)
         else:
@@ -181,7 +182,7 @@ class Replay:
         )
 
     def sample_sequences(self, batch: int, length: int) -> Sequences:
-        """`batch` stretches of `length` steps, uniformly and with replacement."""
+        """`batch` sequences of `length` steps, uniformly and with replacement."""
         start, choices = self._bounds(length)
         row = torch.randint(choices, (batch,), device=self.device).add_(start).remainder_(self.capacity)
         env = torch.randint(self.num_envs, (batch,), device=self.device)
@@ -195,7 +196,7 @@ class Replay:
     def observations(self, row: torch.Tensor, env: torch.Tensor) -> torch.Tensor:
         """Observations (..., *layout.shape) of layout.kept_dtype at `row` and `env`, both (...) int64."""
         reach = self.ages[row, env].long()
-        # Before an episode's first picture there is the first one again, as in the env.
+        # Before an episode's first picture, the stack repeats it, as in the env.
         planes = [
             self.pictures[(row - torch.clamp(reach, max=back)) % self.capacity, env]
             for back in reversed(range(self.stack_k))
@@ -208,25 +209,25 @@ class Replay:
         return torch.cat([pictures.flatten(-3).view(torch.uint8), self.vectors[row, env]], -1)
 
     def observations_after(self, index: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
-        """Observations as of `observations`, up to n_step `steps` (batch,) after sampled moments (batch,)."""
+        """Observations, as in `observations`, up to n_step `steps` (batch,) after sampled steps (batch,)."""
         return self.observations((index // self.num_envs + steps) % self.capacity, index % self.num_envs)
 
     def update_priorities(self, index: torch.Tensor, errors: torch.Tensor, weights: torch.Tensor) -> None:
-        """Sets the priorities of sampled moments to their errors'; those of weight 0 are not sampled again."""
+        """Sets the priorities of sampled steps to their errors'; those with weight 0 are not sampled again."""
         if self.alpha:
             priority = ((errors.abs() + PRIORITY_FLOOR) ** self.alpha) * (weights > 0)
             self.priorities.view(-1)[index] = priority
             torch.maximum(self.max_priority, priority.max(), out=self.max_priority)
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows in the ring and all that the next samples depend on."""
+        """The rows in the ring and everything that the next samples depend on."""
         rings = {name: getattr(self, name)[: self.rows].clone() for name in STORED}
         return {**rings, "age": self.age.clone(), "max_priority": self.max_priority.clone(), "count": self.count}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken.
+        """Continues from the state of `state_dict`.
 
-        Raises: StateError when it was taken from a replay of another size, or is damaged.
+        Raises: StateError if it is from a replay of another size, or is damaged.
         """
         if type(state["count"]) is not int or not 0 <= state["count"] < 2**62:
             raise StateError("saved replay is damaged in count: give another checkpoint")
@@ -276,9 +277,9 @@ class Replay:
         self.age[envs].add_(1).clamp_(max=self.stack_k - 1).mul_(~(terminals | truncations))
 
     def _bounds(self, length: int) -> tuple[int, int]:
-        """(first row, number of rows) that `length` steps in a row can begin at, counted from the oldest.
+        """(first row, number of rows) at which a sequence of `length` steps can begin, counted from the oldest.
 
-        The oldest rows of a full ring have lost the pictures that their stacks reach back to.
+        The oldest rows of a full ring have lost the pictures of their stacks.
         """
         first = max(0, self.count - self.capacity)
         if first:
@@ -290,7 +291,8 @@ class Replay:
         return (row + torch.arange(length, device=self.device)[:, None]) % self.capacity
 
     def _open_priorities(self, row: int) -> None:
-        """The rows just written or about to be left cannot begin a transition; the one n_step before now can."""
+        """Rows that were just written or will soon be overwritten cannot begin a transition; the row n_step before now
+        can."""
         self.priorities[row] = 0
         for later in range(1, self.stack_k):
             self.priorities[(row + later) % self.capacity] = 0
@@ -300,7 +302,7 @@ class Replay:
     def _sample_by_priority(self, batch: int, beta: float) -> tuple[torch.Tensor, torch.Tensor]:
         """(index, importance weights): one sample in each of `batch` equal parts of the sum of priorities.
 
-        A cumulative sum over a million transitions is 8 MB read and written, microseconds on a GPU: no tree is needed.
+        A cumulative sum over a million transitions reads and writes 8 MB, in microseconds on a GPU: it needs no tree.
         """
         flat = self.priorities.view(-1)
         total = flat.cumsum(0, dtype=torch.float64)
@@ -310,5 +312,5 @@ class Replay:
         priority = flat[index]
         weights = torch.where(
             priority > 0, priority**-beta, 0.0
-        )  # rounding can hit a neighbour that is not to be sampled
+        )  # rounding can hit a neighbour that must not be sampled
         return index, weights / weights.max().clamp(min=1e-12)

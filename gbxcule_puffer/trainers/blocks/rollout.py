@@ -1,4 +1,4 @@
-"""The memory that a learner's rollout takes."""
+"""The memory of a learner's rollout."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ def rollout_memory(
     network: Callable[[ObservationLayout, int], nn.Module],
     least: int = 1,
 ) -> dict[str, int]:
-    """Estimated bytes of the rollout, and of a minibatch: its observations, what each layer of the network makes of
-    them, and the gradients of that.
+    """Estimated bytes of the rollout, and of a minibatch: its observations, the outputs of each layer of the network,
+    and their gradients.
 
-    Raises: ConfigError for minibatches of fewer than `least` steps; DeviceError for more steps than can be counted in
-    bytes.
+    Raises: ConfigError for minibatches of fewer than `least` steps; DeviceError for more steps than bytes can count.
     """
     steps, count = args.num_steps * args.num_envs, args.num_minibatches
     if steps < least * count:

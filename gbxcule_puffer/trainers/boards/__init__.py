@@ -1,1 +1,1 @@
-"""The boards that show a run while it goes on: TensorBoard, and Weights & Biases where it is asked for."""
+"""The boards that show a run while it trains: TensorBoard, and optionally Weights & Biases."""

@@ -13,9 +13,9 @@ from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[repo
 from torch.utils.tensorboard.summary import hparams
 from torch.utils.tensorboard.writer import SummaryWriter
 
-ACTIONS = "env/action_hist/"  # how the share of each action is called among the metrics
+ACTIONS = "env/action_hist/"  # name of the shares of actions among the metrics
 RESULTS = ("eval/success_rate", "eval/greedy_success", "eval/return", "charts/SPS")  # of a run, beside its hparams
-# The page "Custom scalars": what tells first how a run is doing. Names are regular expressions.
+# The page "Custom scalars": the most important curves. Names are regular expressions.
 LAYOUT = {
     "Run": {
         "success": ["Multiline", ["charts/success_rate", "eval/success_rate", "eval/greedy_success"]],
@@ -25,14 +25,14 @@ LAYOUT = {
     "Learning": {"losses": ["Multiline", ["losses/.*"]], "seconds of a step": ["Multiline", ["time/.*"]]},
 }
 TASK = {"Task": {"statistics": ["Multiline", ["env/task/.*", "env/quest/.*"]]}}  # where a run has one
-STAGES = {"Stages": {"success": ["Multiline", ["eval/stage/.*"]]}}  # where a run has several
+STAGES = {"Stages": {"success": ["Multiline", ["eval/stage/.*"]]}}  # if a run has several
 
 
 class TensorBoard:
-    """The event file of a run. Raises: OSError, from every call, where it cannot be written."""
+    """The event file of a run. Raises: OSError, from every call, if it cannot be written."""
 
     def __init__(self, run_dir: Path, config: Mapping[str, Any], resumed_at: int | None = None) -> None:
-        """resumed_at: the step after which records of before are hidden."""
+        """resumed_at: the step after which earlier records are hidden."""
         threading.excepthook = _report_of_thread
         self._writer = SummaryWriter(str(run_dir), purge_step=None if resumed_at is None else resumed_at + 1)
         if config and resumed_at is None:
@@ -87,6 +87,6 @@ def _text(value: object) -> str:
 
 
 def _report_of_thread(args: threading.ExceptHookArgs) -> None:
-    """Leaves out what TensorBoard's thread could not write: it hands the error on to whoever writes next."""
+    """Leaves out what TensorBoard's thread could not write; the thread passes the error to the next write."""
     if not (isinstance(args.exc_value, OSError) and type(args.thread).__module__.startswith("tensorboard.")):
         threading.__excepthook__(args)

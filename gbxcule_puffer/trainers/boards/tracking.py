@@ -15,17 +15,17 @@ REMEDY = "pip install wandb, or leave --track out"
 
 
 def check_tracking() -> None:
-    """Raises: ConfigError where Weights & Biases is not installed."""
+    """Raises: ConfigError if Weights & Biases is not installed."""
     if importlib.util.find_spec("wandb") is None:
         raise ConfigError(f"--track needs Weights & Biases: {REMEDY}")
 
 
 class Tracking:
-    """A run of Weights & Biases with the name of the run's folder; a resumed run goes on in it. WANDB_MODE=offline
-    keeps it in the folder, for `wandb sync`."""
+    """A run of Weights & Biases with the name of the run's folder; a resumed run continues it. WANDB_MODE=offline keeps
+    it in the folder, for `wandb sync`."""
 
     def __init__(self, run_dir: Path, project: str, entity: str | None, manifest: Mapping[str, Any]) -> None:
-        """Raises: ConfigError where it cannot begin, as without a login."""
+        """Raises: ConfigError if it cannot begin, for example without a login."""
         import wandb  # pyright: ignore[reportMissingImports]
 
         self._wandb: ModuleType = wandb

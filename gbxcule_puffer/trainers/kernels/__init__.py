@@ -1,4 +1,4 @@
-"""The scripts' convolutions as kernels of our own (Triton), for bfloat16 on a GPU."""
+"""The scripts' convolutions as our own Triton kernels, for bfloat16 on a GPU."""
 
 from gbxcule_puffer.trainers.kernels.fast import FastConvolutions
 

@@ -1,7 +1,7 @@
-"""The two convolutions that all networks begin with, each with its ReLU, as operators of torch: for bfloat16 on a GPU,
-by Triton kernels that take a third of cuDNN's time for so few channels (docs/scale.md).
+"""The first two convolutions of all networks, each with its ReLU, as operators of torch. In bfloat16 on a GPU they are
+Triton kernels, which take a third of cuDNN's time for so few channels (docs/scale.md).
 
-Gradients are sums in a fixed order: the same inputs have the same results, bit by bit.
+Gradients are sums in a fixed order: equal inputs give equal results, bit for bit.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import torch
 from torch import Tensor
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None  # a part of torch where it has CUDA
-TENSOR_CORES_OF_BFLOAT16 = 8  # the first GPUs' compute capability that have them
-MOST_ELEMENTS = 2**31 - 1  # of a tensor: the kernels count in 32 bits
-# (rows of a block, warps of a program) and, of sums, programs. Measured with 16,384 pictures on an H200.
+TENSOR_CORES_OF_BFLOAT16 = 8  # compute capability of the first GPUs with bfloat16 tensor cores
+MOST_ELEMENTS = 2**31 - 1  # limit of a tensor: the kernels count in 32 bits
+# (rows of a block, warps of a program) and, for sums, programs. Measured with 16,384 pictures on an H200.
 PIXELS_FORWARD, PIXELS_WEIGHTS = (128, 2), (64, 1, 4224)
 FEATURES_FORWARD, FEATURES_WEIGHTS, FEATURES_DATA = (64, 8), (32, 4, 1056), (128, 4)
 
 
 @cache
 def _kernels() -> ModuleType:
-    """The Triton kernels, imported where they are used first."""
+    """The Triton kernels, imported at their first use."""
     return importlib.import_module("gbxcule_puffer.trainers.kernels.triton_kernels")
 
 
 def can_do(pixels: Tensor, channels: tuple[int, int]) -> bool:
-    """True where `on_pixels` and `on_features` do the convolutions of these pixels, with these numbers of output
+    """True if `on_pixels` and `on_features` can do the convolutions of these pixels, with these numbers of output
     channels, under autocast in bfloat16."""
     if not pixels.is_cuda or pixels.dtype != torch.uint8 or not HAS_TRITON:
         return False
@@ -50,7 +50,7 @@ def _blocks(positions: int, shape: tuple[int, int, int]) -> tuple[int, int]:
 
 
 def _pixel_sizes(pixels: Tensor, output: Tensor) -> tuple[int, ...]:
-    """The kernels' sizes: OH, OW, COUNT, ROWS, WORDS, COLS, O."""
+    """The sizes for the kernels: OH, OW, COUNT, ROWS, WORDS, COLS, O."""
     _, pictures, rows, columns = pixels.shape
     _, high, wide, channels = output.shape
     return high, wide, pictures, rows, columns // 4, max(16, 1 << (16 * pictures - 1).bit_length()), channels
@@ -58,8 +58,8 @@ def _pixel_sizes(pixels: Tensor, output: Tensor) -> tuple[int, ...]:
 
 @torch.library.custom_op("gbxcule::on_pixels", mutates_args=(), device_types="cuda")
 def on_pixels(pixels: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """ReLU of the convolution of 8x8 with stride 4 that `weight` (O, 16 * k, 2, 2) is of the 4x4 blocks of pixels
-    (n, k, rows, columns), uint8 and contiguous: (n, rows / 4 - 1, columns / 4 - 1, O), bfloat16."""
+    """ReLU of the 8x8 convolution with stride 4 that `weight` (O, 16 * k, 2, 2) is for the 4x4 blocks of pixels (n, k,
+    rows, columns), uint8 and contiguous: (n, rows / 4 - 1, columns / 4 - 1, O), bfloat16."""
     n, pictures, rows, columns = pixels.shape
     channels = weight.shape[0]
     by_word = weight.reshape(channels, pictures, 4, 4, 2, 2).permute(3, 1, 4, 2, 5, 0)  # byte; picture, 8 rows, word; O
@@ -77,7 +77,7 @@ def on_pixels(pixels: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 @torch.library.custom_op("gbxcule::on_pixels_backward", mutates_args=(), device_types="cuda")
 def on_pixels_backward(pixels: Tensor, output: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradients of weight and bias, float32, from that of the output."""
+    """Gradients of weight and bias, float32, from the gradient of the output."""
     pictures, channels = pixels.shape[1], output.shape[3]
     positions = output.numel() // channels
     programs, steps = _blocks(positions, PIXELS_WEIGHTS)
@@ -94,8 +94,8 @@ def on_pixels_backward(pixels: Tensor, output: Tensor, gradient: Tensor) -> tupl
 
 @torch.library.custom_op("gbxcule::on_features", mutates_args=(), device_types="cuda")
 def on_features(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """ReLU of the convolution of 4x4 with stride 2 of features (n, h, w, C), bfloat16 and contiguous, by weight
-    (O, C, 4, 4): (n, h // 2 - 1, w // 2 - 1, O), bfloat16."""
+    """ReLU of the 4x4 convolution with stride 2 of features (n, h, w, C), bfloat16 and contiguous, with weight (O, C,
+    4, 4): (n, h // 2 - 1, w // 2 - 1, O), bfloat16."""
     n, high, wide, count = features.shape
     channels = weight.shape[0]
     rows = weight.permute(2, 3, 1, 0).to(torch.bfloat16).contiguous()
@@ -113,7 +113,7 @@ def on_features(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def on_features_backward(
     features: Tensor, weight: Tensor, output: Tensor, gradient: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of features, bfloat16, weight and bias, float32, from that of the output."""
+    """Gradients of features, bfloat16, weight and bias, float32, from the gradient of the output."""
     n, high, wide, count = features.shape
     channels = weight.shape[0]
     positions = output.numel() // channels

@@ -1,4 +1,4 @@
-"""The convolutions of a script's network by the kernels of this folder."""
+"""The convolutions of a script's network, by the kernels of this folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ CONVOLUTIONS = 5  # layers from the pixels to the second ReLU
 
 
 class FastConvolutions(nn.Sequential):
-    """The same layers with the same weights: Patches, a convolution of 2x2, ReLU, one of 4x4 with stride 2, ReLU, and
-    what follows.
+    """The same layers with the same weights: Patches, a 2x2 convolution, ReLU, a 4x4 convolution with stride 2, ReLU,
+    and the layers after them.
 
-    In bfloat16 on a GPU with tensor cores the first five of them are two kernels, which take a third of cuDNN's time
-    for so few channels (docs/scale.md); everywhere else they are torch's.
+    In bfloat16 on a GPU with tensor cores, the first five layers are two kernels, which take a third of cuDNN's time
+    for so few channels (docs/scale.md). Everywhere else they are torch's.
     """
 
     def __init__(self, layers: nn.Sequential) -> None:

@@ -1,8 +1,8 @@
-"""Triton kernels of the two convolutions that all networks begin with, each with its ReLU: convolutions.py.
+"""Triton kernels of the first two convolutions of all networks, each with its ReLU: convolutions.py.
 
-cuDNN is made for many channels; here are 1 to 32. A program does BLOCK rows of a product: a row is a position of the
-output, its columns are what the convolution sees from there, read from memory as it lies. Products are of bfloat16,
-sums float32. Times that were measured: docs/scale.md.
+cuDNN is made for many channels; here there are 1 to 32. A program computes BLOCK rows of a product. A row is a position
+of the output; its columns are the inputs of the convolution at that position, read directly from memory. Products are
+in bfloat16, sums in float32. Measured times: docs/scale.md.
 """
 
 # pyright: reportMissingImports=false, reportIndexIssue=false, reportOperatorIssue=false, reportArgumentType=false
@@ -24,8 +24,7 @@ def _words(
     WORDS: tl.constexpr,
     COLS: tl.constexpr,
 ):
-    """The pixels that each position sees, 8 rows of 2 words, of COUNT pictures of ROWS rows of WORDS words; (BLOCK,
-    COLS)."""
+    """The pixels at each position, 8 rows of 2 words, of COUNT pictures of ROWS rows of WORDS words; (BLOCK, COLS)."""
     col = tl.arange(0, COLS)
     corner = position // (OH * OW) * (COUNT * ROWS * WORDS) + position % (OH * OW) // OW * (4 * WORDS) + position % OW
     word = col // 16 * (ROWS * WORDS) + col // 2 % 8 * WORDS + col % 2
@@ -35,7 +34,7 @@ def _words(
 
 @triton.jit
 def _byte(words, NUMBER: tl.constexpr):
-    """One of the four pixels of each word, as bfloat16, which has all 256 values."""
+    """One of the four pixels of each word, as bfloat16, which can represent all 256 values."""
     return ((words >> (8 * NUMBER)) & 0xFF).to(tl.bfloat16)
 
 
@@ -55,8 +54,8 @@ def pixels_forward(
     O: tl.constexpr,  # noqa: E741  output channels
     BLOCK: tl.constexpr,
 ):
-    """output (positions, O) from pixels (n, COUNT, ROWS, WORDS) and weight (4, 16 * COUNT, O): of each pixel of a
-    word."""
+    """output (positions, O) from pixels (n, COUNT, ROWS, WORDS) and weight (4, 16 * COUNT, O), one part for each pixel
+    of a word."""
     position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     words = _words(pixels, position, positions, OH, OW, COUNT, ROWS, WORDS, COLS)
     col = tl.arange(0, COLS)[:, None]
@@ -72,7 +71,7 @@ def pixels_forward(
 
 @triton.jit
 def _behind_relu(gradient, output, at, is_inside):
-    """The gradient in front of the ReLU whose output is given."""
+    """The gradient before the ReLU with the given output."""
     found = tl.load(gradient + at, mask=is_inside, other=0)
     return tl.where(tl.load(output + at, mask=is_inside, other=0) > 0, found, 0.0).to(tl.bfloat16)
 
@@ -126,7 +125,7 @@ def pixels_weights(
 def _window(
     features, position, positions, H: tl.constexpr, W: tl.constexpr, OH: tl.constexpr, OW: tl.constexpr, C: tl.constexpr
 ):
-    """The values that each position sees of features (n, H, W, C): 4x4 of them; (BLOCK, 16 * C)."""
+    """The values at each position of features (n, H, W, C): 4x4 of them; (BLOCK, 16 * C)."""
     col = tl.arange(0, 16 * C)
     corner = position // (OH * OW) * (H * W * C) + position % (OH * OW) // OW * (2 * W * C) + position % OW * (2 * C)
     at = corner[:, None] + (col // (4 * C) * (W * C) + col % (4 * C))[None, :]
@@ -177,8 +176,8 @@ def features_weights(
     O: tl.constexpr,  # noqa: E741
     BLOCK: tl.constexpr,
 ):
-    """Gradients of the weight, (programs, 16 * C, O), and of the bias, (programs, O), as of pixels_weights; and
-    before_relu (positions, O), the gradient in front of the ReLU."""
+    """Gradients of the weight, (programs, 16 * C, O), and of the bias, (programs, O), as in pixels_weights; and
+    before_relu (positions, O), the gradient before the ReLU."""
     program = tl.program_id(0)
     o = tl.arange(0, O)
     total = tl.zeros((16 * C, O), tl.float32)
@@ -210,8 +209,8 @@ def features_data(
     O: tl.constexpr,  # noqa: E741
     BLOCK: tl.constexpr,
 ):
-    """Gradient of the features, (n, H, W, C), those of one parity of row and column in each program of the second
-    dimension: 2x2 positions see them, each through another part of weight (parities, 4, O, C)."""
+    """Gradient of the features, (n, H, W, C). Each program of the second dimension does one parity of row and column:
+    2x2 positions use these features, each with another part of weight (parities, 4, O, C)."""
     row = tl.program_id(1) // 2
     column = tl.program_id(1) % 2
     HALF_H: tl.constexpr = (H + 1) // 2
