@@ -1,10 +1,10 @@
-"""The commands of `puffer`: a new one is a folder here with a command.py, and a word in COMMANDS."""
+"""The commands of `puffer`. A new one is a folder here with a command.py, and its name in COMMANDS."""
 
 from __future__ import annotations
 
 import importlib
 
-# As --help lists them.
+# In the order of --help.
 COMMANDS = {
     "Play and train": ("play", "train", "eval", "watch", "record", "plot", "show", "copy"),
     "Make goals": ("goal", "stage"),

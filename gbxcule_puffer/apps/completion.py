@@ -1,4 +1,4 @@
-"""`puffer --completion SHELL`: tyro's script with which a shell completes commands, flags and their values."""
+"""`puffer --completion SHELL`: tyro's script that completes commands, flags and their values in a shell."""
 
 from __future__ import annotations
 

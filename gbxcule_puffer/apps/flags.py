@@ -1,4 +1,4 @@
-"""The flags that several commands share: made of the environment's options, so that each stands once."""
+"""The flags that several commands share, made from the environment's options, so that each is declared once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GAME, STEP = "The game", "A step"
 
 @command
 class StartFlags:
-    """The Game Boy, and the state that it starts from."""
+    """The Game Boy, and its start state."""
 
     start_state: str | None = flag(
         None, "snapshot or PyBoy .state file to start from (default: power-on)", GAME, metavar="FILE"
@@ -33,7 +33,7 @@ class GameFlags(StartFlags):
 
 @command
 class StepFlags:
-    """The length of a step, and for how long of it a button is pressed."""
+    """The length of a step, and how long a button is pressed in it."""
 
     frames_per_step: int = option_flag("frames_per_step", STEP)
     release_after_frames: int = option_flag("release_after_frames", STEP)
@@ -59,7 +59,8 @@ def check_rom(rom: str, header: str = "strict", model: str | None = None) -> Non
 def plain_codec(text: str) -> ActionCodec:
     """The codec of a command that plays steps of one length and one choice each.
 
-    Raises: ConfigError for an unknown one, and for one of actions with frames of their own or of several choices.
+    Raises: ConfigError for an unknown codec, and for one whose actions have their own numbers of frames or several
+    choices.
     """
     codec = get_codec(text)
     if codec.frames or codec.factors:

@@ -1,5 +1,5 @@
-"""A command in a child process that its parent ends when it hangs: PyBoy never returns from an illegal opcode, and
-until it does, Python answers no Ctrl-C."""
+"""A command in a child process that its parent ends if it hangs. PyBoy never returns from an illegal opcode, and until
+it does, Python does not react to Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 
 POLL_SECONDS = 0.1
-START_SECONDS = 60.0  # that PyBoy has to start or to save
-SLOWEST = 20.0  # frames per second of PyBoy on the slowest machine
-GRACE_SECONDS = 5.0  # from a signal until the child is ended by force
+START_SECONDS = 60.0  # for PyBoy to start or to save
+SLOWEST = 20.0  # PyBoy's frames per second on the slowest machine
+GRACE_SECONDS = 5.0  # after a signal; then the child is killed
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 KILLED_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 HANGS = (
@@ -33,7 +33,8 @@ def patience(frames: int) -> float:
 
 @contextlib.contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """The block has to end within `seconds`, or `supervised` ends the process; without it, nothing happens."""
+    """The block must end within `seconds`, or `supervised` ends the process. Outside of `supervised`, nothing
+    happens."""
     _deadline[:] = struct.pack("dd", time.monotonic() + seconds, seconds)
     try:
         yield
@@ -42,15 +43,15 @@ def limit(seconds: float) -> Iterator[None]:
 
 
 def supervised(prog: str, work: Callable[[], int]) -> int:
-    """The exit code of `work`, run in a child process; 2 where it passed a `limit`, after one line on stderr.
+    """The exit code of `work`, run in a child process; 2 after one line on stderr if it exceeded a `limit`.
 
-    Call it before anything starts a thread.
+    Call it before any thread starts.
     """
     if not hasattr(os, "fork"):
         return work()
     sys.stdout.flush()
     sys.stderr.flush()
-    # A signal sent to the child before it can take it would be lost: it waits.
+    # A signal before the child can handle it would be lost: it is blocked until then.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*FORWARDED, signal.SIGCHLD})
     child = os.fork()
     if not child:
@@ -73,7 +74,7 @@ def supervised(prog: str, work: Callable[[], int]) -> int:
 
 
 def _watch(prog: str, child: int) -> int:
-    """Waits for the child's end, or brings it about."""
+    """Waits for the end of the child, or ends it."""
     deadline, code = float("inf"), 0
     while True:
         found = signal.sigtimedwait({*FORWARDED, signal.SIGCHLD}, POLL_SECONDS)
@@ -100,6 +101,6 @@ def _watch(prog: str, child: int) -> int:
 
 
 def _end_with_parent() -> None:
-    """Has the kernel end this process when its parent does, however that ends."""
+    """Makes the kernel end this process when its parent ends, however that happens."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(KILLED_WITH_PARENT, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`puffer bench --autotune`: the fastest launch shape for each number of envs on this GPU, kept for all later runs."""
+"""`puffer bench --autotune`: the fastest launch shape for each number of envs on this GPU, saved for all later runs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from gbxcule_puffer.provenance import device_name
 
 STEPS = 6
 ROUNDS = 3
-WARMUP = 60  # steps until the games have gone different ways
+WARMUP = 60  # steps until the games have diverged
 
 
 def autotune(workload: Workload, sizes: Sequence[int], device: str) -> None:
-    """Measure all shapes at each size, in turns, print a table and keep the best ones.
+    """Measure all shapes for each number of envs, in turns, print a table and save the best ones.
 
-    Raises: ConfigError on a CPU, whose kernel has no such choice, and what Emulator raises.
+    Raises: ConfigError on a CPU, whose kernel has no shapes, and the errors of Emulator.
     """
     if not device.startswith("cuda"):
         raise ConfigError("--autotune chooses how a GPU's kernel is launched: give --device cuda")
@@ -50,10 +50,10 @@ def autotune(workload: Workload, sizes: Sequence[int], device: str) -> None:
 
 
 def all_shapes() -> Iterator[LaunchShape]:
-    """All shapes whose warps have the same number of lanes."""
+    """All shapes whose warps have equal numbers of lanes."""
     for lanes, block_dim in itertools.product(LANES, BLOCK_DIMS):
         yield LaunchShape(lanes, block_dim)
-        for twins in TWINS if lanes > 1 else (MIXED,):  # alone, they have no one to be beside
+        for twins in TWINS if lanes > 1 else (MIXED,):  # with one lane, envs share no warp
             yield LaunchShape(lanes, block_dim, True, twins=twins)
 
 

@@ -1,4 +1,4 @@
-"""`puffer bench --baseline`: the records of an earlier run, and what may not have become slower since."""
+"""`puffer bench --baseline`: the records of an earlier run, and which measurements have become slower."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gbxcule_puffer.files import Kind, read_json
 
 FILE = Kind("baseline", ConfigError, "give the records.json of an earlier run")
 LIMIT = 64 * 2**20  # bytes
-# What has to be equal for two records to measure the same, but for the speed of the code
+# Keys that must be equal for two records to measure the same workload
 SAME = (
     *("backend", "vec_backend", "num_envs", "stage", "rom_sha256", "model", "start_state", "actions", "action_seed"),
     *(
@@ -31,7 +31,7 @@ SAME = (
 def load(path: Path) -> list[Record]:
     """The records of a file that `puffer bench` wrote.
 
-    Raises: ConfigError where it holds none.
+    Raises: ConfigError if it has none.
     """
     found = read_json(path, FILE, LIMIT)
     keys = (*SAME, "sps", "rom")
@@ -52,7 +52,7 @@ def load(path: Path) -> list[Record]:
 
 
 def losses(records: Sequence[Record], baseline: Sequence[Record], max_loss: float) -> list[str]:
-    """A line for each record that is more than `max_loss` (0.05: 5 %) slower than its counterpart, or that has none."""
+    """A line for each record that is more than `max_loss` (0.05: 5 %) slower than its counterpart, or has none."""
     earlier = {tuple(record[key] for key in SAME): record["sps"] for record in baseline}
     found = []
     for record in records:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gbxcule_puffer.apps.bench.workload import Workload
 
 SIZES = {"cpu": (16, 64), "cuda": (1024, 4096, 16384)}
-STEPS, MANY_STEPS = (100, 200), (24, 8)  # warm-up and repeat; of a suite of many games
+STEPS, MANY_STEPS = (100, 200), (24, 8)  # steps of warm-up and of a repeat; for a suite of many games
 MANY_SIZES = {"cpu": (16,), "cuda": (16384,)}
 LENGTH, LIMITS, WRITTEN = "How long", "What ends with exit code 1", "What is written"
 USUAL = {device: ",".join(map(str, sizes)) for device, sizes in SIZES.items()}
@@ -108,12 +108,12 @@ class Bench(StartFlags, DeviceFlags):
 
     @property
     def is_many(self) -> bool:
-        """True for a suite of many games, of which each is measured for a shorter time."""
+        """True for a suite of many games; each is then measured for a shorter time."""
         return self.suite not in (None, "micro")
 
     @property
     def versus(self) -> str | None:
-        """The environment that is measured beside it."""
+        """The second environment."""
         usual = "pyboy_puffer_vec" if self.is_many and self.env == "gbxcule" else "none"
         return None if (self.vs or usual) == "none" else self.vs or usual
 
@@ -130,7 +130,7 @@ class Bench(StartFlags, DeviceFlags):
         return run(plan, out, shlex.join(["puffer", *sys.argv[1:]]))
 
     def _check(self) -> None:
-        """Raises: ConfigError for flags that do not go together."""
+        """Raises: ConfigError for flags that exclude each other."""
         from gbxcule_puffer.provenance import usable_cores
 
         at_most_one(self, "rom", "suite")
@@ -177,7 +177,7 @@ class Bench(StartFlags, DeviceFlags):
         )
 
     def workloads(self) -> list[Workload]:
-        """One for each ROM, stage and length of episodes."""
+        """One workload for each ROM, stage and length of episodes."""
         from gbxcule_puffer.apps.bench.suites import roms_of_suite
         from gbxcule_puffer.apps.bench.workload import Workload
         from gbxcule_puffer.layout import find_rom

@@ -1,4 +1,4 @@
-"""Environments as `puffer bench` runs them: started, stepped through a row of actions each, asked where they are."""
+"""Environments under `puffer bench`: start them, step them through rows of actions, collect facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gbxcule_puffer.apps.bench.stages import PartialStep
     from gbxcule_puffer.emulator import Emulator
 
-ENVS_PER_CORE = 8  # of a PyBoy contender: enough to even out the workers, and more are not faster
+ENVS_PER_CORE = 8  # envs per core of a PyBoy contender: enough to balance the workers, and more are not faster
 
 
 class Contender(Protocol):
@@ -67,7 +67,7 @@ class NativeContender:
     def __init__(self, name: str, workload: Workload, num_envs: int, device: str, cores: int) -> None:
         self.name, self.workload, self.num_envs, self.cores = name, workload, num_envs, cores
         self.device = resolve_device(device)
-        # An env with NumPy buffers starts nothing before its reset: this one is made for its checks alone.
+        # An env with NumPy buffers starts nothing before its reset: this one only checks the arguments.
         self._make("numpy").close()
         self._env: Any = None
         self._partial: PartialStep | None = None
@@ -84,7 +84,7 @@ class NativeContender:
         self._actions = torch.from_numpy(self.workload.action_rows(self.num_envs)).to(self.device)
 
     def run(self, rows: slice) -> None:
-        """Steps through these rows of the actions, and waits until the device has done them."""
+        """Steps through these rows of the actions, and waits until the device has finished."""
         assert self._actions is not None
         step = self._env.step if self._partial is None else self._partial.step
         for row in self._actions[rows]:
@@ -102,7 +102,7 @@ class NativeContender:
         return torch.cuda.memory_allocated(self.device) + wp.get_mempool_used_mem_current(self.device)
 
     def facts(self) -> dict[str, Any]:
-        """The places of the envs after the last step, and what else of a record only the contender knows."""
+        """The program counters and pictures of the envs after the last step, and other facts for the record."""
         emulator = self._env.emulator
         if self.name == "gbxcule":
             facts = warp_facts(emulator)
@@ -127,7 +127,7 @@ class NativeContender:
             torch.cuda.reset_peak_memory_stats(self.device)
 
     def _limit(self) -> AbstractContextManager[None]:
-        """PyBoy's; the Warp kernels always return, and take long to compile at their first start."""
+        """PyBoy's time limit. The Warp kernels always return, and may take long to compile at first."""
         return nullcontext() if self.name == "gbxcule" else limit(seconds(self.workload, self.num_envs))
 
     def _make(self, io: str) -> Any:
@@ -137,7 +137,7 @@ class NativeContender:
 
 
 class VecContender:
-    """`pyboy_puffer_vec` on `cores` cores; with mp_async a batch gets its next actions as soon as it has answered."""
+    """`pyboy_puffer_vec` on `cores` cores; with mp_async, a batch gets its next actions as soon as it has answered."""
 
     name = "pyboy_puffer_vec"
 
@@ -159,7 +159,7 @@ class VecContender:
             self.env.wait()
 
     def run(self, rows: slice) -> None:
-        """As NativeContender.run: every env does all rows; at the end all have answered and nobody has looked."""
+        """As NativeContender.run: every env does all rows, and at the end all have answered."""
         batches = self.num_envs // self.env.agents_per_batch
         for row in self._actions[rows]:
             for _ in range(batches):
@@ -187,18 +187,18 @@ class VecContender:
 
 
 def seconds(workload: Workload, num_envs: int) -> float:
-    """The most that a start or a step of PyBoys can take."""
+    """The most that starting or stepping the PyBoys can take."""
     return patience(num_envs * max(BOOT_FRAMES, workload.frames_per_step))
 
 
 def receipt_counts(receipts: list[tuple[list[int], list[bytes]]]) -> dict[str, int]:
-    """Numbers of different program counters and pictures: 1 of both means that all envs did the same."""
+    """Numbers of different program counters and pictures; both are 1 if all envs did the same."""
     pcs = {pc for part, _ in receipts for pc in part}
     return {"unique_pcs": len(pcs), "distinct_pictures": len({digest for _, part in receipts for digest in part})}
 
 
 def warp_facts(emulator: Emulator) -> dict[str, Any]:
-    """The same of a Warp emulator, and how many instructions its last step took."""
+    """The same for a Warp emulator, and the instructions of its last step."""
     from gbxcule_puffer.apps.bench.stages import picture_digests
     from gbxcule_puffer.emulator.state import INDEX
 

@@ -20,14 +20,15 @@ TEXT_COLUMNS = 3
 
 
 class LiveTable:
-    """Writes to `out`: in a terminal the current lines with a bar each, elsewhere every line once, when it is done."""
+    """Writes to `out`: in a terminal the current lines with a bar each, elsewhere each line once, when it is
+    complete."""
 
     def __init__(self, out: TextIO) -> None:
         self._out, self._live, self._drawn = out, out.isatty(), 0
         self._write(line([title for title, _ in COLUMNS]))
 
     def watch(self, workload: Workload, turns: list[Turn]) -> None:
-        """Redraws the contenders being measured."""
+        """Redraws the contenders that are being measured."""
         if self._live:
             width = shutil.get_terminal_size().columns - 1  # a line that wraps could not be redrawn in place
             self._redraw([_progress(workload, turn)[:width] for turn in turns])
@@ -38,7 +39,7 @@ class LiveTable:
         self._drawn = 0
 
     def stop(self) -> None:
-        """Takes the contenders that did not finish off the table."""
+        """Removes unfinished contenders from the table."""
         self._redraw([])
 
     def _redraw(self, lines: list[str]) -> None:
@@ -81,7 +82,7 @@ def cells(record: Record) -> list[str]:
 
 
 def game(record: Record) -> str:
-    """The name of a record's ROM, with the length of its episodes where they end."""
+    """The name of a record's ROM, and the length of its episodes if they end."""
     return game_label(record["rom"], record["reset_every"])
 
 

@@ -1,4 +1,4 @@
-"""Measuring contenders in turns: start, warm up, then a repeat of each in turn: A B, B A, A B."""
+"""Measures contenders in turns: start, warm up, then one repeat of each at a time: A B, B A, A B."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ Watcher = Callable[[list[Turn]], None]
 
 
 def compare(contenders: list[Contender], workload: Workload, watch: Watcher) -> list[Record]:
-    """One record for each contender; the first one's has the ratio to the second. All are closed, whatever happens."""
+    """One record per contender; the first one's has the ratio to the second. All contenders are closed, whatever
+    happens."""
     turns = [Turn(contender, workload.total_steps) for contender in contenders]
     try:
         for turn in turns:

@@ -22,7 +22,7 @@ Record = dict[str, Any]
 def make_record(
     contender: Contender, workload: Workload, seconds: Sequence[float], start_seconds: float, allocated: int
 ) -> Record:
-    """`seconds` has one entry for each repeat of workload.steps; the rate is their median."""
+    """`seconds` has one entry per repeat of workload.steps; the rate is their median."""
     rates = rates_of(contender, workload, seconds)
     sps = statistics.median(rates)
     frames_per_second = sps * workload.frames_per_step
@@ -65,13 +65,13 @@ def make_record(
 
 
 def rates_of(contender: Contender, workload: Workload, seconds: Sequence[float]) -> list[float]:
-    """Env steps per second over all envs, of each repeat."""
+    """Env steps per second over all envs, for each repeat."""
     return [contender.num_envs * workload.steps / duration for duration in seconds]
 
 
 def add_ratio(first: Record, second: Record, seconds: Sequence[float], other_seconds: Sequence[float]) -> None:
-    """Notes in `first` how many times as fast it is as `second`, measured in turns with it, `seconds` for each repeat
-    of either, and the 95 % interval of that ratio."""
+    """Adds to `first` the ratio of its speed to that of `second`, measured in turns, with `seconds` per repeat of both,
+    and the 95 % interval of the ratio."""
     first["versus"] = second["backend"]
     first["versus_num_envs"] = second["num_envs"]
     first["ratio"] = round(first["sps"] / second["sps"], 2)

@@ -1,4 +1,5 @@
-"""A whole benchmark: checks everything, measures comparison by comparison, writes records, report and plot, judges."""
+"""A whole benchmark: checks everything, measures one comparison at a time, writes records, report and plot, and checks
+limits."""
 
 from __future__ import annotations
 
@@ -37,12 +38,12 @@ BUSY = 0.25  # load average for each core, above which what runs on the cores is
 
 @dataclass(frozen=True)
 class Plan:
-    """A measurement: each workload at each size, in ascending order, `name` beside `versus` (if not None).
+    """A measurement: each workload at each number of envs, ascending, of `name` and of `versus` (if not None).
 
-    versus_num_envs: envs of `versus`; ENVS_PER_CORE for each core if None. max_mem_delta: bytes that `name` may
-    allocate after its warm-up; min_ratio: what it has to reach at the largest size of each workload. None: any.
-    baseline: earlier records, than which `name` may be slower by `max_loss`. json_out: where the records also go, a
-    file or '-' for stdout, which has nothing else then.
+    versus_num_envs: envs of `versus`; ENVS_PER_CORE per core if None. max_mem_delta: bytes that `name` may allocate
+    after its warm-up; min_ratio: the least ratio at the largest number of envs of each workload; None: no limit.
+    baseline: earlier records; `name` may be slower by `max_loss`. json_out: where else the records go, a file or '-'
+    for stdout, which then has nothing else.
     """
 
     name: str
@@ -61,14 +62,15 @@ class Plan:
 
     @property
     def messages(self) -> TextIO:
-        """The stream that tables and paths are printed to."""
+        """The stream for tables and paths."""
         return sys.stderr if self.json_out == "-" else sys.stdout
 
 
 def run(plan: Plan, out: Path, command: str) -> int:
-    """The exit code: 0, 1 where a limit is missed, 130 after Ctrl-C; what was measured before it is in `out`.
+    """The exit code: 0, 1 if a limit is missed, 130 after Ctrl-C; completed measurements are in `out`.
 
-    Raises: what make_contender raises, or ConfigError for an output folder that cannot be used; nothing is left behind.
+    Raises: the errors of make_contender, or ConfigError for an output folder that cannot be used; nothing is left
+    behind.
     """
     if importlib.util.find_spec("matplotlib") is None:
         raise ConfigError("the report's plot needs matplotlib: pip install matplotlib")
@@ -148,7 +150,7 @@ def _measure(plan: Plan, out: Path, records: list[Record]) -> None:
 
 
 def judge(plan: Plan, records: Sequence[Record]) -> int:
-    """1 where a limit is missed, with a line for each."""
+    """1 if a limit is missed, with a line for each."""
     missed = []
     for record in records:
         name = f"{record['rom']} {record['stage']}, {record['num_envs']} envs"
@@ -172,7 +174,7 @@ def judge(plan: Plan, records: Sequence[Record]) -> int:
 def _prepare(out: Path) -> None:
     """Makes the output folder.
 
-    Raises: ConfigError where that or writing into it fails, or where it holds records.
+    Raises: ConfigError if that or writing to it fails, or if it already has records.
     """
     if (out / RECORDS).exists():
         raise ConfigError(f"--out {out} already holds {RECORDS}: give another folder")
@@ -186,8 +188,8 @@ def _prepare(out: Path) -> None:
 
 @contextlib.contextmanager
 def workers_from_a_clean_process() -> Iterator[None]:
-    """Inside, PyBoy's workers are forked from a server process and not from this one, whose threads and CUDA context
-    must not be forked; none of them is left at the end, whenever that comes."""
+    """Inside, PyBoy's workers are forked from a server process, not from this one, whose threads and CUDA context must
+    not be forked. None of them is left at the end, however that comes."""
     before, children = multiprocessing.get_start_method(allow_none=True), set(multiprocessing.active_children())
     multiprocessing.set_forkserver_preload(["gbxcule_puffer.apps.bench.stages"])
     multiprocessing.set_start_method("forkserver", force=True)

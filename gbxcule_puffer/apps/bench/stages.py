@@ -1,4 +1,4 @@
-"""The parts of a step that are measured by themselves, put together from what the environment is made of."""
+"""The parts of a step that can be measured separately, built from the environment's own parts."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from gbxcule_puffer.tasks.observe.stack import FrameStack
 
 
 class PartialStep:
-    """`emulate_only`: the frames, no picture is read. `reward_only`: and the distance to the goal, the reward and
-    whether it is reached. `obs_only`: the frames and the observation. No resets, infos or checks of actions in any.
+    """`emulate_only`: only the frames. `reward_only`: also the distance to the goal, the reward and whether the goal is
+    reached. `obs_only`: the frames and the observation. Without resets, infos or checks of actions.
 
     env: a started GBxCuLEEnv or pyboy_puffer_single, whose emulator, codec and goal are used; observations, rewards:
-    buffers to fill, made here if None.
+    buffers to fill, allocated here if None.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class PartialStep:
     ) -> None:
         emulator, codec, n = env.emulator, env.codec, env.num_envs
         device = torch.device(emulator.device)
-        # PyBoy's pictures are read by the host; the Warp kernel draws into device memory in any case.
+        # The host reads PyBoy's pictures; the Warp kernel always draws into device memory.
         self._advance = getattr(emulator, "step_undrawn", emulator.step) if stage == "emulate_only" else emulator.step
         buttons = [codec.to_buttons(action) for action in range(codec.num_actions)]
         self._table = torch.tensor(buttons, dtype=torch.uint8, device=device)
@@ -61,7 +61,7 @@ class PartialStep:
 
 
 class StageWorker(PyBoyWorker):
-    """A worker of pyboy_puffer_vec that does one stage of the step and says where its games are."""
+    """A worker of pyboy_puffer_vec that does one stage of the step and reports its games' state."""
 
     def __init__(self, rom: bytes | StrPath, num_envs: int, *, stage: str, **options: Any) -> None:
         self._stage = stage
@@ -77,7 +77,7 @@ class StageWorker(PyBoyWorker):
         return result
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
-        """The stage's part of a step; the buffers of the other parts keep what the reset wrote."""
+        """The stage's part of a step; the buffers of the other parts keep the values of the reset."""
         if self._partial is None:
             return super().step(actions)
         self._partial.step(torch.from_numpy(actions))
@@ -89,7 +89,7 @@ class StageWorker(PyBoyWorker):
 
 
 class StageVec(PyBoyPufferVec):
-    """pyboy_puffer_vec whose workers do one stage: worker_options has it."""
+    """pyboy_puffer_vec whose workers do one stage, given in worker_options."""
 
     worker_class = StageWorker
 

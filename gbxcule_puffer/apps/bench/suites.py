@@ -25,10 +25,10 @@ def shared_folder() -> Path | None:
 
 
 def roms_of_suite(suite: str) -> list[Path]:
-    """The ROMs of 'micro', 'corpus' (HOMEWARD, the reference games and the corpus), or a folder, where images that
-    cannot be run are named on stderr and left out.
+    """The ROMs of 'micro', 'corpus' (HOMEWARD, the reference games and the corpus), or a folder; images that cannot run
+    are named on stderr and left out.
 
-    Raises: ConfigError where the suite is unknown or has no game.
+    Raises: ConfigError if the suite is unknown or has no game.
     """
     if suite == "micro":
         return [ROMS / f"micro/{name}.gb" for name in MICRO]
@@ -55,7 +55,7 @@ def images(folder: Path) -> list[Path]:
 
 
 def _is_playable(path: Path) -> bool:
-    """True where a ROM can be loaded; else the reason is printed."""
+    """True if a ROM can be loaded; otherwise the reason is printed."""
     try:
         load_cartridge(path)
     except RomError as error:

@@ -1,4 +1,4 @@
-"""Many games at one glance: a table sorted by ratio, or by speed, and geometric means."""
+"""Summary of many games: a table sorted by ratio or by speed, with geometric means."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ TITLES = ("game", "steps/s", "beside it", "ratio", "95 % interval", "instruction
 
 
 def tables(records: Sequence[Record], name: str) -> dict[str, list[list[str]]]:
-    """Title -> rows of cells of each table: one for each stage and number of envs that two games or more have; records
-    of `name`, the last row their geometric means."""
+    """Title -> rows of cells, one table for each stage and number of envs with at least two games: records of `name`,
+    and a last row with their geometric means."""
     groups: dict[tuple[str, int], list[Record]] = {}
     for record in records:
         if record["backend"] == name:

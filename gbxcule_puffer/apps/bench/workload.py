@@ -22,7 +22,7 @@ NEVER = 2**30  # max_steps of a run without resets
 
 @dataclass(frozen=True)
 class Workload:
-    """One game, one stage; steps: timed in each of `repeat` repeats; reset_every: steps of an episode, 0 for no end."""
+    """One game, one stage; steps: timed in each of `repeat` repeats; reset_every: steps per episode, 0 for no end."""
 
     rom: Path
     start_state: Path | None = None
@@ -43,7 +43,7 @@ class Workload:
     seed: int = 0
 
     def check(self) -> None:
-        """Raises: ConfigError where options exclude each other; RomError, ActionError, ConfigError for bad values."""
+        """Raises: ConfigError if options exclude each other; RomError, ActionError, ConfigError for bad values."""
         load_cartridge(self.rom, model=self.model)
         codec = plain_codec(self.action_codec)
         if self.actions == "noop" and "NOOP" not in codec.actions:
@@ -66,7 +66,7 @@ class Workload:
     def action_rows(self, num_envs: int) -> np.ndarray:
         """Actions (total_steps, num_envs) uint8; those of env i do not depend on num_envs.
 
-        Raises: DeviceError where the memory has no room for them.
+        Raises: DeviceError if they do not fit into memory.
         """
         codec = get_codec(self.action_codec)
         shape = (num_envs, self.total_steps)
@@ -98,8 +98,8 @@ class Workload:
         }
 
     def with_goal(self, folder: Path) -> Workload:
-        """This workload with a goal: its own, or a checkerboard in `folder`, which no game shows: the distance to it is
-        computed as to any other and no episode ends by it."""
+        """This workload with a goal: its own, or a checkerboard in `folder`. No game shows the checkerboard, so no
+        episode ends, and its distance costs as much as any."""
         if not self.needs_goal or self.goal_dir is not None:
             return self
         cartridge = load_cartridge(self.rom, model=self.model)

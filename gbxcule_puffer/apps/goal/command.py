@@ -25,7 +25,7 @@ FOLDER = "folder of `puffer goal make`"
 
 @command
 class TaskFlags(StepFlags):
-    """The environment that a goal is for, and the folder that it is written into."""
+    """The environment of a goal, and the folder to write it to."""
 
     out: str = flag(help="folder for start.state and goal/", metavar="DIR")
     obs: str = option_flag("obs", FOR)
@@ -34,7 +34,7 @@ class TaskFlags(StepFlags):
     k_consecutive: int | None = option_flag("k_consecutive", FOR, Later("4"))
 
     def settings(self, **more: Any) -> GoalSettings:
-        """The env as a goal's recipe takes it; more: its header and model."""
+        """The env's settings for a goal's recipe; more: header and model."""
         from gbxcule_puffer.tasks.goals.recipe import GoalSettings
 
         return GoalSettings(**{name: getattr(self, name) for name in TASK}, **more)
@@ -84,7 +84,7 @@ class Make(StartFlags, TaskFlags, DisplayFlags):
         report_goal(recipe.make(self.out))
 
     def _played(self, options: dict[str, Any]) -> list[str]:
-        """The way to the goal that a person plays; the start where that began goes into `options`."""
+        """The solution that a person plays; its start goes into `options`."""
         from gbxcule_puffer.apps.play.play import show
         from gbxcule_puffer.apps.play.session import FLAGS, PlaySession
 
@@ -102,7 +102,7 @@ class Make(StartFlags, TaskFlags, DisplayFlags):
 
 @command
 class Calibrate(DeviceFlags):
-    """Measure how well a goal's picture tells; propose tau and k."""
+    """Measure how well a goal's picture separates the goal; propose tau and k."""
 
     dir: str = word(FOLDER, "DIR")
     truth: tuple[str, ...] = flag(
@@ -158,7 +158,7 @@ class Calibrate(DeviceFlags):
 
 @command
 class Show:
-    """Write a goal's pictures as PNG and say what it was made for."""
+    """Write a goal's pictures as PNG, and print the settings it was made for."""
 
     dir: str = word(FOLDER, "DIR")
     out: str | None = flag(None, "folder for the pictures (default: DIR/pictures)", metavar="DIR")
@@ -183,7 +183,7 @@ class Show:
 
 @command
 class Stages:
-    """Write a stages.json of goals that were made."""
+    """Write a stages.json from finished goals."""
 
     dirs: tuple[str, ...] = word("folders of `puffer goal make`, in order", "DIR[:MAX_STEPS]")
     out: str = flag(help="the stages.json to write", metavar="FILE")
@@ -222,7 +222,7 @@ def _progress() -> Callable[[int, int], None]:
 
 
 def report_goal(files: TaskFiles) -> None:
-    """Prints what was made, and a warning where the goal hardly differs from its start."""
+    """Prints the files that were made, and a warning if the goal hardly differs from its start."""
     from gbxcule_puffer.tasks.goals.advice import hardly_apart
     from gbxcule_puffer.tasks.goals.template import GoalTemplate
 

@@ -1,4 +1,4 @@
-"""A trained agent that plays on from any state of its game."""
+"""A trained agent that continues from any state of its game."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SEEN = {each.name for each in fields(EnvOptions) if each.metadata["subject"] == 
 
 
 class Agent:
-    """The agent of a run's newest checkpoint, on a ROM. It sees what it saw in its training; there is no goal, and no
-    end."""
+    """The agent of a run's newest checkpoint, on a ROM. It sees the observations of its training; there is no goal, and
+    no end."""
 
     def __init__(self, run: StrPath, rom: StrPath, seed: int = 0, greedy: bool = False):
-        """Raises: StateError for what is not a run, or one of another ROM."""
+        """Raises: StateError unless it is a run, on this ROM."""
         self.trained, self.rom, self.seed, self.greedy = Trained(run), rom, seed, greedy
         if self.trained.args.env == "toy":
             raise StateError(f"checkpoint {self.trained.path} is not of a Game Boy: give another")
@@ -39,9 +39,9 @@ class Agent:
         self.env: GBxCuLEEnv | None = None
 
     def begin(self, snapshot: Snapshot) -> None:
-        """Goes on from this state, of one Game Boy.
+        """Continues from this state of one Game Boy.
 
-        Raises: StateError where the agent's network is another version's.
+        Raises: StateError if the agent's network is another version's.
         """
         options = {name: getattr(self.trained.args, name) for name in SEEN.difference(SET_BY_TRAINERS)}
         options |= {"io": "torch", "info_mode": "none", "max_steps": ENDLESS, "seed": self.seed}
@@ -60,7 +60,7 @@ class Agent:
 
     @torch.no_grad()
     def choose(self) -> str:
-        """The name of the agent's next action, which its own Game Boy plays at once; after `begin`."""
+        """The name of the agent's next action, which its own Game Boy plays at once. Call `begin` first."""
         assert self.env is not None
         action = self.policy(self.observations, self.starts)
         self.observations, *_ = self.env.step(action)
@@ -68,7 +68,7 @@ class Agent:
         return self.env.codec.actions[int(self.env.taken_actions[0])]
 
     def close(self) -> None:
-        """Ends its Game Boy."""
+        """Closes its Game Boy."""
         if self.env is not None:
             self.env.close()
             self.env = None

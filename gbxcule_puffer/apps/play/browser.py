@@ -1,4 +1,4 @@
-"""`puffer play` on a web page: keyboard, gamepad or touch; beside it an agent's game from the same state."""
+"""`puffer play` on a web page: keyboard, gamepad or touch, and an agent's game from the same state."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MOST_MESSAGES = 256  # that wait to be taken; more than a person sends
 
 
 def play_in_browser(session: PlaySession, address: str) -> None:
-    """Serves the session as a page until it is finished, or until Ctrl-C, which saves it, too.
+    """Serves the session as a page until it ends, or until Ctrl-C, which also saves it.
 
-    Raises: ConfigError where the address cannot be listened on.
+    Raises: ConfigError if the address cannot be listened on.
     """
     page = BrowserPlay(session, address)
     print(f"play    {page.server.url}   (Ctrl-C ends it)", flush=True)
@@ -39,7 +39,7 @@ def play_in_browser(session: PlaySession, address: str) -> None:
 
 
 class BrowserPlay:
-    """The page of a session. The one who owns the session calls `turn`; nothing goes on while nobody looks."""
+    """The page of a session. The owner of the session calls `turn`; the game stands still while there is no viewer."""
 
     def __init__(self, session: PlaySession, address: str) -> None:
         self.session, self._held, self._pace = session, list[str](), Pace()
@@ -51,7 +51,7 @@ class BrowserPlay:
         self.server = Server(address, PAGE, hello, self._receive)
 
     def turn(self) -> None:
-        """One frame where time goes on by itself, else what the page asks for, if anything comes soon."""
+        """One frame in real time; otherwise the requests of the page, if any arrive soon."""
         session = self.session
         if not self.server.viewers:
             self._held = []
@@ -69,17 +69,17 @@ class BrowserPlay:
         self._shown = self.server.viewers
 
     def close(self) -> None:
-        """Ends the server, after the last picture."""
+        """Ends the server after the last picture."""
         self._publish()
         self.server.close()
 
     def _receive(self, message: dict[str, Any]) -> None:
-        """In the server's thread; what is too much is left out."""
+        """In the server's thread; surplus messages are dropped."""
         if not self._messages.full():
             self._messages.put_nowait(message)
 
     def _take(self, seconds: float) -> bool:
-        """Does all that the page has asked for, after a wait for the first of it; False where that was nothing."""
+        """Carries out all requests of the page, after waiting for the first; False if there was none."""
         found = False
         try:
             message = self._messages.get(timeout=seconds) if seconds else self._messages.get_nowait()
@@ -90,7 +90,7 @@ class BrowserPlay:
             return found
 
     def _obey(self, message: dict[str, Any]) -> None:
-        """Does what one message asks for; what it has besides is left out."""
+        """Carries out one message; unknown parts are ignored."""
         held, key = message.get("held"), message.get("key")
         if isinstance(held, list):
             self._held = [name for name in held if isinstance(name, str) and name in BUTTONS and name != "NOOP"]
@@ -100,7 +100,7 @@ class BrowserPlay:
             self.session.key(key)
 
     def _begin_beside(self, agent: Agent) -> PlaySession | None:
-        """A game of the agent's own, which begins where the player's is now; None where it cannot play."""
+        """The agent's own game, from the player's current state; None if it cannot play."""
         session = self.session
         try:
             own = Agent(agent.trained.path, session.rom, agent.seed + 1, agent.greedy)

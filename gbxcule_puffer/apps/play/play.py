@@ -11,10 +11,10 @@ from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
 
 
 def show(session: PlaySession, display: str, address: str = DEFAULT_ADDRESS) -> None:
-    """Show the session in a 'window', in a 'browser' by a page at `address`, in the 'terminal', or 'auto': a window
-    where one can be opened, else the terminal.
+    """Shows the session in a 'window', in a 'browser' on a page at `address`, in the 'terminal', or 'auto': a window if
+    one can be opened, else the terminal.
 
-    Raises: ConfigError where that cannot be had.
+    Raises: ConfigError if the display is not available.
     """
     if display == "browser":
         play_in_browser(session, address)

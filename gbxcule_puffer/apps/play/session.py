@@ -1,4 +1,4 @@
-"""A person's game, a step a key or in real time: states and traces are saved from it; displays only show it."""
+"""A person's game, step by step or in real time. It saves states and traces; displays only show it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STEP_HELP = "arrows  a A  s B  enter START  space waits  "
 
 
 class Pace:
-    """The console's 59.7 frames a second; a delay of more than a tenth of a second is dropped."""
+    """The console's 59.7 frames per second; delays of more than a tenth of a second are dropped."""
 
     def __init__(self) -> None:
         self._due = time.monotonic()
@@ -47,11 +47,11 @@ class Pace:
 
 
 class PlaySession:
-    """One Game Boy and its player. Step by step it waits for keys, and each of them is an action as an agent's; in
-    real time, and while an agent plays, the display calls `frame` 59.7 times a second.
+    """One Game Boy and its player. Step by step it waits for keys, and each key is an action like an agent's. In real
+    time, and while an agent plays, the display calls `frame` 59.7 times per second.
 
-    `actions` are those since `origin`, the state the trace begins at: the start, the state saved last, or where real
-    time or an agent began or ended, since a trace has one schedule.
+    `actions` are those since `origin`, the state at which the trace begins: the start, the last saved state, or the
+    state at which real time or an agent began or ended, because a trace has one schedule.
 
     Raises: RomError, StateError or ConfigError.
     """
@@ -69,7 +69,7 @@ class PlaySession:
         goal: bool = False,
         agent: Agent | None = None,
     ) -> None:
-        """goal: the picture of a goal is looked for; agent: may take over."""
+        """goal: the session recognises a goal's picture; agent: may take over."""
         self.rom, self.goal, self.out, self.agent = Path(rom), goal, None if out is None else Path(out), agent
         self.emulator = Emulator(
             rom,
@@ -81,7 +81,7 @@ class PlaySession:
         )
         if start_state is not None:
             snapshot = load_state_file(start_state, self.emulator.cartridge)
-            # A state saved with every second pixel shows each of them four times until the first step.
+            # A state saved with every second pixel shows 2x2 blocks until the first step.
             self.emulator.load(snapshot.doubled())
         self._own_schedule = self.schedule = (frames_per_step, release_after_frames)
         self.origin = self.emulator.save(0)
@@ -100,12 +100,12 @@ class PlaySession:
 
     @property
     def shown(self) -> np.ndarray:
-        """The picture as a window or a page shows it: shades, or of a Game Boy Color its colours [144, 160] uint16."""
+        """The picture for a window or a page: shades, or for a Game Boy Color its colours [144, 160] uint16."""
         return self.picture if self.emulator.model == "dmg" else self.emulator.colors[0].numpy()
 
     @property
     def runs(self) -> bool:
-        """True where time goes on by itself: the display is to call `frame`."""
+        """True in real time: the display must call `frame`."""
         return self.real_time or self.agent_plays
 
     @property
@@ -115,17 +115,17 @@ class PlaySession:
 
     @property
     def help(self) -> str:
-        """The line under that: what the keys do."""
+        """The line below that: the keys."""
         own = "m start  g goal  u undo  q give up" if self.goal else "m state  t trace  u undo  q quit"
         return STEP_HELP + own
 
     @property
     def help_in_time(self) -> str:
-        """More keys, of displays that can show real time."""
+        """More keys, for displays that can show real time."""
         return "backspace SELECT  r real time" + ("  p the agent plays" if self.agent else "")
 
     def key(self, name: str) -> None:
-        """Takes one key; unknown ones do nothing, and buttons nothing while time goes on by itself."""
+        """Handles one key. Unknown keys do nothing, and in real time buttons do nothing here."""
         if name in STEP_KEYS:
             if not self.runs:
                 self.press(STEP_KEYS[name])
@@ -155,7 +155,7 @@ class PlaySession:
         self.message = self.pressed = action
 
     def frame(self, held: Iterable[str] = ()) -> None:
-        """Plays one frame, with these buttons held; while the agent plays, with its own."""
+        """Plays one frame with these buttons held; while the agent plays, with its buttons."""
         if self.agent_plays:
             self._agents_frame()
             return
@@ -166,13 +166,13 @@ class PlaySession:
         self.actions.append(self.pressed)
 
     def set_real_time(self, real_time: bool) -> None:
-        """Time goes on by itself, or waits for keys."""
+        """Switches between real time and waiting for keys."""
         self.real_time, self.agent_plays = real_time, False
         self._begin_trace(ONE_FRAME if real_time else self._own_schedule)
         self.message = "real time" if real_time else "a step a key"
 
     def let_agent_play(self, plays: bool) -> None:
-        """The agent takes over from here, or gives back, at once."""
+        """The agent takes over at once, or returns control."""
         assert self.agent is not None
         if not plays:
             self.set_real_time(self.real_time)
@@ -188,7 +188,7 @@ class PlaySession:
         self.message = "the agent plays"
 
     def undo(self) -> None:
-        """Takes back the last step of the trace, or the last second of real time."""
+        """Undoes the last step of the trace, or the last second of real time."""
         if self.agent_plays or not self._undo or not self.actions:
             self.message = "nothing to undo"
             return
@@ -199,7 +199,7 @@ class PlaySession:
         self.message = "one second back" if self.real_time else "one step back"
 
     def mark(self) -> None:
-        """The trace begins here; outside of a goal's recording the state is saved as a file."""
+        """Begins the trace here; except while a goal is recorded, saves the state as a file."""
         self._begin_trace(self.schedule, keep=False)
         self.message = "the start is here"
         if self.out is not None and not self.goal:
@@ -209,7 +209,7 @@ class PlaySession:
             self.message = f"saved {path.name}; a new trace begins here"
 
     def trace(self) -> Trace:
-        """The trace of what was played since `origin`."""
+        """The trace of the actions since `origin`."""
         return Trace(
             rom_sha256=self.emulator.rom_sha256,
             frames_per_step=self.schedule[0],
@@ -220,7 +220,7 @@ class PlaySession:
         )
 
     def save_trace(self) -> None:
-        """Writes the trace as a file; playing goes on."""
+        """Writes the trace as a file; the game continues."""
         self._finish_step()
         if self.out is not None:
             path = self._free("trace", ".json")
@@ -230,7 +230,7 @@ class PlaySession:
             self.message = f"saved {path.name}: {len(self.actions)} actions"
 
     def quit(self) -> None:
-        """Ends the game; a trace that was not saved is."""
+        """Ends the game and saves an unsaved trace."""
         self._keep_trace()
         self.finished = True
         self.message = ""
@@ -242,7 +242,7 @@ class PlaySession:
         self.emulator.step(torch.full((1,), buttons_of(action), dtype=torch.uint8), own)
 
     def _agents_frame(self) -> None:
-        """The next frame of the agent's step: together they are the step to the bit."""
+        """The next frame of the agent's step; together, the frames equal the step bit for bit."""
         assert self.agent is not None
         if self._frame == 0:
             self.actions.append(self.agent.choose())
@@ -262,12 +262,12 @@ class PlaySession:
             self._agents_frame()
 
     def _keep_trace(self) -> None:
-        """Saves what was played by steps and is not saved yet."""
+        """Saves the steps that are not saved yet."""
         if not self.goal and len(self.actions) > self._saved:
             self.save_trace()
 
     def _begin_trace(self, schedule: tuple[int, int], keep: bool = True) -> None:
-        """A trace of this schedule begins here; the one before is saved if there is something in it."""
+        """Begins a trace of this schedule; the previous one is saved if it has actions."""
         if keep:
             self._keep_trace()
         self._finish_step()

@@ -1,4 +1,4 @@
-"""`puffer play` in a terminal: the picture in half blocks, one step a key."""
+"""`puffer play` in a terminal: the picture in half blocks, one step per key."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ ESCAPE_SECONDS = 0.05  # the rest of an arrow key's bytes comes within this time
 
 
 def play_in_terminal(session: PlaySession) -> None:
-    """Shows the session in this terminal until it is finished; the terminal is left as it was found.
+    """Shows the session in this terminal until it ends; then the terminal is restored.
 
-    Raises: ConfigError where there is no terminal, or it is too small.
+    Raises: ConfigError if there is no terminal, or it is too small.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError("puffer play needs a terminal or a window: run it in a terminal, or give --browser")
@@ -58,7 +58,7 @@ def play_in_terminal(session: PlaySession) -> None:
 
 
 class _View:
-    """What is on the terminal; only lines that changed are written."""
+    """The terminal's contents; only changed lines are written."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -91,7 +91,7 @@ def _help(keys: str, columns: int) -> str:
 
 
 def picture_for(whole: np.ndarray, columns: int, lines: int) -> np.ndarray:
-    """A picture as a terminal's colours: all of its pixels, every second one or, in a small terminal, a smaller one."""
+    """A picture in a terminal's colours: all pixels, every second one or, in a small terminal, shrunk."""
     rows = 2 * (lines - TEXT_LINES)
     for step in (1, 2):
         picture = whole[::step, ::step]
@@ -118,7 +118,8 @@ def _keys(fd: int) -> Iterator[str]:
 
 @contextmanager
 def _raw_terminal(fd: int) -> Iterator[None]:
-    """Keys one by one and unseen, another screen without a cursor; all as before at the end, also by SIGTERM."""
+    """Reads keys one by one without echo, on another screen without a cursor; restores everything at the end, also
+    after SIGTERM."""
 
     def stop(number: int, _frame: FrameType | None) -> None:
         sys.exit(128 + number)

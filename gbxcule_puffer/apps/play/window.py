@@ -1,4 +1,4 @@
-"""`puffer play` in a window: a step a key, also while it is held, or real time."""
+"""`puffer play` in a window: one step per key, repeated while it is held, or real time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ IDLE_MS = 200
 
 
 def play_in_window(session: PlaySession) -> None:
-    """Shows the session in a window until it is finished or the window is closed.
+    """Shows the session in a window until it ends or the window is closed.
 
-    Raises: ConfigError where no window can be opened.
+    Raises: ConfigError if no window can be opened.
     """
     window = Window("puffer play", HEIGHT, WIDTH, SCALE, "give --browser or --terminal")
     print(f"{session.help}\n{session.help_in_time}", flush=True)

@@ -51,7 +51,7 @@ class RunCurves:
 def read_run(path: Path) -> RunCurves:
     """Reads a run's folder.
 
-    Raises: StateError for files that no run wrote; ConfigError when it holds no records.
+    Raises: StateError for files that no run wrote; ConfigError if it has no records.
     """
     points: dict[str, list[tuple[float, float]]] = {tag: [] for tag in PANELS}
     for line in io.StringIO(read_text(path / METRICS, RUN, LIMIT)):
@@ -91,7 +91,8 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def experiments(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
-    """Runs that differ in their seed only, together, under a label of the flags that tell them from the others."""
+    """Runs that differ only in their seed, grouped under a label with the flags that distinguish them from the
+    others."""
     groups: dict[str, list[RunCurves]] = {}
     for run in runs:
         config = {name: value for name, value in run.config.items() if name not in NOT_OF_THE_EXPERIMENT}
@@ -115,19 +116,19 @@ def _short(value: object) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text as a label that matplotlib takes no formula from."""
+    """Text as a label in which matplotlib finds no formula."""
     return printable(text).replace("$", r"\$")
 
 
 def smoothed(values: np.ndarray, width: int) -> np.ndarray:
-    """Centred means over `width` records; at the ends over as many as there are."""
+    """Centred means over `width` records; over fewer at the ends."""
     width = min(width, len(values))
     ones = np.ones(width)
     return np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same")
 
 
 def spread(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, ...]:
-    """(steps, least, median, greatest) of several seeds; where one has ended, of those that go on."""
+    """(steps, minimum, median, maximum) of several seeds; after the end of one, of the others."""
     steps = np.linspace(min(s[0] for s, _ in curves), max(s[-1] for s, _ in curves), GRID)
     rows = np.ma.masked_invalid([np.interp(steps, s, v, left=np.nan, right=np.nan) for s, v in curves])
     return steps, rows.min(0), np.ma.median(rows, 0), rows.max(0)
@@ -136,7 +137,8 @@ def spread(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray,
 def draw(paths: Sequence[Path], out: Path, smooth: int = 4) -> None:
     """Draws the runs of `paths` into the PNG `out`; the seeds of an experiment as their median and range.
 
-    Raises: ConfigError for another name than .png, a folder without records, or without matplotlib; StorageError.
+    Raises: ConfigError for a name that does not end with .png, a folder without records, or without matplotlib;
+    StorageError.
     """
     out = png_target(out)
     runs = [read_run(path) for path in paths]

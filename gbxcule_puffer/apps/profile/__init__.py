@@ -1,1 +1,1 @@
-"""`puffer profile`: why a game is as fast as it is, in plain words."""
+"""`puffer profile`: what limits a game's speed, in plain words."""

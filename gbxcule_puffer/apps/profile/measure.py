@@ -1,4 +1,4 @@
-"""Steps of a game by kernels that count (emulator/hw/counters.py)."""
+"""Steps of a game with kernels that count (emulator/hw/counters.py)."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class CountingEmulator(Emulator):
 
 @dataclass(frozen=True)
 class Counts:
-    """The counts of one kernel over `steps` steps of `num_envs` envs. instructions: of each env and step, those that
-    were skipped with their loops left out, shape (steps, num_envs); rows: those of counters.py."""
+    """The counts of one kernel over `steps` steps of `num_envs` envs. instructions: per env and step, without those of
+    skipped loops, shape (steps, num_envs); rows: those of counters.py."""
 
     cartridge: Cartridge
     num_envs: int

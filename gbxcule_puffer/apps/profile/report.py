@@ -23,7 +23,7 @@ TYPICAL = {"executed": 32_000, "stops": 46, "interpreted": 4.1, "events": 130}
 
 
 def report(name: str, interpreted: Counts, datapath: Counts | None, names: Places) -> str:
-    """The whole text; datapath: where it was counted, too."""
+    """The whole text; datapath: its counts, if measured."""
     loops = find_loops(interpreted)
     lines = [*_head(name, interpreted), "", *_executed(interpreted, loops, names), "", *_clock(interpreted, names)]
     if datapath is not None:
@@ -56,7 +56,7 @@ def _executed(counts: Counts, loops: list[Loop], names: Places) -> Iterator[str]
 
 
 def _loop(loop: Loop, share: float, names: Places) -> Iterator[str]:
-    """A loop that waits, with its code."""
+    """A waiting loop with its code."""
     yield f"  {100 * share:5.1f} %  {_place(loop.begin, names)} {loop.what_it_does}"
     for place, text in loop.lines[:MOST_LINES]:
         yield f"             {address_of(place)[1]:04X}  {text}"
@@ -84,7 +84,7 @@ def _clock(counts: Counts, names: Places) -> Iterator[str]:
 
 
 def _stops(counts: Counts, names: Places) -> Iterator[str]:
-    """What the data path stops for."""
+    """The causes of the data path's stops."""
     executed = max(1.0, float(counts.instructions.sum()))
     causes = counts.rows[counters.CAUSES]
     by_text: dict[str, list[int]] = {}
@@ -112,7 +112,7 @@ def _stops(counts: Counts, names: Places) -> Iterator[str]:
 
 
 def _verdict(counts: Counts, datapath: Counts | None, loops: list[Loop], names: Places) -> Iterator[str]:
-    """What makes the game slow, the largest reason first."""
+    """The reasons why the game is slow, the largest first."""
     total = max(1, int(counts.rows[counters.EXECUTED].sum()))
     reasons: list[str] = []
     if counts.cartridge.data[RST_38] == OPCODE_RST_38 and counts.rows[counters.EXECUTED, RST_38] > total / 2:
@@ -144,7 +144,7 @@ def _verdict(counts: Counts, datapath: Counts | None, loops: list[Loop], names: 
 
 
 def _interrupts(counts: Counts) -> str:
-    """Interrupts in a step, by kind."""
+    """Interrupts per step, by kind."""
     dispatched = counts.rows[counters.CAUSES][counters.DISPATCHED :][: len(INTERRUPTS)]
     found = (f"{counts.a_step(count):,.0f} {name}" for count, name in zip(dispatched, INTERRUPTS, strict=True) if count)
     return ", ".join(found) or "none"

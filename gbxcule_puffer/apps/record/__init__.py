@@ -1,1 +1,1 @@
-"""`puffer record`: record what an agent sees."""
+"""`puffer record`: films of agents."""

@@ -18,14 +18,14 @@ from gbxcule_puffer.files import StrPath, check_target, new_file
 from gbxcule_puffer.pictures import indexed, to_rgb
 
 FORMATS = (".gif", ".mp4")
-GIF_TICK = 10  # milliseconds; a GIF knows no shorter time
+GIF_TICK = 10  # milliseconds, the unit of time in a GIF
 
 
 class Camera:
-    """Takes the 144x160 pictures of an env's steps, which itself draws 72x80.
+    """Takes the 144x160 pictures of the steps of an env that draws 72x80.
 
-    A second emulator with all pixels plays each step once more from the state that the env's machines are in, so the
-    picture is the one that the step ended with, also where the env has reset itself meanwhile.
+    A second emulator with all pixels plays each step again from the state of the env's machines, so the picture is that
+    at the end of the step, even if the env has reset itself.
     """
 
     def __init__(self, env: GBxCuLEEnv) -> None:
@@ -47,8 +47,8 @@ class Camera:
         self._frames = torch.tensor(frames, dtype=torch.int32, device=env.device) if env.codec.frames else None
 
     def shoot(self, actions: torch.Tensor) -> np.ndarray:
-        """The pictures (num_envs, 144, 160) that the env's next step with `actions` (num_envs,) leads to: uint8 shades,
-        of Game Boy Colors uint16 colours; call it before that step."""
+        """The pictures (num_envs, 144, 160) to which the env's next step with `actions` (num_envs,) leads: uint8
+        shades, or uint16 colours of Game Boy Colors. Call it before that step."""
         source, copy = self.env.emulator, self.emulator
         assert isinstance(source, Emulator)
         wp.to_torch(copy.machine.state).copy_(wp.to_torch(source.machine.state))
@@ -58,9 +58,9 @@ class Camera:
 
 
 def check_path(path: StrPath) -> Path:
-    """The path of a film to be written.
+    """The path of a film to write.
 
-    Raises: ConfigError for another format, a folder that cannot be written, or MP4 without imageio's encoder.
+    Raises: ConfigError for another format, a folder that is not writable, or MP4 without imageio's encoder.
     """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
@@ -84,7 +84,7 @@ def check_path(path: StrPath) -> Path:
 
 
 def write_film(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
-    """Writes pictures (gbxcule_puffer.pictures), each pixel a square of `scale`; a reader never sees a part of it."""
+    """Writes pictures (gbxcule_puffer.pictures), each pixel a square of `scale`; a reader never sees a partial file."""
     with new_file(path) as file:
         if path.suffix.lower() == ".gif":
             _write_gif(file, pictures, scale, frames_per_second)
@@ -94,14 +94,14 @@ def write_film(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_pe
 
 def _write_gif(file: BinaryIO, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
     first, *rest = (indexed(picture, scale) for picture in pictures)
-    duration = max(2, round(1000 / frames_per_second / GIF_TICK)) * GIF_TICK  # players slow down what is below 20 ms
+    duration = max(2, round(1000 / frames_per_second / GIF_TICK)) * GIF_TICK  # players slow down pictures below 20 ms
     first.save(file, "GIF", save_all=True, append_images=rest, duration=duration, loop=0)
 
 
 def _write_mp4(path: Path, pictures: Sequence[np.ndarray], scale: int, frames_per_second: float) -> None:
     import imageio.v2  # pyright: ignore[reportMissingImports]
 
-    # The encoder stores colours for blocks of 2x2 pixels: odd sizes get a black line more.
+    # The encoder stores colours for blocks of 2x2 pixels: odd sizes get another black line.
     rows, columns = (-(-length * scale // 2) * 2 for length in pictures[0].shape[:2])
     with imageio.v2.get_writer(path, fps=frames_per_second, macro_block_size=1) as film:
         for each in pictures:

@@ -39,7 +39,7 @@ class Recording:
 
 
 def record(flags: RecordFlags) -> Recording:
-    """Films Game Boys into `flags.out`, a .gif or .mp4 with a picture a step.
+    """Films Game Boys into `flags.out`, a .gif or .mp4 with one picture per step.
 
     Raises: ConfigError, RomError, StateError, GoalError or DeviceError, before anything is written.
     """
@@ -78,7 +78,7 @@ def record(flags: RecordFlags) -> Recording:
 
 
 def _check_size(flags: RecordFlags) -> None:
-    """Raises: ConfigError for pictures that are too large to be kept and shown."""
+    """Raises: ConfigError for pictures that are too large to store and show."""
     shape = mosaic_shape(flags.num_envs, *SCREEN, flags.columns)
     height, width = (flags.scale * length for length in shape)
     if max(height, width) > LONGEST_SIDE:

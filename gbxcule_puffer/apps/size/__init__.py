@@ -1,1 +1,1 @@
-"""`puffer size`: what the kernels compile to."""
+"""`puffer size`: size and registers of the compiled kernels."""

@@ -1,8 +1,8 @@
-"""`make size`: what the kernels cost: source lines, compile seconds, and for sm_90 registers, stack and code bytes.
+"""`make size`: source lines, compile seconds, and for sm_90 registers, stack and code bytes of the kernels.
 
 NVRTC compiles for sm_90 without a GPU. Registers and stack are read from the ELF of the result (the attributes that
-`cuobjdump -res-usage` prints); a kernel without a stack frame has no spills, of one with a frame `ptxas -v` tells them
-apart from structs that functions take by address.
+`cuobjdump -res-usage` prints). A kernel without a stack frame has no spills. With a frame, `ptxas -v` distinguishes
+spills from structs that functions take by address.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def resource_usage(cubin: bytes) -> dict[str, dict[str, int]]:
 
 
 def compile_for_sm90(module: wp.Module) -> tuple[float, dict[str, dict[str, int]]]:
-    """Seconds that NVRTC needs for a module's kernels, and what resource_usage finds in the result."""
+    """Seconds that NVRTC takes for a module's kernels, and resource_usage of the result."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         wp.compile_aot_module(module, arch=90, use_ptx=False, module_dir=folder)
@@ -71,7 +71,7 @@ def compile_for_sm90(module: wp.Module) -> tuple[float, dict[str, dict[str, int]
 
 
 def compile_for_cpu(module: wp.Module) -> float:
-    """Seconds that the CPU compiler needs for a module's kernels, without the cache."""
+    """Seconds that the CPU compiler takes for a module's kernels, without the cache."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         wp.compile_aot_module(module, device="cpu", module_dir=folder)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from gbxcule_puffer.errors import ConfigError
 
-OWN = "gbxcule"  # of which PufferLib's trainer has an .ini of ours
+OWN = "gbxcule"  # environments for which PufferLib's trainer has our .ini
 SUBJECT, REST = "gbxcule, or an environment of PufferLib", "PufferLib's flags; ENV --help lists them"
 
 
 def run_mode(mode: str, subject: str, words: Sequence[str]) -> None:
     """Runs a mode of PufferLib's command line.
 
-    Raises: ConfigError where only pufferlib-core is installed.
+    Raises: ConfigError if only pufferlib-core is installed.
     """
-    # Before torch, which complains of a package that PufferLib has installed.
+    # Before torch, which warns about a package that PufferLib has installed.
     warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
     from gbxcule_puffer.integrations.pufferl.modes import run
 
@@ -26,7 +26,7 @@ def run_mode(mode: str, subject: str, words: Sequence[str]) -> None:
 
 
 def may_know(subject: str) -> bool:
-    """False for a name that is not ours, where there is no PufferLib that could know it."""
+    """False for a name that is not ours, if there is no PufferLib that could know it."""
     package = importlib.util.find_spec("pufferlib")  # not its module pufferl: that would import torch
     folders = () if package is None else package.submodule_search_locations or ()
     return subject == OWN or any(Path(folder, "pufferl.py").exists() for folder in folders)

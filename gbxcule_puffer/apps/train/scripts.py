@@ -1,4 +1,4 @@
-"""A script of cleanrl_style as a command: its flags are read before anything that it needs is imported."""
+"""A script of cleanrl_style as a command: its flags are read before its imports."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FLAGS = "Args"  # the class of a script's flags
 
 
 def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
-    """Runs a script with these words; --help, and what is wrong with the words, comes at once.
+    """Runs a script with these words; --help and errors in the words appear at once.
 
     Raises: ConfigError for words that its flags do not allow.
     """
     module = flags_module(path)
     parse(getattr(module, FLAGS), prog, module.__doc__, words)
-    # Before torch, which complains of a package that PufferLib has installed.
+    # Before torch, which warns about a package that PufferLib has installed.
     warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
     from gbxcule_puffer.trainers.trained import load_script
 
@@ -29,7 +29,7 @@ def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
 
 
 def flags_module(path: Path) -> ModuleType:
-    """A module with a script's flags alone: its class `Args`, and what that names, such as its base class."""
+    """A module with only a script's flags: its class `Args`, and the names that it uses, such as its base class."""
     tree = ast.parse(path.read_text(), str(path))
     wanted, kept = {FLAGS}, list[ast.stmt]()
     for node in reversed(tree.body):
@@ -45,7 +45,7 @@ def flags_module(path: Path) -> ModuleType:
             wanted |= _names(node, ast.Load)
     module = ModuleType(f"{path.stem}_flags", ast.get_docstring(tree))
     module.__file__ = str(path)
-    sys.modules[module.__name__] = module  # where dataclasses look their names up
+    sys.modules[module.__name__] = module  # dataclasses look up their names there
     exec(compile(ast.Module(kept, []), str(path), "exec"), vars(module))
     return module
 

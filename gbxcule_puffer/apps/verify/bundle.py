@@ -1,4 +1,5 @@
-"""The command `puffer verify` and its repro bundle: a folder with all that shows a difference again, except the ROM."""
+"""The command `puffer verify` and its repro bundle: a folder with everything that reproduces a difference, except the
+ROM."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ The .state files are snapshots of this program (gbxcule_puffer.emulator.snapshot
 
 
 def run(flags: VerifyFlags) -> int:
-    """The command: compare, report, write the bundle of a difference and the JSON summary; returns the exit code. Where
-    --json is not given, a terminal gets the report for people, and anything else the summary.
+    """The command: compare, report, write the bundle of a difference and the JSON summary; returns the exit code.
+    Without --json, a terminal gets the report for people, and anything else the summary.
 
     Raises: RomError, StateError, ActionError, ConfigError, DeviceError or StorageError.
     """
@@ -70,7 +71,7 @@ def run(flags: VerifyFlags) -> int:
 
 
 def replayed(bundle: Path) -> dict[str, Any]:
-    """The options of the comparison that a bundle is of, all but the ROM.
+    """The options of a bundle's comparison, except the ROM.
 
     Raises: ConfigError for a folder that is not a bundle.
     """
@@ -90,8 +91,8 @@ def replayed(bundle: Path) -> dict[str, Any]:
 
 
 def write_bundle(result: verify.Result, folder: Path) -> Path:
-    """Write the bundle into a new folder, with a number added to its name if there is one already; complete or not
-    there. Returns its path."""
+    """Writes the bundle into a new folder, whose name gets a number if it already exists; completely or not at all.
+    Returns its path."""
     assert result.start is not None and result.oracle is not None and result.emulator is not None
     target, number = folder, 1
     while target.exists():
@@ -118,7 +119,7 @@ def write_bundle(result: verify.Result, folder: Path) -> Path:
 
 
 def _diff(result: verify.Result) -> dict:
-    """Every field of both, and which differ."""
+    """Every field of both, and the fields that differ."""
     assert result.oracle is not None and result.emulator is not None
     oracle, emulator = result.oracle.fields(), result.emulator.fields()
     fields = {
@@ -138,7 +139,7 @@ def _disassembly(result: verify.Result, before: Snapshot) -> str:
 
 
 def around_pc(snapshot: Snapshot, cartridge: Cartridge) -> list[str]:
-    """A listing whose line at PC is marked; what precedes it is the longest run of instructions that ends at PC."""
+    """A listing in which the line at PC is marked. It begins with the longest run of instructions that ends at PC."""
     memory, pc = snapshot.bus(cartridge).tobytes(), snapshot.fields()["pc"]
     begin = max(0, pc - BYTES_BEFORE)
     while begin < pc and _end_of_run(memory, begin, pc) != pc:
@@ -154,14 +155,14 @@ def around_pc(snapshot: Snapshot, cartridge: Cartridge) -> list[str]:
 
 
 def _end_of_run(memory: bytes, at: int, pc: int) -> int:
-    """Address of the first instruction at or behind `pc` when code is read from `at`."""
+    """Address of the first instruction at or after `pc` when code is decoded from `at`."""
     while at < pc:
         at += disassemble(memory[at : at + 3], at)[1]
     return at
 
 
 def difference_picture(oracle: np.ndarray, emulator: np.ndarray) -> np.ndarray:
-    """The oracle's picture, pale, with the pixels that differ in red; shape (144, 160, 3), uint8."""
+    """The oracle's picture, pale, with differing pixels in red; shape (144, 160, 3), uint8."""
     picture = 192 + to_rgb(oracle) // 4
     picture[oracle != emulator] = (255, 0, 0)
     return picture

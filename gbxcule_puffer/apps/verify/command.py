@@ -20,7 +20,7 @@ class Verify(VerifyFlags):
     may_hang: ClassVar[bool] = True
 
     def defaults(self) -> dict[str, Any]:
-        """Those of the bundle that is shown again."""
+        """The options of the bundle that is replayed."""
         if self.replay is None:
             return {}
         from gbxcule_puffer.apps.verify.bundle import replayed

@@ -1,4 +1,4 @@
-"""PyBoy as `puffer verify` asks it: with a limit of time for every answer, and a clock that differs from ours."""
+"""PyBoy for `puffer verify`: with a time limit for every answer, and a clock that may differ from ours."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Oracle:
             return self._emulator.save(0)
 
     def host_time(self, expected: Snapshot, found: Snapshot) -> int:
-        """T-cycles of the host's time in PyBoy's clock chip: where a game looks at the chip twice within a cycle, PyBoy
-        adds what has passed meanwhile, and two runs of PyBoy differ. 0 where it is not ahead of `found` by that."""
+        """T-cycles of host time in PyBoy's clock chip. If a game reads the chip twice within a cycle, PyBoy adds the
+        host time that has passed, so two runs of PyBoy differ. 0 unless it is ahead of `found` by that."""
         lead = clock(expected) - clock(found)
         return lead if 0 < lead <= (time.monotonic() - self._began) * hw.CLOCK_HZ else 0
 

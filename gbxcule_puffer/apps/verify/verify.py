@@ -32,7 +32,7 @@ from gbxcule_puffer.tasks.goals.traces import read_actions
 DEFAULT_STEPS = 500
 BYTES_OF_ACTION = 16  # in the array that is drawn, and in the list made of it
 REGIONS = {"VRAM": (0x8000, 0xA000), "OAM": (0xFE00, 0xFEA0), "HRAM": (0xFF80, 0xFFFF)}
-# What PyBoy does not show, or what is kept in another form with the same meaning.
+# Fields that PyBoy does not show, or that it keeps in another form with the same meaning.
 NOT_COMPARED = {
     "halted_after_ei", "lyc_written_off", "stat_mode_hidden", "window_line", "window_first", "frame_done", "locked",
     "lcd_last", "timer_last", "timer_next", "mode3_extra", "serial_count", "instructions", "rtc_last", "rtc_latched",
@@ -71,7 +71,7 @@ class Result:
         return not self.differences
 
     def summary(self, bundle: Path | None = None) -> dict[str, Any]:
-        """The result as JSON holds it."""
+        """The result for JSON."""
         return {
             "equal": self.equal,
             "rom": Path(self.options.rom).name,
@@ -141,7 +141,7 @@ def verify(
 def _run(
     emulator: Emulator, oracle: Oracle, actions: list[int], result: Result, progress: Callable[[int, int], None]
 ) -> None:
-    """The lockstep. The emulator goes first: PyBoy would never return from an illegal opcode."""
+    """The lockstep. The emulator goes first, because PyBoy would never return from an illegal opcode."""
     found = result.start
     assert found is not None
     for step in range(len(actions) + 1):
@@ -194,7 +194,7 @@ def differences(
 
 
 def bank_differences(expected: Snapshot, found: Snapshot, cartridge: Cartridge) -> dict[str, Any]:
-    """Banks and palettes of a Game Boy Color in which two single-env snapshots of full screens differ; PyBoy shows the
+    """Banks and palettes of a Game Boy Color in which two single-env snapshots of full screens differ; PyBoy has the
     palettes only with a cartridge for it."""
     start = row_size(cartridge.ram_banks)
     parts = {"WRAM banks 2 to 7": (hw.COLOR_WRAM, hw.COLOR_PALETTES), "VRAM bank 1": (0, hw.COLOR_WRAM)}
@@ -211,7 +211,7 @@ def bank_differences(expected: Snapshot, found: Snapshot, cartridge: Cartridge) 
 
 
 def comparable(snapshot: Snapshot, cartridge: Cartridge) -> dict[str, int]:
-    """The fields that PyBoy has as well, in one form."""
+    """The fields that PyBoy also has, in one form."""
     fields = snapshot.fields()
     values = {name: value for name, value in fields.items() if name not in NOT_COMPARED}
     values["tima"] = pyboy_state.tima(fields, cartridge)
@@ -224,13 +224,13 @@ def comparable(snapshot: Snapshot, cartridge: Cartridge) -> dict[str, int]:
         del values["ram_bank"], values["ram_offset"]
     if cartridge.model == "cgb" and not cartridge.is_for_color:  # not in PyBoy's states
         del values["bg_index"], values["obj_index"]
-    if cartridge.has_rtc:  # PyBoy's cycle counter starts anew, or its clock chip would jump
+    if cartridge.has_rtc:  # PyBoy's cycle counter starts at 0, otherwise its clock chip would jump
         del values["cycles_low"], values["cycles_high"]
     return values
 
 
 def parse_region(text: str) -> tuple[int, int]:
-    """`C000:E000` -> (0xC000, 0xE000); the end is not part of it.
+    """`C000:E000` -> (0xC000, 0xE000); the end is not included.
 
     Raises: ConfigError for anything else.
     """
@@ -318,7 +318,7 @@ class ProgressBar:
             self.stream.write(f"{done}/{steps} steps equal, {rate:.0f} steps/s\n")
 
     def end(self) -> None:
-        """Leaves the line."""
+        """Ends the line."""
         if self.stream.isatty():
             self.stream.write("\n")
 

@@ -42,10 +42,10 @@ def watch(flags: WatchFlags, ready: Callable[[Wall], bool] = lambda _: True) -> 
 
 
 class Player:
-    """The agent of a run's newest checkpoint, and the env that it plays in."""
+    """The agent of a run's newest checkpoint, and its env."""
 
     def __init__(self, run: StrPath, num_envs: int, device: str, seed: int, greedy: bool, **given: Any) -> None:
-        """given: as of `Trained.open_env`."""
+        """given: as in `Trained.open_env`."""
         self.run, self.seed, self.greedy = run, seed, greedy
         self.name = Path(run).resolve().name
         trained = Trained(run)
@@ -80,11 +80,11 @@ class Player:
 
     @torch.no_grad()
     def step(self) -> torch.Tensor | None:
-        """One step of all envs, by the newest checkpoint; the whole pictures that it led to."""
+        """One step of all envs with the newest checkpoint; returns the whole pictures at its end."""
         if _changed(self.file) != self.changed:
             try:
                 self._take(Trained(self.run))
-            except GBxCuLEError as error:  # as while a file is replaced: the agent before plays on
+            except GBxCuLEError as error:  # for example while a file is replaced: the previous agent continues
                 print(f"puffer: {error}", file=sys.stderr)
                 self.changed = _changed(self.file)
         actions = self.policy(self.observations, self.starts)
@@ -103,7 +103,7 @@ class Player:
 
 
 def _changed(path: os.PathLike[str]) -> int:
-    """The time of a file's last change; 0 where it is gone."""
+    """The time of a file's last change; 0 if it is gone."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:
