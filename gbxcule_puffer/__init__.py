@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gbxcule_puffer.registry import env_creator
 
-# OpenMP reads this when torch is imported, so it works where this package is imported first. By default torch's threads
-# spin while they wait for each other; on cores that anything else uses, learning then takes five times as long.
+# OpenMP reads this when torch is imported, so it works if this package is imported first. By default torch's threads
+# spin while they wait for each other; on cores that other programs use, learning then takes five times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = "0.1.0"
@@ -17,7 +17,7 @@ __all__ = ["__version__", "env_creator"]
 
 
 def __getattr__(name: str) -> Any:
-    """`env_creator`, imported when it is first asked for: registry.py stands above most of the package."""
+    """`env_creator`, imported at its first use, because registry.py imports most of the package."""
     if name == "env_creator":
         from gbxcule_puffer.registry import env_creator
 

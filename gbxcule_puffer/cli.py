@@ -1,4 +1,4 @@
-"""The command line: `puffer ...` or `python -m gbxcule_puffer ...`. Bad input is one line and exit code 2."""
+"""The command line: `puffer ...` or `python -m gbxcule_puffer ...`. Bad input ends with one line and exit code 2."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ COMPLETION = "--completion"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code. With the arguments of the command line (None), a command that PyBoy could
-    make hang runs in a child process."""
+    """Run one command; returns the exit code. With the arguments of the command line (None), a command that PyBoy might
+    hang runs in a child process."""
     return exit_code(PROG, partial(_run, argv))
 
 
@@ -56,9 +56,9 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _choose(words: Sequence[str]) -> tuple[type, str, Sequence[str]]:
-    """(class of the flags, the command as it was typed, the words behind it).
+    """(class of the flags, the command as typed, the words after it).
 
-    Raises: ConfigError for a command that does not exist; SystemExit after the help of one that has subcommands.
+    Raises: ConfigError for a command that does not exist; SystemExit after the help of a command with subcommands.
     """
     name = words[0] if words else ""
     if name not in NAMES:

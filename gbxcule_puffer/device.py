@@ -1,4 +1,4 @@
-"""Devices by name, their memory, threads, and starting Warp without its messages."""
+"""Devices by name, their memory, threads, and the start of Warp without its messages."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from gbxcule_puffer.provenance import usable_cores
 
 @cache
 def start_warp() -> None:
-    """`wp.init` in silence: on a machine without a GPU its native part writes to stderr, where our own errors are one
-    line, and no option turns that off. From then on compiled kernels are checked before they are loaded.
+    """`wp.init` in silence: without a GPU, its native part writes to stderr, where our errors are one line, and no
+    option turns that off. From then on, compiled kernels are checked before they are loaded.
 
-    Raises: StorageError where the folder of the kernel cache cannot be made.
+    Raises: StorageError if the folder of the kernel cache cannot be created.
     """
     wp.config.log_level = wp.LOG_WARNING
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -44,7 +44,7 @@ def start_warp() -> None:
 def resolve_device(device: str) -> str:
     """`cpu`, `cuda` or `cuda:N` -> the device's full name.
 
-    Raises: DeviceError where it does not exist on this machine.
+    Raises: DeviceError if it does not exist on this machine.
     """
     try:
         name = torch.device(device)
@@ -69,11 +69,11 @@ def resolve_device(device: str) -> str:
 
 
 def free_bytes(device: torch.device) -> int:
-    """Bytes that can still be allocated on `device`: of the machine's memory, or of what this process's control group
-    (its container) may have."""
+    """Bytes that can still be allocated on `device`: of the machine's memory, or of the limit of this process's control
+    group (its container)."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    # Free pages alone would leave out the page cache, which Linux gives up when asked.
+    # Free pages alone would exclude the page cache, which Linux releases on demand.
     facts = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     return min(int(facts["MemAvailable"].split()[0]) * 1024, free_in_groups(Path("/proc/self/cgroup"), CGROUPS))
 
@@ -82,7 +82,8 @@ def free_bytes(device: torch.device) -> int:
 def room_for(needed: int, device: str, name: str, remedy: str) -> Iterator[None]:
     """For a block that allocates `needed` bytes on `device`.
 
-    Raises: DeviceError, before it or where an allocation in it fails, that says what `name` needs and the `remedy`.
+    Raises: DeviceError, before the block or if an allocation in it fails; it names the memory that `name` needs and the
+    `remedy`.
     """
     free = free_bytes(torch.device(device))
     text = f"{name} needs {size_text(needed)} of memory on {device}"
@@ -98,7 +99,7 @@ def room_for(needed: int, device: str, name: str, remedy: str) -> Iterator[None]
 
 CGROUPS = Path("/sys/fs/cgroup")
 UNLIMITED = 2**63
-# Of control groups, version 2 and version 1: limit, bytes in use, and what of the latter's statistics can be given up.
+# Files of control groups, version 2 and version 1: limit, bytes in use, and the statistic of reclaimable bytes.
 GROUP_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -106,22 +107,22 @@ GROUP_FILES = (
 
 
 def free_in_groups(membership: Path, root: Path) -> int:
-    """Bytes that its control groups leave a process, of either version: the least of its own group and those above it.
-    `membership`: the process's /proc/.../cgroup; `root`: where control groups are mounted."""
+    """Bytes that the control groups of a process leave, of either version: the least of its own group and the groups
+    above it. `membership`: the process's /proc/.../cgroup; `root`: where control groups are mounted."""
     found = [UNLIMITED]
     with contextlib.suppress(OSError):
         for line in membership.read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers == "" or "memory" in controllers.split(","):
                 top = root / ("memory" if controllers else "")
-                # A container may show its own group as the root, under a path that stands only outside of it.
+                # A container may show its own group as the root, under a path that exists only outside of it.
                 groups = [top, *(top / part for part in itertools.accumulate(Path(path).parts[1:], os.path.join))]
                 found += [_free_in_group(group) for group in groups]
     return min(found)
 
 
 def _free_in_group(group: Path) -> int:
-    """Bytes that one control group leaves; UNLIMITED where it has no limit or is not to be seen."""
+    """Bytes that one control group leaves; UNLIMITED if it has no limit or is not visible."""
     for limit, used, reclaimable in GROUP_FILES:
         with contextlib.suppress(OSError, ValueError, KeyError):
             most = int((group / limit).read_text())  # "max" is no number
@@ -137,10 +138,10 @@ def size_text(size: int) -> str:
 
 @contextlib.contextmanager
 def one_thread(device: torch.device) -> Iterator[None]:
-    """Has torch work on one thread inside, on a CPU.
+    """Inside, torch uses one thread on a CPU.
 
-    For many small operations in a row: where torch was imported before this package, its idle threads spin between
-    them, and on cores that anything else uses a step then takes five times as long.
+    For many small operations in a row. If torch was imported before this package, its idle threads spin between them;
+    on cores that other programs use, a step then takes five times as long.
     """
     before = torch.get_num_threads()
     if device.type != "cpu" or before == 1:
@@ -154,16 +155,16 @@ def one_thread(device: torch.device) -> Iterator[None]:
 
 
 class OneUser:
-    """Lets one thread in at a time, of the process that made it, until it is closed; `with` it around what has threads
-    or device memory."""
+    """Admits one thread at a time, of the process that made it, until it is closed; `with` it around objects with
+    threads or device memory."""
 
     def __init__(self, name: str) -> None:
         self.name, self.closed = name, False
         self._process, self._lock = os.getpid(), threading.Lock()
 
     def __enter__(self) -> None:
-        """Raises: ConfigError where it is closed, another thread is in, or the process is a fork, which has none of the
-        threads."""
+        """Raises: ConfigError if it is closed, another thread is inside, or the process is a fork, which has none of
+        the threads."""
         if self.closed:
             raise ConfigError(f"{self.name} is closed: make another one")
         if self._process != os.getpid():
@@ -176,6 +177,6 @@ class OneUser:
 
 
 def default_threads() -> int:
-    """CPU threads of a kernel, where nobody gives a number: all cores, but 1 in a worker process, whose siblings use
-    the others."""
+    """CPU threads of a kernel, if no number is given: all cores, but 1 in a worker process, whose siblings use the
+    others."""
     return 1 if multiprocessing.parent_process() is not None else usable_cores()

@@ -1,5 +1,5 @@
-"""The typed exceptions of the package, each message one line that names the input, the fault and the remedy; and how
-they end a command."""
+"""The exceptions of the package, each with a message of one line that names the input, the fault and the remedy; and
+the exit codes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 
 def printable(text: object) -> str:
-    """Text, as from a file, with escapes for what would move the cursor, colour the terminal or begin a line."""
+    """Text, for example from a file, with escapes for characters that would move the cursor, colour the terminal or
+    begin a line."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
 
 
@@ -50,9 +51,9 @@ class StorageError(GBxCuLEError):
 
 
 def exit_code(prog: str, work: Callable[[], int | None], interrupted: str = "interrupted") -> int:
-    """Run a command and return its exit code: what `work` returns (None is 0), 2 for bad input, 1 for a full disk or
-    memory, 130 for Ctrl-C, 141 where nobody reads the output any more. Each of them but the last is one line on stderr.
-    """
+    """Runs a command and returns its exit code: the result of `work` (None is 0), 2 for bad input, 1 for a full disk or
+    memory, 130 for Ctrl-C, 141 if nobody reads the output any more. Each of them except the last prints one line on
+    stderr."""
     _open_standard_streams()
     try:
         code = work() or 0
@@ -77,7 +78,7 @@ def exit_code(prog: str, work: Callable[[], int | None], interrupted: str = "int
             print(text, file=sys.stderr)
         _flush()
         return code
-    # What cannot be written must not be tried again when the interpreter ends.
+    # A failed write must not be tried again when the interpreter ends.
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -85,12 +86,13 @@ def exit_code(prog: str, work: Callable[[], int | None], interrupted: str = "int
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True where an allocation failed: torch has an exception of its own for a GPU, and none for a CPU."""
+    """True if an allocation failed: torch has its own exception for a GPU, and none for a CPU."""
     return isinstance(error, MemoryError) or "out of memory" in str(error) or "can't allocate memory" in str(error)
 
 
 def _open_standard_streams() -> None:
-    """/dev/null for standard streams that are closed: else the next file opened gets their number, and messages."""
+    """Opens /dev/null for standard streams that are closed; otherwise the next opened file would get their number, and
+    their messages."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
             pass

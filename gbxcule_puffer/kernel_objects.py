@@ -1,7 +1,8 @@
-"""Compiled kernels on the disk: checked by digest before Warp loads them, and compiled anew where one is not as it was.
+"""Compiled kernels on disk: their digests are checked before Warp loads them; a kernel that has changed is compiled
+again.
 
-Warp's cache has a folder for each module of kernels; its objects (.o, .cubin, .ptx) and what Warp notes about them
-(.meta) are loaded into the process as they are. SHA256SUMS beside them has their digests, for `sha256sum -c` too.
+Warp's cache has a folder per module of kernels. Its objects (.o, .cubin, .ptx) and metadata (.meta) are loaded into the
+process as they are. SHA256SUMS beside them has their digests, in the format of `sha256sum -c`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gbxcule_puffer.files import Kind, read_bytes, read_text, write_text
 SUMS = "SHA256SUMS"
 LOADED = (".o", ".cubin", ".ptx", ".meta")  # suffixes of the files that are loaded
 LIMIT = 2**28  # bytes of one of them
-ROOM = 2**24  # bytes that a module takes at most: the compiler ends the process where the disk is full
+ROOM = 2**24  # the most bytes of a module: on a full disk the compiler would end the process
 KIND = Kind("compiled kernel", StateError, "it is compiled anew")
 REMEDY = "set WARP_CACHE_PATH to a folder that can be written"
 _announced: list[Callable[[], None]] = []  # by announce_compiling, until it has been called
@@ -38,10 +39,10 @@ def announce_compiling(announce: Callable[[], None]) -> None:
 
 
 def check_before_loading() -> None:
-    """Have every module of Warp's be checked when it is loaded, in this process; call it once.
+    """Checks every module of Warp's when it is loaded, in this process; call it once.
 
-    Then `wp.Module.load`, with that every first launch, raises StorageError where a kernel has to be compiled and the
-    cache cannot be written.
+    Afterwards `wp.Module.load`, and so every first launch, raises StorageError if a kernel must be compiled and the
+    cache is not writable.
     """
     load, loaded = wp.Module.load, weakref.WeakValueDictionary()
 
@@ -68,7 +69,7 @@ def check_before_loading() -> None:
 
 
 def as_written(folder: Path) -> bool:
-    """True where SHA256SUMS has the digests of all of a folder's objects, as they are now."""
+    """True if SHA256SUMS has the current digests of all of a folder's objects."""
     try:
         lines = [line.split("  ") for line in read_text(folder / SUMS, KIND).splitlines()]
         return lines == [[_digest(path), path.name] for path in _objects(folder)]
@@ -85,7 +86,7 @@ def _digest(path: Path) -> str:
 
 
 def _note(folder: Path) -> None:
-    """Writes SHA256SUMS, unless it is as it should be."""
+    """Writes SHA256SUMS, unless it is already correct."""
     text = "".join(f"{_digest(path)}  {path.name}\n" for path in _objects(folder))
     with contextlib.suppress(StateError):
         if read_text(folder / SUMS, KIND) == text:
@@ -94,10 +95,10 @@ def _note(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Removes what stands where a module's folder belongs, and what killed processes left of it."""
+    """Removes a file in place of a module's folder, and the leftovers of killed processes."""
     if (folder / SUMS).exists():
         print(printable(f"{folder} is damaged: its kernels are compiled anew"), file=sys.stderr)
-    for path in [folder, *folder.parent.glob(f"{folder.name}_p*")]:  # Warp compiles in folders named by process
+    for path in [folder, *folder.parent.glob(f"{folder.name}_p*")]:  # Warp compiles in folders named after processes
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
@@ -111,8 +112,8 @@ def _check_room(cache: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One process at a time looks at a module's folder; the others wait for what it compiles. Without a lock where none
-    can be made: nothing is compiled there either."""
+    """One process at a time uses a module's folder; the others wait for the compiled objects. Without a lock if none
+    can be created: then nothing is compiled there either."""
     try:
         descriptor = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     except OSError:
@@ -127,7 +128,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writing(cache: Path) -> Iterator[None]:
-    """StorageError for what the operating system refuses."""
+    """Raises StorageError for errors of the operating system."""
     try:
         yield
     except OSError as error:

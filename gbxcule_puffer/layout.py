@@ -1,4 +1,4 @@
-"""Places of what comes with the package: beside it in a clone, inside of it where a wheel is installed."""
+"""Paths of the files that come with the package: beside it in a clone, inside it in a wheel."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def trainer_scripts() -> dict[str, Path]:
 
 
 def trainers() -> dict[str, Path]:
-    """The trainers' files by the names that `puffer train` takes: the first word of a file's name, such as a2c; of
-    several files with one first word, the one that FIRST names has it, and the others have their whole names."""
+    """The trainers' files by the names for `puffer train`: the first word of a file's name, such as a2c. If several
+    files share a first word, the file that FIRST names has it, and the others have their whole names."""
     scripts = trainer_scripts()
     words = [stem.split("_")[0] for stem in scripts]
     names = [
@@ -53,8 +53,8 @@ def trainers() -> dict[str, Path]:
 
 
 def child_environment() -> dict[str, str]:
-    """The environment variables of a Python process of ours: it has this package from where this process has it, and
-    takes no module from the current folder, which may be a clone beside what is installed."""
+    """The environment variables for a child process in Python: it imports this package from the same path as this
+    process, and no module from the current folder, which may be a clone beside the installed package."""
     paths = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}
 

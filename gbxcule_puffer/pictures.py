@@ -1,6 +1,6 @@
 """Pictures of the screen for people, in PyBoy's colours: scaled by whole numbers, tiled, or as terminal text.
 
-A picture is shades 0-3 (rows, columns) uint8, or colours (rows, columns) uint16, as of Emulator.colors.
+A picture is shades 0-3 (rows, columns) uint8, or colours (rows, columns) uint16, as in Emulator.colors.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def to_rgb(picture: np.ndarray, scale: int = 1) -> np.ndarray:
 
 
 def mosaic(pictures: np.ndarray, columns: int | None = None, gap: int = 1) -> np.ndarray:
-    """Pictures (n, rows, columns) side by side in one, black gaps between them, row by row.
+    """Pictures (n, rows, columns) side by side in one, row by row, with black gaps between them.
 
-    columns: pictures in a row; as many as make it nearly square if None. Empty places are black.
+    columns: pictures per row; if None, chosen so that the mosaic is nearly square. Unused cells are black.
     """
     count, height, width = pictures.shape
     across = _across(count, columns)
@@ -61,9 +61,9 @@ def _across(count: int, columns: int | None) -> int:
 
 
 def png_target(path: StrPath) -> Path:
-    """The path of a PNG to be written.
+    """The path of a PNG to write.
 
-    Raises: ConfigError for another name than .png, and as `files.check_target`.
+    Raises: ConfigError for a name that does not end with .png, and as `files.check_target`.
     """
     if Path(path).suffix.lower() != ".png":
         raise ConfigError(f"picture {path} has an unknown format: name it .png")
@@ -78,7 +78,7 @@ def save_png(path: StrPath, picture: np.ndarray, scale: int = 4) -> None:
 def write_png(path: StrPath, picture: np.ndarray) -> None:
     """Write a picture uint8, grey (rows, columns) or RGB (rows, columns, 3), as a PNG.
 
-    Raises: ConfigError where Pillow is not installed, and what `files.new_file` raises.
+    Raises: ConfigError if Pillow is not installed, and the errors of `files.new_file`.
     """
     try:
         from PIL import Image
@@ -90,9 +90,9 @@ def write_png(path: StrPath, picture: np.ndarray) -> None:
 
 def read_shades(path: StrPath, shape: tuple[int, int]) -> np.ndarray:
     """A screenshot (PNG) as shades, `shape` uint8: of 160 x 144 pixels or a multiple, or as small as `shape`, in up to
-    four greys, of which each counts as the nearest of PyBoy's.
+    four greys; each becomes the nearest of PyBoy's.
 
-    Raises: ConfigError for a file of another kind or size, or in more colours.
+    Raises: ConfigError for a file of another kind or size, or with more colours.
     """
     grey = _read_png(path, shape, "L")
     if (colours := len(np.unique(grey))) > len(LEVELS):
@@ -101,8 +101,8 @@ def read_shades(path: StrPath, shape: tuple[int, int]) -> np.ndarray:
 
 
 def read_colors(path: StrPath, shape: tuple[int, int]) -> np.ndarray:
-    """A screenshot (PNG) of a Game Boy Color as colours, `shape` uint16: of a size as for read_shades, of each channel
-    the upper 5 bits.
+    """A screenshot (PNG) of a Game Boy Color as colours, `shape` uint16: of a size as for read_shades; the upper 5 bits
+    of each channel.
 
     Raises: ConfigError for a file of another kind or size.
     """
@@ -134,8 +134,8 @@ def _read_png(path: StrPath, shape: tuple[int, int], mode: str) -> np.ndarray:
 
 
 def indexed(picture: np.ndarray, scale: int = 1) -> Image:
-    """A picture as a Pillow image with a palette, each pixel a square: of its own colours, or where it has more than
-    256 of the nearest to them."""
+    """A picture as a Pillow image with a palette, each pixel a square: its own colours, or, if it has more than 256,
+    the nearest to them."""
     from PIL import Image
 
     if picture.dtype == np.uint8:
@@ -161,8 +161,8 @@ def _nearest(rgb: np.ndarray) -> np.ndarray:
 
 
 def shrunk(picture: np.ndarray, columns: int, rows: int) -> np.ndarray:
-    """A picture as a terminal's colours (rows or less, columns or less), in proportion; rows are even, each pixel is
-    the mean of those that it stands for."""
+    """A picture in a terminal's colours (rows or fewer, columns or fewer), in proportion; the number of rows is even,
+    and each pixel is the mean of the pixels that it covers."""
     from PIL import Image
 
     height, width = picture.shape
@@ -177,8 +177,8 @@ def shrunk(picture: np.ndarray, columns: int, rows: int) -> np.ndarray:
 
 
 def half_blocks(colours: np.ndarray) -> list[str]:
-    """A terminal's colours (rows, columns) as lines of text: a character is two pixels, its colour the upper, its
-    background the lower one; rows must be even."""
+    """A terminal's colours (rows, columns) as lines of text: a character is two pixels, with the upper as its colour
+    and the lower as its background; the number of rows must be even."""
     lines = []
     for upper, lower in zip(colours[::2], colours[1::2], strict=True):
         parts, last = [], None

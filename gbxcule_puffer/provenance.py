@@ -19,10 +19,10 @@ GIT_SHA_VARIABLE = "GBXCULE_GIT_SHA"
 
 
 def git_sha() -> str:
-    """The commit, `-dirty` where the tree differs from it; $GBXCULE_GIT_SHA stands in where there is no repository."""
+    """The commit, with `-dirty` if the tree differs from it; without a repository, $GBXCULE_GIT_SHA."""
     if given := os.environ.get(GIT_SHA_VARIABLE):
         return given
-    if CLONE is None:  # of a wheel the version tells; a repository around it would be another project's
+    if CLONE is None:  # a wheel is identified by its version; a repository around it would be another project's
         return "unknown"
     options: dict[str, Any] = {"cwd": CLONE, "text": True, "stderr": subprocess.DEVNULL}
     try:
@@ -34,8 +34,8 @@ def git_sha() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of this package, Python, the packages that decide a result, the operating system's kernel, and on a machine with
-    a GPU of torch's CUDA, of the CUDA that compiles our kernels, and of the driver."""
+    """Versions of this package, Python, the packages that determine a result, and the operating system's kernel; with a
+    GPU also torch's CUDA, the CUDA that compiles our kernels, and the driver."""
     found = {"gbxcule-puffer": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -83,7 +83,7 @@ def usable_cores() -> int:
 
 
 def resident_bytes(pids: list[int], peak: bool = False) -> int:
-    """Memory that these processes hold together now, or each held at most."""
+    """Memory that these processes have together now, or the most that each had."""
     field = "VmHWM:" if peak else "VmRSS:"
     total = 0
     for pid in pids:

@@ -1,4 +1,4 @@
-"""The environments by name: the one place that knows all of them."""
+"""The environments by name: the only file that knows all of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _toy() -> EnvMaker:
     return ToyEnv
 
 
-# One loader a name, so that asking for one environment never imports the dependencies of another.
+# One loader per name, so that one environment never imports the dependencies of another.
 ENVIRONMENTS: dict[str, Callable[[], EnvMaker]] = {
     "gbxcule": _gbxcule,
     "pyboy_puffer_single": _pyboy_puffer_single,

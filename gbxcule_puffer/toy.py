@@ -1,9 +1,9 @@
-"""A pixel-goal environment in plain torch with the API of GBxCuLEEnv(io="torch"): learners are tested on it in seconds.
+"""A pixel-goal environment in plain torch with the API of GBxCuLEEnv(io="torch"): tests train on it in seconds.
 
-A walker (shade 3) begins each episode somewhere on a small board and has to reach the goal (shade 1) in its middle
-by UP, DOWN, LEFT and RIGHT; other buttons do nothing. Distance, reward, episodes, autoreset, final observations, infos
-and saved states are as in GBxCuLEEnv, and so is a step: on the device, no allocation, no host synchronisation but for
-the infos.
+A walker (shade 3) begins each episode at a random cell of a small board and has to reach the goal (shade 1) in its
+middle with UP, DOWN, LEFT and RIGHT; other buttons do nothing. Distance, reward, episodes, autoreset, final
+observations, infos and saved states are as in GBxCuLEEnv. A step is, too: on the device, without allocation, and
+without host synchronisation except for the infos.
 """
 
 from __future__ import annotations
@@ -134,14 +134,14 @@ class ToyEnv(ShowsPictures):
         self._steps = None
 
     def state_dict(self, machines: bool = True) -> dict[str, Any]:
-        """All that the next steps depend on; there are no `machines` to leave out."""
+        """Everything that the next steps depend on; there are no `machines` to leave out."""
         tensors = {name: tensor.clone() for name, tensor in self._state_tensors().items()}
         return {"tensors": tensors, "steps": self._steps, "seed": self.seed}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues exactly where `state_dict` was taken.
+        """Continues exactly from the state of `state_dict`.
 
-        Raises: StateError when it was taken with other options, or is damaged.
+        Raises: StateError if it is from an env with other options, or is damaged.
         """
         for name, tensor in self._state_tensors().items():
             saved = state["tensors"].get(name)
@@ -188,7 +188,8 @@ class ToyEnv(ShowsPictures):
         self._begin_episodes()
 
     def _begin_episodes(self) -> None:
-        """The walker on a cell other than the goal's in every env of final_mask, and its episode's first picture."""
+        """Puts the walker on a cell other than the goal's in every env of final_mask, and draws the episode's first
+        picture."""
         cells = self.side * self.side
         start = self._random.sample(self.seed, START, self._episode).remainder_(cells - 1).add_(1 + self.goal)
         torch.where(self.final_mask, start.remainder_(cells), self._walker, out=self._walker)
@@ -201,7 +202,7 @@ class ToyEnv(ShowsPictures):
         self._age.mul_(self._flag)
 
     def _look(self) -> None:
-        """Picture and distance of where the walkers are."""
+        """Picture and distance of the walkers' positions."""
         torch.index_select(self._pictures, 0, self._walker, out=self._screen)
         torch.index_select(self._distances, 0, self._walker, out=self._distance)
 
@@ -250,7 +251,7 @@ class ToyEnv(ShowsPictures):
         self.final_observation = torch.zeros_like(self.observations)
         self.rewards = zeros(n, dtype=torch.float32)
         self.terminals, self.truncations = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool)
-        self.failures = zeros(n, dtype=torch.bool)  # none: there is no way to lose
+        self.failures = zeros(n, dtype=torch.bool)  # always False: nobody can lose
         self.stage = zeros(n)
         self.final_mask, self.masks = zeros(n, dtype=torch.bool), zeros(n, dtype=torch.bool).fill_(True)
         self._walker, self._cell, self._index, self._episode, self._age = (zeros(n) for _ in range(5))

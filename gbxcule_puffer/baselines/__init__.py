@@ -1,1 +1,1 @@
-"""PyBoy, the CPU emulator that the project is compared with: for correctness and for speed."""
+"""PyBoy, the CPU emulator with which the project compares correctness and speed."""

@@ -1,7 +1,7 @@
 """PyBoy with the interface of gbxcule_puffer's Emulator: N instances in one process, snapshots in and out.
 
-PyBoy's state format lacks some of the machine. Before a snapshot is loaded, a small program of our own runs for a frame
-to bring what is missing into a known state; some of it is then set through the bus.
+PyBoy's state format lacks some of the machine's state. Before a snapshot is loaded, a small program of ours runs for a
+frame to bring the missing parts into a known state; some of them are then set through the bus.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RTC_LATCHED = ("seconds", "minutes", "hours", "day_low", "day_high")
 class PyBoyEmulator:
     """`num_envs` PyBoys with the same ROM, stepped one after the other, as Emulator steps its envs.
 
-    Args: as of Emulator; device must be 'cpu'.
+    Args: as in Emulator; device must be 'cpu'.
     An illegal opcode makes PyBoy's tick never return: `locked` is always 0, and such a game hangs.
     Raises: RomError, DeviceError, ConfigError.
     """
@@ -87,7 +87,8 @@ class PyBoyEmulator:
 
     @property
     def memory(self) -> torch.Tensor:
-        """Memory rows (hardware.py), shape (num_envs, row), uint8, up to date where `mirror` watches."""
+        """Memory rows (hardware.py), shape (num_envs, row), uint8; only the bytes that `mirror` watches are up to
+        date."""
         return self.mirror.memory
 
     @property
@@ -122,12 +123,12 @@ class PyBoyEmulator:
 
     @property
     def frames(self) -> torch.Tensor:
-        """Frames that the last step took, shape (num_envs,), int32; changed in place by `step`."""
+        """Frames of the last step, shape (num_envs,), int32; changed in place by `step`."""
         return self._until.frames
 
     def hook(self, bank: int | None, address: int) -> None:
-        """As Emulator.hook, by PyBoy's own hooks. Two of them on instructions that follow each other may make PyBoy
-        hang, where the frame ends between them.
+        """As Emulator.hook, by PyBoy's own hooks. Two hooks on consecutive instructions may make PyBoy hang, if the
+        frame ends between them.
 
         Raises: ConfigError as Emulator.hook, and for a HALT, whose hook PyBoy calls again while it waits.
         """
@@ -158,7 +159,7 @@ class PyBoyEmulator:
         self._until.set(tests)
 
     def _ends_early(self, env: int) -> Callable[[], bool] | None:
-        """A look at the tests that end a step, None where there are none."""
+        """A check of the tests that end a step, None if there are none."""
         places = self._until.rows[:, 0].tolist()
 
         def look() -> bool:
@@ -188,7 +189,7 @@ class PyBoyEmulator:
         self.load(self._start)
 
     def save(self, env: int | None = None) -> Snapshot:
-        """The state of all envs, or of one. What PyBoy does not show has its usual value (pyboy_state.py)."""
+        """The state of all envs, or of one. Values that PyBoy does not show have their usual value (pyboy_state.py)."""
         if env is None:
             parts = [self.save(i) for i in range(self.num_envs)]
             state = np.concatenate([part.state for part in parts], axis=1)
@@ -196,7 +197,7 @@ class PyBoyEmulator:
             return Snapshot(self.rom_sha256, state, memory, screen)
         machine = self.machines[env]
         if self.cartridge.has_rtc and self._chip_is_late[env]:
-            # A look at the chip brings it up to date (FF is no command); a second one would add the host's time.
+            # Reading the chip brings it up to date (FF is not a command); a second read would add the host's time.
             machine.pyboy.memory[0x6000] = 0xFF
             self._chip_is_late[env] = False
         snapshot = pyboy_state.from_bytes(machine.state(), self.cartridge, running=True)
@@ -210,9 +211,9 @@ class PyBoyEmulator:
         return snapshot
 
     def load(self, snapshot: Snapshot, env: int | None = None) -> None:
-        """Restore a snapshot of all envs, or one of a single env into env `env` (into all where None).
+        """Restore a snapshot of all envs, or a snapshot of one env into env `env` (into all if None).
 
-        Raises: StateError where it belongs to another ROM or number of envs, or PyBoy's format cannot hold it.
+        Raises: StateError if it belongs to another ROM or number of envs, or PyBoy's format cannot store it.
         """
         self.check(snapshot)
         if snapshot.num_envs not in (1, self.num_envs) or (env is not None and snapshot.num_envs != 1):
@@ -230,13 +231,13 @@ class PyBoyEmulator:
             self.mirror.rows[index] = memories[slot]
 
     def check(self, snapshot: Snapshot) -> None:
-        """Raises: StateError where a snapshot is damaged, or belongs to another ROM."""
+        """Raises: StateError if a snapshot is damaged, or belongs to another ROM."""
         snapshot.check(self.cartridge)
 
     def pool(self, snapshots: Sequence[Snapshot], spare: int = 0) -> PyBoyPool:
-        """Snapshots of one env each as slots.
+        """A pool of snapshots of single envs.
 
-        Raises: StateError where one cannot be loaded; ConfigError where there are to be spare slots.
+        Raises: StateError if one cannot be loaded; ConfigError for spare slots.
         """
         if spare:
             raise ConfigError("the PyBoy baselines cannot save live envs: leave archive_slots at 0")
@@ -263,7 +264,7 @@ class PyBoyEmulator:
         return {**fields, "ram": pyboy_state.cartridge_ram(snapshot.memory[0], self.cartridge).tobytes()}
 
     def state_hash(self) -> np.ndarray:
-        """As Emulator.state_hash, of what PyBoy shows."""
+        """As Emulator.state_hash, for the state that PyBoy shows."""
         return self.save().hashes()
 
     def close(self) -> None:
@@ -272,7 +273,7 @@ class PyBoyEmulator:
             machine.close()
 
     def _read_bank(self, memory: Any, snapshot: Snapshot) -> None:
-        """Bank 1 of VRAM of a DMG's cartridge, and which bank is selected: not in PyBoy's states."""
+        """Bank 1 of VRAM of a DMG's cartridge, and the selected bank: PyBoy's states lack them."""
         bank = snapshot.memory[0, row_size(self.cartridge.ram_banks) :]
         last = hw.CART_RAM - 1  # PyBoy refuses ranges that end where the bank does
         bank[:VRAM_SIZE] = [*memory[1, hw.VRAM : last], memory[1, last]]
@@ -286,7 +287,7 @@ class PyBoyEmulator:
         memory[hw.VBK] = selected
 
     def _load(self, machine: PyBoyMachine, data: bytes, fields: dict[str, int], row: np.ndarray) -> None:
-        """A state, and what its format lacks: only the window's line counter always starts anew."""
+        """Loads a state and the parts that its format lacks; only the window's line counter always starts at 0."""
         memory = machine.pyboy.memory
         machine.load_state(self._rest_state(fields))
         machine.pyboy.tick(1, True, False)
@@ -310,7 +311,7 @@ class PyBoyEmulator:
             memory[0x6000] = fields["banking_mode"]  # works out the bank at 0000 anew
 
     def _rest_state(self, fields: dict[str, int]) -> bytes:
-        """A machine in HALT at the start of a frame, whose clock chip shows what is to be latched."""
+        """A machine in HALT at the start of a frame, whose clock chip shows the values to latch."""
         latched = tuple(fields[f"rtc_latch_{name}"] for name in RTC_LATCHED)
         if latched not in self._rest_states:
             wram = 0x2000 if self.model == "dmg" else 0x8000
@@ -333,9 +334,10 @@ def _count(counts: np.ndarray, env: int) -> None:
 
 
 class PyBoyPool:
-    """Snapshots that PyBoys are reset to by mask: a PoolLike. `fields`: none, since no kernel can restore a PyBoy.
+    """Snapshots to which PyBoys are restored by mask: a PoolLike. `members` is empty, because no kernel can restore a
+    PyBoy.
 
-    Raises: StateError where a snapshot cannot be loaded or has several envs.
+    Raises: StateError if a snapshot cannot be loaded or has several envs.
     """
 
     def __init__(self, emulator: PyBoyEmulator, snapshots: Sequence[Snapshot]) -> None:

@@ -103,7 +103,7 @@ class PyBoyMachine:
         return out.getvalue()
 
     def load_state(self, data: bytes) -> None:
-        """Load a state as PyBoy does; what the format lacks stays as it was (pyboy_emulator.py)."""
+        """Load a state as PyBoy does; parts that the format lacks stay as they were (pyboy_emulator.py)."""
         self.pyboy.load_state(io.BytesIO(data))
         self._held = None
 

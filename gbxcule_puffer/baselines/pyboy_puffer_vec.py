@@ -23,7 +23,7 @@ from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.observe.layout import Array, ShowsPictures
 
-OF_A_SLOT = ("seed", "first_env")  # options that each worker has its own of
+OF_A_SLOT = ("seed", "first_env")  # options that differ between workers
 STEP_BUFFERS = ("observations", "rewards", "terminals", "truncations")
 Answer = tuple[Any, Any, Any, Any, Infos]
 
@@ -31,16 +31,15 @@ Answer = tuple[Any, Any, Any, Any, Infos]
 class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
     """`num_envs` PyBoys as one PufferEnv, by default on all cores; the same numbers as `gbxcule`, element by element.
 
-    backend: 'serial' (this process), 'mp_sync' (processes; every `step` waits for all of them) or 'mp_async'
-    (processes that answer in batches: `recv` gives the next batch while the others still play; use `async_reset`,
-    `recv` and `send`, and the env ids that `recv` returns).
-    num_workers: processes, by default as many as there are cores; batch_size: envs of one `recv` of 'mp_async', half of
-    them by default. worker_options: more keyword arguments of `worker_class`. io="torch": CPU tensors that share the
-    memory which the workers write to.
+    backend: 'serial' (this process), 'mp_sync' (processes; every `step` waits for all of them) or 'mp_async' (processes
+    that answer in batches: `recv` returns the next batch while the others still play; use `async_reset`, `recv` and
+    `send`, and the env ids that `recv` returns).
+    num_workers: processes, by default one per core; batch_size: envs per `recv` of 'mp_async', by default half of them.
+    worker_options: more keyword arguments of `worker_class`. io="torch": CPU tensors that share the workers' memory.
 
-    Args: the others as of GBxCuLEEnv; device must be 'cpu', num_threads has no effect. Infos are those of episodes
-    and, but with 'mp_async', of Tasks, without those of a curriculum.
-    Raises: what GBxCuLEEnv raises.
+    Args: the others as in GBxCuLEEnv; device must be 'cpu', num_threads has no effect. Infos are those of episodes and,
+    except with 'mp_async', of Tasks, without those of a curriculum.
+    Raises: the errors of GBxCuLEEnv.
     """
 
     worker_class: type[PyBoyWorker] = PyBoyWorker
@@ -99,7 +98,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self._age = torch.zeros(self.num_agents, dtype=torch.int32)
         self._no_locks = torch.zeros(size, dtype=torch.int32)  # PyBoy does not tell
         self._steps = [0] * len(self._stats)
-        # As GBxCuLEEnv: the env that PufferLib makes only to read its spaces must cost nothing.
+        # As in GBxCuLEEnv: PufferLib makes one env only to read its spaces, and it must cost nothing.
         super().__init__(self._start() if self.io == "torch" else buf)
 
     @property
@@ -174,7 +173,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         return (*self.recv()[:4], self.infos)
 
     def async_reset(self, seed: int | Sequence[int] | None = None) -> None:
-        """Has every worker start an episode in every env; `recv` gives the first observations."""
+        """Starts an episode in every env of every worker; `recv` returns the first observations."""
         if seed is not None:
             self.seed = checked_seed(seed, self.num_agents)
         self._run().wait(every=True)
@@ -190,7 +189,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self._steps = [-1] * len(self._stats)  # the first answer of each batch is the reset's
 
     def send(self, actions: Array) -> None:
-        """Gives the envs of the last `recv` their actions and returns at once (but for 'serial').
+        """Sends the envs of the last `recv` their actions and returns at once (except for 'serial').
 
         Raises: ActionError; ConfigError before a reset.
         """
@@ -228,7 +227,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         return self.observations
 
     def read_infos(self) -> dict[str, float]:
-        """The infos since they were last read, whatever log_interval says; with 'mp_async' of the first batch."""
+        """The infos since the last read, regardless of log_interval; with 'mp_async' those of the first batch."""
         return self._read_infos(0)
 
     def statistics(self) -> dict[str, torch.Tensor]:
@@ -242,7 +241,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         return {name: (min(part[name][0] for part in found), max(part[name][1] for part in found)) for name in found[0]}
 
     def wait(self) -> None:
-        """Until every worker has finished what it was sent."""
+        """Waits until every worker has finished its requests."""
         self._run().wait(every=True)
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
@@ -255,7 +254,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         return [] if self._workers is None else self._workers.pids()
 
     def state_dict(self, machines: bool = True) -> dict[str, Any]:
-        """All that the next steps depend on; without `machines`, as GBxCuLEEnv.state_dict.
+        """Everything that the next steps depend on; without `machines`, as GBxCuLEEnv.state_dict.
 
         Raises: StateError with 'mp_async', whose envs are at different steps.
         """
@@ -271,9 +270,9 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues exactly where `state_dict` was taken.
+        """Continues exactly from the state of `state_dict`.
 
-        Raises: StateError when it was taken with another number of envs or workers, or another configuration.
+        Raises: StateError if it is from another number of envs or workers, or another configuration.
         """
         self._check_sync("loaded")
         check_parts(state, workers=list, tensors=Mapping, steps=int, seed=int | tuple)
@@ -334,7 +333,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         return self._workers
 
     def _fill_given(self) -> None:
-        """Copies what the workers have written to the buffers of the caller, if there are any."""
+        """Copies the workers' results to the caller's buffers, if there are any."""
         if self._given is not None:
             for name, array in self._run().buffers().items():
                 if name in STEP_BUFFERS:
@@ -345,7 +344,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         return self._facts[name] if self.io == "torch" else self._facts[name].numpy()
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        """What a saved state holds of this process."""
+        """This process's tensors for a saved state."""
         return {"age": self._age} | self._stats[0].tensors()
 
     def _count(self, rows: slice) -> list[dict[str, float]]:

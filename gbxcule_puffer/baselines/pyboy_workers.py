@@ -35,12 +35,12 @@ from gbxcule_puffer.tasks.task import Task
 
 BACKENDS = ("serial", "mp_sync", "mp_async")
 POLL_SECONDS = 50e-6
-ALIVE_SECONDS = 1.0  # how often the processes are looked at while waiting for them
+ALIVE_SECONDS = 1.0  # interval between checks of the processes while waiting for them
 
 
 @dataclass(frozen=True)
 class Split:
-    """The division of `num_envs` into `num_workers` equal parts, `workers_per_batch` of which answer together."""
+    """The division of `num_envs` into `num_workers` equal parts, of which `workers_per_batch` answer together."""
 
     backend: str
     num_envs: int
@@ -58,9 +58,9 @@ class Split:
 
     @classmethod
     def make(cls, backend: str, num_envs: int, num_workers: int | None, batch_size: int | None) -> Split:
-        """None: one worker ('serial') or as many as there are cores; all envs a batch, half of them for 'mp_async'.
+        """Defaults for None: one worker ('serial') or one per core; all envs per batch, or half of them for 'mp_async'.
 
-        Raises: ConfigError where the numbers do not divide each other.
+        Raises: ConfigError if the numbers do not divide each other.
         """
         if backend not in BACKENDS:
             raise ConfigError(f"backend {backend!r} is unknown: give one of {', '.join(BACKENDS)}")
@@ -100,7 +100,7 @@ class SharedArray:
 
 @dataclass(frozen=True)
 class Slot:
-    """The things that a worker is given beside its env's options."""
+    """A worker's arguments besides its env's options."""
 
     index: int
     first_env: int
@@ -113,7 +113,7 @@ class Slot:
 
 
 class PyBoyWorker(PyBoyPufferSingle):
-    """A worker's share of the envs. What pufferlib.vector has no buffers for goes to the arrays of its slot."""
+    """A worker's share of the envs. Results for which pufferlib.vector has no buffers go to the arrays of its slot."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class PyBoyWorker(PyBoyPufferSingle):
     ) -> None:
         if isinstance(options.get("task"), Task):  # one for each worker, also where they share a process
             options["task"] = copy.deepcopy(options["task"])
-        del seed  # PufferLib counts one seed up over the workers; here all take the same and know which envs are theirs
+        del seed  # PufferLib adds the worker's index to it; here all workers use one seed, and know their envs
         self._slot, self._seeds = slot, None
         rows = slice(slot.index * num_envs, (slot.index + 1) * num_envs)
         self._shared = {name: array.numpy()[rows] for name, array in slot.shared.items()}
@@ -174,7 +174,7 @@ class PyBoyWorker(PyBoyPufferSingle):
 
 
 def _end_with_parent() -> None:
-    """Leaves Ctrl-C to the parent, and starts a thread that ends this process when the parent is gone, however that
+    """Leaves Ctrl-C to the parent, and starts a thread that ends this process when the parent is gone, however it
     ended: PufferLib's workers would wait forever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -184,10 +184,11 @@ def _end_with_parent() -> None:
 
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Ctrl-C, which reaches all processes of a terminal, waits inside: nobody could end a worker that is half started.
+    """Delays Ctrl-C, which reaches all processes of a terminal, inside the block: nobody could end a worker that is
+    half started.
 
-    It is blocked for the workers, who inherit that until they can ignore it. Here a library's thread may take the
-    signal all the same, so what Python does with it is put off too.
+    The signal is blocked for the workers, which inherit that until they can ignore it. In this process a library's
+    thread may still take the signal, so Python's handler is delayed, too.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -207,7 +208,7 @@ def _interrupts_wait() -> Iterator[None]:
 
 
 def end_children(but: set[BaseProcess]) -> None:
-    """Ends the child processes of this one that are not in `but`."""
+    """Ends the child processes of this one, except those in `but`."""
     _end(set(multiprocessing.active_children()) - but)
 
 
@@ -224,9 +225,9 @@ def _end(processes: Iterable[Any]) -> None:
 class Workers:
     """`worker_class` envs in a pufferlib.vector backend, started at once.
 
-    Args: options: the workers' keyword arguments; shared: name -> dtype and shape of one env's part, each the name of
-    an attribute of the workers that is shared after every reset and step.
-    Raises: DeviceError where PufferLib cannot count this machine's cores.
+    Args: options: the workers' keyword arguments; shared: name -> dtype and shape of one env's part. Each name is an
+    attribute of the workers that is shared after every reset and step.
+    Raises: DeviceError if PufferLib cannot count this machine's cores.
     """
 
     def __init__(
@@ -269,7 +270,7 @@ class Workers:
             end_children(others)
             raise
         self._processes = self.vec.processes
-        # Python waits at its end for all child processes: these end before, also where nobody has called `close`.
+        # At exit, Python waits for all child processes: these end before that, even if nobody has called `close`.
         self._end = multiprocessing.util.Finalize(self, _end, (self._processes,), exitpriority=0)
 
     def pids(self) -> list[int]:
@@ -285,9 +286,9 @@ class Workers:
         return {name: arrays[name].reshape(-1, *arrays[name].shape[2:]) for name in (*names, "actions")}
 
     def wait(self, every: bool = False) -> None:
-        """Until the workers of the next batch, or every one, have nothing to do; sleeps, where PufferLib would spin.
+        """Waits until the workers of the next batch, or all, have finished; sleeps, while PufferLib would spin.
 
-        Raises: RuntimeError where a worker has died.
+        Raises: RuntimeError if a worker has died.
         """
         if not self._processes:
             return
@@ -302,15 +303,15 @@ class Workers:
                 checked = time.monotonic()
 
     def call(self, method: str, *arguments: Sequence[object]) -> list[Any]:
-        """The results of a method in each worker; an argument is a sequence with one value for each.
+        """The results of a method in each worker; an argument is a sequence with one value per worker.
 
-        Raises: what the method raises; RuntimeError where a worker has died.
+        Raises: the method's errors; RuntimeError if a worker has died.
         """
         rows = [tuple(values) for values in zip(*arguments, strict=True)] or [()] * self.split.num_workers
         if not self._processes:
             return [getattr(env, method)(*row) for env, row in zip(self.vec.envs, rows, strict=True)]
         self.wait(every=True)
-        self.vec.notify()  # before the requests: a long one does not fit into a pipe that nobody reads
+        self.vec.notify()  # before the requests: a long request does not fit into a pipe that nobody reads
         answers = []
         for pipe, row in zip(self._pipes, rows, strict=True):
             pipe.send_bytes(pickle.dumps((method, row)))

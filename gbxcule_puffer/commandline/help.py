@@ -1,4 +1,4 @@
-"""--help: what to type, then the flags under their headings, each with its default once."""
+"""--help: the usage, then the flags under their headings, each with its default once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gbxcule_puffer.commandline.flags import Flag, option_name
 
-WIDEST, COLUMN = 120, 30  # columns of a page, and where the texts begin
+WIDEST, COLUMN = 120, 30  # columns of a page, and the column at which the texts begin
 FLAGS = "Flags"
 
 
@@ -28,7 +28,7 @@ def help_text(prog: str, description: str, known: Sequence[Flag]) -> str:
 
 
 def table(rows: Iterable[tuple[str, str]], column: int = COLUMN) -> str:
-    """Two columns; a text whose left side is too wide begins on the next line."""
+    """Two columns; if the left side is too wide, the text begins on the next line."""
     lines = []
     for left, text in rows:
         texts = textwrap.wrap(text, _width() - column, break_long_words=False, break_on_hyphens=False) or [""]
@@ -58,7 +58,7 @@ def _usage(each: Flag) -> str:
 
 
 def _typed(each: Flag) -> str:
-    """A flag as it is typed: of one that is on by default the form that turns it off, too."""
+    """A flag as it is typed; for a flag that is on by default, also the form that turns it off."""
     if each.type is bool:
         return f"{each.text}, {option_name(f'no-{each.name}')}" if each.default is True else each.text
     value = f"[{each.metavar}]" if each.metadata.get("bare") is not None else each.metavar
@@ -68,7 +68,7 @@ def _typed(each: Flag) -> str:
 
 
 def _described(each: Flag) -> str:
-    """A flag's help, its choices where they do not stand behind it already, and its default."""
+    """A flag's help, its choices unless the left column has them, and its default."""
     text = each.help
     if each.one_of and each.one_of[0] not in each.metavar and each.one_of[-1] not in text:
         text += f": {', '.join(each.one_of)}"
@@ -89,5 +89,5 @@ def _shown(value: object) -> str:
 
 
 def list_of(commands: Mapping[str, Mapping[str, str]]) -> str:
-    """Commands under headings, with what each does."""
+    """Commands under headings, each with its description."""
     return "\n\n".join(f"{heading}\n{table(rows.items(), 14)}" for heading, rows in commands.items())

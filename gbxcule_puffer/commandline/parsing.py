@@ -1,4 +1,4 @@
-"""A command line as a dataclass of flags: tyro reads the values, and every mistake is one line."""
+"""A command line as a dataclass of flags: tyro reads the values, and every mistake becomes one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gbxcule_puffer.errors import ConfigError
 
 Flags = TypeVar("Flags")
 KINDS = {int: "whole number", float: "number"}
-# What CleanRL's scripts and others call our flags.
+# Names of our flags in CleanRL's scripts and others.
 OTHER_NAMES = {
     "learning_rate": "lr",
     "total_timesteps": "total_env_steps",
@@ -46,11 +46,11 @@ def parse(
     argv: Sequence[str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> Flags:
-    """The words of a command line as a dataclass, with `defaults` in place of some of its own. --help prints and ends
-    the process. Where the dataclass has a method `defaults`, its flags make other defaults of others: those that the
-    method returns, by name.
+    """The words of a command line as a dataclass, with `defaults` replacing some of its own. --help prints and ends the
+    process. If the dataclass has a method `defaults`, some flags change the defaults of others: the method returns
+    these by name.
 
-    Raises: ConfigError for a word that no flag has, a value of another type, or one that is not allowed.
+    Raises: ConfigError for a word that no flag has, a value of another type, or a value that is not allowed.
     """
     words, known = list(sys.argv[1:] if argv is None else argv), flags_of(flags)
     own = [each for each in known if "rest" not in each.metadata]
@@ -71,15 +71,15 @@ def parse(
 
 
 def unknown(kind: str, name: str, known: Collection[str], prog: str) -> ConfigError:
-    """A mistyped name of a flag or command, with what was probably meant."""
+    """A mistyped name of a flag or command, with the probable name."""
     close = difflib.get_close_matches(name, known, 1, 0.7)
     remedy = f"did you mean {close[0]}?" if close else f"see {prog} --help"
     return ConfigError(f"{kind} {name!r:.60} is unknown: {remedy}")
 
 
 def _prepared(words: Sequence[str], known: Sequence[Flag], prog: str) -> list[str]:
-    """The words as tyro takes them: with the values of flags that stand alone, lists with commas taken apart, and 1e6
-    written out for an int.
+    """The words for tyro: with the values of flags that stand alone, lists with commas split, and 1e6 written out for
+    an int.
 
     Raises: ConfigError for a word that no flag has.
     """
@@ -111,10 +111,10 @@ def _prepared(words: Sequence[str], known: Sequence[Flag], prog: str) -> list[st
 
 
 def _parts(flag: Flag | None, value: str, prog: str) -> list[str]:
-    """A value of a flag, if not of a word by its position: several where it is a list of numbers or names with commas,
-    and 1e6 as 1000000 where ints are parsed from it.
+    """The value of a flag (not of a positional word): split if it is a list of numbers or names with commas, and 1e6 as
+    1000000 for ints.
 
-    Raises: ConfigError for what is not a number where one has to be.
+    Raises: ConfigError for a value that must be a number and is not.
     """
     if flag is None:
         return [value]
@@ -148,7 +148,7 @@ def _values(words: Sequence[str], known: Sequence[Flag], prog: str, defaults: Ma
 
 
 def tyro_class(known: Sequence[Flag], defaults: Mapping[str, Any] | None = None, choices: bool = False) -> type:
-    """A dataclass of the flags as tyro takes it; choices: with the texts that are allowed, for a shell to complete."""
+    """A dataclass of the flags for tyro; choices: with the allowed texts, for a shell to complete."""
     import tyro
 
     fields = list[Any]()
@@ -169,7 +169,7 @@ def tyro_class(known: Sequence[Flag], defaults: Mapping[str, Any] | None = None,
 
 
 def _mistake(message: str, words: Sequence[str], known: Sequence[Flag]) -> str:
-    """One line for what tyro prints in a box: a title in its first line, and rules between its parts."""
+    """One line from the box that tyro prints: its title is in the first line, and rules separate its parts."""
     lines = [line.strip("\u2502 ") for line in message.splitlines()[1:]]
     text = " ".join(line for line in lines if line.strip("\u2500\u2570\u256f-"))
     if match := re.match(r"Missing value for argument '(--[\w-]+)'", text):

@@ -1,4 +1,4 @@
-"""The environments as Gymnasium has them: `make_vec` gives a gymnasium.vector.VectorEnv, `make` a gymnasium.Env.
+"""The environments for Gymnasium: `make_vec` returns a gymnasium.vector.VectorEnv, `make` a gymnasium.Env.
 
 Importing this registers GBxCuLE-v0: `gymnasium.make("gbxcule_puffer.integrations.gym:GBxCuLE-v0", rom=...)`.
 """
@@ -56,13 +56,13 @@ def make_vec(
 ) -> GameBoyVectorEnv:
     """`num_envs` Game Boys as one VectorEnv; `options` are GBxCuLEEnv's arguments: rom, device, and EnvOptions.
 
-    env: a name that `env_creator` knows, gbxcule or a PyBoy baseline.
-    autoreset_mode: SAME_STEP; NEXT_STEP: the step after an episode's end begins the next one, whatever the action; or
-    DISABLED: ended envs wait for `reset(options={"reset_mask": ...})`.
+    env: a name of `env_creator`, gbxcule or a PyBoy baseline.
+    autoreset_mode: SAME_STEP; NEXT_STEP: the step after an episode's end ignores its action and begins the next
+    episode; or DISABLED: ended envs wait for `reset(options={"reset_mask": ...})`.
     render_mode: rgb_array, or human: a window with up to 64 Game Boys, at the console's speed.
     copy: False returns the env's own buffers, which the next step overwrites.
 
-    Raises: ConfigError and what the env raises.
+    Raises: ConfigError and the errors of the env.
     """
     return GameBoyVectorEnv(_create(env, num_envs, options), autoreset_mode, copy, render_mode)
 
@@ -70,7 +70,7 @@ def make_vec(
 def make(env: str = "gbxcule", *, render_mode: str | None = None, **options: object) -> GameBoyEnv:
     """One Game Boy as a gymnasium.Env; `options` as for `make_vec`.
 
-    Raises: ConfigError and what the env raises.
+    Raises: ConfigError and the errors of the env.
     """
     return GameBoyEnv(_create(env, 1, options), render_mode)
 
@@ -97,7 +97,7 @@ def _check_render_mode(mode: str | None) -> str | None:
 
 
 class HumanView:
-    """The window of render_mode="human", opened with the first picture; who closes it sees no more of the env."""
+    """The window of render_mode="human", opened with the first picture; after it is closed, nothing more is shown."""
 
     def __init__(self, steps_per_second: float) -> None:
         self._seconds, self._due = 1 / steps_per_second, 0.0
@@ -105,7 +105,7 @@ class HumanView:
         self._closed = False
 
     def show(self, env: GameBoys) -> None:
-        """Shows what the last step led to, for as long as a step takes on the console."""
+        """Shows the pictures at the end of the last step, for the duration of a step on the console."""
         if self._closed:
             return
         picture = to_rgb(mosaic(_pictures(env)[:SHOWN]))
@@ -122,7 +122,7 @@ class HumanView:
                 return
 
     def close(self) -> None:
-        """Takes the window away."""
+        """Closes the window."""
         self._closed = True
         if self._window is not None:
             self._window.close()
@@ -130,22 +130,22 @@ class HumanView:
 
 
 def _pictures(env: GameBoys) -> np.ndarray:
-    """What the last step led to, before any reset: shades or colours (num_envs, rows, columns)."""
+    """The pictures at the end of the last step, before any reset: shades or colours (num_envs, rows, columns)."""
     return env.final_pictures().cpu().numpy()
 
 
 class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
     """A PufferEnv as a VectorEnv.
 
-    SAME_STEP: where an episode ends `info["final_obs"]` holds its last observation, and `info["_final_obs"]` is set.
-    With io="numpy" these are there only in steps that end an episode, final_obs as an array of objects, None elsewhere,
-    as in Gymnasium's own vector envs. With io="torch" they are always there, final_obs as one tensor of all envs: to
-    leave them out the host would have to wait for the device.
-    NEXT_STEP: `step` returns the last observation of an ended episode, and one later the first of the next, with a
-    reward of 0 whatever the action.
-    DISABLED: `step` returns the last observation of an ended episode, and refuses to go on before it has been reset.
+    SAME_STEP: when an episode ends, `info["final_obs"]` has its last observation, and `info["_final_obs"]` is set. With
+    io="numpy" these exist only in steps that end an episode; final_obs is an array of objects, None elsewhere, as in
+    Gymnasium's own vector envs. With io="torch" they always exist, final_obs as one tensor for all envs: to leave them
+    out, the host would have to wait for the device.
+    NEXT_STEP: `step` returns the last observation of an ended episode; the next step returns the first of the next
+    episode, with a reward of 0, and ignores the action.
+    DISABLED: `step` returns the last observation of an ended episode, and refuses to continue before a reset.
 
-    `async_reset`, `send` and `recv` are EnvPool's, for all envs at a time.
+    `async_reset`, `send` and `recv` work as in EnvPool, for all envs at a time.
     """
 
     def __init__(self, env: GameBoys, autoreset_mode: AutoresetMode | str, copy: bool, render_mode: str | None) -> None:
@@ -224,7 +224,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         return self._parts(self._returned(observations)), *ends, info  # pyright: ignore[reportReturnType]
 
     def _begun_late(self, rewards: Any, terminations: Any, truncations: Array) -> tuple[Any, Any, Any, Any]:
-        """NEXT_STEP: the envs that ended a step ago have played one of the next episode, which begins once more."""
+        """NEXT_STEP: envs that ended one step ago have played a step of the next episode, which begins again."""
         waited = self._ended
         if self.env.io == "torch" or waited.any():
             self.env.reset_envs(waited)  # their final_observation is the new one
@@ -241,7 +241,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
     def send(self, actions: Any, env_id: Array | None = None) -> None:
         """Steps all envs; on a GPU this returns while they play. env_id: the envs in the order of the actions.
 
-        Raises: ActionError where that is not each env once.
+        Raises: ActionError unless it has each env once.
         """
         if env_id is not None:
             order = np.asarray(env_id)
@@ -253,9 +253,9 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         self._answer = self.step(actions)
 
     def recv(self) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """The results of what was sent, as of `step`; info["env_id"] are the envs, in their order.
+        """The results of `send` or `async_reset`, as returned by `step`; info["env_id"] has the envs in order.
 
-        Raises: ConfigError where nothing was sent.
+        Raises: ConfigError if nothing was sent.
         """
         if self._answer is None:
             raise ConfigError("recv before send: call async_reset or send first")
@@ -330,13 +330,13 @@ class GameBoyEnv(gymnasium.Env):
 
 
 def _action_space(env: GameBoys) -> gymnasium.Space:
-    """The env's, but MultiBinary where each of several choices is one of two."""
+    """The env's action space, but MultiBinary if each of several choices has two options."""
     factors = env.codec.factors
     return gymnasium.spaces.MultiBinary(len(factors)) if set(factors) == {2} else env.single_action_space
 
 
 def _env_seed(env: gymnasium.Env | gymnasium.vector.VectorEnv, seed: int | None) -> int:
-    """`seed`, or without one the next draw of the env's np_random, so that each reset differs from the last."""
+    """`seed`, or without one the next sample of the env's np_random, so that each reset differs from the last."""
     return int(env.np_random.integers(2**31)) if seed is None else seed
 
 

@@ -33,7 +33,7 @@ class StableVecEnv(VecEnv):
         super().__init__(envs.num_envs, self._images.space, envs.single_action_space)
 
     def reset(self) -> Any:
-        """Start all episodes anew."""
+        """Starts an episode in all envs."""
         seed = self._seeds[0]
         self._reset_seeds()
         self._returns[:], self._lengths[:] = 0, 0

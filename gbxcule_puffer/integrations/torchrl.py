@@ -1,4 +1,4 @@
-"""The environments as TorchRL has them: a batched, batch-locked EnvBase whose tensors stay on the env's device."""
+"""The environments for TorchRL: a batch-locked EnvBase whose tensors stay on the env's device."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class GameBoyTorchRL(EnvBase):
     """`num_envs` Game Boys as one EnvBase with batch_size (num_envs,); `options` are GBxCuLEEnv's arguments: rom, and
     EnvOptions.
 
-    The pictures are `pixels`; what is observed beside them has its own names. `step` gives the last observation of an
-    episode that ends, and `reset` with a mask the first of the next, as TorchRL wants it.
+    The pictures have the key `pixels`; other parts of an observation have their own keys. `step` returns the last
+    observation of an episode that ends, and `reset` with a mask the first of the next, as TorchRL requires.
 
-    Raises: ConfigError and what the env raises.
+    Raises: ConfigError and the errors of the env.
     """
 
     def __init__(self, env: str = "gbxcule", num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
-        """env: a name that `env_creator` knows."""
+        """env: a name of `env_creator`."""
         own = {"info_mode": "none", **options, "io": "torch"}
         self._env: GBxCuLEEnv | PyBoyPufferVec = env_creator(env)(num_envs=num_envs, device=device, **own)
         super().__init__(device=self._env.device, batch_size=[num_envs])

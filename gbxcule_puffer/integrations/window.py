@@ -1,4 +1,4 @@
-"""A window with a picture in it, by the SDL that PyBoy brings."""
+"""A window with a picture, by the SDL that comes with PyBoy."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ QUIT, DOWN, UP = "quit", "down", "up"
 
 
 def why_no_window() -> str:
-    """The reason why no window can be opened here; empty where one can. A display that is named but does not answer
-    would keep SDL waiting for ever: it is tried in a process of its own."""
+    """The reason why no window can be opened here; empty if one can. SDL would wait forever for a display that is named
+    but does not answer, so it is tried in a separate process."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
     named = {name: os.environ[name] for name in names if os.environ.get(name)}
     if sys.platform not in ("darwin", "win32") and not named:
@@ -55,7 +55,7 @@ class Window:
     """A window of `rows` by `columns` pixels, each `scale` pixels wide at first; it can be resized."""
 
     def __init__(self, title: str, rows: int, columns: int, scale: int, remedy: str) -> None:
-        """Raises: ConfigError, which ends with the `remedy`, where no window can be opened."""
+        """Raises: ConfigError, which ends with the `remedy`, if no window can be opened."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PySDL2 tells where its binaries are from
             import sdl2
@@ -92,7 +92,7 @@ class Window:
             sdl2.SDL_SetWindowTitle(self._window, title.encode())
 
     def event(self, milliseconds: int) -> Event | None:
-        """The next event; None where nothing comes in time, or something that is no business of ours."""
+        """The next event; None if none comes in time, or if it is irrelevant."""
         sdl2, event = self._sdl, self._event
         if not sdl2.SDL_WaitEventTimeout(ctypes.byref(event), milliseconds):
             return None
@@ -105,7 +105,7 @@ class Window:
         return Event(DOWN if event.type == sdl2.SDL_KEYDOWN else UP, name)
 
     def close(self) -> None:
-        """Takes the window away."""
+        """Closes the window."""
         self._sdl.SDL_DestroyWindow(self._window)
         self._sdl.SDL_QuitSubSystem(self._sdl.SDL_INIT_VIDEO)
 

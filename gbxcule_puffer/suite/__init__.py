@@ -1,4 +1,4 @@
-"""The suite: our own games as environments, with a Task and levels each, and their players (docs/suite.md)."""
+"""The suite: our own games as environments, each with a Task, levels and a scripted player (docs/suite.md)."""
 
 from gbxcule_puffer.suite.games import GAMES, Game, find_game, make_env
 

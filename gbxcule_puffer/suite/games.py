@@ -16,8 +16,8 @@ from gbxcule_puffer.suite.levels import Leveled, Levels
 
 @dataclass(frozen=True)
 class Game:
-    """A game: its Task, the player that solves it, given the env, its time limit in steps, and the mean returns of
-    random actions and of the player on the test levels, between which scores are normalised."""
+    """A game: its Task, the scripted player for an env, its time limit in steps, and the mean returns of random actions
+    and of the player on the test levels, which normalise scores."""
 
     name: str
     task: type[Leveled]
@@ -63,13 +63,13 @@ def make_env(
     on: str = "gbxcule",
     **options: object,
 ) -> Any:
-    """The game on `num_envs` Game Boys. Each episode begins at power-on, with a level in RAM, and shows the game after
+    """The game on `num_envs` Game Boys. Each episode begins at power-on with a level in RAM, and shows the game after
     its first step.
 
-    creator: gives the class of an environment by name; on: such a name, gbxcule or a PyBoy baseline; options: as of
-    GBxCuLEEnv, but for the ROM.
+    creator: returns the class of an environment by name; on: such a name, gbxcule or a PyBoy baseline; options: as in
+    GBxCuLEEnv, except the ROM.
 
-    Raises: ConfigError, and what the env raises.
+    Raises: ConfigError, and the errors of the env.
     """
     defaults = {"symbols": str(ROMS / f"{game.name}.sym"), "max_steps": game.max_steps, "task": game.task(levels)}
     given = {name: value for name, value in options.items() if value is not None or name not in defaults}

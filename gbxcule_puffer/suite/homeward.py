@@ -1,4 +1,5 @@
-"""HOMEWARD: a quest, begun anywhere. The level is a save in the cartridge, so the ROM is the one of all stages."""
+"""HOMEWARD: a quest that begins at a random position. The level is a save in the cartridge, so the ROM is that of all
+stages."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult
 
 SATCHEL, PARCEL, DELIVERED = 1, 2, 4  # quest_flags
-STATES = (0, SATCHEL, SATCHEL | PARCEL)  # of the quest, in which an episode may begin
+STATES = (0, SATCHEL, SATCHEL | PARCEL)  # states of the quest in which an episode may begin
 HOUSE, VILLAGE, COTTAGE = range(3)
 # Of the ROM (roms/homeward/world.py): where the maps' headers are, and cells in a row of a map.
 MAP_TABLE, BANK, STRIDE = 0x4138, 2, 64
-WALK, SOLID, WARP, LEDGE = range(4)  # attributes of a cell; LEDGE and the direction that it is jumped in
+WALK, SOLID, WARP, LEDGE = range(4)  # attributes of a cell; LEDGE plus the direction of the jump
 DIRECTIONS = {"DOWN": (0, 1), "UP": (0, -1), "LEFT": (-1, 0), "RIGHT": (1, 0)}  # in the order of player_facing
 UP = 1
 SAVE, MARK = 0xA000, b"HOME\2"  # roms/homeward/src/save.asm
-# By state of the quest: where the hero has to come to, the first two facing up for A.
+# By state of the quest: the hero's next target, at the first two facing up for A.
 TARGETS = {STATES[0]: (VILLAGE, 18, 12), STATES[1]: (COTTAGE, 6, 5), STATES[2]: (VILLAGE, 10, 9)}
 SHUFFLE = 1  # of the places, a quarter of which are for the test levels
 
@@ -31,7 +32,7 @@ Place = tuple[int, int, int]  # map, column, row
 
 
 class World:
-    """The maps of the ROM: where one can stand, and how far it is from there to each target."""
+    """The maps of the ROM: the cells where one can stand, and their distance to each target."""
 
     def __init__(self, rom: np.ndarray) -> None:
         self.rom = rom
@@ -101,10 +102,10 @@ def _distances(target: Place, before: dict[Place, list[Place]]) -> dict[Place, i
 
 
 class Homeward(Leveled):
-    """1 for each of the quest's flags; ends when the parcel is delivered.
+    """Reward 1 for each of the quest's flags; the episode ends when the parcel is delivered.
 
-    An episode begins at the title with a save: a place in the world, and a state of the quest; the villager's walk
-    varies, too. START and A lead on to it. A new game would be the same in each level: it counts as a failure.
+    An episode begins at the title with a save: a position in the world, and a state of the quest; the villager's walk
+    varies, too. START and A continue from the save. A new game would be the same in each level: it counts as a failure.
     """
 
     place = ("player_map", "player_y", "player_x")
@@ -125,7 +126,7 @@ class Homeward(Leveled):
         return torch.where((self.level >= TEST)[:, None], test, train).unbind(1)
 
     def begin(self, ram: Ram, which: torch.Tensor) -> None:
-        """Puts the level's save into the cartridge's RAM."""
+        """Writes the level's save into the cartridge's RAM."""
         state, number, x, y = self.saved()
         data = torch.stack([number, x, y, torch.zeros_like(x), state], 1)
         mark = self.mark.expand(len(data), -1)
@@ -145,7 +146,7 @@ class Homeward(Leveled):
 
 
 def player(env: GBxCuLEEnv) -> Policy:
-    """Goes the shortest way to where the quest leads; waits where the villager stands in the way."""
+    """Takes the shortest path to the quest's next target; waits if the villager is in the way."""
     world, ram, actions = World(np.frombuffer(bytes(env.cartridge.data), np.uint8)), env.ram, env.codec.actions
     calls = 0
     names = ["map_width", "step_left", "box_kind", "quest_flags", "player_facing", "npc_x", "npc_y"]

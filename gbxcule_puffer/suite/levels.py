@@ -1,4 +1,4 @@
-"""Levels of a game by number: a seed in its RAM, from which it draws everything that varies."""
+"""Levels of a game by number: a seed in its RAM, from which it generates everything that varies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import Task
 
-TRAIN, TEST = 16_384, 0x8000  # levels to train on: from 0 on; levels to test on: as many, from TEST on
-SEED_SET = 0xA5  # behind the seed: the game begins at once, with this level
+TRAIN, TEST = 16_384, 0x8000  # training levels: from 0; test levels: the same number, from TEST
+SEED_SET = 0xA5  # after the seed: the game begins at once, with this level
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Levels:
 
     @classmethod
     def parse(cls, text: str) -> Levels:
-        """Of what follows "-" in the name of an environment: a number, or `test`; empty for all that are trained on.
+        """The levels from the text after "-" in the name of an environment: a number, or `test`; empty for all training
+        levels.
 
         Raises: ConfigError for anything else.
         """
@@ -37,7 +38,7 @@ class Levels:
 
 
 class Leveled(Task):
-    """A Task that begins each episode at a level drawn from its own."""
+    """A Task that begins each episode at a level sampled from its own."""
 
     def __init__(self, levels: Levels | None = None) -> None:
         self.levels = levels or Levels()
@@ -52,6 +53,6 @@ class Leveled(Task):
         self.begin(ram, which)
 
     def begin(self, ram: Ram, which: torch.Tensor) -> None:
-        """Puts `level` into the game, as it is at power-on."""
+        """Writes `level` into the game at power-on."""
         seed = torch.stack([self.level & 0xFF, self.level >> 8, torch.full_like(self.level, SEED_SET)], 1)
         ram.poke("seed", seed, which)

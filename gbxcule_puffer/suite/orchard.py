@@ -1,4 +1,4 @@
-"""ORCHARD: reaction. Catch the apples, leave the hailstones alone."""
+"""ORCHARD: reaction. Catch the apples, avoid the hailstones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gbxcule_puffer.tasks.task import StepInfo, StepResult
 
 LOST, WON = 2, 3  # game_state
 APPLE, HAIL, ITEMS = 1, 2, 4
-# Of roms/orchard/orchard.asm: pixels of an item's y between which it falls into a basket that is this near, speeds in
-# 1/256 pixels a frame by four apples each, and what a step moves the basket.
+# Of roms/orchard/orchard.asm: the range of an item's y, in pixels, in which a basket this near catches it; speeds in
+# 1/256 pixels per frame, one per four apples; and the basket's moves in a step.
 CATCH_TOP, CATCH_END, CATCH_X, STEP_X = 84, 104, 11, 16
 SPEEDS = (0x80, 0xA0, 0xC0, 0xE0, 0x100, 0x120, 0x140, 0x160)
 
 
 class Orchard(Leveled):
-    """1 for an apple, -1 for a life; ends with the harvest of 32 apples, or without a life."""
+    """Reward 1 for an apple, -1 for a lost life; ends with 32 apples, or without a life."""
 
     def reset(self, ram: Ram, which: torch.Tensor) -> None:
         super().reset(ram, which)
@@ -27,14 +27,14 @@ class Orchard(Leveled):
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
         state, score, lives = ram[["game_state", "score", "lives"]].unbind(1)
-        lost = (self.lives - lives).clamp(min=0)  # the lives are dealt when the game begins
+        lost = (self.lives - lives).clamp(min=0)  # the lives are set when the game begins
         reward = (score - self.score - lost).float()
         self.score, self.lives = score, lives
         return StepResult(reward, terminal=state == WON, failure=state == LOST, statistics={"score": score})
 
 
 def player(env: GBxCuLEEnv) -> Policy:
-    """Goes under the lowest apple, and out of the way of hailstones."""
+    """Moves under the lowest apple, and away from hailstones."""
     codec, ram, step = env.codec, env.ram, env.schedule.frames_per_step
     moves = torch.tensor([0, -STEP_X, STEP_X], device=ram.device)
     actions = torch.tensor([codec.actions.index(name) for name in ("NOOP", "LEFT", "RIGHT")], device=ram.device)

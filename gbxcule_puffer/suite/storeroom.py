@@ -1,4 +1,4 @@
-"""STOREROOM: planning. Push both boxes to marks."""
+"""STOREROOM: planning. Push both boxes onto marks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOVES = {"RIGHT": 1, "LEFT": -1, "DOWN": 16, "UP": -16}
 
 
 class Storeroom(Leveled):
-    """1 for a box that comes to a mark, -1 for one that leaves it; ends when both are there."""
+    """Reward 1 for a box that reaches a mark, -1 for a box that leaves it; ends when both are on marks."""
 
     def reset(self, ram: Ram, which: torch.Tensor) -> None:
         super().reset(ram, which)
@@ -33,7 +33,7 @@ class Storeroom(Leveled):
 
 
 def solve(room: list[int], keeper: int) -> list[str]:
-    """The fewest moves from a room as it is in RAM; none where there is no way.
+    """The fewest moves from a room in RAM; None if there is no solution.
 
     The state of the search is (keeper, first box, second box), by cells.
     """

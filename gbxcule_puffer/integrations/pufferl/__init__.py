@@ -1,1 +1,2 @@
-"""PufferLib's own trainer, PuffeRL, on our environments: what it needs to find them, without a change to its files."""
+"""PufferLib's own trainer, PuffeRL, on our environments: everything that it needs to find them, without a change to its
+files."""

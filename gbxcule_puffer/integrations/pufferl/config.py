@@ -1,4 +1,5 @@
-"""The configuration of a PuffeRL run: PufferLib's own .ini parser on our .ini, then what depends on the machine."""
+"""The configuration of a PuffeRL run: PufferLib's own .ini parser on our .ini, then the values that depend on the
+machine."""
 
 from __future__ import annotations
 
@@ -28,14 +29,14 @@ DEVICE_DEFAULTS = {
 }
 # Options of the environment that PufferLib or `settle` sets.
 SET_BY_PUFFERL = ("io", "info_mode", "seed", "first_env")
-# Sizes that a sweep cannot draw by themselves: they depend on num_envs, which depends on the device.
+# Sizes that a sweep cannot sample separately: they depend on num_envs, which depends on the device.
 NOT_SWEPT = ("bptt_horizon", "minibatch_size")
 
 
 def load(pufferl: Any, env_name: str, arguments: Sequence[str]) -> dict[str, Any]:
     """`pufferl.load_config` of our .ini with the flags in `arguments`.
 
-    Raises: ConfigError in one line for a flag that it refuses; SystemExit after --help.
+    Raises: ConfigError of one line for a flag that it refuses; SystemExit after --help.
     """
     saved, message = sys.argv, io.StringIO()
     sys.argv = ["puffer", *arguments]
@@ -67,8 +68,7 @@ def own_config(kind: type[EnvOptions] = EnvOptions) -> configparser.ConfigParser
 
 
 def ini_text(option: Field[object]) -> str:
-    """An option's default as PufferLib's parser takes it: it gives a flag the type that this has, and takes a number
-    where this is "auto"."""
+    """An option's default for PufferLib's parser: its type becomes the flag's type, and "auto" allows a number."""
     default = option.default
     if default is None:
         return "auto" if type_of(option)[0].flag in (int, float) else "''"
@@ -78,7 +78,7 @@ def ini_text(option: Field[object]) -> str:
 
 
 def from_ini(option: Field[object], value: object) -> Any:
-    """An option's value from what PufferLib's parser makes of it."""
+    """An option's value from the result of PufferLib's parser."""
     kind, optional = type_of(option)
     if optional and value in ("", "auto"):
         return None
@@ -88,15 +88,15 @@ def from_ini(option: Field[object], value: object) -> Any:
 
 
 def settle(args: dict[str, Any], mode: str) -> None:
-    """Fills in what `auto` and `latest` stand for, in place.
+    """Replaces `auto` and `latest` by values, in place.
 
-    Raises: ConfigError, or DeviceError for a device that is not there.
+    Raises: ConfigError, or DeviceError for a device that does not exist.
     """
     train, env = args["train"], args["env"]
     train["device"] = train["device"] or ("cuda" if torch.cuda.is_available() else "cpu")
     resolve_device(train["device"])
     if train["device"] != "cpu" and "LOCAL_RANK" in os.environ:
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))  # what PufferLib calls "cuda" is this rank's from now on
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))  # from now on, PufferLib's "cuda" is this rank's device
     # Eval plays one Game Boy: a CPU core runs it faster than a GPU, to the same bits.
     env["device"] = env["device"] or ("cpu" if mode == "eval" else train["device"])
     defaults = DEVICE_DEFAULTS["cpu" if train["device"] == "cpu" else "cuda"]
@@ -135,7 +135,7 @@ def _settle_eval(args: dict[str, Any]) -> None:
 def find_model(path: str | None, data_dir: str) -> str | None:
     """`path`, or the newest model of `data_dir` for `latest`.
 
-    Raises: ConfigError where there is none.
+    Raises: ConfigError if there is none.
     """
     if path == "latest":
         models = sorted(Path(data_dir).glob("*.pt"), key=lambda model: model.stat().st_mtime)

@@ -1,4 +1,4 @@
-"""The environment as PuffeRL steps it: tensors stay on the device, a stage is enough to start, eval can watch."""
+"""The environment for PuffeRL: tensors stay on the device, a stage is enough to start, and eval can show it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ FRAME_SCALE = 4
 class PuffeRLEnv(GBxCuLEEnv):
     """GBxCuLEEnv for `pufferlib.pufferl`.
 
-    PuffeRL sends NumPy actions whatever the observations are; with io="torch" they are moved to the device here, and
-    observations, rewards and ends reach it as tensors there. It has one kind of end, `terminals`, from which returns
-    are not continued; an episode cut at max_steps is followed by another one's observation, so here `terminals` holds
-    both kinds and `truncations` says which were cut. `success` in the infos counts goals only.
+    PuffeRL always sends NumPy actions. With io="torch" they are moved to the device here, and observations, rewards and
+    ends are tensors there. PuffeRL has one kind of end, `terminals`, after which it does not bootstrap. The observation
+    after an episode that was cut at max_steps belongs to another episode, so here `terminals` has both kinds, and
+    `truncations` has those that were cut. `success` in the infos counts only goals.
     """
 
     def __init__(self, *args: Any, render_mode: str = "ansi", **options: Any) -> None:
@@ -54,7 +54,7 @@ class PuffeRLEnv(GBxCuLEEnv):
         return self.num_agents
 
     def step(self, actions: Array) -> tuple[Any, Any, Any, Any, Infos]:
-        """As GBxCuLEEnv.step, with `terminals` where either kind of end is."""
+        """As GBxCuLEEnv.step, with both kinds of end in `terminals`."""
         self.terminals[:] = False  # without a goal nothing else clears it
         result = super().step(actions)
         if self.num_agents == 1 and self.io == "numpy" and (self.terminals[0] or self.truncations[0]):
@@ -85,12 +85,12 @@ class PuffeRLEnv(GBxCuLEEnv):
 def make_env(
     *, rom: str = "", stage: str = "", device: str = "", buf: Any = None, seed: int | None = None, **options: Any
 ) -> PuffeRLEnv:
-    """A PuffeRLEnv of an .ini file's [env] section, where an empty string or "auto" stands for "not given".
+    """A PuffeRLEnv of an .ini file's [env] section, in which an empty string or "auto" means "not given".
 
-    stage: file that rom, start and goal are made from when goal_dir is not given (default: HOMEWARD's first).
-    device: cpu, cuda or cuda:N; the current GPU, which is this rank's, if there is one and none is given.
+    stage: file from which rom, start and goal are made if goal_dir is not given (default: HOMEWARD's first). device:
+    cpu, cuda or cuda:N; by default the current GPU, which is this rank's, if there is one.
 
-    Raises: ConfigError, and what the env and the stage raise.
+    Raises: ConfigError, and the errors of the env and the stage.
     """
     known = {option.name: option for option in fields(PuffeRLEnv.options_class)}
     given = {name: from_ini(known[name], value) if name in known else value for name, value in options.items()}

@@ -40,7 +40,7 @@ class TensorBoardLogger:
         self.last: dict[str, float] = {}
 
     def log(self, logs: Mapping[str, object], step: int) -> None:
-        """One record; what is not a number is left out, NaN and infinities are words."""
+        """Writes one record; values that are not numbers are left out, NaN and infinities are words."""
         numbers = {name: float(value) for name, value in logs.items() if isinstance(value, int | float)}
         self.last |= numbers
         for name, value in numbers.items():

@@ -1,4 +1,4 @@
-"""PufferLib's modes on our environments, by its own functions; every other environment goes to its own command."""
+"""PufferLib's modes on our environments, by its own functions; every other environment goes to PufferLib's command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import torch
 from gbxcule_puffer.errors import ConfigError, StateError
 
 OWN = ("gbxcule",)
-# Where PufferLib imports the package of our .ini from, without a file of ours in its folder.
+# The module from which PufferLib imports the package of our .ini, without a file of ours in its folder.
 MODULE = "pufferlib.environments.gbxcule_puffer"
 INSTALL = "`pip install 'gbxcule-puffer[puffer]'` in an environment of its own (in a clone `make puffer`)"
 
@@ -24,7 +24,7 @@ INSTALL = "`pip install 'gbxcule-puffer[puffer]'` in an environment of its own (
 def load_pufferl() -> Any:
     """The module pufferlib.pufferl.
 
-    Raises: ConfigError with the install command where only pufferlib-core is installed, or where its kernel is missing.
+    Raises: ConfigError with the install command if only pufferlib-core is installed, or if its kernel is missing.
     """
     if importlib.util.find_spec("pufferlib.pufferl") is None:
         raise ConfigError(
@@ -40,7 +40,7 @@ def load_pufferl() -> Any:
 def run(mode: str, env_name: str, arguments: Sequence[str]) -> None:
     """One mode of PufferLib's command line.
 
-    Raises: ConfigError and what the env raises; what PufferLib raises for input of another kind is turned into those.
+    Raises: ConfigError and the errors of the env; PufferLib's errors for bad input are converted to these.
     """
     pufferl = load_pufferl()
     import pufferlib
@@ -55,7 +55,7 @@ def run(mode: str, env_name: str, arguments: Sequence[str]) -> None:
     except misuse as error:
         raise ConfigError(f"PufferLib: {' '.join(str(error).split())}") from None
     finally:
-        # PuffeRL's monitor is a thread that outlives an error, and with it the process.
+        # PuffeRL's monitor is a thread that survives an error and keeps the process alive.
         monitors: list[Any] = [each for each in threading.enumerate() if isinstance(each, pufferl.Utilization)]
         for monitor in monitors:
             monitor.stop()
@@ -80,14 +80,14 @@ def run_own(pufferl: Any, mode: str, env_name: str, arguments: Sequence[str]) ->
         watch(pufferl, env_name, args, vecenv, policy)
     elif mode == "sweep":
         if not (args["wandb"] or args["neptune"]):
-            # A sweep insists on a logger that sits on a server; ours takes the place of one.
+            # A sweep requires a logger with a server; ours replaces it.
             pufferl.WandbLogger, args["wandb"] = TensorBoardLogger, True
         pufferl.sweep(args=args, env_name=env_name)
     elif mode == "export":
         vecenv, policy = make(pufferl, env_name, args)
         pufferl.export(args=args, env_name=env_name, vecenv=vecenv, policy=policy)
     else:
-        # Autotune: its mean of no resets is a warning, which PufferLib makes an error; our envs reset themselves.
+        # Autotune: the mean of no resets is a warning, which PufferLib turns into an error; our envs reset themselves.
         warnings.filterwarnings("ignore", category=RuntimeWarning)
         pufferl.autotune(args=args, env_name=env_name)
 
@@ -98,7 +98,7 @@ def register(env_options: dict[str, Any]) -> None:
     from gbxcule_puffer.integrations.pufferl.env import make_env
 
     module: Any = types.ModuleType(MODULE)
-    # autotune makes the env without its options, so they are bound here; the other modes give them once more.
+    # autotune makes the env without its options, so they are bound here; the other modes pass them again.
     module.env_creator = lambda _: functools.partial(make_env, **env_options)
     module.torch = policies
     sys.modules[MODULE] = module
@@ -134,7 +134,7 @@ class EvalOver(Exception):
 
 
 def watch(pufferl: Any, env_name: str, args: dict[str, Any], vecenv: Any, policy: Any) -> None:
-    """PufferLib's eval, which plays until Ctrl-C; with --save-frames it ends when that many are saved."""
+    """PufferLib's eval, which plays until Ctrl-C; with --save-frames it ends after that many frames."""
     driver, wanted = vecenv.driver_env, args["save_frames"]
     render, calls = driver.render, 0
 

@@ -17,8 +17,8 @@ from gbxcule_puffer.trainers.blocks import Patches, layer_init
 
 
 class PixelCNN(nn.Module):
-    """Two strided convolutions on the pictures, a hidden layer for what they see and the vectors that are observed
-    beside them, and a policy and a value head."""
+    """Two strided convolutions on the pictures, a hidden layer for their features and the other vectors, and a policy
+    and a value head."""
 
     is_continuous = False  # what PufferLib's LSTM wrapper asks
 
@@ -63,5 +63,5 @@ class PixelLSTM(pufferlib.models.LSTMWrapper):  # pyright: ignore[reportAttribut
 
     def __init__(self, env: GBxCuLEEnv, policy: PixelCNN, input_size: int = 256, hidden_size: int = 256) -> None:
         super().__init__(env, policy, input_size, hidden_size)
-        # The wrapper has just given all of them weights of gain 1: back to a first policy that tries every button.
+        # The wrapper has just set all weights to gain 1: restore a first policy that tries every button.
         layer_init(policy.policy, 0.01)

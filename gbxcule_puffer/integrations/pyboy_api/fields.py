@@ -24,16 +24,16 @@ class Fields:
         self.is_color = emulator.model == "cgb"
 
     def __getitem__(self, name: str) -> torch.Tensor:
-        """The field itself, which changes as the game goes on."""
+        """The field itself, which changes as the game continues."""
         return self._state[INDEX[name]]
 
     def oam_reads(self, values: torch.Tensor) -> torch.Tensor:
-        """Bytes of OAM, (num_envs, length), as a read gives them: FF while an OAM DMA is under way."""
+        """Bytes of OAM, (num_envs, length), as reads return them: FF during an OAM DMA."""
         copies = (self["dma_active"] != 0) & (self["dma_start"] <= 0)
         return torch.where(copies[:, None], 0xFF, values)
 
     def register(self, address: int) -> torch.Tensor | None:
-        """A register as a read gives it now, (num_envs,) int32; None for one that is not kept."""
+        """A register as a read returns it now, (num_envs,) int32; None for one that is not stored."""
         if address == hw.DIV:
             return (-self["div_zero"] >> 8) & 0xFF
         if address == hw.STAT:

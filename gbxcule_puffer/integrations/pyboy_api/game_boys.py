@@ -1,4 +1,4 @@
-"""GameBoys: PyBoy's public API, of which each call is one of many Game Boys on the device."""
+"""GameBoys: PyBoy's public API, with each call for many Game Boys on the device."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from gbxcule_puffer.integrations.pyboy_api.screen import Screen
 from gbxcule_puffer.tasks.ram import Ram, Symbols
 
 BUTTONS = ("right", "left", "up", "down", "a", "b", "select", "start")  # bit 0 first, as Emulator.step takes them
-BOOT_FRAMES = 65  # of PyBoy's boot ROM, which this one has behind it
+BOOT_FRAMES = 65  # frames of PyBoy's boot ROM, which GameBoys skips
 LARGEST_STATE = 2**24  # bytes
 LEFT_OUT = "docs/pyboy.md says what of PyBoy is left out, and why"
 
 
 class GameBoys:
-    """`num_envs` Game Boys with the calls of a PyBoy, for code that is ported. What is a number there is a tensor with
-    a row for each Game Boy here; what is pressed may be pressed in some of them. They begin behind the boot ROM.
+    """`num_envs` Game Boys with the calls of a PyBoy, for ported code. Where PyBoy has a number, this has a tensor with
+    a row per Game Boy. Buttons may be pressed in some of them only. They begin after the boot ROM.
 
-    docs/pyboy.md lists what is there, what differs, and what is left out.
+    docs/pyboy.md lists the calls, the differences, and what is left out.
 
-    Args: symbols: a .sym file; keywords: as of Emulator.
+    Args: symbols: a .sym file; keywords: as in Emulator.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -138,9 +138,9 @@ class GameBoys:
         self._executions.setdefault(place, torch.zeros(self.num_envs, dtype=torch.int32, device=self.device))
 
     def hook_executions(self, bank: int | None, addr: int | str) -> torch.Tensor:
-        """Times that a hooked instruction began in the last tick, (num_envs,) int32.
+        """Counts of a hooked instruction in the last tick, (num_envs,) int32.
 
-        Raises: ConfigError where there is no hook.
+        Raises: ConfigError if there is no hook.
         """
         place = self._place(bank, addr)
         if place not in self._executions:
@@ -174,8 +174,8 @@ class GameBoys:
         self._area.set_section(x, y, width, height)
 
     def game_area_mapping(self, mapping: Sequence[int] | np.ndarray, sprite_offset: int = 0) -> None:
-        """Sets the numbers that `game_area` has for the 384 tiles, 768 of a Game Boy Color, and what it adds to a
-        sprite's."""
+        """Sets the numbers of the 384 tiles in `game_area`, 768 of a Game Boy Color, and the number that it adds for a
+        sprite."""
         self._area.set_mapping(mapping, sprite_offset)
 
     def save_state(self, file_like_object: BinaryIO, env: int = 0) -> None:
@@ -184,9 +184,9 @@ class GameBoys:
         file_like_object.write(pyboy_state.to_bytes(self.emulator.save(env), self.emulator.cartridge))
 
     def load_state(self, file_like_object: BinaryIO, env: int | None = None) -> None:
-        """Reads what PyBoy's save_state wrote, into one Game Boy or all.
+        """Reads a file of PyBoy's save_state into one Game Boy or all.
 
-        Raises: StateError for what is none of this cartridge.
+        Raises: StateError for a file of another cartridge.
         """
         _check_file(file_like_object)
         data = file_like_object.read(LARGEST_STATE)
@@ -209,7 +209,8 @@ class GameBoys:
         self.emulator.close()
 
     def _handle_events(self) -> None:
-        """Changes the buttons that are held as PyBoy does before a frame; one more requests the joypad's interrupt."""
+        """Changes the held buttons as PyBoy does before a frame; a newly pressed button requests the joypad's
+        interrupt."""
         due = [(False, buttons, envs) for frame, buttons, envs in self._queue if frame <= self.frame_count]
         self._queue = [event for event in self._queue if event[0] > self.frame_count]
         held, requests = self._fields["buttons"], self._fields["interrupt_flag"]
@@ -242,6 +243,6 @@ class GameBoys:
 
 
 def _check_file(file_like_object: object) -> None:
-    """Raises: ConfigError for a path, as PyBoy has it."""
+    """Raises: ConfigError for a path; PyBoy takes files only."""
     if isinstance(file_like_object, str | os.PathLike):
         raise ConfigError(f"file {str(file_like_object)!r:.60} is a path: open it, and give the file")

@@ -135,8 +135,8 @@ class Memory:
 
 
 class RegisterFile:
-    """The CPU registers A F B C D E HL SP PC of all Game Boys: tensors (num_envs,) int32 to read, and to assign an int
-    or a tensor, of which the bits count that the register has."""
+    """The CPU registers A F B C D E HL SP PC of all Game Boys: read tensors (num_envs,) int32, and assign an int or a
+    tensor, of which the register's bits are used."""
 
     _fields: Fields
     NAMES: ClassVar = ("A", "F", "B", "C", "D", "E", "HL", "SP", "PC")

@@ -24,8 +24,8 @@ SPRITES = 40
 
 
 class TileMap:
-    """A tile map: map[column, row] of identifiers 0-383, (num_envs,) int32. Slices give (num_envs, columns),
-    (num_envs, rows), or of both (num_envs, rows, columns)."""
+    """A tile map: map[column, row] of identifiers 0-383, (num_envs,) int32. Slices return (num_envs, columns),
+    (num_envs, rows), or with both (num_envs, rows, columns)."""
 
     shape = (MAP_SIZE, MAP_SIZE)
 
@@ -43,7 +43,8 @@ class TileMap:
         return self.identifiers()[:, row, column]
 
     def identifiers(self) -> torch.Tensor:
-        """The whole map, (num_envs, 32, 32) int32; of a Game Boy Color in the bank that the CPU sees, as PyBoy's."""
+        """The whole map, (num_envs, 32, 32) int32; on a Game Boy Color in the bank that the CPU has selected, as in
+        PyBoy."""
         low, high = (self._memory.read(first, first + MAP_SIZE**2) for first in (LOW_MAP, HIGH_MAP))
         lcdc = self._fields["lcdc"][:, None]
         numbers = torch.where((lcdc & self._select) != 0, high, low)
@@ -51,7 +52,7 @@ class TileMap:
         return torch.where((lcdc & TILE_DATA_BIT) != 0, numbers, signed).view(-1, MAP_SIZE, MAP_SIZE)
 
     def tile_identifier(self, column: int, row: int) -> torch.Tensor:
-        """The identifier at a place, (num_envs,) int32."""
+        """The identifier at a column and row, (num_envs,) int32."""
         return self[column, row]
 
 
@@ -123,7 +124,7 @@ def sprite(ram: Ram, fields: Fields, index: int) -> Sprite:
 
 
 class GameArea:
-    """Tiles with the sprites on top of them as small numbers: what PyBoy's game_area gives without a game wrapper."""
+    """Tiles with the sprites on top of them, as small numbers: PyBoy's game_area without a game wrapper."""
 
     def __init__(self, ram: Ram, fields: Fields, background: TileMap) -> None:
         self._ram, self._fields, self._background = ram, fields, background
@@ -132,30 +133,30 @@ class GameArea:
         self.set_mapping(range(self._tiles))
 
     def set_mapping(self, mapping: Sequence[int] | Any, sprite_offset: int = 0) -> None:
-        """Numbers for the identifiers 0 to 383, of a Game Boy Color to 767, and what is added to those of sprites."""
+        """Numbers for the identifiers 0 to 383 (767 on a Game Boy Color), and the number that is added for sprites."""
         self._mapping = torch.as_tensor(list(mapping), dtype=torch.int32, device=self._ram.device)
         self._offset = sprite_offset
         if len(self._mapping) < self._tiles:
             raise ConfigError(f"a mapping has a number for each of {self._tiles} tiles, not {len(self._mapping)}")
 
     def set_section(self, x: int, y: int, width: int, height: int) -> None:
-        """The part of the tile map that counts.
+        """The part of the tile map that `read` returns.
 
-        Raises: ConfigError for one that leaves the map.
+        Raises: ConfigError for a part that leaves the map.
         """
         if not (0 <= x < x + width <= MAP_SIZE and 0 <= y < y + height <= MAP_SIZE):
             raise ConfigError(f"section {(x, y, width, height)} leaves the map of {MAP_SIZE} x {MAP_SIZE} tiles")
         self.section = (x, y, width, height)
 
     def read(self) -> torch.Tensor:
-        """The section as it is now, (num_envs, height, width) int32."""
+        """The current section, (num_envs, height, width) int32."""
         x, y, width, height = self.section
         shown = self._background.identifiers()[:, y : y + height, x : x + width]
         tiles = self._mapping[shown.long()].flatten(1)
-        beside = tiles.new_zeros((len(tiles), 1))  # takes the sprites that are elsewhere
+        beside = tiles.new_zeros((len(tiles), 1))  # for sprites outside of the section
         area, whole = torch.cat([tiles, beside], 1), sprites(self._ram, self._fields)
         columns, rows = (whole.x >> 3) - x, (whole.y >> 3) - y
-        for index in range(SPRITES):  # in order, for the later ones are on top
+        for index in range(SPRITES):  # in order, because later sprites are on top
             for half in (0, 1):
                 column, row = columns[:, index], rows[:, index] + half
                 seen = whole.on_screen[:, index] & (column >= 0) & (column < width) & (row >= 0) & (row < height)
