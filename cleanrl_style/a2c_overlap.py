@@ -34,11 +34,11 @@ class Args(GraphFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=2048, smoke=8, least=1)
     update_every: int = flag(4, "steps whose gradients are summed into one optimizer step", gpu=1, least=1)
     env_groups: int = flag(
-        1, "parts that the Game Boys are split into: one part's run while the others' losses are computed", least=1
+        1, "groups of Game Boys: one group runs while the losses of the others are computed", least=1
     )
     overlap: bool = flag(
         True,
-        "on a GPU, run each group on a CUDA stream of its own; --no-overlap gives the same results, one by one",
+        "on a GPU, run each group on its own CUDA stream; --no-overlap gives the same results, one by one",
         resumable=True,
     )
     lr: float = flag(2.5e-4, "learning rate", least=0)
@@ -51,23 +51,23 @@ class Args(GraphFlags):
     )
     reuse_values: bool = flag(
         False,
-        "bootstrap from the values of the forward that chooses the next action, so that a step but a round's last has "
-        "one forward, not two; of an episode that is truncated the last step is not learned from",
+        "bootstrap from the forward pass that chooses the next action: one forward per step, not two, except in the "
+        "last step of a round; the last step of a truncated episode is not learned from",
     )
     recurrent: Literal["none", "gru"] = flag(
         "none",
-        "gru: a memory of 128 numbers behind the CNN; its gradient reaches back through --update-every steps",
+        "gru: a memory of 128 numbers after the CNN; its gradient goes back through --update-every steps",
     )
     norm_adv: bool = flag(True, "normalise the advantages of each loss")
     adv_floor: float = flag(
         0.1,
-        "least deviation that advantages are divided by: where nobody is rewarded yet, they are noise and stay small",
+        "smallest deviation to divide advantages by: until an agent is rewarded, they are noise and stay small",
         least=1e-6,
     )
     value_coef: float = flag(0.5, "weight of the value loss")
     entropy_coef: float = flag(0.02, "weight of the entropy bonus")
     entropy_end: float | None = flag(
-        None, "weight of the entropy bonus after --entropy-steps, reached in a straight line (default: it stays)"
+        None, "weight of the entropy bonus after --entropy-steps, reached in a straight line (default: constant)"
     )
     entropy_steps: int = flag(1_000_000, "steps over all environments until the weight is --entropy-end", least=1)
     grad_clip: float = flag(0.5, "maximum norm of the gradient")

@@ -36,13 +36,13 @@ class Args(GraphFlags):
     norm_adv: bool = flag(True, "normalise the advantages of each loss")
     adv_floor: float = flag(
         0.1,
-        "least deviation that advantages are divided by: where nobody is rewarded yet, they are noise and stay small",
+        "smallest deviation to divide advantages by: until an agent is rewarded, they are noise and stay small",
         least=1e-6,
     )
     value_coef: float = flag(0.5, "weight of the value loss")
     entropy_coef: float = flag(0.02, "weight of the entropy bonus")
     entropy_end: float | None = flag(
-        None, "weight of the entropy bonus after --entropy-steps, reached in a straight line (default: it stays)"
+        None, "weight of the entropy bonus after --entropy-steps, reached in a straight line (default: constant)"
     )
     entropy_steps: int = flag(1_000_000, "steps over all environments until the weight is --entropy-end", least=1)
     grad_clip: float = flag(0.5, "maximum norm of the gradient")

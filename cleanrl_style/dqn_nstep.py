@@ -42,7 +42,7 @@ class Args(RunFlags):
         "batched", "serial: act and write the replay one environment at a time, for debugging"
     )
     recurrent: Literal["none", "gru", "lstm"] = flag(
-        "none", "a memory of 256 numbers behind the CNN, learned on sequences"
+        "none", "a memory of 256 numbers after the CNN, trained on sequences"
     )
     sequence_length: int = flag(16, "steps of a sequence that are learned from, with --recurrent", least=1)
     burn_in: int = flag(8, "steps before them that only fill the memory, with --recurrent", least=0)
@@ -60,11 +60,11 @@ class Args(RunFlags):
     priority_beta: float = flag(0.6, "how much of the bias of --priority-alpha the weights of the losses correct")
     eps_start: float = flag(1.0, "share of random actions at first", least=0, most=1)
     eps_end: float = flag(0.05, "share of random actions in the end", least=0, most=1)
-    eps_steps: int = flag(40_000, "steps over all environments until then", gpu=500_000, least=1)
+    eps_steps: int = flag(40_000, "steps over all environments until --eps-end", gpu=500_000, least=1)
     grad_clip: float = flag(10.0, "maximum norm of the gradient")
     keep_replay: bool = flag(
         True,
-        "checkpoints hold the replay too, so that --resume is exact; else it fills up anew",
+        "checkpoints contain the replay, so that --resume is exact; otherwise it fills again",
         gpu=False,
         resumable=True,
     )

@@ -33,7 +33,7 @@ EXP_NAME = Path(__file__).stem
 class Args:
     checkpoint: str = word("checkpoint.pt of a run, or the run's folder", "RUN")
     episodes: int = flag(
-        50, "episodes of each policy; the next multiple of --num-envs, each env plays as many", least=1
+        50, "episodes of each policy, rounded up to a multiple of --num-envs; each env plays equally many", least=1
     )
     num_envs: int = flag(10, "Game Boys in parallel; 1 plays the episodes one after the other", least=1)
     policy: Literal["both", "sampled", "greedy"] = flag("both", "sampled: as in training; greedy: the likeliest action")
@@ -46,7 +46,7 @@ class Args:
     start_state: str | None = flag(None, "snapshot that episodes start from (default: the checkpoint's)")
     goal_dir: str | None = flag(None, "folder of the goal (default: the checkpoint's, or the run's stage)")
     task: str | None = flag(None, "package.module:Class or file.py:Class (default: the training's, unless changed)")
-    chain: bool = flag(False, "of several stages play all in one episode, from the first (default: as trained)")
+    chain: bool = flag(False, "play several stages in one episode, from the first (default: as trained)")
     json: str | None = flag(None, "file for the result as JSON; - prints it on stdout, and everything else on stderr")
     trajectory: str | None = flag(
         None, "file for one episode as JSON: actions, rewards, and the distance to the goal after each step"

@@ -36,21 +36,21 @@ class Args(GraphFlags):
     anneal_lr: bool = flag(False, "lower the learning rate to 0 over total_env_steps", fixes=("total_env_steps",))
     gamma: float = flag(0.99, "discount factor", least=0, most=1)
     gae_lambda: float = flag(0.95, "lambda of the generalised advantage estimation", least=0, most=1)
-    clip_coef: float = flag(0.2, "how far the probability ratio of an update counts")
-    value_clip: float | None = flag(None, "how far a value may move in an update (default: as far as it likes)")
+    clip_coef: float = flag(0.2, "how far the probability ratio may move from 1 before it is clipped")
+    value_clip: float | None = flag(None, "how far a value may move in an update (default: no limit)")
     norm_adv: bool = flag(True, "normalise the advantages of each minibatch")
     value_coef: float = flag(0.5, "weight of the value loss")
     entropy_coef: float = flag(0.01, "weight of the entropy bonus")
     grad_clip: float = flag(0.5, "maximum norm of the gradient")
     target_kl: float | None = flag(
-        None, "approximate KL of a minibatch's policy from the rollout's after which an update ends (default: never)"
+        None, "approximate KL divergence from the rollout's policy after which an update ends (default: no limit)"
     )
     update_epochs: int = flag(2, "passes over a rollout", least=1)
     num_minibatches: int = flag(16, "optimizer steps of a pass", gpu=32, smoke=4, least=1)
     reuse_values: bool = flag(
         False,
-        "take the value of where a step led from the next step's forward, so that a step has one forward, not two; the "
-        "last step of an episode that is truncated is not learned from",
+        "take the next value from the next step's forward pass: one forward per step, not two; the last step of a "
+        "truncated episode is not learned from",
     )
     bf16: bool = flag(False, "run the network in bfloat16 where torch.autocast does")
     log_interval: int = flag(1, "rollouts between two records of metrics", least=1, resumable=True)

@@ -45,7 +45,7 @@ class Args(GraphFlags):
     )
     eps_start: float = flag(1.0, "share of random actions at first", least=0, most=1)
     eps_end: float = flag(0.05, "share of random actions in the end", least=0, most=1)
-    eps_steps: int = flag(100_000, "steps over all environments until then", gpu=2_000_000, least=1)
+    eps_steps: int = flag(100_000, "steps over all environments until --eps-end", gpu=2_000_000, least=1)
     grad_clip: float = flag(10.0, "maximum norm of the gradient")
     update_epochs: int = flag(2, "passes over a rollout", least=1)
     num_minibatches: int = flag(8, "optimizer steps of a pass", gpu=32, least=1)

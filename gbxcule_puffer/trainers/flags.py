@@ -29,7 +29,7 @@ SMOKE_MAX_STEPS = 16  # of an episode in a run of --smoke
 # Options of the environment that each trainer sets by itself, and those that a resumed run may change.
 SET_BY_TRAINERS = ("io", "log_interval", "info_mode", "num_threads", "seed", "first_env")
 RESUMABLE_OPTIONS = {"autotune", "position", "start_state", "goal_dir", "stages", "symbols", CODE}
-RUN, EVALUATION, FILES = "The run", "Evaluations", "Files, and those who watch"  # headings of --help
+RUN, EVALUATION, FILES = "The run", "Evaluations", "Files and viewers"  # headings of --help
 
 
 def option_flags(kind: type[EnvOptions]) -> type:
@@ -70,7 +70,7 @@ class TaskFlags(OptionFlags):
     )
     stage: str | None = flag(
         None,
-        "stage file that the start and the goal are made from when --goal-dir is not given (default: HOMEWARD's first)",
+        "stage file from which start and goal are made if --goal-dir is not given (default: HOMEWARD's first)",
         "The game",
         resumable=True,
     )
@@ -97,7 +97,7 @@ class RunFlags(TaskFlags):
     )
     max_seconds: float | None = flag(
         None,
-        "seconds of training, evaluations included, after which the run ends, too",
+        "seconds of training, including evaluations, after which the run also ends",
         RUN,
         least=1e-6,
         resumable=True,
@@ -108,9 +108,7 @@ class RunFlags(TaskFlags):
         RUN,
         resumable=True,
     )
-    stop_greedy: bool = flag(
-        True, "the greedy policy has to succeed as often, too, before the run ends", RUN, resumable=True
-    )
+    stop_greedy: bool = flag(True, "end only if the greedy policy also succeeds this often", RUN, resumable=True)
     seed: int = flag(
         1, "seed of the weights, the sampled actions and the environment", RUN, least=-LARGEST_SEED, most=LARGEST_SEED
     )
@@ -123,13 +121,13 @@ class RunFlags(TaskFlags):
     )
     compile: bool = flag(
         False,
-        "torch.compile of the model, and of the loss where it is a function of one step or batch",
+        "torch.compile of the model, and of the loss if it is a function of one step or batch",
         RUN,
         resumable=True,
     )
     smoke: bool = flag(
         False,
-        "a tiny run of a few seconds that goes through everything once, for debugging",
+        "a tiny run of a few seconds that does everything once, for debugging",
         RUN,
         resumable=True,
         one_start=True,
@@ -141,7 +139,7 @@ class RunFlags(TaskFlags):
     eval_envs: int = flag(10, "Game Boys that play an evaluation", EVALUATION, gpu=50, smoke=2, least=1, resumable=True)
     eval_device: str | None = flag(
         None,
-        "where evaluations play, and start and goal are made, to the same bits (default: as --device)",
+        "device that evaluates, and makes start and goal; changes no result (default: --device)",
         EVALUATION,
         resumable=True,
     )
@@ -154,7 +152,7 @@ class RunFlags(TaskFlags):
     )
     resume: str | None = flag(
         None,
-        "go on with a run and its flags: alone the one of --run-dir or else the newest, or its folder or checkpoint.pt",
+        "continue a run with its flags: a folder or checkpoint.pt; without a value that of --run-dir, or the newest",
         FILES,
         bare="",
         resumable=True,
@@ -162,7 +160,7 @@ class RunFlags(TaskFlags):
     )
     checkpoint_every: int | None = flag(
         None,
-        "steps between two checkpoints (default: as --eval-every-steps)",
+        "steps between two checkpoints (default: --eval-every-steps)",
         FILES,
         smoke=64,
         least=1,
@@ -170,7 +168,11 @@ class RunFlags(TaskFlags):
         resumable=True,
     )
     keep_checkpoints: int = flag(
-        3, "checkpoints to keep: checkpoint.pt, checkpoint.1.pt before it and so on", FILES, least=1, resumable=True
+        3,
+        "number of checkpoints to keep: checkpoint.pt, checkpoint.1.pt before it and so on",
+        FILES,
+        least=1,
+        resumable=True,
     )
     media_every: int = flag(
         131_072,
@@ -187,14 +189,14 @@ class RunFlags(TaskFlags):
     )
     watch_address: str = flag(
         DEFAULT_ADDRESS,
-        "address of that page; one that other machines reach needs the token that is printed with it",
+        "address of that page; if other machines can reach it, viewers need the token in the printed address",
         FILES,
         resumable=True,
         one_start=True,
     )
     track: bool = flag(
         False,
-        "send the records to Weights & Biases, too (pip install wandb; WANDB_MODE=offline keeps them here)",
+        "also send the records to Weights & Biases (pip install wandb; WANDB_MODE=offline keeps them here)",
         FILES,
         resumable=True,
         one_start=True,
@@ -241,7 +243,7 @@ class GraphFlags(RunFlags):
 
     cuda_graph: bool = flag(
         False,
-        "on a GPU, the acting and stepping of an update as one CUDA graph, and the gradients of each batch",
+        "on a GPU, record acting and stepping of an update, and the gradients of each batch, as CUDA graphs",
         RUN,
         resumable=True,
     )

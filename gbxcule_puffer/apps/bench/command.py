@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SIZES = {"cpu": (16, 64), "cuda": (1024, 4096, 16384)}
 STEPS, MANY_STEPS = (100, 200), (24, 8)  # steps of warm-up and of a repeat; for a suite of many games
 MANY_SIZES = {"cpu": (16,), "cuda": (16384,)}
-LENGTH, LIMITS, WRITTEN = "How long", "What ends with exit code 1", "What is written"
+LENGTH, LIMITS, WRITTEN = "How long", "Exit code 1 for", "Output"
 USUAL = {device: ",".join(map(str, sizes)) for device, sizes in SIZES.items()}
 FEWER_ROOM = f"{Schedule().release_after_frames}, or fewer where --frames-per-step is less"
 
@@ -37,18 +37,17 @@ class Bench(StartFlags, DeviceFlags):
 
     may_hang: ClassVar[bool] = True
 
-    env: str = word("what is measured", "ENV", "gbxcule", one_of=NAMES)
+    env: str = word("environment to measure", "ENV", "gbxcule", one_of=NAMES)
     vs: str | None = flag(
         None,
-        "measure this one beside it and give the ratio (default: none; for --suite corpus and folders "
-        "pyboy_puffer_vec)",
+        "a second environment, and the ratio of both (default: none; for --suite corpus and folders pyboy_puffer_vec)",
         one_of=(*NAMES, "none"),
         metavar="ENV",
     )
     num_envs: tuple[int, ...] = flag(
         (), f"envs (default: {USUAL['cpu']}; on a GPU {USUAL['cuda']})", metavar="N,...", least=1
     )
-    autotune: bool = flag(False, "instead: find and keep the fastest way to launch this GPU's kernel")
+    autotune: bool = flag(False, "instead, find and save the fastest way to launch this GPU's kernel")
     rom: tuple[str, ...] = flag((), "Game Boy images (default: HOMEWARD)", GAME, metavar="ROM")
     suite: str | None = flag(
         None,
@@ -58,8 +57,8 @@ class Bench(StartFlags, DeviceFlags):
         metavar="NAME",
     )
     goal_dir: str | None = option_flag("goal_dir", GAME, Later("a checkerboard"))
-    stage: tuple[str, ...] = flag(("full_step",), "how much of a step", STEP, metavar="STAGE,...", one_of=STAGES)
-    actions: str | None = flag(None, "env i holds action i mod n where striped (default: random)", STEP, one_of=ACTIONS)
+    stage: tuple[str, ...] = flag(("full_step",), "part of a step to measure", STEP, metavar="STAGE,...", one_of=STAGES)
+    actions: str | None = flag(None, "striped: env i repeats action i mod n (default: random)", STEP, one_of=ACTIONS)
     reset_every: tuple[int, ...] = flag(
         (0,), "end all episodes after K steps; 0: never", STEP, metavar="K,...", least=0
     )
@@ -81,21 +80,21 @@ class Bench(StartFlags, DeviceFlags):
         LENGTH,
         least=1,
     )
-    repeat: int = flag(3, "repeats, whose median counts", LENGTH, least=1)
-    min_ratio: float | None = flag(None, "a ratio to --vs below this, at the most envs", LIMITS, least=1e-6)
+    repeat: int = flag(3, "repeats; the median counts", LENGTH, least=1)
+    min_ratio: float | None = flag(None, "a ratio to --vs below this, with the most envs", LIMITS, least=1e-6)
     max_mem_delta: int | None = flag(None, "more than this allocated after warm-up", LIMITS, metavar="BYTES", least=0)
     baseline: str | None = flag(
-        None, "a record slower than in this records.json of an earlier run", LIMITS, metavar="FILE"
+        None, "a measurement slower than in this records.json of an earlier run", LIMITS, metavar="FILE"
     )
     max_loss: float | None = flag(
-        None, "how much slower --baseline may find it (default: 0.05, 5 %)", LIMITS, least=0, below=1
+        None, "how much slower than --baseline is allowed (default: 0.05, 5 %)", LIMITS, least=0, below=1
     )
     out: str | None = flag(
         None, "folder for records, report and plot (default: runs/bench/TIME)", WRITTEN, metavar="DIR"
     )
     json: str | None = flag(
         None,
-        "also write the records here; without FILE, or with -, to stdout, and all else to stderr",
+        "also write the records here; without FILE, or with -, to stdout, and everything else to stderr",
         WRITTEN,
         metavar="FILE",
         bare="-",
@@ -103,7 +102,9 @@ class Bench(StartFlags, DeviceFlags):
     device: str = flag("auto", "gbxcule's: cpu, cuda or cuda:N (auto: a GPU if there is one)", RUNNING)
     seed: int = flag(0, "seed of the random actions", RUNNING, least=0)
     cores: int | None = flag(None, "PyBoy's processes, gbxcule's CPU threads (default: all cores)", RUNNING, least=1)
-    vec_backend: str = flag("mp_async", "of pyboy_puffer_vec", RUNNING, one_of=("serial", "mp_sync", "mp_async"))
+    vec_backend: str = flag(
+        "mp_async", "backend of pyboy_puffer_vec", RUNNING, one_of=("serial", "mp_sync", "mp_async")
+    )
     vs_num_envs: int | None = flag(None, "envs of --vs (default: 8 for each core)", RUNNING, least=1)
 
     @property

@@ -51,9 +51,7 @@ class Make(StartFlags, TaskFlags, DisplayFlags):
         metavar="FILE",
         repeat=True,
     )
-    png: tuple[str, ...] = flag(
-        (), "screenshot that is the goal; again for more that count as well", metavar="FILE", repeat=True
-    )
+    png: tuple[str, ...] = flag((), "screenshot of the goal; repeat for several pictures", metavar="FILE", repeat=True)
     play: bool = flag(False, "play to the goal by hand, and press g there")
     start_actions: str | None = flag(None, "actions that lead to the start (default: none)", GAME, metavar="FILE")
     header: str = option_flag("header", GAME)
@@ -106,14 +104,14 @@ class Calibrate(DeviceFlags):
 
     dir: str = word(FOLDER, "DIR")
     truth: tuple[str, ...] = flag(
-        (), "what holds in RAM at the goal, e.g. C0A3==5; again for more", metavar="CONDITION", repeat=True
+        (), "condition on RAM that holds at the goal, e.g. C0A3==5; repeat for more", metavar="CONDITION", repeat=True
     )
     apply: bool = flag(False, "write the proposed tau and k into the goal")
     steps: int = flag(20_000, "steps of random play", least=1)
     num_envs: int = flag(64, "Game Boys in parallel", least=1)
     max_steps: int | None = flag(None, "steps of an episode (default: the goal's own, else 128)", least=1)
     out: str | None = flag(None, "the PNG (default: DIR/calibration.png)", metavar="FILE")
-    rom: str | None = flag(None, "Game Boy image (default: where the goal was made from)", GAME, metavar="ROM")
+    rom: str | None = flag(None, "Game Boy image (default: the goal's)", GAME, metavar="ROM")
     symbols: str | None = option_flag("symbols", GAME)
 
     def run(self) -> None:

@@ -6,16 +6,16 @@ from gbxcule_puffer.apps.flags import GameFlags, StepFlags
 from gbxcule_puffer.commandline import at_most_one, command, flag
 from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
 
-SHOWN = "Where it is shown"
+SHOWN = "Display"
 
 
 @command
 class DisplayFlags:
     """The display that a person plays at."""
 
-    window: bool = flag(False, "play in a window (default where there is a display)", SHOWN)
+    window: bool = flag(False, "play in a window (default if there is a display)", SHOWN)
     browser: bool = flag(False, "play on a web page", SHOWN)
-    terminal: bool = flag(False, "play right here, a step a key", SHOWN)
+    terminal: bool = flag(False, "play in this terminal, one step per key", SHOWN)
     address: str = flag(DEFAULT_ADDRESS, "address of --browser", SHOWN, metavar="HOST:PORT")
 
     @property
@@ -34,7 +34,7 @@ class Play(GameFlags, DisplayFlags, StepFlags):
     """Play a ROM by hand, in real time or a step a key; save states and traces."""
 
     out: str = flag("play", "folder for states and traces", metavar="DIR")
-    agent: str | None = flag(None, "a run whose agent may play beside you or take over", metavar="RUN")
+    agent: str | None = flag(None, "a run whose agent may play next to you or take over", metavar="RUN")
     greedy: bool = flag(False, "the agent takes the likeliest action instead of sampling")
 
     def run(self) -> None:

@@ -13,7 +13,7 @@ class Plot:
 
     runs: tuple[str, ...] = word("a run's folder; seeds of one experiment are one line", "RUN")
     out: str | None = flag(None, "PNG file (default: RUN/curves.png, or curves.png for several runs)", metavar="FILE")
-    smooth: int = flag(4, "records that a point of a curve is the mean of", least=1)
+    smooth: int = flag(4, "each point of a curve is the mean of this many records", least=1)
 
     def run(self) -> None:
         from gbxcule_puffer.apps.plot.plot import draw

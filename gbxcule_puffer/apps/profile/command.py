@@ -13,14 +13,14 @@ from gbxcule_puffer.env.option_flags import option_flag
 class Profile(GameFlags):
     """Say what limits a game's speed: loops that wait, interrupts, what stops a GPU.
 
-    Plays the game with random actions on the CPU, counts what is executed and what interrupts it, and says it in plain
+    Plays the game with random actions on the CPU, counts executed instructions and interrupts, and reports in plain
     words. The first run compiles the kernels that count.
     """
 
     num_envs: int = flag(4, "games", least=1)
-    warmup: int = flag(24, "steps before it counts", least=1)
-    steps: int = flag(12, "steps that it counts", least=1)
-    cpu_only: bool = flag(False, "leave out what stops the GPU's kernel")
+    warmup: int = flag(24, "steps before counting", least=1)
+    steps: int = flag(12, "steps to count", least=1)
+    cpu_only: bool = flag(False, "leave out the stops of the GPU's kernel")
     symbols: str | None = option_flag("symbols", GAME)
     action_codec: str = option_flag("action_codec", STEP)
     frames_per_step: int = option_flag("frames_per_step", STEP)
