@@ -26,9 +26,9 @@ UP = 1
 SAVE, MARK = 0xA000, b"HOME\2"  # roms/homeward/src/save.asm
 # By state of the quest: the hero's next target, at the first two facing up for A.
 TARGETS = {STATES[0]: (VILLAGE, 18, 12), STATES[1]: (COTTAGE, 6, 5), STATES[2]: (VILLAGE, 10, 9)}
-SHUFFLE = 1  # of the places, a quarter of which are for the test levels
+SHUFFLE = 1  # seed of the order of starts, a quarter of which are for the test levels
 
-Place = tuple[int, int, int]  # map, column, row
+Cell = tuple[int, int, int]  # map, column, row
 
 
 class World:
@@ -36,24 +36,24 @@ class World:
 
     def __init__(self, rom: np.ndarray) -> None:
         self.rom = rom
-        self.attributes: dict[Place, int] = {}
-        self.warps: dict[Place, Place] = {}
+        self.attributes: dict[Cell, int] = {}
+        self.warps: dict[Cell, Cell] = {}
         for number in range(3):
             self._read_map(number)
-        standing = [place for place, attribute in self.attributes.items() if attribute == WALK]
-        before: dict[Place, list[Place]] = {}
-        for place in standing:
-            for _, after in self.moves(place):
-                before.setdefault(after, []).append(place)
+        standing = [cell for cell, attribute in self.attributes.items() if attribute == WALK]
+        before: dict[Cell, list[Cell]] = {}
+        for cell in standing:
+            for _, after in self.moves(cell):
+                before.setdefault(after, []).append(cell)
         self.distance = {state: _distances(target, before) for state, target in TARGETS.items()}
-        starts = [(state, *place) for state in STATES for place in standing if place in self.distance[state]]
+        starts = [(state, *cell) for state in STATES for cell in standing if cell in self.distance[state]]
         order = np.random.default_rng(SHUFFLE).permutation(len(starts))
         rows = np.array(starts)[order]
         self.test, self.train = rows[: len(rows) // 4], rows[len(rows) // 4 :]
 
-    def moves(self, place: Place) -> Iterator[tuple[str, Place]]:
-        """The directions that lead somewhere from a place, and where to; onto a warp, behind it."""
-        number, x, y = place
+    def moves(self, cell: Cell) -> Iterator[tuple[str, Cell]]:
+        """The directions that lead to another cell, and that cell; for a warp, the cell behind it."""
+        number, x, y = cell
         for facing, (name, (dx, dy)) in enumerate(DIRECTIONS.items()):
             after = (number, x + dx, y + dy)
             attribute = self.attributes.get(after, SOLID)
@@ -74,8 +74,8 @@ class World:
         cells, _, attributes, _ = header[2:10].view("<u2").tolist()
         warps = int(header[11:13].view("<u2")[0])
         for y in range(height):
-            for x, cell in enumerate(self._bytes(cells + y * STRIDE, width).tolist()):
-                self.attributes[number, x, y] = int(self._bytes(attributes + cell, 1)[0])
+            for x, metatile in enumerate(self._bytes(cells + y * STRIDE, width).tolist()):
+                self.attributes[number, x, y] = int(self._bytes(attributes + metatile, 1)[0])
         while (warp := self._bytes(warps, 6))[0] != 0xFF:
             x, y, *to = (int(part) for part in warp[:5])
             self.warps[number, x, y] = (to[0], to[1], to[2])
@@ -89,14 +89,14 @@ class World:
         return int(self._bytes(address, 2).view("<u2")[0])
 
 
-def _distances(target: Place, before: dict[Place, list[Place]]) -> dict[Place, int]:
-    """Moves from each place to the target, where there is a way."""
+def _distances(target: Cell, before: dict[Cell, list[Cell]]) -> dict[Cell, int]:
+    """Moves from each cell to the target, if there is a path."""
     found, queue = {target: 0}, deque([target])
     while queue:
-        place = queue.popleft()
-        for other in before.get(place, ()):
+        cell = queue.popleft()
+        for other in before.get(cell, ()):
             if other not in found:
-                found[other] = found[place] + 1
+                found[other] = found[cell] + 1
                 queue.append(other)
     return found
 
@@ -107,8 +107,6 @@ class Homeward(Leveled):
     An episode begins at the title with a save: a position in the world, and a state of the quest; the villager's walk
     varies, too. START and A continue from the save. A new game would be the same in each level: it counts as a failure.
     """
-
-    place = ("player_map", "player_y", "player_x")
 
     def setup(self, ram: Ram) -> None:
         super().setup(ram)
@@ -139,9 +137,9 @@ class Homeward(Leveled):
         ram.poke("rng", self.level, begins)  # the villager's chance
         reward = torch.where(self.begun, flags - self.flags, 0).float()
         self.flags, self.begun = flags, begun
-        quest, place = ram[["quest_flags", "player_map"]].unbind(1)
+        quest, shown = ram[["quest_flags", "player_map"]].unbind(1)
         state, number, *_ = self.saved()
-        new_game = begins & ((quest != state) | (place != number))
+        new_game = begins & ((quest != state) | (shown != number))
         return StepResult(reward, terminal=(quest & DELIVERED) != 0, failure=new_game, statistics={"flags": flags})
 
 
@@ -151,7 +149,7 @@ def player(env: GBxCuLEEnv) -> Policy:
     calls = 0
     names = ["map_width", "step_left", "box_kind", "quest_flags", "player_facing", "npc_x", "npc_y"]
 
-    def act(width: int, moving: int, box: int, flags: int, facing: int, villager: Place, place: Place) -> str:
+    def act(width: int, moving: int, box: int, flags: int, facing: int, villager: Cell, cell: Cell) -> str:
         if not width:
             return ("START", "A")[calls % 2]  # the title, the choice to continue
         if box:
@@ -159,21 +157,21 @@ def player(env: GBxCuLEEnv) -> Policy:
         if moving or flags & DELIVERED:
             return "NOOP"
         distance = world.distance[flags]
-        if place == TARGETS[flags]:
+        if cell == TARGETS[flags]:
             return "A" if facing == UP else "UP"
         found = [
-            (distance[after], name) for name, after in world.moves(place) if after in distance and after != villager
+            (distance[after], name) for name, after in world.moves(cell) if after in distance and after != villager
         ]
-        nearest, name = min(found, default=(distance.get(place, 0), "NOOP"))
-        return name if nearest < distance.get(place, 0) else "NOOP"
+        nearest, name = min(found, default=(distance.get(cell, 0), "NOOP"))
+        return name if nearest < distance.get(cell, 0) else "NOOP"
 
     def play(obs: torch.Tensor, starts: torch.Tensor | None = None) -> torch.Tensor:
         nonlocal calls
         calls += 1
         chosen = []
         rows = ram[[*names, "player_map", "player_x", "player_y"]].tolist()
-        for width, moving, box, flags, facing, x, y, *place in rows:
-            chosen.append(actions.index(act(width, moving, box, flags, facing, (VILLAGE, x, y), tuple(place))))
+        for width, moving, box, flags, facing, x, y, *cell in rows:
+            chosen.append(actions.index(act(width, moving, box, flags, facing, (VILLAGE, x, y), tuple(cell))))
         return torch.tensor(chosen, device=ram.device)
 
     return play

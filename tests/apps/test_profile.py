@@ -11,7 +11,7 @@ import torch
 from benchmarks.workload import ROOT
 from gbxcule_puffer.apps.profile.loops import find_loops
 from gbxcule_puffer.apps.profile.measure import CountingEmulator, measure
-from gbxcule_puffer.apps.profile.names import Places, cause_text
+from gbxcule_puffer.apps.profile.names import AddressNames, cause_text
 from gbxcule_puffer.apps.profile.report import report
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator
@@ -72,7 +72,7 @@ def test_a_loop_that_counts_and_one_that_works(tmp_path: Path) -> None:
     delay, *_ = find_loops(counts)
     assert (delay.begin, delay.end, delay.what_it_does) == (0x152, 0x156, "only counts: a delay")
     assert delay.repeated == delay.executed > 0
-    text = report("delay.gb", counts, None, Places())
+    text = report("delay.gb", counts, None, AddressNames())
     assert "in a loop at 00:0152 that is not skipped: it only counts: a delay" in text
 
 
@@ -85,20 +85,20 @@ def test_code_at_the_end_of_ram_is_counted_where_it_stands(tmp_path: Path) -> No
     executed, stops = interpreted.rows[counters.EXECUTED], datapath.rows[counters.STOPS]
     assert executed[begin : begin + 2].sum() == executed.sum() > 1_000
     assert stops[begin : begin + 2].sum() == stops.sum() > 100
-    assert "FFFB in RAM" in report("high.gb", interpreted, datapath, Places())
+    assert "FFFB in RAM" in report("high.gb", interpreted, datapath, AddressNames())
 
 
-def test_causes_and_places_in_words(tmp_path: Path) -> None:
+def test_causes_and_addresses_in_words(tmp_path: Path) -> None:
     assert cause_text(stop_counters.REGISTER_READ + 0x44) == "FF44 (LY) is read"
     assert cause_text(stop_counters.REGISTER_WRITE + 0x12) == "a sound register is written"
     assert cause_text(stop_counters.PREPARED + KIND_POP_AF) == "POP AF"
     path = tmp_path / "game.sym"
     path.write_text("; made by rgblink\n00:0150 main\n01:4000 draw\n")
-    symbols = Places(Symbols.load(path))
+    symbols = AddressNames(Symbols.load(path))
     assert symbols.text(0, 0x0150) == "00:0150 main" and symbols.text(1, 0x4003) == "01:4003 draw+3"
     assert symbols.text(2, 0x4000) == "02:4000"
     path.write_text("02:4000 twice\n03:4000 twice\n")
-    assert Places(Symbols.load(path)).text(3, 0x4001) == "03:4001 twice+1"
+    assert AddressNames(Symbols.load(path)).text(3, 0x4001) == "03:4001 twice+1"
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

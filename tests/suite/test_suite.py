@@ -102,14 +102,14 @@ def test_pyboy_plays_the_same(name: str, on: str, n: int, steps: int) -> None:
     other.close()
 
 
-def test_a_homeward_level_begins_at_its_place_in_the_state_of_its_save() -> None:
+def test_a_homeward_level_begins_at_the_position_and_state_of_its_save() -> None:
     env = make("gbxcule_homeward-test", 8)
     game, _ = find_game("gbxcule_homeward-test")
     play = game.player(env)
     env.reset(seed=3)
     wanted = env.task.test[(env.task.level - TEST) % len(env.task.test)]
     assert not set(map(tuple, wanted.tolist())) & set(map(tuple, env.task.train.tolist())), (
-        "train and test places are apart"
+        "train and test levels differ"
     )
     found = torch.full_like(wanted, -1)
     for _ in range(12):
@@ -126,8 +126,8 @@ def test_a_homeward_level_begins_at_its_place_in_the_state_of_its_save() -> None
 def test_a_new_game_in_homeward_is_no_way_around_the_level(choice: list[str], new: bool) -> None:
     env = make("gbxcule_homeward-test", 32)
     env.reset(seed=1)
-    state, place, *_ = env.task.saved()
-    other = (state != 0) | (place != 0)  # than where a new game begins
+    state, number, *_ = env.task.saved()
+    other = (state != 0) | (number != 0)  # than where a new game begins
     failed = torch.zeros(32, dtype=torch.bool)
     for name in ("NOOP", "NOOP", "START", "NOOP", *choice):
         env.step(torch.full((32,), env.codec.actions.index(name)))

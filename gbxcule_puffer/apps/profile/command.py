@@ -27,12 +27,12 @@ class Profile(GameFlags):
 
     def run(self) -> None:
         from gbxcule_puffer.apps.profile.measure import measure
-        from gbxcule_puffer.apps.profile.names import Places
+        from gbxcule_puffer.apps.profile.names import AddressNames
         from gbxcule_puffer.apps.profile.report import report
         from gbxcule_puffer.layout import find_rom
         from gbxcule_puffer.tasks.ram.symbols import Symbols
 
-        names = Places(Symbols.find_files(self.symbols, find_rom(self.rom)))
+        names = AddressNames(Symbols.find_files(self.symbols, find_rom(self.rom)))
         kernels = ("interpreter",) if self.cpu_only else ("interpreter", "datapath")
         options = {name: getattr(self, name) for name in ("start_state", "header", "model", "num_envs", "warmup")}
         options |= {name: getattr(self, name) for name in ("steps", "frames_per_step")}

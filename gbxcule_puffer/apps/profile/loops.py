@@ -22,8 +22,8 @@ OPERAND = re.compile(r"(?:ldh? a,|(?:add|adc|sub|sbc|and|xor|or|cp) a,|ld [a-l],
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop from place `begin` of the ROM to the jump back at `end`; executed: instructions of it; repeated: of these,
-    those of rounds that changed nothing, or that only counted; lines: (place, text) of its instructions."""
+    """A loop from index `begin` of the ROM to the jump back at `end`; executed: instructions of it; repeated: of these,
+    those of rounds that changed nothing, or that only counted; lines: (index, text) of its instructions."""
 
     begin: int
     end: int
@@ -46,9 +46,9 @@ class Loop:
         return "works"
 
 
-def address_of(place: int) -> tuple[int, int]:
-    """(bank, address) of a place of the ROM."""
-    bank, offset = divmod(place, hw.ROM_BANK_SIZE)
+def address_of(index: int) -> tuple[int, int]:
+    """(bank, address) of an index of the ROM."""
+    bank, offset = divmod(index, hw.ROM_BANK_SIZE)
     return bank, offset + (hw.ROM_BANK_SIZE if bank else 0)
 
 
@@ -76,20 +76,20 @@ def _candidates(counts: Counts) -> Iterator[Loop]:
         yield Loop(begin, end, total, total if counts_down else int(repeated[end]), counts_down, lines)
 
 
-def _target(rom: bytes, place: int) -> int | None:
-    """The place that a jump leads to; None for other instructions, or a jump out of the bank."""
-    if rom[place] in JR:
-        return place + 2 + (rom[place + 1] ^ 0x80) - 0x80
-    if rom[place] in JP:
-        bank, _ = address_of(place)
-        target = (rom[place + 1] | rom[place + 2] << 8) - (hw.ROM_BANK_SIZE if bank else 0)
+def _target(rom: bytes, index: int) -> int | None:
+    """The index to which a jump leads; None for other instructions, or a jump out of the bank."""
+    if rom[index] in JR:
+        return index + 2 + (rom[index + 1] ^ 0x80) - 0x80
+    if rom[index] in JP:
+        bank, _ = address_of(index)
+        target = (rom[index + 1] | rom[index + 2] << 8) - (hw.ROM_BANK_SIZE if bank else 0)
         return bank * hw.ROM_BANK_SIZE + target if 0 <= target < hw.ROM_BANK_SIZE else None
     return None
 
 
 def _lines(rom: bytes, begin: int, end: int, executed: np.ndarray) -> Iterator[tuple[int, str]]:
     """The instructions of a loop that were executed at least once."""
-    for place in range(begin, end + 1):
-        if executed[place]:
-            text, _ = disassemble(rom[place : place + 3], address_of(place)[1])
-            yield place, text
+    for index in range(begin, end + 1):
+        if executed[index]:
+            text, _ = disassemble(rom[index : index + 3], address_of(index)[1])
+            yield index, text

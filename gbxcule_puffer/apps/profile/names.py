@@ -1,4 +1,4 @@
-"""Names of registers, of places in the code, and of what stops the data path."""
+"""Names of registers, of addresses in the code, and of what stops the data path."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def cause_text(cause: int) -> str:
     return f"{name} is {'written' if is_write else 'read'}"
 
 
-class Places:
-    """Names of places in the code, of the symbols where there are some."""
+class AddressNames:
+    """Names of addresses in the code, from symbols if there are any."""
 
     def __init__(self, symbols: Symbols | None = None) -> None:
         pairs = () if symbols is None else symbols.pairs()
-        self._names = {(place.bank, place.address): name for name, place in pairs}
+        self._names = {(location.bank, location.address): name for name, location in pairs}
         self._sorted = sorted(self._names)
 
     def text(self, bank: int, address: int) -> str:
-        """A place such as 01:4003, with the nearest name before it in its bank: 01:4003 main+3."""
+        """An address such as 01:4003, with the nearest name before it in its bank: 01:4003 main+3."""
         text = f"{bank:02X}:{address:04X}"
         index = bisect.bisect_right(self._sorted, (bank, address)) - 1
         if index >= 0 and self._sorted[index][0] == bank:

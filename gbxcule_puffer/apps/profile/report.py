@@ -8,7 +8,7 @@ import numpy as np
 
 from gbxcule_puffer.apps.profile.loops import Loop, address_of, find_loops
 from gbxcule_puffer.apps.profile.measure import Counts
-from gbxcule_puffer.apps.profile.names import Places, cause_text
+from gbxcule_puffer.apps.profile.names import AddressNames, cause_text
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.gpu import stop_counters as stops
 from gbxcule_puffer.emulator.hw import counters
@@ -22,7 +22,7 @@ RST_38, OPCODE_RST_38 = 0x38, 0xFF  # where games end up that jump to nowhere
 TYPICAL = {"executed": 32_000, "stops": 46, "interpreted": 4.1, "events": 130}
 
 
-def report(name: str, interpreted: Counts, datapath: Counts | None, names: Places) -> str:
+def report(name: str, interpreted: Counts, datapath: Counts | None, names: AddressNames) -> str:
     """The whole text; datapath: its counts, if measured."""
     loops = find_loops(interpreted)
     lines = [*_head(name, interpreted), "", *_executed(interpreted, loops, names), "", *_clock(interpreted, names)]
@@ -39,7 +39,7 @@ def _head(name: str, counts: Counts) -> Iterator[str]:
     )
 
 
-def _executed(counts: Counts, loops: list[Loop], names: Places) -> Iterator[str]:
+def _executed(counts: Counts, loops: list[Loop], names: AddressNames) -> Iterator[str]:
     """Loops by their share of the instructions."""
     total = max(1, int(counts.rows[counters.EXECUTED].sum()))
     waiting = [loop for loop in loops if loop.repeated > LEAST_SHARE * total]
@@ -52,19 +52,19 @@ def _executed(counts: Counts, loops: list[Loop], names: Places) -> Iterator[str]
     yield f"  and {100 * (1 - waits):.0f} % works" + ("; its loops:" if large else "")
     for loop in large:
         share, size = 100 * loop.executed / total, len(loop.lines)
-        yield f"  {share:5.1f} %  {_place(loop.begin, names)}, {size} instructions long"
+        yield f"  {share:5.1f} %  {_address(loop.begin, names)}, {size} instructions long"
 
 
-def _loop(loop: Loop, share: float, names: Places) -> Iterator[str]:
+def _loop(loop: Loop, share: float, names: AddressNames) -> Iterator[str]:
     """A waiting loop with its code."""
-    yield f"  {100 * share:5.1f} %  {_place(loop.begin, names)} {loop.what_it_does}"
-    for place, text in loop.lines[:MOST_LINES]:
-        yield f"             {address_of(place)[1]:04X}  {text}"
+    yield f"  {100 * share:5.1f} %  {_address(loop.begin, names)} {loop.what_it_does}"
+    for index, text in loop.lines[:MOST_LINES]:
+        yield f"             {address_of(index)[1]:04X}  {text}"
     if len(loop.lines) > MOST_LINES:
         yield f"             ... {len(loop.lines) - MOST_LINES} more"
 
 
-def _clock(counts: Counts, names: Places) -> Iterator[str]:
+def _clock(counts: Counts, names: AddressNames) -> Iterator[str]:
     """HALT, skipped loops, interrupts, events."""
     causes = counts.rows[counters.CAUSES]
     frames = counts.frames_per_step
@@ -72,8 +72,8 @@ def _clock(counts: Counts, names: Places) -> Iterator[str]:
     skipped = counts.rows[counters.SKIPPED]
     yield "What costs next to nothing"
     yield f"  {100 * halted:5.1f} %  of the Game Boy's time is spent in HALT"
-    places = [place for place in np.argsort(-skipped)[:3].tolist() if skipped[place]]
-    where = ", ".join(_place(place, names, counts) for place in places)
+    indices = [index for index in np.argsort(-skipped)[:3].tolist() if skipped[index]]
+    where = ", ".join(_address(index, names, counts) for index in indices)
     text = f" (most at {where})" if where else ""
     yield f"  {counts.a_step(skipped.sum()):,.0f} more instructions a step are skipped, with their loops{text}"
     yield ""
@@ -83,7 +83,7 @@ def _clock(counts: Counts, names: Places) -> Iterator[str]:
     yield f"  events, for which all devices are looked at: {batches:,.0f} (usually {TYPICAL['events']:,})"
 
 
-def _stops(counts: Counts, names: Places) -> Iterator[str]:
+def _stops(counts: Counts, names: AddressNames) -> Iterator[str]:
     """The causes of the data path's stops."""
     executed = max(1.0, float(counts.instructions.sum()))
     causes = counts.rows[counters.CAUSES]
@@ -105,13 +105,13 @@ def _stops(counts: Counts, names: Places) -> Iterator[str]:
         if count > LEAST_SHARE * total:
             yield f"  {1000 * count / executed:7.1f}  {1000 * asleep / executed:11.1f}  {text}"
     row = counts.rows[counters.STOPS]
-    places = [place for place in np.argsort(-row)[:MOST_LISTED].tolist() if row[place] > LEAST_SHARE * total]
-    where = (f"{_place(place, names, counts)} ({100 * row[place] / total:.0f} %)" for place in places)
-    if places:
+    indices = [index for index in np.argsort(-row)[:MOST_LISTED].tolist() if row[index] > LEAST_SHARE * total]
+    where = (f"{_address(index, names, counts)} ({100 * row[index] / total:.0f} %)" for index in indices)
+    if indices:
         yield f"  most at {', '.join(where)}"
 
 
-def _verdict(counts: Counts, datapath: Counts | None, loops: list[Loop], names: Places) -> Iterator[str]:
+def _verdict(counts: Counts, datapath: Counts | None, loops: list[Loop], names: AddressNames) -> Iterator[str]:
     """The reasons why the game is slow, the largest first."""
     total = max(1, int(counts.rows[counters.EXECUTED].sum()))
     reasons: list[str] = []
@@ -121,7 +121,7 @@ def _verdict(counts: Counts, datapath: Counts | None, loops: list[Loop], names: 
         loop = loops[0]
         share = 100 * loop.repeated / total
         reasons.append(
-            f"{share:.0f} % of the time is spent in a loop at {_place(loop.begin, names)} that is not skipped: it "
+            f"{share:.0f} % of the time is spent in a loop at {_address(loop.begin, names)} that is not skipped: it "
             f"{loop.what_it_does}."
         )
     executed = counts.instructions
@@ -150,8 +150,8 @@ def _interrupts(counts: Counts) -> str:
     return ", ".join(found) or "none"
 
 
-def _place(place: int, names: Places, counts: Counts | None = None) -> str:
-    """A place of the ROM, or of RAM, as text."""
-    if counts is not None and place >= len(counts.cartridge.data):
-        return f"{place - len(counts.cartridge.data) + hw.ROW_BASE:04X} in RAM"
-    return names.text(*address_of(place))
+def _address(index: int, names: AddressNames, counts: Counts | None = None) -> str:
+    """An index of the ROM, or behind it of RAM, as an address in words."""
+    if counts is not None and index >= len(counts.cartridge.data):
+        return f"{index - len(counts.cartridge.data) + hw.ROW_BASE:04X} in RAM"
+    return names.text(*address_of(index))
