@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gbxcule_puffer.closing import close_for_good
 from gbxcule_puffer.env.options import STEP_COST, EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.randomness import START, CounterRandom
 from gbxcule_puffer.env.statistics import EpisodeStats
@@ -130,8 +131,8 @@ class ToyEnv(ShowsPictures):
         return self.observations, self.rewards, self.terminals, self.truncations, self.infos
 
     def close(self) -> None:
-        """Makes `step` an error until the next `reset`."""
-        self._steps = None
+        """Makes every other call an error."""
+        close_for_good(self)
 
     def state_dict(self, machines: bool = True) -> dict[str, Any]:
         """Everything that the next steps depend on; there are no `machines` to leave out."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.baselines.pyboy_mirror import PyBoyMirror
+from gbxcule_puffer.closing import close_for_good
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
@@ -267,10 +268,23 @@ class PyBoyEmulator:
         """As Emulator.state_hash, for the state that PyBoy shows."""
         return self.save().hashes()
 
+    def facts(self) -> dict[str, Any]:
+        """The hooks, for copies of an env."""
+        return {"hooks": list(self._counts)}
+
+    def take_facts(self, facts: dict[str, Any]) -> None:
+        """Takes what `facts` returned."""
+        for place in facts["hooks"]:
+            self.hook(*divmod(place, hw.ROM_BANK_SIZE))
+
+    def __reduce__(self) -> NoReturn:
+        raise ConfigError("PyBoyEmulator cannot be copied: make another one, and load what save() returns")
+
     def close(self) -> None:
-        """Stop all PyBoys."""
+        """Stop all PyBoys; every other call is an error from then on."""
         for machine in self.machines:
             machine.close()
+        close_for_good(self)
 
     def _read_bank(self, memory: Any, snapshot: Snapshot) -> None:
         """Bank 1 of VRAM of a DMG's cartridge, and the selected bank: PyBoy's states lack them."""

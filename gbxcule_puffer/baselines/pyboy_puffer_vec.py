@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pufferlib
@@ -12,6 +12,7 @@ import torch
 
 from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.baselines.pyboy_workers import PyBoyWorker, Split, Workers
+from gbxcule_puffer.closing import check_open, close_for_good
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature
 from gbxcule_puffer.env.protocol import Infos
@@ -289,10 +290,14 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self._steps, self.seed = [state["steps"]], state["seed"]
 
     def close(self) -> None:
-        """Ends the workers."""
+        """Ends the workers; every other call is an error from then on."""
         if self._workers is not None:
             self._workers.close()
             self._workers = None
+        close_for_good(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise ConfigError("PyBoyPufferVec cannot be copied: make another one, and give it state_dict()")
 
     # ----------------------------------------------------------------------------------------------------------------
 
@@ -323,8 +328,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
 
     def _run(self) -> Workers:
         if self._workers is None:
-            if self.io == "torch":
-                raise ConfigError("reset after close: make another env")
+            check_open(self)
             buffers = self._start()
             if self._given is None:
                 for name, array in buffers.items():

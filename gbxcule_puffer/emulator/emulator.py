@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import warp as wp
 
+from gbxcule_puffer.closing import close_for_good
 from gbxcule_puffer.device import OneUser, default_threads, resolve_device, room_for, start_warp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
@@ -25,6 +26,7 @@ from gbxcule_puffer.emulator.loops.find import find_loops
 from gbxcule_puffer.emulator.loops.table import mark
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
+from gbxcule_puffer.emulator.probes.copies import Copies
 from gbxcule_puffer.emulator.probes.hooks import Hooks
 from gbxcule_puffer.emulator.probes.screens import Screens
 from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
@@ -66,7 +68,7 @@ def _check_color(accuracy: str, frames_per_step: int) -> None:
         raise ConfigError(f"frames_per_step {frames_per_step:,} must be at most {MOST_COLOR_FRAMES:,} with model 'cgb'")
 
 
-class Emulator(HostAccess, Screens):
+class Emulator(HostAccess, Screens, Copies):
     """`num_envs` Game Boys with the same ROM, exactly as PyBoy 2.8.1 runs them.
 
     Args: rom: a path, the image's bytes, or a Cartridge; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every
@@ -132,8 +134,8 @@ class Emulator(HostAccess, Screens):
         with room_for(needed, self.device, f"num_envs {num_envs:,}", "use fewer envs"):
             self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
-        on_gpu = self.device != "cpu"
-        self.launches = GpuSteps(self._buttons, self._lanes, autotune) if on_gpu else None
+        self._autotune = autotune
+        self.launches = None if self.device == "cpu" else GpuSteps(self._buttons, self._lanes, autotune)
         cores = default_threads() if num_threads is None else num_threads
         self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
         self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
@@ -384,12 +386,9 @@ class Emulator(HostAccess, Screens):
         return SnapshotPool(self, snapshots, spare)
 
     def close(self) -> None:
-        """Stop the threads."""
+        """Stop the threads; every other call is an error from then on."""
         self._commands.clear()
-        self._user.closed = True
         if self._executor is not None:
             self._executor.shutdown()
-
-    def state_hash(self) -> np.ndarray:
-        """A hash of registers, memory and picture of each env, shape (num_envs,), uint64."""
-        return self.save().hashes()
+        self._user.closed = True
+        close_for_good(self)

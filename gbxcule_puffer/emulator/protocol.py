@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -196,6 +196,14 @@ class EmulatorLike(Protocol):
 
     def state_hash(self) -> np.ndarray:
         """A hash of registers, memory and picture of each env, shape (num_envs,), uint64."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Hooks and the like, which no snapshot has, for copies of an env."""
+        ...
+
+    def take_facts(self, facts: dict[str, Any]) -> None:
+        """Takes what `facts` returned."""
         ...
 
     def close(self) -> None:

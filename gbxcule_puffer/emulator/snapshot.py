@@ -89,11 +89,11 @@ class Snapshot:
         """The address space of one env as its CPU's bus shows it, shape (65536,), uint8 (address_space.py)."""
         return address_space.bus(cartridge, self.fields(env), self.memory[env])
 
-    def check(self, cartridge: Cartridge, name: str = "the snapshot") -> None:
+    def check(self, cartridge: Cartridge) -> None:
         """Check everything that kernels rely on: the ROM, shapes and types, each field's range (state.py), shades 0 to
         3.
 
-        Raises: StateError; its message calls the snapshot `name`.
+        Raises: StateError.
         """
         self.check_rom(cartridge)
         if self.state.ndim == 2 and self.model != cartridge.model:

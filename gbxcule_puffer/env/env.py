@@ -11,12 +11,14 @@ import numpy as np
 import pufferlib
 import torch
 
+from gbxcule_puffer.closing import close_for_good, closed_line, is_closed
 from gbxcule_puffer.device import resolve_device, room_for
 from gbxcule_puffer.emulator import Emulator, EmulatorLike
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.protocol import Launches
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask, range_error
 from gbxcule_puffer.env.buffers import StepBuffers
+from gbxcule_puffer.env.copies import EnvCopies
 from gbxcule_puffer.env.env_task import EnvTask
 from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
@@ -32,7 +34,7 @@ from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.tasks.ram import Ram
 
 
-class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
+class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
     """`num_envs` Game Boys as one PufferEnv: reach the pictures of `goal_dir` from `start_state` by buttons alone.
 
     reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done, where done = distance < tau for
@@ -209,8 +211,6 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         if seed is not None:
             self.seed = checked_seed(seed, self.num_agents)
         if self._started is None:
-            if self.io == "torch":
-                raise ConfigError("reset after close: make another env")
             self._start({name: getattr(self, name) for name in ("observations", "rewards", "terminals", "truncations")})
         self._episodes.reset(self.seed)
         self._steps = 0
@@ -273,11 +273,12 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         return self._episodes.tasks.reward_ranges()
 
     def close(self) -> None:
-        """Ends the emulator and drops its memory."""
+        """Ends the emulator and drops its memory; every other call is an error from then on."""
         if self._started is not None:
             self._started.tasks.close()
             self._started.emulator.close()
         self._started = self._steps = None
+        close_for_good(self)
 
     def check_actions(self, actions: Any, count: int | None = None) -> torch.Tensor:
         """`actions` (count or num_envs,) as a tensor on the device; values are checked only on a CPU.
@@ -310,10 +311,10 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
         tensors = self._episodes.run_tensors() | ({} if snapshot is None else self._episodes.env_tensors())
         saved = unpacked(state["tensors"], tensors)
         self._episodes.check_saved(tensors, saved)
-        self.reset()
+        self.reset(None if snapshot is None else state["seed"])
         if snapshot is not None:
             self.emulator.load(snapshot)
-            self._steps, self.seed = state["steps"], state["seed"]
+            self._steps = state["steps"]
             self._episodes.tasks.load_totals(saved)
         for name, tensor in tensors.items():
             tensor.copy_(saved[name])
@@ -325,7 +326,7 @@ class GBxCuLEEnv(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportA
     def _episodes(self) -> Episodes:
         """Raises: ConfigError before the first reset of an env with io="numpy", and after close."""
         if self._started is None:
-            raise ConfigError("the env does not run: call reset first, or make another env where it was closed")
+            raise ConfigError(closed_line(self) if is_closed(self) else "the env does not run: call reset first")
         return self._started
 
     def _give(self, tensor: torch.Tensor) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from gymnasium.vector.utils import batch_space
 
+from gbxcule_puffer.closing import close_for_good
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ActionError, ConfigError
 from gbxcule_puffer.integrations.images import first_shown, observation_space, shown
@@ -269,10 +270,11 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         return tuple(to_rgb(picture, RENDER_SCALE) for picture in _pictures(self.env))
 
     def close_extras(self, **_: object) -> None:
-        """End the env's own processes and free its buffers."""
+        """End the env's own processes and free its buffers; every other call is an error from then on."""
         if self._view:
             self._view.close()
         self.env.close()
+        close_for_good(self)
 
     def _parts(self, observations: Array) -> Any:
         return shown(self.env.layout, observations)
@@ -323,10 +325,11 @@ class GameBoyEnv(gymnasium.Env):
         return None if self.render_mode != "rgb_array" else to_rgb(_pictures(self.env)[0], RENDER_SCALE)
 
     def close(self) -> None:
-        """End the env and free its buffers."""
+        """End the env and free its buffers; every other call is an error from then on."""
         if self._view:
             self._view.close()
         self.env.close()
+        close_for_good(self)
 
 
 def _action_space(env: GameBoys) -> gymnasium.Space:

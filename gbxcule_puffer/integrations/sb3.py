@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv  # pyright: ignore[reportMissingImports]
 
+from gbxcule_puffer.closing import close_for_good
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.gym import AutoresetMode, GameBoyVectorEnv
 from gbxcule_puffer.integrations.images import Images
@@ -63,8 +64,9 @@ class StableVecEnv(VecEnv):
         return self._images.of(observations), rewards, ended, infos
 
     def close(self) -> None:
-        """End the env."""
+        """End the env; every other call is an error from then on."""
         self.envs.close()
+        close_for_good(self)
 
     def get_attr(self, attr_name: str, indices: object = None) -> list[Any]:
         """An attribute of the env, once for each index."""

@@ -74,6 +74,10 @@ class Task:
     position: tuple[Any, ...] | str | None = None
     _sampler: Sampler | None = None  # of the env that it plays in
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes for a copy, which plays in no env yet."""
+        return {name: value for name, value in vars(self).items() if name != "_sampler"}
+
     def setup(self, ram: Ram) -> None:
         """Called once, before the first episode. `ram` has num_envs and device."""
 

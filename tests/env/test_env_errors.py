@@ -124,13 +124,13 @@ def test_vector_make_tells_how_to_have_several_envs() -> None:
 
 
 @pytest.mark.parametrize("io", ["numpy", "torch"])
-def test_an_env_that_does_not_run_says_so(task: Task, io: str) -> None:
+def test_an_env_that_was_closed_says_so(task: Task, io: str) -> None:
     env = GBxCuLEEnv(task.kwargs["rom"], 2, io=io)
     env.reset()
     env.close()
     env.close()
-    for use in (env.read_infos, env.state_dict, env.slot_statistics, lambda: env.distance, lambda: env.final_mask):
-        with pytest.raises(ConfigError, match="the env does not run: call reset first"):
+    for use in (env.read_infos, env.state_dict, env.reset, lambda: env.distance, lambda: env.final_mask):
+        with pytest.raises(ConfigError, match="this GBxCuLEEnv is closed: make another one"):
             use()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -11,6 +13,7 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.probes.until import ByteTest, Until
 from gbxcule_puffer.emulator.saves.pyboy_state import cartridge_ram
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
+from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX, first_fault, part_of, row_size
 from gbxcule_puffer.errors import ConfigError
 
@@ -23,6 +26,7 @@ class HostAccess:
     device: str
     _state: torch.Tensor
     _memory: torch.Tensor
+    save: Callable[[], Snapshot]
     _until: Until
 
     @property
@@ -94,3 +98,7 @@ class HostAccess:
         ring = self._memory[env, hw.SERIAL_BUFFER : hw.SERIAL_BUFFER + hw.SERIAL_BUFFER_SIZE].cpu().numpy()
         start = max(0, count - hw.SERIAL_BUFFER_SIZE)
         return bytes(ring[index % hw.SERIAL_BUFFER_SIZE] for index in range(start, count))
+
+    def state_hash(self) -> np.ndarray:
+        """A hash of registers, memory and picture of each env, shape (num_envs,), uint64."""
+        return self.save().hashes()

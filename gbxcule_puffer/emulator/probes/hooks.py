@@ -73,6 +73,11 @@ class Hooks:
             self._mark_descriptors(self._descriptors, place, loops | {poll for poll in polls if poll <= place})
         self._numbers[place] = number
 
+    @property
+    def places(self) -> list[int]:
+        """The hooks, in their order."""
+        return list(self._numbers)
+
     def executions(self, bank: int | None, address: int) -> torch.Tensor:
         """Counts of a hooked instruction in the last step, (num_envs,) int32; the next step changes them in place.
 

@@ -29,8 +29,8 @@ class ByteTest:
 
 
 class Until:
-    """The tests that together end a step early, at first none. frames: of the last step, (num_envs,) int32; rows: the
-    tests as the kernels read them, (tests, 5) int32."""
+    """The tests that together end a step early, at first none. frames: of the last step, (num_envs,) int32; rows:
+    `tests` as the kernels read them, (tests, 5) int32."""
 
     def __init__(self, cartridge: Cartridge, num_envs: int, device: str, frames_per_step: int) -> None:
         self.most = MOST_FRAMES if cartridge.model == "dmg" else MOST_COLOR_FRAMES
@@ -38,7 +38,7 @@ class Until:
         self.tests: tuple[ByteTest, ...] = ()
         self.rows = torch.zeros((0, 5), dtype=torch.int32, device=device)
         self.frames = torch.full((num_envs,), frames_per_step, dtype=torch.int32, device=device)
-        self._are_own = False  # of each env, since the last step
+        self.are_own = False  # `frames`, of each env, since the last step
 
     def set(self, tests: Sequence[ByteTest]) -> None:
         """Ends steps early when all `tests` pass; without tests they take all of their frames.
@@ -59,9 +59,9 @@ class Until:
         """Sets the frames of a step that does not end early, for all envs or for each, (num_envs,) int32."""
         if isinstance(frames, torch.Tensor):
             self.frames.copy_(frames).clamp_(1, self.most)
-        elif len(self.rows) or self._are_own:
+        elif len(self.rows) or self.are_own:
             self.frames.fill_(frames)
-        self._are_own = isinstance(frames, torch.Tensor)
+        self.are_own = isinstance(frames, torch.Tensor)
 
     def holds(self, row: np.ndarray) -> bool:
         """True if a memory row, uint8, passes all tests."""

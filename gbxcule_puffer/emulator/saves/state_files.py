@@ -60,8 +60,9 @@ def start_files(path: StrPath) -> list[StrPath]:
 
 def _switched_on(path: StrPath, cartridge: Cartridge) -> Snapshot:
     """The machine at power-on with the save RAM of a file."""
-    snapshot = power_on(cartridge)
-    banks = save_ram_banks(read_bytes(path, STATE_FILE, LARGEST_RAM_FILE), cartridge)
+    source = f"save RAM {path}"
+    snapshot = replace(power_on(cartridge), source=source)
+    banks = save_ram_banks(read_bytes(path, RAM_FILE, LARGEST_RAM_FILE), cartridge, source)
     row = snapshot.memory[0]
     if len(banks):
         row[hw.CART_RAM - hw.ROW_BASE :][: hw.RAM_BANK_SIZE] = banks[: hw.RAM_BANK_SIZE]
@@ -80,9 +81,9 @@ def write_pyboy_state(path: StrPath, snapshot: Snapshot, cartridge: Cartridge, e
 def save_ram_banks(data: bytes, cartridge: Cartridge, source: str = "the save RAM") -> np.ndarray:
     """All banks of cartridge RAM from a .sav or .ram file, shape (8192 * banks,), uint8.
 
-    The file may have only MBC2's 512 half bytes, or the 2 KiB of RAM size code 1. A clock that another emulator
-    appended (44 or 48 bytes) is ignored.
-    Raises: StateError if the file has another size.
+    The file may have only MBC2's 512 half bytes, or the 2 KiB of RAM size code 1. Of a longer file the first bytes
+    count, as PyBoy reads them: flash carts pad, and other emulators append the clock (44 or 48 bytes).
+    Raises: StateError, which calls the file `source`, if it is shorter.
     """
     size = cartridge.ram_banks * hw.RAM_BANK_SIZE
     found = min(len(data), size)

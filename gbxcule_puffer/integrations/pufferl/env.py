@@ -35,6 +35,8 @@ class PuffeRLEnv(GBxCuLEEnv):
     `truncations` has those that were cut. `success` in the infos counts only goals.
     """
 
+    copied = ("render_mode", "successes")
+
     def __init__(self, *args: Any, render_mode: str = "ansi", **options: Any) -> None:
         """render_mode: what `render` gives: `ansi` text, an `rgb_array` (PufferLib's eval opens a window for it) or
         `frames`, which is the same array without a window.

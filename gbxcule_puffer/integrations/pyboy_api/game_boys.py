@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 import torch
 
+from gbxcule_puffer.closing import ClosedPart, check_open, close_for_good
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Rom
@@ -29,6 +31,7 @@ from gbxcule_puffer.tasks.ram import Ram, Symbols
 BUTTONS = ("right", "left", "up", "down", "a", "b", "select", "start")  # bit 0 first, as Emulator.step takes them
 BOOT_FRAMES = 65  # frames of PyBoy's boot ROM, which GameBoys skips
 LARGEST_STATE = 2**24  # bytes
+COPIED = ("frame_count", "_events", "_queue", "_executions")
 LEFT_OUT = "docs/pyboy.md says what of PyBoy is left out, and why"
 
 
@@ -55,22 +58,35 @@ class GameBoys:
         if unknown := [name for name in keywords if name not in inspect.signature(Emulator.__init__).parameters]:
             raise ConfigError(f"GameBoys has no option {unknown[0]!r:.40}: leave it out ({LEFT_OUT})")
         options: dict[str, Any] = {"screen": "full", **keywords}
-        self.emulator = Emulator(gamerom, num_envs, device, **options)
-        self.num_envs, self.device = num_envs, torch.device(self.emulator.device)
-        self._symbols = Symbols.find_files(symbols, self.emulator.cartridge.path)
-        self._ram, self._fields = Ram(self.emulator, self._symbols), Fields(self.emulator)
-        self._hint = hint = AxisHint(num_envs)
-        self.memory = Memory(self.emulator, self._ram, self._fields, hint)
+        emulator = Emulator(gamerom, num_envs, device, **options)
+        self._take(emulator, Symbols.find_files(symbols, emulator.cartridge.path))
+
+    def _take(self, emulator: Emulator, symbols: Symbols | None) -> None:
+        """Makes the parts of an emulator at its start."""
+        self.emulator, self._symbols = emulator, symbols
+        self.num_envs, self.device = emulator.num_envs, torch.device(emulator.device)
+        self._ram, self._fields = Ram(emulator, symbols), Fields(emulator)
+        self._hint = hint = AxisHint(self.num_envs)
+        self.memory = Memory(emulator, self._ram, self._fields, hint)
         self.register_file = RegisterFile(self._fields)
         self.tilemap_background = tiles.TileMap(self.memory, self._fields, tiles.BACKGROUND_BIT, hint)
         self.tilemap_window = tiles.TileMap(self.memory, self._fields, tiles.WINDOW_BIT, hint)
-        self.screen = Screen(self.emulator, self._fields, hint)
+        self.screen = Screen(emulator, self._fields, hint)
         self._area = tiles.GameArea(self._ram, self._fields, self.tilemap_background)
-        self.frame_count, self.cartridge_title = BOOT_FRAMES, self.emulator.title
-        self.gamerom = self.emulator.cartridge.path
+        self.frame_count, self.cartridge_title = BOOT_FRAMES, emulator.title
+        self.gamerom = emulator.cartridge.path
         self._events: list[tuple[bool, int, torch.Tensor | None]] = []  # pressed or released, buttons, in which envs
         self._queue: list[tuple[int, int, torch.Tensor | None]] = []  # buttons that are released before a frame
         self._executions: dict[int, torch.Tensor] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes a copy with Game Boys of its own, for copy and pickle.
+
+        Raises: ConfigError after `stop`.
+        """
+        check_open(self)
+        own = {name: copy.deepcopy(getattr(self, name)) for name in COPIED}
+        return _copy, (type(self), self.emulator.__reduce__(), self._symbols, own, self._area.settings())
 
     def __getattr__(self, name: str) -> NoReturn:
         left_out.refuse("GameBoys", left_out.GAME_BOYS, name)
@@ -201,12 +217,19 @@ class GameBoys:
             raise ConfigError(f"speed {target_speed!r:.40}: give 0, the Game Boys run as fast as they can")
 
     def stop(self, save: bool = False, ram_file: object = None, rtc_file: object = None) -> None:
-        """Ends the Game Boys. Raises: ConfigError with a file: `emulator.save_ram` has the content of a .ram file."""
+        """Ends the Game Boys; every other call is an error from then on.
+
+        Raises: ConfigError with a file: `emulator.save_ram` has the content of a .ram file.
+        """
         if save or ram_file is not None or rtc_file is not None:
             raise ConfigError(
                 "stop writes no file of many Game Boys: write emulator.save_ram(env) to it, then stop() without save"
             )
         self.emulator.close()
+        close_for_good(self, ("stop",))
+        for name, part in vars(self).items():
+            if isinstance(part, Memory | RegisterFile | Screen | tiles.TileMap):
+                vars(self)[name] = ClosedPart(self)
 
     def _handle_events(self) -> None:
         """Changes the held buttons as PyBoy does before a frame; a newly pressed button requests the joypad's
@@ -240,6 +263,23 @@ class GameBoys:
     def _place(self, bank: int | None, addr: int | str) -> int:
         where = self.symbol_lookup(addr) if isinstance(addr, str) else (bank, addr)
         return hook_place(self.emulator.cartridge, *where)
+
+
+def _copy(
+    kind: type[GameBoys],
+    emulator: tuple[Any, ...],
+    symbols: Symbols | None,
+    own: dict[str, Any],
+    area: tuple[Any, ...],
+) -> GameBoys:
+    """GameBoys of the parts that GameBoys.__reduce__ gives."""
+    make, arguments = emulator
+    made = kind.__new__(kind)
+    made._take(make(*arguments), symbols)
+    for name, value in own.items():
+        setattr(made, name, value)
+    made._area.take_settings(area)
+    return made
 
 
 def _check_file(file_like_object: object) -> None:

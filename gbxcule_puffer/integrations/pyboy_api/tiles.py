@@ -148,6 +148,14 @@ class GameArea:
             raise ConfigError(f"section {(x, y, width, height)} leaves the map of {MAP_SIZE} x {MAP_SIZE} tiles")
         self.section = (x, y, width, height)
 
+    def settings(self) -> tuple[object, ...]:
+        """Section, mapping and offset, for a copy."""
+        return self.section, self._mapping.clone(), self._offset
+
+    def take_settings(self, settings: tuple[Any, ...]) -> None:
+        """Takes what `settings` returned."""
+        self.section, self._mapping, self._offset = settings
+
     def read(self) -> torch.Tensor:
         """The current section, (num_envs, height, width) int32."""
         x, y, width, height = self.section

@@ -1,0 +1,71 @@
+"""Copies of an emulator: copy.copy, copy.deepcopy and pickle give one with its own memory, which goes on equally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gbxcule_puffer.closing import check_open
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.probes.hooks import Hooks
+from gbxcule_puffer.emulator.probes.until import Until
+from gbxcule_puffer.emulator.schedule import PIXEL_STEPS
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.emulator.emulator import Emulator
+    from gbxcule_puffer.emulator.snapshot import Snapshot
+
+OPTIONS = ("num_envs", "device", "frames_per_step", "release_after_frames", "kernel", "accuracy", "instruction_budget")
+
+
+class Copies:
+    """The part of Emulator that copies it."""
+
+    cartridge: Cartridge
+    pixel_step: int
+    _autotune: bool
+    _threads: int
+    _hooks: Hooks
+    _until: Until
+    _skipped: torch.Tensor
+    save: Callable[..., Snapshot]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes the copy: the arguments, the machines, hooks and conditions, and the facts of the last step.
+
+        Raises: ConfigError after `close`.
+        """
+        check_open(self)
+        options: dict[str, Any] = {name: getattr(self, name) for name in OPTIONS}
+        screen = next(name for name, step in PIXEL_STEPS.items() if step == self.pixel_step)
+        options |= {"screen": screen, "autotune": self._autotune, "num_threads": self._threads}
+        return _copy, (type(self), self.cartridge, options, self.save(), self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Hooks, conditions and the last step's counts, which no snapshot has; for copies."""
+        tensors = {"skipped": self._skipped, "frames": self._until.frames, "counts": self._hooks.counts}
+        copies = {name: tensor.clone() for name, tensor in tensors.items()}
+        return {"hooks": self._hooks.places, "tests": self._until.tests, **copies}
+
+    def take_facts(self: Any, facts: dict[str, Any]) -> None:
+        """Takes what `facts` returned."""
+        for place in facts["hooks"]:
+            self.hook(*divmod(place, hw.ROM_BANK_SIZE))
+        self.end_steps_when(facts["tests"])
+        tensors = {"skipped": self._skipped, "frames": self._until.frames, "counts": self._hooks.counts}
+        for name, tensor in tensors.items():
+            tensor.copy_(facts[name])
+        self._until.are_own = True
+
+
+def _copy(
+    kind: type[Emulator], cartridge: Cartridge, options: dict[str, Any], machines: Snapshot, facts: dict[str, Any]
+) -> Emulator:
+    """An emulator of the parts that Copies.__reduce__ gives."""
+    made = kind(cartridge, **options)
+    made.load(machines)
+    made.take_facts(facts)
+    return made

@@ -1,0 +1,80 @@
+"""Copies of an env: copy.copy, copy.deepcopy and pickle give one with Game Boys of its own, which goes on equally."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from gbxcule_puffer.closing import check_open
+from gbxcule_puffer.env.fields import FIELDS
+from gbxcule_puffer.tasks.task import Task
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.env.env import GBxCuLEEnv
+
+
+class EnvCopies:
+    """The part of GBxCuLEEnv that copies it. copied: more attributes of a subclass; those that its __init__ takes are
+    among its arguments."""
+
+    copied: tuple[str, ...] = ()
+
+    def __reduce__(self: Any) -> tuple[Any, ...]:
+        """What makes the copy: the arguments, and of an env that runs its state and the facts of the last step.
+
+        Raises: ConfigError after `close`.
+        """
+        check_open(self)
+        options = {each.name: getattr(self.options, each.name) for each in fields(self.options)}
+        if isinstance(options["task"], Task):
+            options["task"] = copy.deepcopy(options["task"])  # which plays in one env only
+        own = {name: getattr(self, name) for name in self.copied}
+        runs = self._steps is not None
+        state = (self.state_dict(), _facts(self)) if runs else None
+        return _copy, (type(self), self.cartridge, self.num_agents, str(self.device), options, own, state)
+
+
+def _facts(env: GBxCuLEEnv) -> dict[str, Any]:
+    """What a running env has beside its saved state: the last step's results, and what is looked at."""
+    episodes = env._episodes
+    colors = episodes.final_colors
+    return {
+        "tensors": {field.name: getattr(episodes.envs, field.name).clone() for field in FIELDS},
+        "final_observation": episodes.final_observation.clone(),
+        "final_colors": None if colors is None else colors.clone(),
+        "infos": [dict(each) for each in env.infos],
+        "emulator": episodes.emulator.facts(),
+    }
+
+
+def _copy(
+    kind: type[GBxCuLEEnv],
+    cartridge: Any,
+    num_envs: int,
+    device: str,
+    options: Mapping[str, Any],
+    own: Mapping[str, Any],
+    state: tuple[dict[str, Any], dict[str, Any]] | None,
+) -> GBxCuLEEnv:
+    """An env of the parts that EnvCopies.__reduce__ gives."""
+    env = kind(cartridge, num_envs, device, **options)
+    for name, value in own.items():
+        setattr(env, name, value)
+    if state is None:
+        return env
+    saved, facts = state
+    env.load_state_dict(saved)
+    episodes = env._episodes
+    episodes.emulator.take_facts(facts["emulator"])
+    for name, tensor in facts["tensors"].items():
+        getattr(episodes.envs, name).copy_(tensor)
+    episodes.final_observation.copy_(facts["final_observation"])
+    if facts["final_colors"] is not None:
+        episodes.keep_colors()
+        assert episodes.final_colors is not None
+        episodes.final_colors.copy_(facts["final_colors"])
+    env._out.publish()
+    env.infos = facts["infos"]
+    return env
