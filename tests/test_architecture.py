@@ -17,7 +17,7 @@ PACKAGE = ROOT / "gbxcule_puffer"
 MAX_LINES = 400
 # The rooms from the ground up: a file imports from its own room, those before it, and the files beside all rooms.
 ROOMS = [
-    {"errors", "commandline", "device", "files", "kernel_objects", "layout", "provenance", "pictures"},
+    {"closing", "errors", "commandline", "device", "files", "kernel_objects", "layout", "provenance", "pictures"},
     {"emulator"},
     {"tasks"},
     {"env", "toy"},

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gbxcule_puffer.closing import check_open
+from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.env.fields import FIELDS
 from gbxcule_puffer.tasks.task import Task
-
-if TYPE_CHECKING:
-    from gbxcule_puffer.env.env import GBxCuLEEnv
 
 
 class EnvCopies:
@@ -32,32 +30,31 @@ class EnvCopies:
             options["task"] = copy.deepcopy(options["task"])  # which plays in one env only
         own = {name: getattr(self, name) for name in self.copied}
         runs = self._steps is not None
-        state = (self.state_dict(), _facts(self)) if runs else None
+        state = (self.state_dict(), self._facts()) if runs else None
         return _copy, (type(self), self.cartridge, self.num_agents, str(self.device), options, own, state)
 
-
-def _facts(env: GBxCuLEEnv) -> dict[str, Any]:
-    """What a running env has beside its saved state: the last step's results, and what is looked at."""
-    episodes = env._episodes
-    colors = episodes.final_colors
-    return {
-        "tensors": {field.name: getattr(episodes.envs, field.name).clone() for field in FIELDS},
-        "final_observation": episodes.final_observation.clone(),
-        "final_colors": None if colors is None else colors.clone(),
-        "infos": [dict(each) for each in env.infos],
-        "emulator": episodes.emulator.facts(),
-    }
+    def _facts(self: Any) -> dict[str, Any]:
+        """What a running env has beside its saved state: the last step's results, and what is looked at."""
+        episodes = self._episodes
+        colors = episodes.final_colors
+        return {
+            "tensors": {field.name: getattr(episodes.envs, field.name).clone() for field in FIELDS},
+            "final_observation": episodes.final_observation.clone(),
+            "final_colors": None if colors is None else colors.clone(),
+            "infos": [dict(each) for each in self.infos],
+            "emulator": episodes.emulator.facts(),
+        }
 
 
 def _copy(
-    kind: type[GBxCuLEEnv],
-    cartridge: Any,
+    kind: Callable[..., Any],
+    cartridge: Cartridge,
     num_envs: int,
     device: str,
     options: Mapping[str, Any],
     own: Mapping[str, Any],
     state: tuple[dict[str, Any], dict[str, Any]] | None,
-) -> GBxCuLEEnv:
+) -> Any:
     """An env of the parts that EnvCopies.__reduce__ gives."""
     env = kind(cartridge, num_envs, device, **options)
     for name, value in own.items():

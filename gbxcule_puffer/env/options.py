@@ -104,8 +104,8 @@ class EnvOptions:
     task: TaskSpec | None = option(
         None, "reward from RAM: package.module:Class or file.py:Class, in Python also a Task or its class "
         "(docs/your-reward.md)", TASK)
-    symbols: StrPath | None = option(None, "symbol file (.sym) of the ROM; tasks and quests may use its names",
-                                     TASK)
+    symbols: StrPath | None = option(
+        None, "symbol file of the ROM; tasks and quests may use its names, and those of the files beside the ROM", TASK)
     position: str | None = option(
         None, "RAM of the player's map number, row and column, for visited_obs and for the map of a viewer: "
         "D35E,D361,D362 or symbols (default: the task's)", TASK)

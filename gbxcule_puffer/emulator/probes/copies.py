@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -13,10 +13,7 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.probes.hooks import Hooks
 from gbxcule_puffer.emulator.probes.until import Until
 from gbxcule_puffer.emulator.schedule import PIXEL_STEPS
-
-if TYPE_CHECKING:
-    from gbxcule_puffer.emulator.emulator import Emulator
-    from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.snapshot import Snapshot
 
 OPTIONS = ("num_envs", "device", "frames_per_step", "release_after_frames", "kernel", "accuracy", "instruction_budget")
 
@@ -31,7 +28,8 @@ class Copies:
     _hooks: Hooks
     _until: Until
     _skipped: torch.Tensor
-    save: Callable[..., Snapshot]
+    save: Callable[[], Snapshot]
+    load: Callable[[Snapshot], None]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What makes the copy: the arguments, the machines, hooks and conditions, and the facts of the last step.
@@ -62,8 +60,12 @@ class Copies:
 
 
 def _copy(
-    kind: type[Emulator], cartridge: Cartridge, options: dict[str, Any], machines: Snapshot, facts: dict[str, Any]
-) -> Emulator:
+    kind: Callable[..., Copies],
+    cartridge: Cartridge,
+    options: dict[str, Any],
+    machines: Snapshot,
+    facts: dict[str, Any],
+) -> Copies:
     """An emulator of the parts that Copies.__reduce__ gives."""
     made = kind(cartridge, **options)
     made.load(machines)
