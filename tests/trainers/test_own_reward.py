@@ -18,6 +18,7 @@ from tests.support.envs import STAGE, make_test_task
 
 ROMS = STAGE.parent.parent
 ROM, ERRAND = str(ROMS / "homeward.gb"), f"{ROMS / 'homeward/errand.py'}:Errand"
+ALONE = ROMS / "micro/alu_loop.gb"  # without symbols beside it
 NAMES = f"--symbols={ROMS / 'homeward.sym'}"
 SHORT = ["--smoke", "--device=cpu", "--num-envs=4"]
 
@@ -136,7 +137,7 @@ def test_a_task_that_fails_in_its_first_step_leaves_no_folder(
     [
         ([f"--rom={ROM}"], "--rom needs --goal-dir, --stages, --task or --quest"),
         ([f"--rom={ROM}", "--task=nothing:Here"], "there is no module 'nothing'"),
-        ([f"--rom={ROM}", f"--task={ERRAND}"], "task Errand: symbol 'quest_flags' needs a symbol file"),
+        ([f"--rom={ALONE}", f"--task={ERRAND}"], "task Errand: symbol 'quest_flags' needs a symbol file"),
         ([f"--rom={ROM}", f"--task={ERRAND}", "--symbols=no.sym"], "symbols no.sym: cannot be read"),
     ],
 )

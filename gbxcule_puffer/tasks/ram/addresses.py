@@ -38,7 +38,7 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
     except ValueError as error:
         if isinstance(error, ConfigError):
             raise ConfigError(f"{source}: {error}") from None
-        if symbols is not None and isinstance(text, str):
+        if symbols is not None and isinstance(text, str) and text.strip():
             try:
                 symbols.find(text)
             except ConfigError as unknown:

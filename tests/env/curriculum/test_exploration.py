@@ -148,7 +148,7 @@ def end_cells(plain: GBxCuLEEnv, task: Task, step: int, row: np.ndarray) -> list
     [
         ("sound", "visit_key 'sound' is unknown"),
         ("ram:", "'' is not a hexadecimal address"),
-        ("ram:C0A0,xyz", r"'xyz' is not a hexadecimal address: give one such as C0A3, or a name and its symbol file"),
+        ("ram:C0A0,xyz", r"symbol 'xyz' is not in .*homeward\.sym: give one of its names"),
         ("ram:4000", "is not VRAM, WRAM, OAM or HRAM"),
         ("ram:FF44", "is not VRAM, WRAM, OAM or HRAM"),
     ],
