@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
+from gbxcule_puffer.emulator.cartridge import Rom
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError, DeviceError
-from gbxcule_puffer.files import StrPath
 
 
 class PyBoyPufferSingle(GBxCuLEEnv):
@@ -19,7 +19,7 @@ class PyBoyPufferSingle(GBxCuLEEnv):
     Raises: what GBxCuLEEnv raises.
     """
 
-    def __init__(self, rom: bytes | StrPath, num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
+    def __init__(self, rom: Rom, num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
         if str(device) != "cpu":
             raise DeviceError(f"device {device!r}: PyBoy runs on the CPU only; use 'cpu'")
         super().__init__(rom, num_envs, device, **options)

@@ -313,9 +313,9 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
             "stage": (np.int64, ()),
             "frames": (np.int32, ()),
         }
-        data, seed = self.cartridge.data, self.options.seed or 0
+        seed = self.options.seed or 0
         self._workers = Workers(
-            self.worker_class, data, self.split, seed, self.options.first_env, self._worker_options, shared
+            self.worker_class, self.cartridge, self.split, seed, self.options.first_env, self._worker_options, shared
         )
         buffers = self._workers.buffers()
         buffers["masks"][:] = True

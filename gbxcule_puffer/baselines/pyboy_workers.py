@@ -27,9 +27,9 @@ from numpy.typing import DTypeLike
 
 from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.device import default_threads
+from gbxcule_puffer.emulator.cartridge import Rom
 from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.errors import ConfigError, DeviceError
-from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.observe.layout import Array
 from gbxcule_puffer.tasks.task import Task
 
@@ -117,7 +117,7 @@ class PyBoyWorker(PyBoyPufferSingle):
 
     def __init__(
         self,
-        rom: bytes | StrPath,
+        rom: Rom,
         num_envs: int,
         *,
         slot: Slot,
@@ -233,7 +233,7 @@ class Workers:
     def __init__(
         self,
         worker_class: type[PyBoyWorker],
-        rom: bytes | StrPath,
+        rom: Rom,
         split: Split,
         seed: int | None,
         first_env: int,

@@ -14,7 +14,7 @@ import torch
 from gbxcule_puffer.closing import close_for_good, closed_line, is_closed
 from gbxcule_puffer.device import resolve_device, room_for
 from gbxcule_puffer.emulator import Emulator, EmulatorLike
-from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.emulator.cartridge import Rom, load_cartridge
 from gbxcule_puffer.emulator.protocol import Launches
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask, range_error
 from gbxcule_puffer.env.buffers import StepBuffers
@@ -27,7 +27,6 @@ from gbxcule_puffer.env.randomness import Seed, checked_seed
 from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, saved_machines, unpacked
 from gbxcule_puffer.env.statistics import OF_DISTANCES, OF_SUCCESS
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.observe.layout import Array, ShowsPictures
 from gbxcule_puffer.tasks.observe.pixels import rows_of
 from gbxcule_puffer.tasks.observe.stack import FrameStack
@@ -50,7 +49,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
 
     def __init__(
         self,
-        rom: bytes | StrPath,
+        rom: Rom,
         num_envs: int = 1,
         device: str = "cpu",
         *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -39,7 +40,8 @@ def test_every_name_of_the_protocol_is_there(make: Callable[[], EnvLike]) -> Non
     masks = (env.final_mask, terminals, truncations, env.failures)
     assert all(mask.shape == (2,) and mask.dtype == torch.bool for mask in masks)
     assert rewards.dtype == torch.float32 and env.stage.dtype == torch.int64 and env.stage.shape == (2,)
-    assert env.taken_actions.tolist() == [0, 0] and env.symbols is None
+    assert env.taken_actions.tolist() == [0, 0]
+    assert (env.symbols is None) == (make is toy), "those beside the ROM"
     assert (env.cartridge is None) == (make is toy)
     assert torch.equal(env.episode_returns, torch.where(env.final_mask, 0, rewards))
     assert env.pictures().shape == env.final_pictures(slice(0, 2)).shape
@@ -54,3 +56,11 @@ def test_every_name_of_the_protocol_is_there(make: Callable[[], EnvLike]) -> Non
     env.step(torch.ones(2, dtype=torch.int64))
     assert torch.equal(after, env.observations)
     env.close()
+
+
+def test_tasks_of_workers_know_the_symbols_beside_the_rom() -> None:
+    errand = f"{ROM.parent / 'homeward/errand.py'}:Errand"
+    for env in (GBxCuLEEnv(ROM, 2, task=errand), PyBoyPufferVec(ROM, 2, backend="serial", task=errand)):
+        env.reset()
+        assert env.step(np.zeros(2, int))[1].shape == (2,)
+        env.close()
