@@ -22,9 +22,10 @@ STARTERS = {
 SLOW_FOLDERS = ("fuzz", "hostile", "suite", "trainers", "integrations/pufferl")
 SLOW_FILES = {
     ".": ("docs_run", "docs_site", "wheel"),
-    "apps": ("bench", "bench_suites", "color", "play_in_time", "profile"),
+    "apps": ("bench", "bench_suites", "color", "play_in_time", "plot", "profile", "record", "verify", "watch"),
     "baselines": ("pyboy_puffer_vec",),
     "conformance": ("color", "micro_roms"),
+    "emulator": ("startup",),
     "emulator/gpu": ("draw_later", "fusion", "turn_cost", "warp_of_threads"),
     "emulator/loops": ("counted_loops",),
 }
