@@ -19,7 +19,7 @@ from gbxcule_puffer.closing import close_for_good
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
-from gbxcule_puffer.emulator.probes.hooks import hook_place
+from gbxcule_puffer.emulator.probes.hooks import rom_index
 from gbxcule_puffer.emulator.probes.screens import colors_in
 from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
@@ -78,7 +78,7 @@ class PyBoyEmulator:
         row, color = state_size(self.cartridge, self.pixel_step)[1], row_size(self.cartridge.ram_banks)
         self.mirror = PyBoyMirror(self.machines, row, color, self.save)
         self._until = Until(self.cartridge, num_envs, "cpu", frames_per_step)
-        self._counts: dict[int, torch.Tensor] = {}  # of each hook, by its place in the ROM
+        self._counts: dict[int, torch.Tensor] = {}  # of each hook, by its index in the ROM
         self._chip_is_late = [True] * num_envs
         self._released = [0] * num_envs  # buttons whose release PyBoy has not taken notice of yet
         self.draw()
@@ -133,12 +133,12 @@ class PyBoyEmulator:
 
         Raises: ConfigError as Emulator.hook, and for a HALT, whose hook PyBoy calls again while it waits.
         """
-        place = hook_place(self.cartridge, bank, address)
-        if place in self._counts:
+        index = rom_index(self.cartridge, bank, address)
+        if index in self._counts:
             return
-        if self.cartridge.data[place] == HALT:
+        if self.cartridge.data[index] == HALT:
             raise ConfigError(f"hook at {address:04X}: there is HALT, which PyBoy counts all the time: give one before")
-        self._counts[place] = counts = torch.zeros(self.num_envs, dtype=torch.int32)
+        self._counts[index] = counts = torch.zeros(self.num_envs, dtype=torch.int32)
         for env, machine in enumerate(self.machines):
             machine.pyboy.hook_register(bank or 0, address, partial(_count, counts.numpy()), env)
 
@@ -147,10 +147,10 @@ class PyBoyEmulator:
 
         Raises: ConfigError where there is no hook.
         """
-        place = hook_place(self.cartridge, bank, address)
-        if place not in self._counts:
+        index = rom_index(self.cartridge, bank, address)
+        if index not in self._counts:
             raise ConfigError(f"{address:04X} of bank {bank or 0} has no hook: set one before the step that it counts")
-        return self._counts[place]
+        return self._counts[index]
 
     def end_steps_when(self, tests: Sequence[ByteTest]) -> None:
         """As Emulator.end_steps_when.
@@ -161,14 +161,14 @@ class PyBoyEmulator:
 
     def _ends_early(self, env: int) -> Callable[[], bool] | None:
         """A check of the tests that end a step, None if there are none."""
-        places = self._until.rows[:, 0].tolist()
+        offsets = self._until.rows[:, 0].tolist()
 
         def look() -> bool:
-            for place in places:
-                self.mirror.read(env, place, place + 1)
+            for offset in offsets:
+                self.mirror.read(env, offset, offset + 1)
             return self._until.holds(self.mirror.rows[env])
 
-        return look if places else None
+        return look if offsets else None
 
     def draw(self) -> None:
         """Reads the pictures into `screen`."""

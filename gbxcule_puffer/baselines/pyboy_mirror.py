@@ -30,7 +30,7 @@ class PyBoyMirror:
         self._watched: set[tuple[int, int]] = set()
 
     def watch(self, first: int, end: int) -> None:
-        """Keeps these places up to date from now on; they lie in one area of memory and one bank."""
+        """Keeps the bytes at these offsets up to date from now on; they are in one area of memory and one bank."""
         if (first, end) not in self._watched:
             self._watched.add((first, end))
             for env in range(len(self.rows)):
@@ -43,7 +43,7 @@ class PyBoyMirror:
                 self.read(env, first, end)
 
     def write_back(self, first: int, end: int) -> None:
-        """Stores what stands at these places in the PyBoys, where it differs."""
+        """Writes the bytes at these offsets to the PyBoys, if they differ."""
         bank, address = self._place(first)
         is_vram = address < hw.CART_RAM
         has_banks = is_vram and self._machines[0].model == "cgb"
@@ -62,7 +62,7 @@ class PyBoyMirror:
             self.rows[env, first:end] = wanted
 
     def read(self, env: int, first: int, end: int) -> np.ndarray:
-        """The memory row of one env, with these places as they are now."""
+        """The memory row of one env, with current bytes at these offsets."""
         bank, address = self._place(first)
         last, memory = address + end - first - 1, self._machines[env].pyboy.memory
         if bank is not None:
@@ -77,7 +77,7 @@ class PyBoyMirror:
         return self.rows[env]
 
     def _place(self, first: int) -> tuple[int | None, int]:
-        """(bank, address) of a place in the memory row; the bank is None where the CPU's bus shows it."""
+        """(bank, address) of an offset in the memory row; the bank is None if the CPU's bus shows it."""
         if first >= self._color + hw.COLOR_WRAM:
             bank, offset = divmod(first - self._color - hw.COLOR_WRAM, hw.WRAM_BANK_SIZE)
             return bank + 2, hw.BANKED_WRAM + offset

@@ -90,7 +90,7 @@ def _cartridge_space(cartridge: Cartridge, fields: Mapping[str, int], row: np.nd
         return value | (fields["rtc_halt"] << 6 | fields["rtc_day_carry"] << 7 if is_high else 0)
     if fields["ram_offset"] < 0:
         return 0
-    return row[_bank_places(cartridge, fields["ram_offset"])] | (0 if cartridge.mapper.has_plain_ram else 0xF0)
+    return row[_bank_offsets(cartridge, fields["ram_offset"])] | (0 if cartridge.mapper.has_plain_ram else 0xF0)
 
 
 def _shows_rtc(cartridge: Cartridge, fields: Mapping[str, int]) -> bool:
@@ -98,8 +98,8 @@ def _shows_rtc(cartridge: Cartridge, fields: Mapping[str, int]) -> bool:
     return cartridge.has_rtc and 0x08 <= fields["ram_bank"] <= 0x0C
 
 
-def _bank_places(cartridge: Cartridge, offset: int) -> np.ndarray:
-    """Where in the memory row the bytes at A000-BFFF lie, for the bank that begins at `offset`, shape (8192,)."""
+def _bank_offsets(cartridge: Cartridge, offset: int) -> np.ndarray:
+    """Offsets in the memory row of the bytes at A000-BFFF, for the bank that begins at `offset`, shape (8192,)."""
     index = np.arange(hw.RAM_BANK_SIZE)
     return offset + (index if cartridge.mapper.has_plain_ram else index % HALF_BYTES)
 
@@ -120,13 +120,13 @@ def read(
     if area.name == "ROM":
         start = bank * hw.ROM_BANK_SIZE + address - area.first
         return np.frombuffer(cartridge.data, np.uint8)[start : start + length].copy()
-    return row[_ram_places(cartridge, fields, address, length, bank)]
+    return row[_ram_offsets(cartridge, fields, address, length, bank)]
 
 
 def write(
     cartridge: Cartridge, fields: Mapping[str, int], address: int, data: bytes, bank: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Places in the memory row and bytes to store there, uint8, that write `data` to RAM from `address` on.
+    """Offsets in the memory row and bytes for them, uint8, that write `data` to RAM from `address` on.
 
     Raises: ConfigError where that is not RAM, the range leaves its area, or the bank does not exist.
     """
@@ -135,12 +135,11 @@ def write(
         if len(values) > HALF_BYTES:
             raise ConfigError(f"{len(values)} bytes from {address:04X}: {cartridge.mapper.name} has {HALF_BYTES}")
         values |= 0xF0
-    return _ram_places(cartridge, fields, address, len(values), bank), values
+    return _ram_offsets(cartridge, fields, address, len(values), bank), values
 
 
-def ram_place(cartridge: Cartridge, address: int, length: int, bank: int | None = None) -> int:
-    """Place in the memory row of `length` bytes of RAM from `address`, which are in one piece there. Cartridge RAM
-    is at no place of its own without a bank.
+def row_offset(cartridge: Cartridge, address: int, length: int, bank: int | None = None) -> int:
+    """Offset in the memory row of `length` consecutive bytes of RAM from `address`. Cartridge RAM needs a bank.
 
     Raises: ConfigError where that is not RAM, the range leaves its area, or the bank does not exist.
     """
@@ -151,13 +150,13 @@ def ram_place(cartridge: Cartridge, address: int, length: int, bank: int | None 
     half = in_cartridge and not cartridge.mapper.has_plain_ram
     if half and address % HALF_BYTES + length > HALF_BYTES:
         raise ConfigError(f"{length} bytes from {address:04X}: {cartridge.mapper.name} has {HALF_BYTES}")
-    return int(_ram_places(cartridge, {}, address, length, bank)[0])
+    return int(_ram_offsets(cartridge, {}, address, length, bank)[0])
 
 
-def _ram_places(
+def _ram_offsets(
     cartridge: Cartridge, fields: Mapping[str, int], address: int, length: int, bank: int | None
 ) -> np.ndarray:
-    """Where in the memory row `length` bytes of RAM from `address` lie, of a bank or of the one that is selected.
+    """Offsets in the memory row of `length` bytes of RAM from `address`, in a bank or in the selected one.
 
     Raises: ConfigError where that is not RAM, the range leaves its area, or the bank does not exist.
     """
@@ -170,8 +169,8 @@ def _ram_places(
     if bank is not None:
         _check_bank(cartridge, area, bank)
     if area.first == hw.CART_RAM:
-        places = _bank_places(cartridge, _ram_offset(cartridge, fields, bank))
-        return places[address - hw.CART_RAM :][:length]
+        offsets = _bank_offsets(cartridge, _bank_start(cartridge, fields, bank))
+        return offsets[address - hw.CART_RAM :][:length]
     address -= hw.ECHO - hw.WRAM if area.first in (hw.ECHO, hw.BANKED_ECHO) else 0
     start = address - hw.ROW_BASE
     if cartridge.model == "cgb" and area.name in BANK_FIELDS and area.first != hw.WRAM:
@@ -181,8 +180,8 @@ def _ram_places(
     return np.arange(start, start + length)
 
 
-def _ram_offset(cartridge: Cartridge, fields: Mapping[str, int], bank: int | None) -> int:
-    """Where in the memory row a bank of cartridge RAM begins, or the one that is selected."""
+def _bank_start(cartridge: Cartridge, fields: Mapping[str, int], bank: int | None) -> int:
+    """Offset in the memory row of a bank of cartridge RAM, or of the selected one."""
     if bank is not None:
         return hw.CART_RAM - hw.ROW_BASE if bank == 0 else hw.ROW_SIZE + (bank - 1) * hw.RAM_BANK_SIZE
     if _shows_rtc(cartridge, fields) or fields["ram_offset"] < 0:

@@ -40,14 +40,14 @@ class PoolLike(Protocol):
 
 
 class MirrorLike(Protocol):
-    """A copy of the machines' memory, of which only the places that are watched are up to date after a step."""
+    """A copy of the machines' memory, in which only the watched bytes are up to date after a step."""
 
     def watch(self, first: int, end: int) -> None:
-        """Keep these places of the memory rows up to date from now on."""
+        """Keep the bytes at these offsets of the memory rows up to date from now on."""
         ...
 
     def write_back(self, first: int, end: int) -> None:
-        """Store what stands at these places of the memory rows in the machines."""
+        """Write the bytes at these offsets of the memory rows to the machines."""
         ...
 
 

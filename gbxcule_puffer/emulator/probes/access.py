@@ -89,8 +89,8 @@ class HostAccess:
         Raises: ConfigError if the range is not RAM or spans several areas, or the bank does not exist; then nothing is
         changed.
         """
-        places, values = address_space.write(self.cartridge, self.registers(env), address, data, bank)
-        self._memory[env, torch.from_numpy(places).to(self.device)] = torch.from_numpy(values).to(self.device)
+        offsets, values = address_space.write(self.cartridge, self.registers(env), address, data, bank)
+        self._memory[env, torch.from_numpy(offsets).to(self.device)] = torch.from_numpy(values).to(self.device)
 
     def read_serial(self, env: int = 0) -> bytes:
         """The last 1,024 bytes that the game wrote to the serial port."""

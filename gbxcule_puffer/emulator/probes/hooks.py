@@ -20,8 +20,8 @@ from gbxcule_puffer.emulator.loops.table import FIRST_HOOK, LCD_POLL, LCD_POLL_J
 from gbxcule_puffer.errors import ConfigError
 
 
-def hook_place(cartridge: Cartridge, bank: int | None, address: int) -> int:
-    """Place in the ROM of an instruction that can be hooked. Below 4000 the bank may be None.
+def rom_index(cartridge: Cartridge, bank: int | None, address: int) -> int:
+    """Index in the ROM of an instruction that can be hooked. Below 4000 the bank may be None.
 
     Raises: ConfigError for code that is not in ROM, without a bank, or at the end of a bank.
     """
@@ -54,10 +54,10 @@ class Hooks:
     def add(self, bank: int | None, address: int) -> None:
         """Counts the instruction from the next step on; no effect if it is already counted.
 
-        Raises: ConfigError as in hook_place, and if there are too many hooks.
+        Raises: ConfigError as in rom_index, and if there are too many hooks.
         """
-        place = hook_place(self.cartridge, bank, address)
-        if place in self._numbers:
+        index = rom_index(self.cartridge, bank, address)
+        if index in self._numbers:
             return
         number = len(self._numbers)
         if number == MOST_HOOKS:
@@ -65,13 +65,13 @@ class Hooks:
         if not number:
             shape = (MOST_HOOKS, self.num_envs)
             self.counts = torch.zeros(shape, dtype=torch.int32, device=self._words.device)
-        loops = {loop.begin for loop in find_loops(self.cartridge.data) if place in loop.instructions}
+        loops = {loop.begin for loop in find_loops(self.cartridge.data) if index in loop.instructions}
         loops -= set(self._numbers)
-        self._mark_words(place, number, loops)
+        self._mark_words(index, number, loops)
         if self._descriptors is not None:
-            polls = set(stat_polls(self.cartridge.data, max(0, place - LCD_POLL_JUMP), place + len(STAT_POLL)))
-            self._mark_descriptors(self._descriptors, place, loops | {poll for poll in polls if poll <= place})
-        self._numbers[place] = number
+            polls = set(stat_polls(self.cartridge.data, max(0, index - LCD_POLL_JUMP), index + len(STAT_POLL)))
+            self._mark_descriptors(self._descriptors, index, loops | {poll for poll in polls if poll <= index})
+        self._numbers[index] = number
 
     @property
     def places(self) -> list[int]:
@@ -83,10 +83,10 @@ class Hooks:
 
         Raises: ConfigError if it is not hooked.
         """
-        place = hook_place(self.cartridge, bank, address)
-        if place not in self._numbers:
+        index = rom_index(self.cartridge, bank, address)
+        if index not in self._numbers:
             raise ConfigError(f"{address:04X} of bank {bank or 0} has no hook: set one before the step that it counts")
-        return self.counts[self._numbers[place]]
+        return self.counts[self._numbers[index]]
 
     def clear(self) -> None:
         """Sets all counts to 0."""
@@ -94,17 +94,17 @@ class Hooks:
             with one_thread(self.counts.device):  # otherwise torch's threads would spin while the Game Boys run
                 self.counts[: len(self._numbers)].zero_()
 
-    def _mark_words(self, place: int, number: int, loops: set[int]) -> None:
+    def _mark_words(self, index: int, number: int, loops: set[int]) -> None:
         """Marks the instruction for the interpreter, which then does not skip the loops around it, nor a loop there
         that may poll the LCD."""
-        first = max(0, place - LCD_POLL_JUMP)
-        near = self._words[first : place + 1].tolist()
+        first = max(0, index - LCD_POLL_JUMP)
+        near = self._words[first : index + 1].tolist()
         polls = {first + i for i, word in enumerate(near) if word >> MARK_SHIFT == LCD_POLL}
         for begin in loops | polls:
             self._words[begin] &= 0xFFFFFF
-        self._words[place] = near[-1] & 0xFFFFFF | (FIRST_HOOK + number) << MARK_SHIFT
+        self._words[index] = near[-1] & 0xFFFFFF | (FIRST_HOOK + number) << MARK_SHIFT
 
-    def _mark_descriptors(self, table: torch.Tensor, place: int, loops: set[int]) -> None:
+    def _mark_descriptors(self, table: torch.Tensor, index: int, loops: set[int]) -> None:
         """Marks the instruction for the data path as a loop to visit, of which no round is skipped. It is no longer
         part of a group."""
         half = len(table) // 2
@@ -113,7 +113,7 @@ class Hooks:
             if d2 & ds.LOOP:
                 table[half + row] = _descriptor(d0, d1, d2 & ~(ds.LOOP | ds.WAIT), d3 & ~ds.RARE)
                 table[row] = table[half + row]
-        for row in self._rows(place):
+        for row in self._rows(index):
             d0, d1, d2, d3 = table[half + row].tolist()
             if d3 & ds.RARE:  # the interpreter executes it, and counts it
                 table[half + row] = _descriptor(*ds.rare_words(d2 & ds.HALT))
@@ -122,9 +122,9 @@ class Hooks:
             first = max(0, row - fusion.MOST_BYTES)
             table[first : row + 1] = table[half + first : half + row + 1]
 
-    def _rows(self, place: int) -> list[int]:
-        """Rows of the data path's table for a place of the ROM: bank 0 has two."""
-        bank, offset = divmod(place, hw.ROM_BANK_SIZE)
+    def _rows(self, index: int) -> list[int]:
+        """Rows of the data path's table for an index of the ROM: bank 0 has two."""
+        bank, offset = divmod(index, hw.ROM_BANK_SIZE)
         return [base * ds.BANK_STRIDE + offset for base in [bank, self.cartridge.rom_banks][: 1 + (bank == 0)]]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.address_space import ram_place
+from gbxcule_puffer.emulator.address_space import row_offset
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.schedule import MOST_COLOR_FRAMES, MOST_FRAMES
 from gbxcule_puffer.errors import ActionError, ConfigError
@@ -49,8 +49,8 @@ class Until:
         for test in tests:
             if hw.CART_RAM <= test.address < hw.WRAM and not self.cartridge.mapper.has_plain_ram:
                 raise ConfigError(f"address {test.address:04X} has half bytes, which end no step: give WRAM or HRAM")
-            place = ram_place(self.cartridge, test.address, 1, test.bank)
-            rows.append((place, test.mask, test.low, test.high, int(test.turned)))
+            offset = row_offset(self.cartridge, test.address, 1, test.bank)
+            rows.append((offset, test.mask, test.low, test.high, int(test.turned)))
         self.tests = tuple(tests)
         self.rows = torch.tensor(rows, dtype=torch.int32, device=self.rows.device).view(-1, 5)
         self.frames.fill_(self.frames_per_step)
@@ -66,7 +66,8 @@ class Until:
     def holds(self, row: np.ndarray) -> bool:
         """True if a memory row, uint8, passes all tests."""
         return all(
-            (low <= (int(row[place]) & mask) <= high) != turned for place, mask, low, high, turned in self.rows.tolist()
+            (low <= (int(row[offset]) & mask) <= high) != turned
+            for offset, mask, low, high, turned in self.rows.tolist()
         )
 
 

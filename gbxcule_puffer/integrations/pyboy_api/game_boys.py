@@ -15,7 +15,7 @@ from gbxcule_puffer.closing import ClosedPart, check_open, close_for_good
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Rom
-from gbxcule_puffer.emulator.probes.hooks import hook_place
+from gbxcule_puffer.emulator.probes.hooks import rom_index
 from gbxcule_puffer.emulator.saves import pyboy_state
 from gbxcule_puffer.emulator.schedule import MOST_FRAMES
 from gbxcule_puffer.errors import ConfigError
@@ -109,8 +109,8 @@ class GameBoys:
             until = min([end, self.frame_count + MOST_FRAMES, *(frame for frame, *_ in self._queue)])
             self.emulator.run(until - self.frame_count)
             self.frame_count = until
-            for place, counts in self._executions.items():
-                counts += self.emulator.executions(*divmod(place, hw.ROM_BANK_SIZE))
+            for index, counts in self._executions.items():
+                counts += self.emulator.executions(*divmod(index, hw.ROM_BANK_SIZE))
         return count > 0
 
     def button(self, input: str, delay: int = 1, envs: torch.Tensor | None = None) -> None:
@@ -149,19 +149,19 @@ class GameBoys:
         if callback is not None or context is not None:
             remedy = "leave callback and context out, and read hook_executions after the tick"
             raise ConfigError(f"hook_register counts, and calls nothing: {remedy}")
-        place = self._place(bank, addr)
-        self.emulator.hook(*divmod(place, hw.ROM_BANK_SIZE))
-        self._executions.setdefault(place, torch.zeros(self.num_envs, dtype=torch.int32, device=self.device))
+        index = self._rom_index(bank, addr)
+        self.emulator.hook(*divmod(index, hw.ROM_BANK_SIZE))
+        self._executions.setdefault(index, torch.zeros(self.num_envs, dtype=torch.int32, device=self.device))
 
     def hook_executions(self, bank: int | None, addr: int | str) -> torch.Tensor:
         """Counts of a hooked instruction in the last tick, (num_envs,) int32.
 
         Raises: ConfigError if there is no hook.
         """
-        place = self._place(bank, addr)
-        if place not in self._executions:
+        index = self._rom_index(bank, addr)
+        if index not in self._executions:
             raise ConfigError(f"hook at {addr!r:.60}: there is none: call hook_register before the tick")
-        return self._executions[place].clone()
+        return self._executions[index].clone()
 
     def get_sprite(self, sprite_index: int) -> tiles.Sprite:
         """Sprite 0 to 39 of all Game Boys."""
@@ -260,9 +260,9 @@ class GameBoys:
             raise ConfigError(f"envs has shape {tuple(envs.shape)} of {envs.dtype}: give ({self.num_envs},) bool")
         return envs.to(self.device)
 
-    def _place(self, bank: int | None, addr: int | str) -> int:
+    def _rom_index(self, bank: int | None, addr: int | str) -> int:
         where = self.symbol_lookup(addr) if isinstance(addr, str) else (bank, addr)
-        return hook_place(self.emulator.cartridge, *where)
+        return rom_index(self.emulator.cartridge, *where)
 
 
 def _copy(

@@ -28,7 +28,7 @@ class Ram:
     own, which stays as it is when the game goes on; bytes are int32, so that differences do not wrap. Nothing waits for
     the device, and everything can be recorded in a CUDA graph once it has run.
 
-    Raises: ConfigError, wherever a place is given, for one that is not memory, and for an unknown symbol.
+    Raises: ConfigError, for an address that is not memory, and for an unknown symbol.
     """
 
     def __init__(self, emulator: EmulatorLike, symbols: Symbols | None = None) -> None:
@@ -118,7 +118,7 @@ class Ram:
         bank, address = self.locate(where)
         if 0 <= address < hw.VRAM:
             raise ConfigError(f"address {address:04X} is ROM, which cannot be written: give one of RAM")
-        first = self._place(bank, address, values.shape[1])
+        first = self._offset(bank, address, values.shape[1])
         part = self.memory[:, first : first + values.shape[1]]
         if self._is_half(address):
             values = values | 0xF0
@@ -140,7 +140,7 @@ class Ram:
         return torch.stack(counts, 1) if isinstance(where, list) else counts[0].clone()
 
     def locate(self, where: object) -> tuple[int | None, int]:
-        """(bank, address) of a place; the bank is None where none matters."""
+        """(bank, address) of `where`; the bank is None if it does not matter."""
         if isinstance(where, tuple) and len(where) == 2:
             bank, address = where[0], self.locate(where[1])[1]
             if not isinstance(bank, int | np.integer):
@@ -162,8 +162,8 @@ class Ram:
         found = [self.locate(where) for where in several]
         if any(address < hw.VRAM or self._is_half(address) for _, address in found):
             raise ConfigError("a list of addresses is of RAM of whole bytes: read the others one by one")
-        places = [self._place(*where, 1) for where in found]
-        return torch.tensor(places, dtype=torch.int64, device=self.device).expand(self.num_envs, -1)
+        offsets = [self._offset(*where, 1) for where in found]
+        return torch.tensor(offsets, dtype=torch.int64, device=self.device).expand(self.num_envs, -1)
 
     def _values(self, where: Where, value: object) -> torch.Tensor:
         """What `poke` stores, (num_envs, length) uint8."""
@@ -190,17 +190,17 @@ class Ram:
             return self._rom(bank, address, length)
         if 0 <= address < hw.VRAM:
             raise ConfigError(f"address {address:04X} is ROM, which has banks: give one, as in (1, 0x{address:04X})")
-        first = self._place(bank, address, length)
+        first = self._offset(bank, address, length)
         part = self.memory[:, first : first + length]
         return part | 0xF0 if self._is_half(address) else part
 
-    def _place(self, bank: int | None, address: int, length: int) -> int:
-        """Where in the memory rows the bytes begin."""
+    def _offset(self, bank: int | None, address: int, length: int) -> int:
+        """Offset of the bytes in the memory rows."""
         key = (bank, address, length)
         if key not in self._places:
             if not isinstance(length, int | np.integer) or length < 1:
                 raise ConfigError(f"{length!r:.40} bytes from {address:04X}: give a whole number, at least 1")
-            first = address_space.ram_place(self.cartridge, address, length, bank)
+            first = address_space.row_offset(self.cartridge, address, length, bank)
             if self._mirror is not None:
                 self._mirror.watch(first, first + length)
             self._places[key] = first
@@ -228,7 +228,7 @@ class Ram:
 
 
 def _text(where: Where) -> str:
-    """A place for a message: addresses in hexadecimal."""
+    """A location for a message, with addresses in hexadecimal."""
     return f"{where:04X}" if isinstance(where, int | np.integer) else f"{where!r:.40}"
 
 

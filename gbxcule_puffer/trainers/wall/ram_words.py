@@ -22,12 +22,12 @@ def find_words(words: object, cartridge: Cartridge, symbols: Symbols | None) -> 
 
 
 def _find(word: str, cartridge: Cartridge, symbols: Symbols | None) -> dict[str, Any]:
-    from gbxcule_puffer.emulator.address_space import ram_place  # imports Warp: only where somebody asks
+    from gbxcule_puffer.emulator.address_space import row_offset  # imports Warp: only where somebody asks
 
     try:
         found = parse_address(word, "RAM", symbols)
         bank, address = found if isinstance(found, tuple) else (None, found)
-        column = ram_place(cartridge, address, 1, bank)
+        column = row_offset(cartridge, address, 1, bank)
     except ConfigError as error:
         return {"word": word, "error": str(error)}
     half = hw.CART_RAM <= address < hw.WRAM and not cartridge.mapper.has_plain_ram
