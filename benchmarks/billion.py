@@ -5,8 +5,7 @@
 Each process plays the same ROM with random buttons, a step of 24 frames with the 72x80 picture of its last frame. When
 all have warmed up, they begin together and take the same number of steps. The machine's rate is all frames over the
 time from the first begin to the last end, on the clock that the processes share. Nothing is tuned during the run.
-Without --rom: HOMEWARD, snake and
-three games of the shared corpus.
+Without --rom: HOMEWARD, snake and three games of the shared corpus.
 """
 
 from __future__ import annotations

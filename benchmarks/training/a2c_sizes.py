@@ -62,7 +62,7 @@ def main() -> int:
     check_target(args.out)
     plans = list(product(args.num_envs, args.adv_floor, args.seeds))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.at_once) as pool:
-        runs = list(pool.map(lambda plan: train(*plan, args.steps, Path(folder)), plans))
+        runs = list(pool.map(lambda plan: train(plan[0], plan[1], plan[2], args.steps, Path(folder)), plans))
     record = {"device": device_name("cuda"), "git_sha": git_sha(), "curve": ["step", *CURVE], "runs": runs}
     write_json(args.out, record)
     for run in runs:
