@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 
 import numpy as np
 import torch
 import warp as wp
 
 from gbxcule_puffer.closing import close_for_good
-from gbxcule_puffer.device import OneUser, default_threads, resolve_device, room_for, start_warp
+from gbxcule_puffer.device import OneUser, resolve_device, room_for, start_warp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
+from gbxcule_puffer.emulator.cpu_steps import CpuSteps
 from gbxcule_puffer.emulator.gpu import descriptor_table, descriptors
 from gbxcule_puffer.emulator.gpu.schedule import lane_order
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PATIENCE
 from gbxcule_puffer.emulator.gpu.schedule.steps import GpuSteps
 from gbxcule_puffer.emulator.hw import areas
 from gbxcule_puffer.emulator.launch import current_stream, fill
-from gbxcule_puffer.emulator.loops.find import find_loops
-from gbxcule_puffer.emulator.loops.table import mark
+from gbxcule_puffer.emulator.loops.find import marked_words
+from gbxcule_puffer.emulator.pieces.native import NativeCode
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
 from gbxcule_puffer.emulator.probes.copies import Copies
-from gbxcule_puffer.emulator.probes.hooks import Hooks
+from gbxcule_puffer.emulator.probes.hooks import Hooks, rom_index
 from gbxcule_puffer.emulator.probes.screens import Screens
 from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
 from gbxcule_puffer.emulator.saves.state_files import save_ram_banks
@@ -74,12 +74,12 @@ class Emulator(HostAccess, Screens, Copies):
     Args: rom: a path, the image's bytes, or a Cartridge; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every
     second pixel (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU
     threads, by default all usable cores; kernel: 'interpreter' or 'datapath', by default the faster one for the device.
-    Neither num_threads nor kernel changes a result. accuracy: 'pyboy', or 'hardware': like a DMG where public test ROMs
-    show that PyBoy is not (docs/accuracy.md), with the slower kernel. header: as in load_cartridge. model: 'dmg'
-    (default), 'cgb' (a Game Boy Color, docs/color.md), or 'auto': the model that PyBoy chooses by the header.
-    instruction_budget: instructions per step after which an env is locked at the end of the frame; 0: no limit.
-    autotune: on a GPU, time some steps to find the fastest way to launch the kernel for this game. launches: the
-    launcher of steps on a GPU, None on a CPU.
+    accuracy: 'pyboy', or 'hardware': like a DMG where public test ROMs show that PyBoy is not (docs/accuracy.md), with
+    the slower kernel. header: as in load_cartridge. model: 'dmg' (default), 'cgb' (a Game Boy Color, docs/color.md), or
+    'auto': the model that PyBoy chooses by the header. instruction_budget: instructions per step after which an env is
+    locked at the end of the frame; 0: no limit. autotune: on a GPU, time some steps to find the fastest way to launch
+    the kernel for this game. native: on a CPU, compile the code that this game executes most, in the background.
+    num_threads, kernel, autotune and native change no result. launches: the launcher of steps on a GPU, else None.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -101,6 +101,7 @@ class Emulator(HostAccess, Screens, Copies):
         model: str | None = None,
         instruction_budget: int = 0,
         autotune: bool = True,
+        native: bool = False,
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs is {num_envs}; it must be at least 1")
@@ -134,12 +135,12 @@ class Emulator(HostAccess, Screens, Copies):
         with room_for(needed, self.device, f"num_envs {num_envs:,}", "use fewer envs"):
             self._allocate()
         self._buttons = torch.zeros(num_envs, dtype=torch.uint8, device=self.device)
-        self._autotune = autotune
-        self.launches = None if self.device == "cpu" else GpuSteps(self._buttons, self._lanes, autotune)
-        cores = default_threads() if num_threads is None else num_threads
-        self._threads = 1 if self.device != "cpu" else max(1, min(cores, num_envs))
-        self._executor = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
-        self._commands: dict[tuple[int, int], list[wp.Launch]] = {}
+        self._autotune, self._wants_native = autotune, native
+        on_gpu = self.device != "cpu"
+        self.launches = GpuSteps(self._buttons, self._lanes, autotune) if on_gpu else None
+        self._cpu_steps = CpuSteps(num_envs, num_threads if not on_gpu else 1)
+        is_plain = self.kernel == "interpreter" and not on_gpu and accuracy == "pyboy"
+        self._native = NativeCode(self.cartridge, self._code) if native and is_plain else None
         self._start: Snapshot | None = None
         self._user = OneUser("this Emulator")
         self.reset()
@@ -157,7 +158,7 @@ class Emulator(HostAccess, Screens, Copies):
     @property
     def kernel_version(self) -> str:
         """The kernel's name and a digest of all of its code, e.g. 'datapath 77df62cc'."""
-        return f"{self.kernel} {self._kernel().module.name.rpartition('_')[2]}"
+        return f"{self.kernel} {build(self.kernel, self._variant).step.module.name.rpartition('_')[2]}"
 
     @property
     def memory(self) -> torch.Tensor:
@@ -185,9 +186,11 @@ class Emulator(HostAccess, Screens, Copies):
 
         Raises: ConfigError for an address that is not ROM, a bank that does not exist, or more than 64 hooks.
         """
+        if self._native is not None:
+            self._native.leave_out(rom_index(self.cartridge, bank, address))
         self._hooks.add(bank, address)
         self.machine.hooks = wp.from_torch(self._hooks.counts)
-        self._commands.clear()
+        self._cpu_steps.forget()
 
     def executions(self, bank: int | None, address: int) -> torch.Tensor:
         """Counts of a hooked instruction in the last step, shape (num_envs,), int32: the emulator's own buffer. It
@@ -205,7 +208,7 @@ class Emulator(HostAccess, Screens, Copies):
         """
         self._until.set(tests)
         self.machine.until = wp.from_torch(self._until.rows)
-        self._commands.clear()
+        self._cpu_steps.forget()
 
     def _allocate(self) -> None:
         """The arrays of state.Machine; those of the ROM are shared by all envs."""
@@ -213,10 +216,8 @@ class Emulator(HostAccess, Screens, Copies):
         size = self.pixel_step
         shape = (self.num_envs, hw.SCREEN_HEIGHT // size, hw.SCREEN_WIDTH // size)
         rom = np.frombuffer(cartridge.data, np.uint8)
-        padded = np.concatenate([rom, np.zeros(2, np.uint8)]).astype(np.int32)
-        words = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
-        waits = mark(words, find_loops(cartridge.data))
-        code = torch.from_numpy(words).to(device)
+        words, waits = marked_words(cartridge.data)
+        self._code = code = torch.from_numpy(words).to(device)
         fields, row = state_size(cartridge, size)
         self._state = torch.zeros((fields, self.num_envs), dtype=torch.int32, device=device)
         rows = torch.zeros((self.num_envs, row + ROW_PADDING), dtype=torch.uint8, device=device)
@@ -255,7 +256,8 @@ class Emulator(HostAccess, Screens, Copies):
 
     def _kernel(self) -> wp.Kernel:
         """The step's kernel, compiled at its first launch."""
-        return build(self.kernel, self._variant).step
+        pieces = "" if self._native is None else self._native.source
+        return build(self.kernel, replace(self._variant, pieces=pieces)).step
 
     def _launch(self, frames: int | torch.Tensor, release_after: int) -> None:
         """Run `frames` frames of all envs (or each env's own number in a tensor), with the buttons of self._buttons."""
@@ -268,27 +270,20 @@ class Emulator(HostAccess, Screens, Copies):
         if self.launches is not None:
             drawing = build(self.kernel, self._variant).draw if self.machine.draw_later else None
             return self.launches.launch(self._kernel(), self._arguments(0, frames, release_after), drawing)
-        key = (frames, release_after)
-        if key not in self._commands:
-            self._commands[key] = self._record(frames, release_after)
-        commands = self._commands[key]
-        if self._executor is None:
-            commands[0].launch()
-        else:  # the kernel runs outside of the GIL
-            done, _ = wait([self._executor.submit(command.launch) for command in commands])
-            for future in done:
-                future.result()  # its exception, if there was one
+        if self._native is not None and self._native.has_come(self._some_envs):
+            self._cpu_steps.forget()
 
-    def _record(self, frames: int, release_after: int) -> list[wp.Launch]:
-        """One launch per thread, over its share of the envs."""
-        bounds = [self.num_envs * thread // self._threads for thread in range(self._threads + 1)]
-        commands = []
-        for begin, end in itertools.pairwise(bounds):
-            inputs = self._arguments(begin, frames, release_after)
-            if self.kernel == "datapath":
-                inputs += [PATIENCE, 0]
-            commands.append(wp.launch(self._kernel(), dim=end - begin, inputs=inputs, device="cpu", record_cmd=True))
-        return commands
+        def inputs(first_env: int) -> list[object]:
+            patience = [PATIENCE, 0] if self.kernel == "datapath" else []
+            return [*self._arguments(first_env, frames, release_after), *patience]
+
+        self._cpu_steps.launch(self._kernel, frames, release_after, inputs)
+
+    def _some_envs(self) -> Snapshot:
+        """Some of the envs, from which NativeCode finds out what the game executes."""
+        envs = slice(None, None, -(-self.num_envs // 16))
+        arrays = (self._state[:, envs], self._memory[envs], self._screen[envs])
+        return Snapshot(self.rom_sha256, *(array.numpy().copy() for array in arrays), profile=self.accuracy)
 
     def _arguments(self, first_env: int, frames: int, release_after: int) -> list[object]:
         """The arguments that the step's kernels share."""
@@ -387,8 +382,8 @@ class Emulator(HostAccess, Screens, Copies):
 
     def close(self) -> None:
         """Stop the threads; every other call is an error from then on."""
-        self._commands.clear()
-        if self._executor is not None:
-            self._executor.shutdown()
+        self._cpu_steps.close()
+        if self._native is not None:
+            self._native.close()
         self._user.closed = True
         close_for_good(self)

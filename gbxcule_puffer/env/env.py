@@ -342,6 +342,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
             num_threads=self.options.num_threads,
             instruction_budget=self.options.instruction_budget,
             autotune=self.options.autotune,
+            native=self.options.native,
         )
 
     def _start(self, numpy_buffers: Mapping[str, np.ndarray] | None) -> dict[str, torch.Tensor]:

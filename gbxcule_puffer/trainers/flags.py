@@ -28,7 +28,7 @@ LARGEST = 1e30  # limit of a flag's value: Adam multiplies the learning rate in 
 SMOKE_MAX_STEPS = 16  # of an episode in a run of --smoke
 # Options of the environment that each trainer sets by itself, and those that a resumed run may change.
 SET_BY_TRAINERS = ("io", "log_interval", "info_mode", "num_threads", "seed", "first_env")
-RESUMABLE_OPTIONS = {"autotune", "position", "start_state", "goal_dir", "stages", "symbols", CODE}
+RESUMABLE_OPTIONS = {"autotune", "native", "position", "start_state", "goal_dir", "stages", "symbols", CODE}
 RUN, EVALUATION, FILES = "The run", "Evaluations", "Files and viewers"  # headings of --help
 
 

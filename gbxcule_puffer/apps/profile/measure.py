@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-import warp as wp
 
 from gbxcule_puffer.device import room_for
-from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.build.variant import Variant
 from gbxcule_puffer.emulator.cartridge import Cartridge, Rom
-from gbxcule_puffer.emulator.hw import counters
+from gbxcule_puffer.emulator.probes.counting import CountingEmulator
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.tasks.actions import ActionCodec
-
-
-class CountingEmulator(Emulator):
-    """An emulator whose slower kernel fills `counts`: int64, shape (counters.ROWS, ROM size + bytes of RAM).
-
-    Args: rom, num_envs, device, and options of Emulator.
-    Raises: as Emulator.
-    """
-
-    def __init__(self, rom: Rom, num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
-        super().__init__(rom, num_envs, device, num_threads=1, **options)  # on a CPU, Warp's additions are not atomic
-
-    def _allocate(self) -> None:
-        super()._allocate()
-        size = len(self.cartridge.data) + hw.ROW_SIZE
-        self.counts = torch.zeros((counters.ROWS, size), dtype=torch.int64, device=self.device)
-        self._marks = torch.zeros((self.num_envs, counters.MARKS), dtype=torch.int32, device=self.device)
-        self.machine.counts, self.machine.marks = wp.from_torch(self.counts), wp.from_torch(self._marks)
-
-    @property
-    def _variant(self) -> Variant:
-        return replace(super()._variant, counted=True)
-
-    def step(self, buttons: torch.Tensor) -> None:
-        """As Emulator.step."""
-        self._marks.zero_()
-        super().step(buttons)
 
 
 @dataclass(frozen=True)

@@ -53,17 +53,33 @@ def import_package(name: str, sources: Mapping[str, str]) -> str:
 def remembered(name: str, makers: Iterable[Path], make: Callable[[], str]) -> str:
     """The text that `make` returns. It is kept as a file, and read from there as long as the files `makers`, the code
     that makes it, are unchanged and the text has its digest."""
+    text = recall(name, makers)
+    if text is None:
+        text = make()
+        keep(name, makers, text)
+    return text
+
+
+def recall(name: str, makers: Iterable[Path]) -> str | None:
+    """The text of `keep`, None where there is none, or one that is damaged."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        noted, _, text = _path_of(name, makers).read_text().partition("\n")
+        if noted == hashlib.sha256(text.encode()).hexdigest():
+            return text
+    return None
+
+
+def keep(name: str, makers: Iterable[Path], text: str) -> None:
+    """Keep a text that the code in the files `makers` has made."""
+    write_text(_path_of(name, makers), f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}", REMEDY)
+
+
+def _path_of(name: str, makers: Iterable[Path]) -> Path:
+    """The file of a text that is kept."""
     digest = hashlib.sha256(f"{sys.version} {metadata.version('libcst')}".encode())
     for path in makers:
         digest.update(path.read_bytes())
-    path = directory() / f"gbxcule_{name}_made_by_{digest.hexdigest()[:12]}.txt"
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        noted, _, text = path.read_text().partition("\n")
-        if noted == hashlib.sha256(text.encode()).hexdigest():
-            return text
-    text = make()
-    write_text(path, f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}", REMEDY)
-    return text
+    return directory() / f"gbxcule_{name}_made_by_{digest.hexdigest()[:12]}.txt"
 
 
 def _write(path: Path, source: str) -> None:

@@ -6,6 +6,7 @@ The usual kernels come from the device code itself, the others from an instance 
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 from collections.abc import Sequence
@@ -26,19 +27,24 @@ FOLDER = Path(__file__).parents[1]
 ENTRIES = {"interpreter": ("cpu.run",), "datapath": ("gpu.run", "hw.lcd.picture")}
 # Opcodes per chain of comparisons in `execute`: short for a GPU, which has to fetch the code
 GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}
-CONSTANTS = {"color": ("hw.model.COLOR", True), "hardware": ("hw.model.HARDWARE", 1), "counted": ("hw.counters.ON", 1)}
+CONSTANTS = {
+    "color": ("hw.model.COLOR", True), "hardware": ("hw.model.HARDWARE", 1), "counted": ("hw.counters.ON", 1),
+    "pieces": ("hw.model.PIECES", True),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Variant:
     """The options of a kernel.
 
-    color: a Game Boy Color; hardware: accuracy "hardware", only for a DMG; counted: counts for `puffer profile`.
+    color: a Game Boy Color; hardware: accuracy "hardware", only for a DMG; counted: counts for `puffer profile`;
+    pieces: the source of the module cpu.pieces, of one ROM (pieces/).
     """
 
     color: bool = False
     hardware: bool = False
     counted: bool = False
+    pieces: str = ""
 
     def __post_init__(self) -> None:
         assert not (self.color and self.hardware)
@@ -76,9 +82,11 @@ class Kernels:
         return importlib.import_module(f"{self.package}.{name}")
 
 
-def device_code(kernel: str, color: bool = False) -> DeviceCode:
-    """The device code of a kernel ('interpreter' or 'datapath') and the module that is generated for it."""
+def device_code(kernel: str, color: bool = False, pieces: str = "") -> DeviceCode:
+    """The device code of a kernel ('interpreter' or 'datapath') and the modules that are generated for it."""
     generated = {"interpreter": interpreter.source(GROUP_SIZES[kernel], color=color)}
+    if pieces:
+        generated["cpu.pieces"] = pieces
     return DeviceCode(EMULATOR, FOLDER, ENTRIES[kernel], generated)
 
 
@@ -92,9 +100,10 @@ def build(kernel: str, variant: Variant = Variant(), edits: Sequence[Edit] = ())
     def make() -> str:
         constants = dict(CONSTANTS[name] for name in variant.names)
         rename = {"Cpu": "ColorCpu"} if variant.color else {}
-        return json.dumps(instantiate(device_code(kernel, variant.color), constants, rename, edits))
+        return json.dumps(instantiate(device_code(kernel, variant.color, variant.pieces), constants, rename, edits))
 
     name = "_".join([kernel, *variant.names])
-    made = make() if edits else cache.remembered(name, interpreter.makers(), make)
+    kept_as = name + hashlib.sha256(variant.pieces.encode()).hexdigest()[:12] if variant.pieces else name
+    made = make() if edits else cache.remembered(kept_as, interpreter.makers(), make)
     package = cache.import_package(name, json.loads(made))
     return Kernels(package, importlib.import_module(f"{package}.interpreter"), loop)

@@ -14,9 +14,8 @@ def make_instruction(execute: wp.Function) -> wp.Function:
     """The function around the generated `execute`, which does the instruction in c.code."""
 
     @wp.func(inline=True)
-    def instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
-        """Do the instruction at PC."""
-        fetch.fetch(m, c)
+    def perform(m: wp.ref[Machine], c: wp.ref[Cpu]):
+        """Do the instruction in c.code."""
         begin = c.now  # after what fetch may skip
         execute(m, c)
         if model.COLOR:
@@ -24,5 +23,15 @@ def make_instruction(execute: wp.Function) -> wp.Function:
                 hdma.copy(m, c, begin)
         c.previous = begin
         interrupts.finish_instruction(c)
+
+    @wp.func(inline=True)
+    def instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
+        """Do the instruction at PC, or the piece of native code there."""
+        fetch.fetch(m, c)
+        if model.PIECES:
+            if c.code >= 0:
+                perform(m, c)
+        else:
+            perform(m, c)
 
     return instruction

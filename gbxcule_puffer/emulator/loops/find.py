@@ -55,6 +55,13 @@ def find_loops(rom: bytes) -> tuple[Loop, ...]:
     return tuple(loop for bank in banks for loop in (*_waits(rom, bank), *_counted(rom, bank)))
 
 
+def marked_words(rom: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Machine's `code` and `waits` of a ROM: three bytes a word with the marks of its loops, and the loops' table."""
+    padded = np.frombuffer(rom + bytes(2), np.uint8).astype(np.int32)
+    words = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
+    return words, table.mark(words, find_loops(rom))
+
+
 class _Instruction(NamedTuple):
     """An instruction at an address; operand: the byte, or the word, after the opcode."""
 

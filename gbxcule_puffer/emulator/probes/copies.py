@@ -10,6 +10,7 @@ import torch
 from gbxcule_puffer.closing import check_open
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.cpu_steps import CpuSteps
 from gbxcule_puffer.emulator.probes.hooks import Hooks
 from gbxcule_puffer.emulator.probes.until import Until
 from gbxcule_puffer.emulator.schedule import PIXEL_STEPS
@@ -24,7 +25,8 @@ class Copies:
     cartridge: Cartridge
     pixel_step: int
     _autotune: bool
-    _threads: int
+    _cpu_steps: CpuSteps
+    _wants_native: bool
     _hooks: Hooks
     _until: Until
     _skipped: torch.Tensor
@@ -39,7 +41,8 @@ class Copies:
         check_open(self)
         options: dict[str, Any] = {name: getattr(self, name) for name in OPTIONS}
         screen = next(name for name, step in PIXEL_STEPS.items() if step == self.pixel_step)
-        options |= {"screen": screen, "autotune": self._autotune, "num_threads": self._threads}
+        options |= {"screen": screen, "autotune": self._autotune, "num_threads": self._cpu_steps.num_threads}
+        options |= {"native": self._wants_native}
         return _copy, (type(self), self.cartridge, options, self.save(), self.facts())
 
     def facts(self) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Native code of a ROM's most executed pieces, for the interpreter on a CPU."""

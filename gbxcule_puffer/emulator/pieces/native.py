@@ -1,0 +1,159 @@
+"""Native code of a ROM: its most executed pieces, compiled in the background, for the interpreter on a CPU.
+
+The interpreter fetches and dispatches each instruction. A piece does a whole trace of them at once, from the same
+templates, where nothing can come between: no event is due before its end, and all of its accesses are plain. States are
+equal to the bit with and without it. What was found for a ROM is kept beside Warp's kernels, by digests of the ROM and
+of the emulator's code, and serves all later runs from their first step.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+from gbxcule_puffer.emulator.build import cache, interpreter
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.layout import child_environment
+
+PIECE = -(1 << 31)  # of Machine.code, with the number of the piece that begins there
+START_SECONDS = 20.0  # of a run, after which pieces are looked for
+LOOK_SECONDS = 0.5  # between two looks whether they are there
+WORKER = "gbxcule_puffer.emulator.pieces.worker"
+ERRORS = "errors.txt"  # what it says where it fails
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of a ROM. source: of the module cpu.pieces; instructions: of each piece, the ROM indices of its
+    instructions, its begin first."""
+
+    source: str
+    instructions: list[list[int]]
+
+    def to_text(self) -> str:
+        """As `recall` reads it."""
+        return json.dumps(asdict(self))
+
+
+def _name(cartridge: Cartridge) -> str:
+    return f"pieces_{cartridge.model}_{cartridge.sha256[:16]}"
+
+
+def recall(cartridge: Cartridge) -> Pieces | None:
+    """The pieces that were found for a ROM by this emulator, None where there are none."""
+    text = cache.recall(_name(cartridge), interpreter.makers())
+    return None if text is None else Pieces(**json.loads(text))
+
+
+def keep(cartridge: Cartridge, pieces: Pieces) -> None:
+    """Keep what was found."""
+    cache.keep(_name(cartridge), interpreter.makers(), pieces.to_text())
+
+
+class NativeCode:
+    """The pieces that an emulator runs. source: of the module cpu.pieces, '' while there is none.
+
+    Args: words: Machine's `code`, in which the pieces' begins are marked.
+    """
+
+    def __init__(self, cartridge: Cartridge, words: torch.Tensor) -> None:
+        self.source = ""
+        self._cartridge, self._words = cartridge, words
+        self._hooked: set[int] = set()
+        self._begin = self._looked = time.monotonic()
+        self._search: subprocess.Popen[bytes] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._pieces: Pieces | None = None
+        self._is_over = False
+        self._take(recall(cartridge))
+
+    def has_come(self, snapshot: Callable[[], Snapshot]) -> bool:
+        """Look for pieces before a step: True where there are some since the last look. snapshot: of the envs from
+        which a process in the background finds out what this game executes most."""
+        now = time.monotonic()
+        if self._is_over or now - self._looked < LOOK_SECONDS:
+            return False
+        self._looked = now
+        if self._search is None:
+            if now - self._begin >= START_SECONDS:
+                self._start(snapshot())
+            return False
+        if self._search.poll() is None:
+            return False
+        pieces = recall(self._cartridge) if self._search.returncode == 0 else None
+        if pieces is None:
+            self._warn()
+        self.close()
+        self._take(pieces)
+        return pieces is not None
+
+    def leave_out(self, index: int) -> None:
+        """Run no piece with the instruction at a ROM index any more, since the interpreter counts it."""
+        self._hooked.add(index)
+        for piece in self._pieces.instructions if self._pieces is not None else []:
+            if index in piece:
+                self._words[piece[0]] = int.from_bytes(self._cartridge.data[piece[0] : piece[0] + 3], "little")
+
+    def find_now(self, snapshot: Callable[[], Snapshot]) -> bool:
+        """Find and compile the pieces now, which takes half a minute, unless that was done. True where there are new
+        ones."""
+        if self._is_over:
+            return False
+        if self._search is None:
+            self._start(snapshot())
+        assert self._search is not None
+        self._search.wait()
+        self._looked = -math.inf
+        return self.has_come(snapshot)
+
+    def close(self) -> None:
+        """End the search."""
+        self._is_over = True
+        if self._search is not None:
+            if self._search.poll() is None:
+                self._search.kill()
+                self._search.wait()
+            assert self._folder is not None
+            self._folder.cleanup()
+            atexit.unregister(self.close)
+
+    def _take(self, pieces: Pieces | None) -> None:
+        """Mark where pieces begin."""
+        if pieces is None:
+            return
+        self._is_over, self._pieces, self.source = True, pieces, pieces.source
+        for number, piece in enumerate(pieces.instructions):
+            if not self._hooked.intersection(piece):
+                self._words[piece[0]] = PIECE | number
+
+    def _start(self, snapshot: Snapshot) -> None:
+        """Begin the search, in a process that leaves the cores to this one."""
+        self._folder = tempfile.TemporaryDirectory(prefix="gbxcule_pieces_")
+        folder = Path(self._folder.name)
+        (folder / "rom.gb").write_bytes(self._cartridge.data)
+        snapshot.to_file(folder / "envs.state")
+        command = [sys.executable, "-m", WORKER, str(folder), self._cartridge.model]
+        with open(folder / ERRORS, "wb") as errors:
+            nothing = subprocess.DEVNULL
+            self._search = subprocess.Popen(
+                command, env=child_environment(), stdin=nothing, stdout=nothing, stderr=errors
+            )
+        atexit.register(self.close)
+
+    def _warn(self) -> None:
+        """Say why there are no pieces."""
+        assert self._folder is not None
+        last = (Path(self._folder.name) / ERRORS).read_text(errors="replace").strip().rpartition("\n")[2]
+        warnings.warn(f"this game's native code could not be made, the interpreter goes on: {last}", stacklevel=2)

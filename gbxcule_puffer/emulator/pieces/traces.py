@@ -1,0 +1,200 @@
+"""Traces: which instructions a piece runs, from where a ROM's code was executed most.
+
+A trace is a path that the code took often: it follows jumps and calls whose target is known, and at a conditional jump
+the side that was executed more often. It ends before what is not plain (HALT, EI, STOP, RETI, a loop that is skipped),
+and at a jump to its own begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator.isa import Instruction
+
+MOST_TRACES, MOST_INSTRUCTIONS = 160, 1_600  # of a ROM: they bound the time that compiling takes
+SHARE = 0.98  # of all instructions, which is enough
+LEAST_WEIGHT = 1e-4  # of all instructions, at a trace's begin
+MOST_OF_TRACE = 48
+LEAST_INSTRUCTIONS = 3
+NOT_PLAIN = ("halt", "stop", "ei", "reti")  # they end a batch, or may
+BRANCHES = ("jump", "jump_relative", "call", "ret")
+AROUND = 3  # bytes at the end of a bank from which no instruction is fetched
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction of a trace.
+
+    index: in the ROM; code: its three bytes, the first one in bits 7-0; follows: the PC at which the trace goes on
+    after it, None where it ends.
+    """
+
+    index: int
+    pc: int
+    code: int
+    instruction: Instruction
+    follows: int | None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The steps of a piece; is_loop: the last one leads to the first one."""
+
+    steps: Sequence[Step]
+    is_loop: bool
+
+    @property
+    def begin(self) -> int:
+        """Index in the ROM of its first instruction."""
+        return self.steps[0].index
+
+    @property
+    def bound(self) -> int:
+        """T-cycles from its begin to the begin of its last instruction, at most."""
+        return sum(4 * step.instruction.m_cycles_taken for step in self.steps[:-1])
+
+
+class Tracer:
+    """Finds the traces of a ROM. executed: how often each instruction was, by ROM index; marked: where there are loops
+    that the interpreter skips, bool by ROM index."""
+
+    def __init__(self, rom: bytes, executed: np.ndarray, marked: np.ndarray) -> None:
+        self.rom, self.executed, self.marked = rom, executed, marked
+        self.table = isa.expand()
+
+    def find(self) -> list[Trace]:
+        """The traces, those that begin where most is executed first. What is in one of them counts no more."""
+        left = self.executed.astype(np.float64)
+        total, found, begins = left.sum(), list[Trace](), set[int]()
+        heads, length, covered = self._heads(), 0, 0.0
+        while len(found) < MOST_TRACES and length < MOST_INSTRUCTIONS and covered < SHARE * total:
+            begin = int(np.argmax(np.where(heads, left, 0)))
+            if not heads[begin] or left[begin] < LEAST_WEIGHT * total:
+                break
+            heads[begin] = False
+            trace = self._trace(begin, begins)
+            if trace is None:
+                continue
+            found.append(trace)
+            begins.add(begin)
+            length += len(trace.steps)
+            for step in trace.steps:
+                taken = min(left[step.index], float(self.executed[begin]))
+                covered += taken
+                left[step.index] -= taken
+                heads[step.index + step.instruction.length] = True  # the interpreter may leave the trace here
+                for target in self._targets(step):
+                    heads[target] = True
+        return found
+
+    def _heads(self) -> np.ndarray:
+        """Where traces may begin, bool by ROM index: after a jump, a call or a return, and after what is not plain."""
+        heads = np.zeros(len(self.rom), bool)
+        for index in np.flatnonzero(self.executed).tolist():
+            step = self._step(index, self.pc_of(index))
+            if step is not None and (step.instruction.family in BRANCHES or not self._is_plain(step)):
+                for target in [*self._targets(step), index + step.instruction.length]:
+                    heads[target] = True
+        return heads
+
+    def _is_plain(self, step: Step) -> bool:
+        """False where an instruction never is a part of a piece: it ends the batch, or accesses IO."""
+        if step.instruction.family in NOT_PLAIN:
+            return False
+        names = isa.operand_names(step.instruction.mnemonic)
+        if "[imm8]" in names or "[c]" in names:
+            return "[c]" not in names and hw.HRAM <= 0xFF00 | (step.code >> 8 & 0xFF) < hw.IE
+        if "[imm16]" in names:
+            address, is_write = step.code >> 8 & 0xFFFF, names[0] == "[imm16]"
+            is_ram = hw.WRAM <= address < hw.ECHO or hw.HRAM <= address < hw.IE
+            return is_ram or hw.VRAM <= address < hw.CART_RAM or (not is_write and address < hw.VRAM)
+        return True
+
+    def pc_of(self, index: int) -> int:
+        """The PC of code at an index."""
+        return index if index < hw.ROM_BANK_SIZE else hw.ROM_BANK_SIZE + index % hw.ROM_BANK_SIZE
+
+    def _step(self, index: int, pc: int) -> Step | None:
+        """The instruction at an index, None where it cannot be in a trace."""
+        if index % hw.ROM_BANK_SIZE >= hw.ROM_BANK_SIZE - AROUND:
+            return None
+        code = int.from_bytes(self.rom[index : index + 3], "little")
+        opcode = code & 0xFF
+        if opcode == 0xCB:
+            opcode = 0x100 | ((code >> 8) & 0xFF)
+        if opcode not in self.table:
+            return None
+        return Step(index, pc, code, self.table[opcode], None)
+
+    def _target(self, step: Step) -> int | None:
+        """The PC that a jump or a call leads to, None where it is not known."""
+        instruction, after = step.instruction, step.pc + step.instruction.length
+        if instruction.family == "jump_relative":
+            return (after + ((step.code >> 8 & 0xFF) ^ 0x80) - 0x80) & 0xFFFF
+        if instruction.family in ("jump", "call"):
+            if "vector" in instruction.operands:
+                return int(instruction.operands["vector"])
+            if "imm16" in instruction.mnemonic:
+                return step.code >> 8 & 0xFFFF
+        return None
+
+    def _targets(self, step: Step) -> list[int]:
+        """The indices of the target of a jump or a call, if it is known and was executed."""
+        pc = self._target(step)
+        if pc is None or pc >= hw.VRAM:
+            return []
+        if pc < hw.ROM_BANK_SIZE:
+            return [pc]
+        if step.index >= hw.ROM_BANK_SIZE:
+            return [step.index - step.pc + pc]
+        banks = range(hw.ROM_BANK_SIZE, len(self.rom), hw.ROM_BANK_SIZE)
+        return [bank + pc - hw.ROM_BANK_SIZE for bank in banks if self.executed[bank + pc - hw.ROM_BANK_SIZE]]
+
+    def _trace(self, begin: int, begins: set[int]) -> Trace | None:
+        """The trace that begins at an index, None where it would be too short."""
+        steps, returns, seen = list[Step](), list[int](), set[int]()
+        first = pc = self.pc_of(begin)
+        shift = begin - first  # from a PC to the index, in this half of the ROM's addresses
+        while len(steps) < MOST_OF_TRACE:
+            index = pc + shift
+            step = self._step(index, pc)
+            if step is None or not self._is_plain(step) or index in seen:
+                break
+            if self.marked[index] or (steps and index in begins):
+                break
+            seen.add(index)
+            follows = self._follows(step, first, shift, returns)
+            if follows is not None and (follows >= hw.VRAM or (follows < hw.ROM_BANK_SIZE) != (pc < hw.ROM_BANK_SIZE)):
+                follows = None  # in RAM, or in another bank
+            steps.append(replace(step, follows=follows))
+            if follows is None or follows == first:
+                break
+            pc = follows
+        if len(steps) < LEAST_INSTRUCTIONS:
+            return None
+        return Trace(steps, is_loop=steps[-1].follows == first)
+
+    def _follows(self, step: Step, first: int, shift: int, returns: list[int]) -> int | None:
+        """Where a trace that began at the PC `first` goes on after a step, None where it ends; returns: the return
+        addresses of the calls that it is in."""
+        instruction, after, target = step.instruction, step.pc + step.instruction.length, self._target(step)
+        is_conditional = "cond" in instruction.operands
+        if instruction.family == "ret":
+            if is_conditional:
+                return after
+            return returns.pop() if returns else None
+        if instruction.family not in BRANCHES:
+            return after
+        if is_conditional:
+            if target is None or not 0 <= target + shift < len(self.rom):
+                return after
+            if target != first and self.executed[target + shift] <= self.executed[after + shift]:
+                return after
+        if instruction.family == "call":
+            returns.append(after)
+        return target

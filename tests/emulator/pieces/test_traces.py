@@ -1,0 +1,87 @@
+"""Traces of a ROM: which instructions a piece runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gbxcule_puffer.emulator.pieces import traces as traces_module
+from gbxcule_puffer.emulator.pieces.traces import Trace, Tracer
+
+SIZE = 0x8000
+
+
+def rom_of(**parts: str) -> bytes:
+    """A ROM with code, in hexadecimal, at addresses: at_0150='00 00'."""
+    rom = bytearray(SIZE)
+    for name, text in parts.items():
+        code = bytes.fromhex(text)
+        begin = int(name.removeprefix("at_"), 16)
+        rom[begin : begin + len(code)] = code
+    return bytes(rom)
+
+
+def find(rom: bytes, counts: dict[int, int], marked: tuple[int, ...] = ()) -> list[Trace]:
+    """The traces of a ROM whose instructions were executed so often."""
+    executed, marks = np.zeros(SIZE, np.int64), np.zeros(SIZE, bool)
+    for index, count in counts.items():
+        executed[index] = count
+    marks[list(marked)] = True
+    return Tracer(rom, executed, marks).find()
+
+
+def pcs(trace: Trace) -> list[int]:
+    """Where its instructions are."""
+    return [step.pc for step in trace.steps]
+
+
+def test_a_loop_leads_to_its_begin() -> None:
+    """`inc a / dec b / jr nz` is a loop; its bound is the time until the jump begins."""
+    rom = rom_of(at_0150="3c 05 20 fc 76")
+    (trace,) = find(rom, {0x150: 90, 0x151: 90, 0x152: 90, 0x154: 9})
+    assert (pcs(trace), trace.is_loop, trace.bound) == ([0x150, 0x151, 0x152], True, 8)
+
+
+def test_the_side_that_is_executed_more_often_goes_on() -> None:
+    """At `jr z`, to where it leads or to what follows."""
+    rom = rom_of(at_0140="18 0e", at_0150="3c 28 04 04 05 06 07 14 15 16 17 76")
+    often, seldom = {0x157: 90, 0x158: 90, 0x159: 90}, {0x153: 2, 0x154: 2, 0x155: 2}
+    first = {0x140: 92, 0x150: 92, 0x151: 92}
+    taken = find(rom, first | often | seldom)[0]
+    assert pcs(taken)[:4] == [0x150, 0x151, 0x157, 0x158]
+    swapped = {index: 2 for index in often} | {index: 90 for index in seldom}
+    assert pcs(find(rom, first | swapped)[0])[:4] == [0x150, 0x151, 0x153, 0x154]
+
+
+def test_a_call_and_its_return_are_one_trace() -> None:
+    """The return leads behind the call, where the trace goes on."""
+    rom = rom_of(at_0140="18 0e", at_0150="cd 00 02 3c 76", at_0200="04 c9")
+    trace = find(rom, {0x140: 9, 0x150: 9, 0x153: 9, 0x200: 9, 0x201: 9})[0]
+    assert pcs(trace) == [0x150, 0x200, 0x201, 0x153]
+
+
+def test_it_ends_before_what_is_not_plain() -> None:
+    """HALT, EI, IO registers, cartridge RAM, and loops that the interpreter skips."""
+    for end in ("76", "fb", "f0 44", "e0 0f", "ea 00 20", "fa 00 a0", "10"):
+        rom = rom_of(at_0140="18 0e", at_0150=f"04 05 0c {end}")
+        counts = {0x140: 9, **{0x150 + index: 9 for index in range(4)}}
+        assert pcs(find(rom, counts)[0]) == [0x150, 0x151, 0x152], end
+    rom = rom_of(at_0140="18 0e", at_0150="04 05 0c 0d 14 76")
+    assert pcs(find(rom, counts, marked=(0x153,))[0]) == [0x150, 0x151, 0x152]
+
+
+def test_other_banks_end_it() -> None:
+    """A jump from bank 0 into the switchable bank."""
+    rom = rom_of(at_0140="18 0e", at_0150="04 05 c3 00 40", at_4000="0c 0d 14")
+    counts = {0x140: 9, 0x150: 9, 0x151: 9, 0x152: 9, 0x4000: 9, 0x4001: 9, 0x4002: 9}
+    assert [0x150, 0x151, 0x152] in [pcs(trace) for trace in find(rom, counts)]
+
+
+def test_their_number_and_length_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ROM that is executed everywhere still compiles in bounded time."""
+    executed = np.where(np.arange(SIZE) < 8_000, 5, 0)
+    tracer = Tracer(bytes([0x3C]) * SIZE, executed, np.zeros(SIZE, bool))
+    monkeypatch.setattr(tracer, "_heads", lambda: np.ones(SIZE, bool))
+    traces = tracer.find()
+    assert max(len(trace.steps) for trace in traces) <= traces_module.MOST_OF_TRACE
+    assert sum(len(trace.steps) for trace in traces) < traces_module.MOST_INSTRUCTIONS + traces_module.MOST_OF_TRACE
