@@ -281,7 +281,7 @@ DATAPATH = (
     )
     + _faults(
         "cpu.instruction",
-        ("VRAM DMA is forgotten", "instruction", "c.hdma_pending != 0", "IT and not FAULTY"),
+        ("VRAM DMA is forgotten", "perform", "c.hdma_pending != 0", "IT and not FAULTY"),
     )
     + _faults(
         "hw.interrupts",
