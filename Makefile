@@ -30,7 +30,7 @@ test: setup  ## run the tests that need no GPU, on up to 8 cores (ARGS="-n 0 ...
 test-fast: setup  ## run the tests that load no kernel, in about a minute on two cores
 	$(BIN)/python -m pytest -m "not gpu and not kernel" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
-test-quick: setup  ## run the tests that find most faults, in two minutes on two cores once the kernels are compiled
+test-quick: setup  ## run the tests that find most faults, in three minutes on two cores once the kernels are compiled
 	$(BIN)/python -m pytest -m "not gpu and not slow" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 test-gpu: setup  ## run the tests that need an NVIDIA GPU
