@@ -31,6 +31,17 @@ def test_micro_rom_stays_in_lockstep_with_pyboy(name: str, frames_per_step: int,
     assert result.instructions > 100 * steps, f"{name} sleeps most of the time: it tests little"
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", MICRO)
+def test_micro_rom_stays_in_lockstep_with_pyboy_on_a_gpu(name: str) -> None:
+    """33 Game Boys with buttons of their own, each beside a PyBoy: every state after every step."""
+    rom = (ROMS / "micro" / f"{name}.gb").read_bytes()
+    buttons = random_buttons(len(name), 12, 33)
+    result = compare(rom, buttons, check_every=1, frames_per_step=24, device="cuda")
+    assert not result.difference, f"{name}, step {result.frames}:\n" + "\n".join(result.difference)
+    assert not result.locked and result.frames == 12
+
+
 def test_buttons_send_environments_different_ways_for_good() -> None:
     """JOY_DIVERGE_PERSIST: after one step with different buttons, and the same ones from then on, states stay apart."""
     import torch
