@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gbxcule_puffer.tasks.ram.bits import bit_count, bits_set
+    from gbxcule_puffer.tasks.ram.number import Number, Numbers
     from gbxcule_puffer.tasks.ram.symbols import Symbols
     from gbxcule_puffer.tasks.ram.view import Ram, RamWatch
 
-__all__ = ["Ram", "RamWatch", "Symbols", "bit_count", "bits_set"]
-FILES = {"Ram": "view", "RamWatch": "view", "Symbols": "symbols", "bit_count": "bits", "bits_set": "bits"}
+__all__ = ["Number", "Numbers", "Ram", "RamWatch", "Symbols", "bit_count", "bits_set"]
+FILES = {"Ram": "view", "RamWatch": "view", "Symbols": "symbols", "bit_count": "bits", "bits_set": "bits"} | {
+    name: "number" for name in ("Number", "Numbers")
+}
 
 
 def __getattr__(name: str) -> Any:

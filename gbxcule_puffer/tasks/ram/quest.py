@@ -11,9 +11,9 @@ import torch
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import Kind, StrPath, read_object
 from gbxcule_puffer.tasks.ram.addresses import parse_address
-from gbxcule_puffer.tasks.ram.bits import bit_count
+from gbxcule_puffer.tasks.ram.number import Number, Numbers
 from gbxcule_puffer.tasks.ram.symbols import Symbols
-from gbxcule_puffer.tasks.ram.view import ORDERS, Ram, RamWatch
+from gbxcule_puffer.tasks.ram.view import ORDERS, Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult, Task
 
 FORMAT, VERSION = "gbxcule-quest", 1
@@ -171,7 +171,7 @@ class Quest(Task):
 
     def setup(self, ram: Ram) -> None:
         shape = (ram.num_envs, len(self.conditions))
-        self._numbers = _Numbers(ram, self.conditions)
+        self._numbers = _Conditions(ram, self.conditions)
 
         def zeros(dtype: torch.dtype, shape: tuple[int, ...] = shape) -> torch.Tensor:
             return torch.zeros(shape, dtype=dtype, device=ram.device)
@@ -216,35 +216,20 @@ class Quest(Task):
         torch.where(rows, values, self.best, out=self.best)
 
 
-class _Numbers:
+class _Conditions:
     """The numbers of all conditions, by one read of their bytes, and whether they pass their tests."""
 
     def __init__(self, ram: Ram, conditions: Sequence[Condition]) -> None:
-        where: list[Any] = []
-        columns: list[tuple[int, int, int, int]] = []  # condition, mask, kind of read, weight of each byte
-        for i, c in enumerate(conditions):
-            for place in c.places:
-                for byte in range(c.size):
-                    bank, address = place if isinstance(place, tuple) else (None, place)
-                    where.append(address + byte if bank is None else (bank, address + byte))
-                    power = byte if c.order == "little" else c.size - 1 - byte
-                    weight = {"number": 256**power, "bits": 1, "bcd": 100**power}[c.read]
-                    columns.append((i, c.mask, READS.index(c.read), weight))
-        device, n = ram.device, ram.num_envs
-        self._watch = RamWatch(ram, where)
-        owner, masks, kinds, weights = zip(*columns, strict=True)
+        parts = [
+            (i, Number(place, c.size, c.read, c.order, c.mask)) for i, c in enumerate(conditions) for place in c.places
+        ]
+        self._parts = Numbers(ram, [number for _, number in parts])
 
         def row(values: Sequence[object], dtype: torch.dtype) -> torch.Tensor:
-            return torch.tensor(values, dtype=dtype, device=device)
+            return torch.tensor(values, dtype=dtype, device=ram.device)
 
-        self._owner, self._mask, self._weight = (
-            row(owner, torch.int64),
-            row(masks, torch.uint8),
-            row(weights, torch.int64),
-        )
-        self._kinds = [row([kind == k for kind in kinds], torch.bool) if k in kinds else None for k in range(3)]
-        self._bytes = torch.zeros((n, len(columns)), dtype=torch.int64, device=device)
-        self._sums = torch.zeros((n, len(conditions)), dtype=torch.int64, device=device)
+        self._owner = row([i for i, _ in parts], torch.int64)
+        self._sums = torch.zeros((ram.num_envs, len(conditions)), dtype=torch.int64, device=ram.device)
         bounds = [TESTS[c.test](c.value) if c.test else (1, 0, False) for c in conditions]
         self._low, self._high = (row([bound[k] for bound in bounds], torch.int64) for k in (0, 1))
         self._turned = row([turned for _, _, turned in bounds], torch.bool)
@@ -253,15 +238,7 @@ class _Numbers:
 
     def read(self) -> torch.Tensor:
         """The current numbers, (num_envs, conditions) int64; valid until the next read."""
-        values = self._watch.read().bitwise_and_(self._mask)
-        self._bytes.copy_(values)
-        _, bits, bcd = self._kinds
-        if bits is not None:
-            self._bytes.copy_(torch.where(bits, bit_count(values).to(torch.int64), self._bytes))
-        if bcd is not None:
-            digits = self._bytes - 6 * (self._bytes >> 4)
-            self._bytes.copy_(torch.where(bcd, digits, self._bytes))
-        return self._sums.zero_().index_add_(1, self._owner, self._bytes.mul_(self._weight))
+        return self._sums.zero_().index_add_(1, self._owner, self._parts.read())
 
     def test(self, values: torch.Tensor, out: torch.Tensor, flag: torch.Tensor) -> torch.Tensor:
         """Sets `out` (num_envs, conditions) bool to True for each number that passes its test; `flag` is

@@ -1,0 +1,103 @@
+"""Numbers in RAM as games store them: of one or more bytes, signed, decimal, or as set bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.ram.bits import bit_count
+from gbxcule_puffer.tasks.ram.view import ORDERS, Ram, RamWatch, Where
+
+# How bytes become a number, and the most bytes that one may have, so that it fits an int64.
+READS = {"number": 7, "signed": 7, "bcd": 9, "digits": 18, "bits": 512}
+BASES = {"number": 256, "signed": 256, "bcd": 100, "digits": 10, "bits": 1}
+TOP_BIT = 0x80
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of `size` bytes from `where` on, as Ram takes it: an address, a symbol or (bank, address).
+
+    read: 'number' (unsigned), 'signed' (two's complement), 'bcd' (two decimal digits a byte), 'digits' (one decimal
+    digit a byte, in its lower half) or 'bits' (how many are set); order: 'little' has the lowest byte first, 'big' the
+    highest; mask: the bits that count of each byte.
+
+    Raises: ConfigError for a value that a field does not accept.
+    """
+
+    where: Where
+    size: int = 1
+    read: str = "number"
+    order: str = "little"
+    mask: int = 0xFF
+
+    def __post_init__(self) -> None:
+        if self.read not in READS:
+            raise ConfigError(f"read {self.read!r:.40} must be one of {', '.join(READS)}")
+        if self.order not in ORDERS:
+            raise ConfigError(f"order {self.order!r:.40} must be one of {', '.join(ORDERS)}")
+        if type(self.size) is not int or not 1 <= self.size <= READS[self.read]:
+            raise ConfigError(
+                f"size {self.size!r:.40} must be from 1 to {READS[self.read]} bytes with read {self.read!r}"
+            )
+        if type(self.mask) is not int or not 0 <= self.mask <= 0xFF:
+            raise ConfigError(f"mask {self.mask!r:.40} must be from 0 to 255")
+
+    @property
+    def least(self) -> int:
+        """The lowest value that the bytes can give."""
+        return -(TOP_BIT << 8 * (self.size - 1)) if self.read == "signed" else 0
+
+    @property
+    def most(self) -> int:
+        """The highest value that the bytes can give; of decimal digits, of which a byte may have wrong ones, too."""
+        if self.read == "bits":
+            return self.size * self.mask.bit_count()
+        highest = {"bcd": 165, "digits": 15}.get(self.read, 255)  # of a byte
+        most = sum(highest * BASES[self.read] ** i for i in range(self.size))
+        return most + self.least if self.read == "signed" else most
+
+
+class Numbers:
+    """Several numbers, by one read of their bytes. Allocates what lasts only here."""
+
+    def __init__(self, ram: Ram, numbers: Sequence[Number]) -> None:
+        where: list[Where] = []
+        owner, mask, weight, sign, decimal, bits = ([] for _ in range(6))  # of each byte
+        for i, number in enumerate(numbers):
+            bank, address = ram.locate(number.where)
+            for byte in range(number.size):
+                where.append(address + byte if bank is None else (bank, address + byte))
+                power = byte if number.order == "little" else number.size - 1 - byte
+                owner.append(i)
+                mask.append(number.mask & (0x0F if number.read == "digits" else 0xFF))
+                weight.append(BASES[number.read] ** power)
+                sign.append(TOP_BIT if number.read == "signed" and power == number.size - 1 else 0)
+                decimal.append(6 if number.read == "bcd" else 0)
+                bits.append(number.read == "bits")
+
+        def row(values: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
+            return torch.tensor(values, dtype=dtype, device=ram.device)
+
+        self._watch = RamWatch(ram, where)
+        self._owner, self._weight, self._mask = row(owner), row(weight), row(mask, torch.uint8)
+        self._sign = row(sign) if any(sign) else None
+        self._decimal = row(decimal) if any(decimal) else None
+        self._bits = row(bits, torch.bool) if any(bits) else None
+        self._bytes = torch.zeros((ram.num_envs, len(where)), dtype=torch.int64, device=ram.device)
+        self.values = torch.zeros((ram.num_envs, len(numbers)), dtype=torch.int64, device=ram.device)
+
+    def read(self) -> torch.Tensor:
+        """The current numbers, (num_envs, numbers) int64; valid until the next read."""
+        found = self._watch.read().bitwise_and_(self._mask)
+        values = self._bytes.copy_(found)
+        if self._bits is not None:
+            values.copy_(torch.where(self._bits, bit_count(found).to(torch.int64), values))
+        if self._decimal is not None:
+            values.sub_((values >> 4) * self._decimal)
+        if self._sign is not None:
+            values.bitwise_xor_(self._sign).sub_(self._sign)
+        return self.values.zero_().index_add_(1, self._owner, values.mul_(self._weight))

@@ -1,0 +1,90 @@
+"""Numbers in RAM on a memory that the test writes: all reads, orders and sizes, by address, symbol and bank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.ram import Number, Numbers, Ram, Symbols
+from gbxcule_puffer.tasks.ram.symbols import Location
+from tests.support.envs import STAGE
+
+SYMBOLS = Symbols({"wMoney": Location(0, 0xC200), "sSave": Location(0, 0xA010)}, "game.sym")
+
+
+@pytest.fixture(scope="module")
+def ram() -> Ram:
+    return Ram(Emulator(STAGE.parent.parent / "homeward.gb", 2), SYMBOLS)
+
+
+@pytest.mark.parametrize(
+    ("fields", "stored", "wanted"),
+    [  # stored from C200 on
+        ({}, [200], 200),
+        ({"mask": 0x0F}, [0xF2], 2),
+        ({"size": 2}, [1, 2], 0x201),
+        ({"size": 2, "order": "big"}, [1, 2], 0x102),
+        ({"size": 7}, [255] * 7, 2**56 - 1),
+        ({"read": "signed"}, [0x7F], 127),
+        ({"read": "signed"}, [0x80], -128),
+        ({"read": "signed", "size": 2}, [0xFE, 0xFF], -2),
+        ({"read": "signed", "size": 2, "order": "big"}, [0x80, 1], -0x7FFF),
+        ({"read": "signed", "size": 7}, [0] * 6 + [0x80], -(2**55)),
+        ({"read": "bcd"}, [0x42], 42),
+        ({"read": "bcd", "size": 3}, [0x56, 0x34, 0x12], 123456),
+        ({"read": "bcd", "size": 3, "order": "big"}, [0x12, 0x34, 0x56], 123456),
+        ({"read": "bcd", "size": 9}, [0x99] * 9, 10**18 - 1),
+        ({"read": "digits", "size": 4, "order": "big"}, [1, 9, 8, 9], 1989),
+        ({"read": "digits", "size": 3}, [0x31, 0x32, 0x33], 321),  # ASCII
+        ({"read": "bits", "size": 3}, [255, 0, 3], 10),
+        ({"read": "bits", "mask": 0x0F}, [255], 4),
+    ],
+)
+def test_a_number(ram: Ram, fields: dict[str, Any], stored: list[int], wanted: int) -> None:
+    ram.poke(0xC200, [0] * 16)
+    ram.poke(0xC200, stored, torch.tensor([True, False]))
+    for where in (0xC200, "wMoney"):
+        number = Number(where, **fields)
+        assert Numbers(ram, [number]).read().tolist() == [[wanted], [0]]
+        assert number.least <= wanted <= number.most
+
+
+def test_several_numbers_are_read_at_once(ram: Ram) -> None:
+    ram.poke(0xC200, [0x12, 0x34, 0xFF, 7])
+    ram.poke((0, 0xA010), 9)
+    numbers = Numbers(
+        ram,
+        [
+            Number("sSave"),
+            Number("wMoney", 2, "bcd", "big"),
+            Number((0, 0xA010)),
+            Number("wMoney+2", 1, "signed"),
+            Number(0xC202, 1, "bits"),
+            Number(0xC203),
+        ],
+    )
+    assert numbers.read().tolist() == [[9, 1234, 9, -1, 8, 7]] * 2
+    ram.poke(0xC203, 8)
+    assert numbers.read()[:, 5].tolist() == [8, 8]
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ({"read": "float"}, "read 'float' must be one of number, signed, bcd, digits, bits"),
+        ({"order": "middle"}, "order 'middle' must be one of little, big"),
+        ({"size": 0}, "size 0 must be from 1 to 7 bytes with read 'number'"),
+        ({"size": True}, "size True must be"),
+        ({"size": 10, "read": "bcd"}, "size 10 must be from 1 to 9 bytes with read 'bcd'"),
+        ({"size": 19, "read": "digits"}, "from 1 to 18 bytes"),
+        ({"size": 513, "read": "bits"}, "from 1 to 512 bytes"),
+        ({"mask": 256}, "mask 256 must be from 0 to 255"),
+    ],
+)
+def test_a_field_that_is_refused(fields: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ConfigError, match=fault.replace("(", r"\(")):
+        Number(0xC200, **fields)
