@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.layout import SUITE, is_suite
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.games import Game
 
 EnvMaker = Callable[..., Any]  # an env's class, or a function that makes one
 
@@ -45,16 +49,44 @@ ENVIRONMENTS: dict[str, Callable[[], EnvMaker]] = {
 }
 
 
-def env_creator(name: str = "gbxcule") -> EnvMaker:
+def env_creator(
+    name: str = "gbxcule", game: StrPath | None = None, *, variant: str | None = None, levels: str | int | None = None
+) -> EnvMaker:
     """The class of an environment, or its factory, for `pufferlib.vector.make(env_creator(name), ...)`.
 
-    Raises: ConfigError for an unknown name; the message lists the known ones.
+    game: a game's folder, or the name of one of ours, whose options the env then has (docs/games.md); variant, levels:
+    of the game.
+
+    Raises: ConfigError for an unknown name; the message lists the known ones. With a game, the errors of `load_game`.
     """
     if is_suite(name):
-        from gbxcule_puffer.suite import find_game, make_env
-
-        return functools.partial(make_env, *find_game(name), env_creator)
+        if game is not None:
+            raise ConfigError(f"environment {name!r:.60} is a game itself: give gbxcule, or leave game out")
+        full, _, own_levels = name.partition("-")
+        return _game_maker(full.removeprefix("gbxcule_"), own_levels or levels, variant)
     if name not in ENVIRONMENTS:
         rom = "; a ROM is the option rom" if str(name).lower().endswith((".gb", ".gbc")) else ""
         raise ConfigError(f"environment {name!r} is unknown: give one of {', '.join((*ENVIRONMENTS, *SUITE))}{rom}")
-    return ENVIRONMENTS[name]()
+    if game is None:
+        if variant is not None or levels is not None:
+            raise ConfigError("variant and levels are of a game: give game, too")
+        return ENVIRONMENTS[name]()
+    if name == "toy":
+        raise ConfigError("environment 'toy' plays no Game Boy: leave game out")
+    return functools.partial(_game_maker(game, levels, variant), on=name)
+
+
+def _game_maker(path: StrPath, levels: str | int | None, variant: str | None) -> EnvMaker:
+    """A factory of envs that play the game, by default on our own Game Boys; its `on` is an environment's name."""
+    from gbxcule_puffer.games import load_game
+
+    game = load_game(path)
+    game.chosen(variant)
+    game.check_levels(levels)
+    return functools.partial(_play, game, variant=variant, levels=levels)
+
+
+def _play(game: Game, *arguments: Any, on: str = "gbxcule", **options: Any) -> Any:
+    from gbxcule_puffer.games import make_game_env
+
+    return make_game_env(game, env_creator(on), *arguments, **options)

@@ -22,6 +22,7 @@ ROOMS = [
     {"tasks"},
     {"env", "toy"},
     {"baselines"},
+    {"games"},
     {"suite"},
     {"registry"},
     {"trainers", "integrations"},

@@ -1,5 +1,5 @@
-"""The suite: our own games as environments, each with a Task, levels and a scripted player (docs/suite.md)."""
+"""The suite: our own games as environments, each with levels and a scripted player (docs/suite.md)."""
 
-from gbxcule_puffer.suite.games import GAMES, Game, find_game, make_env
+from gbxcule_puffer.suite.games import GAMES, SuiteGame
 
-__all__ = ["GAMES", "Game", "find_game", "make_env"]
+__all__ = ["GAMES", "SuiteGame"]

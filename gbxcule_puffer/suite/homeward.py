@@ -11,7 +11,7 @@ import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.protocol import Policy
-from gbxcule_puffer.suite.levels import TEST, Leveled
+from gbxcule_puffer.games.levels import Leveled
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, StepResult
 
@@ -26,6 +26,7 @@ UP = 1
 SAVE, MARK = 0xA000, b"HOME\2"  # roms/homeward/src/save.asm
 # By state of the quest: the hero's next target, at the first two facing up for A.
 TARGETS = {STATES[0]: (VILLAGE, 18, 12), STATES[1]: (COTTAGE, 6, 5), STATES[2]: (VILLAGE, 10, 9)}
+TEST = 0x8000  # first of the test levels (roms/homeward/game.toml)
 SHUFFLE = 1  # seed of the order of starts, a quarter of which are for the test levels
 
 Cell = tuple[int, int, int]  # map, column, row

@@ -1,4 +1,4 @@
-"""ORCHARD: reaction. Catch the apples, avoid the hailstones."""
+"""A player of ORCHARD, a game of reaction: catch the apples, avoid the hailstones."""
 
 from __future__ import annotations
 
@@ -6,31 +6,12 @@ import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.protocol import Policy
-from gbxcule_puffer.suite.levels import Leveled
-from gbxcule_puffer.tasks.ram import Ram
-from gbxcule_puffer.tasks.task import StepInfo, StepResult
 
-LOST, WON = 2, 3  # game_state
 APPLE, HAIL, ITEMS = 1, 2, 4
 # Of roms/orchard/orchard.asm: the range of an item's y, in pixels, in which a basket this near catches it; speeds in
 # 1/256 pixels per frame, one per four apples; and the basket's moves in a step.
 CATCH_TOP, CATCH_END, CATCH_X, STEP_X = 84, 104, 11, 16
 SPEEDS = (0x80, 0xA0, 0xC0, 0xE0, 0x100, 0x120, 0x140, 0x160)
-
-
-class Orchard(Leveled):
-    """Reward 1 for an apple, -1 for a lost life; ends with 32 apples, or without a life."""
-
-    def reset(self, ram: Ram, which: torch.Tensor) -> None:
-        super().reset(ram, which)
-        self.score, self.lives = ram["score"], ram["lives"]
-
-    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
-        state, score, lives = ram[["game_state", "score", "lives"]].unbind(1)
-        lost = (self.lives - lives).clamp(min=0)  # the lives are set when the game begins
-        reward = (score - self.score - lost).float()
-        self.score, self.lives = score, lives
-        return StepResult(reward, terminal=state == WON, failure=state == LOST, statistics={"score": score})
 
 
 def player(env: GBxCuLEEnv) -> Policy:

@@ -1,4 +1,4 @@
-"""STOREROOM: planning. Push both boxes onto marks."""
+"""A player of STOREROOM, a game of planning: push both boxes onto marks."""
 
 from __future__ import annotations
 
@@ -8,28 +8,11 @@ import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.protocol import Policy
-from gbxcule_puffer.suite.levels import Leveled
-from gbxcule_puffer.tasks.ram import Ram
-from gbxcule_puffer.tasks.task import StepInfo, StepResult
 
-PLAYING, WON = 1, 3  # game_state
+PLAYING = 1  # game_state
 ROOM, SIZE = 0xC200, 128  # in RAM: 8 rows of 16 cells, of these kinds
 MARK, WALL, BOX, STORED = 1, 2, 3, 4
 MOVES = {"RIGHT": 1, "LEFT": -1, "DOWN": 16, "UP": -16}
-
-
-class Storeroom(Leveled):
-    """Reward 1 for a box that reaches a mark, -1 for a box that leaves it; ends when both are on marks."""
-
-    def reset(self, ram: Ram, which: torch.Tensor) -> None:
-        super().reset(ram, which)
-        self.state, self.left = ram["game_state"], ram["boxes_left"]
-
-    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
-        state, left = ram[["game_state", "boxes_left"]].unbind(1)
-        reward = torch.where(self.state == PLAYING, self.left - left, 0).float()  # before it, there are no boxes yet
-        self.state, self.left = state, left
-        return StepResult(reward, terminal=state == WON, statistics={"left": left})
 
 
 def solve(room: list[int], keeper: int) -> list[str]:

@@ -69,6 +69,25 @@ def all_buttons_of(actions: Iterable[str]) -> list[int]:
     return found
 
 
+def checked_names(actions: Iterable[str]) -> list[str]:
+    """Actions' names as codecs have them, 'A+UP' or 'NOOP:60', of texts such as 'up+a' or 'NOOP:60'.
+
+    Raises: ActionError for a text that is not an action.
+    """
+    found = []
+    for i, name in enumerate(actions):
+        pressed, colon, frames = name.upper().partition(":")
+        buttons, frames = sorted(pressed.strip().split("+")), frames.strip()
+        known = set(buttons) <= BUTTONS.keys() and len(set(buttons)) == len(buttons)
+        if not known or (len(buttons) > 1 and "NOOP" in buttons):
+            remedy = f"give {', '.join(BUTTONS)}, or several with + between them"
+            raise ActionError(f"action {i} is {name!r:.40}, which is not a button: {remedy}")
+        if colon and not (frames.isdecimal() and len(frames) < 6 and 1 <= int(frames) <= MOST_FRAMES):
+            raise ActionError(f"action {i} is {name!r:.40}, whose frames are not from 1 to {MOST_FRAMES:,}")
+        found.append("+".join(buttons) + (f":{int(frames)}" if colon else ""))
+    return found
+
+
 def are_names(value: object) -> bool:
     """True for a list of texts, which is how files store the names of actions."""
     return isinstance(value, list) and all(isinstance(name, str) for name in value)

@@ -32,7 +32,7 @@ def make_task(spec: TaskSpec) -> Task:
     """
     if isinstance(spec, Task):
         return spec
-    kind = _find_class(spec) if isinstance(spec, str) else spec
+    kind = find_class(spec) if isinstance(spec, str) else spec
     with code_of(kind.__name__, kind):
         try:
             return kind()
@@ -78,7 +78,7 @@ def _short(file: str) -> str:
     return file if relative.startswith("..") or not os.path.isfile(file) else relative
 
 
-def _find_class(spec: str) -> type[Task]:
+def find_class(spec: str) -> type[Task]:
     """The class named by 'module:Class' or 'file.py:Class'."""
     where, colon, name = spec.rpartition(":")
     if not (colon and where and name):

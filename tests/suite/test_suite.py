@@ -20,8 +20,8 @@ from gbxcule_puffer.apps.record.command import Record
 from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.layout import SUITE, find_rom
-from gbxcule_puffer.suite import GAMES, find_game, storeroom
-from gbxcule_puffer.suite.levels import TEST
+from gbxcule_puffer.suite import GAMES, storeroom
+from gbxcule_puffer.suite.homeward import TEST
 from gbxcule_puffer.trainers.evaluation import evaluate, random_policy
 from gbxcule_puffer.trainers.trained import Trained
 from tests.support.envs import random_actions
@@ -39,7 +39,7 @@ def test_the_suite_is_what_env_creator_knows() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_player_solves_levels_that_nobody_trains_on(name: str) -> None:
-    game, _ = find_game(name)
+    game = GAMES[name.removeprefix("gbxcule_")]
     env = make(f"{name}-test", 2)
     found = evaluate(game.player(env), env, 2, seed=1)
     assert found["success_rate"] == 1.0
@@ -104,8 +104,7 @@ def test_pyboy_plays_the_same(name: str, on: str, n: int, steps: int) -> None:
 
 def test_a_homeward_level_begins_at_the_position_and_state_of_its_save() -> None:
     env = make("gbxcule_homeward-test", 8)
-    game, _ = find_game("gbxcule_homeward-test")
-    play = game.player(env)
+    play = GAMES["homeward"].player(env)
     env.reset(seed=3)
     wanted = env.task.test[(env.task.level - TEST) % len(env.task.test)]
     assert not set(map(tuple, wanted.tolist())) & set(map(tuple, env.task.train.tolist())), (

@@ -60,6 +60,22 @@ class Number:
         most = sum(highest * BASES[self.read] ** i for i in range(self.size))
         return most + self.least if self.read == "signed" else most
 
+    def encode(self, value: int) -> list[int]:
+        """The bytes from `where` on that store a value.
+
+        Raises: ConfigError for a value that they cannot store.
+        """
+        if self.read == "bits" or self.mask != 0xFF:
+            raise ConfigError("a number of set bits, or with a mask, cannot be written: name its bytes one by one")
+        most = BASES[self.read] ** self.size - 1 + self.least
+        if type(value) is not int or not self.least <= value <= most:
+            raise ConfigError(f"{value!r:.40} must be a whole number from {self.least:,} to {most:,}")
+        rest, found = value % (1 << 8 * self.size) if value < 0 else value, list[int]()
+        for _ in range(self.size):
+            rest, part = divmod(rest, BASES[self.read])
+            found.append(part // 10 * 16 + part % 10 if self.read == "bcd" else part)
+        return found if self.order == "little" else found[::-1]
+
 
 class Numbers:
     """Several numbers, by one read of their bytes. Allocates what lasts only here."""

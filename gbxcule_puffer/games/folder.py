@@ -1,0 +1,329 @@
+"""Reads a game's folder: every field of its game.toml is checked, nothing in it is run, nothing is written."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError
+from gbxcule_puffer.files import Kind, StrPath, read_text
+from gbxcule_puffer.games.env_options import read_env, schedule_of
+from gbxcule_puffer.games.game import Game
+from gbxcule_puffer.games.levels import Levels
+from gbxcule_puffer.games.names import Names
+from gbxcule_puffer.games.parts import FILE, FORMAT, KINDS, VERSION, LevelTable, Start, Terms
+from gbxcule_puffer.games.roms import RomSource
+from gbxcule_puffer.games.table import Table, check_inside, check_name
+from gbxcule_puffer.games.terms.nodes import BOOL, DECIMAL, WHOLE, Tape
+from gbxcule_puffer.games.terms.parse import TermParser
+from gbxcule_puffer.games.variants import ORIGINAL, Variant, read_variant
+from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.tasks.actions import Schedule, checked_names
+from gbxcule_puffer.tasks.goals.traces import read_actions
+from gbxcule_puffer.tasks.ram import Symbols
+
+GAME_FILE = Kind("game", ConfigError, "write it as docs/games.md shows")
+LARGEST_FILE = 2**20  # bytes
+MOST_WEIGHT = 1e6  # of a reward: sums and products of several stay finite in float32
+MOST_STATES, MOST_ACTIONS = 1_024, 100_000  # of [start]
+MOST_LEVELS, LAST_LEVEL = 2**24, 2**31  # of one range, which is sampled from; and the last one's number
+ENDS = ("success", "failure", "truncation")
+
+
+def load_game(path: StrPath) -> Game:
+    """The game in a folder, or one of our own by its name: homeward, orchard, storeroom.
+
+    Raises: ConfigError for a folder that is missing or has a wrong field; RomError for a ROM that it names and that is
+    another one; and errors of its files. Each names the file, the table and the field.
+    """
+    folder = find_game_folder(path)
+    source = str(folder / FILE)
+    try:
+        content = tomllib.loads(read_text(folder / FILE, GAME_FILE, LARGEST_FILE))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source}: is not TOML ({error}): mend this line") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, GBxCuLEError):
+            raise
+        raise ConfigError(f"{source}: is not TOML that can be read: write it with fewer brackets and digits") from None
+    return _Reader(folder, Table(source, "", content)).read()
+
+
+def own_games() -> list[str]:
+    """The names of the games that come with the package."""
+    return sorted(file.parent.name for file in ROMS.glob(f"*/{FILE}"))
+
+
+def find_game_folder(path: StrPath) -> Path:
+    """The folder of a game: as given, also by its game.toml, or, for a name, of one of ours.
+
+    Raises: ConfigError where there is none.
+    """
+    given = Path(path)
+    text = os.fspath(path)
+    try:
+        if given.name == FILE and given.is_file():
+            return given.parent
+        if (given / FILE).is_file():
+            return given
+    except (OSError, ValueError):  # a zero byte, or a name that is too long
+        pass
+    if re.fullmatch(r"[A-Za-z0-9_-]+", text) and (ROMS / text / FILE).is_file():
+        return ROMS / text
+    own = own_games()
+    close = difflib.get_close_matches(text[:100], own, 1)
+    remedy = f"did you mean {close[0]}?" if close else f"give a game's folder, or one of {', '.join(own)}"
+    raise ConfigError(f"game {text!r:.80}: there is no {FILE} in such a folder: {remedy}")
+
+
+class _Reader:
+    """Reads one game.toml."""
+
+    def __init__(self, folder: Path, top: Table) -> None:
+        self.folder, self.top, self.source = folder, top, top.source
+
+    def read(self) -> Game:
+        """Raises: ConfigError, RomError."""
+        top = self.top
+        top.take_choice("format", (FORMAT,))
+        version = top.take("version", meaning=f"{VERSION}")
+        if type(version) is not int or version != VERSION:
+            raise top.error("version", f"is {version!r:.40}: this program reads {VERSION}")
+        name = top.take_text("name", meaning="the game's name, e.g. orchard")
+        if not re.fullmatch(r"[a-z0-9_-]{1,64}", name):
+            raise top.error("name", f"{name!r:.80} is not a name: give small letters, digits, _ and -, at most 64")
+        title = top.take_text("title", name, longest=200)
+        goal, kind = top.take_text("goal", ""), top.take_choice("kind", KINDS, "other")
+        task = top.take_text("task", None, "package.module:Class or file.py:Class")
+        rom = self._rom(top.take_table("rom"))
+        start, env = top.take_table("start", None), top.take_table("env", None)
+        numbers = top.take_table("numbers", None)
+        tables = {
+            name: top.take_table(name, None)
+            for name in ("reward", "end", "statistics", "milestones", "levels", "variants")
+        }
+        top.done()
+        symbols_file, symbols = self._symbols(env, rom)
+        names = (numbers or top).checked("", lambda: Names(numbers, symbols))
+        options = {} if env is None else read_env(env, names)
+        if task is not None and (tables["reward"] or tables["end"]):
+            raise top.error("task", "pays and ends in place of [reward] and [end]: give either")
+        return Game(
+            folder=self.folder,
+            name=name,
+            title=title,
+            rom=rom,
+            goal=goal,
+            kind=kind,
+            start=Start() if start is None else self._start(start, rom, schedule_of(options)),
+            env=options,
+            symbols=symbols_file,
+            numbers=names.numbers,
+            terms=self._terms(tables, names),
+            levels=None if tables["levels"] is None else self._levels(tables["levels"], names, task is not None),
+            variants={} if tables["variants"] is None else self._variants(tables["variants"], names),
+            task=task,
+            is_own=self.folder.resolve().parent == ROMS.resolve(),
+        )
+
+    def _file(self, table: Table, field: str, default: Any = ...) -> Any:
+        """The path of a file in the folder."""
+        given = table.take_path(field, default)
+        return given if given is default else self._inside(table, field, given)
+
+    def _inside(self, table: Table, field: str, given: str) -> Path:
+        check_inside(table, field, given)
+        path, folder = self.folder / given, self.folder.resolve()
+        if not path.resolve().is_relative_to(folder):
+            raise table.error(
+                field, f"{given!r:.80} leads out of the game's folder by a link: put the file itself there"
+            )
+        if not path.is_file():
+            raise table.error(field, f"there is no file {given!r:.80} in the game's folder: put it there")
+        return path
+
+    def _rom(self, table: Table) -> RomSource:
+        digest = table.take_text("sha256", meaning="the SHA-256 of the ROM's file, 64 hexadecimal digits")
+        if not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+            raise table.error("sha256", f"{digest!r:.70} is not a SHA-256: give 64 hexadecimal digits")
+        found = RomSource(
+            digest.lower(),
+            self._file(table, "file", None),
+            table.take_choice("model", MODELS, "dmg"),
+            table.take_choice("header", HEADERS, "strict"),
+            table.take_text("author", ""),
+            table.take_text("license", ""),
+            table.take_text("source", ""),
+        )
+        table.done()
+        return found
+
+    def _symbols(self, env: Table | None, rom: RomSource) -> tuple[Path | None, Symbols | None]:
+        """The symbol file that [env] names, and all symbols: of it, and of files beside the ROM in the folder."""
+        path = None if env is None else self._file(env, "symbols", None)
+        table = env or self.top
+        if rom.file is not None:
+            Table(self.source, "rom", {}).checked("file", lambda: rom.find(self.folder))
+        beside = rom.find(self.folder) if path is None else rom.file
+        found = table.checked("symbols", lambda: Symbols.find_files(path, None if beside is None else str(beside)))
+        return path, found
+
+    def _start(self, table: Table, rom: RomSource, schedule: Schedule) -> Start:
+        recorded = None
+        states = table.take_texts("states", (), "a file in the game's folder, or a list of them")
+        given = table.take("actions", [])
+        table.done()
+        if len(states) > MOST_STATES:
+            raise table.error("states", f"has {len(states):,} files: give at most {MOST_STATES:,}")
+        paths = tuple(self._inside(table, "states", each) for each in states)
+        if isinstance(given, str):
+            given, recorded = self._action_file(table, given, rom)
+        if not isinstance(given, list) or not all(isinstance(each, str) for each in given) or len(given) > MOST_ACTIONS:
+            raise table.error(
+                "actions", f'is not a list of at most {MOST_ACTIONS:,} actions: give e.g. ["NOOP:60", "START"]'
+            )
+        actions = tuple(table.checked("actions", lambda: checked_names(given)))
+        if not paths and not actions:
+            raise table.error("", "has neither states nor actions: give one, or leave it out to start at power-on")
+        return Start(paths, actions, recorded or schedule)
+
+    def _action_file(self, table: Table, text: str, rom: RomSource) -> tuple[list[str], Schedule | None]:
+        """The actions of a file of names, or those of a trace and its schedule."""
+        path = self._inside(table, "actions", text)
+        names, trace = table.checked("actions", lambda: read_actions(path))
+        if trace is None:
+            return names, None
+        if trace.rom_sha256 != rom.sha256:
+            raise table.error("actions", f"{text!r:.60} was recorded with another ROM: record it with this one")
+        return names, table.checked("actions", lambda: Schedule(trace.frames_per_step, trace.release_after_frames))
+
+    def _terms(self, tables: Mapping[str, Table | None], names: Names) -> Terms:
+        tape = Tape()
+        parser = names.parser(tape)
+        reward = None if tables["reward"] is None else self._reward(tables["reward"], parser, tape)
+        ends: dict[str, int | None] = dict.fromkeys(ENDS)
+        if (table := tables["end"]) is not None:
+            for name in ENDS:
+                texts = table.take_texts(name, ())
+                parts = [self._condition(table, name, each, parser) for each in texts]
+                if parts:
+                    ends[name] = parts[0] if len(parts) == 1 else tape.add("any", parts, BOOL)
+            table.done()
+        statistics = self._named(tables["statistics"], parser.parse)
+        milestones = self._named(tables["milestones"], parser.condition)
+        if both := statistics.keys() & milestones.keys():
+            raise Table(self.source, "milestones", {}).error(min(both), "is in [statistics], too: rename one")
+        return Terms(
+            tape,
+            tuple(names.columns),
+            reward,
+            ends["success"],
+            ends["failure"],
+            ends["truncation"],
+            statistics,
+            milestones,
+        )
+
+    def _condition(self, table: Table, field: str, text: str, parser: TermParser) -> int:
+        return table.checked(field, lambda: parser.condition(text))
+
+    def _named(self, table: Table | None, parse: Any) -> dict[str, int]:
+        found = {}
+        for name in [] if table is None else table.names():
+            assert table is not None
+            check_name(table, name, table.name.rstrip("s"))
+            text = _as_text(table, name)
+            found[name] = table.checked(name, lambda: parse(text))  # noqa: B023
+        return found
+
+    def _reward(self, table: Table, parser: TermParser, tape: Tape) -> int:
+        total: int | None = None
+        for name in table.names():
+            check_name(table, name, "reward")
+            weight = 1.0
+            if isinstance(table._content[name], dict):
+                row = table.take_table(name)
+                text, weight = _as_text(row, "value"), row.take_number("weight", MOST_WEIGHT, 1.0)
+                row.done()
+            else:
+                text = _as_text(table, name)
+            node = table.checked(name, lambda: parser.parse(text))  # noqa: B023
+            if weight != 1:
+                node = tape.add("multiply", (tape.cast(node, DECIMAL), tape.constant(float(weight))), DECIMAL)
+            if total is None:
+                total = tape.cast(node, max(WHOLE, tape.nodes[node].kind))
+                continue
+            kind = max(WHOLE, tape.nodes[node].kind, tape.nodes[total].kind)
+            total = tape.add("add", (tape.cast(total, kind), tape.cast(node, kind)), kind)
+        return tape.constant(0) if total is None else total
+
+    def _levels(self, table: Table, names: Names, has_task: bool) -> LevelTable:
+        train = self._range(table, "train")
+        assert train is not None
+        test = self._range(table, "test", None)
+        if test is not None and test.first < train.first + train.count and train.first < test.first + test.count:
+            raise table.error("test", "has levels of train: give others")
+        if has_task:
+            table.done()
+            return LevelTable(train, test)
+        where = names.number(table, "write", table.take("write", meaning="a symbol or an address such as C0A5")).where
+        given = table.take("bytes", meaning='a list of terms of `level`, e.g. ["level & 255", "level >> 8"]')
+        table.done()
+        if not isinstance(given, list) or not 1 <= len(given) <= 256:
+            raise table.error("bytes", 'is not a list of 1 to 256 terms: give e.g. ["level & 255", "level >> 8"]')
+        tape = Tape()
+        level = tape.add("number", (), WHOLE, 0)
+        parser = TermParser(
+            tape, lambda name: level if name == "level" else None, lambda _: None, lambda: ["level"], None
+        )
+        values = []
+        for each in given:
+            if type(each) not in (str, int):
+                raise table.error("bytes", f"has {each!r:.40}: give terms of `level`, or numbers from 0 to 255")
+            node = table.checked("bytes", lambda: parser.parse(str(each)))  # noqa: B023
+            if tape.nodes[node].kind == DECIMAL:
+                raise table.error("bytes", f"{each!r:.40} is a decimal number: write // instead of /")
+            values.append(tape.cast(node, WHOLE))
+        if tape.remembering():
+            raise table.error("bytes", "remembers something: give terms of `level` alone")
+        assert not isinstance(where, str)
+        return LevelTable(train, test, where, tape, tuple(values))  # pyright: ignore[reportArgumentType]
+
+    def _range(self, table: Table, field: str, default: Any = ...) -> Levels | None:
+        """The levels [first, count] of a field."""
+        value = table.take(field, default, "[first, count], e.g. [0, 16384]")
+        if value is default:
+            return value
+        good = isinstance(value, list) and len(value) == 2 and all(type(each) is int for each in value)
+        if not good or value[0] < 0 or not 1 <= value[1] <= MOST_LEVELS or sum(value) > LAST_LEVEL:
+            raise table.error(
+                field, f"is {value!r:.40}: give [first, count], e.g. [0, 16384], at most {MOST_LEVELS:,} of them"
+            )
+        return Levels(*value)
+
+    def _variants(self, table: Table, names: Names) -> dict[str, Variant]:
+        found = {}
+        for name in table.names():
+            if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+                raise table.error(name[:64], "is not a name of a variant: give letters, digits, _ and -")
+            if name == ORIGINAL:
+                raise table.error(name, "is the game as it is: give the variant another name")
+            own = table.take_table(name)
+            found[name] = read_variant(name, own, lambda field, value: names.number(own, field, value), self._file)  # noqa: B023
+        return found
+
+
+def _as_text(table: Table, field: str) -> str:
+    """A term's text; a number stands for itself."""
+    value = table.take(field, meaning='a term such as "score.delta"')
+    if type(value) in (int, float) and value == value and abs(value) != float("inf"):
+        return repr(value)
+    if not isinstance(value, str) or not value.strip() or len(value) > 2_000:
+        raise table.error(field, 'is not a term: give a text such as "score.delta", of at most 2,000 characters')
+    return value

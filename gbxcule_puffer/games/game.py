@@ -1,0 +1,160 @@
+"""A game as its folder describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.errors import ConfigError, RomError
+from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.games.levels import Levels, choose_levels
+from gbxcule_puffer.games.parts import FILE, MAX_STEPS, LevelTable, Start, Terms
+from gbxcule_puffer.games.roms import RomSource
+from gbxcule_puffer.games.variants import ORIGINAL, Variant
+from gbxcule_puffer.tasks.ram.number import Number
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.tasks.task import Task, TaskSpec
+
+
+@dataclass(frozen=True)
+class Game:
+    """A game's folder, checked (load_game). env: options of the env; task: a Task of its own, as text; is_own: one of
+    the games that come with the package, whose Task may run unasked."""
+
+    folder: Path
+    name: str
+    title: str
+    rom: RomSource
+    goal: str = ""
+    kind: str = "other"
+    start: Start = field(default_factory=Start)
+    env: Mapping[str, Any] = field(default_factory=dict)
+    symbols: Path | None = None
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    terms: Terms = field(default_factory=Terms)
+    levels: LevelTable | None = None
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    task: str | None = None
+    is_own: bool = False
+
+    @property
+    def source(self) -> str:
+        """The file, for errors."""
+        return f"{self.folder / FILE}"
+
+    def flags(self) -> dict[str, Any]:
+        """The options of the env and the machine that stand in the folder, as defaults of a command's flags."""
+        return {**self.env, "model": self.rom.model, "header": self.rom.header}
+
+    def options(
+        self,
+        variant: str | None = None,
+        rom: StrPath | None = None,
+        levels: str | int | None = None,
+        task: TaskSpec | None = None,
+        max_steps: int | None = None,
+    ) -> dict[str, Any]:
+        """Keywords of an env: rom, model, header, task, symbols, start_state and the options of [env].
+
+        variant: the name of a variant, or several with commas, of which each env draws one; rom: the ROM's file, else
+        it is searched for; levels: as `choose_levels` takes them; task: in place of the folder's reward and ends;
+        max_steps: of the env, if it is not the folder's own. Each call makes another Task, for one env.
+
+        Raises: ConfigError for a variant or levels that the game does not have; RomError for a ROM that is missing,
+        damaged or another one; StateError for a start that does not fit.
+        """
+        chosen = self.chosen(variant)
+        cartridge = self.cartridge(chosen, rom)
+        patched = any(each.patches for each in chosen)
+        found = {**self.flags(), "rom": cartridge if patched else cartridge.path}
+        if self.symbols is not None:
+            found["symbols"] = str(self.symbols)
+        if (starts := self._starts(cartridge, patched)) is not None:
+            found["start_state"] = starts
+        found["task"] = self._task(chosen, levels, task, max_steps or self.env.get("max_steps") or MAX_STEPS)
+        return found
+
+    def chosen(self, variant: str | None) -> list[Variant]:
+        """The variants of a text such as 'easy,original'; of None the original.
+
+        Raises: ConfigError for an unknown one, and for several of which one changes the ROM.
+        """
+        found = []
+        for name in (variant or ORIGINAL).split(","):
+            name = name.strip()
+            if name != ORIGINAL and name not in self.variants:
+                listed = ", ".join((*self.variants, ORIGINAL))
+                raise ConfigError(
+                    f"variant {name!r:.40} is not in {self.source}: give one of {listed}, or several of them"
+                )
+            found.append(self.variants.get(name, Variant()))
+        if len(found) > 1 and (patching := [each.name for each in found if each.patches]):
+            raise ConfigError(f"variant {patching[0]} changes the ROM, and all envs play one: give it alone")
+        return found
+
+    def check_levels(self, levels: str | int | None) -> Levels | None:
+        """The levels of a text (choose_levels); None for a game without any.
+
+        Raises: ConfigError for levels that the game does not have.
+        """
+        if self.levels is not None:
+            return choose_levels(levels, self.levels.train, self.levels.test)
+        if levels in (None, ""):
+            return None
+        raise ConfigError(f"levels {levels!r:.40}: {self.source} has no [levels]: leave them out")
+
+    def cartridge(self, variants: list[Variant], rom: StrPath | None = None) -> Cartridge:
+        """The ROM with the patches of the variants.
+
+        Raises: RomError for a ROM that is missing, damaged or another one; ConfigError for a patch that does not fit.
+        """
+        path = self.rom.find(self.folder, rom)
+        if path is None:
+            wanted = f"the ROM of {self.title} is missing (SHA-256 {self.rom.sha256})"
+            raise RomError(f"{self.source}: [rom] sha256: {wanted}: {self.rom.remedy()}")
+        found = load_cartridge(path, self.rom.header, self.rom.model)
+        patches = [patch for each in variants for patch in each.patches]
+        if not patches:
+            return found
+        image = bytearray(found.data)
+        for patch in patches:
+            patch.apply(image)
+        try:
+            return replace(load_cartridge(bytes(image), self.rom.header, self.rom.model), path=found.path)
+        except RomError as error:
+            raise RomError(f"{patches[0].source}: makes a ROM that does not run: {error}") from None
+
+    def _starts(self, cartridge: Cartridge, patched: bool) -> str | tuple[str, ...] | None:
+        """The files of the start states, None for power-on."""
+        if not self.start.actions and not patched:
+            return tuple(map(str, self.start.states)) or None
+        from gbxcule_puffer.games.starts import made_states  # takes Warp
+
+        original = self.cartridge([], cartridge.path) if patched else cartridge
+        return made_states(self.source, self.start, self.rom.header, original, cartridge)
+
+    def _task(self, variants: list[Variant], levels: str | int | None, given: TaskSpec | None, max_steps: int) -> Task:
+        from gbxcule_puffer.games.levels import Leveled
+        from gbxcule_puffer.games.task import GameTask
+        from gbxcule_puffer.tasks.task_code import find_class, make_task
+
+        chosen = self.check_levels(levels)
+        if given is None and self.task is not None and not self.is_own:
+            raise ConfigError(
+                f"{self.source}: task: is code, which runs only where you name it: give --task {self.task}"
+            )
+        text = given if given is not None else self.task
+        if text is None:
+            return GameTask(self.terms, self.levels, chosen, variants, max_steps)
+        if any(each.pokes for each in variants):
+            raise ConfigError(
+                f"variant {variants[0].name} writes RAM, and a Task of your own replaces what does: leave one out"
+            )
+        kind = find_class(text) if isinstance(text, str) else text
+        if isinstance(kind, type) and issubclass(kind, Leveled) and chosen is not None:
+            return kind(chosen)
+        return make_task(kind)

@@ -1,0 +1,35 @@
+"""Environments that play a game of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.games.game import Game
+from gbxcule_puffer.tasks.task import TaskSpec
+
+
+def make_game_env(
+    game: Game,
+    kind: Callable[..., Any],
+    num_envs: int = 1,
+    device: str = "cpu",
+    *,
+    variant: str | None = None,
+    levels: str | int | None = None,
+    rom: StrPath | None = None,
+    task: TaskSpec | None = None,
+    **options: Any,
+) -> Any:
+    """The game on `num_envs` Game Boys.
+
+    kind: the class of the env; variant, levels, rom, task: as in Game.options; options: as in GBxCuLEEnv, in place of
+    the game's where they are not None.
+
+    Raises: the errors of Game.options and of the env.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    own = game.options(variant, rom, levels, task, given.get("max_steps"))
+    image = own.pop("rom")
+    return kind(image, num_envs, device, **(own | given))

@@ -1,0 +1,52 @@
+"""The parts of a game's folder as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gbxcule_puffer.games.levels import Levels
+from gbxcule_puffer.games.terms.nodes import Tape
+from gbxcule_puffer.tasks.actions import Schedule
+from gbxcule_puffer.tasks.ram.number import Number
+
+FORMAT, VERSION, FILE = "gbxcule-game", 1, "game.toml"
+KINDS = ("action", "puzzle", "board", "maze", "platform", "roguelike", "racing", "shooter", "quest", "other")
+MAX_STEPS = 128  # of an episode, where neither the game nor the user says
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where episodes begin: state files, and the names of actions that lead on from there, or from power-on, in steps
+    of `schedule`."""
+
+    states: tuple[Path, ...] = ()
+    actions: tuple[str, ...] = ()
+    schedule: Schedule = field(default_factory=Schedule)
+
+
+@dataclass(frozen=True)
+class LevelTable:
+    """Levels: `train` and `test` ones, and the bytes that write a level from `where` on, nodes of `tape`, whose only
+    number is the level; where is None if a Task writes them."""
+
+    train: Levels
+    test: Levels | None = None
+    where: int | tuple[int, int] | None = None
+    tape: Tape = field(default_factory=Tape)
+    values: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an episode pays and how it ends: nodes of `tape`, whose numbers are `numbers`. names: of `statistics`."""
+
+    tape: Tape = field(default_factory=Tape)
+    numbers: tuple[Number, ...] = ()
+    reward: int | None = None
+    success: int | None = None
+    failure: int | None = None
+    truncation: int | None = None
+    statistics: Mapping[str, int] = field(default_factory=dict)
+    milestones: Mapping[str, int] = field(default_factory=dict)

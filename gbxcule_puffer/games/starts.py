@@ -1,0 +1,84 @@
+"""The start states of a game: its files, or states that its actions lead to, which are kept in Warp's cache."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from gbxcule_puffer.emulator.build import cache as kernels
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.saves.state_files import STATE_FILE, load_state_file
+from gbxcule_puffer.emulator.snapshot import MAX_ENV_SIZE
+from gbxcule_puffer.errors import GBxCuLEError, StorageError
+from gbxcule_puffer.files import read_bytes
+from gbxcule_puffer.games.parts import Start
+from gbxcule_puffer.tasks.start import play_to_start
+
+KEPT = 1  # changes where a state in the cache would not be what it is made as today
+
+
+def made_states(
+    source: str, start: Start, header: str, original: Cartridge, cartridge: Cartridge
+) -> str | tuple[str, ...] | None:
+    """The files of start states for the env, None for power-on. Neither the game's folder nor a run's is written to.
+
+    source: the game.toml, for errors; original: the ROM that the states are of, of which `cartridge` may be a patched
+    copy.
+
+    Raises: StateError, ConfigError or ActionError for a start that does not fit the game, with the field's name.
+    """
+    if not start.actions and not start.states:
+        return None
+    try:
+        paths = [_kept(start, header, original, cartridge, state) for state in start.states or (None,)]
+    except StorageError:
+        raise
+    except GBxCuLEError as error:
+        raise type(error)(f"{source}: [start] {'actions' if start.actions else 'states'}: {error}") from None
+    return paths[0] if len(paths) == 1 else tuple(paths)
+
+
+def _kept(start: Start, header: str, original: Cartridge, cartridge: Cartridge, state: Path | None) -> str:
+    """The file of a start that is made of a state, or of power-on."""
+    data = b"" if state is None else read_bytes(state, STATE_FILE, MAX_ENV_SIZE)
+    facts = [KEPT, original.sha256, cartridge.sha256, cartridge.model, vars(start.schedule), start.actions]
+    key = hashlib.sha256(json.dumps(facts).encode() + data).hexdigest()
+    path = _folder() / f"{key}.state"
+    if path.is_file():
+        return str(path)
+    if state is None:
+        found = play_to_start(cartridge, start.actions, None, start.schedule, header, None)
+    elif start.actions:
+        found = play_to_start(original, start.actions, state, start.schedule, header, None)
+    else:
+        found = load_state_file(state, original)
+    found = replace(found, rom_sha256=cartridge.sha256)
+    try:
+        with contextlib.suppress(OSError):
+            os.makedirs(path.parent, exist_ok=True)
+        found.to_file(path)
+    except StorageError:  # a cache on a read-only disk
+        path = _temporary() / path.name
+        found.to_file(path)
+    return str(path)
+
+
+def _folder() -> Path:
+    return kernels.directory() / "starts"
+
+
+@cache
+def _temporary() -> Path:
+    """A folder of this process."""
+    return Path(_held().name)
+
+
+@cache
+def _held() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="gbxcule-starts-")

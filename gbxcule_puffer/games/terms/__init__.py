@@ -1,0 +1,1 @@
+"""Terms: expressions over numbers in RAM, read from text without running any of it."""
