@@ -74,7 +74,7 @@ def find_game_folder(path: StrPath) -> Path:
             return given
     except (OSError, ValueError):  # a zero byte, or a name that is too long
         pass
-    if re.fullmatch(r"[A-Za-z0-9_-]+", text) and (ROMS / text / FILE).is_file():
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text) and (ROMS / text / FILE).is_file():
         return ROMS / text
     own = own_games()
     close = difflib.get_close_matches(text[:100], own, 1)

@@ -86,7 +86,7 @@ class Table:
         listed = f"one of {', '.join(choices)}"
         value = self.take(field, default, listed)
         if value is not default and not (isinstance(value, str) and value in choices):
-            raise self.error(field, f"{_kind(value)} is unknown: give {nearest(value, choices)}{listed}")
+            raise self.error(field, f"{_kind(value)} is unknown: give {listed}")
         return value
 
     def take_whole(self, field: str, least: int, most: int, default: Any = ...) -> Any:
