@@ -94,8 +94,8 @@ class Names:
 
         return TermParser(tape, lambda name: column(self.find(name)), bits, self.known, self.instruction)
 
-    def instruction(self, text: str) -> tuple[int | None, int]:
-        """(bank, address) of an instruction in ROM, of a symbol or an address such as 0150 or 1:4A20.
+    def instruction(self, text: str) -> int | tuple[int, int]:
+        """The address of an instruction in ROM, or (bank, address), of a symbol or of a text such as 0150 or 1:4A20.
 
         Raises: ConfigError.
         """
@@ -113,4 +113,4 @@ class Names:
         banked = hw.ROM_BANK_SIZE <= address < hw.VRAM
         if not 0 <= address < hw.VRAM or (banked and bank is None) or (bank is not None and not 0 <= bank < 512):
             raise ConfigError(f"executions({text!r:.60}) is not of code in ROM: give e.g. 0150, or BANK:4A20")
-        return (bank if banked else None), address
+        return (bank, address) if banked and bank is not None else address
