@@ -64,35 +64,28 @@ def value(e: Episode, color: int, plane: int) -> int:
 
 @wp.func
 def brightness(e: Episode, env: int, index: int) -> int:
-    """Luma of two pixels of the whole screen in colour, from 0 to 255, 16 bits each."""
-    both = e.colors[env, index]
-    return 2 * (both & 0x001F001F) + 5 * ((both >> 5) & 0x001F001F) + ((both >> 10) & 0x001F001F)
+    """Two pixels of the whole screen from 0 to 255, 16 bits each: PyBoy's greys of shades, luma of colours."""
+    if e.has_colors != 0:
+        both = e.colors[env, index]
+        return 2 * (both & 0x001F001F) + 5 * ((both >> 5) & 0x001F001F) + ((both >> 10) & 0x001F001F)
+    shades = e.screen[env, index // 2] >> (16 * (index & 1))
+    pair = (shades & 3) | ((shades & 0x300) << 8)
+    return 0x00FF00FF - 85 * pair - 17 * (pair & ~(pair >> 1) & 0x00010001)  # 255 153 85 0
 
 
 @wp.func
-def grey_columns(e: Episode, env: int, row: int, four: int):
-    """Sums of four columns of the screen over a row of the observation: (the first and the third, the second and the
-    fourth), 16 bits each. Each pixel counts from 0 to 255, PyBoy's greys of shades or luma of colours, times what the
-    row covers of it, in 1 / e.rows."""
+def grey_columns(e: Episode, env: int, row: int, first: int, index: int) -> int:
+    """Sums of two columns of the screen from line `first` on over a row of the observation, 16 bits each; each pixel
+    counts with what the row covers of it, in 1 / e.rows."""
     top = row * hw.SCREEN_HEIGHT
     bottom = top + hw.SCREEN_HEIGHT
-    y = top // e.rows
-    even = int(0)
-    odd = int(0)
+    y = int(first)
+    total = int(0)
     while y * e.rows < bottom:
         height = wp.min(bottom, (y + 1) * e.rows) - wp.max(top, y * e.rows)
-        index = y * (hw.SCREEN_WIDTH // 4) + four
-        if e.has_colors != 0:
-            left, right = brightness(e, env, 2 * index), brightness(e, env, 2 * index + 1)
-            even = even + height * ((left & 0xFFFF) | (right << 16))
-            odd = odd + height * (((left >> 16) & 0xFFFF) | (right & -65536))
-        else:
-            shades = e.screen[env, index]
-            dark = 85 * shades + 17 * (shades & ~(shades >> 1) & 0x01010101)  # 255 minus 255 153 85 0
-            even = even + height * (0x00FF00FF - (dark & 0x00FF00FF))
-            odd = odd + height * (0x00FF00FF - ((dark >> 8) & 0x00FF00FF))
+        total = total + height * brightness(e, env, y * (hw.SCREEN_WIDTH // 2) + index)
         y = y + 1
-    return even, odd
+    return total
 
 
 @wp.func
@@ -103,14 +96,14 @@ def grey(e: Episode, env: int, index: int) -> int:
     left = (4 * index - row * e.columns) * hw.SCREEN_WIDTH  # of what is still to be added to the pixel
     right = left + hw.SCREEN_WIDTH
     x = left // e.columns
-    even, odd = grey_columns(e, env, row, x // 4)
+    first = row * hw.SCREEN_HEIGHT // e.rows
+    pair = grey_columns(e, env, row, first, x // 2)
     total = int(0)
     word = int(0)
     part = int(0)
     while part < 4:
         end = wp.min((x + 1) * e.columns, right)
-        sums = wp.where((x & 1) == 0, even, odd) >> (8 * (x & 2))
-        total = total + (end - left) * (sums & 0xFFFF)
+        total = total + (end - left) * ((pair >> (16 * (x & 1))) & 0xFFFF)
         left = end
         if end == right:
             word = word | (((total + AREA // 2) // AREA) << (8 * part))
@@ -121,11 +114,12 @@ def grey(e: Episode, env: int, index: int) -> int:
             x = x + 1
             if x == hw.SCREEN_WIDTH:  # the next row
                 row = row + 1
+                first = row * hw.SCREEN_HEIGHT // e.rows
                 x = 0
                 left = 0
                 right = hw.SCREEN_WIDTH
-            if (x & 3) == 0:
-                even, odd = grey_columns(e, env, row, x // 4)
+            if (x & 1) == 0:
+                pair = grey_columns(e, env, row, first, x // 2)
     return word
 
 
