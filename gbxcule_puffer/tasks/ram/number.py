@@ -23,7 +23,8 @@ class Number:
 
     read: 'number' (unsigned), 'signed' (two's complement), 'bcd' (two decimal digits a byte), 'digits' (one decimal
     digit a byte, in its lower half) or 'bits' (how many are set); order: 'little' has the lowest byte first, 'big' the
-    highest; mask: the bits that count of each byte.
+    highest; mask: the bits that count of each byte; zero: the byte of the digit 0 for 'digits', e.g. the number of its
+    tile.
 
     Raises: ConfigError for a value that a field does not accept.
     """
@@ -33,6 +34,7 @@ class Number:
     read: str = "number"
     order: str = "little"
     mask: int = 0xFF
+    zero: int = 0
 
     def __post_init__(self) -> None:
         if self.read not in READS:
@@ -45,6 +47,8 @@ class Number:
             )
         if type(self.mask) is not int or not 0 <= self.mask <= 0xFF:
             raise ConfigError(f"mask {self.mask!r:.40} must be from 0 to 255")
+        if type(self.zero) is not int or not 0 <= self.zero <= (0xFF if self.read == "digits" else 0):
+            raise ConfigError(f"zero {self.zero!r:.40} must be from 0 to 255, and 0 unless read is 'digits'")
 
     @property
     def least(self) -> int:
@@ -82,7 +86,7 @@ class Numbers:
 
     def __init__(self, ram: Ram, numbers: Sequence[Number]) -> None:
         where: list[Where] = []
-        owner, mask, weight, sign, decimal, bits = ([] for _ in range(6))  # of each byte
+        owner, mask, weight, sign, decimal, bits, zero = ([] for _ in range(7))  # of each byte
         for i, number in enumerate(numbers):
             bank, address = ram.locate(number.where)
             for byte in range(number.size):
@@ -94,6 +98,7 @@ class Numbers:
                 sign.append(TOP_BIT if number.read == "signed" and power == number.size - 1 else 0)
                 decimal.append(6 if number.read == "bcd" else 0)
                 bits.append(number.read == "bits")
+                zero.append(number.zero)
 
         def row(values: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
             return torch.tensor(values, dtype=dtype, device=ram.device)
@@ -103,12 +108,16 @@ class Numbers:
         self._sign = row(sign) if any(sign) else None
         self._decimal = row(decimal) if any(decimal) else None
         self._bits = row(bits, torch.bool) if any(bits) else None
+        self._zero = row(zero, torch.uint8) if any(zero) else None
         self._bytes = torch.zeros((ram.num_envs, len(where)), dtype=torch.int64, device=ram.device)
         self.values = torch.zeros((ram.num_envs, len(numbers)), dtype=torch.int64, device=ram.device)
 
     def read(self) -> torch.Tensor:
         """The current numbers, (num_envs, numbers) int64; valid until the next read."""
-        found = self._watch.read().bitwise_and_(self._mask)
+        found = self._watch.read()
+        if self._zero is not None:
+            found.sub_(self._zero)
+        found.bitwise_and_(self._mask)
         values = self._bytes.copy_(found)
         if self._bits is not None:
             values.copy_(torch.where(self._bits, bit_count(found).to(torch.int64), values))

@@ -53,6 +53,12 @@ def test_a_number(ram: Ram, fields: dict[str, Any], stored: list[int], wanted: i
         assert number.least <= wanted <= number.most
 
 
+def test_digits_that_are_tile_numbers(ram: Ram) -> None:
+    ram.poke(0xC200, [0xF6, 0xF7, 0xFF, 5])
+    three, two = Number(0xC200, 3, "digits", "big", zero=0xF6), Number(0xC202, 2, "digits", zero=0xFC)
+    assert Numbers(ram, [three, Number(0xC203), two]).read().tolist() == [[19, 5, 93]] * 2, "5 - FC is 9"
+
+
 def test_several_numbers_are_read_at_once(ram: Ram) -> None:
     ram.poke(0xC200, [0x12, 0x34, 0xFF, 7])
     ram.poke((0, 0xA010), 9)
@@ -83,6 +89,8 @@ def test_several_numbers_are_read_at_once(ram: Ram) -> None:
         ({"size": 19, "read": "digits"}, "from 1 to 18 bytes"),
         ({"size": 513, "read": "bits"}, "from 1 to 512 bytes"),
         ({"mask": 256}, "mask 256 must be from 0 to 255"),
+        ({"zero": 1}, "zero 1 must be from 0 to 255, and 0 unless read is 'digits'"),
+        ({"read": "digits", "zero": 256}, "zero 256 must be from 0 to 255"),
     ],
 )
 def test_a_field_that_is_refused(fields: dict[str, Any], fault: str) -> None:
