@@ -49,22 +49,15 @@ def read_symbol_file(path: StrPath) -> SymbolFile:
     Raises: ConfigError for a file that is missing, too large or not text.
     """
     found, source = SymbolFile(), os.fspath(path)
-    text = _decode(path, read_bytes(path, SYMBOL_FILE, LARGEST_FILE))
+    text = decode(path, read_bytes(path, SYMBOL_FILE, LARGEST_FILE))
     is_map = source.lower().endswith(MAP_SUFFIX) or text.startswith(MAP_TITLE)
-    for number, line, section in _lines(text):
-        named = _NOICE.fullmatch(line)
-        match = None if named else _LINE.fullmatch(line)
-        if named is not None:
-            name, location = named[1], _far(named[2])
-        elif match is not None:
-            name, location = match[3], _far(match[2]) if is_map else _near(match[1], match[2], section)
-        else:
-            continue
-        if len(name) > LONGEST or section not in SECTIONS_OF_NAMES:
+    for number, whole, section in _lines(text):
+        line = _plain(whole)
+        name, location = _named(line, section, is_map)
+        if not name:
             continue
         if location is None:
-            is_constant = match is not None and match[1] is None
-            why = "is a constant, not an address" if is_constant else "has no address"
+            why = "has no address" if ":" in line.split()[0] else "is a constant, not an address"
             where = f"{source}, in [{section}]," if section else source
             found.others[name] = f"{why}: line {number} of {where} is {line!r:.60}, not BANK:ADDRESS NAME"
         elif location not in found.locations.setdefault(name, []):
@@ -81,7 +74,7 @@ def files_beside(rom: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if os.path.isfile(name)]
 
 
-def _decode(path: StrPath, data: bytes) -> str:
+def decode(path: StrPath, data: bytes) -> str:
     """The text of a file, with or without a byte order mark. Comments may be in any other encoding of single bytes.
 
     Raises: ConfigError for UTF-16 and for data that are not text.
@@ -93,16 +86,39 @@ def _decode(path: StrPath, data: bytes) -> str:
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def lines_of_names(text: str) -> Iterator[tuple[int, str, str, str, Location | None]]:
+    """(index, whole line, its section, name, location) of all lines of a .sym; the name is empty, and the location
+    None, where there is none."""
+    for number, whole, section in _lines(text):
+        yield number - 1, whole, section, *_named(_plain(whole), section, False)
+
+
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """(number, text without its comment, section in small letters) of the lines that are not empty."""
+    """(number, line, section in small letters) of all lines."""
     section = ""
     for number, whole in enumerate(text.split("\n"), 1):
-        line = whole.partition(";")[0].strip()
-        header = _SECTION.fullmatch(line)
+        header = _SECTION.fullmatch(_plain(whole))
         if header is not None:
             section = header[1].strip().lower()
-        elif line:
-            yield number, line, section
+        yield number, whole, section
+
+
+def _plain(line: str) -> str:
+    """A line without its comment."""
+    return line.partition(";")[0].strip()
+
+
+def _named(line: str, section: str, is_map: bool) -> tuple[str, Location | None]:
+    """The name that a line defines, and its location, if that is an address; an empty name where it defines none."""
+    named = _NOICE.fullmatch(line)
+    match = None if named else _LINE.fullmatch(line)
+    if named is not None:
+        name, location = named[1], _far(named[2])
+    elif match is not None:
+        name, location = match[3], _far(match[2]) if is_map else _near(match[1], match[2], section)
+    else:
+        return "", None
+    return (name, location) if len(name) <= LONGEST and section in SECTIONS_OF_NAMES else ("", None)
 
 
 def _near(bank: str | None, digits: str, section: str) -> Location | None:
