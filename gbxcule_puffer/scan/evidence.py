@@ -1,0 +1,58 @@
+"""The evidence for a candidate, in words."""
+
+from __future__ import annotations
+
+import torch
+
+from gbxcule_puffer.scan.kinds import AXES, BRANCH
+from gbxcule_puffer.scan.pokes import Causes
+
+Stats = dict[str, torch.Tensor]
+
+
+def percent(part: torch.Tensor) -> str:
+    return f"{float(part):.0%}"
+
+
+def evidence_of(kind: str, byte: int, stats: Stats, causes: Causes, num_envs: int) -> str:
+    """One line."""
+    def of(name: str) -> torch.Tensor:
+        return stats[name][byte]
+
+    envs = f"{round(float(of('envs')) * num_envs):,} of {num_envs:,} Game Boys"
+    span = f"{int(of('lowest'))} to {int(of('highest'))}"
+    parts: list[str] = []
+    if kind in AXES:
+        ahead, behind, cross, cross2 = AXES[kind]
+        higher, lower, reacts = stats["higher"][:, byte], stats["lower"][:, byte], stats["reacts"][:, byte]
+        a, b = BRANCH[ahead], BRANCH[behind]
+        is_inverse = bool(torch.minimum(lower[a], higher[b]) > torch.minimum(higher[a], lower[b]))
+        up, down = ("falls", "rises") if is_inverse else ("rises", "falls")
+        first, second = (lower[a], higher[b]) if is_inverse else (higher[a], lower[b])
+        parts.append(f"{up} with {ahead} in {percent(first)} of the forks, {down} with {behind} in {percent(second)}")
+        parts.append(f"changes with {cross} or {cross2} in {percent((reacts[BRANCH[cross]] + reacts[BRANCH[cross2]]) / 2)}")
+        sprites = causes.sprites_x if kind == "x" else causes.sprites_y
+        if sprites[byte] > 0.2:
+            parts.append("sprites follow it")
+    elif kind == "score":
+        parts.append(f"rises {int(of('rise_count'))} times in {envs}, falls {int(of('fall_count'))} times")
+    elif kind == "lives":
+        parts.append(f"falls {int(of('fall_count'))} times in {envs}, by one in {percent(of('falls_by_one'))}")
+        parts.append(f"rises {int(of('rise_count'))} times")
+    elif kind == "timer":
+        parts.append(f"changes every {float(of('gap')) * 4:.0f} frames in {envs}, equally with all buttons in {percent(of('agree'))}")
+    elif kind == "random":
+        parts.append(f"{int(of('distinct'))} different values, {float(of('spread')):.1f} of 8 bits spread")
+    elif kind == "map":
+        parts.append(f"changes {int(of('rise_count') + of('fall_count'))} times in {envs}, {percent(of('scene'))} of them when the picture changes")
+    elif kind == "menu":
+        parts.append(f"says whether directions do something in {percent(of('rules'))}")
+    elif kind == "flags":
+        parts.append(f"bits are set {int(of('rise_count'))} times in {envs}, and stay")
+    parts.append(f"from {span}")
+    if causes.poked[byte]:
+        stays, draws = causes.stays_late[byte], causes.draws_late[byte]
+        parts.append("a changed value stays" if stays > 0.5 else "a changed value is overwritten")
+        if draws > 0.2:
+            parts.append(f"and shows in {percent(draws)} of the pictures")
+    return ", ".join(parts)

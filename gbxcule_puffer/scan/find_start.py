@@ -1,0 +1,127 @@
+"""A start state, found from power-on: a moment at which each direction moves something, and the opposite moves it back.
+
+All envs walk on their own: waits, START, A, and now and then another button, at different rates. After some steps, each
+env is copied and plays nothing and each direction; what then differs says how far it is in the game.
+"""
+
+from __future__ import annotations
+
+import torch
+import warp as wp
+
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, RELEASE_AFTER_FRAMES
+from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.scan.recording import SPARSE
+from gbxcule_puffer.scan.result import Start
+from gbxcule_puffer.scan.statistics import wrapped
+from gbxcule_puffer.tasks.actions import BUTTONS, buttons_of
+
+STEPS, TEST_EVERY = 110, 3  # steps of 24 frames of the walk (44 s), and between two tests
+MOST_WALKS = 512  # envs beyond them walk as one of these
+NAMES = ("NOOP", "START", "A", "B", "RIGHT", "DOWN", "LEFT", "UP", "SELECT")
+# How often each walk presses each of NAMES; the first is quick, the second patient, the third also looks around.
+WALKS = ((8, 6, 6, 0, 0, 0, 0, 0, 0), (24, 2, 2, 0, 0, 0, 0, 0, 0), (10, 3, 5, 1, 1, 1, 1, 1, 0), (6, 0, 8, 0, 0, 1, 0, 0, 0))
+TESTED = ("NOOP", "RIGHT", "LEFT", "UP", "DOWN")
+MIDDLE, LAST = 4, 10  # looks of a test at which what differs is seen
+WORTH = {"axis": 2.0, "goes_on": 3.0, "own": 1.5}
+
+
+def find_start(emulator: Emulator, seed: int) -> Start:
+    """The best state that was found, the earliest of equally good ones, with the actions that lead there."""
+    walk = _Walk(emulator, seed)
+    for step in range(STEPS):
+        walk.step()
+        if step % TEST_EVERY == TEST_EVERY - 1:
+            walk.test(step + 1)
+    env, steps = walk.best.tolist()
+    column = torch.stack(walk.history)[:steps, env].tolist()
+    return Start(walk.state(), tuple(NAMES[i] for i in column))
+
+
+class _Walk:
+    """All envs on their way from power-on."""
+
+    def __init__(self, emulator: Emulator, seed: int) -> None:
+        self.emulator, device, count = emulator, emulator.device, emulator.num_envs
+        emulator.reset()
+        self.pool = emulator.pool([emulator.save(0)], spare=count + 1)
+        self._generator = torch.Generator(device=device).manual_seed(seed)
+        self._weights = torch.tensor(WALKS, dtype=torch.float32, device=device)[torch.arange(count, device=device) % len(WALKS)]
+        self._masks = torch.tensor([buttons_of(name) for name in NAMES], dtype=torch.uint8, device=device)
+        self._nothing = torch.zeros(count, dtype=torch.uint8, device=device)
+        self._state = wp.to_torch(emulator.machine.state)
+        self._everyone = torch.ones(count, dtype=torch.bool, device=device)
+        self._own_slot = torch.arange(1, count + 1, dtype=torch.int32, device=device)
+        self._kept = torch.full((count,), count + 1, dtype=torch.int32, device=device)
+        self.history: list[torch.Tensor] = []
+        self.best = torch.zeros(2, dtype=torch.int64, device=device)  # env, steps
+        self._worth = torch.full((), -1.0, device=device)
+        self._all = torch.arange(count, device=device)
+
+    def step(self) -> None:
+        """One step of the default schedule: the button is pressed for 8 of 24 frames."""
+        index = torch.multinomial(self._weights, 1, generator=self._generator)[:, 0]
+        self.history.append(index)
+        frames = torch.full_like(self._own_slot, RELEASE_AFTER_FRAMES)
+        self.emulator.step(self._masks[index], frames)
+        self.emulator.step(self._nothing, torch.full_like(frames, FRAMES_PER_STEP - RELEASE_AFTER_FRAMES))
+
+    def test(self, steps: int) -> None:
+        """Plays nothing and each direction from where each env is; keeps the best env if it is better than before."""
+        self.pool.save(self._everyone, self._own_slot)
+        seen = [self._branch(buttons_of(name)) for name in TESTED]
+        self.pool.reset(self._everyone, self._own_slot)
+        worth = _worth(seen) - 0.015 * steps
+        best, env = worth.max(0)
+        better = best > self._worth
+        self._worth = torch.where(better, best, self._worth)
+        self.best = torch.where(better, torch.stack([env, torch.full_like(env, steps)]), self.best)
+        self.pool.save((self._all == env) & better, self._kept)
+
+    def state(self):
+        """The state that was kept."""
+        self.pool.reset(self._everyone, self._kept)
+        return self.emulator.save(0)
+
+    def _branch(self, buttons: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Sprites and camera (envs, 2, bytes) in the middle and at the end of a test, and the picture at its end."""
+        self.pool.reset(self._everyone, self._own_slot)
+        held = torch.full_like(self._nothing, buttons)
+        seen = []
+        for look in range(1, LAST + 1):
+            self.emulator.step(held)
+            if look in (MIDDLE, LAST):
+                sprites = self.emulator.memory[:, hw.OAM - hw.ROW_BASE : hw.OAM_END - hw.ROW_BASE]
+                camera = self._state[[INDEX["scy"], INDEX["scx"]]].T.to(torch.uint8)
+                seen.append(torch.cat([sprites.view(-1, 40, 4)[:, :, :2].flatten(1), camera], 1))
+        picture = self.emulator.screen[:, ::SPARSE, ::SPARSE].flatten(1).clone()
+        ram = self.emulator.memory[:, hw.WRAM - hw.ROW_BASE : hw.ECHO - hw.ROW_BASE : 1].clone()
+        return torch.stack(seen, 1), picture, ram
+
+
+def _worth(seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]) -> torch.Tensor:
+    """How far each env looks like a game that is played, (envs,)."""
+    (nothing, blank, _), *others = seen
+    apart = [wrapped(places.short() - nothing.short()) for places, _, _ in others]  # (envs, 2, bytes)
+    worth = torch.zeros(len(nothing), device=nothing.device)
+    for ahead, behind in ((0, 1), (2, 3)):
+        one, other = apart[ahead], apart[behind]
+        axis = 0 if ahead else 1  # sprites' bytes are y, x
+        part = slice(axis, None, 2)
+        near = (one[..., part].abs() < 64) & (other[..., part].abs() < 64)
+        opposite = (one[..., part] * other[..., part] < 0) & near
+        worth += WORTH["axis"] * opposite[:, 1].any(1)
+        single = ((one[..., part] != 0) ^ (other[..., part] != 0)) & near
+        worth += 0.5 * WORTH["axis"] * (single[:, 1].any(1) & ~opposite[:, 1].any(1))
+        grows = [(each[:, 1, part].abs() > each[:, 0, part].abs()) & (each[:, 1, part] * each[:, 0, part] > 0) for each in (one, other)]
+        worth += WORTH["goes_on"] * (grows[0] | grows[1]).any(1)
+    pictures = torch.stack([blank, *[picture for _, picture, _ in others]], 1)
+    for first in range(5):
+        for second in range(first):
+            worth += 0.1 * WORTH["own"] * (pictures[:, first] != pictures[:, second]).any(1)
+    return worth
+
+
+assert set(NAMES) <= set(BUTTONS)
