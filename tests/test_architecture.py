@@ -22,7 +22,7 @@ ROOMS = [
     {"tasks"},
     {"env", "toy"},
     {"baselines"},
-    {"games"},
+    {"games", "scan"},
     {"suite"},
     {"registry"},
     {"trainers", "integrations"},

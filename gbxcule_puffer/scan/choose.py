@@ -14,11 +14,15 @@ from gbxcule_puffer.scan.statistics import wrapped
 LEAST, MOST, LOOKED_AT = 0.08, 5, 32  # confidence and number of the candidates of a kind; bytes that are compared
 SAMPLES = 60_000  # transitions that are compared
 ALIKE = 0.9  # correlation of the changes of copies
-MOMENTS = 8
+MOMENTS = 6
 
 
 def choose(
-    recording: Recording, chances: dict[str, torch.Tensor], stats: dict[str, torch.Tensor], causes: Causes, carries: Carries
+    recording: Recording,
+    chances: dict[str, torch.Tensor],
+    stats: dict[str, torch.Tensor],
+    causes: Causes,
+    carries: Carries,
 ) -> list[Candidate]:
     """The candidates of all kinds, best first in each."""
     found: list[Candidate] = []
@@ -61,9 +65,11 @@ def _alike(recording: Recording, order: list[int]) -> torch.Tensor:
 
 
 def _moments(recording: Recording, byte: int) -> tuple[tuple[int, int], ...]:
-    """Looks and envs at which a byte changed, of different envs."""
-    values = recording.values[:, :, byte]
-    changed = (values[1:] != values[:-1]) & recording.valid[1:]
-    first = changed.int().argmax(0) + 1
-    envs = changed.any(0).nonzero()[:MOMENTS, 0]
-    return tuple((int(first[env]), int(env)) for env in envs)
+    """Looks and witnesses at which a byte changed, spread over time."""
+    values = recording.values[:, recording.witnesses, byte]
+    changed = (values[1:] != values[:-1]) & recording.valid[1:, recording.witnesses]
+    found = changed.nonzero()
+    if not len(found):
+        return ()
+    some = torch.linspace(0, len(found) - 1, min(MOMENTS, len(found)), device=found.device).long()
+    return tuple((look + 1, witness) for look, witness in found[some].tolist())

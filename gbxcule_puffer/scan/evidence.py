@@ -16,6 +16,7 @@ def percent(part: torch.Tensor) -> str:
 
 def evidence_of(kind: str, byte: int, stats: Stats, causes: Causes, num_envs: int) -> str:
     """One line."""
+
     def of(name: str) -> torch.Tensor:
         return stats[name][byte]
 
@@ -30,7 +31,9 @@ def evidence_of(kind: str, byte: int, stats: Stats, causes: Causes, num_envs: in
         up, down = ("falls", "rises") if is_inverse else ("rises", "falls")
         first, second = (lower[a], higher[b]) if is_inverse else (higher[a], lower[b])
         parts.append(f"{up} with {ahead} in {percent(first)} of the forks, {down} with {behind} in {percent(second)}")
-        parts.append(f"changes with {cross} or {cross2} in {percent((reacts[BRANCH[cross]] + reacts[BRANCH[cross2]]) / 2)}")
+        parts.append(
+            f"changes with {cross} or {cross2} in {percent((reacts[BRANCH[cross]] + reacts[BRANCH[cross2]]) / 2)}"
+        )
         sprites = causes.sprites_x if kind == "x" else causes.sprites_y
         if sprites[byte] > 0.2:
             parts.append("sprites follow it")
@@ -40,11 +43,17 @@ def evidence_of(kind: str, byte: int, stats: Stats, causes: Causes, num_envs: in
         parts.append(f"falls {int(of('fall_count'))} times in {envs}, by one in {percent(of('falls_by_one'))}")
         parts.append(f"rises {int(of('rise_count'))} times")
     elif kind == "timer":
-        parts.append(f"changes every {float(of('gap')) * 4:.0f} frames in {envs}, equally with all buttons in {percent(of('agree'))}")
+        parts.append(
+            f"changes every {float(of('gap')) * 4:.0f} frames in {envs}, "
+            f"equally with all buttons in {percent(of('agree'))}"
+        )
     elif kind == "random":
         parts.append(f"{int(of('distinct'))} different values, {float(of('spread')):.1f} of 8 bits spread")
     elif kind == "map":
-        parts.append(f"changes {int(of('rise_count') + of('fall_count'))} times in {envs}, {percent(of('scene'))} of them when the picture changes")
+        parts.append(
+            f"changes {int(of('rise_count') + of('fall_count'))} times in {envs}, "
+            f"{percent(of('scene'))} of them when the picture changes"
+        )
     elif kind == "menu":
         parts.append(f"says whether directions do something in {percent(of('rules'))}")
     elif kind == "flags":

@@ -22,7 +22,12 @@ STEPS, TEST_EVERY = 110, 3  # steps of 24 frames of the walk (44 s), and between
 MOST_WALKS = 512  # envs beyond them walk as one of these
 NAMES = ("NOOP", "START", "A", "B", "RIGHT", "DOWN", "LEFT", "UP", "SELECT")
 # How often each walk presses each of NAMES; the first is quick, the second patient, the third also looks around.
-WALKS = ((8, 6, 6, 0, 0, 0, 0, 0, 0), (24, 2, 2, 0, 0, 0, 0, 0, 0), (10, 3, 5, 1, 1, 1, 1, 1, 0), (6, 0, 8, 0, 0, 1, 0, 0, 0))
+WALKS = (
+    (8, 6, 6, 0, 0, 0, 0, 0, 0),
+    (24, 2, 2, 0, 0, 0, 0, 0, 0),
+    (10, 3, 5, 1, 1, 1, 1, 1, 0),
+    (6, 0, 8, 0, 0, 1, 0, 0, 0),
+)
 TESTED = ("NOOP", "RIGHT", "LEFT", "UP", "DOWN")
 MIDDLE, LAST = 4, 10  # looks of a test at which what differs is seen
 WORTH = {"axis": 2.0, "goes_on": 3.0, "own": 1.5}
@@ -48,7 +53,9 @@ class _Walk:
         emulator.reset()
         self.pool = emulator.pool([emulator.save(0)], spare=count + 1)
         self._generator = torch.Generator(device=device).manual_seed(seed)
-        self._weights = torch.tensor(WALKS, dtype=torch.float32, device=device)[torch.arange(count, device=device) % len(WALKS)]
+        self._weights = torch.tensor(WALKS, dtype=torch.float32, device=device)[
+            torch.arange(count, device=device) % len(WALKS)
+        ]
         self._masks = torch.tensor([buttons_of(name) for name in NAMES], dtype=torch.uint8, device=device)
         self._nothing = torch.zeros(count, dtype=torch.uint8, device=device)
         self._state = wp.to_torch(emulator.machine.state)
@@ -115,7 +122,10 @@ def _worth(seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]) -> torch
         worth += WORTH["axis"] * opposite[:, 1].any(1)
         single = ((one[..., part] != 0) ^ (other[..., part] != 0)) & near
         worth += 0.5 * WORTH["axis"] * (single[:, 1].any(1) & ~opposite[:, 1].any(1))
-        grows = [(each[:, 1, part].abs() > each[:, 0, part].abs()) & (each[:, 1, part] * each[:, 0, part] > 0) for each in (one, other)]
+        grows = [
+            (each[:, 1, part].abs() > each[:, 0, part].abs()) & (each[:, 1, part] * each[:, 0, part] > 0)
+            for each in (one, other)
+        ]
         worth += WORTH["goes_on"] * (grows[0] | grows[1]).any(1)
     pictures = torch.stack([blank, *[picture for _, picture, _ in others]], 1)
     for first in range(5):

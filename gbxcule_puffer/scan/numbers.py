@@ -61,7 +61,11 @@ def _count(recording: Recording, neighbour: torch.Tensor) -> tuple[torch.Tensor,
         down = (step > 0) & (next_step == -1) & valid & (step > 4)
         changed = (next_step != 0) & valid
         restart = (next_step.abs() > 1) & valid
-        parts.append(torch.stack([(up | down).sum((0, 1)), (changed & ~restart).sum((0, 1)), ((step < 0) & valid & ~restart).sum((0, 1))]))
+        parts.append(
+            torch.stack(
+                [(up | down).sum((0, 1)), (changed & ~restart).sum((0, 1)), ((step < 0) & valid & ~restart).sum((0, 1))]
+            )
+        )
     carried, changed, fell = torch.cat(parts, 1)
     return carried, changed, fell
 

@@ -40,7 +40,8 @@ class Causes:
     def unknown(cls, total: int, device: torch.device) -> Causes:
         """Before anything was changed: as if everything had an effect."""
         ones = torch.ones(total, device=device)
-        return cls(torch.zeros(total, dtype=torch.bool, device=device), *[ones] * 8, torch.zeros((1, 1), device=device))
+        none = torch.zeros(total, dtype=torch.bool, device=device)
+        return cls(none, ones, ones, ones, ones, ones, ones, ones, ones, torch.zeros((1, 1), device=device))
 
 
 def poke_all(rounds: Rounds, interest: torch.Tensor) -> Causes:
@@ -52,7 +53,7 @@ def poke_all(rounds: Rounds, interest: torch.Tensor) -> Causes:
     chosen = torch.where(can, interest, -1.0).argsort(descending=True)[: min(MOST_POKED, int(can.sum()))]
     scenes, count = rounds.scenes, len(chosen) + 1  # the last of each scene is left alone
     looks = torch.zeros((scenes * count, 2, total), dtype=torch.uint8, device=device)
-    height, width = emulator.screen[0, ::SPARSE // 2, ::SPARSE // 2].shape
+    height, width = emulator.screen[0, :: SPARSE // 2, :: SPARSE // 2].shape
     pictures = torch.zeros((scenes * count, 2, height, width), dtype=torch.uint8, device=device)
     jobs = torch.arange(scenes * count, device=device)
     everyone = torch.ones(emulator.num_envs, dtype=torch.bool, device=device)
@@ -72,7 +73,9 @@ def poke_all(rounds: Rounds, interest: torch.Tensor) -> Causes:
             emulator.step(nothing)
             if look in (SOON, LATE):
                 looks[first : first + done, int(look == LATE)] = recording.now()[:done]
-                pictures[first : first + done, int(look == LATE)] = emulator.screen[:done, :: SPARSE // 2, :: SPARSE // 2]
+                pictures[first : first + done, int(look == LATE)] = emulator.screen[
+                    :done, :: SPARSE // 2, :: SPARSE // 2
+                ]
     looks, pictures = looks.view(scenes, count, 2, total), pictures.view(scenes, count, 2, height, width)
     apart = wrapped(looks[:, :-1].short() - looks[:, -1:].short())  # (scenes, chosen, 2, bytes)
     drawn = (pictures[:, :-1] != pictures[:, -1:]).flatten(3).any(3).float().mean(0)  # (chosen, 2)

@@ -15,6 +15,7 @@ from gbxcule_puffer.tasks.ram.view import Where
 REGISTERS = {"scy": hw.SCY, "scx": hw.SCX}  # recorded as bytes beside RAM: the camera of many games
 STACK_MARGIN = 24  # bytes below the lowest stack pointer that was seen; interrupts push below it
 SPARSE = 4
+WITNESSES = 8  # envs whose pictures are kept, at half size
 MOST_STACK = 0x180  # bytes; where the pointer moves more, the game uses it for other things
 MOST_ACTIVE = 6_000  # bytes that are kept; of more, those that began to change last are left out
 
@@ -53,7 +54,8 @@ class Recording:
 
     where: the location of each byte; valid: (looks, envs) bool, false where an env did not come from its previous look
     (it was restored); buttons: (looks, envs) uint8, held since the previous look; drawn: (looks, envs), the part of the
-    picture that changed since then; forks: the looks from which each context's envs play one button each.
+    picture that changed since then; witnesses: envs whose `pictures` (looks,
+    witnesses, 72, 80) are kept; forks: the looks from which each context's envs play one button each.
     """
 
     emulator: Emulator
@@ -73,6 +75,9 @@ class Recording:
         self._buttons: list[torch.Tensor] = []
         self._drawn: list[torch.Tensor] = []
         self._screen = self._picture().clone()
+        step = self.emulator.num_envs // WITNESSES
+        self.witnesses = [i * step + i % step for i in range(WITNESSES)]
+        self._pictures: list[torch.Tensor] = []
         self._stack = torch.tensor([0xFFFF, 0], device=self.emulator.device)
 
     @property
@@ -107,11 +112,14 @@ class Recording:
         screen = self._picture()
         self._drawn.append((screen != self._screen).flatten(1).sum(1) / self._screen[0].numel())
         self._screen.copy_(screen)
+        self._pictures.append(self.emulator.screen[self.witnesses, ::2, ::2])
         valid = torch.as_tensor(came_on, device=now.device).expand(len(now))
         self._valid.append(valid.clone())
         self._buttons.append(buttons.clone())
         pointer = self._state[INDEX["sp"]]
-        self._stack = torch.stack([torch.minimum(self._stack[0], pointer.min()), torch.maximum(self._stack[1], pointer.max())])
+        self._stack = torch.stack(
+            [torch.minimum(self._stack[0], pointer.min()), torch.maximum(self._stack[1], pointer.max())]
+        )
 
     def close(self) -> None:
         """Ends the recording: what was recorded becomes tensors."""
@@ -124,6 +132,7 @@ class Recording:
         self._looks = []
         self.valid, self.buttons = torch.stack(self._valid), torch.stack(self._buttons)
         self.drawn = torch.stack(self._drawn)
+        self.pictures = torch.stack(self._pictures)
         self.start = first
         indices = order.tolist()
         self.where = [self._all_where[i] for i in indices]
@@ -132,8 +141,10 @@ class Recording:
         low, high = self._stack.tolist()
         low = max(low - STACK_MARGIN, high - MOST_STACK)
         self.is_stack = (self.addresses >= low) & (self.addresses < high)
-        self.is_hardware = self._shadows() | ((self.addresses >= hw.OAM) & (self.addresses < hw.OAM_END)) | (
-            (self.addresses >= hw.IO) & (self.addresses < hw.HRAM)
+        self.is_hardware = (
+            self._shadows()
+            | ((self.addresses >= hw.OAM) & (self.addresses < hw.OAM_END))
+            | ((self.addresses >= hw.IO) & (self.addresses < hw.HRAM))
         )
 
     def _shadows(self) -> torch.Tensor:
@@ -141,7 +152,9 @@ class Recording:
         and nearly always equal."""
         found = torch.zeros(len(self.where), dtype=torch.bool)
         index = {where: i for i, where in enumerate(self.where)}
-        sprites = [(where - hw.OAM, i) for where, i in index.items() if isinstance(where, int) and hw.OAM <= where < hw.OAM_END]
+        sprites = [
+            (where - hw.OAM, i) for where, i in index.items() if isinstance(where, int) and hw.OAM <= where < hw.OAM_END
+        ]
         if len(sprites) < 4:
             return found
         for page in {where & 0xFF00 for where in index if isinstance(where, int) and where < hw.OAM}:
@@ -150,8 +163,9 @@ class Recording:
                 continue
             copies, own = (torch.tensor(side) for side in zip(*pairs, strict=True))
             step = max(1, len(self.values) // 200)
-            equal = (self.values[::step][:, :, copies] == self.values[::step][:, :, own]).float().mean()
-            if equal > 0.9:
+            one, other = self.values[::step][:, :, copies], self.values[::step][:, :, own]
+            shown = (other != 0) & (other != self.start[own])  # a copy may be a frame behind where sprites move
+            if (((one == other) & shown).sum() / shown.sum().clamp(min=1)) > 0.5:
                 here = (self.addresses >= page) & (self.addresses < page + hw.OAM_END - hw.OAM)
                 found |= here & (self.addresses < hw.OAM)
         return found

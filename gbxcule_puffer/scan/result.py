@@ -6,10 +6,18 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import torch
+
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.pictures import mosaic
+from gbxcule_puffer.scan.recording import Recording
 from gbxcule_puffer.tasks.ram.number import Number
+from gbxcule_puffer.tasks.ram.symbol_writing import save_symbols
 from gbxcule_puffer.tasks.ram.view import Where
 
+NAMED = 0.3  # confidence from which a candidate's name is written
 KINDS = {  # in the order of the table; what each is, for people
     "x": "position from left to right",
     "y": "position from top to bottom",
@@ -26,7 +34,8 @@ KINDS = {  # in the order of the table; what each is, for people
 @dataclass(frozen=True)
 class Candidate:
     """A number in RAM that behaves like a `kind` of KINDS. confidence: how often such a candidate is right, 0 to 1;
-    evidence: why, in words; aliases: locations that change with it; moments: looks and envs at which it changed."""
+    evidence: why, in words; aliases: locations that change with it; moments: looks and witnesses of the
+    recording at which it changed."""
 
     kind: str
     name: str
@@ -46,7 +55,7 @@ class Candidate:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start:
     """A state, and the actions of one step each that lead there from power-on; none if it was given as a state."""
 
@@ -54,17 +63,38 @@ class Start:
     actions: tuple[str, ...] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScanResult:
-    """Candidates, best first in each kind, and the state that they were measured from."""
+    """Candidates, best first in each kind, the state that they were measured from, and the recording."""
 
     start: Start
     candidates: list[Candidate]
+    recording: Recording
     facts: dict[str, Any] = field(default_factory=dict)
 
     def of(self, kind: str) -> list[Candidate]:
         """The candidates of a kind, best first."""
         return [each for each in self.candidates if each.kind == kind]
+
+    def write_symbols(self, path: StrPath, least: float = NAMED) -> list[Candidate]:
+        """Writes the names of the candidates with at least that confidence into a .sym file; returns them.
+
+        Raises: as save_symbols.
+        """
+        named = [each for each in self.candidates if each.confidence >= least]
+        notes = {each.name: f"{each.confidence:.0%}, {each.evidence}" for each in named}
+        save_symbols(path, {each.name: each.number for each in named}, notes)
+        return named
+
+    def strip(self, candidate: Candidate) -> np.ndarray | None:
+        """Pictures before and after changes of a candidate, shades (rows, columns) uint8: a column for each moment;
+        None where none of the witnesses saw one."""
+        if not candidate.moments:
+            return None
+        pictures = self.recording.pictures
+        before = [pictures[look - 1, witness] for look, witness in candidate.moments]
+        after = [pictures[look, witness] for look, witness in candidate.moments]
+        return mosaic(torch.stack([*before, *after]).cpu().numpy(), len(candidate.moments))
 
     def as_json(self) -> str:
         """The result as a JSON text."""

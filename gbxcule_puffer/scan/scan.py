@@ -85,7 +85,9 @@ class Scan:
         self.carries = find_carries(recording, stats)
         usable = ~(recording.is_stack | recording.is_hardware).to(recording.values.device)
         stats["rules"] = torch.zeros_like(stats["rate"])
-        guess = torch.stack([chance(stats, Causes.unknown(len(usable), usable.device)) for chance in kinds.CHANCES.values()])
+        guess = torch.stack(
+            [chance(stats, Causes.unknown(len(usable), usable.device)) for chance in kinds.CHANCES.values()]
+        )
         causes = poke_all(self.rounds, torch.where(usable, guess.amax(0), -1.0))
         axes = [kinds.position(stats, causes, axis) * usable for axis in kinds.AXES]
         best = torch.cat([axis.topk(min(3, len(axis))).indices for axis in axes])
@@ -127,6 +129,6 @@ def scan(
             "game_seconds": round(len(recording.values) * LOOK_FRAMES / 60), "start_seconds": round(found - began, 1),
             "seconds": round(time.monotonic() - began, 1),
         }  # fmt: skip
-        return ScanResult(origin, candidates, facts)
+        return ScanResult(origin, candidates, recording, facts)
     finally:
         run.emulator.close()

@@ -15,9 +15,9 @@ NAMES = list(BRANCHES)
 
 
 # What `measure` returns, (bytes,) each; rates are per transition from a look to the next one, of all envs:
-# rate: transitions that change the byte; rises, falls_by_one, rises_by_one, sets_bits, clears_bits, falls_to_start (or to
-# 0), scene (near a change of much of the picture), drawn (with any change of it): parts of the changes, rises or falls
-# that are so; rise_count, fall_count; distinct values, spread and step_spread (bits of entropy of values and changes),
+# rate: transitions that change the byte; rises, falls_by_one, rises_by_one, sets_bits, clears_bits, falls_to_start (or
+# to 0), scene (near a change of much of the picture), drawn (with any change of it): parts of the changes, rises or
+# falls that are so; rise_count, fall_count; distinct values, spread and step_spread (bits of entropy of values and changes),
 # lowest, highest; decimal: no value had a half above 9; gap: looks between two changes, gap_spread: their standard
 # deviation in parts of that; envs: part of the envs in which it changed; agree: part of the looks of forks at which all
 # branches have the same value. Of forks, as parts of the contexts, (branches, bytes) each: higher, lower (than without
@@ -148,7 +148,7 @@ def wrapped(difference: torch.Tensor) -> torch.Tensor:
 
 def branches_of(values: torch.Tensor, forks: list[int]) -> torch.Tensor:
     """The bytes of forks, (forks, 1 + FORK_LOOKS, contexts, branches, bytes), from the look of the copies on."""
-    looks, envs, total = values.shape
+    envs, total = values.shape[1:]
     cut = torch.stack([values[first : first + FORK_LOOKS + 1] for first in forks])
     return cut.view(len(forks), FORK_LOOKS + 1, envs // len(NAMES), len(NAMES), total)
 
@@ -159,7 +159,10 @@ def _effects(values: torch.Tensor, forks: list[int]) -> dict[str, torch.Tensor]:
     steps = wrapped(cut[:, 1:].short() - cut[:, :-1].short())  # (forks, looks, contexts, branches, bytes)
     held = steps[:, :HELD_LOOKS]
     apart = wrapped(cut.short() - cut[:, :, :, :1].short())
-    found = {"noop_rate": (steps[:, :, :, 0] != 0).float().mean((0, 1, 2)), "agree": (apart == 0).all(3).float().mean((0, 1, 2))}
+    found = {
+        "noop_rate": (steps[:, :, :, 0] != 0).float().mean((0, 1, 2)),
+        "agree": (apart == 0).all(3).float().mean((0, 1, 2)),
+    }
     middle, last = apart[:, HELD_LOOKS // 2], apart[:, HELD_LOOKS]
     contexts = last.shape[0] * last.shape[1]
     found["higher"] = (last > 0).sum((0, 1)) / contexts  # (branches, bytes)

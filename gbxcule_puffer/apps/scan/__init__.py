@@ -1,0 +1,1 @@
+"""`puffer scan`: what the bytes of a game mean."""

@@ -1,0 +1,95 @@
+"""`puffer scan`: what the bytes of a game's RAM mean."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gbxcule_puffer.apps.flags import GAME, DeviceFlags, GameFlags, check_rom
+from gbxcule_puffer.commandline import at_most_one, command, flag
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.scan.result import ScanResult
+
+OUTPUT = "Output"
+WIDTH = 118
+
+
+@command
+class Scan(GameFlags, DeviceFlags):
+    """Find out what the bytes of a game's RAM mean, by playing it many times at once."""
+
+    start_actions: str | None = flag(
+        None,
+        "trace, or file of action names, that leads to the start (default: scan looks for one)",
+        GAME,
+        metavar="FILE",
+    )
+    num_envs: int | None = flag(None, "Game Boys in parallel (default: 64, on a GPU 16,384)", least=16)
+    seconds: float | None = flag(None, "seconds that each plays (default: 150, on a GPU 50)", metavar="X", least=1)
+    out: str | None = flag(None, "folder for start.state, start.txt, scan.json and pictures", OUTPUT, metavar="DIR")
+    sym: str | None = flag(None, "symbol file to write the names into", OUTPUT, metavar="FILE")
+    json: bool = flag(False, "print JSON instead of the table", OUTPUT)
+
+    def run(self) -> None:
+        at_most_one(self, "start_actions", "start_state")
+        check_rom(self.rom, self.header, self.model)
+        from gbxcule_puffer.files import check_target, make_folder
+        from gbxcule_puffer.scan.scan import scan
+
+        if self.sym:
+            check_target(self.sym)
+        out = make_folder(self.out) if self.out else None
+        result = scan(
+            self.rom, start=self.start_state, start_actions=self.start_actions, num_envs=self.num_envs,
+            device=self.device, seed=self.seed, seconds=self.seconds, header=self.header, model=self.model,
+        )  # fmt: skip
+        if out is not None:
+            write_folder(result, out)
+        print(result.as_json() if self.json else table(result))
+        if self.sym:
+            named = result.write_symbols(self.sym)
+            if not self.json:
+                print(f"symbols  {self.sym}: {', '.join(each.name for each in named)}")
+        if out is not None and not self.json:
+            print(f"folder   {out}: start.state, start.txt, scan.json, and a picture strip of each candidate")
+
+
+def table(result: ScanResult) -> str:
+    """The candidates for a terminal."""
+    from gbxcule_puffer.scan.result import text_of
+    from gbxcule_puffer.tasks.ram.readings import word_of
+
+    facts, actions = result.facts, result.start.actions
+    lines = [
+        f"{facts['title'] or 'game'}: {facts['num_envs']:,} Game Boys played {facts['game_seconds']} s each; "
+        f"{facts['bytes_that_change']:,} bytes of RAM change ({facts['seconds']:.0f} s on {facts['device']})"
+    ]
+    if actions is not None:
+        lines.append(textwrap.shorten(f"start: {' '.join(actions)}", WIDTH, placeholder=" ..."))
+    lines.append(f"{'name':8} {'address':8} {'reading':8} {'sure':>4}  evidence")
+    for each in result.candidates:
+        head = f"{each.name:8} {text_of(each.number.where):8} {word_of(each.number):8} {each.confidence:>4.0%}  "
+        also = f"; the same: {', '.join(map(text_of, each.aliases[:6]))}" if each.aliases else ""
+        text = textwrap.wrap(each.evidence + also, WIDTH - len(head))
+        lines += [head + text[0], *(" " * len(head) + more for more in text[1:])]
+    return "\n".join(lines)
+
+
+def write_folder(result: ScanResult, out: Path) -> None:
+    """The start, the report, and a picture strip of each candidate."""
+    from gbxcule_puffer.files import write_text
+    from gbxcule_puffer.pictures import save_png
+
+    result.start.state.to_file(out / "start.state")
+    if result.start.actions is not None:
+        write_text(out / "start.txt", " ".join(result.start.actions) + "\n")
+    write_text(out / "scan.json", result.as_json() + "\n")
+    for each in result.candidates:
+        strip = result.strip(each)
+        if strip is not None:
+            save_png(out / f"{each.name}.png", strip, 2)
+
+
+COMMAND = Scan

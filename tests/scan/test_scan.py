@@ -1,0 +1,78 @@
+"""`puffer scan` on our own games, whose symbol files say what their bytes are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gbxcule_puffer.cli import main
+from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.scan.result import KINDS, ScanResult
+from gbxcule_puffer.scan.scan import scan
+from gbxcule_puffer.tasks.ram.symbols import Symbols
+from gbxcule_puffer.tasks.start import play_to_start
+
+pytestmark = pytest.mark.kernel
+ORCHARD = ROMS / "orchard.gb"
+
+
+@pytest.fixture(scope="module")
+def orchard() -> ScanResult:
+    return scan(ORCHARD, seconds=60)
+
+
+def found(result: ScanResult, kind: str) -> list[int]:
+    """The addresses of the candidates of a kind and of their copies, best first."""
+    several = [[each.number.where, *each.aliases] for each in result.of(kind)]
+    return [where for each in several for where in each if isinstance(where, int)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "symbol"), [("x", "basket_x"), ("score", "score"), ("lives", "lives"), ("menu", "game_state")]
+)
+def test_bytes_of_our_game_are_found(orchard: ScanResult, kind: str, symbol: str) -> None:
+    address = Symbols.load(ROMS / "orchard.sym")[symbol].address
+    assert address in found(orchard, kind)
+
+
+def test_the_best_position_is_the_players(orchard: ScanResult) -> None:
+    best = orchard.of("x")[0]
+    assert best.number.where == Symbols.load(ROMS / "orchard.sym")["basket_x"].address
+    assert best.confidence > 0.8 and "RIGHT" in best.evidence
+
+
+def test_the_start_is_where_its_actions_lead(orchard: ScanResult) -> None:
+    actions = orchard.start.actions
+    assert actions
+    again = play_to_start(ORCHARD, actions)
+    assert np.array_equal(again.memory, orchard.start.state.memory)
+
+
+def test_strips_show_pictures_that_differ(orchard: ScanResult) -> None:
+    strip = orchard.strip(orchard.of("x")[0])
+    assert strip is not None
+    upper, lower = strip[:72], strip[73:]
+    assert upper.shape == lower.shape and (upper != lower).any()
+
+
+def test_the_command_writes_a_folder_and_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, names = tmp_path / "found", tmp_path / "orchard.sym"
+    arguments = ["--seconds", "12", "--num-envs", "16", "--out", str(out), "--sym", str(names), "--json"]
+    assert main(["scan", str(ORCHARD), *arguments]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert {each["kind"] for each in printed["candidates"]} <= KINDS.keys()
+    assert json.loads((out / "scan.json").read_text()) == printed
+    assert (out / "start.txt").read_text().split() == printed["start_actions"]
+    assert Symbols.load(names)["x"].address == int(printed["candidates"][0]["address"], 16)
+    assert (
+        main(["scan", str(ORCHARD), "--start-state", str(out / "start.state"), "--seconds", "3", "--num-envs", "16"])
+        == 0
+    )
+
+
+def test_a_wrong_number_of_game_boys_ends_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", str(ORCHARD), "--num-envs", "20"]) == 2
+    assert "multiple of 8" in capsys.readouterr().err
