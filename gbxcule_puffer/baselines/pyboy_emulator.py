@@ -22,17 +22,19 @@ from gbxcule_puffer.emulator.cartridge import Cartridge, Rom, load_cartridge
 from gbxcule_puffer.emulator.probes.hooks import rom_index
 from gbxcule_puffer.emulator.probes.screens import colors_in
 from gbxcule_puffer.emulator.probes.until import ByteTest, Until, check_frames
+from gbxcule_puffer.emulator.registers import REGISTERS
 from gbxcule_puffer.emulator.saves import pyboy_layout, pyboy_state
 from gbxcule_puffer.emulator.saves.pyboy_color import shades_of
 from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, PIXEL_STEPS, RELEASE_AFTER_FRAMES
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.emulator.state import INDEX, row_size, state_size
+from gbxcule_puffer.emulator.state import INDEX, LCD_REGISTERS, row_size, state_size
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
 
 HALT = 0x76
 HALT_FOREVER = bytes([0x76, 0x18, 0xFD])  # halt; jr to it
 VRAM_SIZE = hw.CART_RAM - hw.VRAM
 UNDOCUMENTED = {f"undocumented_{address - 0xFF00:x}": address for address in range(0xFF72, 0xFF76)}  # of the model cgb
+LCD_ADDRESSES = {row.field: row.address for row in REGISTERS if row.field in LCD_REGISTERS}
 RTC_LATCHED = ("seconds", "minutes", "hours", "day_low", "day_high")
 
 
@@ -78,6 +80,7 @@ class PyBoyEmulator:
         row, color = state_size(self.cartridge, self.pixel_step)[1], row_size(self.cartridge.ram_banks)
         self.mirror = PyBoyMirror(self.machines, row, color, self.save)
         self._until = Until(self.cartridge, num_envs, "cpu", frames_per_step)
+        self._lcd_registers = {name: torch.zeros(num_envs, dtype=torch.int32) for name in LCD_REGISTERS}
         self._counts: dict[int, torch.Tensor] = {}  # of each hook, by its index in the ROM
         self._chip_is_late = [True] * num_envs
         self._released = [0] * num_envs  # buttons whose release PyBoy has not taken notice of yet
@@ -126,6 +129,12 @@ class PyBoyEmulator:
     def frames(self) -> torch.Tensor:
         """Frames of the last step, shape (num_envs,), int32; changed in place by `step`."""
         return self._until.frames
+
+    def lcd_registers(self) -> dict[str, torch.Tensor]:
+        """As Emulator.lcd_registers."""
+        for name, values in self._lcd_registers.items():
+            values.copy_(torch.tensor([int(machine.pyboy.memory[LCD_ADDRESSES[name]]) for machine in self.machines]))
+        return self._lcd_registers
 
     def hook(self, bank: int | None, address: int) -> None:
         """As Emulator.hook, by PyBoy's own hooks. Two hooks on consecutive instructions may make PyBoy hang, if the

@@ -39,7 +39,7 @@ from gbxcule_puffer.emulator.schedule import (
     RELEASE_AFTER_FRAMES,
 )
 from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, power_on
-from gbxcule_puffer.emulator.state import INDEX, Machine, describe, state_size
+from gbxcule_puffer.emulator.state import INDEX, LCD_REGISTERS, Machine, describe, state_size
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 
 ROW_PADDING = 128  # bytes: without them, the same address of all envs would share one set of a cache
@@ -180,6 +180,11 @@ class Emulator(HostAccess, Screens, Copies):
     def frames(self) -> torch.Tensor:
         """Frames of the last step, shape (num_envs,), int32: the emulator's own buffer; see `end_steps_when`."""
         return self._until.frames
+
+    def lcd_registers(self) -> dict[str, torch.Tensor]:
+        """LCDC, SCY, SCX, WY and WX by their names in the state, shape (num_envs,), int32: the emulator's own
+        buffers."""
+        return {name: self._state[INDEX[name]] for name in LCD_REGISTERS}
 
     def hook(self, bank: int | None, address: int) -> None:
         """Count from the next step on how often the instruction at `address` of a bank of ROM begins (`executions`).

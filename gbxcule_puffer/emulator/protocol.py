@@ -137,6 +137,11 @@ class EmulatorLike(Protocol):
         """Frames of the last step, shape (num_envs,), int32; changed in place by `step`."""
         ...
 
+    def lcd_registers(self) -> Mapping[str, torch.Tensor]:
+        """LCDC, SCY, SCX, WY and WX as they are now, by their names in the state, shape (num_envs,), int32 each. Every
+        call returns the same tensors."""
+        ...
+
     @property
     def mirror(self) -> MirrorLike | None:
         """The updater of `memory` if that is a copy; None if it is the machines' own memory."""

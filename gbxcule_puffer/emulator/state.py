@@ -202,6 +202,7 @@ FIELDS: list[Field] = [
 ]  # fmt: skip
 INDEX: dict[str, int] = {field.name: index for index, field in enumerate((*FIELDS, *COLOR_FIELDS))}
 """Rows of the state by name; those of COLOR_FIELDS only a Game Boy Color has."""
+LCD_REGISTERS = ("lcdc", "scy", "scx", "wy", "wx")  # those that say what of VRAM is on the screen
 NUM_FIELDS = len(FIELDS)
 NUM_COLOR_FIELDS = NUM_FIELDS + len(COLOR_FIELDS)  # of a Game Boy Color's state
 HOT_FIELDS = [field for field in FIELDS if field.hot]

@@ -36,11 +36,11 @@ class EnvCopies:
     def _facts(self: Any) -> dict[str, Any]:
         """What a running env has beside its saved state: the last step's results, and what is looked at."""
         episodes = self._episodes
-        colors = episodes.final_colors
+        pictures = episodes.final_pictures
         return {
             "tensors": {field.name: getattr(episodes.envs, field.name).clone() for field in FIELDS},
             "final_observation": episodes.final_observation.clone(),
-            "final_colors": None if colors is None else colors.clone(),
+            "final_pictures": None if pictures is None else pictures.clone(),
             "infos": [dict(each) for each in self.infos],
             "emulator": episodes.emulator.facts(),
         }
@@ -68,10 +68,10 @@ def _copy(
     for name, tensor in facts["tensors"].items():
         getattr(episodes.envs, name).copy_(tensor)
     episodes.final_observation.copy_(facts["final_observation"])
-    if facts["final_colors"] is not None:
-        episodes.keep_colors()
-        assert episodes.final_colors is not None
-        episodes.final_colors.copy_(facts["final_colors"])
+    if facts["final_pictures"] is not None:
+        episodes.keep_pictures()
+        assert episodes.final_pictures is not None
+        episodes.final_pictures.copy_(facts["final_pictures"])
     env._out.publish()
     env.infos = facts["infos"]
     return env

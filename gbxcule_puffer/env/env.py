@@ -28,6 +28,7 @@ from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, save
 from gbxcule_puffer.env.statistics import OF_DISTANCES, OF_SUCCESS
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.layout import Array, ShowsPictures
+from gbxcule_puffer.tasks.observe.objects import ObjectReader
 from gbxcule_puffer.tasks.observe.pixels import rows_of
 from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.tasks.ram import Ram
@@ -138,17 +139,22 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
 
     def pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
         """The current pictures of the envs of `rows`, an index; those of a Game Boy Color in colour."""
-        return super().pictures(rows) if self.cartridge.model == "dmg" else rows_of(self.emulator.colors, rows)
+        if self.cartridge.model == "dmg":
+            return super().pictures(rows) if self.layout.kind.is_picture else self.emulator.screen[rows]
+        return rows_of(self.emulator.colors, rows)
 
     def final_pictures(self, rows: torch.Tensor | slice = slice(None)) -> torch.Tensor:
-        """The pictures that each env's action led to; in colour after `keep_pictures`."""
-        kept = self._episodes.final_colors
+        """The pictures that each env's action led to; in colour after `keep_pictures`.
+
+        Raises: ConfigError before keep_pictures where the observations are not pictures.
+        """
+        kept = self._episodes.final_pictures
         return super().final_pictures(rows) if kept is None else rows_of(kept, rows)
 
     def keep_pictures(self) -> None:
-        """From the next step on, final_pictures of Game Boy Colors are in colour, whatever is observed."""
-        if self.cartridge.model == "cgb":
-            self._episodes.keep_colors()
+        """From the next step on, final_pictures are there whatever is observed, those of Game Boy Colors in colour."""
+        if self.cartridge.model == "cgb" or not self.layout.kind.is_picture:
+            self._episodes.keep_pictures()
 
     @property
     def failures(self) -> Any:
@@ -358,8 +364,10 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
         with room_for(size, str(device), f"num_envs {n:,}", "use fewer envs, or smaller observations"):
             self._out = StepBuffers(n, self.layout.box, device, numpy_buffers)
             colors = emulator.colors if self.cartridge.model == "cgb" else None
-            stack = FrameStack(emulator.screen, self.layout, self._out.observations, colors)
-            self._started = Episodes(emulator, self._task, self._out, stack, self.options)
+            objects = None if self.layout.kind.is_picture else ObjectReader(emulator, self.layout.kind)
+            shown = emulator.screen if objects is None else objects.values
+            stack = FrameStack(shown, self.layout, self._out.observations, colors)
+            self._started = Episodes(emulator, self._task, self._out, stack, self.options, objects)
         return {
             "observations": stack.observations,
             "rewards": self._out.rewards,

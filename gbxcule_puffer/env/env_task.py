@@ -9,10 +9,11 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.env.action_input import allowed_actions
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
 from gbxcule_puffer.env.options import EnvOptions
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import Schedule, get_codec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.observers import make_observers, vectors_of
-from gbxcule_puffer.tasks.observe.pictures import picture_kind
+from gbxcule_puffer.tasks.observe.pictures import observation_kind
 from gbxcule_puffer.tasks.ram import Symbols
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.ram.position import find_position
@@ -46,7 +47,9 @@ class EnvTask:
         given = [] if self.task is None else [self.task]
         vectors = vectors_of([*observers, *given])
         self.tasks: list[Task] = [*([Quest(self.quest)] if self.quest else []), *given, *observers]
-        self.layout = ObservationLayout(picture_kind(options.obs), options.stack_k, vectors)
+        self.layout = ObservationLayout(observation_kind(options.obs), options.stack_k, vectors)
+        if not self.layout.kind.is_picture and (options.goal_dir or options.stages):
+            raise ConfigError(f"obs {options.obs!r} has no picture to compare with a goal's: give another, or no goal")
         self.config: Mapping[str, Any] = {
             "rom_sha256": cartridge.sha256,
             "action_codec": self.codec.name,

@@ -22,6 +22,7 @@ from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.env.task_runner import TaskRunners
+from gbxcule_puffer.tasks.observe.objects import ObjectReader
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.tasks.ram import Ram, RamWatch
@@ -32,7 +33,8 @@ class Episodes:
     """The episodes of an emulator's envs: `step` plays them, `begin_all` starts them again.
 
     envs: tensors of each env (env/fields.py); final_observation: the observations that the last step's resets replaced;
-    final_colors: the same of a Game Boy Color's picture, after `keep_colors`. Allocates only here and there.
+    final_pictures: the pictures that they replaced, after `keep_pictures`; objects: the reader of what is observed,
+    unless that is pictures. Allocates only here and there.
     """
 
     def __init__(
@@ -42,9 +44,11 @@ class Episodes:
         out: StepBuffers,
         stack: FrameStack,
         options: EnvOptions,
+        objects: ObjectReader | None = None,
     ) -> None:
         n, device = emulator.num_envs, out.rewards.device
         self.emulator, self.out, self.stack, self._stagger = emulator, out, stack, options.stagger
+        self._objects = objects
         self.final_observation = torch.zeros_like(stack.observations)
         self._vectors, self._final_vectors = map(stack.layout.split, (stack.observations, self.final_observation))
         self.envs = EnvTensors(n, device, rewards=out.rewards, terminals=out.terminals, truncations=out.truncations)
@@ -64,9 +68,9 @@ class Episodes:
         self.curriculum = Curriculum(emulator, task.stages, self.score, t, self.visits, self.random, options)
         pool = self.curriculum.pool
         # Else something of torch's is to be done between a step's end and the next episode's start.
-        self._at_once = bool(pool.members) and not self.tasks.active and not self.curriculum.learns
+        self._at_once = bool(pool.members) and not (self.tasks.active or self.curriculum.learns or objects)
         self.step_end = StepEnd(n, device, stack.layout.kind.in_color)
-        self.final_colors: torch.Tensor | None = None
+        self.final_pictures: torch.Tensor | None = None
         parts = (self.score, self.curriculum.starts, pool)
         for members in (self.envs.members(), stack.members, *(part.members for part in parts)):
             self.step_end.use(**members)
@@ -76,13 +80,15 @@ class Episodes:
         """One action in every env. No allocation, no branch on device data, no host synchronisation."""
         self.input.take(actions, seed)
         self.emulator.step(self.envs.buttons, self.input.frames)
-        if self._at_once and self.final_colors is None:
+        if self._objects is not None:
+            self._objects.read()
+        if self._at_once and self.final_pictures is None:
             self.curriculum.sample(seed)
             self.step_end.run("full_step")
         else:
             self.step_end.run("end")
-            if self.final_colors is not None:
-                self.final_colors.copy_(self.emulator.colors)
+            if self.final_pictures is not None:
+                self.final_pictures.copy_(self._shown)
             self.tasks.step(self.emulator.screen)
             self.tasks.observe(self.emulator.screen, self._final_vectors)
             self.step_end.run("count")
@@ -92,10 +98,10 @@ class Episodes:
         ends = (t.terminals, t.failures, t.truncations, t.was_locked)
         self.stats.count(t.action, t.rewards, t.length, *ends, self.emulator.frames)
 
-    def keep_colors(self) -> None:
-        """From now on, each step fills final_colors."""
-        if self.final_colors is None:
-            self.final_colors = self.emulator.colors.clone()
+    def keep_pictures(self) -> None:
+        """From now on, each step fills final_pictures: shades, or a Game Boy Color's colours."""
+        if self.final_pictures is None:
+            self.final_pictures = self._shown.clone()
 
     def reset(self, seed: Seed) -> None:
         """Forgets everything and starts an episode in every env."""
@@ -121,12 +127,17 @@ class Episodes:
         self.stats.returns.masked_fill_(mask, 0)
         self._begin(seed)
         replaced = [(self.stack.observations, self.final_observation)]
-        if self.final_colors is not None:
-            replaced.append((self.emulator.colors, self.final_colors))
+        if self.final_pictures is not None:
+            replaced.append((self._shown, self.final_pictures))
         for new, final in replaced:
             new, final = signed(new), signed(final)
             torch.where(mask.view(-1, *[1] * (final.dim() - 1)), new, final, out=final)
         torch.gt(before, mask, out=self.envs.ended)
+
+    @property
+    def _shown(self) -> torch.Tensor:
+        """The pictures as people see them."""
+        return self.emulator.colors if self.emulator.model == "cgb" else self.emulator.screen
 
     def env_tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that each env's next steps depend on, besides its machine."""
@@ -149,10 +160,12 @@ class Episodes:
     def _begin(self, seed: Seed) -> None:
         """Starts an episode in every env that has `ended`."""
         slots, pool = self.curriculum.sample(seed), self.curriculum.pool
-        if pool.members:
+        if pool.members and self._objects is None:
             self.step_end.run("start")
-        else:  # PyBoy restores by itself
+        else:  # PyBoy restores by itself, and objects are read between the two
             pool.reset(self.envs.ended, slots)
+            if self._objects is not None:
+                self._objects.read(self.envs.ended)
             self.step_end.run("start_restored")
         self.tasks.reset(self.envs.ended, seed)
         self.tasks.observe(self.emulator.screen, self._vectors)

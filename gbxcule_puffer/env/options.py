@@ -18,7 +18,7 @@ from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, MOST_FRAMES, RELEA
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, MOST_STEPS, Schedule, get_codec
-from gbxcule_puffer.tasks.observe.pictures import MOST_PICTURES, MOST_RADIUS, picture_kind
+from gbxcule_puffer.tasks.observe.pictures import MOST_PICTURES, MOST_RADIUS, observation_kind
 from gbxcule_puffer.tasks.ram.addresses import check_visit_key
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ class EnvOptions:
     # fmt: off
     obs: str = option("shades", "picture of an observation: shades (72x80), packed (four pixels per byte), averaged "
                       "(sums of four shades), full (144x160), grey (an image from 0 to 255 of 84x84 means; grey_64x96: "
-                      "in another size); in colour luma, rgb or rgb555, each also as _full (docs/color.md)", PICTURE,
-                      check=picture_kind)
+                      "in another size); in colour luma, rgb or rgb555, each also as _full (docs/color.md); or no "
+                      "picture: tiles (18x20), objects (40 sprites) (docs/objects.md)", PICTURE,
+                      check=observation_kind)
     stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1, most=MOST_PICTURES)
     ram_obs: str | None = option(
         None, "bytes of RAM to observe as well, by symbol or hexadecimal address, with lengths: wMoney:3,D347",

@@ -185,7 +185,7 @@ class EnvLike(PlayedEnv, Protocol):
         ...
 
     def keep_pictures(self) -> None:
-        """From the next step on, final_pictures of Game Boy Colors are in colour."""
+        """From the next step on, final_pictures are there whatever is observed, those of Game Boy Colors in colour."""
         ...
 
     def state_dict(self, machines: bool = True) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class ObservationLayout:
     def picture_shape(self) -> tuple[int, int, int]:
         """(channels of all pictures, rows, columns) of a network's input."""
         kind = self.kind
-        return self.stack_k * max(1, kind.channels), kind.rows, kind.row_values * kind.pixels
+        return self.stack_k * max(kind.planes, kind.channels), kind.rows, kind.row_values * kind.pixels
 
     @property
     def picture_bytes(self) -> int:
@@ -97,8 +97,13 @@ class ObservationLayout:
 
     def newest(self, observations: torch.Tensor) -> torch.Tensor:
         """The newest picture of observations (n, *shape) for people, (n, rows, columns): shades 0-3 uint8, or, for
-        observations in colour, colours of 15 bits uint16, as in Emulator.colors."""
+        observations in colour, colours of 15 bits uint16, as in Emulator.colors.
+
+        Raises: ConfigError for tiles and objects.
+        """
         kind = self.kind
+        if not kind.is_picture:
+            raise ConfigError(f"obs {kind.form!r} has no picture to show: call keep_pictures before the step")
         newest = self.split(observations)[PICTURE][:, -kind.planes :]
         if kind.dtype == np.uint16:
             return newest[:, 0]
@@ -110,10 +115,9 @@ class ObservationLayout:
 
     def pixels(self, observations: torch.Tensor) -> torch.Tensor:
         """The pictures of observations (n, *shape) as (n, *picture_shape) uint8 from 0 to kind.most: shades from the
-        lightest to the darkest; colours and luma from black."""
-        pictures = self.split(observations)[PICTURE]
-        if self.kind.dtype == np.uint16:
-            pictures = signed(pictures)
+        lightest to the darkest; colours and luma from black. Tiles are int16."""
+        pictures = signed(self.split(observations)[PICTURE])
+        if self.kind.form == "rgb555":
             pictures = torch.stack([pictures & 31, pictures >> 5 & 31, pictures >> 10], 2).flatten(1, 2).byte()
         return unpacked(pictures, self.kind)
 
@@ -158,4 +162,4 @@ class ShowsPictures:
         return self.layout.newest(torch.as_tensor(self.final_observation[rows]))
 
     def keep_pictures(self) -> None:
-        """From the next step on, final_pictures of Game Boy Colors are in colour, whatever is observed."""
+        """From the next step on, final_pictures are there whatever is observed, those of Game Boy Colors in colour."""

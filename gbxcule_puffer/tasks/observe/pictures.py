@@ -21,15 +21,20 @@ MOST_SIDE = 256  # rows and columns of a grey picture
 Form = Literal["shades", "packed", "averaged", "luma", "rgb", "rgb555", "grey"]
 FORMS: tuple[Form, ...] = get_args(Form)
 """How pixels become values; env/step_end/parts.py has a device function of each name."""
+NO_TILE = 768  # in obs tiles; the tiles of both banks of a Game Boy Color are 0 to 767
+SPRITES = 40
+FEATURES = ("y", "x", "tile", "bank", "palette", "flip_x", "flip_y", "behind", "tall", "visible")
+"""Numbers of a sprite in obs objects, in this order: y + 16 and x + 8 of its upper left corner, its tile 0-255 and the
+bank of VRAM, the palette, and 1 or 0 for the others (behind: the background's colours 1-3 cover it; tall: 16 lines)."""
 
 
 @dataclass(frozen=True)
 class PictureKind:
-    """A form of the screen in observations: the form of its values, the emulator's screen ('half' or 'full'), rows and
-    values of a row in the observation, the largest value of a pixel or of one of its colours, pixels per value, and,
-    for observations in colour, the channels of a picture in a network, else 0."""
+    """A form of the screen in observations, in pixels, tiles or sprites: the form of its values, the emulator's screen
+    ('half' or 'full'), rows and values of a row in the observation, the largest value of a pixel or of one of its
+    colours, pixels per value, and, for observations in colour, the channels of a picture in a network, else 0."""
 
-    form: Form
+    form: Form | Literal["tiles", "objects"]
     screen: str
     rows: int
     row_values: int
@@ -44,14 +49,22 @@ class PictureKind:
         return self.channels > 0
 
     @property
+    def is_picture(self) -> bool:
+        """False for tiles and objects, which have no pixels."""
+        return self.form in FORMS
+
+    @property
     def planes(self) -> int:
-        """Planes of a picture in an observation: one, or separate red, green and blue."""
+        """Planes of a picture in an observation: one, or separate red, green and blue; of tiles the background's and
+        the sprites'."""
+        if self.form == "tiles":
+            return 2
         return self.channels if self.channels > 1 and self.dtype == np.uint8 else 1
 
     @property
     def high(self) -> int:
         """The largest value in the observation's space; for images that of a byte."""
-        if self.dtype == np.uint16:
+        if self.form == "rgb555":
             return 2**15 - 1
         return 255 if self.in_color or self.pixels > 1 else self.most
 
@@ -75,18 +88,32 @@ PICTURES = {
     "grey": PictureKind("grey", "full", 84, 84, 255, channels=1),
 }
 OTHER_GREY = "grey_ROWSxCOLUMNS"
+OBJECTS = {
+    "tiles": PictureKind("tiles", "half", 18, 20, NO_TILE, dtype=np.uint16),
+    "objects": PictureKind("objects", "half", SPRITES, len(FEATURES), 255),
+}
+
+
+def observation_kind(obs: str) -> PictureKind:
+    """The kind that the option `obs` names: one of OBJECTS, or of picture_kind.
+
+    Raises: ConfigError.
+    """
+    return OBJECTS[obs] if obs in OBJECTS else picture_kind(obs)
 
 
 def picture_kind(obs: str) -> PictureKind:
-    """The kind of picture that the option `obs` names: one of PICTURES, or grey of another size, such as grey_64x96.
+    """The kind of picture that `obs` names: one of PICTURES, or grey of another size, such as grey_64x96.
 
-    Raises: ConfigError for an unknown one, and for a size that there is not.
+    Raises: ConfigError for an unknown one, for tiles and objects, and for a size that there is not.
     """
     if obs in PICTURES:
         return PICTURES[obs]
+    if obs in OBJECTS:
+        raise ConfigError(f"obs {obs!r} has no pictures, which are needed here: give one of {', '.join(PICTURES)}")
     size = re.fullmatch(r"grey_(\d{1,9})x(\d{1,9})", obs)
     if size is None:
-        raise ConfigError(f"obs {obs!r:.60} is unknown: give one of {', '.join(PICTURES)}, {OTHER_GREY}")
+        raise ConfigError(f"obs {obs!r:.60} is unknown: give one of {', '.join([*PICTURES, OTHER_GREY, *OBJECTS])}")
     rows, columns = map(int, size.groups())
     if not (1 <= rows <= MOST_SIDE and 1 <= columns <= MOST_SIDE) or rows * columns % 4:
         allowed = f"from 1 to {MOST_SIDE} rows and columns, whose product is a multiple of 4"

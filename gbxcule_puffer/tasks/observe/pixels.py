@@ -18,8 +18,8 @@ def signed(values: torch.Tensor) -> torch.Tensor:
 
 
 def rows_of(colors: torch.Tensor, rows: torch.Tensor | slice) -> torch.Tensor:
-    """The `rows`, an index, of uint16 pictures."""
-    return signed(colors)[rows].view(torch.uint16)
+    """The `rows`, an index, of pictures, which may be uint16."""
+    return signed(colors)[rows].view(colors.dtype)
 
 
 def unpacked(pictures: torch.Tensor, kind: PictureKind) -> torch.Tensor:
