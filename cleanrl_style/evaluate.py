@@ -20,13 +20,14 @@ from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import check_target, write_bytes, write_json
-from gbxcule_puffer.tasks.task import PREFIXES
+from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.evaluation import evaluate
 from gbxcule_puffer.trainers.launch import exit_code
 from gbxcule_puffer.trainers.media import film, gif
 from gbxcule_puffer.trainers.trained import Trained
 
 EXP_NAME = Path(__file__).stem
+GIVEN = ("env", "game", "variant", "levels", "rom", "start_state", "goal_dir", "task")  # in place of the checkpoint's
 
 
 @dataclass
@@ -42,6 +43,9 @@ class Args:
     env: str | None = flag(
         None, "environment: gbxcule, pyboy_puffer_single, pyboy_puffer_vec or toy (default: the checkpoint's)"
     )
+    game: str | None = flag(None, "a game's folder (default: the checkpoint's)")
+    variant: str | None = flag(None, "variant of the game, or several with commas (default: the checkpoint's)")
+    levels: str | None = flag(None, "levels of the game: how many, or test (default: the checkpoint's)")
     rom: str | None = flag(None, "Game Boy image; needs --goal-dir (default: the checkpoint's)")
     start_state: str | None = flag(None, "snapshot that episodes start from (default: the checkpoint's)")
     goal_dir: str | None = flag(None, "folder of the goal (default: the checkpoint's, or the run's stage)")
@@ -62,7 +66,7 @@ def shown(policy: str, result: dict[str, float]) -> str:
         low, high = result["success_low"], result["success_high"]
         parts.insert(0, f"success {result['success_rate']:.3f} (95 % between {low:.3f} and {high:.3f})")
     stages = [f"{key.split('/')[1]} {rate:.3f}" for key, rate in result.items() if key.startswith("stage/")]
-    statistics = [f"{key} {value:.2f}" for key, value in result.items() if key.startswith(PREFIXES)]
+    statistics = [f"{key} {value:.2f}" for key, value in result.items() if key.startswith(PREFIX)]
     more = [f"\n{'':8} {', '.join(line)}" for line in (stages, statistics) if line]
     return f"{policy:8} {', '.join(parts)}{''.join(more)}"
 
@@ -74,7 +78,7 @@ def run(args: Args) -> None:
         if path and not check_target(path).parent.is_dir():
             raise ConfigError(f"{path} cannot be written: {Path(path).parent} is not a folder, make it first")
     trained = Trained(args.checkpoint)
-    given = {name: getattr(args, name) for name in ("env", "rom", "start_state", "goal_dir", "task")}
+    given = {name: getattr(args, name) for name in GIVEN}
     make = partial(trained.open_env, device=resolve_device(args.device), seed=args.seed, chain=args.chain, **given)
     env, results = make(args.num_envs), {}
     for name in ("sampled", "greedy") if args.policy == "both" else (args.policy,):

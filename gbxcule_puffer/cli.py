@@ -44,10 +44,10 @@ def _run(argv: Sequence[str] | None) -> int:
 
     def work() -> int:
         rom = getattr(flags, "rom", None)
-        if isinstance(rom, str):  # `puffer bench` takes several, and looks at them itself
+        if isinstance(rom, str) and rom:  # `puffer bench` takes several, and looks at them itself
             from gbxcule_puffer.apps.flags import check_rom
 
-            check_rom(rom, getattr(flags, "header", "strict"), getattr(flags, "model", None))
+            check_rom(rom, getattr(flags, "header", None) or "strict", getattr(flags, "model", None))
         return flags.run() or 0
 
     if argv is None and getattr(command, "may_hang", False):

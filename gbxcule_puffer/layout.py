@@ -13,9 +13,10 @@ CLONE = None if (PACKAGE / "roms").is_dir() else PACKAGE.parent
 ROMS, SCRIPTS = (CLONE or PACKAGE) / "roms", (CLONE or PACKAGE) / "cleanrl_style"
 FIRST = {"a2c": "a2c_streaming"}
 NO_TRAINERS = ("evaluate",)
-# The suite's games, each with its ROM, its Task and its levels (docs/suite.md): gbxcule_GAME has the levels to train
+# The suite's games, each with a folder and levels (docs/suite.md): gbxcule_GAME has the levels to train
 # on, gbxcule_GAME-N only the first N of them, gbxcule_GAME-test others.
-SUITE = ("gbxcule_homeward", "gbxcule_orchard", "gbxcule_storeroom")
+SUITE_GAMES = ("homeward", "orchard", "storeroom")
+SUITE = tuple(f"gbxcule_{name}" for name in SUITE_GAMES)
 
 
 def find_own(path: StrPath, suffix: str = "") -> str:

@@ -7,11 +7,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.pages import performance, state_table
+from gbxcule_puffer.games import load_game
 from tests.support.pages import (
     PAGES,
     ROOT,
@@ -22,6 +25,7 @@ from tests.support.pages import (
     is_output,
     sessions,
     unknown_imports,
+    write_files,
 )
 
 CODE = ("benchmarks", "cleanrl_style", "gbxcule_puffer", "tests")  # folders of the root
@@ -66,9 +70,23 @@ def test_python_imports_what_is_there(block: Block) -> None:
     assert unknown_imports(block.text) == []
 
 
-@pytest.mark.parametrize("block", of_language("sh", "console"), ids=str)
-def test_commands_and_flags_exist(block: Block, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each command is parsed by the program itself."""
+def with_start(block: Block) -> Any:
+    """A block whose game plays actions before its flags are known."""
+    marks = [pytest.mark.kernel] if block.page.name == "games.md" else []
+    return pytest.param(block, marks=marks, id=str(block))
+
+
+@pytest.mark.parametrize("block", [with_start(block) for block in of_language("sh", "console")])
+def test_commands_and_flags_exist(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each command is parsed by the program itself, in a folder with the page's files."""
+    for name in ("roms", "cleanrl_style", "docs", "benchmarks", "Makefile"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    write_files(block.page, tmp_path)
+    for game in tmp_path.glob("*/game.toml"):
+        (game.parent / "homeward.gb").symlink_to(ROOT / "roms/homeward.gb")
+    monkeypatch.chdir(tmp_path)
     script = commands(block.text) if block.language == "sh" else [command for command, _ in sessions(block.text)]
     assert script
     for command in script:
@@ -104,6 +122,16 @@ def test_files_named_are_there() -> None:
 @pytest.mark.parametrize("block", of_language("json"), ids=str)
 def test_json_is_json(block: Block) -> None:
     json.loads(block.text)
+
+
+@pytest.mark.parametrize("block", of_language("toml"), ids=str)
+def test_toml_is_toml_and_a_game_is_one(block: Block, tmp_path: Path) -> None:
+    content = tomllib.loads(block.text)
+    head = 'format = "gbxcule-game"\nversion = 1\nname = "part"\n[rom]\nsha256 = "' + 64 * "0" + '"\n'
+    numbers = '[numbers]\nmoney = {address = "C0A0", size = 2}\n'
+    (tmp_path / "game.toml").write_text(block.text if "format" in content else f"{head}{numbers}{block.text}")
+    (tmp_path / "hard.ips").write_bytes(b"PATCHEOF")
+    load_game(tmp_path)
 
 
 def test_a_wrong_page_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

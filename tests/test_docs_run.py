@@ -25,6 +25,7 @@ from tests.support.pages import (
     output_of,
     output_of_python,
     sessions,
+    write_files,
 )
 
 README = ROOT / "README.md"
@@ -59,6 +60,7 @@ def test_blocks_run(page: Path, folder: Path) -> None:
     """The blocks of a page in order, in one process; what they print is what the page shows."""
     if page.name == "goals.md":
         play_first_stage(folder)
+    write_files(page, folder)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     printed: str | None = None
     for block in blocks(page):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import fields
+from typing import Any
 
 from gbxcule_puffer.commandline import command, flag, word
 from gbxcule_puffer.env.option_flags import option_flag
@@ -24,11 +26,49 @@ class StartFlags:
 
 
 @command
-class GameFlags(StartFlags):
+class FolderFlags:
+    """A game's folder, whose options are the defaults of the command's own flags."""
+
+    game: str | None = flag(
+        None,
+        "a game's folder, or homeward, orchard or storeroom, in place of ROM and of the defaults here (docs/games.md)",
+        GAME,
+        metavar="FOLDER",
+    )
+    variant: str | None = flag(None, "variant of --game", GAME, metavar="NAME")
+
+    def of_folder(self, rom: str | None = None, writes: bool = False) -> dict[str, Any]:
+        """Values for the command's flags from the game's folder: options, the ROM's file and a start state. rom: the
+        ROM's file where it is given; writes: the command plays by the folder, and writes what a variant pokes.
+
+        Raises: ConfigError for --variant without --game, and the errors of the folder.
+        """
+        if self.game is None:
+            if self.variant is not None:
+                raise ConfigError("--variant is of a game: give --game, too")
+            return {}
+        from gbxcule_puffer.games import load_game
+
+        game = load_game(self.game)
+        if not writes and any(each.pokes for each in game.chosen(self.variant)):
+            raise ConfigError(f"--variant {self.variant} writes RAM, which only an environment does: leave it out here")
+        files = game.files(self.variant, rom)
+        names = {each.name for each in fields(self)}
+        return {name: value for name, value in {**game.flags(), **files}.items() if name in names}
+
+
+@command
+class GameFlags(StartFlags, FolderFlags):
     """A game, and where it starts."""
 
-    rom: str = word("Game Boy image, or homeward", "ROM")
+    rom: str = word("Game Boy image, or homeward (default: the one of --game)", "ROM", "")
     header: str = option_flag("header", GAME)
+
+    def defaults(self) -> dict[str, Any]:
+        """The values in the folder of --game."""
+        if not self.rom and self.game is None:
+            raise ConfigError("ROM is missing: give a Game Boy image, or a game's folder with --game")
+        return self.of_folder(self.rom or None)
 
 
 @command

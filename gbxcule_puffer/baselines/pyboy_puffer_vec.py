@@ -74,7 +74,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self.device, self.io, self.config = spec.device, chosen.io, spec.config
         self.seed: Seed = spec.seed
         self._has_own_seeds = False  # the workers
-        self._has_tasks = chosen.task is not None or bool(spec.quest)
+        self._has_tasks = chosen.task is not None
         self.cartridge, self.codec, self.schedule = spec.cartridge, spec.codec, spec.schedule
         self.position, self.symbols = spec.position, spec.symbols
         self.stages, self.goal, self.tau, self.k_consecutive = spec.stages, spec.goal, spec.tau, spec.k_consecutive

@@ -74,7 +74,9 @@ def _described(each: Flag) -> str:
         text += f": {', '.join(each.one_of)}"
     if each.required and not each.positional:
         return f"{text} (required)"
-    defaults = [] if each.required or each.default in (None, ()) or each.default is False else [_shown(each.default)]
+    defaults = (
+        [] if each.required or each.default in (None, (), "") or each.default is False else [_shown(each.default)]
+    )
     if "gpu" in each.metadata and (gpu := _shown(each.metadata["gpu"])) != _shown(each.default):
         defaults = [*(defaults or [_shown(each.default)]), f"on a GPU {gpu}"]
     return f"{text} (default: {'; '.join(defaults)})" if defaults else text

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from gbxcule_puffer.commandline.flags import Flag, check, flags_of, member_of, option_name
 from gbxcule_puffer.commandline.help import help_text
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 
 Flags = TypeVar("Flags")
 KINDS = {int: "whole number", float: "number"}
@@ -57,6 +57,7 @@ def parse(
     rest = {each.name: tuple(words[1:]) for each in known if each not in own}
     words = words[:1] if rest else words
     if "-h" in words or "--help" in words:
+        known = _with_defaults(flags, [each for each in words if each not in ("-h", "--help")], known, prog)
         print(help_text(prog, description if description is not None else flags.__doc__ or "", known), end="")
         raise SystemExit(0)
     if rest and words and words[0].startswith("-"):
@@ -68,6 +69,24 @@ def parse(
         made = flags(**_values(words, own, prog, {**(defaults or {}), **more}), **rest)
     check(made)
     return made
+
+
+def _with_defaults(kind: type[Any], words: Sequence[str], known: Sequence[Flag], prog: str) -> Sequence[Flag]:
+    """The flags with the defaults that these words bring (`parse`), for --help."""
+    if not words or not hasattr(kind, "defaults"):
+        return known
+    own = [each for each in known if "rest" not in each.metadata]
+    missing = {each.name: None for each in own if each.required}
+    try:
+        found = kind(**_values(_prepared(words, own, prog), own, prog, missing)).defaults()
+    except GBxCuLEError:  # of words that are wrong, which --help may be asked for
+        return known
+    return [_with_default(each, found[each.name]) if each.name in found else each for each in known]
+
+
+def _with_default(each: Flag, default: Any) -> Flag:
+    text = each.help.partition(" (default")[0]
+    return dataclasses.replace(each, default=default, metadata={**each.metadata, "help": text})
 
 
 def unknown(kind: str, name: str, known: Collection[str], prog: str) -> ConfigError:

@@ -92,7 +92,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
         options = self.options
         self.io, self.obs, self.stack_k = options.io, options.obs, options.stack_k
         self.codec, self.schedule, self.layout, self.symbols = task.codec, task.schedule, task.layout, task.symbols
-        self.config, self.stages, self.quest, self.position = task.config, task.stages, task.quest, task.position
+        self.config, self.stages, self.position = task.config, task.stages, task.position
         self.task, self.until, self.allowed = task.task, task.until, task.allowed
         first, limits = task.stages[0], [stage.max_steps for stage in task.stages]
         self.goal, self.tau, self.k_consecutive = first.goal, first.tau, first.k_consecutive

@@ -17,7 +17,6 @@ from gbxcule_puffer.tasks.observe.pictures import observation_kind
 from gbxcule_puffer.tasks.ram import Symbols
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
 from gbxcule_puffer.tasks.ram.position import find_position
-from gbxcule_puffer.tasks.ram.quest import Quest, load_quest
 from gbxcule_puffer.tasks.ram.until import parse_until
 from gbxcule_puffer.tasks.stages.open import open_stages
 from gbxcule_puffer.tasks.task import Task
@@ -40,13 +39,12 @@ class EnvTask:
         self.symbols = Symbols.find_files(options.symbols, cartridge.path)
         self.until = parse_until(options.until, self.schedule, self.symbols)
         self.visit_key = parse_visit_key(options.visit_key, self.symbols) if counts_visits(options) else "picture"
-        self.quest = load_quest(options.quest, cartridge.sha256, self.symbols) if options.quest else []
         self.task = None if options.task is None else make_task(options.task)
         self.position = find_position(options.position, self.task, cartridge.sha256, self.symbols)
         observers = make_observers(options, self.symbols, self.position, self.codec.num_actions)
         given = [] if self.task is None else [self.task]
         vectors = vectors_of([*observers, *given])
-        self.tasks: list[Task] = [*([Quest(self.quest)] if self.quest else []), *given, *observers]
+        self.tasks: list[Task] = [*given, *observers]
         self.layout = ObservationLayout(observation_kind(options.obs), options.stack_k, vectors)
         if not self.layout.kind.is_picture and (options.goal_dir or options.stages):
             raise ConfigError(f"obs {options.obs!r} has no picture to compare with a goal's: give another, or no goal")

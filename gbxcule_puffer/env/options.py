@@ -106,7 +106,7 @@ class EnvOptions:
         None, "reward from RAM: package.module:Class or file.py:Class, in Python also a Task or its class "
         "(docs/your-reward.md)", TASK)
     symbols: StrPath | None = option(
-        None, "symbol file of the ROM; tasks and quests may use its names, and those of the files beside the ROM", TASK)
+        None, "symbol file of the ROM; tasks may use its names, and those of the files beside the ROM", TASK)
     position: str | None = option(
         None, "RAM of the player's map number, row and column, for visited_obs and for the map of a viewer: "
         "D35E,D361,D362 or symbols (default: the task's)", TASK)
@@ -137,7 +137,6 @@ class EnvOptions:
                                  EXPLORATION, **ANY_REWARD)
     visit_key: str = option("picture", "a cell: picture (coarse), pixels (the exact picture), or RAM such as "
                             "ram:C0A0,C0A1 or symbols (for exploration only)", EXPLORATION, check=check_visit_key)
-    quest: StrPath | None = option(None, "file of conditions on RAM that pay a reward", EXPLORATION)
     reward_scale: float = option(1.0, "factor that multiplies the whole reward", EXPLORATION, **ANY_REWARD)
 
     io: str = option("numpy", "PufferLib's NumPy buffers, or torch tensors on the device without a copy", RUNNING,

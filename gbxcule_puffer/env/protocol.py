@@ -110,7 +110,7 @@ class EnvLike(PlayedEnv, Protocol):
 
     @property
     def has_goal(self) -> bool:
-        """True if episodes end at a goal's pictures; False if there is only a Task, a quest or a time limit."""
+        """True if episodes end at a goal's pictures; False if there is only a Task or a time limit."""
         ...
 
     @property

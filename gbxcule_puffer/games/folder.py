@@ -82,6 +82,15 @@ def find_game_folder(path: StrPath) -> Path:
     raise ConfigError(f"game {text!r:.80}: there is no {FILE} in such a folder: {remedy}")
 
 
+def saved_name(path: StrPath) -> str:
+    """The text by which a run remembers a game: the name of one of ours, else the full path of its folder.
+
+    Raises: ConfigError where there is none.
+    """
+    folder = find_game_folder(path).resolve()
+    return folder.name if folder.parent == ROMS.resolve() else str(folder)
+
+
 class _Reader:
     """Reads one game.toml."""
 
@@ -255,7 +264,9 @@ class _Reader:
                 text = _as_text(table, name)
             node = table.checked(name, lambda: parser.parse(text))  # noqa: B023
             if weight != 1:
-                node = tape.add("multiply", (tape.cast(node, DECIMAL), tape.constant(float(weight))), DECIMAL)
+                factor = tape.constant(float(weight))
+                scaled = tape.scaled(node, factor)
+                node = tape.add("multiply", (tape.cast(node, DECIMAL), factor), DECIMAL) if scaled is None else scaled
             if total is None:
                 total = tape.cast(node, max(WHOLE, tape.nodes[node].kind))
                 continue

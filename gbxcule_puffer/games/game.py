@@ -78,6 +78,27 @@ class Game:
         found["task"] = self._task(chosen, levels, task, max_steps or self.env.get("max_steps") or MAX_STEPS)
         return found
 
+    def files(self, variant: str | None = None, rom: StrPath | None = None) -> dict[str, str]:
+        """The files for a command that plays one Game Boy: rom, of a variant that changes it a file in Warp's cache;
+        start_state, the first one, and symbols, where the game has some.
+
+        Raises: as `options`.
+        """
+        chosen = self.chosen(variant)
+        patched = any(each.patches for each in chosen)
+        if patched and rom is not None:
+            raise ConfigError(f"variant {variant} changes the ROM: leave ROM out, and put it into the game's folder")
+        cartridge = self.cartridge(chosen, rom)
+        found = {} if self.symbols is None else {"symbols": str(self.symbols)}
+        if (starts := self._starts(cartridge, patched)) is not None:
+            found["start_state"] = starts if isinstance(starts, str) else starts[0]
+        if patched:
+            from gbxcule_puffer.games.starts import kept_rom
+
+            return {**found, "rom": kept_rom(cartridge)}
+        assert cartridge.path is not None
+        return {**found, "rom": cartridge.path}
+
     def chosen(self, variant: str | None) -> list[Variant]:
         """The variants of a text such as 'easy,original'; of None the original.
 

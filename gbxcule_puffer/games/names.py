@@ -15,7 +15,7 @@ from gbxcule_puffer.tasks.ram.addresses import parse_address
 from gbxcule_puffer.tasks.ram.number import READS, Number
 from gbxcule_puffer.tasks.ram.view import ORDERS
 
-MOST_COLUMNS = 1_024  # numbers that terms read in every step
+MOST_BYTES = 8_192  # that terms read in every step
 
 
 class Names:
@@ -41,6 +41,7 @@ class Names:
             read,
             row.take_choice("order", ORDERS, "little"),
             row.take_whole("mask", 0, 255, 0xFF),
+            row.take_whole("zero", 0, 255, 0) if read == "digits" else 0,
             row.take_whole("zero", 0, 255 if read == "digits" else 0, 0),
         )
         row.done()
@@ -57,7 +58,7 @@ class Names:
             raise table.error(field, str(error).removeprefix(": ")) from None
 
     def number(self, table: Table, field: str, value: object) -> Number:
-        """What an address in a field means: the number of this name, or a byte.
+        """The number that an address in a field means: the one of this name, or a byte.
 
         Raises: ConfigError.
         """
@@ -85,13 +86,13 @@ class Names:
         def column(number: Number | None) -> int | None:
             if number is None:
                 return None
-            if number not in self.columns and len(self.columns) == MOST_COLUMNS:
-                raise ConfigError(f"the terms read more than {MOST_COLUMNS:,} numbers: leave some out")
+            if sum(each.size for each in {*self.columns, number}) > MOST_BYTES:
+                raise ConfigError(f"the terms read more than {MOST_BYTES:,} bytes: leave some out")
             return tape.add("number", (), WHOLE, self.columns.setdefault(number, len(self.columns)))
 
         def bits(name: str) -> int | None:
             number = self.find(name)
-            return None if number is None else column(replace(number, read="bits"))
+            return None if number is None else column(replace(number, read="bits", zero=0))
 
         return TermParser(tape, lambda name: column(self.find(name)), bits, self.known, self.instruction)
 

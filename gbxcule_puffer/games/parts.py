@@ -18,7 +18,7 @@ MAX_STEPS = 128  # of an episode, where neither the game nor the user says
 
 @dataclass(frozen=True)
 class Start:
-    """Where episodes begin: state files, and the names of actions that lead on from there, or from power-on, in steps
+    """The starts of episodes: state files, and the names of actions that lead on from there, or from power-on, in steps
     of `schedule`."""
 
     states: tuple[Path, ...] = ()
@@ -40,7 +40,7 @@ class LevelTable:
 
 @dataclass(frozen=True)
 class Terms:
-    """What an episode pays and how it ends: nodes of `tape`, whose numbers are `numbers`. names: of `statistics`."""
+    """Reward and ends of an episode: nodes of `tape`, whose numbers are `numbers`. names: of `statistics`."""
 
     tape: Tape = field(default_factory=Tape)
     numbers: tuple[Number, ...] = ()

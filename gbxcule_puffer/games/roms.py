@@ -25,7 +25,7 @@ LARGEST_IPS = 2 * MAX_ROM_SIZE
 
 @dataclass(frozen=True)
 class RomSource:
-    """What a game.toml says of its ROM, and where a good copy may be."""
+    """The ROM as a game.toml names it."""
 
     sha256: str
     file: Path | None = None
@@ -58,7 +58,7 @@ class RomSource:
         return None
 
     def remedy(self) -> str:
-        """Where the ROM may be had, and how to give it."""
+        """The end of an error: where the ROM may be had, and how to give it."""
         where = f"get it from {self.source:.200}, and " if self.source else ""
         return f"{where}give its file with --rom, or put it into the game's folder"
 

@@ -1,4 +1,4 @@
-"""The start states of a game: its files, or states that its actions lead to, which are kept in Warp's cache."""
+"""Files that are made of a game's folder, and kept in Warp's cache: start states, and patched ROMs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.saves.state_files import STATE_FILE, load_state_file
 from gbxcule_puffer.emulator.snapshot import MAX_ENV_SIZE
 from gbxcule_puffer.errors import GBxCuLEError, StorageError
-from gbxcule_puffer.files import read_bytes
+from gbxcule_puffer.files import read_bytes, write_bytes
 from gbxcule_puffer.games.parts import Start
 from gbxcule_puffer.tasks.start import play_to_start
 
@@ -49,28 +50,37 @@ def _kept(start: Start, header: str, original: Cartridge, cartridge: Cartridge, 
     data = b"" if state is None else read_bytes(state, STATE_FILE, MAX_ENV_SIZE)
     facts = [KEPT, original.sha256, cartridge.sha256, cartridge.model, vars(start.schedule), start.actions]
     key = hashlib.sha256(json.dumps(facts).encode() + data).hexdigest()
-    path = _folder() / f"{key}.state"
-    if path.is_file():
-        return str(path)
-    if state is None:
-        found = play_to_start(cartridge, start.actions, None, start.schedule, header, None)
-    elif start.actions:
-        found = play_to_start(original, start.actions, state, start.schedule, header, None)
-    else:
-        found = load_state_file(state, original)
-    found = replace(found, rom_sha256=cartridge.sha256)
-    try:
+
+    def write(path: Path) -> None:
+        if state is None:
+            found = play_to_start(cartridge, start.actions, None, start.schedule, header, None)
+        elif start.actions:
+            found = play_to_start(original, start.actions, state, start.schedule, header, None)
+        else:
+            found = load_state_file(state, original)
+        replace(found, rom_sha256=cartridge.sha256).to_file(path)
+
+    return _kept_file(f"{key}.state", write)
+
+
+def kept_rom(cartridge: Cartridge) -> str:
+    """A file of a patched ROM, for what takes a path."""
+    return _kept_file(f"{cartridge.sha256}.gb", lambda path: write_bytes(path, cartridge.data))
+
+
+def _kept_file(name: str, write: Callable[[Path], object]) -> str:
+    """The file of this name in Warp's cache, or where that is read-only, in a folder of this process; `write` makes
+    it."""
+    path = kernels.directory() / "games" / name
+    if not path.is_file():
         with contextlib.suppress(OSError):
             os.makedirs(path.parent, exist_ok=True)
-        found.to_file(path)
-    except StorageError:  # a cache on a read-only disk
-        path = _temporary() / path.name
-        found.to_file(path)
+        try:
+            write(path)
+        except StorageError:
+            path = _temporary() / name
+            write(path)
     return str(path)
-
-
-def _folder() -> Path:
-    return kernels.directory() / "starts"
 
 
 @cache

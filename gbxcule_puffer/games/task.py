@@ -49,6 +49,7 @@ class GameTask(Task):
             None if table is None else TermRunner(table.tape, n, device, self.episode, ram.executions, 1)
         )  # pyright: ignore[reportArgumentType]
         self._first_draw = torch.zeros_like(self.episode)
+        self._no_numbers = self.episode.new_zeros((n, 0))
         self._no_reward = torch.zeros(n, device=device)
 
     def reset(self, ram: Ram, which: torch.Tensor) -> None:
@@ -79,12 +80,12 @@ class GameTask(Task):
             statistics[name] = row
         return StepResult(reward, result(terms.success), result(terms.truncation), statistics, result(terms.failure))
 
-    def _read(self) -> Sequence[torch.Tensor]:
-        return () if self._numbers is None else self._numbers.read().unbind(1)
+    def _read(self) -> torch.Tensor:
+        return self._no_numbers if self._numbers is None else self._numbers.read()
 
     def _write_level(self, ram: Ram, which: torch.Tensor) -> None:
         assert self.table is not None and self._level_runner is not None and self.table.where is not None
-        found = self._level_runner.step([self.level])
+        found = self._level_runner.step(self.level[:, None])
         columns = [found[node].expand(ram.num_envs) for node in self.table.values]
         ram.poke(self.table.where, torch.stack(columns, 1), which)
 

@@ -37,7 +37,7 @@ class Variant:
 def read_variant(
     name: str, table: Table, number: Callable[[str, object], Number], file: Callable[..., Path]
 ) -> Variant:
-    """A variant's table. number: returns what an address means, of a number its bytes; file: the path of a file.
+    """The variant of a table. number: returns what an address means, of a number its bytes; file: the path of a file.
 
     Raises: ConfigError.
     """

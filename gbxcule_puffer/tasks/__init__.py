@@ -1,1 +1,1 @@
-"""Tasks: actions, observations, goals, stages and quests."""
+"""Tasks: actions, observations, goals and stages."""

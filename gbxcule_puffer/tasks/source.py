@@ -28,8 +28,8 @@ def default_rom(prefix: str = "--") -> Path:
 
 @dataclass(frozen=True)
 class TaskSource:
-    """The options that name a task: a ROM with its start and goal, a `stage` file or a list of `stages`. A `task`, or a
-    `quest` with a `rom`, needs no goal. The default is HOMEWARD's first stage.
+    """The options that name a task: a ROM with its start and goal, a `stage` file or a list of `stages`. A `task` needs
+    no goal. The default is HOMEWARD's first stage.
 
     prefix: of the caller's flags, for errors.
     """
@@ -40,7 +40,6 @@ class TaskSource:
     stage: StrPath | None = None
     stages: StrPath | None = None
     task: TaskSpec | None = None
-    quest: StrPath | Sequence[StrPath] | None = None
     prefix: str = "--"
 
     def make(self, out: StrPath, settings: GoalSettings | None = None) -> dict[str, str | None]:
@@ -57,7 +56,7 @@ class TaskSource:
                 rom, stages = make_stages(stages, Path(out) / "stages", settings)
             return {"rom": str(rom), "stages": str(stages)}
         start, goal = self.start_state, self.goal_dir
-        if not goal and (self.stage or not (self.task or (self.rom and self.quest))):
+        if not goal and (self.stage or not self.task):
             made = GoalRecipe.load(self.stage or STAGE, settings).make(Path(out) / "stage")
             rom, start, goal = made.rom, start or made.start_state, made.goal_dir
         files = {"rom": str(rom), "start_state": str(start) if start else None}
@@ -70,9 +69,9 @@ class TaskSource:
             raise ConfigError(
                 f"{flag}stages has starts and goals of its own: leave {flag}start-state and {flag}goal-dir out"
             )
-        if self.rom and not (self.goal_dir or self.stages or self.task or self.quest):
+        if self.rom and not (self.goal_dir or self.stages or self.task):
             raise ConfigError(
-                f"{flag}rom needs {flag}goal-dir, {flag}stages, {flag}task or {flag}quest: "
+                f"{flag}rom needs {flag}goal-dir, {flag}stages, {flag}task or {flag}game: "
                 "make a goal with `puffer goal make`"
             )
         if not (self.rom or self.stage):

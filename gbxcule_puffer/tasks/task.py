@@ -12,7 +12,7 @@ import torch
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram.view import Ram
 
-PREFIXES = ("task/", "quest/")  # how the statistics of Tasks and of quests begin in the infos
+PREFIX = "task/"  # how the statistics of Tasks begin in the infos
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.tasks.actions import BUTTONS, ActionCodec
 from gbxcule_puffer.tasks.goals.advice import never_near
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.tasks.task import PREFIXES
+from gbxcule_puffer.tasks.task import PREFIX
 
 PATIENCE = 1_000_000  # steps without a goal that comes near, another reward, another statistic
 ENOUGH = 10  # episodes, before a statistic of them says anything
@@ -111,7 +111,7 @@ class Statistics:
 
     def look(self, steps: int, infos: Mapping[str, float]) -> str | None:
         found = {name.removeprefix("env/"): value for name, value in infos.items()}
-        found = {name: value for name, value in found.items() if name.startswith(PREFIXES)}
+        found = {name: value for name, value in found.items() if name.startswith(PREFIX)}
         if not found:
             return None if self._env.statistics() else ""
         if not self._records:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.emulator.cartridge import Rom, load_cartridge
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
@@ -39,8 +39,8 @@ def task_files(args: RunFlags, out: Path, world: World) -> dict[str, str | None]
     """
     if args.env == "toy":
         return {}
-    env_creator(args.env)
-    names = ("rom", "start_state", "goal_dir", "stage", "stages", "task", "quest")
+    env_creator(args.env, args.game, variant=args.variant, levels=args.levels)
+    names = ("rom", "start_state", "goal_dir", "stage", "stages", "task")
     given = {name: getattr(args, name) for name in names}
     if is_suite(args.env) and args.start_actions is not None:
         given["start_actions"] = args.start_actions
@@ -51,10 +51,26 @@ def task_files(args: RunFlags, out: Path, world: World) -> dict[str, str | None]
         return {}
     if args.rom is not None and world.rank == 0:
         load_cartridge(args.rom, args.header, args.model)  # what is wrong with it comes before what goes with it
+    if args.game is not None:
+        return world.tell(_start_of_game(args, given, out) if world.rank == 0 else {})
     settings = GoalSettings(
         **{name: getattr(args, name) for name in STAGE_FLAGS}, device=args.eval_device or args.device
     )
     return world.tell(_make_files(args, given, out, settings) if world.rank == 0 else {})
+
+
+def _start_of_game(args: Any, given: Mapping[str, Any], out: Path) -> dict[str, str | None]:
+    """The start that --start-actions leads to in a game of a folder, which has all other files itself."""
+    from gbxcule_puffer.games import load_game
+
+    for name in ("stage", "stages"):
+        if given[name] is not None:
+            raise ConfigError(f"--{name} and --game exclude each other: a game has a start of its own")
+    if args.start_actions is None:
+        return {}
+    game = load_game(args.game)
+    rom = game.cartridge(game.chosen(args.variant), args.rom)
+    return {"start_state": _played(args, rom, out)}
 
 
 def _make_files(args: Any, given: Mapping[str, Any], out: Path, settings: GoalSettings) -> dict[str, str | None]:
@@ -64,15 +80,20 @@ def _make_files(args: Any, given: Mapping[str, Any], out: Path, settings: GoalSe
     for name in ("stage", "stages"):
         if given[name] is not None:
             raise ConfigError(f"--start-actions and --{name} exclude each other: a stage has a start of its own")
+    files = TaskSource(**given).make(out, settings)
+    assert files["rom"] is not None
+    return files | {"start_state": _played(args, files["rom"], out)}
+
+
+def _played(args: Any, rom: Rom, out: Path) -> str:
+    """The file of the start that --start-actions leads to."""
     if not isinstance(args.start_state, str | None):
         raise ConfigError("--start-actions leads on from one start: give one --start-state, or none")
-    files = TaskSource(**given).make(out, settings)
     schedule = Schedule(args.frames_per_step, args.release_after_frames)
-    assert files["rom"] is not None
-    start = play_to_start(files["rom"], args.start_actions, args.start_state, schedule, args.header, args.model)
+    start = play_to_start(rom, args.start_actions, args.start_state, schedule, args.header, args.model)
     path = make_folder(out / "start") / "start.state"
     start.to_file(path)
-    return files | {"start_state": str(path)}
+    return str(path)
 
 
 def make_env(
@@ -91,13 +112,12 @@ def make_env(
     Raises: ConfigError for a flag that the toy env does not have, and the env's errors for bad input.
     """
     flags = [each for each in fields(EnvOptions) if each.name not in SET_BY_TRAINERS]
-    left_out = set() if incentives else set(INCENTIVES)
-    if not (files.get("goal_dir") or files.get("stages")):
-        left_out.discard("quest")  # it is the task
-    keywords = {each.name: getattr(args, each.name) for each in flags if each.name not in left_out}
+    left_out = set() if incentives else INCENTIVES
+    # A game of a folder may set an incentive that is left out here.
+    keywords = {each.name: each.default if each.name in left_out else getattr(args, each.name) for each in flags}
     if args.env == "toy":
         for each in flags:
-            if each.name not in TOY_OPTIONS and keywords.pop(each.name, each.default) != each.default:
+            if each.name not in TOY_OPTIONS and keywords.pop(each.name) != each.default:
                 raise ConfigError(f"--{each.name.replace('_', '-')} is not for --env toy: leave it out")
     keywords |= dict(files) | options
     if args.env != "toy":
@@ -105,7 +125,10 @@ def make_env(
         if not incentives:
             keywords["curriculum"] = "first" if keywords.get("chain") else "uniform"
             keywords |= {"stagger": False, "autotune": False}  # an evaluation counts the first episodes, and is short
-    return env_creator(args.env)(num_envs=num_envs, device=device, seed=seed, **keywords)
+    if args.game is not None:
+        keywords["rom"] = args.rom
+    creator = env_creator(args.env, args.game, variant=args.variant, levels=args.levels)
+    return creator(num_envs=num_envs, device=device, seed=seed, **keywords)
 
 
 def layout_of(args: RunFlags) -> ObservationLayout:

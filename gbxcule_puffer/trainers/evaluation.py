@@ -13,7 +13,7 @@ import torch
 from gbxcule_puffer.env.protocol import EnvLike, PlayedEnv, Policy
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.tasks.task import PREFIXES
+from gbxcule_puffer.tasks.task import PREFIX
 
 PolicyMaker = Callable[[PlayedEnv, bool, int], Policy]  # (env, greedy, seed) -> the policy as it is now
 
@@ -163,7 +163,7 @@ def assess(sampled: Mapping[str, float], greedy: Mapping[str, float]) -> dict[st
     and statistics of Tasks."""
     result = dict(sampled)
     for name, value in greedy.items():
-        if name in ("success_rate", "return", "median_steps") or name.startswith(PREFIXES):
+        if name in ("success_rate", "return", "median_steps") or name.startswith(PREFIX):
             result[f"greedy_{'success' if name == 'success_rate' else name}"] = value
     return {f"eval/{name}": value for name, value in result.items()}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gbxcule_puffer.trainers.distributed import World
 
 Args = TypeVar("Args", bound="RunFlags")
-PATHS = ("rom", "start_state", "start_actions", "goal_dir", "stage", "stages", "quest", "symbols")
+PATHS = ("rom", "start_state", "start_actions", "goal_dir", "stage", "stages", "symbols")
 CODE = "task"  # names code, which a file may have run only where it was run before (known_tasks)
 MOST_COUNT, MOST_STEPS = 2**31 - 1, 10**15  # limits of flags: kernels count in int32, steps are Python's integers
 LARGEST = 1e30  # limit of a flag's value: Adam multiplies the learning rate in float32, which ends at 3.4e38
@@ -55,9 +55,22 @@ class TaskFlags(OptionFlags):
         "pyboy_puffer_vec or toy",
         "The game",
     )
+    game: str | None = flag(
+        None,
+        "a game's folder, or homeward, orchard or storeroom: its ROM, start, reward and ends, and its options in place "
+        "of the defaults here (docs/games.md)",
+        "The game",
+        resumable=True,
+    )
+    variant: str | None = flag(
+        None, "variant of --game, or several with commas, of which each env draws one", "The game"
+    )
+    levels: str | None = flag(
+        None, "levels of --game: how many of the training levels, or test (default: all)", "The game"
+    )
     rom: str | None = flag(
         None,
-        "Game Boy image, or homeward; needs --goal-dir, --stages, --task or --quest (default: the stage's)",
+        "Game Boy image, or homeward; needs --game, --goal-dir, --stages or --task (default: the stage's)",
         "The game",
         resumable=True,
     )
@@ -74,6 +87,15 @@ class TaskFlags(OptionFlags):
         "The game",
         resumable=True,
     )
+
+    def defaults(self) -> dict[str, Any]:
+        """The values in the folder of --game, in place of the defaults of other flags."""
+        if self.game is None:
+            return {}
+        from gbxcule_puffer.games import load_game
+
+        names = {each.name for each in fields(self)}
+        return {name: value for name, value in load_game(self.game).flags().items() if name in names}
 
 
 @dataclass
@@ -204,6 +226,12 @@ class RunFlags(TaskFlags):
     wandb_project_name: str = flag("gbxcule-puffer", "project of --track", FILES, resumable=True, one_start=True)
     wandb_entity: str | None = flag(None, "team of --track (default: your own)", FILES, resumable=True, one_start=True)
 
+    def defaults(self) -> dict[str, Any]:
+        found = super().defaults()
+        if self.smoke:  # whose episodes are as short as its run
+            found.pop("max_steps", None)
+        return found
+
     def __init_subclass__(cls) -> None:
         """Keeps the properties of a flag that a subclass declares again without giving them."""
         declared = {each.name: each for each in fields(cls.__base__)}  # pyright: ignore[reportArgumentType]
@@ -315,7 +343,10 @@ def flags_of(flags: type[Args], saved: Mapping[str, Any], source: Path, prog: st
 def flags_to_save(args: RunFlags, folder: Path) -> dict[str, Any]:
     """Flags for a file in `folder`: paths relative to it, without flags for one start only."""
     found = {name: value for name, value in vars(args).items() if name not in ONE_START}
-    return found | {name: os.path.relpath(found[name], folder) for name in PATHS if found.get(name)}
+    found |= {name: os.path.relpath(found[name], folder) for name in PATHS if found.get(name)}
+    if args.game and os.path.isabs(args.game):  # else the name of one of ours
+        found["game"] = os.path.join(os.curdir, os.path.relpath(args.game, folder))
+    return found
 
 
 def _full_paths(saved: Mapping[str, Any], source: Path) -> dict[str, Any]:
@@ -325,12 +356,14 @@ def _full_paths(saved: Mapping[str, Any], source: Path) -> dict[str, Any]:
     """
     for name, value in saved.items():
         parts = value if isinstance(value, tuple | list) and name not in PATHS else [value]
-        kinds = (str,) if name in PATHS else (str, int, float)
+        kinds = (str,) if name in (*PATHS, "game") else (str, int, float)
         good = all(part is None or isinstance(part, kinds) for part in parts)
         if not good or any(isinstance(part, str) and part.startswith("-") for part in parts):
             raise StateError(f"{source} is damaged (flag {name!r:.40} is {value!r:.40}): give another")
     found = {name: value for name, value in saved.items() if name not in ONE_START}
     base = source.parent.resolve()
+    if str(found.get("game") or "").startswith(os.curdir):
+        found["game"] = os.path.normpath(base / str(found["game"]))
     return found | {name: os.path.normpath(base / found[name]) for name in PATHS if found.get(name)}
 
 

@@ -21,7 +21,7 @@ from gbxcule_puffer.trainers.flags import Args, own_device, read_flags, resumed_
 from gbxcule_puffer.trainers.run import RUNS, Run
 
 MALLOPT = {"M_MMAP_THRESHOLD": (-3, 2**30), "M_TRIM_THRESHOLD": (-1, 2**31 - 1), "M_TOP_PAD": (-2, 2**26)}  # glibc's
-OWN = {"rom": ".gb", "symbols": ".sym", "quest": "", "stage": "", "stages": ""}  # flags whose files may be ours
+OWN = {"rom": ".gb", "symbols": ".sym", "stage": "", "stages": ""}  # flags whose files may be ours
 RESUMED = "stopped; --resume goes on from the last checkpoint, or begins anew where there is none"
 
 
@@ -56,6 +56,7 @@ def _start(
     for name, suffix in OWN.items():
         if isinstance(path := getattr(args, name), str):
             setattr(args, name, find_own(path, suffix))
+    _find_game(args)
     args.device = own_device(args, world)
     joined = world.join(args.device)
     resumed = None
@@ -65,6 +66,7 @@ def _start(
         assert resumed is not None
         device, args = args.device, resumed_flags(flags, resumed.flags, resumed.path, prog, argv, resumed.note)
         args.check()
+        _find_game(args)
         # With several processes, the devices are those of this start.
         args.device = device if world.size > 1 else own_device(args, world)
     if args.device == "cpu":
@@ -76,6 +78,14 @@ def _start(
         train(args, run)
     if joined:
         world.leave()
+
+
+def _find_game(args: Any) -> None:
+    """Makes --game what a run remembers."""
+    if args.game is not None:
+        from gbxcule_puffer.games import saved_name
+
+        args.game = saved_name(args.game)
 
 
 def _keep_freed_memory() -> None:

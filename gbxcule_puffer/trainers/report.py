@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from gbxcule_puffer.tasks.task import PREFIXES
+from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.folder import CHECKPOINT
 
 
@@ -44,7 +44,7 @@ def outcome(label: str, result: Mapping[str, float]) -> str:
     first = result.get("success_rate", result["return"])
     if "success_rate" in result:
         parts.append(f"mean return {result['return']:.2f}")
-    statistics = [(name.partition("/")[2], value) for name, value in result.items() if name.startswith(PREFIXES)]
+    statistics = [(name.partition("/")[2], value) for name, value in result.items() if name.startswith(PREFIX)]
     more = [f"({', '.join(parts)})"] if parts else []
     more += [", ".join(f"{name} {value:.2f}" for name, value in statistics)] if statistics else []
     return "   ".join([f"{label:<15}{first:.2f}", *more]) + "\n"

@@ -16,11 +16,11 @@ from torch import nn
 from gbxcule_puffer.device import free_bytes, size_text
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError, DeviceError
-from gbxcule_puffer.layout import is_suite
+from gbxcule_puffer.layout import SUITE_GAMES, is_suite
 from gbxcule_puffer.provenance import cpu_name, git_sha, versions
 from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
 from gbxcule_puffer.tasks.source import ROM
-from gbxcule_puffer.tasks.task import PREFIXES
+from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.advice import Watches, advise, unlike_play
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import unsettled
@@ -137,7 +137,7 @@ class Run(AbstractContextManager):
             device = args.eval_device or args.device
             size = args.eval_envs * (1 if device == "cpu" else 3)  # on a GPU, policies side by side take no longer
             self.eval_env = make_env(args, size, device, files, args.seed, incentives=False)
-            if not is_suite(args.env):  # whose games begin as they are meant to
+            if not (is_suite(args.env) or args.game in SUITE_GAMES):  # whose games begin as they are meant to
                 self._advice = unlike_play(self.eval_env, args.seed)
             self._evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
         for env in self.envs:
@@ -329,7 +329,7 @@ class Run(AbstractContextManager):
     def _report(self, records: RunLog, seconds: float) -> None:
         """The last record, and the run's result in words."""
         args, random = self.args, self._evaluations.of_random()
-        shown = [name for name in random if name in ("success_rate", "return") or name.startswith(PREFIXES)]
+        shown = [name for name in random if name in ("success_rate", "return") or name.startswith(PREFIX)]
         records.record(self.step, {f"eval/random_{name}": random[name] for name in shown})
         advise(met_by_chance(random.get("success_rate", 0.0), self.envs[0].has_goal))
         twice = f"until two evaluations in a row reached --stop-at-success {args.stop_at_success}"

@@ -17,7 +17,7 @@ import torch
 
 from gbxcule_puffer.errors import StorageError
 from gbxcule_puffer.files import open_append, read_bytes, write_bytes, write_json
-from gbxcule_puffer.tasks.task import PREFIXES
+from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.boards.tensorboard import TensorBoard
 from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
@@ -32,7 +32,7 @@ TAGS = {
     "success": "charts/success_rate",
 }
 # Means over the episodes that ended; the others are sums or means over envs.
-OF_EPISODES = ("episode_return", "episode_length", "success", *PREFIXES)  # as names, or as their beginnings
+OF_EPISODES = ("episode_return", "episode_length", "success", PREFIX)  # as names, or as their beginnings
 COUNTS = ("episodes", "locked")
 
 
@@ -150,7 +150,7 @@ class RunLog:
         ):
             if tag in self.last:
                 parts[label] = f"{label} {self.last[tag]:{form}}"
-        found = [(tag, tag.split("/", 2)[2]) for tag in self.last if tag.removeprefix("env/").startswith(PREFIXES)]
+        found = [(tag, tag.split("/", 2)[2]) for tag in self.last if tag.removeprefix("env/").startswith(PREFIX)]
         statistics = {tag: f"{name} {self.last[tag]:.2f}" for tag, name in found[:MOST_SHOWN]}
         parts |= statistics
         text, columns = ", ".join(parts.values()), _columns() - 1

@@ -46,36 +46,52 @@ class Trained:
 
     def open_env(self, num_envs: int, device: str, seed: int, *, chain: bool = False, **given: Any) -> EnvLike:
         """An env of the bare task that was trained, without incentives; of what is `given` and not None instead: env,
-        rom, start_state, goal_dir, max_steps, task. chain: of several stages all in one episode.
+        game, variant, levels, rom, start_state, goal_dir, max_steps, task. chain: of several stages all in one episode.
 
         Raises: GBxCuLEError of the kind that the input deserves; StateError for a task of another kind, or whose code
         was not run from here.
         """
         args = self.args
-        args.chain = args.chain or chain
+        args.chain, before = args.chain or chain, args.variant
         if given.get("goal_dir"):
             args.start_state = args.stages = None
         for name, value in given.items():
             if value is not None:
                 setattr(args, name, value)
-        own_task = args.env == "toy" or is_suite(args.env)
+        own_task = args.env == "toy" or is_suite(args.env) or args.game is not None
         if not own_task:
             self.check_rom(args.rom or ROM)
         if self.task and not args.task:
             args.task = recall(self.task, self._note, self.path)
-        if not own_task and not (args.goal_dir or args.stages or args.task or args.quest):
+        if not own_task and not (args.goal_dir or args.stages or args.task):
             raise StateError(f"checkpoint {self.path} names no goal: give --rom and --goal-dir")
         # Nothing is written into the run's folder, which may be a stranger's: training has made all files of its task.
         with tempfile.TemporaryDirectory() as folder:
             env = make_env(args, num_envs, device, task_files(args, Path(folder), World()), seed, incentives=False)
         if given.get("task"):
             remember(given["task"])
-        if found := first_difference(self.checkpoint["env_config"], env.config):
+        trained = dict(self.checkpoint["env_config"])
+        if args.game is not None and given.get("variant") is not None:  # which may have another ROM
+            self._check_game(args.game, before)
+            trained["rom_sha256"] = env.config["rom_sha256"]
+        if found := first_difference(trained, env.config):
             name, was, now = found
             raise StateError(
                 f"checkpoint {self.path} was trained with {name} {was!s:.80}, not {now!s:.80}: give the same"
             )
         return env
+
+    def _check_game(self, path: StrPath, variant: str | None) -> None:
+        """Raises: StateError unless it is the game of the training, which was on this variant."""
+        from gbxcule_puffer.games import load_game
+
+        game = load_game(path)
+        if game.cartridge(game.chosen(variant), self.args.rom).sha256 != self.checkpoint["env_config"].get(
+            "rom_sha256"
+        ):
+            raise StateError(
+                f"checkpoint {self.path} was trained on another ROM than {path}: give the game of its training"
+            )
 
     def check_rom(self, rom: StrPath) -> None:
         """Raises: RomError or StateError unless it is the ROM of the training."""

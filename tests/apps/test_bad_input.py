@@ -187,7 +187,7 @@ def test_a_subject_that_nobody_knows(tmp_path: Path, capsys: pytest.CaptureFixtu
         "train ppo --rom no.gb --run-dir new --stage nowhere --stages nowhere",
         "train pqn --rom no.gb --run-dir new --goal-dir nowhere --start-state nowhere",
         "train dqn --rom no.gb --run-dir new --task nowhere.py:Mine --symbols nowhere",
-        "train a2c --rom no.gb --run-dir new --quest nowhere --max-steps 5",
+        "train a2c --rom no.gb --run-dir new --symbols nowhere --max-steps 5",
         "goal make --rom no.gb --out new",
         "goal make --rom no.gb --actions nowhere --start-state nowhere --out new",
         "goal make --rom no.gb --png nowhere --start-actions nowhere --out new",

@@ -40,7 +40,7 @@ def test_the_statistics_of_tasks_are_panels(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "a", 1)
     record = {
         "env/task/coins": 2.0,
-        "env/quest/$\\alpha\x1b": 1.0,
+        "env/task/$\\alpha\x1b": 1.0,
         "eval/task/coins": 3.0,
         "charts/episodic_return": 1.0,
     }

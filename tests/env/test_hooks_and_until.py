@@ -96,7 +96,7 @@ def test_an_env_counts_by_bank_and_address_or_symbol(start: dict[str, Any]) -> N
     [
         ("step_lefd==0", "until 'step_lefd==0': symbol 'step_lefd' .* did you mean step_left"),
         ("step_left", "is not a condition"),
-        ("step_left==300", "numbers 0..255"),
+        ("step_left==300", "value of .* must be from 0 to 255"),
         ("0150==3", "0150 is not VRAM"),
         ("FF44==3", "FF44 is not VRAM"),
     ],

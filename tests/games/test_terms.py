@@ -42,8 +42,8 @@ class Terms:
         return [found[end].expand(N)[0].item() for end in self.ends]
 
     @staticmethod
-    def _columns(x: int, y: int) -> list[torch.Tensor]:
-        return [torch.full((N,), value, dtype=torch.int64) for value in (x, y, x + y)]
+    def _columns(x: int, y: int) -> torch.Tensor:
+        return torch.tensor([x, y, x + y]).expand(N, -1)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_first_visit_is_exact_for_a_whole_episode() -> None:
         terms.begin(-1, -1)
         for _ in range(steps):
             x, y = torch.randint(0, 40, (2, N), generator=generator)
-            found = terms.runner.step([x, y, x + y])[terms.ends[0]].tolist()
+            found = terms.runner.step(torch.stack([x, y, x + y], 1))[terms.ends[0]].tolist()
             for env, cell in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
                 assert found[env] == (cell not in seen[env])
                 seen[env].add(cell)

@@ -36,13 +36,13 @@ from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.games import load_game
 from gbxcule_puffer.tasks.actions import all_buttons_of, get_codec
 from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
 from gbxcule_puffer.tasks.goals.template import FORMAT as GOAL_FORMAT
 from gbxcule_puffer.tasks.goals.template import MAX_STEPS, GoalTemplate
 from gbxcule_puffer.tasks.goals.traces import Trace, read_actions
 from gbxcule_puffer.tasks.ram.addresses import parse_address
-from gbxcule_puffer.tasks.ram.quest import load_quest
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.stages.list import StageFiles, load_stages, write_stages
 from gbxcule_puffer.tasks.stages.open import Stage
@@ -164,11 +164,41 @@ def make_trace(path: Path) -> None:
     Trace(CARTRIDGE.sha256, 24, 8, "0" * 64, "1" * 64, ("UP", "A", "NOOP")).save(path)
 
 
-def make_quest(path: Path) -> None:
-    rows = [{"name": "key", "address": "C0A3", "test": ">=", "value": 5, "reward": 1.0}]
-    rows.append({"name": "door", "address": "C0A4", "test": "!=", "value": 0, "mask": 4, "reward": 0.5})
-    spec = {"format": "gbxcule-quest", "version": 1, "rom_sha256": CARTRIDGE.sha256, "conditions": rows}
-    path.write_text(json.dumps(spec))
+GAME = f"""format = "gbxcule-game"
+version = 1
+name = "mine"
+[rom]
+sha256 = "{CARTRIDGE.sha256}"
+[env]
+frames_per_step = 24
+position = "x, C0A1"
+[numbers]
+x = "C0A3"
+money = {{address = "C0A4", size = 3, read = "bcd", order = "big", mask = 0x7F}}
+[reward]
+key = "once(x >= 5) * 2 - money.delta / 10"
+cells = {{value = "first_visit(x, bits(money))", weight = 0.1}}
+[end]
+success = ["x & 4 != 0 and money > 0", "abs(-x) << 2 == max(x, 3)"]
+[levels]
+write = "x"
+bytes = ["level & 255", 7]
+train = [0, 64]
+[variants.easy]
+poke = [{{address = "money", value = 9, when = "always"}}]
+patch = [{{offset = 0x150, bytes = "00 FF"}}]
+"""
+
+
+def make_game(path: Path) -> None:
+    path.write_text(GAME)
+
+
+def read_game(path: Path) -> None:
+    folder = path.with_name("game")
+    folder.mkdir(exist_ok=True)
+    shutil.copy(path, folder / "game.toml")
+    load_game(folder)
 
 
 def make_checkpoint(path: Path) -> None:
@@ -296,7 +326,7 @@ FORMATS = (
     Format("goal", make_goal, read_goal),
     Format("stages.json", make_stages, lambda path: load_stages(path, CARTRIDGE.sha256)),
     Format("trace", make_trace, read_actions),
-    Format("quest", make_quest, lambda path: load_quest(path, CARTRIDGE.sha256)),
+    Format("game", make_game, read_game),
     Format("checkpoint", make_checkpoint, read_checkpoint, rezipped),
     Format("verify bundle", make_bundle, read_bundle),
     Format("launch shapes", make_shapes, read_shapes),

@@ -18,9 +18,9 @@ from gbxcule_puffer import cli
 from gbxcule_puffer.apps.bench import baseline
 from gbxcule_puffer.apps.plot.plot import read_run
 from gbxcule_puffer.errors import ConfigError, RomError, StateError, StorageError
+from gbxcule_puffer.games import load_game
 from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
 from gbxcule_puffer.tasks.goals.template import GoalTemplate
-from gbxcule_puffer.tasks.ram.quest import load_quest
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.stages.list import FORMAT, VERSION, StageFiles, load_stages, make_stages, write_stages
 from gbxcule_puffer.trainers import launch
@@ -214,20 +214,27 @@ def test_a_baseline_of_other_types_is_refused(changes: dict[str, Any], tmp_path:
         baseline.load(tmp_path / "records.json")
 
 
-def test_a_quest_reads_a_bounded_number_of_bytes(tmp_path: Path) -> None:
-    def refused(*rows: dict[str, Any]) -> str:
-        spec = {"format": "gbxcule-quest", "version": 1, "rom_sha256": CARTRIDGE.sha256, "conditions": rows}
-        (tmp_path / "quest.json").write_text(json.dumps(spec))
+def test_a_game_reads_a_bounded_number_of_bytes(tmp_path: Path) -> None:
+    head = f'format = "gbxcule-game"\nversion = 1\nname = "a"\n[rom]\nsha256 = "{CARTRIDGE.sha256}"\n'
+
+    def refused(text: str) -> str:
+        (tmp_path / "game.toml").write_text(head + text)
         with pytest.raises(ConfigError) as error:
-            load_quest(tmp_path / "quest.json", CARTRIDGE.sha256)
+            load_game(tmp_path)
         return str(error.value)
 
-    row = {"name": "a", "address": "C000", "reward": 1}
-    assert "at most 8,192 are read" in refused(row | {"address": ["C000"] * 9000})
-    bits = [row | {"name": str(number), "read": "bits", "size": 512} for number in range(17)]
-    assert "reads more than 8,192 bytes" in refused(*bits)
-    assert "give 1 to 1,024" in refused(*[row] * 1025)
-    assert len(refused(row | {"address": "9" * 100_000})) < 400
+    names = [f"n{number}" for number in range(17)]
+    bits = "\n".join(
+        f'{name} = {{address = "C{number:X}00", size = 512, read = "bits"}}' for number, name in enumerate(names[:16])
+    )
+    more = 'n16 = {address = "D000", size = 2}\n'
+    assert "read more than 8,192 bytes" in refused(f"[numbers]\n{bits}\n{more}[reward]\nall = '{' + '.join(names)}'")
+    assert "has 1,025 entries: give at most 1,024" in refused(
+        "[reward]\n" + "\n".join(f"r{i} = {i}" for i in range(1025))
+    )
+    sums = "\n".join(f"r{i} = '{' + '.join(f'{i}.5 * {j}' for j in range(100))}'" for i in range(100))
+    assert "more than 8,192 operations" in refused(f"[reward]\n{sums}")
+    assert len(refused("[numbers]\nx = '" + "9" * 100_000 + "'")) < 400
 
 
 def test_names_of_symbols_are_short(tmp_path: Path) -> None:

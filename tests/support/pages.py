@@ -1,7 +1,8 @@
 """Code blocks of the documentation: what they are, the commands in them, and how one is parsed or run.
 
 A comment before a block says how it differs from its kind: `<!-- not run: REASON -->` for Python and console blocks,
-which run otherwise; `<!-- run -->` for shell blocks, whose commands are only parsed otherwise. A text block right
+which run otherwise; `<!-- run -->` for shell blocks, whose commands are only parsed otherwise; `<!-- file PATH -->` for
+a block that later blocks of its page find as this file. A text block right
 behind a Python block is what that prints; `...` in an output stands for anything.
 """
 
@@ -29,7 +30,7 @@ from gbxcule_puffer.layout import trainers
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roms/*.md")])
-LANGUAGES = ("python", "sh", "console", "json", "text")
+LANGUAGES = ("python", "sh", "console", "json", "toml", "text")
 PROGRAMS = ("puffer", "python", "torchrun", "make", "pip", "tensorboard")
 NAMES = {name: name for name in PROGRAMS} | {".venv-puffer/bin/puffer": "puffer"}
 ELLIPSIS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -53,6 +54,11 @@ class Block:
     def runs(self) -> bool:
         """True where the block runs, not only its parsers."""
         return not self.note.startswith("not run") if self.language != "sh" else self.note == "run"
+
+    @property
+    def file(self) -> str | None:
+        """The path of the file that the block is, if it is one."""
+        return self.note.removeprefix("file ") if self.note.startswith("file ") else None
 
 
 def blocks(page: Path) -> list[Block]:
@@ -83,6 +89,15 @@ def blocks(page: Path) -> list[Block]:
             note, after_code = "", False
         blank = not line.strip()
     return found
+
+
+def write_files(page: Path, folder: Path) -> None:
+    """Writes the blocks of a page that are files into a folder."""
+    for block in blocks(page):
+        if block.file is not None:
+            path = folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text)
 
 
 def commands(script: str) -> list[Sequence[str]]:

@@ -46,7 +46,7 @@ class CountingEnv:
         self.failures = torch.zeros(num_envs, dtype=torch.bool)
 
     def statistics(self) -> dict[str, torch.Tensor]:
-        return {"task/steps": self.steps, "quest/row": torch.arange(self.num_envs).double()}
+        return {"task/steps": self.steps, "task/row": torch.arange(self.num_envs).double()}
 
     def reset(self, seed: int) -> tuple[torch.Tensor, list]:
         self.age, self.episode = torch.zeros(self.num_envs), torch.zeros(self.num_envs)
@@ -78,7 +78,7 @@ def test_every_env_plays_as_many_whole_episodes(num_envs: int, episodes: int, ra
     assert result["median_steps"] == 2
     assert result["return"] == pytest.approx(2 * rate + 10 * (1 - rate), abs=0.1)
     assert result["task/steps"] == result["return"], "a statistic is of the episodes that count, in their last steps"
-    assert result["quest/row"] == pytest.approx((num_envs - 1) / 2)
+    assert result["task/row"] == pytest.approx((num_envs - 1) / 2)
 
 
 def test_a_task_that_cannot_succeed_has_no_success() -> None:
@@ -86,7 +86,7 @@ def test_a_task_that_cannot_succeed_has_no_success() -> None:
     env.has_success = False
     policy = random_policy(env, 1)
     found = assess(*both(policy, policy, env, 4))
-    names = {"episodes", "return", "task/steps", "quest/row", "greedy_return", "greedy_task/steps", "greedy_quest/row"}
+    names = {"episodes", "return", "task/steps", "task/row", "greedy_return", "greedy_task/steps", "greedy_task/row"}
     assert set(found) == {f"eval/{name}" for name in names}
     assert lowest_success(found, greedy=True) < 0, "no run ends because nothing can succeed"
 

@@ -96,12 +96,12 @@ def test_progress_keeps_to_one_line_of_the_terminal(
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((columns, 24)))
     log = RunLog(tmp_path, {})
     log.last = dict.fromkeys(("charts/SPS", "charts/episodic_return", "charts/success_rate", "eval/success_rate"), 1.0)
-    log.last |= {f"env/task/s{number}": 1.0 for number in range(3)} | {"env/quest/q1": 2.0, "env/quest/q2": 2.0}
+    log.last |= {f"env/task/s{number}": 1.0 for number in range(3)} | {"env/task/t1": 2.0, "env/task/t2": 2.0}
     log.progress(59_008, 60_032, 95.0, may_stop=True)
     log.close()
     text = capsys.readouterr().err.removeprefix("\r\x1b[K")
     assert len(text) < columns and "\n" not in text
     whole = "[################### ] 59,008 of 60,032 steps, 1:35 elapsed, at most 0:01 left"
-    whole += ", SPS 1, return 1.00, success 1.00, evaluated 1.00, s0 1.00, s1 1.00, s2 1.00, q1 2.00"
+    whole += ", SPS 1, return 1.00, success 1.00, evaluated 1.00, s0 1.00, s1 1.00, s2 1.00, t1 2.00"
     short = "59,008 of 60,032 steps, at most 0:01 left, success 1.00, evaluated 1.00"
     assert text == {200: whole, 80: short, 40: short[:39]}[columns]

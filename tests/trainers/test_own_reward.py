@@ -1,4 +1,4 @@
-"""Training on a Task or a quest without a goal's picture; code is never taken from a stranger's file."""
+"""Training on a Task without a goal's picture; code is never taken from a stranger's file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from cleanrl_style import a2c_streaming, evaluate, ppo_lite
+from cleanrl_style import a2c_streaming, evaluate
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.plot.plot import read_run
 from gbxcule_puffer.apps.watch.watch import Player
-from gbxcule_puffer.emulator.cartridge import load_cartridge
 from tests.support.envs import STAGE, make_test_task
 
 ROMS = STAGE.parent.parent
@@ -92,20 +91,6 @@ def test_a_saved_task_is_not_imported(
     assert not (tmp_path / "touched").exists()
 
 
-def test_a_quest_needs_no_goal_either(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    conditions = [{"name": "east", "address": "player_x", "test": ">=", "value": 3, "reward": 1.0, "end": True}]
-    spec = {"format": "gbxcule-quest", "version": 1, "rom_sha256": load_cartridge(ROM).sha256, "conditions": conditions}
-    (tmp_path / "quest.json").write_text(json.dumps(spec))
-    words = [f"--rom={ROM}", NAMES, f"--quest={tmp_path / 'quest.json'}", f"--run-dir={tmp_path / 'run'}", *SHORT]
-    words += [f"--start-state={folder / 'task/start.state'}", "--max-steps=64", "--eval-episodes=16"]
-    assert ppo_lite.main(words) == 0
-    last = {name: value for record in records(tmp_path / "run") for name, value in record.items()}
-    assert last["eval/random_success_rate"] > 0, "the quest ends episodes of the evaluation, too"
-    assert "env/quest/east" in last
-    assert last["eval/random_return"] > 0, "where nothing succeeds, returns tell whether anything was learned"
-    assert f"(mean return {last['eval/random_return']:.2f})" in capsys.readouterr().out.split("random policy")[1]
-
-
 def test_a_task_that_fails_in_its_first_step_leaves_no_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,7 +120,7 @@ def test_a_task_that_fails_in_its_first_step_leaves_no_folder(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([f"--rom={ROM}"], "--rom needs --goal-dir, --stages, --task or --quest"),
+        ([f"--rom={ROM}"], "--rom needs --goal-dir, --stages, --task or --game"),
         ([f"--rom={ROM}", "--task=nothing:Here"], "there is no module 'nothing'"),
         ([f"--rom={ALONE}", f"--task={ERRAND}"], "task Errand: symbol 'quest_flags' needs a symbol file"),
         ([f"--rom={ROM}", f"--task={ERRAND}", "--symbols=no.sym"], "symbols no.sym: cannot be read"),

@@ -6,10 +6,10 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gbxcule_puffer.apps.bench import ACTIONS, NAMES, STAGES
-from gbxcule_puffer.apps.flags import GAME, STEP, DeviceFlags, StartFlags, check_rom
+from gbxcule_puffer.apps.flags import GAME, STEP, DeviceFlags, FolderFlags, StartFlags, check_rom
 from gbxcule_puffer.commandline import at_most_one, command, flag, word
 from gbxcule_puffer.env.option_flags import Later, option_flag
 from gbxcule_puffer.env.options import RUNNING
@@ -29,7 +29,7 @@ FEWER_ROOM = f"{Schedule().release_after_frames}, or fewer where --frames-per-st
 
 
 @command
-class Bench(StartFlags, DeviceFlags):
+class Bench(StartFlags, FolderFlags, DeviceFlags):
     """Measure steps per second, alone or beside another environment.
 
     Both step in turns, with the same ROM, state and actions.
@@ -107,6 +107,12 @@ class Bench(StartFlags, DeviceFlags):
     )
     vs_num_envs: int | None = flag(None, "envs of --vs (default: 8 for each core)", RUNNING, least=1)
 
+    def defaults(self) -> dict[str, Any]:
+        """The values in the folder of --game."""
+        at_most_one(self, "game", "rom", "suite")
+        found = self.of_folder(writes=True)
+        return {**found, "rom": (found["rom"],)} if found else {}
+
     @property
     def is_many(self) -> bool:
         """True for a suite of many games; each is then measured for a shorter time."""
@@ -134,7 +140,8 @@ class Bench(StartFlags, DeviceFlags):
         """Raises: ConfigError for flags that exclude each other."""
         from gbxcule_puffer.provenance import usable_cores
 
-        at_most_one(self, "rom", "suite")
+        if self.game is None:
+            at_most_one(self, "rom", "suite")
         if self.min_ratio is not None and self.versus is None:
             raise ConfigError("--min-ratio needs --vs: give what to compare with, e.g. --vs pyboy_puffer_vec")
         if self.versus == self.env:
@@ -195,7 +202,18 @@ class Bench(StartFlags, DeviceFlags):
                 raise ConfigError(f"--{name.replace('_', '-')} belongs to one game: give one --rom")
         warmup, steps = MANY_STEPS if self.is_many else STEPS
         start, goal = (None if path is None else Path(path) for path in (self.start_state, self.goal_dir))
-        names = ("model", "obs", "stack_k", "action_codec", "frames_per_step", "info_mode", "repeat", "seed")
+        names = (
+            "game",
+            "variant",
+            "model",
+            "obs",
+            "stack_k",
+            "action_codec",
+            "frames_per_step",
+            "info_mode",
+            "repeat",
+            "seed",
+        )
         held = max(1, min(Schedule().release_after_frames, self.frames_per_step - 1))
         return [
             Workload(

@@ -27,6 +27,8 @@ class Workload:
     rom: Path
     start_state: Path | None = None
     goal_dir: Path | None = None
+    game: str | None = None
+    variant: str | None = None
     stage: str = "full_step"
     model: str = "dmg"
     obs: str = "shades"
@@ -82,8 +84,15 @@ class Workload:
             return np.ascontiguousarray(rows.T)
 
     def env_options(self) -> dict[str, Any]:
-        """Keyword arguments of the environments."""
+        """Keyword arguments of the environments; those of a game with a Task of their own."""
+        own = {}
+        if self.game is not None:
+            from gbxcule_puffer.games import load_game
+
+            own = load_game(self.game).options(self.variant)
+            del own["rom"]
         return {
+            **own,
             "model": self.model,
             "start_state": self.start_state,
             "goal_dir": self.goal_dir,

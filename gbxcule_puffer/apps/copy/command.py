@@ -18,7 +18,7 @@ class Copy:
 
     what: str = word(
         f"{', '.join(trainers())}, to be edited; evaluate: the script of `puffer eval`; homeward: our game with its "
-        "symbols, stages, quest and Task, as the documentation uses them",
+        "symbols, stages and Task, as the documentation uses them",
         "WHAT",
     )
     out: str | None = flag(
@@ -32,7 +32,7 @@ class Copy:
             target = Path(self.out or "roms")
             sources = [path for pattern in GAME for path in sorted(ROMS.glob(pattern))]
             targets = [target / path.relative_to(ROMS) for path in sources]
-            done = f"{target}: our game, its symbols, stages, quest and Task"
+            done = f"{target}: our game, its symbols, stages and Task"
         else:
             scripts = {**trainer_scripts(), **trainers(), "evaluate": SCRIPTS / "evaluate.py"}
             if self.what not in scripts:

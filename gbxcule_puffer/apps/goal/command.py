@@ -119,7 +119,7 @@ class Calibrate(DeviceFlags):
         from gbxcule_puffer.tasks.goals.advice import hardly_apart, met_by_chance
         from gbxcule_puffer.tasks.goals.calibrate import calibrate, draw_histogram, read_task, rom_of
         from gbxcule_puffer.tasks.goals.template import GoalTemplate
-        from gbxcule_puffer.tasks.ram.quest import parse_condition
+        from gbxcule_puffer.tasks.ram.condition import parse_condition
         from gbxcule_puffer.tasks.ram.symbols import Symbols
 
         folder = Path(self.dir)

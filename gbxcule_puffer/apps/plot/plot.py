@@ -28,7 +28,7 @@ PANELS = {
     "charts/SPS": "env steps a second",
 }
 STAGE = re.compile(r"env/stage/([A-Za-z0-9._-]+)/success")
-STATISTIC = re.compile(r"env/(?:task|quest)/(.{1,80})", re.DOTALL)
+STATISTIC = re.compile(r"env/task/(.{1,80})", re.DOTALL)
 MOST_OTHERS = 60  # stages and statistics
 LARGEST = 1e18  # of a value: scales and margins of it are finite, too
 # Flags in which the seeds of one experiment may differ.

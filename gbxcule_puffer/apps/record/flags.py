@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gbxcule_puffer.apps.flags import GAME, DeviceFlags, GameFlags
 from gbxcule_puffer.commandline import command, flag
 from gbxcule_puffer.env.option_flags import Later, option_flag
@@ -14,6 +16,7 @@ PICTURE = "The picture"
 class RecordFlags(GameFlags, DeviceFlags):
     """The flags of `puffer record`."""
 
+    levels: str | None = flag(None, "levels of --game: how many, or test (default: the training's, or all)", GAME)
     out: str = flag(help="film to write, .gif or .mp4", metavar="FILE")
     policy: str = flag("random", "random, or a trainer's checkpoint.pt", metavar="RUN")
     steps: int = flag(120, "steps to film", least=1)
@@ -27,3 +30,11 @@ class RecordFlags(GameFlags, DeviceFlags):
     fps: float = flag(8.0, "steps per second; the console makes 2.5", PICTURE, least=0.01, most=50)
     columns: int | None = flag(None, "Game Boys per row (default: nearly a square)", PICTURE, least=1)
     model: str | None = option_flag("model", GAME, Later("the training's, or dmg"))
+    header: str | None = option_flag("header", GAME, Later("the training's, or strict"))
+
+    def defaults(self) -> dict[str, Any]:
+        """The values in the folder of --game, but for its files, which the env finds."""
+        if self.policy != "random":  # all of it is the training's
+            return {}
+        found = super().defaults() if self.game is None else self.of_folder(self.rom or None, writes=True)
+        return {name: value for name, value in found.items() if name not in ("rom", "start_state", "symbols")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from gbxcule_puffer.env.protocol import Policy
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.layout import is_suite
 from gbxcule_puffer.pictures import mosaic, mosaic_shape
+from gbxcule_puffer.registry import env_creator
 from gbxcule_puffer.trainers.evaluation import random_policy
 from gbxcule_puffer.trainers.trained import Trained
 
@@ -46,23 +48,26 @@ def record(flags: RecordFlags) -> Recording:
     check(flags)
     _check_size(flags)
     path = check_path(flags.out)
-    options = {name: getattr(flags, name) for name in ("start_state", "goal_dir", "header", "task", "symbols")}
-    options |= {} if flags.model is None else {"model": flags.model}
+    options = {name: getattr(flags, name) for name in ("start_state", "goal_dir", "task", "symbols")}
+    options |= {name: value for name in ("model", "header") if (value := getattr(flags, name)) is not None}
     if flags.policy == "random":
         options["max_steps"] = flags.max_steps or flags.steps
-        env = GBxCuLEEnv(
-            flags.rom, flags.num_envs, flags.device, io="torch", info_mode="none", seed=flags.seed, **options
-        )
+        creator = env_creator("gbxcule", flags.game, variant=flags.variant, levels=flags.levels)
+        shared: dict[str, Any] = {"rom": flags.rom or None, "io": "torch", "info_mode": "none", "seed": flags.seed}
+        env = creator(num_envs=flags.num_envs, device=flags.device, **shared, **options)
         play = random_policy(env, flags.seed)
     else:
         trained = Trained(flags.policy)
         if trained.args.env == "toy":
             text = f"checkpoint {flags.policy} is not of a Game Boy: give one that was trained with --env gbxcule"
             raise StateError(text)
+        rom = flags.rom or None
         if is_suite(trained.args.env):  # which has its ROM itself
-            trained.check_rom(flags.rom)
+            if rom is not None:
+                trained.check_rom(rom)
         else:
-            options |= {"env": "gbxcule", "rom": flags.rom}
+            options |= {"env": "gbxcule", "rom": rom}
+        options |= {name: getattr(flags, name) for name in ("game", "variant", "levels")}
         env = trained.open_env(flags.num_envs, flags.device, flags.seed, max_steps=flags.max_steps, **options)
         play = trained.policy(env, flags.seed, flags.greedy)
     assert isinstance(env, GBxCuLEEnv)

@@ -19,10 +19,10 @@ def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
 
     Raises: ConfigError for words that its flags do not allow.
     """
-    module = flags_module(path)
-    parse(getattr(module, FLAGS), prog, module.__doc__, words)
     # Before torch, which warns about a package that PufferLib has installed.
     warnings.filterwarnings("ignore", "The pynvml package is deprecated", FutureWarning)
+    module = flags_module(path)
+    parse(getattr(module, FLAGS), prog, module.__doc__, words)
     from gbxcule_puffer.trainers.trained import load_script
 
     return load_script(path).main(list(words))

@@ -20,12 +20,13 @@ class Verify(VerifyFlags):
     may_hang: ClassVar[bool] = True
 
     def defaults(self) -> dict[str, Any]:
-        """The options of the bundle that is replayed."""
+        """The values in the folder of --game, or the options of the bundle that is replayed."""
+        found = super().defaults()
         if self.replay is None:
-            return {}
+            return found
         from gbxcule_puffer.apps.verify.bundle import replayed
 
-        return replayed(Path(self.replay))
+        return found | replayed(Path(self.replay))
 
     def run(self) -> int:
         from gbxcule_puffer.apps.verify.bundle import run

@@ -28,7 +28,7 @@ def watch(flags: WatchFlags, ready: Callable[[Wall], bool] = lambda _: True) -> 
 
     Raises: GBxCuLEError of the kind that the input deserves.
     """
-    given = {name: getattr(flags, name) for name in ("task", "symbols", "position")}
+    given = {name: getattr(flags, name) for name in ("game", "variant", "levels", "task", "symbols", "position")}
     player = Player(flags.run_dir, flags.num_envs, resolve_device(flags.device), flags.seed, flags.greedy, **given)
     env = player.env
     given: Any = {"picture": player.picture, "controls": True, "facts": player.facts, "records": player.records}

@@ -47,6 +47,13 @@ class Tape:
             return self.constant(make(node.value))  # pyright: ignore[reportArgumentType]
         return self.add("cast", (index,), kind)
 
+    def scaled(self, first: int, second: int) -> int | None:
+        """The product of a whole number and a decimal constant, which needs no cast; None for others."""
+        a, b = self.nodes[first], self.nodes[second]
+        if a.kind == WHOLE and a.operation != "constant" and b.operation == "constant" and b.kind == DECIMAL:
+            return self.add("multiply", (first, second), DECIMAL)
+        return None
+
     def constant(self, value: bool | int | float) -> int:
         """A number as a node."""
         return self.add(

@@ -185,6 +185,8 @@ class TermParser:
         if kind is ast.Div:
             parts = [self.tape.cast(each, DECIMAL) for each in (first, second)]
             return self.tape.add("divide", parts, DECIMAL)
+        if kind is ast.Mult and (scaled := self.tape.scaled(first, second)) is not None:
+            return scaled
         if kind in ARITHMETIC:
             parts, result = self._same([first, second])
             return self.tape.add(ARITHMETIC[kind], parts, result)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from gbxcule_puffer.device import room_for
 from gbxcule_puffer.games.terms.nodes import REMEMBERING, Node, Tape
 
+OF_NUMBERS = ("delta", "rise", "fall", "start", "previous")
 DTYPES = (torch.bool, torch.int64, torch.float64)
 EPISODE = (1 << 24) - 1  # bits of a cell's slot that have the number of the episode, which makes older slots empty
 PROBES = 32  # slots in which a cell may be
@@ -70,6 +72,18 @@ def slots_for(max_steps: int) -> int:
     return min(MOST_SLOTS, max(LEAST_SLOTS, 1 << (2 * max_steps).bit_length()))
 
 
+@dataclass
+class Group:
+    """Nodes of one operation on numbers: their columns, whether these are the first ones in order, and what they
+    remember (num_envs, nodes) int64."""
+
+    operation: str
+    nodes: list[int]
+    columns: torch.Tensor
+    are_all: bool
+    state: torch.Tensor
+
+
 class TermRunner:
     """The results of a tape, step by step.
 
@@ -87,14 +101,20 @@ class TermRunner:
         max_steps: int,
     ) -> None:
         self.nodes, self.n, self._episode, self._executions = tape.nodes, num_envs, episode, executions
-        self._at_start = tape.remembering()
+        self._at_start = sorted(tape.remembering())
         self._probes = torch.arange(PROBES, device=device)
         self.memory: dict[str, torch.Tensor] = {}
         self._state: list[torch.Tensor | None] = []
         constants: list[torch.Tensor | None] = []
+        self._groups = self._grouped(tape)
+        for group in self._groups:
+            self.memory[f"{group.operation}_of_numbers"] = group.state
+        grouped = {index for group in self._groups for index in group.nodes}
         for index, node in enumerate(self.nodes):
             own, constant = None, None
-            if node.operation == "constant":
+            if index in grouped:
+                pass
+            elif node.operation == "constant":
                 constant = torch.tensor(node.value, dtype=DTYPES[node.kind], device=device)
             elif node.operation == "first_visit":
                 shape = (num_envs, slots_for(max_steps))
@@ -110,37 +130,72 @@ class TermRunner:
             constants.append(constant)
         self._constants = constants
 
-    def step(self, numbers: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The result of each node behind a step, from the columns of the numbers: (num_envs,), of constants ()."""
-        found: list[torch.Tensor] = []
+    def step(self, numbers: torch.Tensor) -> list[torch.Tensor]:
+        """The result of each node behind a step, from the numbers (num_envs, columns): (num_envs,), of constants ()."""
+        columns, found = numbers.unbind(1), self._of_groups(numbers, None)
         for index, node in enumerate(self.nodes):
             state = self._state[index]
+            if index in found:
+                continue
             if state is None:
-                found.append(self._plain(index, node, found, numbers))
+                found[index] = self._plain(index, node, found, columns)
             elif node.operation == "first_visit":
-                found.append(self._visit(node, found, state, None))
+                found[index] = self._visit(node, found, state, None)
             else:
-                found.append(_remembered(node.operation, found[node.args[0]], state))
-        return found
+                found[index] = _remembered(node.operation, found[node.args[0]], state)
+        return [found[index] for index in range(len(self.nodes))]
 
-    def begin(self, numbers: Sequence[torch.Tensor], which: torch.Tensor) -> None:
+    def begin(self, numbers: torch.Tensor, which: torch.Tensor) -> None:
         """Begins the episodes of `which` (num_envs,) bool with these numbers."""
-        found: list[torch.Tensor] = []
-        nothing = torch.zeros((), dtype=torch.int64, device=which.device)
-        for index, node in enumerate(self.nodes):
-            state = self._state[index]
-            if index not in self._at_start:
-                found.append(nothing)
-            elif state is None:
-                found.append(self._plain(index, node, found, numbers))
+        columns, found = numbers.unbind(1), self._of_groups(numbers, which)
+        for index in self._at_start:
+            node, state = self.nodes[index], self._state[index]
+            if index in found:
+                continue
+            if state is None:
+                found[index] = self._plain(index, node, found, columns)
             elif node.operation == "first_visit":
                 self._visit(node, found, state, which)
-                found.append(torch.zeros_like(which))
+                found[index] = torch.zeros_like(which)
             else:
-                found.append(_begun(node, found[node.args[0]], state, which))
+                found[index] = _begun(node.operation, found[node.args[0]], state, which)
+
+    def _of_groups(self, numbers: torch.Tensor, which: torch.Tensor | None) -> dict[int, torch.Tensor]:
+        """The results of the nodes that remember numbers, all of an operation at once; in a step, or at the start of
+        the episodes of `which`."""
+        found: dict[int, torch.Tensor] = {}
+        for group in self._groups:
+            now = (
+                numbers
+                if group.are_all and numbers.shape[1] == len(group.nodes)
+                else numbers.index_select(1, group.columns)
+            )
+            if which is None:
+                results = _remembered(group.operation, now, group.state)
+            else:
+                results = _begun(group.operation, now, group.state, which[:, None])
+            found.update(zip(group.nodes, results.unbind(1), strict=True))
+        return found
+
+    def _grouped(self, tape: Tape) -> list[Group]:
+        """The nodes that remember a number itself, by their operation."""
+        found = []
+        device = self._episode.device
+        for operation in OF_NUMBERS:
+            nodes = [
+                index
+                for index, node in enumerate(tape.nodes)
+                if node.operation == operation and tape.nodes[node.args[0]].operation == "number"
+            ]
+            columns = [tape.nodes[tape.nodes[index].args[0]].value for index in nodes]
+            state = torch.zeros((self.n, len(nodes)), dtype=torch.int64, device=device)
+            if nodes:
+                chosen = torch.tensor(columns, dtype=torch.int64, device=device)
+                found.append(Group(operation, nodes, chosen, columns == list(range(len(nodes))), state))
+        return found
 
     def _plain(
-        self, index: int, node: Node, found: Sequence[torch.Tensor], numbers: Sequence[torch.Tensor]
+        self, index: int, node: Node, found: Mapping[int, torch.Tensor], numbers: Sequence[torch.Tensor]
     ) -> torch.Tensor:
         """The result of a node that remembers nothing."""
         if (constant := self._constants[index]) is not None:
@@ -155,7 +210,7 @@ class TermRunner:
         return OPERATIONS[node.operation](*(found[arg] for arg in node.args))
 
     def _visit(
-        self, node: Node, found: Sequence[torch.Tensor], slots: torch.Tensor, which: torch.Tensor | None
+        self, node: Node, found: Mapping[int, torch.Tensor], slots: torch.Tensor, which: torch.Tensor | None
     ) -> torch.Tensor:
         """True where the cell of these numbers is new in the episode; takes note of it, in the envs of `which`. A cell
         is known by 40 bits of its hash. If all slots that it may be in are taken, it counts as visited."""
@@ -203,10 +258,10 @@ def _remembered(operation: str, now: torch.Tensor, state: torch.Tensor) -> torch
     return found
 
 
-def _begun(node: Node, now: torch.Tensor, state: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
+def _begun(operation: str, now: torch.Tensor, state: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
     """The result at the start of an episode, with which the state of `which` begins."""
-    first = now | state if node.operation == "once_ever" else now
+    first = now | state if operation == "once_ever" else now
     torch.where(which, first, state, out=state)
-    if node.operation in ("start", "previous"):
-        return now.expand(len(which))
+    if operation in ("start", "previous"):
+        return now.expand(state.shape)
     return torch.zeros_like(state)

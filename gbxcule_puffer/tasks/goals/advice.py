@@ -12,7 +12,7 @@ def hardly_apart(start_distance: float, name: str = "goal") -> str | None:
         return None
     return (
         f"{name}: start and goal are hardly apart (distance {start_distance:.4f}), so that coming closer pays next to "
-        "nothing: raise --alpha, add --visit-bonus 0.1, or reward what RAM tells with --quest or --task"
+        "nothing: raise --alpha, add --visit-bonus 0.1, or reward what RAM tells with --game or --task"
     )
 
 
@@ -38,7 +38,7 @@ def never_near(steps: int, nearest_tenth: float | None) -> str:
             f"no episode reached the goal in {steps:,} steps, though a tenth of the Game Boys was {nearest_tenth:.3f} "
             "away from its picture: another place looks nearly like it (see it with --watch). Explore, and pay less "
             "for coming closer (--alpha 1, --visit-bonus 0.1, --archive-slots 4096), take away the button that leads "
-            "there (--blocked-actions START), or reward what RAM tells with --quest or --task"
+            "there (--blocked-actions START), or reward what RAM tells with --game or --task"
         )
     how_near = "" if nearest_tenth is None else f"; the nearest tenth of the Game Boys was {nearest_tenth:.3f} away"
     return (

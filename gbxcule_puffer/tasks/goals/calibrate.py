@@ -22,7 +22,7 @@ from gbxcule_puffer.tasks.goals.distance import GoalDistance
 from gbxcule_puffer.tasks.goals.template import MAX_STEPS, META_FILE, GoalTemplate, pictures_of
 from gbxcule_puffer.tasks.observe.pictures import picture_kind
 from gbxcule_puffer.tasks.ram import Ram
-from gbxcule_puffer.tasks.ram.quest import Condition, Quest
+from gbxcule_puffer.tasks.ram.condition import Condition, all_hold
 
 GOAL_STEPS = 64  # without a button, at the goal
 NEAR_STEPS = 8  # of random play from the goal
@@ -217,9 +217,7 @@ class _Player:
         schedule = Schedule(meta["frames_per_step"], meta["release_after_frames"])
         self.frames = torch.tensor([schedule.of(action)[0] for action in codec.actions], dtype=torch.int32)
         self.distance = GoalDistance(goal.frames, num_envs, self.emulator.device)
-        self.truth = Quest(truth) if truth else None
-        if self.truth is not None:
-            self.truth.setup(Ram(self.emulator))
+        self.truth, self.ram = truth, Ram(self.emulator)
         self.out = torch.empty(num_envs, device=self.emulator.device)
         self.generator = torch.Generator().manual_seed(seed)
 
@@ -231,7 +229,7 @@ class _Player:
         self.emulator.step(buttons.to(device), None if frames is None else frames.to(device))
         self.distance.measure(pictures_of(self.emulator, self.distance.in_color), self.out)
         distances = self.out.cpu().numpy().copy()
-        return distances, distances == 0 if self.truth is None else self.truth.test().all(1).cpu().numpy()
+        return distances, all_hold(self.truth, self.ram).cpu().numpy() if self.truth else distances == 0
 
     def solutions(self) -> tuple[Samples, Samples]:
         """(at the goal: idle steps after each solution; near it: the steps on the way)."""

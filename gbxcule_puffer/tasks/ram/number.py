@@ -77,7 +77,7 @@ class Number:
         rest, found = value % (1 << 8 * self.size) if value < 0 else value, list[int]()
         for _ in range(self.size):
             rest, part = divmod(rest, BASES[self.read])
-            found.append(part // 10 * 16 + part % 10 if self.read == "bcd" else part)
+            found.append(part // 10 * 16 + part % 10 if self.read == "bcd" else (part + self.zero) & 0xFF)
         return found if self.order == "little" else found[::-1]
 
 
@@ -104,6 +104,7 @@ class Numbers:
             return torch.tensor(values, dtype=dtype, device=ram.device)
 
         self._watch = RamWatch(ram, where)
+        self._is_bytes = all(each == Number(each.where) for each in numbers)
         self._owner, self._weight, self._mask = row(owner), row(weight), row(mask, torch.uint8)
         self._sign = row(sign) if any(sign) else None
         self._decimal = row(decimal) if any(decimal) else None
@@ -114,6 +115,8 @@ class Numbers:
 
     def read(self) -> torch.Tensor:
         """The current numbers, (num_envs, numbers) int64; valid until the next read."""
+        if self._is_bytes:
+            return self.values.copy_(self._watch.read())
         found = self._watch.read()
         if self._zero is not None:
             found.sub_(self._zero)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gbxcule_puffer.emulator import ByteTest
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import Schedule
-from gbxcule_puffer.tasks.ram.quest import TESTS, parse_condition
+from gbxcule_puffer.tasks.ram.condition import parse_condition
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 
 
@@ -22,9 +22,7 @@ def parse_until(text: str | None, schedule: Schedule, symbols: Symbols | None = 
         raise ConfigError(f"until {text!r:.80}: buttons that are held end no step: lower release_after_frames")
     for part in text.split(","):
         condition = parse_condition(part.strip(), f"until {text!r:.80}", symbols)
-        (place,) = condition.places
-        assert condition.test is not None
-        bank, address = place if isinstance(place, tuple) else (None, place)
-        low, high, turned = TESTS[condition.test](condition.value)
-        tests.append(ByteTest(bank, address, low, min(high, 255), condition.mask, turned))
+        bank, address = condition.where if isinstance(condition.where, tuple) else (None, condition.where)
+        low, high, turned = condition.bounds
+        tests.append(ByteTest(bank, address, low, high, condition.mask, turned))
     return tests

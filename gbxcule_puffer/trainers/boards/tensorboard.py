@@ -24,7 +24,7 @@ LAYOUT = {
     },
     "Learning": {"losses": ["Multiline", ["losses/.*"]], "seconds of a step": ["Multiline", ["time/.*"]]},
 }
-TASK = {"Task": {"statistics": ["Multiline", ["env/task/.*", "env/quest/.*"]]}}  # where a run has one
+TASK = {"Task": {"statistics": ["Multiline", ["env/task/.*"]]}}  # where a run has one
 STAGES = {"Stages": {"success": ["Multiline", ["eval/stage/.*"]]}}  # if a run has several
 
 
@@ -39,7 +39,7 @@ class TensorBoard:
             rows = "\n".join(f"|{name}|{_text(value)}|" for name, value in config.items())
             self._writer.add_text("config", f"|flag|value|\n|-|-|\n{rows}")
             stages = {} if config.get("stages") is None else STAGES
-            task = TASK if config.get("task") or config.get("quest") else {}
+            task = TASK if config.get("task") or config.get("game") else {}
             self._writer.add_custom_scalars(LAYOUT | task | stages)
             plain = {name: v if isinstance(v, bool | int | float) else _text(v) for name, v in config.items()}
             for summary in hparams(plain, dict.fromkeys(RESULTS, 0.0)):

@@ -16,7 +16,7 @@ from gbxcule_puffer.files.reading import opened
 RECORDS = Kind("records", StateError, "give the folder of a run")
 LIMIT = 2**28  # bytes of a run's records
 SHOWN = ("charts/success_rate", "eval/success_rate", "charts/episodic_return", "charts/episodic_length", "env/dist_p50")
-# What Tasks, quests and stages count, in training and in evaluations.
+# What Tasks and stages count, in training and in evaluations.
 OF_TASKS = re.compile(r"env/(?!action_hist/|stage/)[^/]+/.+|env/stage/.+/success|eval/(?!greedy_|random_)[^/]+/.+")
 MOST_CURVES, MOST_POINTS = 40, 400
 LARGEST = 1e18  # of steps and values: their sums are finite, too

@@ -1,8 +1,7 @@
-"""Visit counts, quests, reward scale and blocked actions, against plain Python."""
+"""Visit counts, reward scale and blocked actions, against plain Python."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +16,6 @@ from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.ram.quest import load_quest, parse_condition
 from tests.support.cells import coarse_cell
 from tests.support.envs import CODEC, NUM_ACTIONS, Task, make_test_task, random_actions
 
@@ -171,104 +169,6 @@ def test_a_visit_key_may_be_of_symbols(task: Task) -> None:
         GBxCuLEEnv(**task.kwargs, visit_bonus=1.0, visit_key="ram:player_mop", symbols=symbols)
 
 
-# -- quests --
-
-
-def write_quest(folder: Path, task: Task, conditions: Any, **changes: Any) -> str:
-    env = GBxCuLEEnv(task.kwargs["rom"])
-    spec = {"format": "gbxcule-quest", "version": 1, "rom_sha256": env.cartridge.sha256, "conditions": conditions}
-    (folder / "quest.json").write_text(json.dumps(spec | changes))
-    return str(folder / "quest.json")
-
-
-def test_a_quest_pays_each_condition_once_an_episode(task: Task, tmp_path: Path) -> None:
-    conditions = [
-        {"name": "outside", "address": "C0A0", "test": "==", "value": 1, "reward": 2.0},
-        {"name": "indoors", "address": "C0A0", "test": "==", "value": 0, "reward": 100.0},
-        {"name": "east", "address": "C0A1", "test": ">=", "value": 6, "reward": 0.25},
-        {"name": "faced", "address": "C0A3", "test": "!=", "value": 0, "mask": 3, "reward": 0.5},
-    ]
-    kwargs = {**task.kwargs, "num_envs": 2, "max_steps": 13}
-    plain, env = (
-        GBxCuLEEnv(**kwargs),
-        GBxCuLEEnv(**kwargs, quest=write_quest(tmp_path, task, conditions), log_interval=13),
-    )
-    plain.reset()
-    env.reset()
-    held = [[False] * 4 for _ in range(2)]
-    checks = [
-        lambda m: m[0] == 1,
-        lambda m: m[0] == 0,
-        lambda m: m[1] >= 6,
-        lambda m: m[3] & 3 != 0,
-    ]
-    for i in range(2):
-        memory = env.emulator.read_memory(i, MAP, 4)
-        held[i] = [bool(check(memory)) for check in checks]
-    assert held[0][1], "true at the start, so never paid"
-    rewards_of = [2.0, 100.0, 0.25, 0.5]
-    paid = []
-    for action in task.solution[:11]:
-        row = np.array([action, 0])
-        extra = env.step(row)[1] - plain.step(row)[1]
-        for i in range(2):
-            memory = env.emulator.read_memory(i, MAP, 4)
-            expected = 0.0
-            for c, check in enumerate(checks):
-                if check(memory) and not held[i][c]:
-                    held[i][c] = True
-                    expected += rewards_of[c]
-            assert extra[i] == pytest.approx(expected, abs=1e-4)
-        paid.append(extra[0])
-    assert sum(value > 1.9 for value in paid) == 1, "outside was reached, and paid once"
-    for _ in range(2):
-        *_, infos = env.step(np.zeros(2, int))
-    assert infos[0]["episodes"] == 2
-    assert infos[0]["quest/outside"] == 0.5, "in one of the two episodes"
-    assert infos[0]["quest/indoors"] == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (None, "cannot be read"),
-        ("[", "is damaged"),
-        ({"format": "gbxcule-stages"}, "is not a quest file"),
-        ({"version": 7}, "has version 7, not 1"),
-        ({"rom_sha256": "00" * 32}, "is for ROM 000000000000"),
-        ({"conditions": []}, "has no list of conditions"),
-        ({"conditions": [{"name": "a", "address": "C000", "test": "=="}]}, "condition 0 lacks"),
-        ({"conditions": [{"name": "a", "address": "1234", "test": "==", "value": 1}]}, "1234 is not VRAM"),
-        ({"conditions": [{"name": "a", "address": "C000", "test": "~", "value": 1}]}, "test must be one of"),
-        ({"conditions": [{"name": "a", "address": "C000", "test": "==", "value": 300}]}, "numbers 0..255"),
-        ({"conditions": [{"name": "a", "address": "C000", "test": "==", "value": 1}] * 2}, "have the same name"),
-        ({"conditions": [{"name": "a", "address": "C000", "test": "==", "value": 1, "bonus": 1}]}, "field too many"),
-    ],
-)
-def test_quests_that_are_refused(task: Task, tmp_path: Path, change: Any, message: str) -> None:
-    path = tmp_path / "quest.json"
-    if isinstance(change, dict):
-        conditions = [{"name": "a", "address": "C000", "test": "==", "value": 1}]
-        write_quest(tmp_path, task, **({"conditions": conditions} | change))
-    elif change is not None:
-        path.write_text(change)
-    with pytest.raises(ConfigError, match=message) as error:
-        GBxCuLEEnv(task.kwargs["rom"], quest=str(path))
-    assert str(path) in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_conditions_as_text(task: Task, tmp_path: Path) -> None:
-    condition = parse_condition("C0A5&04!=0", "--truth")
-    assert (condition.places, condition.mask, condition.test, condition.value) == ((0xC0A5,), 4, "!=", 0)
-    path = write_quest(tmp_path, task, [{"name": "a", "address": "c0a5", "test": "<=", "value": 3}])
-    (loaded,) = load_quest(path, json.loads(Path(path).read_text())["rom_sha256"])
-    assert (loaded.places, loaded.mask, loaded.reward) == ((0xC0A5,), 255, 0.0)
-    for text in ("C0A5", "C0A5==x", "C0A5&zz==1", "C0A5==256"):
-        with pytest.raises(ConfigError, match="--truth"):
-            parse_condition(text, "--truth")
-
-
 # -- the other wrappers --
 
 
@@ -312,10 +212,9 @@ def test_part_of_a_batch_plays_as_the_whole(task: Task) -> None:
     assert (part.emulator.state_hash() == whole.emulator.state_hash()[5:]).all()
 
 
-def test_pyboy_counts_pictures_and_pays_quests(task: Task, tmp_path: Path) -> None:
-    quest = write_quest(tmp_path, task, [{"name": "east", "address": "C0A1", "reward": 0.25}])
+def test_pyboy_counts_cells(task: Task) -> None:
     kwargs = {**task.kwargs, "num_envs": 2, "visit_bonus": 0.5, "reward_scale": 2.0, "blocked_actions": ("START",)}
-    kwargs |= {"quest": quest, "visit_key": "ram:C0A1,C0A2"}
+    kwargs |= {"visit_key": "ram:C0A1,C0A2"}
     actions = random_actions(10, 2)
     pyboy, own = PyBoyPufferSingle(**kwargs), GBxCuLEEnv(**kwargs)
     pyboy.reset()

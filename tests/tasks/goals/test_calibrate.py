@@ -15,7 +15,7 @@ from gbxcule_puffer.apps.goal import command
 from gbxcule_puffer.errors import ConfigError, GoalError
 from gbxcule_puffer.tasks.goals.calibrate import Samples, best_tau, calibrate
 from gbxcule_puffer.tasks.goals.template import META_FILE, GoalTemplate
-from gbxcule_puffer.tasks.ram.quest import parse_condition
+from gbxcule_puffer.tasks.ram.condition import parse_condition
 from tests.support.envs import STAGE, make_test_task
 
 AT_THE_DOOR = ("C0A0==1", "C0A1==10", "C0A2==10")  # docs/homeward.md: the village, in front of the own door

@@ -96,3 +96,28 @@ def test_several_numbers_are_read_at_once(ram: Ram) -> None:
 def test_a_field_that_is_refused(fields: dict[str, Any], fault: str) -> None:
     with pytest.raises(ConfigError, match=fault.replace("(", r"\(")):
         Number(0xC200, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "value"),
+    [
+        ({}, 200),
+        ({"size": 2, "order": "big"}, 513),
+        ({"size": 3, "read": "signed"}, -70_000),
+        ({"size": 3, "read": "bcd", "order": "big"}, 123_456),
+        ({"size": 4, "read": "digits", "zero": 0xF6}, 1989),
+    ],
+)
+def test_a_number_is_written_as_it_is_read(ram: Ram, fields: dict[str, Any], value: int) -> None:
+    number = Number("wMoney", **fields)
+    ram.poke(number.where, number.encode(value))
+    assert Numbers(ram, [number]).read().tolist() == [[value]] * 2
+    for wrong in (1 << 60, True, 0.5):
+        with pytest.raises(ConfigError, match="must be a whole number from"):
+            number.encode(wrong)  # pyright: ignore[reportArgumentType]
+
+
+def test_what_has_no_bytes_of_its_own_is_not_written() -> None:
+    for fields in ({"read": "bits"}, {"mask": 3}):
+        with pytest.raises(ConfigError, match="cannot be written"):
+            Number(0xC000, **fields).encode(1)
