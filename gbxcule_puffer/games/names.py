@@ -41,7 +41,6 @@ class Names:
             read,
             row.take_choice("order", ORDERS, "little"),
             row.take_whole("mask", 0, 255, 0xFF),
-            row.take_whole("zero", 0, 255, 0) if read == "digits" else 0,
             row.take_whole("zero", 0, 255 if read == "digits" else 0, 0),
         )
         row.done()

@@ -88,10 +88,11 @@ def test_every_pixel_is_that_of_an_env_that_draws_all(name: str, device: str) ->
 
 @pytest.mark.gpu
 def test_the_steps_of_a_cuda_graph_are_seen() -> None:
-    """The picture is that of the newest step of the newest replay. Without trials of launch shapes: their steps run outside
-    of the graph, and a picture may then be that of any of the four."""
+    """The picture is that of the newest step of the newest replay. Without trials of launch shapes: their steps run
+    outside of the graph, and a picture may then be that of any of the four."""
     with torch.cuda.stream(torch.cuda.Stream()):
-        common: Any = {"device": "cuda", "io": "torch", "seed": 3, "max_steps": 7, "info_mode": "none", "autotune": False}
+        common: Any = {"device": "cuda", "io": "torch", "seed": 3, "max_steps": 7, "info_mode": "none"}
+        common["autotune"] = False
         env, twin = GBxCuLEEnv(ROM, ENVS, **common), GBxCuLEEnv(ROM, ENVS, **{**common, "obs": "full"})
         for each in (env, twin):
             each.reset(seed=3)
