@@ -7,7 +7,7 @@ import importlib
 # In the order of --help.
 COMMANDS = {
     "Play and train": ("play", "train", "eval", "watch", "record", "plot", "show", "copy"),
-    "Find out and make goals": ("scan", "goal", "stage"),
+    "Find out and make goals": ("scan", "game", "goal", "stage"),
     "Check and measure": ("verify", "bench", "profile", "size"),
     "PufferLib's own modes": ("sweep", "autotune", "export"),
 }

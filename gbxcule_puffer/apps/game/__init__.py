@@ -1,0 +1,1 @@
+"""`puffer game ...`: folders of games, made, checked and read from other projects."""

@@ -1,0 +1,224 @@
+"""A game's folder, tried: whether it begins in play, pays, ends, and what random and no buttons reach."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import torch
+
+from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.env.protocol import EnvLike
+from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.games.game import Game
+from gbxcule_puffer.games.make import make_game_env
+from gbxcule_puffer.trainers.advice import unlike_play
+
+OK, HINT, WRONG = "ok", "hint", "wrong"
+AT_ONCE = 2  # steps: an episode that ends by itself within them began at its end
+SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was looked at, how it is (ok, hint or wrong), and a sentence with the remedy."""
+
+    subject: str
+    state: str
+    text: str
+
+
+@dataclass
+class Played:
+    """The first episodes of all envs, or their first steps where a limit cut them off.
+
+    returns, lengths: of each env; ends: number of episodes that ended as success, failure, truncation, or not at all;
+    rewarded: share of the envs with a reward other than the one that every step pays; ranges: lowest and highest value
+    of each statistic; means: of its last values.
+    """
+
+    returns: list[float]
+    lengths: list[int]
+    ends: dict[str, int]
+    rewarded: float
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    means: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def mean(self) -> float:
+        """The mean return."""
+        return sum(self.returns) / len(self.returns)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the returns."""
+        return math.sqrt(sum((each - self.mean) ** 2 for each in self.returns) / len(self.returns))
+
+
+@dataclass(frozen=True)
+class Report:
+    """The findings of a check, and what random and no buttons reached."""
+
+    findings: Sequence[Finding]
+    random: Played
+    idle: Played
+
+    @property
+    def is_wrong(self) -> bool:
+        """True if anything has to be mended."""
+        return any(each.state == WRONG for each in self.findings)
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values."""
+        scores = {
+            name: {"mean": played.mean, "std": played.spread, "rewarded": played.rewarded, **_ends(played)}
+            for name, played in (("random", self.random), ("idle", self.idle))
+        }
+        return {"ok": not self.is_wrong, "findings": [asdict(each) for each in self.findings], **scores}
+
+
+def check_game(
+    game: Game,
+    *,
+    rom: StrPath | None = None,
+    variant: str | None = None,
+    num_envs: int = 64,
+    steps: int = 1_000,
+    device: str = "cpu",
+    seed: int = 0,
+) -> Report:
+    """Plays at most `steps` steps of a first episode in each of `num_envs` envs with random buttons, then with none.
+
+    Raises: the errors of Game.options and of the env.
+    """
+    options = {"rom": rom, "variant": variant, "io": "torch", "seed": seed, "autotune": False}
+    env = make_game_env(game, GBxCuLEEnv, num_envs, device, **options)
+    try:
+        advice = unlike_play(env, seed)
+        random = play(env, steps, seed, pressing=True)
+    finally:
+        env.close()
+    still = make_game_env(game, GBxCuLEEnv, num_envs, device, **options, action_codec="NOOP,A", blocked_actions=())
+    try:
+        idle = play(still, steps, seed, pressing=False)
+    finally:
+        still.close()
+    start = Finding("start", HINT, advice) if advice else Finding("start", OK, "it answers to the D-pad")
+    findings = [start, *_rewards(random, idle, steps), *_ends_of(game, random, idle), *_statistics(game, random)]
+    return Report(findings, random, idle)
+
+
+@torch.no_grad()
+def play(env: EnvLike, steps: int, seed: int, pressing: bool) -> Played:
+    """The first episodes of an env's Game Boys, with random actions, or always the first one."""
+    n, device = env.num_envs, env.device
+    env.reset(seed=seed)
+    generator = torch.Generator(device).manual_seed(seed)
+    running = torch.ones(n, dtype=torch.bool, device=device)
+    total, length = (torch.zeros(n, dtype=torch.float64, device=device) for _ in range(2))
+    lowest = torch.full((n,), math.inf, dtype=torch.float64, device=device)
+    highest = -lowest
+    ends: dict[str, int] = dict.fromkeys(("success", "failure", "truncation"), 0)
+    ranges, last = dict[str, tuple[float, float]](), dict[str, torch.Tensor]()
+    for _ in range(steps):
+        actions = torch.randint(env.codec.num_actions if pressing else 1, (n,), device=device, generator=generator)
+        _, rewards, terminals, truncations, _ = env.step(actions)
+        paid = rewards.double()
+        total += torch.where(running, paid, 0)
+        length += running
+        lowest = torch.where(running, torch.minimum(lowest, paid), lowest)
+        highest = torch.where(running, torch.maximum(highest, paid), highest)
+        for name, values in env.statistics().items():
+            values = values.double()
+            low, high = ranges.get(name, (math.inf, -math.inf))
+            mine = values[running]
+            ranges[name] = (min(low, float(mine.min())), max(high, float(mine.max())))
+            last[name] = torch.where(running, values, last.get(name, values))
+        ended = running & (terminals | truncations)
+        ends["failure"] += int((ended & env.failures).sum())
+        ends["success"] += int((ended & terminals & ~env.failures).sum())
+        ends["truncation"] += int((ended & ~terminals).sum())
+        running &= ~ended
+        if not bool(running.any()):
+            break
+    ends["running"] = int(running.sum())
+    return Played(
+        total.tolist(), [int(each) for each in length.tolist()], ends, float((highest > lowest + SAME).double().mean()),
+        ranges, {name: float(values.mean()) for name, values in last.items()},
+    )  # fmt: skip
+
+
+def _rewards(random: Played, idle: Played, steps: int) -> list[Finding]:
+    score = f"random {random.mean:.2f} ± {random.spread:.2f}, no button {idle.mean:.2f} ± {idle.spread:.2f}"
+    if random.rewarded == 0:
+        text = (
+            f"random buttons were never paid in {max(random.lengths):,} steps: compare the numbers with what you see "
+            "(`puffer play` shows both), begin nearer to what pays, or pay for smaller progress, such as first_visit"
+        )
+        return [Finding("reward", HINT if idle.rewarded else WRONG, text)]
+    found = [Finding("reward", OK, f"{random.rewarded:.0%} of the Game Boys got some; {score}")]
+    if idle.mean > random.mean + 2 * max(random.spread, SAME):
+        text = f"to press nothing pays more than random buttons ({score}): see that the terms have the right sign"
+        found.append(Finding("reward", HINT, text))
+    if abs(random.mean - idle.mean) < SAME and random.spread < SAME:
+        text = f"it is the same whatever is pressed ({score}), which teaches nothing: pay for something that is done"
+        found.append(Finding("reward", WRONG, text))
+    return found
+
+
+def _ends(played: Played) -> dict[str, int]:
+    return {name: count for name, count in played.ends.items() if count}
+
+
+def _ends_of(game: Game, random: Played, idle: Played) -> list[Finding]:
+    count, shown = len(random.returns), ", ".join(f"{name} {number}" for name, number in _ends(random).items())
+    text = (
+        f"of {count} episodes with random buttons: {shown}; after {min(random.lengths)} to {max(random.lengths)} steps"
+    )
+    by_itself = random.ends["success"] + random.ends["failure"]
+    early = sum(each <= AT_ONCE for each in random.lengths) / count
+    found = [Finding("end", OK, text)]
+    if early > 0.5:
+        remedy = "a condition of [end] holds at the start: look at its numbers there, or begin elsewhere"
+        return [Finding("end", WRONG, f"{early:.0%} of the episodes end within {AT_ONCE} steps: {remedy}")]
+    terms = game.terms
+    if by_itself == 0 and (terms.success is not None or terms.failure is not None):
+        remedy = "play to where it should end (`puffer play`), and see whether the numbers do what [end] says"
+        found.append(
+            Finding("end", HINT, f"no episode came to an end of its own in {max(random.lengths):,} steps: {remedy}")
+        )
+    if idle.ends["failure"] == len(idle.returns) and max(idle.lengths) < min(random.lengths):
+        found.append(Finding("end", HINT, "without a button every episode fails sooner than with random ones"))
+    return found
+
+
+def _statistics(game: Game, random: Played) -> list[Finding]:
+    found = []
+    for name, (low, high) in random.ranges.items():
+        short = name.partition("/")[2] or name
+        if short in game.terms.milestones:
+            share = random.means[name]
+            found.append(
+                Finding("milestone", OK, f"{short}: {share:.0%} of the episodes with random buttons came there")
+            )
+        elif low == high:
+            text = f"{short} was {low:g} all the time with random buttons: fine if they cannot change it"
+            found.append(Finding("statistic", HINT, text))
+        else:
+            found.append(Finding("statistic", OK, f"{short}: {low:g} to {high:g}"))
+    return found
+
+
+def lines_of(report: Report) -> list[str]:
+    """The findings for a terminal."""
+    rows = [(each.state, each.subject, each.text) for each in report.findings]
+    width = max(len(subject) for _, subject, _ in rows)
+    ordered = itertools.chain.from_iterable([row for row in rows if row[0] == state] for state in (WRONG, HINT, OK))
+    return [f"{state:6} {subject:{width}}  {text}" for state, subject, text in ordered]
+
+
+def scores_of(report: Report) -> Mapping[str, float]:
+    """Mean returns of random buttons and of none."""
+    return {"random": report.random.mean, "no button": report.idle.mean}

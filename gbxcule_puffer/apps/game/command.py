@@ -1,0 +1,147 @@
+"""`puffer game ...`: make, check and import folders of games."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from typing import TYPE_CHECKING
+
+from gbxcule_puffer.apps.flags import GAME, DeviceFlags, check_rom
+from gbxcule_puffer.commandline import at_most_one, command, flag, word
+from gbxcule_puffer.env.option_flags import option_flag
+from gbxcule_puffer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gbxcule_puffer.apps.game.checking import Report
+
+FOLDER = "a game's folder, or homeward, orchard or storeroom"
+TRIED = "Trying it"
+
+
+@command
+class CheckFlags(DeviceFlags):
+    """How a folder is tried."""
+
+    num_envs: int = flag(64, "Game Boys in parallel", TRIED, least=2)
+    steps: int = flag(1_000, "most steps of an episode", TRIED, least=4)
+    rom: str | None = flag(None, "Game Boy image (default: in the folder, or beside it)", GAME, metavar="ROM")
+
+    def tried(self, folder: str, variant: str | None = None) -> Report:
+        """The report of a folder."""
+        from gbxcule_puffer.apps.game.checking import check_game
+        from gbxcule_puffer.games import load_game
+
+        return check_game(
+            load_game(folder), rom=self.rom, variant=variant, num_envs=self.num_envs, steps=self.steps,
+            device=self.device, seed=self.seed,
+        )  # fmt: skip
+
+
+@command
+class Check(CheckFlags):
+    """Try a game's folder: does it begin in play, is anything paid, does it end?
+
+    Exit code 1 if something has to be mended.
+    """
+
+    dir: str = word(FOLDER, "FOLDER")
+    variant: str | None = flag(None, "variant of the game", GAME, metavar="NAME")
+    json: bool = flag(False, "print JSON")
+
+    def run(self) -> None:
+        report = self.tried(self.dir, self.variant)
+        show(report, self.json)
+        if report.is_wrong:
+            raise SystemExit(1)
+
+
+@command
+class New(DeviceFlags):
+    """Make a folder for a game: scan its memory, choose numbers, write game.toml, try it."""
+
+    rom: str = word("Game Boy image", "ROM")
+    out: str | None = flag(None, "folder to make (default: the ROM's name, in the current folder)", metavar="DIR")
+    yes: bool = flag(False, "take all proposals, ask nothing")
+    start_state: str | None = flag(None, "state where episodes begin (default: one is found)", GAME, metavar="FILE")
+    start_actions: str | None = flag(
+        None, "trace, or file of action names, that leads to the start", GAME, metavar="FILE"
+    )
+    header: str = option_flag("header", GAME)
+    model: str = option_flag("model", GAME)
+    num_envs: int | None = flag(None, "Game Boys of the scan (default: 64, on a GPU 16,384)", TRIED, least=16)
+    seconds: float | None = flag(None, "seconds that each plays in the scan", TRIED, metavar="X", least=1)
+    max_steps: int = flag(1_000, "steps after which an episode is cut", TRIED, least=1)
+
+    def run(self) -> None:
+        at_most_one(self, "start_actions", "start_state")
+        check_rom(self.rom, self.header, self.model)
+        from gbxcule_puffer.apps.game import proposing
+        from gbxcule_puffer.apps.game.checking import check_game
+        from gbxcule_puffer.apps.game.writing import check_new_folder, game_name, write_game
+        from gbxcule_puffer.apps.scan.command import table
+        from gbxcule_puffer.emulator.cartridge import load_cartridge
+        from gbxcule_puffer.games import load_game
+        from gbxcule_puffer.scan.scan import scan
+
+        name = game_name(self.out or self.rom)
+        out = check_new_folder(self.out or name)
+        cartridge = load_cartridge(self.rom, self.header, self.model)
+        result = scan(
+            self.rom, start=self.start_state, start_actions=self.start_actions, num_envs=self.num_envs,
+            device=self.device, seed=self.seed, seconds=self.seconds, header=self.header, model=self.model,
+        )  # fmt: skip
+        print(table(result), flush=True)
+        ask = propose if self.yes else question
+        chosen = proposing.choose_numbers(result, ask)
+        answers = proposing.try_buttons(cartridge, result.start.state)
+        if not answers.buttons:
+            raise ConfigError("no button changes the picture at the start: give another with --start-state")
+        title = ask("title", cartridge.title.title() or name)
+        draft = proposing.draft_of(cartridge, name, title, result, chosen, answers, self.max_steps)
+        draft.goal = ask("goal, in one line", "Score as much as possible." if "score" in chosen else "Explore.")
+        env = dict(draft.env)
+        env["action_codec"] = ask("actions", str(env["action_codec"]))
+        env["frames_per_step"] = _whole("frames of a step", ask, int(str(env["frames_per_step"])))
+        env["release_after_frames"] = min(int(str(env["release_after_frames"])), env["frames_per_step"])
+        draft.env = env
+        path = write_game(draft, out)
+        print(f"written   {path}: game.toml, start.state, {name}.sym", flush=True)
+        show(check_game(load_game(path), rom=self.rom, device=self.device, seed=self.seed))
+        print(f"train     puffer train ppo --game {path} --rom {self.rom}")
+
+
+def question(text: str, default: str) -> str:
+    """A person's answer; an empty one is the default.
+
+    Raises: ConfigError where the answers end.
+    """
+    print(f"{text} ({default}): ", end="", flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        print()
+        raise ConfigError("the answers have ended: give one line for each question, or --yes")
+    return line.strip() or default
+
+
+def propose(text: str, default: str) -> str:
+    """The default, shown."""
+    print(f"{text}: {default}", flush=True)
+    return default
+
+
+def _whole(text: str, ask: object, default: int) -> int:
+    assert callable(ask)
+    answer = str(ask(text, str(default)))
+    if not answer.isdecimal() or int(answer) < 1:
+        raise ConfigError(f"{text} {answer!r:.40} must be a whole number, at least 1")
+    return int(answer)
+
+
+def show(report: Report, json: bool = False) -> None:
+    """The findings as lines or as JSON."""
+    from gbxcule_puffer.apps.game.checking import lines_of
+
+    print(json_text.dumps(report.as_json(), indent=1) if json else "\n".join(lines_of(report)), flush=True)
+
+
+COMMAND = {"new": New, "check": Check}

@@ -1,0 +1,154 @@
+"""Proposals for a new game's folder: numbers from a scan, buttons and frames from trying them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from gbxcule_puffer.apps.game.writing import Draft
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.scan.result import Candidate, ScanResult, text_of
+from gbxcule_puffer.tasks.actions import buttons_of
+from gbxcule_puffer.tasks.observe.pixels import signed
+from gbxcule_puffer.tasks.ram.addresses import parse_address
+from gbxcule_puffer.tasks.ram.number import Number
+from gbxcule_puffer.tasks.ram.readings import number_of, word_of
+
+Ask = Callable[[str, str], str]  # (question, what an empty answer means) -> the answer
+
+# What is asked for, what it is for people, and the confidence from which the best candidate is proposed.
+WANTED = {
+    "score": ("the score, which is paid", 0.4),
+    "lives": ("lives or health, whose loss ends an episode", 0.4),
+    "x": ("the player's position from left to right", 0.4),
+    "y": ("the player's position from top to bottom", 0.4),
+    "map": ("the map or room", 0.5),
+}
+PLAYED = ("A", "B", "UP", "DOWN", "LEFT", "RIGHT")
+TRIED_FRAMES, TRIED_STEPS = 12, 20  # a button is held for one look and left for the next
+MOVING = 0.4  # share of looks with another picture, from which on the game goes on by itself
+ACTION, SLOW = (8, 8), (24, 8)  # frames of a step, and of a button in it
+FEW = 9  # the most lives; more are health
+NOTHING = "-"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the game does on its own and by each button: the share of looks with another picture when nothing is
+    pressed, and the buttons that change the picture."""
+
+    moving: float
+    buttons: tuple[str, ...]
+
+
+@torch.no_grad()
+def try_buttons(cartridge: Cartridge, start: Snapshot) -> Answers:
+    """Tries each button on a Game Boy of its own, beside one that presses nothing."""
+    names = ("NOOP", *PLAYED)
+    emulator = Emulator(cartridge, len(names), frames_per_step=TRIED_FRAMES, release_after_frames=TRIED_FRAMES)
+    try:
+        emulator.load(start)
+        held = torch.tensor([buttons_of(name) for name in names], dtype=torch.uint8)
+        moved, different, before = 0, torch.zeros(len(names), dtype=torch.bool), None
+        for step in range(TRIED_STEPS):
+            emulator.step(held if step % 2 == 0 else torch.zeros_like(held))
+            pictures = signed(emulator.colors if emulator.model == "cgb" else emulator.screen).clone()
+            different |= (pictures != pictures[:1]).flatten(1).any(1)
+            moved += before is not None and bool((pictures[0] != before).any())
+            before = pictures[0]
+    finally:
+        emulator.close()
+    found = tuple(name for name, differs in zip(names, different.tolist(), strict=True) if differs)
+    return Answers(moved / (TRIED_STEPS - 1), found)
+
+
+def choose_numbers(result: ScanResult, ask: Ask) -> dict[str, Candidate | Number]:
+    """The numbers that a person chooses of a scan's candidates, or gives by address; by their kind.
+
+    Raises: ConfigError for an answer that is neither.
+    """
+    chosen: dict[str, Candidate | Number] = {}
+    for kind, (words, least) in WANTED.items():
+        listed = result.of(kind)
+        options = ", ".join(
+            f"{i}: {text_of(each.number.where)} {word_of(each.number)} {each.confidence:.0%}"
+            for i, each in enumerate(listed[:5], 1)
+        )
+        default = "1" if listed and listed[0].confidence >= least else NOTHING
+        question = f"{kind}, {words} [{options or 'nothing was found'}; an address such as C0A5 u8; {NOTHING} for none]"
+        answer = ask(question, default).strip()
+        if answer == NOTHING:
+            continue
+        chosen[kind] = listed[int(answer) - 1] if _is_one_of(answer, listed) else given_number(answer)
+    return chosen
+
+
+def _is_one_of(answer: str, listed: list[Candidate]) -> bool:
+    return answer.isdecimal() and 1 <= int(answer) <= min(len(listed), 5)
+
+
+def given_number(text: str) -> Number:
+    """A number by address and reading: 'C0A5', 'C0A5 bcd3'.
+
+    Raises: ConfigError for another text.
+    """
+    address, _, word = text.partition(" ")
+    where = parse_address(address, "answer")
+    return number_of(word.strip() or "u8", where)
+
+
+def draft_of(
+    cartridge: Cartridge,
+    name: str,
+    title: str,
+    result: ScanResult,
+    chosen: Mapping[str, Candidate | Number],
+    answers: Answers,
+    max_steps: int,
+) -> Draft:
+    """The folder that follows from the choices: the score's rise is paid, or else cells that are new in the episode; a
+    lost life, or no health, is a failure."""
+    draft = Draft(cartridge, name, title, kind="action" if answers.moving >= MOVING else "other")
+    draft.state, draft.start_actions = result.start.state, result.start.actions or ()
+    for kind, each in chosen.items():
+        draft.numbers[kind] = each.number if isinstance(each, Candidate) else each
+        if isinstance(each, Candidate):
+            draft.notes[kind] = f"{each.confidence:.0%}: {each.evidence}"[:180]
+    frames, release = ACTION if answers.moving >= MOVING else SLOW
+    env: dict[str, object] = {
+        "action_codec": ",".join(("NOOP", *answers.buttons)), "frames_per_step": frames,
+        "release_after_frames": release, "max_steps": max_steps,
+    }  # fmt: skip
+    if all(kind in chosen for kind in ("map", "x", "y")):
+        env["position"] = "map, y, x"
+    draft.env = env
+    if "score" in chosen:
+        draft.reward["score"] = "score.rise"
+        draft.statistics["score"] = "score"
+    else:
+        cells = [kind for kind in ("map", "x", "y") if kind in chosen]
+        if not cells:
+            raise ConfigError("nothing to pay for was chosen: choose the score, or a position whose cells are new")
+        coarse = answers.moving >= MOVING
+        terms = [f"{kind} // 8" if coarse and kind != "map" else kind for kind in cells]
+        draft.reward["cells"] = f"first_visit({', '.join(terms)})"
+        draft.statistics |= {kind: kind for kind in cells}
+    if "lives" in chosen:
+        number = draft.numbers["lives"]
+        few = most_seen(result, number) <= FEW
+        draft.end["failure"] = ["lives.delta < 0" if few else "lives == 0"]
+        draft.statistics["lives"] = "lives"
+    return draft
+
+
+def most_seen(result: ScanResult, number: Number) -> int:
+    """The highest value that the first byte of a number had in the recording; 255 where it was not recorded."""
+    where = result.recording.where
+    if number.size > 1 or number.where not in where:
+        return 255
+    return int(result.recording.values[..., where.index(number.where)].max())

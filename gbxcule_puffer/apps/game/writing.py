@@ -1,0 +1,130 @@
+"""A game's folder, written from what was found out about a ROM."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import StrPath, make_folder, write_text
+from gbxcule_puffer.games.parts import FILE, FORMAT, VERSION
+from gbxcule_puffer.tasks.ram.number import Number
+from gbxcule_puffer.tasks.ram.symbol_writing import save_symbols
+from gbxcule_puffer.tasks.ram.view import Where
+
+
+@dataclass
+class Draft:
+    """What game.toml will say. numbers: by name, with a note each; reward, end, statistics, milestones: terms by name,
+    of `end` a list; env: options."""
+
+    cartridge: Cartridge
+    name: str
+    title: str
+    goal: str = ""
+    kind: str = "other"
+    state: Snapshot | None = None
+    start_actions: Sequence[str] = ()
+    env: Mapping[str, object] = field(default_factory=dict)
+    numbers: dict[str, Number] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    reward: dict[str, str] = field(default_factory=dict)
+    end: dict[str, list[str]] = field(default_factory=dict)
+    statistics: dict[str, str] = field(default_factory=dict)
+    comments: Sequence[str] = ()
+
+    def toml(self) -> str:
+        """The text of game.toml."""
+        lines = [*(f"# {line}" for line in self.comments), *_pairs({"format": FORMAT, "version": VERSION})]
+        lines += _pairs({"name": self.name, "title": self.title, "goal": self.goal, "kind": self.kind})
+        rom = {"sha256": self.cartridge.sha256}
+        lines += ["", "[rom]", *_pairs(rom | ({"model": "cgb"} if self.cartridge.model == "cgb" else {}))]
+        start = {"states": ["start.state"]} if self.state is not None else {}
+        start = start or ({"actions": list(self.start_actions)} if self.start_actions else {})
+        lines += ["", "[start]", *_pairs(start)] if start else []
+        lines += ["", "[env]", *_pairs(self.env)] if self.env else []
+        if self.numbers:
+            lines += ["", "[numbers]"]
+            for name, number in self.numbers.items():
+                note = f"  # {self.notes[name]}" if name in self.notes else ""
+                lines.append(f"{_key(name)} = {_number(number)}{note}")
+        for table, terms in (("reward", self.reward), ("end", self.end), ("statistics", self.statistics)):
+            lines += ["", f"[{table}]", *_pairs(terms)] if terms else []
+        return "\n".join(lines) + "\n"
+
+
+def game_name(path: StrPath) -> str:
+    """A name for a game from the name of a file or folder: small letters, digits, _ and -."""
+    return re.sub(r"[^a-z0-9_-]+", "-", Path(path).stem.lower()).strip("-")[:64] or "game"
+
+
+def check_new_folder(path: StrPath) -> Path:
+    """The path of a folder that is to be made.
+
+    Raises: ConfigError where something is there already.
+    """
+    if os.path.lexists(path):
+        raise ConfigError(f"{path} is there already: give another folder with --out, or move it away")
+    return Path(path)
+
+
+def write_game(draft: Draft, out: StrPath, symbols: bool = True) -> Path:
+    """Writes the folder whole or not at all: game.toml, start.state, and a symbol file with the numbers' names.
+
+    Raises: ConfigError where something is there already; StorageError.
+    """
+    path = check_new_folder(out)
+    make_folder(path.absolute().parent)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name[:40]}.", dir=path.absolute().parent) as scratch:
+        folder = make_folder(Path(scratch) / "game")
+        if draft.state is not None:
+            draft.state.to_file(folder / "start.state")
+        if symbols and draft.numbers:
+            save_symbols(folder / f"{draft.name}.sym", draft.numbers, draft.notes)
+            draft.env = {**draft.env, "symbols": f"{draft.name}.sym"}
+        write_text(folder / FILE, draft.toml())
+        shutil.move(folder, path)
+    return path
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _pairs(content: Mapping[str, object]) -> list[str]:
+    return [f"{_key(name)} = {_value(value)}" for name, value in content.items() if value != ""]
+
+
+def address_text(where: Where) -> str:
+    """An address as game.toml has it: C0A5, 1:A000, or a symbol."""
+    if isinstance(where, tuple):
+        return f"{where[0]:X}:{where[1]:04X}" if isinstance(where[1], int) else f"{where[0]:X}:{where[1]}"
+    return where if isinstance(where, str) else f"{where:04X}"
+
+
+def _number(number: Number) -> str:
+    fields: dict[str, object] = {"address": address_text(number.where)}
+    for name, plain in (("size", 1), ("read", "number"), ("order", "little"), ("mask", 0xFF), ("zero", 0)):
+        if (value := getattr(number, name)) != plain and not (name == "order" and number.size == 1):
+            fields[name] = value
+    if len(fields) == 1:
+        return _value(fields["address"])
+    return f"{{{', '.join(_pairs(fields))}}}"
