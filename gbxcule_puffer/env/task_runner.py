@@ -53,7 +53,7 @@ class TaskRunner:
         self.sampler = TaskSampler(random, self._checks)
         task._sampler = self.sampler
         self._names: tuple[str, ...] | None = None  # of the statistics, once a step has given them
-        self._totals = torch.zeros(0, dtype=torch.float64, device=self.device)
+        self._all = self._totals = torch.zeros(0, dtype=torch.float64, device=self.device)
         # The least and the greatest of all rewards since `clear`, and of a step's.
         self._rewards = torch.tensor([math.inf, -math.inf], device=self.device)
         self._low, self._high = self._rewards.unbind()
@@ -117,6 +117,10 @@ class TaskRunner:
         if self._names and some:
             for row, values in zip(self._values, (*statistics.values(), ended), strict=True):
                 row.copy_(values)
+            if self.task.of_some:
+                known = ended & (self._values == self._values)
+                self._known.add_(torch.sum(known, dim=1))
+                ended = known
             counted = torch.where(ended, self._values, self._nothing)
             self._totals.add_(torch.sum(counted, dim=1))
 
@@ -127,36 +131,46 @@ class TaskRunner:
 
     def read_totals(self) -> dict[str, float]:
         """Sums of the statistics over the episodes that ended since the last read, under their names in the infos, and
-        the number of these episodes under EPISODES; empty if the Task has none."""
+        the number of these episodes under EPISODES; of a Task whose statistics are `of_some`, also under EPISODES/NAME.
+        Empty if the Task has none."""
         self._checks.read()
         if not self._names:
             return {}
-        *sums, episodes = self._totals.tolist()
-        self._totals.zero_()
-        names = [f"{self.task.prefix}/{name}" for name in self._names]
-        return dict(zip(names, sums, strict=True)) | {EPISODES: episodes}
+        found = {name: float(total) for name, total in zip(self._total_names(), self._all.tolist(), strict=True)}
+        self._all.zero_()
+        return found
+
+    def _total_names(self) -> list[str]:
+        """The names of all totals."""
+        names = [f"{self.task.prefix}/{name}" for name in self._names or ()]
+        known = [f"{EPISODES}/{name}" for name in (*names, EPISODES)] if self.task.of_some else []
+        return [*names, EPISODES, *known]
 
     def totals(self) -> dict[str, torch.Tensor]:
         """Sums of the statistics by name, for a saved state; none before the first step."""
-        names = (*self._names, EPISODES) if self._names is not None else ()
-        return {f"{self.task.prefix}/{name}": self._totals[i] for i, name in enumerate(names)}
+        names = self._total_names() if self._names is not None else []
+        start = f"{self.task.prefix}/"
+        return {start + name.removeprefix(start): self._all[i] for i, name in enumerate(names)}
 
     def load_totals(self, saved: Mapping[str, torch.Tensor]) -> None:
         """Restores the result of `totals`; the names of the statistics are unknown before the first step."""
         start = f"{self.task.prefix}/"
         names = [name.removeprefix(start) for name in saved if name.startswith(start)]
         if names:
-            self._expect(tuple(names[:-1]))
-            self._totals.copy_(torch.stack([saved[start + name] for name in names]))
+            self._expect(tuple(names[: names.index(EPISODES)]))
+            if len(names) == len(self._all):
+                self._all.copy_(torch.stack([saved[start + name] for name in names]))
 
     def _expect(self, names: tuple[str, ...] | None) -> None:
         """Allocates the totals of these statistics, which are then 0. Existing totals keep their addresses, because a
         CUDA graph may use them."""
         self._names = names
         if names is not None and (size := len(names) + 1) == len(self._totals):
-            self._totals.zero_()
+            self._all.zero_()
         elif names is not None:
-            self._totals = torch.zeros(size, dtype=torch.float64, device=self.device)
+            parts = 1 + self.task.of_some
+            self._all = torch.zeros(parts * size, dtype=torch.float64, device=self.device)
+            self._totals, self._known = self._all[:size], self._all[size:]
             self._values = torch.zeros((size, self.n), dtype=torch.float64, device=self.device)
             self._nothing = torch.zeros((), dtype=torch.float64, device=self.device)
 
@@ -294,7 +308,9 @@ def means(*parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     found: dict[str, float] = {}
     for of_one_task in zip(*parts, strict=True):
         episodes = sum(totals.get(EPISODES, 0) for totals in of_one_task)
-        names = dict.fromkeys(name for totals in of_one_task for name in totals if name != EPISODES)
-        if episodes:
-            found |= {name: sum(totals.get(name, 0) for totals in of_one_task) / episodes for name in names}
+        names = dict.fromkeys(name for totals in of_one_task for name in totals if not name.startswith(EPISODES))
+        for name in names:
+            known = sum(totals.get(f"{EPISODES}/{name}", totals.get(EPISODES, 0)) for totals in of_one_task)
+            if episodes and known:
+                found[name] = sum(totals.get(name, 0) for totals in of_one_task) / known
     return found

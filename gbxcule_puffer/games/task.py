@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -31,11 +32,13 @@ class GameTask(Task):
     ) -> None:
         self.terms, self.table, self.levels = terms, table, levels
         self.variants, self.max_steps = tuple(variants), max_steps
+        self.of_some = len(self.variants) > 1
 
     def setup(self, ram: Ram) -> None:
         n, device = ram.num_envs, ram.device
         self.episode = torch.zeros(n, dtype=torch.int64, device=device)
         self.level, self.variant = torch.zeros_like(self.episode), torch.zeros_like(self.episode)
+        self.paid = torch.zeros(n, dtype=torch.float64, device=device)
         self.reached = torch.zeros((len(self.terms.milestones), n), dtype=torch.bool, device=device)
         tape = self.terms.tape
         for location in {node.value for node in tape.nodes if node.operation == "executions"}:
@@ -64,6 +67,7 @@ class GameTask(Task):
         numbers = self._read()
         self._runner.begin(numbers, which)
         self.reached.logical_and_(~which)
+        self.paid.masked_fill_(which, 0)
 
     def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> StepResult:
         self._poke(ram, None)
@@ -78,7 +82,20 @@ class GameTask(Task):
         for row, (name, node) in zip(self.reached, terms.milestones.items(), strict=True):
             row.logical_or_(found[node])
             statistics[name] = row
-        return StepResult(reward, result(terms.success), result(terms.truncation), statistics, result(terms.failure))
+        success = result(terms.success)
+        if self.of_some:
+            statistics |= self._of_variants(reward, success)
+        return StepResult(reward, success, result(terms.truncation), statistics, result(terms.failure))
+
+    def _of_variants(self, reward: torch.Tensor, success: torch.Tensor | None) -> dict[str, torch.Tensor]:
+        """The return of each variant's episodes, and whether they succeed; NaN in the envs of the others."""
+        self.paid.add_(reward)
+        own = {"return": self.paid} | ({} if success is None else {"success": success.double()})
+        return {
+            f"{variant.name}/{name}": torch.where(self.variant == number, values, math.nan)
+            for number, variant in enumerate(self.variants)
+            for name, values in own.items()
+        }
 
     def _read(self) -> torch.Tensor:
         return self._no_numbers if self._numbers is None else self._numbers.read()

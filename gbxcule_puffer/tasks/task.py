@@ -70,6 +70,7 @@ class Task:
     prefix: ClassVar[str] = "task"  # of its statistics in the infos
     pays: ClassVar[bool] = True  # rewards, and does not only observe
     checks_numbers: ClassVar[bool] = True  # look for NaN in its rewards and in what it observes
+    of_some: bool = False  # its statistics may be NaN: such an episode does not count in their mean
     # Bytes for `Ram` that tell where the player is, (map,) row, column, or text as of the option: for those who watch.
     position: tuple[Any, ...] | str | None = None
     _sampler: Sampler | None = None  # of the env that it plays in

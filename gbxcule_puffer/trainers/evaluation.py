@@ -142,7 +142,8 @@ def _summary(
     result = {"episodes": float(len(episodes)), "return": statistics.fmean(returns.tolist())}
     if has_success:
         result |= _successes(steps, first, stages)
-    return result | {name: float(value.mean()) for name, value in zip(names, values, strict=True)}
+    known = {name: value[~value.isnan()] for name, value in zip(names, values, strict=True)}  # Task.of_some
+    return result | {name: float(value.mean()) for name, value in known.items() if len(value)}
 
 
 def _successes(steps: torch.Tensor, first: torch.Tensor, stages: Sequence[str]) -> dict[str, float]:

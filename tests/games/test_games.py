@@ -20,6 +20,7 @@ from gbxcule_puffer.games import load_game
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.tasks.actions import Schedule
 from gbxcule_puffer.tasks.start import play_to_start
+from gbxcule_puffer.trainers.evaluation import evaluate, random_policy
 from tests.games.folders import HEAD, game_text, write
 from tests.support.envs import random_actions
 
@@ -96,6 +97,35 @@ def test_a_variant_of_an_env_follows_from_the_seed_and_its_number(folder: Path) 
     part = make(folder, 8, variant="many,original", first_env=8)
     part.reset(seed=1)
     assert torch.equal(part.task.variant, drawn[0][8:16])
+
+
+@pytest.mark.parametrize("name", ["gbxcule", "pyboy_puffer_single", "pyboy_puffer_vec"])
+def test_statistics_tell_the_variants_apart(folder: Path, name: str) -> None:
+    """Against sums by hand over the episodes of each variant; and a saved state continues them."""
+    more: dict[str, Any] = {"backend": "serial", "num_workers": 2} if name.endswith("vec") else {}
+    options: dict[str, Any] = {"variant": "many,original", "info_mode": "stats", "log_interval": 10**6, "max_steps": 9}
+    n = 8
+    env, own = make(folder, n, name, **options, **more), make(folder, n, **options)
+    for each in (env, own):
+        each.reset(seed=3)
+    returns, totals = torch.zeros(n), {number: list[float]() for number in (0, 1)}
+    variant = own.task.variant.clone()
+    for number, row in enumerate(torch.from_numpy(random_actions(24, n, seed=2))):
+        if number == 12 and name == "gbxcule":
+            saved = env.state_dict()
+            env = make(folder, n, name, **options)
+            env.load_state_dict(saved)
+        _, rewards, terminals, truncations, _ = env.step(row)
+        returns += rewards
+        for index in (terminals | truncations).nonzero().flatten().tolist():
+            totals[int(variant[index])].append(float(returns[index]))
+            returns[index] = 0
+    infos = env.read_infos()
+    for number, label in enumerate(("many", "original")):
+        assert infos[f"task/{label}/return"] == pytest.approx(sum(totals[number]) / len(totals[number]), abs=1e-4)
+    assert infos["task/one"] <= 1 and len(totals[0]) != len(totals[1])
+    found = evaluate(random_policy(own, 1), own, 2 * n, seed=1)
+    assert {"task/many/return", "task/original/return"} <= set(found)
 
 
 def test_a_poke_at_the_start_is_overwritten_by_the_game(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class Player:
         self.picture = (144, 160) if self.camera else None
         self.running = torch.zeros((2, num_envs), dtype=torch.float64, device=self.env.device)  # returns, lengths
         self.ended = torch.zeros_like(self.running[:, 0])  # their sums over the episodes that have ended
-        self.statistics: dict[str, float] = {}  # the same of the Tasks' statistics
+        self.statistics: dict[str, tuple[float, int]] = {}  # the same of the Tasks' statistics
         self.episodes = self.solved = 0
 
     def _take(self, trained: Trained) -> None:
@@ -73,7 +73,7 @@ class Player:
         if self.episodes:
             if self.env.has_success:
                 figures["charts/success_rate"] = self.solved / self.episodes
-            figures |= {f"env/{name}": total / self.episodes for name, total in self.statistics.items()}
+            figures |= {f"env/{name}": total / count for name, (total, count) in self.statistics.items() if count}
             means = (self.ended / self.episodes).tolist()
             figures |= dict(zip(("charts/episodic_return", "charts/episodic_length"), means, strict=True))
         return figures
@@ -96,7 +96,9 @@ class Player:
         self.ended += torch.where(self.starts, self.running, 0.0).sum(1)
         self.running.masked_fill_(self.starts, 0.0)
         for name, values in self.env.statistics().items():
-            self.statistics[name] = self.statistics.get(name, 0.0) + float(values[self.starts].sum())
+            known = values[self.starts & ~values.isnan()]  # Task.of_some
+            total, count = self.statistics.get(name, (0.0, 0))
+            self.statistics[name] = (total + float(known.sum()), count + len(known))
         self.episodes += int(self.starts.sum())
         self.solved += int((terminals & ~self.env.failures).sum())
         return pictures

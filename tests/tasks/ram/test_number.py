@@ -118,6 +118,7 @@ def test_a_number_is_written_as_it_is_read(ram: Ram, fields: dict[str, Any], val
 
 
 def test_what_has_no_bytes_of_its_own_is_not_written() -> None:
-    for fields in ({"read": "bits"}, {"mask": 3}):
+    wrong: list[dict[str, Any]] = [{"read": "bits"}, {"mask": 3}]
+    for fields in wrong:
         with pytest.raises(ConfigError, match="cannot be written"):
             Number(0xC000, **fields).encode(1)
