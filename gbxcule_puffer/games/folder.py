@@ -30,6 +30,7 @@ from gbxcule_puffer.tasks.ram import Symbols
 
 GAME_FILE = Kind("game", ConfigError, "write it as docs/games.md shows")
 LARGEST_FILE = 2**20  # bytes
+BYTE_ORDER_MARK = "\ufeff"  # which some editors write
 MOST_WEIGHT = 1e6  # of a reward: sums and products of several stay finite in float32
 MOST_STATES, MOST_ACTIONS = 1_024, 100_000  # of [start]
 MOST_LEVELS, LAST_LEVEL = 2**24, 2**31  # of one range, which is sampled from; and the last one's number
@@ -45,7 +46,7 @@ def load_game(path: StrPath) -> Game:
     folder = find_game_folder(path)
     source = str(folder / FILE)
     try:
-        content = tomllib.loads(read_text(folder / FILE, GAME_FILE, LARGEST_FILE))
+        content = tomllib.loads(read_text(folder / FILE, GAME_FILE, LARGEST_FILE).removeprefix(BYTE_ORDER_MARK))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{source}: is not TOML ({error}): mend this line") from None
     except (ValueError, RecursionError) as error:

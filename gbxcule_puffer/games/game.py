@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.emulator.loops.table import MOST_HOOKS
+from gbxcule_puffer.emulator.probes.hooks import rom_index
 from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.games.levels import Levels, choose_levels
@@ -69,6 +72,7 @@ class Game:
         """
         chosen = self.chosen(variant)
         cartridge = self.cartridge(chosen, rom)
+        check_addresses(self, cartridge)
         patched = any(each.patches for each in chosen)
         found = {**self.flags(), "rom": cartridge if patched else cartridge.path}
         if self.symbols is not None:
@@ -112,6 +116,8 @@ class Game:
                 raise ConfigError(
                     f"variant {name!r:.40} is not in {self.source}: give one of {listed}, or several of them"
                 )
+            if any(each.name == name for each in found):
+                raise ConfigError(f"variant {name!r:.40} is there twice: give each once")
             found.append(self.variants.get(name, Variant()))
         if len(found) > 1 and (patching := [each.name for each in found if each.patches]):
             raise ConfigError(f"variant {patching[0]} changes the ROM, and all envs play one: give it alone")
@@ -151,8 +157,8 @@ class Game:
 
     def _starts(self, cartridge: Cartridge, patched: bool) -> str | tuple[str, ...] | None:
         """The files of the start states, None for power-on."""
-        if not self.start.actions and not patched:
-            return tuple(map(str, self.start.states)) or None
+        if not self.start.actions and not self.start.states:
+            return None
         from gbxcule_puffer.games.starts import made_states  # takes Warp
 
         original = self.cartridge([], cartridge.path) if patched else cartridge
@@ -179,3 +185,36 @@ class Game:
         if isinstance(kind, type) and issubclass(kind, Leveled) and chosen is not None:
             return kind(chosen)
         return make_task(kind)
+
+
+def check_addresses(game: Game, cartridge: Cartridge) -> None:
+    """Raises: ConfigError for an address that this cartridge does not have, with the name of its field."""
+
+    def check(field: str, where: object, length: int) -> None:
+        bank, address = where if isinstance(where, tuple) else (None, where)
+        try:
+            address_space.row_offset(cartridge, address, 1, bank)  # pyright: ignore[reportArgumentType]
+            address_space.row_offset(cartridge, address + length - 1, 1, bank)  # pyright: ignore[reportOperatorIssue]
+        except ConfigError as error:
+            raise ConfigError(f"{game.source}: {field}: {error}") from None
+
+    for name, number in game.numbers.items():
+        check(f"[numbers] {name}", number.where, number.size)
+    for number in game.terms.numbers:  # those of symbols, too
+        check("a term", number.where, number.size)
+    if game.levels is not None and game.levels.where is not None:
+        check("[levels] write", game.levels.where, len(game.levels.values))
+    for name, variant in game.variants.items():
+        for i, poke in enumerate(variant.pokes):
+            check(f"[variants.{name}] poke[{i}]", poke.where, len(poke.data))
+    instructions = {node.value for node in game.terms.tape.nodes if node.operation == "executions"}
+    for value in instructions:
+        bank, address = value if isinstance(value, tuple) else (None, value)
+        try:
+            rom_index(cartridge, bank, address)  # pyright: ignore[reportArgumentType]
+        except ConfigError as error:
+            raise ConfigError(f"{game.source}: executions: {error}") from None
+    if len(instructions) > MOST_HOOKS:
+        raise ConfigError(
+            f"{game.source}: executions of {len(instructions)} instructions: at most {MOST_HOOKS} are counted"
+        )

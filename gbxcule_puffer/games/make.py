@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gbxcule_puffer.files import StrPath
@@ -30,6 +31,8 @@ def make_game_env(
     Raises: the errors of Game.options and of the env.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    machine = {name: given[name] for name in ("model", "header") if name in given}
+    game = replace(game, rom=replace(game.rom, **machine))  # starts are made on it
     own = game.options(variant, rom, levels, task, given.get("max_steps"))
     image = own.pop("rom")
     return kind(image, num_envs, device, **(own | given))

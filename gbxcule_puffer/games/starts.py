@@ -26,17 +26,19 @@ KEPT = 1  # changes where a state in the cache would not be what it is made as t
 
 def made_states(
     source: str, start: Start, header: str, original: Cartridge, cartridge: Cartridge
-) -> str | tuple[str, ...] | None:
-    """The files of start states for the env, None for power-on. Neither the game's folder nor a run's is written to.
+) -> str | tuple[str, ...]:
+    """The files of start states for the env. Neither the game's folder nor a run's is written to.
 
     source: the game.toml, for errors; original: the ROM that the states are of, of which `cartridge` may be a patched
     copy.
 
     Raises: StateError, ConfigError or ActionError for a start that does not fit the game, with the field's name.
     """
-    if not start.actions and not start.states:
-        return None
     try:
+        if not start.actions and original is cartridge:
+            for state in start.states:
+                load_state_file(state, cartridge)
+            return tuple(map(str, start.states))
         paths = [_kept(start, header, original, cartridge, state) for state in start.states or (None,)]
     except StorageError:
         raise

@@ -243,6 +243,27 @@ def test_the_rom_is_found_by_its_digest(tmp_path: Path) -> None:
     assert "[rom] file: " in told and "is not the game's ROM" in told and "get it from https://example.org, and" in told
 
 
+def test_what_editors_and_people_write(tmp_path: Path) -> None:
+    """A byte order mark, other line ends, dotted keys, tables in one line, terms of several lines."""
+    text = f"""format = "gbxcule-game"
+version = 1
+name = "2048"
+title = "Größe"
+rom.sha256 = "{ORCHARD.upper()}"
+numbers = {{max = "score", level = 0xC123, start = {{address = "C0A0", size = 2}}}}
+[reward]
+score = \'\'\'
+  max(max.delta,
+      0)
+  + level.start
+\'\'\'
+"""
+    folder = write(tmp_path, "", rom=True)
+    (folder / "game.toml").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    game = load_game(folder)
+    assert game.name == "2048" and game.rom.sha256 == ORCHARD and len(game.terms.numbers) == 2
+
+
 def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     folder = write(tmp_path / "mine", game_text('[start]\nstates = "a.state"'))
     (tmp_path / "secret").write_text("x")

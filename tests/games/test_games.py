@@ -15,7 +15,7 @@ import torch
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import load_cartridge
-from gbxcule_puffer.errors import ConfigError, RomError
+from gbxcule_puffer.errors import ConfigError, RomError, StateError
 from gbxcule_puffer.games import load_game
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.tasks.actions import Schedule
@@ -221,11 +221,37 @@ def test_an_episode_begins_where_the_actions_lead(kind: str, tmp_path: Path) -> 
         )
 
 
-def test_a_start_that_does_not_fit_names_its_field(tmp_path: Path) -> None:
-    folder = write(tmp_path, game_text('[start]\nstates = "a.state"\nactions = ["A"]'), rom=True)
+@pytest.mark.parametrize("more", ["", '\nactions = ["A"]'])
+def test_a_start_that_does_not_fit_names_its_field(more: str, tmp_path: Path) -> None:
+    folder = write(tmp_path, game_text(f'[start]\nstates = "a.state"{more}'), rom=True)
     play_to_start("storeroom", ["START"]).to_file(folder / "a.state")
-    with pytest.raises(Exception, match=r"game\.toml: \[start\] actions: state .*a\.state: was saved with another ROM"):
+    field = "actions" if more else "states"
+    with pytest.raises(StateError, match=rf"game\.toml: \[start\] {field}: state .*: was saved with another ROM"):
         make(folder, 1)
+
+
+@pytest.mark.parametrize(
+    ("tables", "fault"),
+    [
+        ('[numbers]\nx = "1:A000"', r"\[numbers\] x: .*bank"),
+        ('[numbers]\nx = {address = "FFFE", size = 3}', r"\[numbers\] x: address"),
+        ('[variants.a]\npoke = {address = "7:A000", value = 1}', r"\[variants\.a\] poke\[0\]: .*bank"),
+        ('[levels]\nwrite = "FFFE"\nbytes = [1, 2, 3]\ntrain = [0, 1]', r"\[levels\] write: address"),
+        ("[reward]\nx = 'executions(\"9:4000\")'", r"executions: hook at 9:4000: the ROM has banks 0 to 3"),
+        ("[reward]\nx = 'executions(\"3FFF\")'", "executions: hook at 3FFF: the last two bytes of a bank"),
+    ],
+)
+def test_an_address_that_the_cartridge_does_not_have(tables: str, fault: str, tmp_path: Path) -> None:
+    folder = write(tmp_path, game_text(tables), rom=True)
+    with pytest.raises(ConfigError, match=rf"game\.toml: {fault}"):
+        make(folder, 1)
+
+
+def test_a_model_that_is_given_goes_before_the_folders(tmp_path: Path) -> None:
+    folder = write(tmp_path, game_text('[start]\nactions = ["START"]'), rom=True)
+    env = make(folder, 1, model="cgb")
+    env.reset()
+    assert env.cartridge.model == env.emulator.model == "cgb"
 
 
 def test_options_of_the_caller_go_before_the_folders(folder: Path) -> None:
@@ -262,6 +288,7 @@ def test_a_saved_state_has_what_terms_remember(folder: Path) -> None:
         ({"name": "toy", "game": "orchard"}, "'toy' plays no Game Boy"),
         ({"name": "gbxcule", "variant": "easy"}, "variant and levels are of a game: give game, too"),
         ({"name": "gbxcule", "levels": 5}, "variant and levels are of a game: give game, too"),
+        ({"name": "gbxcule", "game": "orchard", "variant": "one_life,one_life"}, "'one_life' is there twice"),
         ({"name": "gbxcule", "game": "chess"}, "game 'chess': there is no game.toml"),
     ],
 )

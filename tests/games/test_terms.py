@@ -53,14 +53,14 @@ class Terms:
         "x / 4", "x // 4", "x % 4", "-x // 4", "-x % 4", "x & 6 | y ^ 3", "x << 2 >> 1", "~x", "+x", "-y",
         "x == 5", "x != 5", "x < y", "x <= 5", "5 > x > y", "x >= y", "1 <= x < 10 <= y", "x == 5 and y == 7 or not x",
         "min(x, y, 2)", "max(x, y, 2.5)", "abs(y - x)", "x if x > y else -y", "(x > 3) + (y > 3)", "1.5 * x + 2",
-        "True", "3", "0.25", "x * 0x10", "(x > 3) & (y > 3)", "1_000 + x", "x / 2 // 1", "x / 2 % 1",
+        "x +\n  y", "True", "3", "0.25", "x * 0x10", "(x > 3) & (y > 3)", "1_000 + x", "x / 2 // 1", "x / 2 % 1",
     ],
 )  # fmt: skip
 def test_a_term_is_what_it_is_in_python(text: str) -> None:
     for x, y in ((5, 7), (0, 0), (5, 2), (200, 9)):
         terms = Terms(text)
         terms.begin(x, y)
-        assert terms.step(x, y) == [eval(text, {"x": x, "y": y})]
+        assert terms.step(x, y) == [eval(f"({text})", {"x": x, "y": y})]
 
 
 def test_kinds_of_results() -> None:

@@ -71,6 +71,7 @@ def test_a_run_remembers_its_game(folder: Path, tmp_path: Path, capfd: pytest.Ca
     assert pqn.main([f"--resume={here / 'run'}", "--total-env-steps=256"]) == 0
     assert evaluate.main([str(here / "run"), "--episodes=2", "--num-envs=2", "--policy=greedy", "--levels=test"]) == 0
     env: Any = Trained(here / "run").open_env(2, "cpu", 1, levels="test")
+    env.reset(seed=1)
     assert (env.task.level >= 64).all() and env.max_steps == 16 and env.options.visit_bonus == 0
     player = Player(here / "run", 2, "cpu", 1, False, variant="many")
     for _ in range(3):

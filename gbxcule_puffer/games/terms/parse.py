@@ -76,7 +76,7 @@ class TermParser:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Python comments on odd text; here it is taken or refused
-                tree = ast.parse(text.strip(), mode="eval")
+                tree = ast.parse(" ".join(text.split()), mode="eval")  # also of several lines
         except SyntaxError as error:
             self._fail(f"{text!r:.80} is not a term ({error.msg}): write it as in Python")
         except (ValueError, RecursionError, MemoryError):
