@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.trainers import ConfigError, GraphFlags, ObservationLayout, Run, Stopwatch, flag, load_weights
-from gbxcule_puffer.trainers.blocks import Patches, layer_init, linear_schedule, own_copy
+from gbxcule_puffer.trainers.blocks import Patches, layer_init, linear_schedule, object_layers, own_copy
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.protocol import ActorCritic, EnvLike, PlayedEnv, Policy
@@ -61,7 +61,7 @@ class Agent(nn.Module):
     def __init__(self, layout: ObservationLayout, num_actions: int, bf16: bool = False) -> None:
         super().__init__()
         self.layout, self.bf16 = layout, bf16
-        self.convolutions = nn.Sequential(
+        self.convolutions = object_layers(layout) or nn.Sequential(
             Patches(layout.kind.most),  # 4x4 pixels as channels: 2x2 of them are 8x8 pixels, with stride 4
             layer_init(nn.Conv2d(16 * layout.picture_shape[0], 16, 2)),
             nn.ReLU(),
@@ -150,7 +150,7 @@ def train(args: Args, run: Run) -> None:
     coef = torch.zeros((), device=run.device)
 
     # Fast and special: without these lines the results are the same except for rounding.
-    if args.bf16:
+    if args.bf16 and env.layout.kind.is_picture:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)
     losses = partial(run.compiled(td_losses), adv_floor=args.adv_floor if args.norm_adv else None)

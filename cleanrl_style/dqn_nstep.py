@@ -17,6 +17,7 @@ from gbxcule_puffer.trainers.blocks import (
     Sequences,
     layer_init,
     linear_schedule,
+    object_layers,
     own_copy,
     remembering,
 )
@@ -89,7 +90,7 @@ class QNetwork(nn.Module):
     def __init__(self, layout: ObservationLayout, num_actions: int, recurrent: str) -> None:
         super().__init__()
         self.layout = layout
-        self.convolutions = nn.Sequential(
+        self.convolutions = object_layers(layout) or nn.Sequential(
             Patches(layout.kind.most),  # 4x4 pixels as channels: 2x2 of them are 8x8 pixels, with stride 4
             layer_init(nn.Conv2d(16 * layout.picture_shape[0], 16, 2)),
             nn.ReLU(),

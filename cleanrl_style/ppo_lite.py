@@ -14,7 +14,7 @@ from typing import Any
 
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, load_weights
-from gbxcule_puffer.trainers.blocks import Patches, Replayed, layer_init, own_copy, rollout_memory
+from gbxcule_puffer.trainers.blocks import Patches, Replayed, layer_init, object_layers, own_copy, rollout_memory
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.protocol import ActorCritic, EnvLike, PlayedEnv, Policy
@@ -63,7 +63,7 @@ class Agent(nn.Module):
     def __init__(self, layout: ObservationLayout, num_actions: int, bf16: bool = False) -> None:
         super().__init__()
         self.layout, self.bf16 = layout, bf16
-        self.convolutions = nn.Sequential(
+        self.convolutions = object_layers(layout) or nn.Sequential(
             Patches(layout.kind.most),  # 4x4 pixels as channels: 2x2 of them are 8x8 pixels, with stride 4
             layer_init(nn.Conv2d(16 * layout.picture_shape[0], 16, 2)),
             nn.ReLU(),
@@ -251,7 +251,7 @@ def train(args: Args, run: Run) -> None:
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
 
     # Fast and special: without these lines the results are the same except for rounding.
-    if args.bf16:
+    if args.bf16 and env.layout.kind.is_picture:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)
     act = run.recorded(partial(collect, forward, env, rollout, reuse=args.reuse_values), args.cuda_graph)

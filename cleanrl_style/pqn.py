@@ -17,7 +17,15 @@ from typing import Any
 
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, load_weights
-from gbxcule_puffer.trainers.blocks import Patches, Replayed, layer_init, linear_schedule, own_copy, rollout_memory
+from gbxcule_puffer.trainers.blocks import (
+    Patches,
+    Replayed,
+    layer_init,
+    linear_schedule,
+    object_layers,
+    own_copy,
+    rollout_memory,
+)
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.protocol import EnvLike, PlayedEnv, Policy
 
@@ -62,7 +70,7 @@ class QNetwork(nn.Module):
     def __init__(self, layout: ObservationLayout, num_actions: int) -> None:
         super().__init__()
         self.layout = layout
-        self.convolutions = nn.Sequential(
+        self.convolutions = object_layers(layout) or nn.Sequential(
             Patches(layout.kind.most),  # 4x4 pixels as channels: 2x2 of them are 8x8 pixels, with stride 4
             layer_init(nn.Conv2d(16 * layout.picture_shape[0], 16, 2)),
             nn.GroupNorm(1, 16),  # one group: LayerNorm for pictures of any size

@@ -43,9 +43,10 @@ POINTS = 60  # of a curve
 
 
 class Record:
-    """The file with the rows that there are so far, and what they were measured on."""
+    """The file with the rows that there are so far under `name`, and what they were measured on."""
 
-    def __init__(self, plan: Any) -> None:
+    def __init__(self, plan: Any, name: str = "suite") -> None:
+        self.name = name
         self.path, self.rows, self._lock = plan.out, [], threading.Lock()
         self.facts = {"device": plan.device, "device_name": device_name(plan.device), "jobs": plan.jobs}
         self.facts |= {"git_sha": git_sha(), "versions": versions()}
@@ -53,17 +54,20 @@ class Record:
     def add(self, row: dict[str, Any]) -> None:
         with self._lock:
             self.rows.append(row)
-            write_json(self.path, {"suite": self.rows, **self.facts})
+            write_json(self.path, {self.name: self.rows, **self.facts})
 
 
-def train(game: str, script: str, levels: str, seed: int, folder: Path, seconds: float, plan: Any) -> None:
-    """A training run in `folder`, in a process of its own.
+def train(
+    game: str, script: str, levels: str, seed: int, folder: Path, seconds: float, plan: Any, **more: object
+) -> None:
+    """A training run in `folder`, in a process of its own; `more` flags replace those of this benchmark.
 
     Raises: RuntimeError with the last line of its messages where it fails.
     """
     flags = {"env": f"gbxcule_{game}-{levels}", "seed": seed, "device": plan.device, "run_dir": folder}
     flags |= {"max_seconds": seconds, "total_env_steps": NEVER, "eval_every_steps": NEVER, "checkpoint_every": NEVER}
     flags |= {"media_every": NEVER, "eval_envs": 1, "eval_episodes": 1, "eval_device": plan.eval_device}
+    flags |= more
     words = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
     _run([str(trainer_scripts()[script]), *words, *plan.flags], seconds + STARTUP)
 

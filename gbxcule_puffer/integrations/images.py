@@ -12,7 +12,7 @@ from gbxcule_puffer.pictures import LEVELS
 from gbxcule_puffer.tasks.observe.layout import Array, ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import PICTURE
 
-NO_IMAGES = ("packed", "averaged", "rgb555")  # forms of pictures
+NO_IMAGES = ("packed", "averaged", "rgb555", "tiles")  # forms of observations
 
 
 def shown(layout: ObservationLayout, observations: Array) -> Any:
@@ -38,7 +38,8 @@ def observation_space(layout: ObservationLayout) -> gymnasium.Space:
 
 class Images:
     """The pictures of observations as stable-baselines3 knows images: (channels, rows, columns) uint8 from 0 to 255.
-    Shades are PyBoy's greys, 255 153 85 0. `space`: of one observation.
+    Shades are PyBoy's greys, 255 153 85 0. Sprites stay as they are, for policies without convolutions. `space`: of one
+    observation.
 
     Raises: ConfigError for pictures that are not images.
     """

@@ -17,7 +17,7 @@ from gbxcule_puffer.registry import env_creator
 from gbxcule_puffer.tasks.actions import Schedule
 from gbxcule_puffer.tasks.goals.recipe import GoalSettings
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.tasks.observe.pictures import picture_kind
+from gbxcule_puffer.tasks.observe.pictures import observation_kind
 from gbxcule_puffer.tasks.source import TaskSource
 from gbxcule_puffer.tasks.start import play_to_start
 from gbxcule_puffer.toy import OPTIONS as TOY_OPTIONS
@@ -135,7 +135,7 @@ def layout_of(args: RunFlags) -> ObservationLayout:
     """The layout of the observations, as far as it is known before there is an env: without vectors."""
     if args.env == "toy":
         return board_layout(args.obs, args.stack_k)
-    return ObservationLayout(picture_kind(args.obs), args.stack_k)
+    return ObservationLayout(observation_kind(args.obs), args.stack_k)
 
 
 def env_state(env: EnvLike) -> dict[str, Any]:

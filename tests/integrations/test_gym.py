@@ -310,6 +310,7 @@ def test_gymnasium_resizes_it(task: Task) -> None:
         ({"obs": "grey"}, (1, 84, 84), None),
         ({"obs": "grey_64x96", "stack_k": 3}, (3, 64, 96), None),
         ({"obs": "rgb", "model": "cgb"}, (3, 72, 80), None),
+        ({"obs": "objects"}, (1, 40, 10), None),
         ({"action_obs": 2}, (1, 72, 80), {0, 85, 153, 255}),
         ({"obs": "grey", "action_obs": 2}, (1, 84, 84), None),
     ],
@@ -346,7 +347,7 @@ def test_stable_baselines3_stacks_channels(
         np.testing.assert_array_equal(last, stack[-shape[0] :])
 
 
-@pytest.mark.parametrize("obs", ["packed", "averaged", "rgb555"])
+@pytest.mark.parametrize("obs", ["packed", "averaged", "rgb555", "tiles"])
 def test_what_is_no_image_to_stable_baselines3(task: Task, obs: str) -> None:
     pytest.importorskip("stable_baselines3", reason="needs stable-baselines3: pip install stable-baselines3")
     from gbxcule_puffer.integrations.sb3 import StableVecEnv

@@ -14,11 +14,13 @@ from torch import nn
 
 from cleanrl_style import a2c_streaming, dqn_nstep, evaluate, ppo_lite, pqn
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.layout import trainer_scripts
 from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.tasks.observe.pictures import PICTURES, picture_kind
+from gbxcule_puffer.tasks.observe.pictures import NO_TILE, OBJECTS, PICTURE, PICTURES, picture_kind
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers.blocks import Patches, Replay
+from gbxcule_puffer.trainers.trained import load_script
 from tests.conformance.test_color import picture_rom
 from tests.support.envs import STAGE
 
@@ -144,3 +146,51 @@ def has_colors(path: Path) -> bool:
     with Image.open(path) as film:
         frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(film)]
     return any((frame != frame[..., :1]).any() for frame in frames)
+
+
+@pytest.mark.parametrize("obs", OBJECTS)
+@pytest.mark.parametrize("stack_k", [1, 3])
+def test_tiles_and_sprites_in_networks(obs: str, stack_k: int) -> None:
+    """Each network takes them, and each number of a visible sprite counts; of others none."""
+    layout = ObservationLayout(OBJECTS[obs], stack_k, VECTORS)
+    torch.manual_seed(1)
+    observations = noise(layout, 4)
+    picture = signed(layout.split(observations)[PICTURE])
+    picture.remainder_(NO_TILE if obs == "tiles" else 2)
+    if obs == "objects":
+        picture[..., 9:] = 1
+    for network in (ppo_lite.Agent, pqn.QNetwork):
+        model = network(layout, 8)
+        found = outputs(model, observations)
+        for index in range(picture.shape[-1]):
+            other = observations.clone()
+            signed(layout.split(other)[PICTURE])[..., index] ^= 1
+            assert not torch.equal(outputs(model, other), found), index
+    if obs == "objects":
+        picture[..., 9:] = 0
+        found = outputs(model, observations)
+        picture[..., :9] ^= 1
+        assert torch.equal(outputs(model, observations), found)
+
+
+@pytest.mark.parametrize("obs", OBJECTS)
+def test_the_replay_of_tiles_and_sprites(obs: str) -> None:
+    layout = ObservationLayout(OBJECTS[obs], 2)
+    replay = Replay(12, 2, layout, torch.device("cpu"), n_step=2)
+    pictures = noise(ObservationLayout(OBJECTS[obs], 1), 9, 2)
+    history = torch.cat([pictures[:-1], pictures[1:]], 2)
+    no = torch.zeros(2, dtype=torch.bool)
+    for row in history:
+        replay.add(row, no.long(), no.float(), no, no)
+    drawn = replay.sample(60)
+    after_the_first = drawn.index >= 2
+    assert torch.equal(drawn.obs[after_the_first], history.flatten(0, 1)[drawn.index[after_the_first]])
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("obs", OBJECTS)
+@pytest.mark.parametrize("script", trainer_scripts())
+def test_every_trainer_takes_tiles_and_sprites(script: str, obs: str, tmp_path: Path) -> None:
+    flags = ["--env=gbxcule_orchard", f"--obs={obs}", "--smoke", "--device=cpu", "--stack-k=2"]
+    assert load_script(trainer_scripts()[script]).main([*flags, f"--run-dir={tmp_path / 'run'}"]) == 0
+    assert list((tmp_path / "run/media").glob("*.gif"))

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.trainers.blocks import Patches, layer_init
+from gbxcule_puffer.trainers.blocks import Patches, layer_init, object_layers
 
 
 class PixelCNN(nn.Module):
@@ -27,15 +27,14 @@ class PixelCNN(nn.Module):
         self.hidden_size = hidden_size
         self.layout = env.layout
         shape = self.layout.picture_shape
-        trunk = [
+        self.trunk = object_layers(self.layout) or nn.Sequential(
             Patches(self.layout.kind.most),
             layer_init(nn.Conv2d(16 * shape[0], 16, 2)),
             nn.ReLU(),
             layer_init(nn.Conv2d(16, 32, 4, stride=2)),
             nn.ReLU(),
             nn.Flatten(),
-        ]
-        self.trunk = nn.Sequential(*trunk)
+        )
         features = self.trunk(torch.zeros(1, *shape)).shape[1] + self.layout.vector_size
         self.hidden = nn.Sequential(layer_init(nn.Linear(features, hidden_size)), nn.ReLU())
         self.choices = [*env.codec.factors] or [env.codec.num_actions]

@@ -24,7 +24,7 @@ from gbxcule_puffer.tasks.goals.distance import distances_to
 from gbxcule_puffer.tasks.goals.template import FORMAT, K_CONSECUTIVE, GoalTemplate, in_color, pictures_of
 from gbxcule_puffer.tasks.goals.traces import Trace, picture_hash
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.tasks.observe.pictures import picture_kind
+from gbxcule_puffer.tasks.observe.pictures import observation_kind, picture_kind
 
 if TYPE_CHECKING:
     from gbxcule_puffer.emulator import Emulator, EmulatorLike
@@ -70,7 +70,7 @@ class GoalSettings:
             if value is not None and not is_steps(value):
                 raise ConfigError(f"{name} {value!r:.40} must be a whole number, {STEPS}")
         get_codec(self.action_codec)
-        ObservationLayout(picture_kind(self.obs), self.stack_k)
+        ObservationLayout(observation_kind(self.obs), self.stack_k)
         Schedule(self.frames_per_step, self.release_after_frames)
 
 

@@ -5,6 +5,7 @@ from gbxcule_puffer.trainers.blocks.acting import linear_schedule, own_copy, rem
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import Group, unsettled
 from gbxcule_puffer.trainers.blocks.layers import Patches, layer_init
+from gbxcule_puffer.trainers.blocks.objects import object_layers
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
 from gbxcule_puffer.trainers.blocks.rollout import rollout_memory
 
@@ -16,6 +17,7 @@ __all__ = [
     "Sequences",
     "layer_init",
     "linear_schedule",
+    "object_layers",
     "own_copy",
     "remembering",
     "rollout_memory",

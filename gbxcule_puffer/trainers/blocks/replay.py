@@ -107,7 +107,7 @@ class Replay:
             raise ConfigError(
                 f"a replay of {capacity} steps is too short for n_step {n_step}: give it more transitions"
             )
-        if layout.kind.row_values % 4:
+        if _is_packed_here(layout) and layout.kind.row_values % 4:
             raise ConfigError(f"pictures of {layout.kind.row_values} columns cannot be packed: give a multiple of 4")
         self.capacity, self.num_envs, self.n_step, self.alpha = capacity, num_envs, n_step, alpha
         self.device, self.num_actions = device, num_actions

@@ -15,7 +15,7 @@ from gbxcule_puffer.integrations.pufferl.env import make_env
 from gbxcule_puffer.integrations.pufferl.policies import PixelCNN, PixelLSTM
 from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.tasks.observe.pictures import PICTURES
+from gbxcule_puffer.tasks.observe.pictures import observation_kind
 from tests.support.envs import make_test_task, random_actions
 
 
@@ -82,18 +82,21 @@ def test_render(task) -> None:
 
 
 def made_up_env(obs: str, stack_k: int, vectors: dict[str, tuple[int, ...]] | None = None) -> Any:
-    layout = ObservationLayout(PICTURES[obs], stack_k, vectors)
+    layout = ObservationLayout(observation_kind(obs), stack_k, vectors)
     spaces = {"single_observation_space": layout.box, "single_action_space": types.SimpleNamespace(n=8)}
     return types.SimpleNamespace(layout=layout, codec=get_codec(DEFAULT_CODEC), **spaces)
 
 
 @pytest.mark.parametrize("vectors", [{}, {"ram": (3,), "visited": (9, 9)}])
-@pytest.mark.parametrize("obs, stack_k", [("shades", 1), ("packed", 2), ("averaged", 1), ("full", 1)])
+@pytest.mark.parametrize(
+    "obs, stack_k", [("shades", 1), ("packed", 2), ("averaged", 1), ("full", 1), ("tiles", 2), ("objects", 1)]
+)
 def test_policies_take_every_observation(obs: str, stack_k: int, vectors: dict[str, tuple[int, ...]]) -> None:
     env = made_up_env(obs, stack_k, vectors)
     space = env.layout.box
     cnn = PixelCNN(env, hidden_size=32)
-    pictures = torch.randint(0, 256 if obs == "packed" else 4, (6, *space.shape), dtype=torch.uint8)
+    most = {"packed": 256, "tiles": 3, "objects": 2}.get(obs, 4)
+    pictures = torch.randint(0, most, (6, *space.shape), dtype=env.layout.kept_dtype)
     for name in vectors:
         env.layout.split(pictures)[name].uniform_()
     logits, values = cnn(pictures)
