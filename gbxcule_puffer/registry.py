@@ -76,6 +76,15 @@ def env_creator(
     return functools.partial(_game_maker(game, levels, variant), on=name)
 
 
+def create(name: str = "gbxcule", **options: Any) -> Any:
+    """An environment by its name; game, variant and levels among its keywords are those of `env_creator`.
+
+    Raises: the errors of `env_creator` and of the environment.
+    """
+    of_game = {key: options.pop(key) for key in ("game", "variant", "levels") if key in options}
+    return env_creator(name, **of_game)(**options)
+
+
 def _game_maker(path: StrPath, levels: str | int | None, variant: str | None) -> EnvMaker:
     """A factory of envs that play the game, by default on our own Game Boys; its `on` is an environment's name."""
     from gbxcule_puffer.games import load_game

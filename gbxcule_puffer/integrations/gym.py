@@ -21,7 +21,7 @@ from gbxcule_puffer.integrations.images import first_shown, observation_space, s
 from gbxcule_puffer.integrations.window import QUIT, Window, why_no_window
 from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.pictures import mosaic, to_rgb
-from gbxcule_puffer.registry import env_creator
+from gbxcule_puffer.registry import create
 from gbxcule_puffer.tasks.observe.layout import Array
 from gbxcule_puffer.tasks.observe.pixels import signed
 
@@ -55,7 +55,8 @@ def make_vec(
     render_mode: str | None = None,
     **options: object,
 ) -> GameBoyVectorEnv:
-    """`num_envs` Game Boys as one VectorEnv; `options` are GBxCuLEEnv's arguments: rom, device, and EnvOptions.
+    """`num_envs` Game Boys as one VectorEnv; `options` are GBxCuLEEnv's arguments: rom, device, and EnvOptions; or
+    game, variant and levels of a folder (docs/games.md).
 
     env: a name of `env_creator`, gbxcule or a PyBoy baseline.
     autoreset_mode: SAME_STEP; NEXT_STEP: the step after an episode's end ignores its action and begins the next
@@ -78,7 +79,7 @@ def make(env: str = "gbxcule", *, render_mode: str | None = None, **options: obj
 
 def _create(env: str, num_envs: int, options: dict[str, object]) -> GameBoys:
     # The statistics are over all envs; Gymnasium's wrappers count each env's episodes.
-    return env_creator(env)(num_envs=num_envs, **{"info_mode": "none", **options})
+    return create(env, num_envs=num_envs, **{"info_mode": "none", **options})
 
 
 def _mode(mode: AutoresetMode | str) -> AutoresetMode:

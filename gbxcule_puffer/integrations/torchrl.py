@@ -10,7 +10,7 @@ import torch
 
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.registry import env_creator
+from gbxcule_puffer.registry import create
 from gbxcule_puffer.tasks.observe.pictures import PICTURE
 from gbxcule_puffer.tasks.observe.pixels import signed
 
@@ -36,7 +36,7 @@ PIXELS = "pixels"  # the pictures' key, as TorchRL's own envs have it
 
 class GameBoyTorchRL(EnvBase):
     """`num_envs` Game Boys as one EnvBase with batch_size (num_envs,); `options` are GBxCuLEEnv's arguments: rom, and
-    EnvOptions.
+    EnvOptions; or game, variant and levels of a folder (docs/games.md).
 
     The pictures have the key `pixels`; other parts of an observation have their own keys. `step` returns the last
     observation of an episode that ends, and `reset` with a mask the first of the next, as TorchRL requires.
@@ -47,7 +47,7 @@ class GameBoyTorchRL(EnvBase):
     def __init__(self, env: str = "gbxcule", num_envs: int = 1, device: str = "cpu", **options: Any) -> None:
         """env: a name of `env_creator`."""
         own = {"info_mode": "none", **options, "io": "torch"}
-        self._env: GBxCuLEEnv | PyBoyPufferVec = env_creator(env)(num_envs=num_envs, device=device, **own)
+        self._env: GBxCuLEEnv | PyBoyPufferVec = create(env, num_envs=num_envs, device=device, **own)
         super().__init__(device=self._env.device, batch_size=[num_envs])
         self._generator = torch.Generator().manual_seed(self._env.options.seed or 0)
         self._began = torch.zeros(num_envs, dtype=torch.bool, device=self.device)  # by themselves, in the last step

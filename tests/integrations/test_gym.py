@@ -372,3 +372,10 @@ def test_stable_baselines3_runs_10_000_steps(task: Task) -> None:
     episodes = list(model.ep_info_buffer or [])
     assert len(episodes) > 50
     assert all(0 < episode["l"] <= 64 for episode in episodes)
+
+
+def test_a_game_of_a_folder_is_an_environment() -> None:
+    env: Any = gymnasium.make("gbxcule_puffer.integrations.gym:GBxCuLE-v0", game="orchard", levels=2, max_steps=3)
+    first, _ = env.reset(seed=1)
+    assert first.shape == (1, 72, 80) and env.unwrapped.env.task.level.item() in (0, 1)
+    assert [env.step(0)[3] for _ in range(3)] == [False, False, True]

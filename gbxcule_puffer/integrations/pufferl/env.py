@@ -12,6 +12,7 @@ import torch
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.games import load_game, make_game_env
 from gbxcule_puffer.integrations.pufferl.config import from_ini
 from gbxcule_puffer.pictures import TERMINAL_COLORS, half_blocks, to_rgb
 from gbxcule_puffer.tasks.goals.recipe import GoalSettings
@@ -85,11 +86,21 @@ class PuffeRLEnv(GBxCuLEEnv):
 
 
 def make_env(
-    *, rom: str = "", stage: str = "", device: str = "", buf: Any = None, seed: int | None = None, **options: Any
+    *,
+    rom: str = "",
+    stage: str = "",
+    game: str = "",
+    variant: str = "",
+    levels: str = "",
+    device: str = "",
+    buf: Any = None,
+    seed: int | None = None,
+    **options: Any,
 ) -> PuffeRLEnv:
     """A PuffeRLEnv of an .ini file's [env] section, in which an empty string or "auto" means "not given".
 
-    stage: file from which rom, start and goal are made if goal_dir is not given (default: HOMEWARD's first). device:
+    stage: file from which rom, start and goal are made if goal_dir is not given (default: HOMEWARD's first). game,
+    variant, levels: of a game's folder (docs/games.md), which has all of these itself. device:
     cpu, cuda or cuda:N; by default the current GPU, which is this rank's, if there is one.
 
     Raises: ConfigError, and the errors of the env and the stage.
@@ -97,6 +108,12 @@ def make_env(
     known = {option.name: option for option in fields(PuffeRLEnv.options_class)}
     given = {name: from_ini(known[name], value) if name in known else value for name, value in options.items()}
     given |= {"device": device or ("cuda" if torch.cuda.is_available() else "cpu"), "buf": buf, "seed": seed}
+    if game:
+        # The folder's options are in place of the defaults, which are all that an .ini has where nobody gave a flag.
+        given = {name: value for name, value in given.items() if name not in known or value != known[name].default}
+        return make_game_env(
+            load_game(game), PuffeRLEnv, rom=rom or None, variant=variant or None, levels=levels or None, **given
+        )
     task = {name: given.pop(name, None) for name in ("start_state", "goal_dir", "stages")}
     config = {name: given[name] for name in STAGE_OPTIONS if name in given}
     with tempfile.TemporaryDirectory() as folder:  # the env reads the files as it is made

@@ -117,3 +117,12 @@ def test_packed_observations_are_the_same_picture() -> None:
     quads = pictures.unflatten(3, (20, 4)).int()
     bytes_ = (quads[..., 0] << 6 | quads[..., 1] << 4 | quads[..., 2] << 2 | quads[..., 3]).to(torch.uint8)
     torch.testing.assert_close(packed(bytes_)[0], shades(pictures)[0], rtol=0, atol=0)
+
+
+def test_a_game_of_a_folder_has_its_own_options() -> None:
+    """Defaults of the .ini, which are there without a flag, leave the folder's; other values replace them."""
+    env = make_env(game="orchard", levels="test", num_envs=2, frames_per_step=24, max_steps="auto", alpha=1.0)
+    assert env.max_steps == 256 and env.schedule.frames_per_step == 24
+    assert make_env(game="orchard", variant="one_life", num_envs=1, max_steps=9).max_steps == 9
+    env.reset()
+    assert env.task is not None and (env.task.level >= 0x8000).all()  # pyright: ignore[reportAttributeAccessIssue]
