@@ -103,8 +103,10 @@ class Numbers:
         def row(values: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
             return torch.tensor(values, dtype=dtype, device=ram.device)
 
-        self._watch = RamWatch(ram, where)
-        self._is_bytes = all(each == Number(each.where) for each in numbers)
+        self._watch = RamWatch(ram, where, halves=True)
+        halves = [ram.half_of(each) for each in where]
+        self._ones = row(halves, torch.uint8) if any(halves) else None
+        self._is_bytes = not any(halves) and all(each == Number(each.where) for each in numbers)
         self._owner, self._weight, self._mask = row(owner), row(weight), row(mask, torch.uint8)
         self._sign = row(sign) if any(sign) else None
         self._decimal = row(decimal) if any(decimal) else None
@@ -118,6 +120,8 @@ class Numbers:
         if self._is_bytes:
             return self.values.copy_(self._watch.read())
         found = self._watch.read()
+        if self._ones is not None:
+            found.bitwise_or_(self._ones)
         if self._zero is not None:
             found.sub_(self._zero)
         found.bitwise_and_(self._mask)

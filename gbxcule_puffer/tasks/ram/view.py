@@ -156,11 +156,12 @@ class Ram:
             raise ConfigError(f"{where!r:.40} is not an address: give an address, a symbol or (bank, address)")
         return None, int(where)
 
-    def offsets(self, several: Sequence[Where]) -> torch.Tensor:
+    def offsets(self, several: Sequence[Where], halves: bool = False) -> torch.Tensor:
         """Columns of `memory` where single bytes of RAM stand, (num_envs, len(several)) int64, for torch.gather:
-        index_select copies all of the memory on a CPU."""
+        index_select copies all of the memory on a CPU. halves: also those of half bytes, whose upper halves have to be
+        set by the caller (`half_of`)."""
         found = [self.locate(where) for where in several]
-        if any(address < hw.VRAM or self._is_half(address) for _, address in found):
+        if any(address < hw.VRAM or (self._is_half(address) and not halves) for _, address in found):
             raise ConfigError("a list of addresses is of RAM of whole bytes: read the others one by one")
         offsets = [self._offset(*where, 1) for where in found]
         return torch.tensor(offsets, dtype=torch.int64, device=self.device).expand(self.num_envs, -1)
@@ -206,6 +207,10 @@ class Ram:
             self._places[key] = first
         return self._places[key]
 
+    def half_of(self, where: Where) -> int:
+        """The bits of a byte that read as ones, whatever is stored: F0 where the RAM has half bytes, else 0."""
+        return 0xF0 if self._is_half(self.locate(where)[1]) else 0
+
     def _is_half(self, address: int) -> bool:
         """True for RAM of half bytes, whose upper halves read as ones."""
         return hw.CART_RAM <= address < hw.WRAM and not self.cartridge.mapper.has_plain_ram
@@ -235,8 +240,8 @@ def _text(where: Where) -> str:
 class RamWatch:
     """`values` (num_envs, len(several)) uint8 of some bytes of RAM; allocates only here."""
 
-    def __init__(self, ram: Ram, several: Sequence[Where]) -> None:
-        self.memory, self._places = ram.memory, ram.offsets(several)
+    def __init__(self, ram: Ram, several: Sequence[Where], halves: bool = False) -> None:
+        self.memory, self._places = ram.memory, ram.offsets(several, halves)
         self.values = torch.zeros((ram.num_envs, len(several)), dtype=torch.uint8, device=ram.device)
 
     def read(self) -> torch.Tensor:

@@ -122,3 +122,12 @@ def test_what_has_no_bytes_of_its_own_is_not_written() -> None:
     for fields in wrong:
         with pytest.raises(ConfigError, match="cannot be written"):
             Number(0xC000, **fields).encode(1)
+
+
+def test_half_bytes_of_a_cartridge() -> None:
+    """MBC2's RAM: its upper halves read as ones, as the game itself reads them."""
+    ram = Ram(Emulator(STAGE.parent.parent / "micro/mbc2_banks.gb", 1))
+    ram.poke((0, 0xA000), [0xF1, 0x02, 0x33])
+    where = (0, 0xA000)
+    numbers = [Number(where), Number(where, mask=0x0F), Number(where, 3, "digits", "big"), Number((0, 0xA001), 2)]
+    assert Numbers(ram, numbers).read().tolist() == [[0xF1, 1, 123, 0xF3F2]]
