@@ -174,7 +174,8 @@ frames_per_step = 24
 position = "x, C0A1"
 [numbers]
 x = "C0A3"
-money = {{address = "C0A4", size = 3, read = "bcd", order = "big", mask = 0x7F}}
+money = {{address = "C0A4", size = 3, read = "bcd", order = "big"}}
+digit = {{address = "C0B0", size = 2, read = "digits", zero = 0x30, mask = 0x7F}}
 [reward]
 key = "once(x >= 5) * 2 - money.delta / 10"
 cells = {{value = "first_visit(x, bits(money))", weight = 0.1}}
