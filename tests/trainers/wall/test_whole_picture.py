@@ -29,6 +29,7 @@ GAMES: dict[str, tuple[Any, dict[str, Any]]] = {
     "held": (ROM, {"release_after_frames": 24}),
     "averaged": (ROM, {"obs": "averaged"}),
     "grey": (ROM, {"obs": "grey"}),
+    "objects": (ROM, {"obs": "objects"}),
     "cgb": (picture_rom(1, 0xC0), {"model": "cgb"}),
 }
 
