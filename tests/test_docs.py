@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from benchmarks.pages import performance, state_table
-from benchmarks.training import objects
 from gbxcule_puffer.games import load_game
 from tests.support.pages import (
     PAGES,
@@ -153,8 +152,3 @@ def test_a_wrong_page_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     module = "gbxcule_puffer.baselines.pyboy_machine"
     assert unknown_imports(f"from {module} import Nothing") == [f"{module}.Nothing"]
     assert not is_output("tau 0.05", "tau 0.06\n") and is_output("a ... c", "a b c\n")
-
-
-def test_the_table_of_learning_from_objects_is_that_of_its_record() -> None:
-    record = json.loads((ROOT / "benchmarks/results/cpu/objects.json").read_text())
-    assert objects.table(record["objects"]) in (ROOT / "docs/objects.md").read_text()

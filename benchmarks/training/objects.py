@@ -61,7 +61,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     """The rows of a record as a Markdown table, a line for each game and observation."""
     lines = [HEAD]
     for game, obs in itertools.product(GAMES, OBSERVED):
-        runs = [row for row in rows if (row["game"], row["obs"]) == (game, obs) and "test" in row]
+        runs = [row for row in rows if (row["game"], row["obs"]) == (game, obs) and "error" not in row]
         if runs:
             cells = [game.upper(), f"`{obs}`", str(len(runs)), f"{runs[0]['steps']:,}"]
             cells.append(f"{sum(run['seconds'] for run in runs) / len(runs):.0f}")

@@ -18,7 +18,7 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.pictures import FEATURES, NO_TILE, OBJECTS
 from tests.conformance.test_color import picture_rom
-from tests.support.envs import host, make_test_task
+from tests.support.envs import assert_same, assert_same_in_a_graph, host, make_test_task, play, random_actions
 
 OWN = [ROOT / f"roms/{name}.gb" for name in ("homeward", "orchard", "storeroom")]
 SHARED = shared_folder()
@@ -223,3 +223,17 @@ def test_through_the_workers_and_saved_states(obs: str) -> None:
         else:
             np.testing.assert_array_equal(other.step(np.array([step % 8, 3]))[0], expected)
     with_workers.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("obs", OBJECTS)
+@pytest.mark.parametrize("model", ["dmg", "cgb"])
+def test_a_gpu_reads_the_same(obs: str, model: str) -> None:
+    """Also where episodes end, and from a CUDA graph; a step allocates nothing."""
+    rom, actions = picture_rom(1, 0xC0 if model == "cgb" else 0), random_actions(24, 64)
+    options: dict[str, Any] = {"obs": obs, "model": model, "info_mode": "none", "max_steps": 5, "stack_k": 2, **SHORT}
+    assert_same(play(GBxCuLEEnv(rom, 64, **options), actions), play(GBxCuLEEnv(rom, 64, "cuda", **options), actions))
+    options |= {"io": "torch", "autotune": False}
+    with torch.cuda.stream(torch.cuda.Stream()):
+        eager, captured = (GBxCuLEEnv(rom, 64, "cuda", **options) for _ in range(2))
+        assert_same_in_a_graph(eager, captured, actions)

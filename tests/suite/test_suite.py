@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from benchmarks.pages import suite_report
-from benchmarks.training import suite
+from benchmarks.training import objects, suite
 from cleanrl_style import pqn
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.apps.record.command import Record
@@ -246,3 +246,18 @@ def test_the_report_tells_each_group_of_seeds(tmp_path: Path, capsys: pytest.Cap
     wanted = "| STOREROOM | `pqn` | 64 | 2 | 60 | 1,500 | 0.50 (0.25 to 0.75) | "
     assert line.startswith(wanted)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_of_objects_is_that_of_its_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = Path(__file__).parents[2] / "benchmarks/results/cpu/objects.json"
+    page = (record.parents[3] / "docs/objects.md").read_text()
+    assert objects.main(["--table", str(record)]) == 0
+    assert (table := capsys.readouterr().out) in page and table.count("ORCHARD") == 3
+    rows = json.loads(record.read_text())["objects"]
+    worse = {"sampled": {"score": 0.0}, "greedy": {"score": 0.0}}
+    rows = [
+        *rows,
+        {**rows[0], "seed": 2, "test": worse},
+        {**rows[0], "seed": 3, "error": "out of memory", "test": worse},
+    ]
+    assert "| ORCHARD | `shades` | 2 | 65,536 | 76 | 0.12 (0.00 to 0.24) | 0.22 (0.00 to 0.44) |" in objects.table(rows)

@@ -194,3 +194,11 @@ def test_every_trainer_takes_tiles_and_sprites(script: str, obs: str, tmp_path: 
     flags = ["--env=gbxcule_orchard", f"--obs={obs}", "--smoke", "--device=cpu", "--stack-k=2"]
     assert load_script(trainer_scripts()[script]).main([*flags, f"--run-dir={tmp_path / 'run'}"]) == 0
     assert list((tmp_path / "run/media").glob("*.gif"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("obs", OBJECTS)
+@pytest.mark.parametrize("script", ["ppo_lite", "pqn", "a2c_streaming"])
+def test_cuda_graphs_of_networks_of_tiles_and_sprites(script: str, obs: str, tmp_path: Path) -> None:
+    flags = ["--env=gbxcule_orchard", f"--obs={obs}", "--smoke", "--device=cuda", "--cuda-graph"]
+    assert load_script(trainer_scripts()[script]).main([*flags, f"--run-dir={tmp_path / 'run'}"]) == 0
