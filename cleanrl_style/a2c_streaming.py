@@ -49,7 +49,7 @@ class Args(GraphFlags):
     bf16: bool = flag(False, "run the network in bfloat16 where torch.autocast does")
     log_interval: int = flag(128, "steps between two records of metrics", gpu=16, smoke=16, least=1, resumable=True)
     total_env_steps: int = flag(2_000_000, smoke=512)
-    eval_every_steps: int = flag(50_000, gpu=500_000, smoke=256)
+    eval_every_steps: int | None = flag(None, smoke=256)
     checkpoint_every: int | None = flag(None, smoke=128)
     media_every: int = flag(100_000, smoke=256)
 

@@ -71,7 +71,7 @@ class Args(RunFlags):
     )
     log_interval: int = flag(128, "steps between two records of metrics", smoke=16, least=1, resumable=True)
     total_env_steps: int = flag(1_000_000, gpu=20_000_000, smoke=512)
-    eval_every_steps: int = flag(16_384, smoke=256)
+    eval_every_steps: int | None = flag(None, smoke=256)
     checkpoint_every: int | None = flag(None, smoke=256)
     media_every: int = flag(131_072, gpu=4_194_304, smoke=512)
 

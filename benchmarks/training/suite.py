@@ -113,13 +113,10 @@ def play(game: str, player: str, plan: Any) -> dict[str, Any]:
 def read_run(folder: Path) -> dict[str, Any]:
     """Steps, flags and curve of a run: [step, seconds, mean return, success rate] of the episodes that ended."""
     lines = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
-    seconds, before, curve = 0.0, 0, []
-    for record in (line for line in lines if "charts/SPS" in line):
-        seconds += (record["global_step"] - before) / record["charts/SPS"]
-        before = record["global_step"]
-        if "charts/episodic_return" in record:
-            point = (seconds, record["charts/episodic_return"], record["charts/success_rate"])
-            curve.append([before, *(round(number, 4) for number in point)])
+    curve = []
+    for record in (line for line in lines if "charts/episodic_return" in line):
+        point = (record["charts/seconds"], record["charts/episodic_return"], record["charts/success_rate"])
+        curve.append([record["global_step"], *(round(number, 4) for number in point)])
     config = json.loads((folder / MANIFEST).read_text())["config"]
     return {"steps": lines[-1]["global_step"], "flags": config, "curve": curve[:: max(1, len(curve) // POINTS)]}
 

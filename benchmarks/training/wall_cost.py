@@ -134,7 +134,7 @@ class Training:
         return next(line.split()[1] for line in lines if line.startswith("watch ")).replace("0.0.0.0", "127.0.0.1")
 
     def rates(self) -> list[float]:
-        """charts/SPS of all records so far; NaN where the times of a step's parts were taken, for which it waits."""
+        """charts/SPS_learner of all records so far; NaN where a step's parts were timed, for which it waits."""
         if self.process.poll() is not None:
             lines = self.log.read_text().splitlines() or ["nothing was said"]
             raise ConfigError(f"the training has ended ({lines[-1]}): mend its flags")
@@ -144,8 +144,8 @@ class Training:
             self._line += text
             if self._line.endswith("\n"):
                 row, self._line = json.loads(self._line), ""
-                if "charts/SPS" in row:
-                    self._rates.append(np.nan if "time/env" in row else row["charts/SPS"])
+                if "charts/SPS_learner" in row:
+                    self._rates.append(np.nan if "time/env" in row else row["charts/SPS_learner"])
         return self._rates
 
     def wait_for(self, count: int, seconds: float = RECORD_SECONDS) -> list[float]:

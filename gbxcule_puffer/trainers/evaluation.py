@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.task import PREFIX
 
+CUT = "cut_at"  # the step at which episodes were cut, in an evaluation that had no time for whole ones
 PolicyMaker = Callable[[PlayedEnv, bool, int], Policy]  # (env, greedy, seed) -> the policy as it is now
 
 
@@ -57,80 +58,95 @@ def evaluate(policy: Policy, env: EnvLike, episodes: int, seed: int) -> dict[str
     would be the short ones, which are mostly the successes. With num_envs=1 they are played one after the other.
     stage/NAME/success_rate: of the episodes that began at a stage, where they began at several.
     """
-    return evaluate_each([lambda env: policy], env, env.num_envs, [episodes], seed)[0]
+    (found,) = Play([lambda part: policy], env, env.num_envs, [episodes], seed).go().results()
+    return found
 
 
-def evaluate_each(
-    makers: Sequence[Callable[[PlayedEnv], Policy]],
-    env: EnvLike,
-    num_envs: int,
-    episodes: Sequence[int],
-    seed: int,
-    watcher: Watcher | None = None,
-) -> list[dict[str, float]]:
-    """`evaluate` for several policies, each in `num_envs` rows of the env and with its number of episodes: at the same
-    time if the env has enough rows for all, otherwise one after the other. maker(env) makes a policy for its part of
-    the env."""
-    if env.num_envs < len(makers) * num_envs:
-        looks = [watcher, *[None] * len(makers)]
-        jobs = zip(makers, episodes, looks, strict=False)
-        return [_play([maker], env, num_envs, [count], seed, look)[0] for maker, count, look in jobs]
-    return _play(makers, env, num_envs, episodes, seed, watcher)
+class Play:
+    """Episodes of several policies side by side, each in `num_envs` rows of the env, a few steps at a time."""
 
-
-@torch.no_grad()
-def _play(
-    makers: Sequence[Callable[[PlayedEnv], Policy]],
-    env: EnvLike,
-    num_envs: int,
-    episodes: Sequence[int],
-    seed: int,
-    watcher: Watcher | None,
-) -> list[dict[str, float]]:
-    parts = [Part(env, number * num_envs, num_envs) for number in range(len(makers))]
-    policies = [maker(part) for maker, part in zip(makers, parts, strict=True)]
-    quotas = [-(-count // num_envs) for count in episodes]
-    obs, _ = env.reset(seed=seed)
-    n, device = len(obs), env.device
-    row = torch.arange(n, device=device)
-    quota = torch.tensor(quotas, device=device).repeat_interleave(num_envs)
-    quota = torch.nn.functional.pad(quota, (0, n - len(quota)))  # rows that nobody plays in
-    starts = torch.ones(n, dtype=torch.bool, device=device)
-    actions, played, length = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
-    total = torch.zeros(n, dtype=torch.float64, device=device)
-    stages = [stage.name for stage in env.stages] or [""]
-    first = env.stage.clone() if len(stages) > 1 else torch.zeros_like(played)  # the stage that an episode began at
-    # Of each episode that counts: its return, its steps if it succeeded, else 0, its stage, and the Tasks' statistics.
-    found, names = torch.zeros(0, dtype=torch.float64, device=device), list[str]()
-    if watcher:
-        watcher.begin(num_envs)
-    every = 1 if device.type == "cpu" else 8  # steps between two checks of progress: a GPU's host waits for each
-    for step in itertools.count(1):
-        for policy, part in zip(policies, parts, strict=True):
-            actions[part.rows] = policy(obs[part.rows], starts[part.rows])
-        obs, rewards, terminals, truncations, _ = env.step(actions)
-        length += 1
-        total += rewards
-        starts, won = terminals | truncations, terminals & ~env.failures
+    def __init__(
+        self,
+        makers: Sequence[Callable[[PlayedEnv], Policy]],
+        env: EnvLike,
+        num_envs: int,
+        episodes: Sequence[int],
+        seed: int,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self.env, self.over, self.steps, self._watcher = env, False, 0, watcher
+        self._parts = [Part(env, number * num_envs, num_envs) for number in range(len(makers))]
+        self._policies = [maker(part) for maker, part in zip(makers, self._parts, strict=True)]
+        self._quotas = [-(-count // num_envs) for count in episodes]
+        self._obs, _ = env.reset(seed=seed)
+        n, device = len(self._obs), env.device
+        self._row = torch.arange(n, device=device)
+        quota = torch.tensor(self._quotas, device=device).repeat_interleave(num_envs)
+        self._quota = torch.nn.functional.pad(quota, (0, n - len(quota)))  # rows that nobody plays in
+        self._starts = torch.ones(n, dtype=torch.bool, device=device)
+        self._actions, self._played, self._length = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
+        self._total = torch.zeros(n, dtype=torch.float64, device=device)
+        self._stages = [stage.name for stage in env.stages] or [""]
+        several = len(self._stages) > 1
+        self._first = env.stage.clone() if several else torch.zeros_like(self._played)  # stage an episode began at
+        # Of each episode that counts: its return, its steps if it succeeded, else 0, its stage, the Tasks' statistics.
+        self._found, self._names = torch.zeros(0, dtype=torch.float64, device=device), list[str]()
+        self._facts = self._found  # the same of the episodes that were running before the last step
+        self._every = 1 if device.type == "cpu" else 8  # steps between two checks: a GPU's host waits for each
         if watcher:
-            watcher.step(starts, won)
+            watcher.begin(num_envs)
+
+    @torch.no_grad()
+    def go(self, until: float = math.inf, clock: Callable[[], float] = time.perf_counter) -> Play:
+        """Plays on until it is `over`, or the clock shows `until` seconds."""
+        while not self.over:
+            for _ in range(self._every):
+                self._step()
+            self.over = bool((self._played >= self._quota).all())
+            if clock() >= until:
+                break
+        return self
+
+    def _step(self) -> None:
+        env = self.env
+        for policy, part in zip(self._policies, self._parts, strict=True):
+            self._actions[part.rows] = policy(self._obs[part.rows], self._starts[part.rows])
+        self._obs, rewards, terminals, truncations, _ = env.step(self._actions)
+        self.steps += 1
+        self._length += 1
+        self._total += rewards
+        self._starts, won = terminals | truncations, terminals & ~env.failures
+        if self._watcher:
+            self._watcher.step(self._starts, won)
         of_tasks = env.statistics()
-        facts = torch.stack([total, length * won, first.double(), *of_tasks.values()], 1)
-        if step == 1:
-            found, names = facts.new_zeros((max(quotas), *facts.shape)), list(of_tasks)
-        episode = played.clamp(max=len(found) - 1)
-        counted = starts & (played < quota)
-        found[episode, row] = torch.where(counted[:, None], facts, found[episode, row])
-        played += starts
-        if len(stages) > 1:
-            first = torch.where(starts, env.stage, first)
-        length *= ~starts
-        total *= ~starts
-        if step % every == 0 and bool((played >= quota).all()):
-            break
-    results, has_success = found.cpu(), env.has_success
-    of_policies = (results[:count, part.rows].flatten(0, 1) for part, count in zip(parts, quotas, strict=True))
-    return [_summary(episodes, stages, names, has_success) for episodes in of_policies]
+        facts = torch.stack([self._total, self._length * won, self._first.double(), *of_tasks.values()], 1)
+        if self.steps == 1:
+            self._found, self._names = facts.new_zeros((max(self._quotas), *facts.shape)), list(of_tasks)
+        episode = self._played.clamp(max=len(self._found) - 1)
+        counted = self._starts & (self._played < self._quota)
+        self._found[episode, self._row] = torch.where(counted[:, None], facts, self._found[episode, self._row])
+        self._facts = facts
+        self._played += self._starts
+        if len(self._stages) > 1:
+            self._first = torch.where(self._starts, env.stage, self._first)
+        self._length *= ~self._starts
+        self._total *= ~self._starts
+
+    def results(self) -> list[dict[str, float]]:
+        """`evaluate` of each policy. If it is not `over`: of as many episodes of each row as all rows have ended, so
+        that none is left out for its length; where some row is still in its first one, of the first ones, which are cut
+        at the last step, with that as `cut_at`."""
+        played, results = self._played.cpu(), self._found.cpu()
+        first = torch.where((self._played == 0)[:, None], self._facts, self._found[0]).cpu()
+        found = []
+        for part, quota in zip(self._parts, self._quotas, strict=True):
+            whole = min(quota, int(played[part.rows].min()))
+            if whole:
+                episodes, names, cut = results[:whole, part.rows].flatten(0, 1), self._names, {}
+            else:  # the Tasks' statistics are known of episodes that have ended
+                episodes, names, cut = first[part.rows, : -len(self._names) or None], [], {CUT: float(self.steps)}
+            found.append(_summary(episodes, self._stages, names, self.env.has_success) | cut)
+        return found
 
 
 def _summary(
@@ -164,38 +180,72 @@ def assess(sampled: Mapping[str, float], greedy: Mapping[str, float]) -> dict[st
     and statistics of Tasks."""
     result = dict(sampled)
     for name, value in greedy.items():
-        if name in ("success_rate", "return", "median_steps") or name.startswith(PREFIX):
+        if name in ("success_rate", "return", "median_steps", CUT) or name.startswith(PREFIX):
             result[f"greedy_{'success' if name == 'success_rate' else name}"] = value
     return {f"eval/{name}": value for name, value in result.items()}
 
 
 class Evaluations:
-    """A run's evaluations of its current policy, and one of random actions.
+    """A run's evaluations of its policy, sampled over `episodes` and greedy over an episode of each env, and one of
+    random actions.
 
-    In an env with three times num_envs rows, random actions are played beside the first evaluation.
+    An evaluation plays the policy as it was at its `begin`. It may go on for a while beside the training, `advance` by
+    `advance`. In an env with three times num_envs rows all is played at the same time, random actions beside the first
+    evaluation; in a smaller one after the other.
     """
 
-    def __init__(self, env: EnvLike, num_envs: int, episodes: int, seed: int) -> None:
-        self.env, self.num_envs, self.episodes, self.seed = env, num_envs, episodes, seed
+    def __init__(
+        self, env: EnvLike, num_envs: int, episodes: int, seed: int, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.env, self.num_envs, self.episodes, self.seed, self._clock = env, num_envs, episodes, seed, clock
         self._random: dict[str, float] | None = None
+        self._plays: list[Callable[[], Play]] = []  # that have not begun
+        self._play: Play | None = None
+        self._found: list[dict[str, float]] = []
 
-    def assess(self, play: PolicyMaker, seed: int, watcher: Watcher | None = None) -> dict[str, float]:
-        """eval/...: the sampled policy over `episodes`, the greedy policy over an episode of each env."""
-        makers: list[Callable[[PlayedEnv], Policy]] = [
-            lambda env, greedy=one: play(env, greedy, seed) for one in (False, True)
-        ]
-        if self._random is None and self.env.num_envs >= 3 * self.num_envs:
-            makers.append(self._at_random)
-        episodes = [self.episodes, self.num_envs, self.episodes][: len(makers)]
-        sampled, greedy, *others = evaluate_each(makers, self.env, self.num_envs, episodes, seed, watcher)
+    @property
+    def running(self) -> bool:
+        """True from `begin` on until the evaluation has ended."""
+        return self._play is not None
+
+    def begin(self, play: PolicyMaker, seed: int, watcher: Watcher | None = None, with_random: bool = False) -> None:
+        """Starts an evaluation of the policy as it is now; one that is running is dropped. with_random: also of random
+        actions, if there was none."""
+        beside = self.env.num_envs >= 3 * self.num_envs
+        parts = [Part(self.env, number * self.num_envs * beside, self.num_envs) for number in range(3)]
+        jobs = [(play(parts[0], False, seed), self.episodes), (play(parts[1], True, seed), self.num_envs)]
+        if (beside or with_random) and self._random is None:
+            jobs.append((self._at_random(parts[2]), self.episodes))
+        first, *later = [jobs] if beside else [[job] for job in jobs]
+        self._play, self._found = self._playing(first, seed, watcher)(), []
+        self._plays = [self._playing(each, seed, None) for each in later]
+
+    def _playing(self, jobs: Sequence[tuple[Policy, int]], seed: int, watcher: Watcher | None) -> Callable[[], Play]:
+        makers = [lambda part, policy=policy: policy for policy, _ in jobs]
+        return lambda: Play(makers, self.env, self.num_envs, [count for _, count in jobs], seed, watcher)
+
+    def advance(self, seconds: float = math.inf, last: bool = False) -> dict[str, float]:
+        """Plays on, for as many seconds: eval/... if the evaluation has ended in them, else nothing. With `last` it
+        ends in any case, each part of it in its share of the seconds (`Play.results`)."""
+        begun = self._clock()
+        while self._play is not None:
+            now = self._clock()
+            until = now + (begun + seconds - now) / (len(self._plays) + 1) if last else begun + seconds
+            if not self._play.go(until, self._clock).over and not last:
+                return {}
+            self._found += self._play.results()
+            self._play = self._plays.pop(0)() if self._plays else None
+        sampled, greedy, *others = self._found
         for found in others:
             self._random = found
         return assess(sampled, greedy)
 
-    def of_random(self) -> dict[str, float]:
-        """`evaluate` of random actions."""
+    def of_random(self, seconds: float = math.inf) -> dict[str, float]:
+        """`evaluate` of random actions, played for at most as many seconds if it has not been yet."""
         if self._random is None:
-            (self._random,) = evaluate_each([self._at_random], self.env, self.num_envs, [self.episodes], self.seed)
+            job = self._at_random(Part(self.env, 0, self.num_envs)), self.episodes
+            play = self._playing([job], self.seed, None)().go(self._clock() + seconds, self._clock)
+            (self._random,) = play.results()
         return self._random
 
     def _at_random(self, env: PlayedEnv) -> Policy:

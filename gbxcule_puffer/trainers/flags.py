@@ -154,8 +154,17 @@ class RunFlags(TaskFlags):
         resumable=True,
         one_start=True,
     )
-    eval_every_steps: int = flag(
-        16_384, "steps between two evaluations", EVALUATION, gpu=524_288, smoke=64, least=1, resumable=True
+    eval_share: float = flag(
+        0.05, "share of the time that evaluations and films may take", EVALUATION, least=0, most=1, resumable=True
+    )
+    eval_every_steps: int | None = flag(
+        None,
+        "steps between two evaluations, which then play whole episodes, however long that takes (default: as often as "
+        "--eval-share allows, and when the training's own episodes reach --stop-at-success)",
+        EVALUATION,
+        smoke=64,
+        least=1,
+        resumable=True,
     )
     eval_episodes: int = flag(50, "episodes of an evaluation", EVALUATION, smoke=2, least=1, resumable=True)
     eval_envs: int = flag(10, "Game Boys that play an evaluation", EVALUATION, gpu=50, smoke=2, least=1, resumable=True)
@@ -182,7 +191,7 @@ class RunFlags(TaskFlags):
     )
     checkpoint_every: int | None = flag(
         None,
-        "steps between two checkpoints (default: --eval-every-steps)",
+        "steps between two checkpoints (default: --eval-every-steps, else 30 seconds)",
         FILES,
         smoke=64,
         least=1,

@@ -17,6 +17,7 @@ from gbxcule_puffer.trainers.runlog import RunLog
 SHEET = 64  # pictures, 8 x 8
 WIDTH = 320  # least pixels of a GIF's rows: large enough to see
 MILLISECONDS = 100  # a GIF's picture stays for this long
+MOST = 256  # steps of a film: what comes later is not kept, nor waited for
 LOOK = 16  # steps between two checks whether all episodes have ended: a GPU's host waits for each
 
 
@@ -68,8 +69,8 @@ def gif(pictures: Sequence[np.ndarray]) -> bytes:
 
 class BothEnds:
     """Looks on while episodes are played: pictures of one that succeeds and of one that does not, or of any one where
-    the task cannot succeed, among the first episodes of up to SHEET envs. They stay on the device until they are asked
-    for."""
+    the task cannot succeed or none has ended within MOST steps, among the first episodes of up to SHEET envs. They stay
+    on the device until they are asked for."""
 
     def __init__(self, env: EnvLike) -> None:
         self.env, self.over = env, False
@@ -90,7 +91,8 @@ class BothEnds:
         ended, won = ended[self._rows] & self._running, won[self._rows]
         self._ends.append(torch.stack([ended & won, ended & ~won]))
         self._running = self._running & ~ended
-        self.over = len(self._ends) % LOOK == 0 and not bool(self._running.any())
+        looks = len(self._ends) % LOOK == 0 and not bool(self._running.any())
+        self.over = looks or len(self._ends) == MOST
 
     def found(self) -> dict[str, list[np.ndarray]]:
         """The pictures of the episodes as 'success' and 'failure', or as 'episode'; one that did not occur is left
@@ -100,8 +102,12 @@ class BothEnds:
         for kind, ended in zip(kinds, ends.unbind(1), strict=True):
             if ended.any():
                 step, number = ended.nonzero()[0].tolist()
-                found[kind] = [picture[number].cpu().numpy() for picture in self._pictures[: step + 2]]
-        return found
+                found[kind] = self._film(number, step)
+        return found or {"episode": self._film(0, len(ends))}
+
+    def _film(self, number: int, last: int) -> list[np.ndarray]:
+        """Pictures of env `number` from the beginning to the end of step `last`."""
+        return [picture[number].cpu().numpy() for picture in self._pictures[: last + 2]]
 
 
 @torch.no_grad()

@@ -1,9 +1,11 @@
-"""Meters of a run: means of its losses, and times of a step's parts."""
+"""Meters of a run: means of its losses and episodes, the time for evaluations, the times of a step's parts."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -39,6 +41,52 @@ class Means:
         check_like(state, self.state_dict(), "losses")
         self.sums.copy_(state["sums"])
         self.count = state["count"]
+
+
+class Budget:
+    """The time that evaluations may take: a share of the time since the run began, less what the last one will need.
+    clock: seconds."""
+
+    def __init__(self, share: float, reserve: float = 0.0, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.share, self.reserve, self.clock, self.begun, self.spent = share, reserve, clock, clock(), 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds; below 0 after an evaluation that could not wait."""
+        return self.share * (self.clock() - self.begun) - self.reserve - self.spent
+
+    @property
+    def taken(self) -> float:
+        """The share of the time so far that evaluations have taken."""
+        return self.spent / max(self.clock() - self.begun, 1e-9)
+
+    @contextmanager
+    def spend(self) -> Iterator[None]:
+        """Counts the time of what is done in it."""
+        start = self.clock()
+        try:
+            yield
+        finally:
+            self.spent += self.clock() - start
+
+
+class Recent:
+    """The mean of a number of the last episodes."""
+
+    def __init__(self, episodes: int) -> None:
+        self.episodes, self._means = episodes, list[tuple[float, float]]()
+
+    def add(self, mean: float, episodes: float) -> None:
+        """Counts the mean of as many episodes, which ended after those before."""
+        self._means.append((mean, episodes))
+        while sum(count for _, count in self._means[1:]) >= self.episodes:
+            del self._means[0]
+
+    @property
+    def mean(self) -> float:
+        """NaN before enough episodes have ended."""
+        total = sum(count for _, count in self._means)
+        return sum(mean * count for mean, count in self._means) / total if total >= self.episodes else math.nan
 
 
 class Stopwatch:

@@ -8,18 +8,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gbxcule_puffer.tasks.task import PREFIX
+from gbxcule_puffer.trainers.evaluation import CUT
 from gbxcule_puffer.trainers.folder import CHECKPOINT
+from gbxcule_puffer.trainers.runlog import TAGS
+
+RETURN, SUCCESS = TAGS["episode_return"], TAGS["success"]
 
 
 def report(
     run_dir: Path,
     result: Mapping[str, float],
     random: Mapping[str, float],
+    training: Mapping[str, float],
     seconds_of: Mapping[str, float],
     trained: str,
 ) -> str:
-    """The last lines of a run: its last evaluation next to a random policy's, the shares of a step's time (from its
-    parts `seconds_of`), its files, and how long it `trained`."""
+    """The last lines of a run: its last evaluation next to a random policy's and to the `training`'s own episodes (its
+    newest metrics), the shares of a step's time (from its parts `seconds_of`), its files, and how long it `trained`."""
     sampled = {name.removeprefix("eval/"): value for name, value in result.items()}
     greedy = {name.removeprefix("greedy_"): value for name, value in sampled.items() if name.startswith("greedy_")}
     greedy = {"success_rate" if name == "success" else name: value for name, value in greedy.items()}
@@ -30,6 +35,7 @@ def report(
         outcome("success rate" if "success_rate" in sampled else "mean return", sampled)
         + outcome("greedy", {name: value for name, value in greedy.items() if name != "median_steps"})
         + outcome("random policy", {name: value for name, value in random.items() if name != "median_steps"})
+        + in_training(training)
         # A run shorter than --log-interval has measured no times.
         + (f"a step's time  {shares}\n" if shares else "")
         + f"checkpoint     {run_dir / CHECKPOINT}\n"
@@ -38,12 +44,24 @@ def report(
     )
 
 
+def in_training(metrics: Mapping[str, float]) -> str:
+    """The training's own episodes of the last record in which some ended, as a line; empty where there was none."""
+    if RETURN not in metrics:
+        return ""
+    result = {"return": metrics[RETURN], **({"success_rate": metrics[SUCCESS]} if SUCCESS in metrics else {})}
+    statistics = {name.removeprefix("env/"): value for name, value in metrics.items()}
+    result |= {name: value for name, value in statistics.items() if name.startswith(PREFIX)}
+    return outcome("in training", result)
+
+
 def outcome(label: str, result: Mapping[str, float]) -> str:
     """A policy's result, as `evaluate` names it, as a line: success where the task knows one, return, statistics."""
     parts = [f"median {result['median_steps']:.0f} steps"] if "median_steps" in result else []
     first = result.get("success_rate", result["return"])
     if "success_rate" in result:
         parts.append(f"mean return {result['return']:.2f}")
+    if CUT in result:
+        parts.append(f"of the first {result[CUT]:.0f} steps of episodes: no time for whole ones")
     statistics = [(name.partition("/")[2], value) for name, value in result.items() if name.startswith(PREFIX)]
     more = [f"({', '.join(parts)})"] if parts else []
     more += [", ".join(f"{name} {value:.2f}" for name, value in statistics)] if statistics else []

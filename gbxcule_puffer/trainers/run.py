@@ -29,12 +29,13 @@ from gbxcule_puffer.trainers.checkpoints import Resumed, save_checkpoint
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.evaluation import Evaluations, PolicyMaker, lowest_success
+from gbxcule_puffer.trainers.evaluator import Evaluator
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, NOTE, RunFolder
-from gbxcule_puffer.trainers.media import BothEnds, both_ends, record_media
+from gbxcule_puffer.trainers.media import record_media
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.parts import Parts
-from gbxcule_puffer.trainers.report import report
+from gbxcule_puffer.trainers.report import SUCCESS, report
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 SEED_STEP = 10_000  # between the env seeds of groups and processes
 TIMED = 8  # every eighth record has the times of a step's parts, for which a GPU's host has to wait
+SAVE_SECONDS = 30.0  # between two checkpoints
 NEVER = 2**62  # log_interval of the envs: their infos are read for each record
 RUNS = Path("runs")  # relative to the folder in which a trainer is started
 Network = TypeVar("Network", bound=nn.Module)
@@ -139,7 +141,8 @@ class Run(AbstractContextManager):
             self.eval_env = make_env(args, size, device, files, args.seed, incentives=False)
             if not (is_suite(args.env) or args.game in SUITE_GAMES):  # whose games begin as they are meant to
                 self._advice = unlike_play(self.eval_env, args.seed)
-            self._evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
+            evaluations = Evaluations(self.eval_env, args.eval_envs, args.eval_episodes, args.seed)
+            self._evaluator = Evaluator(args, evaluations)
         for env in self.envs:
             env.reset()
         for stage in self.envs[0].stages if self.first else ():
@@ -215,7 +218,10 @@ class Run(AbstractContextManager):
         self.seconds: dict[str, float] = {}
         self._logged, self._logged_at = begun * self.steps, time.time()
         self._watches = Watches(self.envs, self._logged, self.steps // steps)
-        start = self._begun_at = time.time()
+        start = self._begun_at = self._saved_at = time.time()
+        self._begun, self._film_due = self._logged, False
+        if self.first:
+            self._evaluator.start()
         for update in itertools.count(begun + 1):
             self.step = update * self.steps
             record, rest = divmod(update, log_every)
@@ -236,7 +242,7 @@ class Run(AbstractContextManager):
             if ended:
                 break
         if self._records:
-            self._report(self._records, time.time() - start)
+            self._report(self._records)
 
     def log(self, charts: Mapping[str, float]) -> None:
         """In every `log_every`-th update: a record of the losses, the episodes and the `charts`, and in some records
@@ -250,11 +256,16 @@ class Run(AbstractContextManager):
         if self._records:
             metrics = losses | {name: part / self.steps_of_each for name, part in self.clock.seconds.items()}
             seconds = time.time() - self._logged_at
-            metrics["charts/SPS"] = (self.step - self._logged) / seconds
+            metrics["charts/seconds"] = elapsed = time.time() - self._begun_at
+            metrics["charts/SPS"] = (self.step - self._begun) / elapsed
+            metrics["charts/SPS_learner"] = (self.step - self._logged) / seconds
+            metrics["charts/eval_share"] = self._evaluator.budget.taken
             metrics["charts/updates_per_s"] = self._optimizer_steps / seconds
             merged = merge_infos(list(itertools.chain(*infos)))
             self._records.record(self.step, metrics | dict(charts) | merged)
             self._watches.look(self.step, merged)
+            if SUCCESS in merged:
+                self._evaluator.count(merged[SUCCESS], merged["env/episodes"])
         self._logged, self._logged_at, self._optimizer_steps = self.step, time.time(), 0
 
     def _count_optimizer_step(self, *_: object) -> None:
@@ -292,24 +303,39 @@ class Run(AbstractContextManager):
 
     def _finish(self, last: bool, play: PolicyMaker) -> bool:
         """Evaluation, pictures and checkpoint that are due after an update; True if the run ends with it."""
-        args, began, seed, films = self.args, time.time(), self.args.seed + self.step, None
-        if last or self._due(args.eval_every_steps):
-            self.result: dict[str, float] = {}
-            if self._records:
-                films = BothEnds(self._evaluations.env)
-                self.result = self._evaluations.assess(play, seed, films)
-                self._records.record(self.step, self.result)
-            self.result = self.world.tell(self.result)
-            passed = lowest_success(self.result, args.stop_greedy) >= args.stop_at_success
-            self.counters["passed"] = self.counters["passed"] + 1 if passed else 0
-            last = last or self.counters["passed"] == 2
-        if self._records and (last or self._due(args.media_every)):
-            films = films or both_ends(play(self._evaluations.env, False, seed), self._evaluations.env, seed)
-            record_media(self._records, self.step, self.envs[0], films)
-        if last or self._due(args.checkpoint_every or args.eval_every_steps):
+        args, began, every = self.args, time.time(), self.args.eval_every_steps
+        self._film_due |= self._due(args.media_every)
+        saves = self._due(args.checkpoint_every or every or NEVER)
+        if last or (self.due if every is None else self._due(every)):
+            found = self._evaluate(last, play) if self._records else {}
+            late = time.time() - self._saved_at >= SAVE_SECONDS
+            found, late = self.world.tell((found, late))
+            saves = saves or (late and not (args.checkpoint_every or every))
+            if found:
+                self.result = found
+                passed = lowest_success(found, args.stop_greedy) >= args.stop_at_success
+                self.counters["passed"] = self.counters["passed"] + 1 if passed else 0
+                last = last or self.counters["passed"] == 2
+        if self._records and (last or (self._film_due and (every is not None or self._evaluator.filmed))):
+            with self._evaluator.budget.spend():
+                films = self._evaluator.film(play, args.seed + self.step)
+                record_media(self._records, self.step, self.envs[0], films)
+            self._film_due = False
+        if last or saves:
             self._save()
-        self._logged_at += time.time() - began  # SPS is the training's
+            self._saved_at = time.time()
+        self._logged_at += time.time() - began  # the learner's speed is without all this
         return last
+
+    def _evaluate(self, last: bool, play: PolicyMaker) -> dict[str, float]:
+        """eval/... of an evaluation that has ended now, as a record; else nothing."""
+        assert self._records
+        seed = self.args.seed + self.step
+        by_time = self.args.eval_every_steps is None
+        found = self._evaluator.some(play, seed, last) if by_time else self._evaluator.whole(play, seed)
+        if found:
+            self._records.record(self.step, found)
+        return found
 
     def _due(self, every: int) -> bool:
         """True if this update has passed a multiple of `every` steps."""
@@ -326,14 +352,16 @@ class Run(AbstractContextManager):
             state |= {NOTE: self._note} if self._note else {}
             save_checkpoint(self.run_dir / CHECKPOINT, state, self.args.keep_checkpoints)
 
-    def _report(self, records: RunLog, seconds: float) -> None:
+    def _report(self, records: RunLog) -> None:
         """The last record, and the run's result in words."""
-        args, random = self.args, self._evaluations.of_random()
+        args, random = self.args, self._evaluator.of_random()
+        seconds = time.time() - self._begun_at
         shown = [name for name in random if name in ("success_rate", "return") or name.startswith(PREFIX)]
         records.record(self.step, {f"eval/random_{name}": random[name] for name in shown})
         advise(met_by_chance(random.get("success_rate", 0.0), self.envs[0].has_goal))
         twice = f"until two evaluations in a row reached --stop-at-success {args.stop_at_success}"
         through = "all of --total-env-steps" if self.step >= args.total_env_steps else "for --max-seconds"
         why = twice if self.counters["passed"] >= 2 else through
-        trained = f"{self.step:,} steps in {seconds:.0f} s, {why}"
-        print(report(self.run_dir, self.result, random, self.seconds, trained))
+        speed = f"{(self.step - self._begun) / seconds:,.0f} a second, evaluations {self._evaluator.budget.taken:.1%}"
+        trained = f"{self.step:,} steps in {seconds:.0f} s ({speed} of the time), {why}"
+        print(report(self.run_dir, self.result, random, records.last, self.seconds, trained))

@@ -20,7 +20,7 @@ Main = Callable[[list[str]], int]  # a trainer's script
 SMALL: dict[str, Any] = {"num_envs": 8, "max_steps": 4, "k_consecutive": 1, "eval_episodes": 10, "log_interval": 8}
 SMALL.update(total_env_steps=512, eval_every_steps=256, media_every=256, stop_at_success=2.0, device="cpu")
 # What differs between two equal runs: how long something took.
-TIMES = ("time/", "charts/SPS", "charts/updates_per_s")
+TIMES = ("time/", "charts/SPS", "charts/updates_per_s", "charts/seconds", "charts/eval_share")
 
 
 def words(flags: str) -> list[str]:

@@ -138,7 +138,10 @@ def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], c
     report = capsys.readouterr().out
     for word in ("success rate", "random policy", str(run_dir / "checkpoint.pt"), f"tensorboard --logdir '{run_dir}'"):
         assert word in report
-    assert re.fullmatch(r"trained        512 steps in \d+ s, all of --total-env-steps", report.splitlines()[-1])
+    trained = (
+        r"trained        512 steps in \d+ s \([\d,]+ a second, evaluations [\d.]+% of the time\), all of --total-.+"
+    )
+    assert re.fullmatch(trained, report.splitlines()[-1])
 
 
 @pytest.mark.kernel

@@ -18,14 +18,7 @@ from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, get_codec
 from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
-from gbxcule_puffer.trainers.evaluation import (
-    Policy,
-    assess,
-    evaluate_each,
-    lowest_success,
-    random_policy,
-    wilson_interval,
-)
+from gbxcule_puffer.trainers.evaluation import Play, Policy, assess, lowest_success, random_policy, wilson_interval
 from gbxcule_puffer.trainers.evaluation import evaluate as play_episodes
 from tests.support.training_runs import toy_run
 
@@ -63,7 +56,7 @@ class CountingEnv:
 
 
 def both(sampled: Policy, greedy: Policy, env: Any, episodes: int) -> list[dict[str, float]]:
-    return evaluate_each([lambda env: sampled, lambda env: greedy], env, env.num_envs, [episodes, env.num_envs], 1)
+    return [play_episodes(sampled, env, episodes, 1), play_episodes(greedy, env, env.num_envs, 1)]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +133,7 @@ def test_policies_beside_each_other_have_rows_of_their_own() -> None:
     """Beside a slow count of each row's episodes; two rows are nobody's."""
     actions, episodes = [4, 5, 7], [12, 4, 8]
     makers = [lambda env, action=action: lambda obs, starts=None: torch.full((len(obs),), action) for action in actions]
-    found = evaluate_each(makers, ToyEnv(14), 4, episodes, 1)
+    found = Play(makers, ToyEnv(14), 4, episodes, 1).go().results()
     env = ToyEnv(14)
     env.reset(seed=1)
     pressed = torch.tensor(actions).repeat_interleave(4)
@@ -158,6 +151,22 @@ def test_policies_beside_each_other_have_rows_of_their_own() -> None:
         assert result["return"] == pytest.approx(np.mean([total for total, _ in own]))
         assert result["success_rate"] == np.mean([won for _, won in own])
     assert len({result["return"] for result in found}) == 3
+
+
+def test_an_evaluation_that_is_cut_has_no_statistics() -> None:
+    """Those of rows whose episodes have not ended mean nothing. One that has whole episodes of all rows has them."""
+    env: Any = CountingEnv(3)
+    play = Play([lambda part: random_policy(part, 1)], env, 3, [30], 1)
+    for _ in range(5):
+        play._step()
+    (cut,) = play.results()
+    assert (cut["cut_at"], cut["episodes"], cut["return"]) == (5, 3, pytest.approx((2 + 5 + 5) / 3))
+    assert not {name for name in cut if "/" in name} and cut["success_rate"] == pytest.approx(1 / 3)
+    for _ in range(5):
+        play._step()
+    (whole,) = play.results()
+    assert "cut_at" not in whole and whole["episodes"] == 3
+    assert whole["task/steps"] == pytest.approx((2 + 10 + 10) / 3)
 
 
 def test_one_env_and_many_measure_the_same_rate() -> None:
