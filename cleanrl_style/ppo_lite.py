@@ -14,7 +14,16 @@ from typing import Any
 
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, load_weights
-from gbxcule_puffer.trainers.blocks import Patches, Replayed, layer_init, object_layers, own_copy, rollout_memory
+from gbxcule_puffer.trainers.blocks import (
+    NoiseScale,
+    Patches,
+    Replayed,
+    ReturnScale,
+    layer_init,
+    object_layers,
+    own_copy,
+    rollout_memory,
+)
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.protocol import ActorCritic, EnvLike, PlayedEnv, Policy
@@ -26,19 +35,31 @@ from torch.optim import Optimizer
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", "clipfrac", "grad_norm")
 LOSSES += ("explained_variance",)
+MOST_FACTOR = 1.5  # by which an update changes the learning rate
 
 
 @dataclass
 class Args(GraphFlags):
-    num_envs: int = flag(32, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
-    num_steps: int = flag(128, "steps of each env in a rollout", gpu=32, smoke=8, least=1)
-    lr: float = flag(5e-4, "learning rate", least=0)
+    num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
+    num_steps: int = flag(
+        32, "steps of each env in a rollout; by default 16 from 4,096 Game Boys on, 8 from 8,192 on", smoke=8, least=1
+    )
+    lr: float = flag(1e-3, "learning rate, with --lr-kl the first one", least=0)
+    lr_kl: float = flag(
+        0.02,
+        "mean KL divergence of a rollout's minibatches from its policy for which the learning rate is raised and "
+        "lowered, to between a tenth and 4 times --lr; 0: it stays",
+        least=0,
+    )
     anneal_lr: bool = flag(False, "lower the learning rate to 0 over total_env_steps", fixes=("total_env_steps",))
     gamma: float = flag(0.99, "discount factor", least=0, most=1)
     gae_lambda: float = flag(0.95, "lambda of the generalised advantage estimation", least=0, most=1)
     clip_coef: float = flag(0.2, "how far the probability ratio may move from 1 before it is clipped")
     value_clip: float | None = flag(None, "how far a value may move in an update (default: no limit)")
     norm_adv: bool = flag(True, "normalise the advantages of each minibatch")
+    norm_returns: bool = flag(
+        True, "divide the rewards by the running deviation of the returns, so that their size does not matter"
+    )
     value_coef: float = flag(0.5, "weight of the value loss")
     entropy_coef: float = flag(0.01, "weight of the entropy bonus")
     grad_clip: float = flag(0.5, "maximum norm of the gradient")
@@ -46,14 +67,28 @@ class Args(GraphFlags):
         None, "approximate KL divergence from the rollout's policy after which an update ends (default: no limit)"
     )
     update_epochs: int = flag(2, "passes over a rollout", least=1)
-    num_minibatches: int = flag(16, "optimizer steps of a pass", gpu=32, smoke=4, least=1)
+    num_minibatches: int = flag(8, "optimizer steps of a pass; by default 16 from 256 Game Boys on", smoke=4, least=1)
     reuse_values: bool = flag(
-        False,
+        True,
         "take the next value from the next step's forward pass: one forward per step, not two; the last step of a "
         "truncated episode is not learned from",
     )
     bf16: bool = flag(False, "run the network in bfloat16 where torch.autocast does")
-    log_interval: int = flag(1, "rollouts between two records of metrics", least=1, resumable=True)
+    noise_scale: bool = flag(
+        False,
+        "measure in an extra pass how many steps a minibatch can use (charts/noise_scale; docs/scale.md)",
+        resumable=True,
+    )
+    log_interval: int = flag(4, "rollouts between two records of metrics", least=1, resumable=True)
+
+    def defaults(self) -> dict[str, Any]:
+        """Defaults by the number of Game Boys: an optimizer step learns little more from more samples, and a policy
+        that changes after fewer steps of each Game Boy improves sooner (docs/scale.md)."""
+        found = super().defaults()
+        if self.smoke:
+            return found
+        steps = min(32, max(8, 2 ** (16 - self.num_envs.bit_length() + 1)))
+        return found | {"num_steps": steps, "num_minibatches": 8 if self.num_envs < 256 else 16}
 
 
 class Agent(nn.Module):
@@ -199,15 +234,18 @@ def learn(
     gradients: Callable[[Tensor], Tensor],
     args: Args,
     world: World,
+    noise: NoiseScale | None = None,
 ) -> Tensor:
     """All epochs and minibatches of a rollout; `gradients` is `backward`. Returns the mean of each of LOSSES, on the
-    device."""
+    device. noise: is measured before."""
     if args.reuse_values:
         reuse_values(rollout, args.gamma)
     advantages, returns = gae(rollout, args.gamma, args.gae_lambda)
     rollout["advantages"].copy_(advantages)
     rollout["returns"].copy_(returns)
     sums, count = torch.zeros(len(LOSSES), device=returns.device), 0
+    if noise is not None:
+        noise.measure(gradients, returns.numel(), args.num_minibatches)
     for _ in range(args.update_epochs):
         for index in torch.randperm(returns.numel(), device=returns.device).chunk(args.num_minibatches):
             losses = gradients(index)
@@ -225,6 +263,12 @@ def learn(
     # The clamp, because a loss that is not finite would end the run.
     means[-1] = 1 - (returns - rollout["values"]).var() / returns.var().clamp(min=1e-8)
     return means
+
+
+def next_lr(lr: float, approx_kl: float, args: Args) -> float:
+    """The learning rate after an update in which the policy moved by approx_kl, which grows with its square."""
+    factor = (args.lr_kl / max(approx_kl, 1e-9)) ** 0.5
+    return min(max(lr * min(max(factor, 1 / MOST_FACTOR), MOST_FACTOR), args.lr / 10), args.lr * 4)
 
 
 def play(model: Agent, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
@@ -248,7 +292,10 @@ def train(args: Args, run: Run) -> None:
     torch.manual_seed(args.seed + run.world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     rollout = empty_rollout(args, env.layout, env.device)
-    run.restore(LOSSES, {"model": model, "optimizer": optimizer})
+    scale = ReturnScale(args.num_envs, args.gamma, run.world, env.device) if args.norm_returns else None
+    noise = NoiseScale(model.policy) if args.noise_scale else None
+    own = {"return_scale": scale, "noise": None if noise is None else noise.moments}
+    run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **own)
 
     # Fast and special: without these lines the results are the same except for rounding.
     if args.bf16 and env.layout.kind.is_picture:
@@ -259,12 +306,20 @@ def train(args: Args, run: Run) -> None:
     gradients = Replayed(gradients) if args.cuda_graph else gradients
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model)):
-        lr = args.lr * (1 - (update - 1) / run.total_updates) if args.anneal_lr else args.lr
-        optimizer.param_groups[0]["lr"] = lr
+        if args.anneal_lr:
+            optimizer.param_groups[0]["lr"] = args.lr * (1 - (update - 1) / run.total_updates)
+        lr = optimizer.param_groups[0]["lr"]
         act()
-        run.losses.add(learn(model, optimizer, rollout, gradients, args, run.world))
+        if scale is not None:
+            scale.scale(rollout, model.value)
+        losses = learn(model, optimizer, rollout, gradients, args, run.world, noise)
+        run.losses.add(losses)
+        if args.lr_kl and not args.anneal_lr:
+            run.world.average(approx_kl := losses[LOSSES.index("approx_kl")].clone())
+            optimizer.param_groups[0]["lr"] = next_lr(lr, float(approx_kl), args)  # here the host waits for the device
         run.clock.mark("time/learn")
-        run.log({"charts/learning_rate": lr})
+        measured = {"charts/noise_scale": noise.value} if noise is not None and run.due else {}
+        run.log({"charts/learning_rate": lr, **measured})
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -20,6 +20,7 @@ from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatc
 from gbxcule_puffer.trainers.blocks import (
     Patches,
     Replayed,
+    ReturnScale,
     layer_init,
     linear_schedule,
     object_layers,
@@ -41,7 +42,7 @@ Network = Callable[[Tensor], Tensor]  # a QNetwork, compiled or not
 @dataclass
 class Args(GraphFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
-    num_steps: int = flag(16, "steps of each env in a rollout", gpu=32, smoke=8, least=1)
+    num_steps: int = flag(16, "steps of each env in a rollout; by default 8 from 8,192 Game Boys on", smoke=8, least=1)
     lr: float = flag(5e-4, "learning rate", least=0)
     anneal_lr: bool = flag(False, "lower the learning rate to 0 over total_env_steps", fixes=("total_env_steps",))
     gamma: float = flag(0.99, "discount factor", least=0, most=1)
@@ -51,13 +52,21 @@ class Args(GraphFlags):
         least=0,
         most=1,
     )
+    norm_returns: bool = flag(
+        True, "divide the rewards by the running deviation of the returns, so that their size does not matter"
+    )
     eps_start: float = flag(1.0, "share of random actions at first", least=0, most=1)
     eps_end: float = flag(0.05, "share of random actions in the end", least=0, most=1)
     eps_steps: int = flag(100_000, "steps over all environments until --eps-end", gpu=2_000_000, least=1)
     grad_clip: float = flag(10.0, "maximum norm of the gradient")
     update_epochs: int = flag(2, "passes over a rollout", least=1)
     num_minibatches: int = flag(8, "optimizer steps of a pass", gpu=32, least=1)
-    log_interval: int = flag(1, "rollouts between two records of metrics", least=1, resumable=True)
+    log_interval: int = flag(4, "rollouts between two records of metrics", least=1, resumable=True)
+
+    def defaults(self) -> dict[str, Any]:
+        """Defaults by the number of Game Boys (docs/scale.md)."""
+        found = super().defaults()
+        return found if self.smoke or self.num_envs < 8192 else found | {"num_steps": 8}
 
 
 class QNetwork(nn.Module):
@@ -204,7 +213,8 @@ def train(args: Args, run: Run) -> None:
     torch.manual_seed(args.seed + run.world.rank)
     optimizer = torch.optim.RAdam(model.parameters(), lr=args.lr)
     rollout = empty_rollout(args, env.layout, env.device)
-    run.restore(LOSSES, {"model": model, "optimizer": optimizer})
+    scale = ReturnScale(args.num_envs, args.gamma, run.world, env.device) if args.norm_returns else None
+    run.restore(LOSSES, {"model": model, "optimizer": optimizer}, return_scale=scale)
     epsilon = torch.zeros((), device=env.device)
 
     # Fast and special: without these lines the results are the same except for rounding.
@@ -219,6 +229,8 @@ def train(args: Args, run: Run) -> None:
         eps = linear_schedule(args.eps_start, args.eps_end, args.eps_steps, run.step - run.steps)
         epsilon.fill_(eps)
         act()
+        if scale is not None:
+            scale.scale(rollout, model.head)
         run.losses.add(learn(model, optimizer, rollout, gradients, args, run.world))
         run.clock.mark("time/learn")
         run.log({"charts/epsilon": eps, "charts/learning_rate": lr})

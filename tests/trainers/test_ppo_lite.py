@@ -182,7 +182,7 @@ def test_it_learns_the_toy(
 
 
 def test_a_run_leaves_its_metrics(tmp_path: Path) -> None:
-    assert main([*SIZE, *SHORT, "--run-dir", str(tmp_path)]) == 0
+    assert main([*SIZE, *SHORT, "--log-interval", "1", "--run-dir", str(tmp_path)]) == 0
     merged = {name for record in records(tmp_path) for name in record}
     tags = "losses/policy_loss losses/value_loss losses/entropy losses/approx_kl losses/clipfrac losses/grad_norm"
     tags += " losses/old_approx_kl losses/explained_variance"
@@ -190,7 +190,7 @@ def test_a_run_leaves_its_metrics(tmp_path: Path) -> None:
     tags += " env/dist_p50 env/action_hist/UP eval/success_rate eval/random_success_rate"
     assert set(tags.split()) <= merged
     rates = [record["charts/learning_rate"] for record in records(tmp_path) if "charts/learning_rate" in record]
-    assert rates == pytest.approx([5e-4 * (1 - i / 6) for i in range(6)])
+    assert rates == pytest.approx([1e-3 * (1 - i / 6) for i in range(6)])
     kept = {path.name for path in tmp_path.glob("checkpoint*")}
     assert kept == {"checkpoint.pt", "checkpoint.1.pt", "checkpoint.2.pt", "checkpoint.3.pt"}
 

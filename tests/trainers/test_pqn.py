@@ -121,7 +121,7 @@ def test_it_learns_the_toy(tmp_path: Path, codec: str, stack_k: int, capsys: pyt
 
 
 def test_a_run_leaves_its_metrics(tmp_path: Path) -> None:
-    assert main([*SIZE, *SHORT, "--anneal-lr", "--run-dir", str(tmp_path)]) == 0
+    assert main([*SIZE, *SHORT, "--anneal-lr", "--log-interval", "1", "--run-dir", str(tmp_path)]) == 0
     merged = {name for record in records(tmp_path) for name in record}
     tags = "losses/td_loss losses/td_error losses/q_values losses/grad_norm charts/learning_rate charts/epsilon"
     tags += " charts/episodic_return env/done_rate env/action_hist/UP eval/success_rate eval/greedy_success"

@@ -5,15 +5,19 @@ from gbxcule_puffer.trainers.blocks.acting import linear_schedule, own_copy, rem
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import Group, unsettled
 from gbxcule_puffer.trainers.blocks.layers import Patches, layer_init
+from gbxcule_puffer.trainers.blocks.noise import NoiseScale
 from gbxcule_puffer.trainers.blocks.objects import object_layers
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
+from gbxcule_puffer.trainers.blocks.returns import ReturnScale
 from gbxcule_puffer.trainers.blocks.rollout import rollout_memory
 
 __all__ = [
     "Group",
+    "NoiseScale",
     "Patches",
     "Replay",
     "Replayed",
+    "ReturnScale",
     "Sequences",
     "layer_init",
     "linear_schedule",
