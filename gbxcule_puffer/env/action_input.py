@@ -10,7 +10,7 @@ import torch
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import RANGE, STICKY, CounterRandom, Seed
 from gbxcule_puffer.errors import ActionError, ConfigError
-from gbxcule_puffer.tasks.actions import ActionCodec
+from gbxcule_puffer.tasks.actions import ActionCodec, allowed_actions
 
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
@@ -64,20 +64,6 @@ def checked_mask(mask: object, num_envs: int, device: torch.device) -> torch.Ten
 def range_error(codec: ActionCodec) -> ActionError:
     choices = f", and choices below {', '.join(map(str, codec.factors))}" if codec.factors else ""
     return ActionError(f"an action is out of range: {codec.name} takes 0..{codec.num_actions - 1}{choices}")
-
-
-def allowed_actions(codec: ActionCodec, blocked: Sequence[str]) -> list[bool]:
-    """For each action of the codec, True unless it is among the `blocked` names.
-
-    Raises: ConfigError for a name that the codec lacks, or if no action is left.
-    """
-    for name in blocked:
-        if name not in codec.actions:
-            raise ConfigError(f"blocked_actions has {name!r}, which {codec.name} lacks: use {' '.join(codec.actions)}")
-    allowed = [name not in blocked for name in codec.actions]
-    if not any(allowed):
-        raise ConfigError("blocked_actions blocks every action: leave at least one")
-    return allowed
 
 
 class ActionInput:

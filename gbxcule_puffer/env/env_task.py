@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gbxcule_puffer.emulator.cartridge import Cartridge
-from gbxcule_puffer.env.action_input import allowed_actions
 from gbxcule_puffer.env.curriculum.starts import check_curriculum
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.actions import Schedule, get_codec
+from gbxcule_puffer.tasks.actions import Schedule, allowed_actions, get_codec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.observers import make_observers, vectors_of
 from gbxcule_puffer.tasks.observe.pictures import observation_kind

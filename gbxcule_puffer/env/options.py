@@ -216,6 +216,8 @@ def _paths(value: Any) -> str | tuple[str, ...]:
 
 
 def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, Mapping):
+        raise TypeError
     return (value,) if isinstance(value, str) else tuple(map(_text, value))
 
 
@@ -269,9 +271,9 @@ def checked(option: Field[object], value: object) -> Any:
     try:
         value = own_type.take(value)
     except (TypeError, ValueError):
-        raise ConfigError(f"{option.name} {value!r} must be {limits_of(option) or own_type.words}") from None
+        raise ConfigError(f"{option.name} {value!r:.80} must be {limits_of(option) or own_type.words}") from None
     if limits["one_of"] and value not in limits["one_of"]:
-        raise ConfigError(f"{option.name} {value!r} is unknown: give {limits_of(option)}")
+        raise ConfigError(f"{option.name} {value!r:.80} is unknown: give {limits_of(option)}")
     if isinstance(value, int | float) and not (limits["least"] <= value <= limits["most"] and value < limits["below"]):
         raise ConfigError(f"{option.name} {value} must be {limits_of(option)}")
     if limits["check"] is not None:

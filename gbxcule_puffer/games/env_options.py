@@ -10,10 +10,10 @@ from typing import Any
 from gbxcule_puffer.env.options import RUNNING, EnvOptions, checked
 from gbxcule_puffer.games.names import Names
 from gbxcule_puffer.games.table import Table, nearest
-from gbxcule_puffer.tasks.actions import Schedule
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, Schedule, allowed_actions, get_codec
 from gbxcule_puffer.tasks.observe.observers import parse_ram_obs
 from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
-from gbxcule_puffer.tasks.ram.position import parse_position
+from gbxcule_puffer.tasks.ram.position import find_position, parse_position
 from gbxcule_puffer.tasks.ram.until import parse_until
 
 # Options that have a table of their own, belong to a goal of pictures, or are the user's.
@@ -25,7 +25,7 @@ ENV = {
 }
 
 
-def read_env(table: Table, names: Names) -> dict[str, Any]:
+def read_env(table: Table, names: Names, rom_sha256: str) -> dict[str, Any]:
     """The options of [env], checked; names of [numbers] in them become addresses.
 
     Raises: ConfigError.
@@ -57,6 +57,11 @@ def read_env(table: Table, names: Names) -> dict[str, Any]:
     }
     for name, text in texts.items():
         table.checked(name, lambda: tests[name](text))  # noqa: B023
+    codec = get_codec(found.get("action_codec", DEFAULT_CODEC))
+    table.checked("blocked_actions", lambda: allowed_actions(codec, found.get("blocked_actions", ())))
+    given = texts.get("position")
+    if found.get("visited_obs") and find_position(given, None, rom_sha256, symbols) is None:
+        raise table.error("visited_obs", "needs position: give MAP,ROW,COLUMN or ROW,COLUMN in RAM")
     return found | texts
 
 

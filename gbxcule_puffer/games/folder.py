@@ -121,7 +121,7 @@ class _Reader:
         top.done()
         symbols_file, symbols = self._symbols(env, rom)
         names = (numbers or top).checked("", lambda: Names(numbers, symbols))
-        options = {} if env is None else read_env(env, names)
+        options = {} if env is None else read_env(env, names, rom.sha256)
         if task is not None and (tables["reward"] or tables["end"]):
             raise top.error("task", "pays and ends in place of [reward] and [end]: give either")
         return Game(
@@ -154,7 +154,11 @@ class _Reader:
             raise table.error(
                 field, f"{given!r:.80} leads out of the game's folder by a link: put the file itself there"
             )
-        if not path.is_file():
+        try:
+            is_there = path.is_file()
+        except OSError:  # a name that is too long
+            is_there = False
+        if not is_there:
             raise table.error(field, f"there is no file {given!r:.80} in the game's folder: put it there")
         return path
 
@@ -296,7 +300,7 @@ class _Reader:
         )
         values = []
         for each in given:
-            if type(each) not in (str, int):
+            if type(each) not in (str, int) or (isinstance(each, int) and not 0 <= each <= 255):
                 raise table.error("bytes", f"has {each!r:.40}: give terms of `level`, or numbers from 0 to 255")
             node = table.checked("bytes", lambda: parser.parse(str(each)))  # noqa: B023
             if tape.nodes[node].kind == DECIMAL:

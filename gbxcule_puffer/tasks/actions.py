@@ -254,6 +254,23 @@ def _parse_list(name: str, text: str) -> list[str]:
     return actions
 
 
+def allowed_actions(codec: ActionCodec, blocked: Iterable[str]) -> list[bool]:
+    """For each action of the codec, True unless it is among the `blocked` names.
+
+    Raises: ConfigError for a name that the codec lacks, or if no action is left.
+    """
+    blocked = list(blocked)
+    for name in blocked:
+        if name not in codec.actions:
+            raise ConfigError(
+                f"blocked_actions has {name!r:.40}, which {codec.name} lacks: use {' '.join(codec.actions)}"
+            )
+    allowed = [name not in blocked for name in codec.actions]
+    if not any(allowed):
+        raise ConfigError("blocked_actions blocks every action: leave at least one")
+    return allowed
+
+
 @dataclass(frozen=True)
 class Schedule:
     """One step in frames: press, `release_after_frames`, release, the rest of `frames_per_step`. Where they are equal,

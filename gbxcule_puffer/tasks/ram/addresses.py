@@ -61,7 +61,7 @@ def check_visit_key(text: str) -> None:
     """Raises: ConfigError for an unknown kind of cell; addresses may be symbols, which the env knows."""
     if text not in ("picture", "pixels") and text.partition(":")[0] != "ram":
         raise ConfigError(
-            f"visit_key {text!r} is unknown: give picture, pixels, or ram:ADDRESS,ADDRESS... in hexadecimal"
+            f"visit_key {text!r:.80} is unknown: give picture, pixels, or ram:ADDRESS,ADDRESS... in hexadecimal"
         )
 
 
