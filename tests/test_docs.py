@@ -4,6 +4,7 @@ Nothing here runs a Game Boy; tests/test_docs_run.py does."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -29,6 +30,14 @@ from tests.support.pages import (
 )
 
 CODE = ("benchmarks", "cleanrl_style", "gbxcule_puffer", "tests")  # folders of the root
+
+
+MY_GAME = f'''format = "gbxcule-game"
+version = 1
+name = "my_game"
+[rom]
+sha256 = "{hashlib.sha256((ROOT / "roms/homeward.gb").read_bytes()).hexdigest()}"
+'''
 
 
 def of_language(*languages: str) -> list[Block]:
@@ -84,6 +93,9 @@ def test_commands_and_flags_exist(
     for name in ("roms", "cleanrl_style", "docs", "benchmarks", "Makefile"):
         (tmp_path / name).symlink_to(ROOT / name)
     write_files(block.page, tmp_path)
+    if not (own := tmp_path / "my_game").exists():  # as the pages call what `puffer game new my_game.gb` writes
+        own.mkdir()
+        (own / "game.toml").write_text(MY_GAME)
     for game in tmp_path.glob("*/game.toml"):
         (game.parent / "homeward.gb").symlink_to(ROOT / "roms/homeward.gb")
     monkeypatch.chdir(tmp_path)
