@@ -45,8 +45,8 @@ def read_env(table: Table, names: Names, rom_sha256: str) -> dict[str, Any]:
             )
             raise table.error(name, f"is not an option that a game may set: {remedy}")
         value = table.take(name)
-        found[name] = table.checked(name, lambda: checked(ENV[name], value))  # noqa: B023
-    table.checked("", lambda: EnvOptions(**found))
+        found[name] = table.checked(name, checked, ENV[name], value)
+    table.checked("", EnvOptions, **found)
     schedule = schedule_of(found)
     symbols, texts = names.symbols, _with_addresses(found, names)
     tests: dict[str, Any] = {
@@ -56,9 +56,9 @@ def read_env(table: Table, names: Names, rom_sha256: str) -> dict[str, Any]:
         "until": lambda text: parse_until(text, schedule, symbols),
     }
     for name, text in texts.items():
-        table.checked(name, lambda: tests[name](text))  # noqa: B023
+        table.checked(name, tests[name], text)
     codec = get_codec(found.get("action_codec", DEFAULT_CODEC))
-    table.checked("blocked_actions", lambda: allowed_actions(codec, found.get("blocked_actions", ())))
+    table.checked("blocked_actions", allowed_actions, codec, found.get("blocked_actions", ()))
     given = texts.get("position")
     if found.get("visited_obs") and find_position(given, None, rom_sha256, symbols) is None:
         raise table.error("visited_obs", "needs position: give MAP,ROW,COLUMN or ROW,COLUMN in RAM")

@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ class _Reader:
         }
         top.done()
         symbols_file, symbols = self._symbols(env, rom)
-        names = (numbers or top).checked("", lambda: Names(numbers, symbols))
+        names = (numbers or top).checked("", Names, numbers, symbols)
         options = {} if env is None else read_env(env, names, rom.sha256)
         if task is not None and (tables["reward"] or tables["end"]):
             raise top.error("task", "pays and ends in place of [reward] and [end]: give either")
@@ -183,9 +184,9 @@ class _Reader:
         path = None if env is None else self._file(env, "symbols", None)
         table = env or self.top
         if rom.file is not None:
-            Table(self.source, "rom", {}).checked("file", lambda: rom.find(self.folder))
+            Table(self.source, "rom", {}).checked("file", rom.find, self.folder)
         beside = rom.find(self.folder) if path is None else rom.file
-        found = table.checked("symbols", lambda: Symbols.find_files(path, None if beside is None else str(beside)))
+        found = table.checked("symbols", Symbols.find_files, path, None if beside is None else str(beside))
         return path, found
 
     def _start(self, table: Table, rom: RomSource, schedule: Schedule) -> Start:
@@ -202,7 +203,7 @@ class _Reader:
             raise table.error(
                 "actions", f'is not a list of at most {MOST_ACTIONS:,} actions: give e.g. ["NOOP:60", "START"]'
             )
-        actions = tuple(table.checked("actions", lambda: checked_names(given)))
+        actions = tuple(table.checked("actions", checked_names, given))
         if not paths and not actions:
             raise table.error("", "has neither states nor actions: give one, or leave it out to start at power-on")
         return Start(paths, actions, recorded or schedule)
@@ -210,12 +211,12 @@ class _Reader:
     def _action_file(self, table: Table, text: str, rom: RomSource) -> tuple[list[str], Schedule | None]:
         """The actions of a file of names, or those of a trace and its schedule."""
         path = self._inside(table, "actions", text)
-        names, trace = table.checked("actions", lambda: read_actions(path))
+        names, trace = table.checked("actions", read_actions, path)
         if trace is None:
             return names, None
         if trace.rom_sha256 != rom.sha256:
             raise table.error("actions", f"{text!r:.60} was recorded with another ROM: record it with this one")
-        return names, table.checked("actions", lambda: Schedule(trace.frames_per_step, trace.release_after_frames))
+        return names, table.checked("actions", Schedule, trace.frames_per_step, trace.release_after_frames)
 
     def _terms(self, tables: Mapping[str, Table | None], names: Names) -> Terms:
         tape = Tape()
@@ -245,7 +246,7 @@ class _Reader:
         )
 
     def _condition(self, table: Table, field: str, text: str, parser: TermParser) -> int:
-        return table.checked(field, lambda: parser.condition(text))
+        return table.checked(field, parser.condition, text)
 
     def _named(self, table: Table | None, parse: Any) -> dict[str, int]:
         found = {}
@@ -253,7 +254,7 @@ class _Reader:
             assert table is not None
             check_name(table, name, table.name.rstrip("s"))
             text = _as_text(table, name)
-            found[name] = table.checked(name, lambda: parse(text))  # noqa: B023
+            found[name] = table.checked(name, parse, text)
         return found
 
     def _reward(self, table: Table, parser: TermParser, tape: Tape) -> int:
@@ -261,13 +262,13 @@ class _Reader:
         for name in table.names():
             check_name(table, name, "reward")
             weight = 1.0
-            if isinstance(table._content[name], dict):
+            if table.is_table(name):
                 row = table.take_table(name)
                 text, weight = _as_text(row, "value"), row.take_number("weight", MOST_WEIGHT, 1.0)
                 row.done()
             else:
                 text = _as_text(table, name)
-            node = table.checked(name, lambda: parser.parse(text))  # noqa: B023
+            node = table.checked(name, parser.parse, text)
             if weight != 1:
                 factor = tape.constant(float(weight))
                 scaled = tape.scaled(node, factor)
@@ -302,7 +303,7 @@ class _Reader:
         for each in given:
             if type(each) not in (str, int) or (isinstance(each, int) and not 0 <= each <= 255):
                 raise table.error("bytes", f"has {each!r:.40}: give terms of `level`, or numbers from 0 to 255")
-            node = table.checked("bytes", lambda: parser.parse(str(each)))  # noqa: B023
+            node = table.checked("bytes", parser.parse, str(each))
             if tape.nodes[node].kind == DECIMAL:
                 raise table.error("bytes", f"{each!r:.40} is a decimal number: write // instead of /")
             values.append(tape.cast(node, WHOLE))
@@ -331,7 +332,7 @@ class _Reader:
             if name == ORIGINAL:
                 raise table.error(name, "is the game as it is: give the variant another name")
             own = table.take_table(name)
-            found[name] = read_variant(name, own, lambda field, value: names.number(own, field, value), self._file)  # noqa: B023
+            found[name] = read_variant(name, own, partial(names.number, own), self._file)
         return found
 
 

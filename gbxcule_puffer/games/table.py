@@ -40,10 +40,10 @@ class Table:
         """The error of a field, or of the table itself if `field` is ''."""
         return ConfigError(f"{self._start()}{f'{field}: ' if field else ''}{fault}")
 
-    def checked(self, field: str, make: Callable[[], Found]) -> Found:
-        """The result of `make`, whose errors then name the field."""
+    def checked(self, field: str, make: Callable[..., Found], *arguments: Any, **options: Any) -> Found:
+        """The result of `make` with these arguments; its errors then name the field."""
         try:
-            return make()
+            return make(*arguments, **options)
         except GBxCuLEError as error:
             text = str(error)
             raise type(error)(text if text.startswith(self.source) else str(self.error(field, text))) from None
@@ -53,6 +53,10 @@ class Table:
 
     def __contains__(self, field: str) -> bool:
         return field in self._content
+
+    def is_table(self, field: str) -> bool:
+        """True for a field that is a table itself."""
+        return isinstance(self._content.get(field), dict)
 
     def names(self) -> list[str]:
         """The fields that are left; in tables whose names the author chooses, all of them.
