@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, field
 import torch
 
 from gbxcule_puffer.env import GBxCuLEEnv
-from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.games.make import make_game_env
+from gbxcule_puffer.games.writing import address_text
+from gbxcule_puffer.tasks.ram import Numbers
 from gbxcule_puffer.trainers.advice import unlike_play
 
 OK, HINT, WRONG = "ok", "hint", "wrong"
@@ -30,13 +31,17 @@ class Finding:
     text: str
 
 
+_LOCKED = Finding("machine", WRONG, "a Game Boy came to an illegal instruction: check ROM, patches, pokes and start")
+
+
 @dataclass
 class Played:
     """The first episodes of all envs, or their first steps where a limit cut them off.
 
     returns, lengths: of each env; ends: number of episodes that ended as success, failure, truncation, or not at all;
     rewarded: share of the envs with a reward other than the one that every step pays; ranges: lowest and highest value
-    of each statistic; means: of its last values.
+    of each statistic; means: of its last values; numbers: lowest and highest value of each number that terms read, by
+    its column; locked: Game Boys that came to an illegal instruction.
     """
 
     returns: list[float]
@@ -45,6 +50,8 @@ class Played:
     rewarded: float
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     means: dict[str, float] = field(default_factory=dict)
+    numbers: list[tuple[int, int]] = field(default_factory=list)
+    locked: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -97,34 +104,47 @@ def check_game(
     env = make_game_env(game, GBxCuLEEnv, num_envs, device, **options)
     try:
         advice = unlike_play(env, seed)
-        random = play(env, steps, seed, pressing=True)
+        random = play(env, game, steps, seed, pressing=True)
     finally:
         env.close()
     still = make_game_env(game, GBxCuLEEnv, num_envs, device, **options, action_codec="NOOP,A", blocked_actions=())
     try:
-        idle = play(still, steps, seed, pressing=False)
+        idle = play(still, game, steps, seed, pressing=False)
     finally:
         still.close()
     start = Finding("start", HINT, advice) if advice else Finding("start", OK, "it answers to the D-pad")
-    findings = [start, *_rewards(random, idle, steps), *_ends_of(game, random, idle), *_statistics(game, random)]
+    found = [_LOCKED] if random.locked or idle.locked else []
+    findings = [
+        start,
+        *found,
+        *_rewards(random, idle, steps),
+        *_ends_of(game, random, idle),
+        *_statistics(game, random),
+    ]
     return Report(findings, random, idle)
 
 
 @torch.no_grad()
-def play(env: EnvLike, steps: int, seed: int, pressing: bool) -> Played:
+def play(env: GBxCuLEEnv, game: Game, steps: int, seed: int, pressing: bool) -> Played:
     """The first episodes of an env's Game Boys, with random actions, or always the first one."""
     n, device = env.num_envs, env.device
     env.reset(seed=seed)
     generator = torch.Generator(device).manual_seed(seed)
     running = torch.ones(n, dtype=torch.bool, device=device)
     total, length = (torch.zeros(n, dtype=torch.float64, device=device) for _ in range(2))
+    numbers = _Seen(env, game)
     lowest = torch.full((n,), math.inf, dtype=torch.float64, device=device)
     highest = -lowest
     ends: dict[str, int] = dict.fromkeys(("success", "failure", "truncation"), 0)
+    locked = 0.0
     ranges, last = dict[str, tuple[float, float]](), dict[str, torch.Tensor]()
     for _ in range(steps):
         actions = torch.randint(env.codec.num_actions if pressing else 1, (n,), device=device, generator=generator)
-        _, rewards, terminals, truncations, _ = env.step(actions)
+        if env.codec.factors:
+            actions = torch.stack(env.codec.split(actions), 1)
+        _, rewards, terminals, truncations, infos = env.step(actions)
+        numbers.look()
+        locked = max(locked, *(info.get("locked", 0.0) for info in infos), 0.0)
         paid = rewards.double()
         total += torch.where(running, paid, 0)
         length += running
@@ -133,7 +153,9 @@ def play(env: EnvLike, steps: int, seed: int, pressing: bool) -> Played:
         for name, values in env.statistics().items():
             values = values.double()
             low, high = ranges.get(name, (math.inf, -math.inf))
-            mine = values[running]
+            mine = values[running & ~values.isnan()]  # NaN: of another variant
+            if not len(mine):
+                continue
             ranges[name] = (min(low, float(mine.min())), max(high, float(mine.max())))
             last[name] = torch.where(running, values, last.get(name, values))
         ended = running & (terminals | truncations)
@@ -146,8 +168,29 @@ def play(env: EnvLike, steps: int, seed: int, pressing: bool) -> Played:
     ends["running"] = int(running.sum())
     return Played(
         total.tolist(), [int(each) for each in length.tolist()], ends, float((highest > lowest + SAME).double().mean()),
-        ranges, {name: float(values.mean()) for name, values in last.items()},
+        ranges, {name: float(values.nanmean()) for name, values in last.items()}, numbers.ranges(), locked,
     )  # fmt: skip
+
+
+class _Seen:
+    """The ranges of the numbers that a game's terms read, in all envs."""
+
+    def __init__(self, env: GBxCuLEEnv, game: Game) -> None:
+        self._numbers = Numbers(env.ram, game.terms.numbers) if game.terms.numbers else None
+        self._ends: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def look(self) -> None:
+        """Takes the numbers as they are now."""
+        if self._numbers is None:
+            return
+        low, high = self._numbers.read().aminmax(dim=0)
+        if self._ends is not None:
+            low, high = torch.minimum(low, self._ends[0]), torch.maximum(high, self._ends[1])
+        self._ends = (low.clone(), high.clone())
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """(lowest, highest) by column."""
+        return [] if self._ends is None else list(zip(*(each.tolist() for each in self._ends), strict=True))
 
 
 def _rewards(random: Played, idle: Played, steps: int) -> list[Finding]:
@@ -159,6 +202,9 @@ def _rewards(random: Played, idle: Played, steps: int) -> list[Finding]:
         )
         return [Finding("reward", HINT if idle.rewarded else WRONG, text)]
     found = [Finding("reward", OK, f"{random.rewarded:.0%} of the Game Boys got some; {score}")]
+    if abs(random.mean) > SAME and random.spread < SAME <= abs(random.mean - idle.mean):
+        text = f"every Game Boy got exactly {random.mean:g} from random buttons: rather a state than a score"
+        found.append(Finding("reward", HINT, f"{text}; compare its bytes with what you see"))
     if idle.mean > random.mean + 2 * max(random.spread, SAME):
         text = f"to press nothing pays more than random buttons ({score}): see that the terms have the right sign"
         found.append(Finding("reward", HINT, text))
@@ -184,13 +230,39 @@ def _ends_of(game: Game, random: Played, idle: Played) -> list[Finding]:
         remedy = "a condition of [end] holds at the start: look at its numbers there, or begin elsewhere"
         return [Finding("end", WRONG, f"{early:.0%} of the episodes end within {AT_ONCE} steps: {remedy}")]
     terms = game.terms
-    if by_itself == 0 and (terms.success is not None or terms.failure is not None):
+    played = (random, idle)
+    still = (
+        [] if terms.failure is None or by_itself + idle.ends["failure"] else _never_changed(game, terms.failure, played)
+    )
+    if still:
+        remedy = "compare the address with what you see (`puffer play`)"
+        found.append(Finding("end", WRONG, f"failure cannot come: {', '.join(still)} never changed: {remedy}"))
+    elif by_itself == 0 and (terms.success is not None or terms.failure is not None):
         remedy = "play to where it should end (`puffer play`), and see whether the numbers do what [end] says"
         found.append(
             Finding("end", HINT, f"no episode came to an end of its own in {max(random.lengths):,} steps: {remedy}")
         )
     if idle.ends["failure"] == len(idle.returns) and max(idle.lengths) < min(random.lengths):
         found.append(Finding("end", HINT, "without a button every episode fails sooner than with random ones"))
+    return found
+
+
+def _never_changed(game: Game, node: int, plays: Sequence[Played]) -> list[str]:
+    """The numbers of a term with their value, where none of them changed in any play; else none."""
+    nodes, open_, columns = game.terms.tape.nodes, [node], set[int]()
+    while open_:
+        each = nodes[open_.pop()]
+        open_ += each.args
+        if each.operation == "number" and isinstance(each.value, int):
+            columns.add(each.value)
+    found = []
+    for column in sorted(columns):
+        low, high = min(each.numbers[column][0] for each in plays), max(each.numbers[column][1] for each in plays)
+        if low != high:
+            return []
+        number = game.terms.numbers[column]
+        names = [name for name, own in game.numbers.items() if own == number]
+        found.append(f"{names[0] if names else address_text(number.where)} ({low})")
     return found
 
 

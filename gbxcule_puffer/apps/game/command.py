@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import string
 import sys
 from typing import TYPE_CHECKING
 
@@ -48,11 +49,10 @@ class Check(CheckFlags):
     variant: str | None = flag(None, "variant of the game", GAME, metavar="NAME")
     json: bool = flag(False, "print JSON")
 
-    def run(self) -> None:
+    def run(self) -> int:
         report = self.tried(self.dir, self.variant)
         show(report, self.json)
-        if report.is_wrong:
-            raise SystemExit(1)
+        return int(report.is_wrong)
 
 
 @command
@@ -77,10 +77,10 @@ class New(DeviceFlags):
         check_rom(self.rom, self.header, self.model)
         from gbxcule_puffer.apps.game import proposing
         from gbxcule_puffer.apps.game.checking import check_game
-        from gbxcule_puffer.apps.game.writing import check_new_folder, game_name, write_game
         from gbxcule_puffer.apps.scan.command import table
         from gbxcule_puffer.emulator.cartridge import load_cartridge
         from gbxcule_puffer.games import load_game
+        from gbxcule_puffer.games.writing import check_new_folder, game_name, write_game
         from gbxcule_puffer.scan.scan import scan
 
         name = game_name(self.out or self.rom)
@@ -96,8 +96,9 @@ class New(DeviceFlags):
         answers = proposing.try_buttons(cartridge, result.start.state)
         if not answers.buttons:
             raise ConfigError("no button changes the picture at the start: give another with --start-state")
-        title = ask("title", cartridge.title.title() or name)
+        title = ask("title", string.capwords(cartridge.title) or name)
         draft = proposing.draft_of(cartridge, name, title, result, chosen, answers, self.max_steps)
+        draft.header = self.header
         draft.goal = ask("goal, in one line", "Score as much as possible." if "score" in chosen else "Explore.")
         env = dict(draft.env)
         env["action_codec"] = ask("actions", str(env["action_codec"]))
@@ -108,6 +109,36 @@ class New(DeviceFlags):
         print(f"written   {path}: game.toml, start.state, {name}.sym", flush=True)
         show(check_game(load_game(path), rom=self.rom, device=self.device, seed=self.seed))
         print(f"train     puffer train ppo --game {path} --rom {self.rom}")
+
+
+@command
+class Import:
+    """Convert a folder of stable-retro into a folder of ours (docs/games-import.md)."""
+
+    dir: str = word("a game's folder of stable-retro, with data.json in it", "FOLDER")
+    rom: str = flag(help="the game's ROM", subject=GAME, metavar="FILE")
+    scenario: str = flag("scenario", "which of the folder's scenarios, without .json", GAME, metavar="NAME")
+    state: str | None = flag(None, "which of the folder's states (default: its default_state)", GAME, metavar="NAME")
+    start_state: str | None = flag(None, "start state in place of the folder's", GAME, metavar="FILE")
+    start_actions: str | None = flag(
+        None, "trace, or file of action names, from power-on to the start", GAME, metavar="FILE"
+    )
+    frames_per_step: int = flag(4, "frames of a step; stable-retro has 1", GAME, least=1, most=240)
+    header: str = option_flag("header", GAME)
+    out: str | None = flag(None, "folder to make (default: the game's name, in the current folder)", metavar="DIR")
+
+    def run(self) -> None:
+        at_most_one(self, "start_actions", "start_state", "state")
+        from gbxcule_puffer.apps.game.importing import import_folder
+
+        out, notes = import_folder(
+            self.dir, self.rom, self.out, scenario=self.scenario, state=self.state, start_state=self.start_state,
+            start_actions=self.start_actions, frames_per_step=self.frames_per_step, header=self.header,
+        )  # fmt: skip
+        for note in notes:
+            print(f"differs   {note}")
+        print(f"written   {out}")
+        print(f"check     puffer game check {out} --rom {self.rom}")
 
 
 def question(text: str, default: str) -> str:
@@ -144,4 +175,4 @@ def show(report: Report, json: bool = False) -> None:
     print(json_text.dumps(report.as_json(), indent=1) if json else "\n".join(lines_of(report)), flush=True)
 
 
-COMMAND = {"new": New, "check": Check}
+COMMAND = {"new": New, "check": Check, "import": Import}

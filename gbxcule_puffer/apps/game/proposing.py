@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
-from gbxcule_puffer.apps.game.writing import Draft
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.games.writing import Draft
 from gbxcule_puffer.scan.result import Candidate, ScanResult, text_of
 from gbxcule_puffer.tasks.actions import buttons_of
 from gbxcule_puffer.tasks.observe.pixels import signed
@@ -113,7 +113,9 @@ def draft_of(
 ) -> Draft:
     """The folder that follows from the choices: the score's rise is paid, or else cells that are new in the episode; a
     lost life, or no health, is a failure."""
-    draft = Draft(cartridge, name, title, kind="action" if answers.moving >= MOVING else "other")
+    draft = Draft(
+        cartridge.sha256, name, title, cartridge.model, kind="action" if answers.moving >= MOVING else "other"
+    )
     draft.state, draft.start_actions = result.start.state, result.start.actions or ()
     for kind, each in chosen.items():
         draft.numbers[kind] = each.number if isinstance(each, Candidate) else each

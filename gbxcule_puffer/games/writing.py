@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.files import StrPath, make_folder, write_text
+from gbxcule_puffer.games.folder import load_game
 from gbxcule_puffer.games.parts import FILE, FORMAT, VERSION
 from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.ram.symbol_writing import save_symbols
@@ -23,12 +23,14 @@ from gbxcule_puffer.tasks.ram.view import Where
 
 @dataclass
 class Draft:
-    """What game.toml will say. numbers: by name, with a note each; reward, end, statistics, milestones: terms by name,
-    of `end` a list; env: options."""
+    """What game.toml will say. sha256, model, header: of the ROM; numbers: by name, with a note each; reward, end and
+    statistics: terms by name, of `end` a list; env: options; comments: lines above all."""
 
-    cartridge: Cartridge
+    sha256: str
     name: str
     title: str
+    model: str = "dmg"
+    header: str = "strict"
     goal: str = ""
     kind: str = "other"
     state: Snapshot | None = None
@@ -43,10 +45,11 @@ class Draft:
 
     def toml(self) -> str:
         """The text of game.toml."""
-        lines = [*(f"# {line}" for line in self.comments), *_pairs({"format": FORMAT, "version": VERSION})]
+        lines = [*(f"# {_printable(line)}" for line in self.comments), *_pairs({"format": FORMAT, "version": VERSION})]
         lines += _pairs({"name": self.name, "title": self.title, "goal": self.goal, "kind": self.kind})
-        rom = {"sha256": self.cartridge.sha256}
-        lines += ["", "[rom]", *_pairs(rom | ({"model": "cgb"} if self.cartridge.model == "cgb" else {}))]
+        usual = {"model": "dmg", "header": "strict"}
+        rom = {name: value for name in usual if (value := getattr(self, name)) != usual[name]}
+        lines += ["", "[rom]", *_pairs({"sha256": self.sha256} | rom)]
         start = {"states": ["start.state"]} if self.state is not None else {}
         start = start or ({"actions": list(self.start_actions)} if self.start_actions else {})
         lines += ["", "[start]", *_pairs(start)] if start else []
@@ -54,7 +57,7 @@ class Draft:
         if self.numbers:
             lines += ["", "[numbers]"]
             for name, number in self.numbers.items():
-                note = f"  # {self.notes[name]}" if name in self.notes else ""
+                note = f"  # {_printable(self.notes[name])}" if name in self.notes else ""
                 lines.append(f"{_key(name)} = {_number(number)}{note}")
         for table, terms in (("reward", self.reward), ("end", self.end), ("statistics", self.statistics)):
             lines += ["", f"[{table}]", *_pairs(terms)] if terms else []
@@ -79,7 +82,7 @@ def check_new_folder(path: StrPath) -> Path:
 def write_game(draft: Draft, out: StrPath, symbols: bool = True) -> Path:
     """Writes the folder whole or not at all: game.toml, start.state, and a symbol file with the numbers' names.
 
-    Raises: ConfigError where something is there already; StorageError.
+    Raises: ConfigError where something is there already, or the draft is not a game that can be loaded; StorageError.
     """
     path = check_new_folder(out)
     make_folder(path.absolute().parent)
@@ -91,8 +94,16 @@ def write_game(draft: Draft, out: StrPath, symbols: bool = True) -> Path:
             save_symbols(folder / f"{draft.name}.sym", draft.numbers, draft.notes)
             draft.env = {**draft.env, "symbols": f"{draft.name}.sym"}
         write_text(folder / FILE, draft.toml())
+        try:
+            load_game(folder)
+        except GBxCuLEError as error:
+            raise type(error)(str(error).replace(str(folder), str(path))) from None
         shutil.move(folder, path)
     return path
+
+
+def _printable(text: str) -> str:
+    return "".join(each for each in text if each.isprintable())
 
 
 def _key(name: str) -> str:
@@ -106,7 +117,7 @@ def _value(value: object) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(_printable(str(value)), ensure_ascii=False)
 
 
 def _pairs(content: Mapping[str, object]) -> list[str]:
