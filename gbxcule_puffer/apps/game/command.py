@@ -175,4 +175,16 @@ def show(report: Report, json: bool = False) -> None:
     print(json_text.dumps(report.as_json(), indent=1) if json else "\n".join(lines_of(report)), flush=True)
 
 
-COMMAND = {"new": New, "check": Check, "import": Import}
+@command
+class List:
+    """Name the games that come with the package."""
+
+    def run(self) -> None:
+        from gbxcule_puffer.games import load_game, own_games
+
+        for name in own_games():
+            game = load_game(name)
+            print(f"{name:10} {game.kind:8} {game.goal}")
+
+
+COMMAND = {"new": New, "check": Check, "import": Import, "list": List}

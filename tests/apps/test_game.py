@@ -1,0 +1,150 @@
+"""`puffer game new` and `puffer game check`: proposals, answers, findings, exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from gbxcule_puffer import cli
+from gbxcule_puffer.games import load_game
+from gbxcule_puffer.layout import ROMS
+from tests.games.folders import game_text, write
+
+START = '[start]\nactions = ["START", "NOOP"]'
+NUMBERS = '[numbers]\nscore = "score"\nlives = "lives"\nunused = "C7F0"'
+GOOD = (START, NUMBERS, '[reward]\nscore = "score.delta"', '[end]\nfailure = "lives == 0"', '[statistics]\nscore = "score"')
+
+
+def check(folder: Path | str, *words: str, code: int, capsys: pytest.CaptureFixture[str]) -> str:
+    found = cli.main(["game", "check", str(folder), "--num-envs", "8", "--steps", "40", *words])
+    captured = capsys.readouterr()
+    assert found == code, captured
+    return captured.err if code == 2 else captured.out
+
+
+def test_a_good_game_is_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "mine", game_text(*GOOD, '[milestones]\none = "score > 0"'), rom=True)
+    before = sorted(folder.iterdir())
+    said = check(folder, code=0, capsys=capsys)
+    assert "ok     start" in said and "failure 8" in said and "one:" in said and "score: 0 to" in said
+    assert "wrong" not in said and sorted(folder.iterdir()) == before
+    found = json.loads(check(folder, "--json", code=0, capsys=capsys))
+    assert found["ok"] and found["random"]["failure"] == 8 and {"mean", "std", "rewarded"} <= found["idle"].keys()
+
+
+@pytest.mark.parametrize(
+    ("tables", "state", "text"),
+    [
+        ((START, NUMBERS), "wrong", "random buttons were never paid"),
+        ((START, NUMBERS, '[reward]\nunused = "unused.delta"'), "wrong", "random buttons were never paid"),
+        ((START, NUMBERS, '[reward]\nsame = "1"'), "wrong", "random buttons were never paid"),
+        ((*GOOD[:3], '[end]\nfailure = "lives <= 9"'), "wrong", "100% of the episodes end within 2 steps"),
+        ((*GOOD[:3], '[end]\nfailure = "unused == 1"'), "wrong", "failure cannot come: unused (0) never changed"),
+        ((*GOOD[:3], '[end]\nsuccess = "score > 200"'), "hint", "no episode came to an end of its own"),
+        ((*GOOD, '[milestones]\nfar = "score > 200"'), "ok", "far: 0% of the episodes"),
+        ((*GOOD[:4], '[statistics]\nunused = "unused"'), "hint", "unused was 0 all the time"),
+        ((*GOOD[1:3], '[end]\nfailure = "lives.delta < 0"'), "hint", "does not look like play"),
+        ((*GOOD[:2], '[reward]\nmoves = "-abs(basket_x.delta)"'), "hint", "to press nothing pays more"),
+        ((*GOOD[:2], '[reward]\nlives = "once(lives == 1)"'), "wrong", "it is the same whatever is pressed"),
+    ],
+)
+def test_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str], tables: tuple[str], state: str, text: str) -> None:
+    folder = write(tmp_path / "mine", game_text(*tables), rom=True)
+    said = check(folder, code=int(state == "wrong"), capsys=capsys)
+    (line,) = [line for line in said.splitlines() if text in line]
+    assert line.startswith(state)
+    found = json.loads(check(folder, "--json", code=int(state == "wrong"), capsys=capsys))
+    assert found["ok"] == (state != "wrong") and any(text in each["text"] for each in found["findings"])
+
+
+def test_choices_made_at_once_are_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    codec = '[env]\naction_codec = "NOOP,LEFT,RIGHT/NOOP,A"'
+    folder = write(tmp_path / "mine", game_text(*GOOD, codec), rom=True)
+    assert "failure" in check(folder, code=0, capsys=capsys)
+
+
+@pytest.mark.parametrize(
+    ("tables", "text"),
+    [
+        (('[reward]\nscore = "scores.delta"',), "name 'scores' is unknown: did you mean score?"),
+        (('[end]\nfailure = "lives == "',), "is not a term"),
+        (("[numbers]\nx = 'nowhere'",), "nowhere"),
+    ],
+)
+def test_a_wrong_folder_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tables: tuple[str], text: str
+) -> None:
+    said = check(write(tmp_path / "mine", game_text(*tables), rom=True), code=2, capsys=capsys)
+    assert text in said and said.count("\n") == 1
+
+
+def test_the_rom_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "mine", game_text('[numbers]\nlives = "C123"', '[end]\nfailure = "lives == 0"'))
+    assert "--rom" in check(folder, code=2, capsys=capsys)
+    check(folder, "--rom", str(ROMS / "orchard.gb"), code=1, capsys=capsys)
+
+
+def new(tmp_path: Path, *words: str) -> int:
+    (tmp_path / "start.txt").write_text("NOOP START NOOP")
+    return cli.main(["game", "new", str(ROMS / "orchard.gb"), "--out", str(tmp_path / "mine"), "--num-envs", "16",
+                     "--seconds", "8", "--start-actions", str(tmp_path / "start.txt"), *words])  # fmt: skip
+
+
+def test_new_asks_and_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = ["C122 u8", "C123", "-", "-", "-", "ORCHARD", "Catch apples.", "NOOP,LEFT,RIGHT", "12"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
+    assert new(tmp_path) == 0
+    said = capsys.readouterr().out
+    assert "written" in said and "ok     reward" in said
+    game = load_game(tmp_path / "mine")
+    assert (game.title, game.goal) == ("ORCHARD", "Catch apples.")
+    assert (game.env["action_codec"], game.env["frames_per_step"]) == ("NOOP,LEFT,RIGHT", 12)
+    assert {name: number.where for name, number in game.numbers.items()} == {"score": 0xC122, "lives": 0xC123}
+    assert sorted(each.name for each in (tmp_path / "mine").iterdir()) == ["game.toml", "mine.sym", "start.state"]
+    assert check(tmp_path / "mine", "--rom", str(ROMS / "orchard.gb"), code=0, capsys=capsys)
+
+
+def test_new_takes_proposals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert new(tmp_path, "--yes") == 0
+    assert "frames of a step: " in capsys.readouterr().out
+    game = load_game(tmp_path / "mine")
+    assert game.numbers["x"].where == 0xC124, "the basket"
+    assert game.terms.reward is not None and game.env["action_codec"] == "NOOP,LEFT,RIGHT"
+
+
+def test_list_names_our_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["game", "list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["homeward", "orchard", "storeroom"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "text"),
+    [
+        ("", "the answers have ended"),
+        ("C122\n", "the answers have ended"),
+        ("77\n-\n-\n-\n-\n", "77"),
+        ("-\n-\n-\n-\n-\nORCHARD\n", "nothing to pay for was chosen"),
+        ("C122 u9\n", "u9"),
+        ("4000\n", "4000"),
+        ("C122\n-\n-\n-\n-\nT\nG\nNOOP,JUMP\n8\n", "JUMP"),
+        ("C122\n-\n-\n-\n-\nT\nG\nNOOP,A\nmany\n", "many"),
+    ],
+)
+def test_wrong_answers_are_one_line_and_leave_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answers: str, text: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(answers))
+    assert new(tmp_path) == 2
+    said = capsys.readouterr().err
+    assert text in said and said.strip().count("\n") == 0 and not (tmp_path / "mine").exists()
+
+
+def test_new_does_not_touch_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").mkdir()
+    assert new(tmp_path, "--yes") == 2
+    assert "is there already" in capsys.readouterr().err and not list((tmp_path / "mine").iterdir())
