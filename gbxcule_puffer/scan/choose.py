@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import torch
 
 from gbxcule_puffer.scan.evidence import evidence_of
-from gbxcule_puffer.scan.numbers import Carries, number_of
+from gbxcule_puffer.scan.numbers import MOST_BYTES, Carries, number_of
 from gbxcule_puffer.scan.pokes import Causes
 from gbxcule_puffer.scan.recording import Recording
 from gbxcule_puffer.scan.result import KINDS, Candidate
 from gbxcule_puffer.scan.statistics import wrapped
+from gbxcule_puffer.tasks.ram.number import BASES, Number
 
-LEAST, MOST, LOOKED_AT = 0.08, 5, 32  # confidence and number of the candidates of a kind; bytes that are compared
+LEAST, MOST, LOOKED_AT = 0.2, 4, 32  # confidence and number of the candidates of a kind; bytes that are compared
 SAMPLES = 60_000  # transitions that are compared
 ALIKE = 0.9  # correlation of the changes of copies
 MOMENTS = 6
+# What is left of the confidence in all but the best candidate: a game has one score, and often two positions.
+RUNNER_UP = {
+    "x": 0.75, "y": 0.75, "map": 0.5, "score": 0.6, "lives": 0.6, "timer": 0.9, "random": 0.9, "menu": 0.5,
+    "flags": 0.7,
+}  # fmt: skip
+CARRIED_DOUBT = 0.5  # what is left of the doubt in a score of several bytes
 
 
 def choose(
@@ -27,25 +37,67 @@ def choose(
     """The candidates of all kinds, best first in each."""
     found: list[Candidate] = []
     for kind in KINDS:
-        chance = chances[kind]
-        order = [int(i) for i in chance.argsort(descending=True)[:LOOKED_AT] if chance[i] >= LEAST]
-        like = _alike(recording, order)
-        used: set[int] = set()
-        for place, byte in enumerate(order):
-            if byte in used or sum(each.kind == kind for each in found) == MOST:
-                continue
-            number, members = number_of(byte, recording, stats, carries)
-            copies = [other for row, other in enumerate(order) if like[place, row] and other not in members]
-            used |= {*members, *copies}
-            index = sum(each.kind == kind for each in found)
-            found.append(
-                Candidate(
-                    kind, kind if index == 0 else f"{kind}{index + 1}", number, float(chance[byte]),
-                    evidence_of(kind, byte, stats, causes, len(recording.values[0])),
-                    tuple(recording.where[i] for i in copies), _moments(recording, byte),
-                )
-            )  # fmt: skip
+        several = sorted(
+            _candidates(kind, recording, chances[kind], stats, causes, carries), key=lambda each: -each.confidence
+        )
+        for index, each in enumerate(several[:MOST]):
+            name, sure = (kind, 1.0) if index == 0 else (f"{kind}{index + 1}", RUNNER_UP[kind])
+            found.append(replace(each, name=name, confidence=each.confidence * sure))
     return found
+
+
+def _candidates(
+    kind: str,
+    recording: Recording,
+    chance: torch.Tensor,
+    stats: dict[str, torch.Tensor],
+    causes: Causes,
+    carries: Carries,
+) -> Iterator[Candidate]:
+    """The candidates of a kind, with what changes with them as aliases."""
+    order = [int(i) for i in chance.argsort(descending=True)[:LOOKED_AT] if chance[i] >= LEAST]
+    like = _alike(recording, order).cpu()
+    used: set[int] = set()
+    for row, byte in enumerate(order):
+        root = _root(byte, chance, carries)
+        number, members = number_of(root, recording, stats, carries)
+        if used & {*members}:
+            continue
+        sure = float(chance[members].max())
+        if len(members) > 1 and kind == "score":
+            sure = (1 - (1 - sure) * CARRIED_DOUBT) * never_falls(recording, number, members)
+        if sure < LEAST:
+            continue
+        copies = [other for column, other in enumerate(order) if like[row, column] and other not in members]
+        used |= {*members, *copies}
+        evidence = evidence_of(kind, byte, stats, causes, recording.values.shape[1])
+        aliases = tuple(recording.where[i] for i in copies)
+        yield Candidate(kind, kind, number, sure, evidence, aliases, _moments(recording, byte))
+
+
+def never_falls(recording: Recording, number: Number, members: list[int]) -> float:
+    """1 for a number of several bytes that falls only to what it was at the start, or to 0; 0 from one fall in ten."""
+    base, zero = BASES[number.read], number.zero
+    value = torch.zeros(recording.valid.shape, dtype=torch.int64, device=recording.values.device)
+    for power, byte in enumerate(members):
+        part = recording.values[:, :, byte].long() - zero
+        value += (part - (part >> 4) * 6 if number.read == "bcd" else part) * base**power
+    step, after = (value[1:] - value[:-1]), value[1:]
+    rises = (step > 0) & recording.valid[1:]
+    falls = (step < 0) & recording.valid[1:] & (after != 0) & (after != value[0, 0])
+    share = float(falls.sum()) / max(1.0, float((rises | falls).sum()))
+    leap = float((rises & (step > base)).sum()) / max(1.0, float(rises.sum()))  # random bytes rise by more than a byte
+    return max(0.0, 1 - 10 * share) * max(0.0, 1 - leap)
+
+
+def _root(byte: int, chance: torch.Tensor, carries: Carries) -> int:
+    """The lowest byte of the number that a byte belongs to, as far down as bytes are likely ones, too."""
+    for _ in range(MOST_BYTES):
+        below = ((carries.into == byte) & (chance > 0.2 * chance[byte])).nonzero()[:, 0].tolist()
+        if not below:
+            return byte
+        byte = max(below, key=lambda i: float(chance[i]))
+    return byte
 
 
 def _alike(recording: Recording, order: list[int]) -> torch.Tensor:

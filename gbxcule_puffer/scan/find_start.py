@@ -12,14 +12,14 @@ import warp as wp
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, RELEASE_AFTER_FRAMES
+from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.scan.recording import SPARSE
 from gbxcule_puffer.scan.result import Start
 from gbxcule_puffer.scan.statistics import wrapped
-from gbxcule_puffer.tasks.actions import BUTTONS, buttons_of
+from gbxcule_puffer.tasks.actions import buttons_of
 
-STEPS, TEST_EVERY = 110, 3  # steps of 24 frames of the walk (44 s), and between two tests
-MOST_WALKS = 512  # envs beyond them walk as one of these
+STEPS, TEST_EVERY = 90, 3  # steps of 24 frames of the walk (36 s), and between two tests
 NAMES = ("NOOP", "START", "A", "B", "RIGHT", "DOWN", "LEFT", "UP", "SELECT")
 # How often each walk presses each of NAMES; the first is quick, the second patient, the third also looks around.
 WALKS = (
@@ -29,7 +29,10 @@ WALKS = (
     (6, 0, 8, 0, 0, 1, 0, 0, 0),
 )
 TESTED = ("NOOP", "RIGHT", "LEFT", "UP", "DOWN")
-MIDDLE, LAST = 4, 10  # looks of a test at which what differs is seen
+MIDDLE, LAST = 4, 8  # looks of a test at which what differs is seen
+SCENE, MOST_SCENES, BIG = 0.6, 3, 0.5  # worth of a change of scene, as titles have things to move, too
+ENOUGH, SETTLED_STEPS = 10.5, 18  # worth of a state, and steps that are still walked behind it
+DELAY = 0.015  # worth that a step costs
 WORTH = {"axis": 2.0, "goes_on": 3.0, "own": 1.5}
 
 
@@ -40,9 +43,11 @@ def find_start(emulator: Emulator, seed: int) -> Start:
         walk.step()
         if step % TEST_EVERY == TEST_EVERY - 1:
             walk.test(step + 1)
-    env, steps = walk.best.tolist()
+            if walk.is_settled(step + 1):
+                break
+    env, steps = (int(each) for each in walk.best.tolist())
     column = torch.stack(walk.history)[:steps, env].tolist()
-    return Start(walk.state(), tuple(NAMES[i] for i in column))
+    return Start(walk.state(), tuple(NAMES[i] for i in column), walk.moves())
 
 
 class _Walk:
@@ -65,34 +70,51 @@ class _Walk:
         self.history: list[torch.Tensor] = []
         self.best = torch.zeros(2, dtype=torch.int64, device=device)  # env, steps
         self._worth = torch.full((), -1.0, device=device)
+        self._scenes, self._changing = torch.zeros(count, device=device), ~self._everyone
         self._all = torch.arange(count, device=device)
 
     def step(self) -> None:
         """One step of the default schedule: the button is pressed for 8 of 24 frames."""
         index = torch.multinomial(self._weights, 1, generator=self._generator)[:, 0]
         self.history.append(index)
+        before = self._picture()
         frames = torch.full_like(self._own_slot, RELEASE_AFTER_FRAMES)
         self.emulator.step(self._masks[index], frames)
         self.emulator.step(self._nothing, torch.full_like(frames, FRAMES_PER_STEP - RELEASE_AFTER_FRAMES))
+        changed = (self._picture() != before).float().mean(1) > BIG
+        self._scenes += changed & ~self._changing
+        self._changing = changed
+
+    def _picture(self) -> torch.Tensor:
+        """Some pixels of each env, (envs, pixels)."""
+        return self.emulator.screen[:, ::SPARSE, ::SPARSE].flatten(1)
 
     def test(self, steps: int) -> None:
         """Plays nothing and each direction from where each env is; keeps the best env if it is better than before."""
         self.pool.save(self._everyone, self._own_slot)
         seen = [self._branch(buttons_of(name)) for name in TESTED]
         self.pool.reset(self._everyone, self._own_slot)
-        worth = _worth(seen) - 0.015 * steps
+        worth = _worth(seen) + SCENE * self._scenes.clamp(max=MOST_SCENES) - DELAY * steps
         best, env = worth.max(0)
         better = best > self._worth
         self._worth = torch.where(better, best, self._worth)
         self.best = torch.where(better, torch.stack([env, torch.full_like(env, steps)]), self.best)
         self.pool.save((self._all == env) & better, self._kept)
 
-    def state(self):
+    def is_settled(self, steps: int) -> bool:
+        """True if a state that leaves nothing to wish for is some time ago, so that the walk may end."""
+        return float(self._worth) + DELAY * int(self.best[1]) >= ENOUGH and steps - int(self.best[1]) >= SETTLED_STEPS
+
+    def moves(self) -> bool:
+        """True if directions move something of their own in the state that was kept."""
+        return float(self._worth) + DELAY * int(self.best[1]) > SCENE * MOST_SCENES
+
+    def state(self) -> Snapshot:
         """The state that was kept."""
         self.pool.reset(self._everyone, self._kept)
         return self.emulator.save(0)
 
-    def _branch(self, buttons: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _branch(self, buttons: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Sprites and camera (envs, 2, bytes) in the middle and at the end of a test, and the picture at its end."""
         self.pool.reset(self._everyone, self._own_slot)
         held = torch.full_like(self._nothing, buttons)
@@ -103,15 +125,13 @@ class _Walk:
                 sprites = self.emulator.memory[:, hw.OAM - hw.ROW_BASE : hw.OAM_END - hw.ROW_BASE]
                 camera = self._state[[INDEX["scy"], INDEX["scx"]]].T.to(torch.uint8)
                 seen.append(torch.cat([sprites.view(-1, 40, 4)[:, :, :2].flatten(1), camera], 1))
-        picture = self.emulator.screen[:, ::SPARSE, ::SPARSE].flatten(1).clone()
-        ram = self.emulator.memory[:, hw.WRAM - hw.ROW_BASE : hw.ECHO - hw.ROW_BASE : 1].clone()
-        return torch.stack(seen, 1), picture, ram
+        return torch.stack(seen, 1), self._picture()
 
 
-def _worth(seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]) -> torch.Tensor:
+def _worth(seen: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
     """How far each env looks like a game that is played, (envs,)."""
-    (nothing, blank, _), *others = seen
-    apart = [wrapped(places.short() - nothing.short()) for places, _, _ in others]  # (envs, 2, bytes)
+    (nothing, blank), *others = seen
+    apart = [wrapped(places.short() - nothing.short()) for places, _ in others]  # (envs, 2, bytes)
     worth = torch.zeros(len(nothing), device=nothing.device)
     for ahead, behind in ((0, 1), (2, 3)):
         one, other = apart[ahead], apart[behind]
@@ -127,11 +147,8 @@ def _worth(seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]) -> torch
             for each in (one, other)
         ]
         worth += WORTH["goes_on"] * (grows[0] | grows[1]).any(1)
-    pictures = torch.stack([blank, *[picture for _, picture, _ in others]], 1)
+    pictures = torch.stack([blank, *[picture for _, picture in others]], 1)
     for first in range(5):
         for second in range(first):
             worth += 0.1 * WORTH["own"] * (pictures[:, first] != pictures[:, second]).any(1)
     return worth
-
-
-assert set(NAMES) <= set(BUTTONS)

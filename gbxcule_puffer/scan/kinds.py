@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
 from gbxcule_puffer.scan.pokes import Causes
@@ -11,6 +9,8 @@ from gbxcule_puffer.scan.statistics import NAMES
 
 Stats = dict[str, torch.Tensor]
 AXES = {"x": ("RIGHT", "LEFT", "UP", "DOWN"), "y": ("DOWN", "UP", "LEFT", "RIGHT")}
+SELDOM = 12  # looks between two changes
+OWN_WAY = 0.8  # confidence in what follows the directions on its way, but not beside a Game Boy without buttons
 BRANCH = {name: index for index, name in enumerate(NAMES)}
 
 
@@ -24,81 +24,103 @@ def ramp(values: torch.Tensor, low: float, high: float, floor: float) -> torch.T
     return floor + (1 - floor) * soft(values, low, high)
 
 
-def axis_parts(stats: Stats, axis: str) -> dict[str, torch.Tensor]:
-    """How a byte follows the two directions of an axis, (bytes,) each."""
+def axis_parts(stats: Stats, axis: str, own: bool = False) -> Stats:
+    """How a byte follows the two directions of an axis, (bytes,) each: beside the branch without buttons, or, with
+    `own`, on its own way, for what never stands still."""
     ahead, behind, cross, cross2 = (BRANCH[name] for name in AXES[axis])
-    higher, lower, reacts = stats["higher"], stats["lower"], stats["reacts"]
-    with_it = higher[ahead] + lower[behind]
-    against = lower[ahead] + higher[behind]
+    names = ("goes_higher", "goes_lower", "goes_further") if own else ("higher", "lower", "goes_on")
+    higher, lower, further = (stats[name] for name in names)
+    reacts = higher + lower if own else stats["reacts"]
     both = torch.minimum(higher[ahead], lower[behind])
     both_against = torch.minimum(lower[ahead], higher[behind])
     inverse = both_against > both
-    own = reacts[ahead] + reacts[behind]
-    some = own.clamp(min=1e-6)
+    with_it, against = higher[ahead] + lower[behind], lower[ahead] + higher[behind]
+    some = (reacts[ahead] + reacts[behind]).clamp(min=1e-6)
     return {
         "inverse": inverse,
         "both": torch.maximum(both, both_against),
-        "any": torch.where(inverse, against, with_it),
         "consistent": torch.where(inverse, against, with_it) / (with_it + against).clamp(min=1e-6),
         "cross": (reacts[cross] + reacts[cross2]) / some,
-        "goes_on": (stats["goes_on"][ahead] + stats["goes_on"][behind]) / some,
+        "goes_on": (further[ahead] + further[behind]) / some,
         "one_way": (stats["one_way"][ahead] + stats["one_way"][behind]) / some,
         "back": (stats["back"][ahead] + stats["back"][behind]) / some,
-        "noop": stats["noop_rate"] / stats["branch_rate"][[ahead, behind]].mean(0).clamp(min=1e-6),
     }
+
+
+def follows(stats: Stats, axis: str, own: bool) -> torch.Tensor:
+    """Confidence that a byte follows an axis, from forks alone."""
+    part = axis_parts(stats, axis, own)
+    chance = soft(part["both"], 0.005, 0.06)
+    chance = chance * ramp(part["consistent"], 0.7, 0.95, 0)
+    chance = chance * ramp(part["cross"], 0.6, 0.15, 0.05)
+    chance = chance * ramp(part["goes_on"], 0.05, 0.3, 0.75)
+    chance = chance * ramp(part["one_way"], 0.3, 0.8, 0.3)
+    chance = chance * ramp(part["back"], 0.5, 0.1, 0.1)
+    # What moves in every fork is the player; what moves in some, the camera, or what the player pushes.
+    moves = torch.where(chance > 0.1, part["both"], 0.0)
+    return chance * ramp(part["both"] / moves.max().clamp(min=1e-6), 0.1, 0.7, 0.3)
 
 
 def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     """Confidence that a byte is a position on an axis."""
-    part = axis_parts(stats, axis)
     drawn = causes.sprites_x + causes.camera_x if axis == "x" else causes.sprites_y + causes.camera_y
     other = causes.sprites_y + causes.camera_y if axis == "x" else causes.sprites_x + causes.camera_x
-    chance = soft(part["both"], 0.005, 0.06)
-    chance = chance * ramp(part["consistent"], 0.7, 0.97, 0)
-    chance = chance * ramp(part["cross"], 0.8, 0.15, 0.05)
-    chance = chance * ramp(part["goes_on"], 0.05, 0.4, 0.3)
-    chance = chance * ramp(part["one_way"], 0.3, 0.8, 0.3)
-    chance = chance * ramp(part["back"], 0.5, 0.1, 0.1)
+    chance = torch.maximum(follows(stats, axis, False), OWN_WAY * follows(stats, axis, True))
     chance = chance * ramp(stats["distinct"].float(), 3, 8, 0.05)
-    chance = chance * ramp(causes.stays_late, 0.0, 0.5, 0.3)
-    chance = chance * ramp(drawn, 0.0, 0.4, 0.6) * ramp(causes.draws_late, 0.0, 0.5, 0.7)
-    return chance * torch.where(other > 2 * drawn + 0.3, 0.6, 1.0) * 0.97
+    chance = chance * ramp(causes.stays_late, 0.0, 0.5, 0.25)
+    chance = chance * ramp(drawn, 0.0, 0.4, 0.75) * ramp(causes.draws_late, 0.0, 0.3, 0.9)
+    return (chance * torch.where(other > 2 * drawn + 0.3, 0.6, 1.0)) ** 0.7 * 0.97
+
+
+def irregular(stats: Stats) -> torch.Tensor:
+    """Near 0 for what changes often and at a constant rate. Of what changes seldom, forks leave too few gaps to say."""
+    return torch.where(stats["gap"] < SELDOM, ramp(stats["gap_spread"], 0.15, 0.5, 0.1), 1.0)
 
 
 def score(stats: Stats, causes: Causes) -> torch.Tensor:
     """Confidence that a byte is the lowest one of a score."""
     rises, falls = stats["rise_count"].float(), stats["fall_count"].float()
-    real = falls * (1 - torch.maximum(stats["falls_to_start"], stats["carries"]))
-    keeps = 1 - real / (rises + real).clamp(min=1)
-    chance = soft(keeps, 0.9, 0.99) * soft(rises, 1, 12)
-    chance = chance * ramp(stats["rate"], 0.15, 0.04, 0.0) * ramp(stats["gap_spread"], 0.15, 0.5, 0.1)
-    chance = chance * ramp(stats["agree"], 0.3, 0.7, 0.2)
-    chance = chance * ramp(stats["distinct"].float(), 2, 8, 0.1)
+    own = falls * (1 - stats["carries"])
+    real = own * (1 - stats["falls_to_start"])
+    chance = soft(1 - real / (rises + real).clamp(min=1), 0.9, 0.99) * soft(rises, 1, 12)
+    chance = chance * ramp(own / rises.clamp(min=1), 0.9, 0.3, 0.15)
+    chance = chance * ramp(stats["rate"], 0.2, 0.06, 0.0) * irregular(stats)
+    chance = chance * ramp(stats["regardless"], 0.9, 0.5, 0.1)
+    chance = chance * ramp(stats["distinct"].float(), 1.5, 4, 0.1)
     chance = chance * ramp(stats["noop_rate"] / stats["rate"].clamp(min=1e-9), 1.5, 0.6, 0.3)
+    menus = stats["reacts"][BRANCH["START"]] / stats["reacts"].sum(0).clamp(min=1e-6)
+    chance = chance * ramp(menus, 0.5, 0.25, 0.3)  # what START changes is a choice of a menu
     chance = chance * ramp(causes.stays_late, 0.2, 0.8, 0.15)
-    return chance * ramp(causes.draws_late, 0.0, 0.3, 0.6) * 0.9
+    chance = chance * torch.where(stats["lowest"] > 0, 0.7, 1.0)  # a picture of a digit, as a tile's number
+    chance = chance * torch.where(own > 0, 1.0, 0.85)  # a best score does not fall where a game begins again
+    return chance * ramp(causes.draws_late, 0.0, 0.15, 0.5) * 0.9
 
 
 def lives(stats: Stats, causes: Causes) -> torch.Tensor:
     """Confidence that a byte is a number of lives, or health."""
     rises, falls = stats["rise_count"].float(), stats["fall_count"].float()
     start = stats["start"].float()
-    real = rises * (1 - stats["rises_to_start"])
-    chance = soft(falls, 1, 8) * soft(stats["rate"], 0.02, 0.004)
-    chance = chance * ramp(falls / (falls + real).clamp(min=1), 0.6, 0.95, 0.05)
+    top = stats["rises_to"].float()
+    real = rises * (1 - stats["rises_to_one"])
+    chance = soft(falls, 1, 8) * soft(stats["rate"], 0.06, 0.015)
+    chance = chance * ramp(falls / (falls + real).clamp(min=1), 0.7, 0.97, 0.05)
     chance = chance * ramp(stats["falls_by_one"], 0.2, 0.8, 0.2)
-    chance = chance * ((start > 0) & (start >= 0.5 * stats["highest"]) & (start <= 120)).float()
+    chance = chance * ramp(stats["lowest"].float(), 8, 2, 0.3)  # digits as text begin at 30
+    chance = chance * ramp(rises / falls.clamp(min=1), 1.0, 0.6, 0.3)
+    again = (rises > 0) & (top < 0.8 * stats["highest"])  # a game that begins again has all lives
+    chance = chance * torch.where(again, 0.3, 1.0) * ((start > 0) | (rises > 0)).float()
+    chance = chance * ((stats["highest"] <= 120) & (stats["highest"] >= 1)).float()
     chance = chance * ramp(stats["distinct"].float(), 1.5, 3, 0.1) * ramp(stats["distinct"].float(), 30, 12, 0.2)
-    chance = chance * ramp(stats["gap_spread"], 0.1, 0.4, 0.3) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
+    chance = chance * irregular(stats) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
     return chance * ramp(causes.draws_late, 0.0, 0.3, 0.6) * 0.85
 
 
 def timer(stats: Stats, causes: Causes) -> torch.Tensor:
     """Confidence that a byte changes at a constant rate, whatever the buttons."""
-    chance = soft(stats["agree"], 0.6, 0.95) * soft(stats["gap_spread"], 0.6, 0.1) * soft(stats["envs"], 0.3, 0.9)
+    chance = soft(stats["agree"], 0.85, 0.97) * soft(stats["gap_spread"], 0.6, 0.1) * soft(stats["envs"], 0.3, 0.9)
     ratio = stats["noop_rate"] / stats["rate"].clamp(min=1e-9)
     chance = chance * ramp(ratio, 0.3, 0.8, 0.05) * ramp(stats["distinct"].float(), 2, 8, 0.1)
-    return chance * ramp(stats["step_spread"], 4.5, 2.5, 0.1) * 0.97
+    return chance * ramp(stats["step_spread"], 4.5, 2.5, 0.1) * ramp(causes.stays, 0.0, 0.5, 0.5) * 0.97
 
 
 def random(stats: Stats, causes: Causes) -> torch.Tensor:
@@ -112,7 +134,14 @@ def map_number(stats: Stats, causes: Causes) -> torch.Tensor:
     """Confidence that a byte is the number of a map or room."""
     changes = stats["rise_count"].float() + stats["fall_count"].float()
     lift = (stats["scene"] - stats["scene_rate"]) / (1 - stats["scene_rate"]).clamp(min=1e-6)
-    chance = soft(lift, 0.3, 0.9) * soft(changes, 2, 12) * soft(stats["rate"], 0.01, 0.003)
+    chance = ramp(stats["distinct"].float(), 1.5, 3, 0.5)
+    chance = (
+        chance
+        * soft(stats["gap"], 2, 9)
+        * soft(lift, 0.3, 0.9)
+        * soft(changes, 2, 12)
+        * soft(stats["rate"], 0.01, 0.003)
+    )
     chance = chance * ramp(stats["agree"], 0.8, 0.95, 0.2) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
     chance = chance * ramp(stats["highest"].float(), 128, 32, 0.4)
     return chance * ramp(stats["noop_rate"] / stats["rate"].clamp(min=1e-9), 0.8, 0.2, 0.3) * 0.7
@@ -125,17 +154,33 @@ def flags(stats: Stats, causes: Causes) -> torch.Tensor:
     chance = soft(stats["sets_bits"] / stats["rises"].clamp(min=1e-6), 0.95, 1) * (rises > 0).float()
     chance = chance * ramp(falls / (rises + falls).clamp(min=1), 0.5, 0.1, 0) * (real < 1).float()
     chance = chance * soft(stats["rate"], 0.004, 0.001) * ramp(causes.stays_late, 0.2, 0.8, 0.1)
-    return chance * ramp(stats["distinct"].float(), 2, 4, 0.35) * 0.7
+    return chance * ramp(stats["distinct"].float(), 2, 4, 0.35) * 0.5
 
 
 def menu(stats: Stats, causes: Causes) -> torch.Tensor:
     """Confidence that a byte says whether directions do anything."""
     chance = soft(stats["rules"], 0.35, 0.8) * soft(stats["rate"], 0.04, 0.01)
-    return chance * ramp(stats["distinct"].float(), 24, 8, 0.3) * ramp(causes.stays_late, 0.2, 0.8, 0.3) * 0.8
+    return chance * ramp(stats["distinct"].float(), 16, 4, 0.2) * ramp(causes.stays_late, 0.2, 0.8, 0.3) * 0.8
 
 
-CHANCES: dict[str, Callable[[Stats, Causes], torch.Tensor]] = {
-    "x": lambda stats, causes: position(stats, causes, "x"),
-    "y": lambda stats, causes: position(stats, causes, "y"),
-    "map": map_number, "score": score, "lives": lives, "timer": timer, "random": random, "menu": menu, "flags": flags,
-}  # fmt: skip
+def judge(stats: Stats, causes: Causes) -> dict[str, torch.Tensor]:
+    """The confidence of each byte for each kind, (bytes,) each, by the names of KINDS."""
+    found = {axis: position(stats, causes, axis) for axis in AXES}
+    several = {
+        "map": map_number,
+        "score": score,
+        "lives": lives,
+        "timer": timer,
+        "random": random,
+        "menu": menu,
+        "flags": flags,
+    }
+    found |= {kind: chance(stats, causes) for kind, chance in several.items()}
+    # A map is left on foot: in a game without positions, what changes with the picture is something else.
+    found["map"] = found["map"] * ramp(torch.maximum(found["x"].max(), found["y"].max()), 0.1, 0.5, 0.3)
+    # One byte, one meaning: what is surely a position, a timer or random is less likely anything else.
+    taken = torch.stack([found[kind] for kind in ("x", "y", "timer", "random")]).amax(0)
+    for kind in ("map", "score", "lives", "menu", "flags"):
+        found[kind] = found[kind] * (1 - taken)
+    found["score"] = found["score"] * (1 - 0.7 * found["menu"])
+    return found

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 
 from gbxcule_puffer.scan.recording import Recording
-from gbxcule_puffer.scan.statistics import chunks, wrapped
+from gbxcule_puffer.scan.statistics import Changes, chunks, wrapped
 from gbxcule_puffer.tasks.ram.number import READS, Number
 from gbxcule_puffer.tasks.ram.view import Where
 
 Stats = dict[str, torch.Tensor]
-LEAST_CARRIES, MOST_BYTES = 2, 6
+LEAST_CARRIES, CARRIED, MOST_BYTES = 3, 0.8, 6
 
 
 @dataclass(frozen=True)
@@ -25,49 +25,44 @@ class Carries:
 
 
 def find_carries(recording: Recording, stats: Stats) -> Carries:
-    """Finds neighbours that rise by one where a byte falls from high to low, and fall by one where it does the
-    opposite. Adds to the statistics `carries`: of the falls, those that carried."""
+    """Finds neighbours that rise where a byte falls from high to low, and fall where it does the opposite. Adds to the
+    statistics `carries`: of the falls, those that carried."""
     keys = [_key(where) for where in recording.where]
     index = {key: i for i, key in enumerate(keys)}
     total, device = len(keys), recording.values.device
     into = torch.full((total,), -1, dtype=torch.int64, device=device)
     is_lower = torch.zeros(total, dtype=torch.bool, device=device)
-    share = torch.zeros(total, device=device)
+    best, carries = torch.zeros(total, device=device), torch.zeros(total, device=device)
     for lower in (False, True):
         near = [index.get((bank, address + (-1 if lower else 1)), -1) for bank, address in keys]
         neighbour = torch.tensor(near, device=device)
-        carried, changed, fell = _count(recording, neighbour)
-        part = carried / changed.clamp(min=1)
-        good = (neighbour >= 0) & (carried >= LEAST_CARRIES) & (part > 0.8)
-        good &= stats["distinct"] > 4
-        better = good & (carried / fell.clamp(min=1) > share)
+        share, wraps, events = _shares(recording, neighbour)
+        rarer = stats["rate"][neighbour.clamp(min=0)] < stats["rate"]
+        good = (neighbour >= 0) & (events >= LEAST_CARRIES) & rarer & (torch.maximum(share, wraps) > CARRIED)
+        better = good & (events > best)
         into = torch.where(better, neighbour, into)
         is_lower = torch.where(better, lower, is_lower)
-        share = torch.where(better, carried / fell.clamp(min=1), share)
-    stats["carries"] = share.clamp(max=1)
-    return Carries(into, is_lower)
+        best, carries = torch.where(better, events, best), torch.where(better, share, carries)
+    stats["carries"] = carries
+    return Carries(into.cpu(), is_lower.cpu())
 
 
-def _count(recording: Recording, neighbour: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Of each byte: changes of its neighbour with a carry, changes of the neighbour, and its own falls."""
-    looks, envs, total = recording.values.shape
+def _shares(recording: Recording, neighbour: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Of each byte: the part of its falls with which its neighbour rises; the part of its steps of half its range that
+    the neighbour makes good; how often either happens. A fall of both is a game that begins again."""
     parts = []
-    for part in chunks(total, 2 * looks * envs):
-        own = recording.values[:, :, part].short()
-        other = recording.values[:, :, neighbour[part].clamp(min=0)].short()
-        step, next_step = own[1:] - own[:-1], wrapped(other[1:] - other[:-1])
-        valid = recording.valid[1:, :, None]
-        up = (step < 0) & (next_step == 1) & valid
-        down = (step > 0) & (next_step == -1) & valid & (step > 4)
-        changed = (next_step != 0) & valid
-        restart = (next_step.abs() > 1) & valid
-        parts.append(
-            torch.stack(
-                [(up | down).sum((0, 1)), (changed & ~restart).sum((0, 1)), ((step < 0) & valid & ~restart).sum((0, 1))]
-            )
-        )
-    carried, changed, fell = torch.cat(parts, 1)
-    return carried, changed, fell
+    for part in chunks(recording):
+        changes = Changes.of(recording, part)
+        near = neighbour[part].clamp(min=0)[changes.byte]
+        other = [recording.values[changes.look + i, changes.env, near].short() for i in (0, 1)]
+        step, next_step = changes.after - changes.before, wrapped(other[1] - other[0])
+        valid = ~((step < 0) & (next_step < 0))
+        fell, wide = (step < 0) & valid, (step.abs() >= 128) & valid
+        up = fell & (next_step > 0) & (next_step < 10)
+        made_good = wide & (next_step.abs() == 1) & (next_step.sign() != step.sign())
+        parts.append(torch.stack([changes.count(each) for each in (up, fell, made_good, wide)]).float())
+    up, fell, made_good, wide = torch.cat(parts, 1)
+    return up / fell.clamp(min=1), made_good / wide.clamp(min=1), torch.maximum(up, made_good)
 
 
 def _key(where: Where) -> tuple[int, int]:
@@ -85,16 +80,15 @@ def number_of(byte: int, recording: Recording, stats: Stats, carries: Carries) -
         if at in members:
             break
         members.append(at)
+    lows = [int(stats["lowest"][i]) for i in members]
     highest = max(int(stats["highest"][i]) for i in members)
-    lowest_high = int(stats["highest"][byte])
-    decimal = all(bool(stats["decimal"][i]) for i in members)
-    read = "number"
-    if len(members) > 1 and highest <= 9:
-        read = "digits"
-    elif decimal and lowest_high >= 0x10 and int(stats["distinct"][byte]) > 10:
+    base = lows[0]
+    read, zero = "number", 0
+    if len(members) > 1 and set(lows) == {base} and highest - base <= 9 and int(stats["highest"][byte]) - base >= 8:
+        read, zero = "digits", base
+    elif all(bool(stats["decimal"][i]) for i in members) and highest >= 0x10 and int(stats["distinct"][byte]) > 10:
         read = "bcd"
-    size = min(len(members), READS[read])
-    members = members[:size]
-    where = recording.where[members[-1] if lower and size > 1 else byte]
-    order = "big" if lower and size > 1 else "little"
-    return Number(where, size, read, order), members
+    members = members[: READS[read]]
+    where = recording.where[members[-1] if lower else byte]
+    order = "big" if lower and len(members) > 1 else "little"
+    return Number(where, len(members), read, order, zero=zero), members

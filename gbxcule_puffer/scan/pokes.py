@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 
@@ -11,7 +11,7 @@ from gbxcule_puffer.scan.play import Rounds
 from gbxcule_puffer.scan.recording import SPARSE
 from gbxcule_puffer.scan.statistics import wrapped
 
-MOST_POKED = 640  # bytes
+MOST_POKED = 480  # bytes
 SOON, LATE = 1, 6  # looks after the change at which the copies are compared
 CHANGES = (1, 4, -1, 2)  # what is added to the byte, one of them in each scene
 
@@ -21,8 +21,7 @@ class Causes:
     """Effects of changing each byte in `scenes` moments of the game; parts of the scenes, each (bytes,).
 
     stays: the change is still there one look later; stays_late: some looks later; draws: the picture differs soon;
-    draws_late; sprites_x, sprites_y: sprites moved along an axis; camera_x, camera_y: the scroll register changed;
-    leads: (bytes, bytes) how often changing the first changed the second soon after.
+    draws_late; sprites_x, sprites_y: sprites moved along an axis; camera_x, camera_y: the scroll register changed.
     """
 
     poked: torch.Tensor
@@ -34,14 +33,17 @@ class Causes:
     sprites_y: torch.Tensor
     camera_x: torch.Tensor
     camera_y: torch.Tensor
-    leads: torch.Tensor
+
+    def cpu(self) -> Causes:
+        """The same on the CPU."""
+        return Causes(*[getattr(self, each.name).cpu() for each in fields(self)])
 
     @classmethod
     def unknown(cls, total: int, device: torch.device) -> Causes:
         """Before anything was changed: as if everything had an effect."""
         ones = torch.ones(total, device=device)
         none = torch.zeros(total, dtype=torch.bool, device=device)
-        return cls(none, ones, ones, ones, ones, ones, ones, ones, ones, torch.zeros((1, 1), device=device))
+        return cls(none, ones, ones, ones, ones, ones, ones, ones, ones)
 
 
 def poke_all(rounds: Rounds, interest: torch.Tensor) -> Causes:
@@ -95,12 +97,10 @@ def poke_all(rounds: Rounds, interest: torch.Tensor) -> Causes:
         found[chosen] = values
         return found
 
-    leads = torch.zeros((total, total), device=device)
-    leads[chosen] = (apart[:, :, 0] != 0).float().mean(0)
     poked = torch.zeros(total, dtype=torch.bool, device=device)
     poked[chosen] = True
     return Causes(
         poked, spread(stays[:, 0]), spread(stays[:, 1]), spread(drawn[:, 0]), spread(drawn[:, 1]),
         moved(oam & (addresses % 4 == 1)), moved(oam & (addresses % 4 == 0)), moved(addresses == hw.SCX),
-        moved(addresses == hw.SCY), leads,
+        moved(addresses == hw.SCY),
     )  # fmt: skip

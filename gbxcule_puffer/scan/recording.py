@@ -15,6 +15,7 @@ from gbxcule_puffer.tasks.ram.view import Where
 REGISTERS = {"scy": hw.SCY, "scx": hw.SCX}  # recorded as bytes beside RAM: the camera of many games
 STACK_MARGIN = 24  # bytes below the lowest stack pointer that was seen; interrupts push below it
 SPARSE = 4
+FEW, LEAST_CHANGES = 600, 4  # bytes; changes of a byte where there are more bytes
 WITNESSES = 8  # envs whose pictures are kept, at half size
 MOST_STACK = 0x180  # bytes; where the pointer moves more, the game uses it for other things
 MOST_ACTIVE = 6_000  # bytes that are kept; of more, those that began to change last are left out
@@ -133,8 +134,9 @@ class Recording:
         self.valid, self.buttons = torch.stack(self._valid), torch.stack(self._buttons)
         self.drawn = torch.stack(self._drawn)
         self.pictures = torch.stack(self._pictures)
-        self.start = first
-        indices = order.tolist()
+        kept = self._kept()
+        self.values, self.start, self._order = self.values[:, :, kept], first[kept], order[kept]
+        indices = self._order.tolist()
         self.where = [self._all_where[i] for i in indices]
         self.offsets = [self.cells.offsets[i] if i < len(self.cells.offsets) else -1 for i in indices]
         self.addresses = torch.tensor([address_of(where) for where in self.where], dtype=torch.int64)
@@ -146,6 +148,16 @@ class Recording:
             | ((self.addresses >= hw.OAM) & (self.addresses < hw.OAM_END))
             | ((self.addresses >= hw.IO) & (self.addresses < hw.HRAM))
         )
+
+    def _kept(self) -> torch.Tensor:
+        """The bytes that changed often enough to say something of them; all, where there are few."""
+        total = self.values.shape[2]
+        if total <= FEW:
+            return torch.arange(total, device=self.values.device)
+        number = torch.zeros(total, dtype=torch.int64, device=self.values.device)
+        for before, after, valid in zip(self.values, self.values[1:], self.valid[1:], strict=False):
+            number += ((before != after) & valid[:, None]).sum(0)
+        return (number >= LEAST_CHANGES).nonzero()[:, 0]
 
     def _shadows(self) -> torch.Tensor:
         """(bytes,) true for a copy of the sprites' table that the game keeps in RAM: at the same offset in a page,

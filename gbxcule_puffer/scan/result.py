@@ -17,6 +17,7 @@ from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.ram.symbol_writing import save_symbols
 from gbxcule_puffer.tasks.ram.view import Where
 
+DRAWN_LOOKS = 2  # until a change is on the screen
 NAMED = 0.3  # confidence from which a candidate's name is written
 KINDS = {  # in the order of the table; what each is, for people
     "x": "position from left to right",
@@ -57,10 +58,12 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A state, and the actions of one step each that lead there from power-on; none if it was given as a state."""
+    """A state, and the actions of one step each that lead there from power-on; none if it was given as a state.
+    moves: false where scan looked for a state in which directions move something, and found none."""
 
     state: Snapshot
     actions: tuple[str, ...] | None
+    moves: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +96,7 @@ class ScanResult:
             return None
         pictures = self.recording.pictures
         before = [pictures[look - 1, witness] for look, witness in candidate.moments]
-        after = [pictures[look, witness] for look, witness in candidate.moments]
+        after = [pictures[min(look + DRAWN_LOOKS, len(pictures) - 1), witness] for look, witness in candidate.moments]
         return mosaic(torch.stack([*before, *after]).cpu().numpy(), len(candidate.moments))
 
     def as_json(self) -> str:

@@ -26,8 +26,9 @@ from gbxcule_puffer.scan.statistics import measure, rules
 from gbxcule_puffer.tasks.start import play_to_start
 
 LEAST_ENVS, CPU_ENVS, GPU_ENVS = 2 * len(BRANCHES), 64, 16_384
-SECONDS = 150  # of the game that are played from the start, by default
+SECONDS = 100  # of the game that are played from the start, by default
 GPU_SECONDS = 50
+WALKERS = 2_048  # the most Game Boys that look for a start
 
 
 class Scan:
@@ -44,17 +45,25 @@ class Scan:
         device: str = "cpu",
         seed: int = 0,
         header: str = "strict",
-        model: str | None = "auto",
+        model: str | None = "dmg",
     ) -> None:
         num_envs = num_envs or (CPU_ENVS if device == "cpu" else GPU_ENVS)
         if num_envs < LEAST_ENVS or num_envs % len(BRANCHES):
             raise ConfigError(f"num_envs {num_envs} must be a multiple of {len(BRANCHES)}, at least {LEAST_ENVS}")
         self.cartridge, self.seed = load_cartridge(rom, header, model), seed
-        self.header, self.model = header, model
-        self.emulator = Emulator(
-            self.cartridge, num_envs, device, screen="full", frames_per_step=LOOK_FRAMES,
+        self.device = device
+        self.emulator = self._emulator(num_envs)
+
+    def _emulator(self, num_envs: int) -> Emulator:
+        """Game Boys that hold their buttons from look to look."""
+        return Emulator(
+            self.cartridge,
+            num_envs,
+            self.device,
+            screen="full",
+            frames_per_step=LOOK_FRAMES,
             release_after_frames=LOOK_FRAMES,
-        )  # fmt: skip
+        )
 
     def start(self, state: StrPath | Snapshot | None = None, actions: StrPath | Sequence[str] | None = None) -> Start:
         """The start that is given, or one that is found."""
@@ -65,7 +74,13 @@ class Scan:
             return Start(play_to_start(self.cartridge, actions, state, model=self.emulator.model), names)
         if state is not None:
             return Start(load_state_file(state, self.cartridge).doubled(), None)
-        return find_start(self.emulator, self.seed)
+        if self.emulator.num_envs <= WALKERS:
+            return find_start(self.emulator, self.seed)
+        few = self._emulator(WALKERS)
+        try:
+            return find_start(few, self.seed)
+        finally:
+            few.close()
 
     def play(self, start: Start, seconds: float | None = None) -> Recording:
         """Plays from a start and records it: at least two rounds."""
@@ -79,20 +94,19 @@ class Scan:
         return self.recording
 
     def judge(self) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], Causes]:
-        """The confidence of each byte for each kind, the statistics and the causes."""
+        """The confidence of each byte for each kind, the statistics and the causes, all on the CPU."""
         recording = self.recording
         stats = measure(recording)
         self.carries = find_carries(recording, stats)
         usable = ~(recording.is_stack | recording.is_hardware).to(recording.values.device)
         stats["rules"] = torch.zeros_like(stats["rate"])
-        guess = torch.stack(
-            [chance(stats, Causes.unknown(len(usable), usable.device)) for chance in kinds.CHANCES.values()]
-        )
+        guess = torch.stack([*kinds.judge(stats, Causes.unknown(len(usable), usable.device)).values()])
         causes = poke_all(self.rounds, torch.where(usable, guess.amax(0), -1.0))
         axes = [kinds.position(stats, causes, axis) * usable for axis in kinds.AXES]
         best = torch.cat([axis.topk(min(3, len(axis))).indices for axis in axes])
         stats["rules"] = rules(recording, best[torch.cat([a.topk(min(3, len(a))).values for a in axes]) > 0.2])
-        return {kind: chance(stats, causes) * usable for kind, chance in kinds.CHANCES.items()}, stats, causes
+        chances = {kind: (chance * usable).cpu() for kind, chance in kinds.judge(stats, causes).items()}
+        return chances, {name: values.cpu() for name, values in stats.items()}, causes.cpu()
 
 
 def scan(
@@ -105,7 +119,7 @@ def scan(
     seed: int = 0,
     seconds: float | None = None,
     header: str = "strict",
-    model: str | None = "auto",
+    model: str | None = "dmg",
 ) -> ScanResult:
     """What the bytes of a game's RAM mean, by playing it on `num_envs` Game Boys at once.
 

@@ -16,6 +16,7 @@ from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.start import play_to_start
 
 pytestmark = pytest.mark.kernel
+HOUSE = ("NOOP", "NOOP", "START", "NOOP", "A", "NOOP", "NOOP", "NOOP")
 ORCHARD = ROMS / "orchard.gb"
 
 
@@ -36,6 +37,17 @@ def found(result: ScanResult, kind: str) -> list[int]:
 def test_bytes_of_our_game_are_found(orchard: ScanResult, kind: str, symbol: str) -> None:
     address = Symbols.load(ROMS / "orchard.sym")[symbol].address
     assert address in found(orchard, kind)
+
+
+def test_homewards_position_and_map_are_found() -> None:
+    """Positions in pixels and tiles, each above the camera's; the map above the bytes that depend on it."""
+    symbols = Symbols.load(ROMS / "homeward.sym")
+    result = scan(ROMS / "homeward.gb", start_actions=HOUSE, seconds=60)
+    for axis, names in (("x", ("player_px", "player_x")), ("y", ("player_py", "player_y"))):
+        best = [each.number.where for each in result.of(axis)[:2]]
+        assert set(best) == {symbols[name].address for name in names}
+        assert all(each.confidence > 0.4 for each in result.of(axis)[:2])
+    assert symbols["player_map"].address in found(result, "map")
 
 
 def test_the_best_position_is_the_players(orchard: ScanResult) -> None:
@@ -71,6 +83,21 @@ def test_the_command_writes_a_folder_and_names(tmp_path: Path, capsys: pytest.Ca
         main(["scan", str(ORCHARD), "--start-state", str(out / "start.state"), "--seconds", "3", "--num-envs", "16"])
         == 0
     )
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    first, second = (scan(ORCHARD, seconds=5, num_envs=16, seed=3).as_json() for _ in range(2))
+    one, other = json.loads(first), json.loads(second)
+    assert one["candidates"] == other["candidates"] and one["start_actions"] == other["start_actions"]
+
+
+def test_what_was_recorded_can_be_searched(orchard: ScanResult) -> None:
+    """Values by look, env and byte, with the location of each byte: the basket never leaves the picture."""
+    recording = orchard.recording
+    looks, envs, total = recording.values.shape
+    assert (looks, envs, total) == (*recording.valid.shape, len(recording.where))
+    basket = recording.values[:, :, recording.where.index(Symbols.load(ROMS / "orchard.sym")["basket_x"].address)]
+    assert int(basket.max()) < 160
 
 
 def test_a_wrong_number_of_game_boys_ends_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

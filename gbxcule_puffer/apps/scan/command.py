@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 OUTPUT = "Output"
 WIDTH = 118
+NO_START = "no start was found in which directions move anything: give one by --start-state or --start-actions"
 
 
 @command
@@ -27,7 +29,7 @@ class Scan(GameFlags, DeviceFlags):
         metavar="FILE",
     )
     num_envs: int | None = flag(None, "Game Boys in parallel (default: 64, on a GPU 16,384)", least=16)
-    seconds: float | None = flag(None, "seconds that each plays (default: 150, on a GPU 50)", metavar="X", least=1)
+    seconds: float | None = flag(None, "seconds that each plays (default: 100, on a GPU 50)", metavar="X", least=1)
     out: str | None = flag(None, "folder for start.state, start.txt, scan.json and pictures", OUTPUT, metavar="DIR")
     sym: str | None = flag(None, "symbol file to write the names into", OUTPUT, metavar="FILE")
     json: bool = flag(False, "print JSON instead of the table", OUTPUT)
@@ -48,6 +50,8 @@ class Scan(GameFlags, DeviceFlags):
         if out is not None:
             write_folder(result, out)
         print(result.as_json() if self.json else table(result))
+        if not result.start.moves:
+            print(f"warning: {NO_START}", file=sys.stderr)
         if self.sym:
             named = result.write_symbols(self.sym)
             if not self.json:
