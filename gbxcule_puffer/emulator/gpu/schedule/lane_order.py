@@ -15,7 +15,7 @@ docs/schedule.md explains them. The fastest depends on the game (autotuner.py).
 
 # pyright: reportOperatorIssue=false, reportArgumentType=false, reportGeneralTypeIssues=false, reportAssignmentType=false
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import warp as wp
@@ -35,7 +35,6 @@ from gbxcule_puffer.emulator.gpu.schedule.twins import (
 )
 from gbxcule_puffer.emulator.hw import intrinsics
 
-TEACHERS = 16_384  # the most envs that contribute to the means
 LIMITS = wp.constant(96)  # time limits of a warp; the smallest for which there are enough warps is chosen
 SHARE = wp.constant(12)  # limits that one thread examines
 STEPS = wp.constant(6.0)  # limits in an octave
@@ -213,6 +212,28 @@ def most_warps(num_envs: int, lanes: int) -> int:
     return min(num_envs, max(-(-num_envs // lanes), -(-num_envs // (WARP_SIZE // 2 + 1))) + WARP_SIZE + 1)
 
 
+class Sizes(NamedTuple):
+    """Sizes of an update's launches."""
+
+    envs: int
+    warps: int  # of the step
+    lanes: int  # of these warps
+    head: int  # warps with `head_lanes` envs
+    wanted: int  # warps if each had `lanes` envs of the shape
+    learners: int  # threads of kernel_learn
+    counters: int  # threads of kernel_count
+    whole: int  # envs, rounded up to whole warps
+
+    @classmethod
+    def of(cls, envs: int, shape: LaunchShape) -> "Sizes":
+        """The sizes for a number of envs."""
+        head, warps = shape.warps(envs)
+        if shape.twins == PACKED:
+            warps = most_warps(envs, shape.lanes)
+        lanes, whole = warps * WARP_SIZE, -(-envs // WARP_SIZE) * WARP_SIZE
+        return cls(envs, warps, lanes, head, -(-envs // shape.lanes), max(envs, TWINS), max(envs, lanes), whole)
+
+
 class LaneOrder:
     """The assignment of an emulator's envs to lanes, chosen before each step.
 
@@ -257,36 +278,46 @@ class LaneOrder:
         Args: buttons: of the next step, (num_envs,) uint8; stream: to launch on, None on a CPU.
         Returns the number of warps to launch; some of them may have no env.
         """
-        n, steps, twins = len(self.took), self._steps, self._twins
         where: dict[str, Any] = {"device": str(self.order.device)} if stream is None else {"stream": stream}
-        head_warps, warps = shape.warps(n)
-        if shape.twins == PACKED:
-            warps = most_warps(n, shape.lanes)
-        order, listed, means, bins, demand, groups = self._arrays
         counts, sums = self._bins.view(2, -1, BINS)
-        if not shape.grouped:
-            wp.launch(kernel_in_turn, warps * WARP_SIZE, [order, shape.lanes, n], **where)
-            return warps
-        inputs = [steps, twins, means, self._forecast, demand, bins, listed, -(-n // TEACHERS)]
-        wp.launch(kernel_learn, max(n, TWINS), inputs, **where)
-        wp.launch(kernel_forget, KINDS, [means], **where)
-        lanes = warps * WARP_SIZE
-        inputs = [steps, wp.from_torch(buttons), twins, means, self._forecast, order, listed, lanes]
-        wp.launch(kernel_count, max(n, lanes), inputs, **where)
-        if shape.twins == PACKED:
-            dim = (LIMITS // SHARE, -(-n // WARP_SIZE) * WARP_SIZE)
-            wp.launch(kernel_demand, dim, [twins, listed, demand], **where)
-            wp.launch(kernel_split, n, [twins, listed, demand, groups, bins, -(-n // shape.lanes)], **where)
-            torch.cumsum(counts, 1, dtype=torch.int32, out=sums)
-            wp.launch(kernel_pack, n, [steps, twins, groups, bins, order, warps], **where)
-        else:
-            if shape.twins == TOGETHER:
-                wp.launch(kernel_bins, TWINS, [twins, bins], **where)
+        sizes = Sizes.of(len(self.took), shape)
+        for kernel, dim, inputs in self.launches(wp.from_torch(buttons), shape, sizes):
+            if kernel is None:  # with one row, torch would allocate memory
+                torch.cumsum(counts[:dim], 1, dtype=torch.int32, out=sums[:dim])
             else:
-                wp.launch(kernel_mixed_bins, n, [steps, twins, bins], **where)
-            torch.cumsum(counts[:2], 1, dtype=torch.int32, out=sums[:2])  # with one row, torch would allocate memory
-            wp.launch(kernel_sort, n, [steps, twins, bins, order, shape.lanes, head_warps, shape.head_lanes], **where)
-        return warps
+                wp.launch(kernel, dim, inputs, **where)
+        return sizes.warps
+
+    def launches(self, buttons: Any, shape: LaunchShape, sizes: "Sizes") -> list[tuple[Any, Any, list[Any]]]:
+        """The launches of an update in order: kernel, dim and inputs. None in place of a kernel stands for the running
+        sums of the first `dim` rows of bins; its inputs are the bins."""
+        steps, twins, n, warps = self._steps, self._twins, sizes.envs, sizes.warps
+        order, listed, means, bins, demand, groups = self._arrays
+        if not shape.grouped:
+            return [(kernel_in_turn, sizes.lanes, [order, shape.lanes, n])]
+        found: list[tuple[Any, Any, list[Any]]] = [
+            (kernel_learn, sizes.learners, [steps, twins, means, self._forecast, demand, bins, listed]),
+            (kernel_forget, KINDS, [means]),
+            (
+                kernel_count,
+                sizes.counters,
+                [steps, buttons, twins, means, self._forecast, order, listed, sizes.lanes],
+            ),
+        ]
+        if shape.twins == PACKED:
+            return [
+                *found,
+                (kernel_demand, (LIMITS // SHARE, sizes.whole), [twins, listed, demand]),
+                (kernel_split, n, [twins, listed, demand, groups, bins, sizes.wanted]),
+                (None, WARP_SIZE + 1, [bins]),
+                (kernel_pack, n, [steps, twins, groups, bins, order, warps]),
+            ]
+        if shape.twins == TOGETHER:
+            found.append((kernel_bins, TWINS, [twins, bins]))
+        else:
+            found.append((kernel_mixed_bins, n, [steps, twins, bins]))
+        sort = [steps, twins, bins, order, shape.lanes, sizes.head, shape.head_lanes]
+        return [*found, (None, 2, [bins]), (kernel_sort, n, sort)]
 
 
 def memory_needed(num_envs: int) -> int:

@@ -14,6 +14,7 @@ from gbxcule_puffer.emulator.gpu.schedule import forecast
 from gbxcule_puffer.emulator.gpu.schedule.forecast import Forecast
 from gbxcule_puffer.emulator.state import INDEX
 
+TEACHERS = wp.constant(16_384)  # the most envs that contribute to the means
 BINS = wp.constant(1024)
 WIDTH = wp.constant(256)  # instructions of a bin
 KINDS = wp.constant(1 << 14)
@@ -79,11 +80,11 @@ def kernel_learn(
     demand: wp.array(dtype=wp.int32),
     bins: wp.array(dtype=wp.int32),
     listed: wp.array(dtype=wp.int32),
-    stride: int,
 ):
-    """Learn time, path and the agreement of twins from the last step, from every `stride`-th env, and reset the counts.
-    dim = the larger of num_envs and TWINS."""
+    """Learn time, path and the agreement of twins from the last step of at most TEACHERS envs, evenly spread, and reset
+    the counts. dim = the larger of num_envs and TWINS."""
     index = wp.tid()
+    stride = (steps.kind.shape[0] + TEACHERS - 1) // TEACHERS
     if index < TWINS:
         twins.count[index] = 0
     if index < demand.shape[0]:
