@@ -19,7 +19,7 @@ STARTERS = {
 
 # Of tests with the marker `slow`: folders, and files by their folder, but for those in QUICK. They are trainings,
 # random programs and files, what measures speed, and what plays whole games beside PyBoy for minutes.
-SLOW_FOLDERS = ("fuzz", "hostile", "suite", "trainers", "integrations/pufferl")
+SLOW_FOLDERS = ("fuzz", "hostile", "suite", "trainers", "integrations/pufferl", "native")
 SLOW_FILES = {
     ".": ("docs_run", "docs_site", "wheel"),
     "apps": ("bench", "bench_suites", "color", "play_in_time", "plot", "profile", "record", "verify", "watch"),

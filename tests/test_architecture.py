@@ -25,6 +25,7 @@ ROOMS = [
     {"games", "scan"},
     {"suite"},
     {"registry"},
+    {"native"},
     {"trainers", "integrations"},
     {"apps", "cli", "__main__"},
 ]

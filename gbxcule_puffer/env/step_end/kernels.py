@@ -18,6 +18,10 @@ SEQUENCES: dict[str, tuple[str, ...]] = {
     "obs_only": ("observe",),
     "reward_only": ("score",),
     "full_step": ("observe", "score", "keep", "count", "restore", "begin"),
+    # The whole for programs in C, which read no final_observation (native/).
+    "native_step": ("observe", "score", "count", "restore", "begin"),
+    "native_end": ("observe", "score"),
+    "native_rest": ("count", "restore", "begin"),
     # The whole in pieces, for work between them (episodes.Episodes).
     "end": ("observe", "score", "keep"),
     "count": ("count",),
