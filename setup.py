@@ -60,6 +60,8 @@ setup(
     package_data={
         "gbxcule_puffer": ["py.typed"],
         "gbxcule_puffer.integrations.pufferl": ["*.ini"],
+        "gbxcule_puffer.integrations.pufferlib5": ["*.cu", "*.ini"],
+        "gbxcule_puffer.native": ["*.c", "*.h"],
         "gbxcule_puffer.trainers.wall": ["*.html", "*.js", "*.css", "*.svg"],
         "gbxcule_puffer.apps.play": ["*.html", "*.js", "*.css"],
     },

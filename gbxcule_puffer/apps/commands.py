@@ -9,6 +9,7 @@ COMMANDS = {
     "Play and train": ("play", "train", "eval", "watch", "record", "plot", "show", "copy"),
     "Find out and make goals": ("scan", "game", "goal", "stage"),
     "Check and measure": ("verify", "bench", "profile", "size"),
+    "For programs in C": ("native",),
     "PufferLib's own modes": ("sweep", "autotune", "export"),
 }
 NAMES = [name for names in COMMANDS.values() for name in names]

@@ -30,7 +30,7 @@ from gbxcule_puffer.layout import trainers
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roms/*.md")])
-LANGUAGES = ("python", "sh", "console", "json", "toml", "text")
+LANGUAGES = ("python", "sh", "console", "json", "toml", "c", "text")
 PROGRAMS = ("puffer", "python", "torchrun", "make", "pip", "tensorboard")
 NAMES = {name: name for name in PROGRAMS} | {".venv-puffer/bin/puffer": "puffer"}
 ELLIPSIS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

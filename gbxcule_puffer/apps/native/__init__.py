@@ -1,0 +1,1 @@
+"""`puffer native`: an environment for programs in C and CUDA."""
