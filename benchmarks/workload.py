@@ -35,12 +35,12 @@ def find_rom(name: str) -> Path:
     Raises: FileNotFoundError with the names that can be given.
     """
     shared = shared_folder()
-    places = [Path(name), ROOT / "roms" / f"{name}.gb"]
+    files = [Path(name), ROOT / "roms" / f"{name}.gb"]
     if shared is not None:
-        places += [shared / "roms" / folder / f"{name}.gb" for folder in ("homebrew", "corpus")]
-    for place in places:
-        if place.is_file():
-            return place
+        files += [shared / "roms" / folder / f"{name}.gb" for folder in ("homebrew", "corpus")]
+    for file in files:
+        if file.is_file():
+            return file
     names = ", ".join(GAMES)
     raise FileNotFoundError(
         f"no ROM '{name}': give a file, 'homeward', or, with {SHARED_VARIABLE} set, {names} or one of the corpus"

@@ -32,8 +32,8 @@ def start_warp() -> None:
         os.dup2(null, 2)
         wp.init()
     except OSError as error:
-        place, reason = error.filename or wp.config.kernel_cache_dir, error.strerror or error
-        raise StorageError(f"kernel cache {place} cannot be made ({reason}): {kernel_objects.REMEDY}") from None
+        folder, reason = error.filename or wp.config.kernel_cache_dir, error.strerror or error
+        raise StorageError(f"kernel cache {folder} cannot be made ({reason}): {kernel_objects.REMEDY}") from None
     finally:
         os.dup2(saved, 2)
         os.close(saved)

@@ -66,8 +66,8 @@ def exit_code(prog: str, work: Callable[[], int | None], interrupted: str = "int
     except BrokenPipeError:
         text, code = "", 141
     except OSError as error:
-        place, reason = error.filename or "the output", error.strerror or error
-        text, code = f"{prog}: {printable(place)} cannot be read or written ({reason})", 1
+        name, reason = error.filename or "the output", error.strerror or error
+        text, code = f"{prog}: {printable(name)} cannot be read or written ({reason})", 1
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise

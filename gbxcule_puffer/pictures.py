@@ -139,13 +139,13 @@ def indexed(picture: np.ndarray, scale: int = 1) -> Image:
     from PIL import Image
 
     if picture.dtype == np.uint8:
-        palette, places = np.stack([LEVELS] * 3, -1), picture
+        palette, indices = np.stack([LEVELS] * 3, -1), picture
     else:
-        colors, places = np.unique(picture, return_inverse=True)
+        colors, indices = np.unique(picture, return_inverse=True)
         if len(colors) > 256:
             return Image.fromarray(to_rgb(picture, scale)).quantize(256)
-        palette, places = to_rgb(colors[None])[0], places.reshape(picture.shape).astype(np.uint8)
-    image = Image.fromarray(places.repeat(scale, 0).repeat(scale, 1), "P")
+        palette, indices = to_rgb(colors[None])[0], indices.reshape(picture.shape).astype(np.uint8)
+    image = Image.fromarray(indices.repeat(scale, 0).repeat(scale, 1), "P")
     image.putpalette(palette.tobytes())
     return image
 

@@ -142,14 +142,14 @@ def worker(device: str, num_envs: int) -> None:
 
     emulator: Any = None
     table = torch.tensor([0x00, 0x10, 0x20, 0x80, 0x04, 0x08, 0x02, 0x01], dtype=torch.uint8, device=device)
-    rows, place = torch.zeros(0), 0
+    rows, index = torch.zeros(0), 0
 
     def run(steps: int) -> float:
-        nonlocal place
+        nonlocal index
         begin = synchronize()
         for _ in range(steps):
-            emulator.step(rows[place])
-            place += 1
+            emulator.step(rows[index])
+            index += 1
         return synchronize() - begin
 
     def digest() -> str:
@@ -172,7 +172,7 @@ def worker(device: str, num_envs: int) -> None:
             emulator = Emulator(question["open"], num_envs, device, frames_per_step=FRAMES_PER_STEP)
             generator = torch.Generator(device).manual_seed(question["seed"])
             shape = (question["rows"], num_envs)
-            rows, place = table[torch.randint(len(table), shape, generator=generator, device=device)], 0
+            rows, index = table[torch.randint(len(table), shape, generator=generator, device=device)], 0
             begin = time.perf_counter()
             run(1)
             answer["first_step_seconds"] = round(time.perf_counter() - begin, 2)

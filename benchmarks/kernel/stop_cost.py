@@ -3,7 +3,7 @@
     python -m benchmarks.kernel.stop_cost --out FILE.json [--num-envs 16384] [--kinds stat p1 ...]
 
 Each kind is a small program: one instruction that stops the data path, or a short piece of code, among plain ones, over
-and over. All lanes of a warp are at the same place and share each stop. The cost is what a step takes longer than as
+and over. All lanes of a warp are at one instruction and share each stop. The cost is what a step takes longer than as
 many turns without stops, divided by the stops, in turns. One JSON record.
 """
 

@@ -75,7 +75,7 @@ def total(which: int, amount: int) -> int:
 
 
 ROUND = "            if lane.running == lane_state.ASLEEP and lane.until - lane.lead <= behind:\n"
-TURN = "\n                datapath.end_turn(r, i, place, table)\n"
+TURN = "\n                datapath.end_turn(r, i, fixed, table)\n"
 IMPORTS = ".gpu import datapath, lane_state, operations, slow_path, stop_counters\n"
 CHANGES = {
     IMPORTS: IMPORTS + "from benchmarks.kernel import warp_of_threads\n",

@@ -3,7 +3,7 @@
     python -m benchmarks.training.task_cost --device cuda --num-envs 16384      (one JSON record)
 
 plays HOMEWARD with random actions in two envs in turns: without a Task, and with one that looks at 2,560 event bits,
-ten symbols and eight hooks, pays for new bits, new places and calls, and tells three statistics.
+ten symbols and eight hooks, pays for new bits, new cells and calls, and tells three statistics.
 """
 
 from __future__ import annotations

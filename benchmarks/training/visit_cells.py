@@ -3,7 +3,7 @@
     python -m benchmarks.training.visit_cells --out visit_cells.json
 
 Game Boys play the stages' solutions, with some actions at random. For each kind of cell: how many there are, how many
-of them show several places, facings or states of the quest, and how many of them one cell of RAM has on average.
+of them show several positions, facings or states of the quest, and how many of them one cell of RAM has on average.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def play(num_envs: int, steps: int, folder: Path) -> dict[str, dict[int, set[tup
 
 def summary(cells: dict[int, set[tuple[int, ...]]]) -> dict[str, Any]:
     """Numbers of cells, and of those that stand for several values of a byte."""
-    places = {row for rows in cells.values() for row in rows}
-    result: dict[str, Any] = {"cells": len(cells), "cells of RAM": len(places)}
-    result["cells of one of RAM"] = round(sum(map(len, cells.values())) / len(places), 2)
+    cells_of_ram = {row for rows in cells.values() for row in rows}
+    result: dict[str, Any] = {"cells": len(cells), "cells of RAM": len(cells_of_ram)}
+    result["cells of one of RAM"] = round(sum(map(len, cells.values())) / len(cells_of_ram), 2)
     for number, name in enumerate(RAM):
         result[f"several of {name}"] = sum(len({row[number] for row in rows}) > 1 for rows in cells.values())
     return result

@@ -55,8 +55,8 @@ class Viewer(AbstractContextManager):
     def __init__(self, url: str) -> None:
         parts, self._stack = urlsplit(url), ExitStack()
         origin: Any = f"http://{parts.netloc}"
-        place = f"ws://{parts.netloc}/socket?{parts.query}"
-        self._socket = self._stack.enter_context(connect(place, origin=origin, max_size=None, compression=None))
+        address = f"ws://{parts.netloc}/socket?{parts.query}"
+        self._socket = self._stack.enter_context(connect(address, origin=origin, max_size=None, compression=None))
         self._socket.send(json.dumps({"focus": 0, "watches": ["C000", "C001"]}))
         self.pictures = self.size = 0
         self._thread = threading.Thread(target=self._read)

@@ -283,8 +283,8 @@ class PyBoyEmulator:
 
     def take_facts(self, facts: dict[str, Any]) -> None:
         """Takes what `facts` returned."""
-        for place in facts["hooks"]:
-            self.hook(*divmod(place, hw.ROM_BANK_SIZE))
+        for index in facts["hooks"]:
+            self.hook(*divmod(index, hw.ROM_BANK_SIZE))
 
     def __reduce__(self) -> NoReturn:
         raise ConfigError("PyBoyEmulator cannot be copied: make another one, and load what save() returns")

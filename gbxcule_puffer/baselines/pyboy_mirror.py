@@ -44,7 +44,7 @@ class PyBoyMirror:
 
     def write_back(self, first: int, end: int) -> None:
         """Writes the bytes at these offsets to the PyBoys, if they differ."""
-        bank, address = self._place(first)
+        bank, address = self._bank_and_address(first)
         is_vram = address < hw.CART_RAM
         has_banks = is_vram and self._machines[0].model == "cgb"
         for env, machine in enumerate(self._machines):
@@ -63,7 +63,7 @@ class PyBoyMirror:
 
     def read(self, env: int, first: int, end: int) -> np.ndarray:
         """The memory row of one env, with current bytes at these offsets."""
-        bank, address = self._place(first)
+        bank, address = self._bank_and_address(first)
         last, memory = address + end - first - 1, self._machines[env].pyboy.memory
         if bank is not None:
             # PyBoy refuses ranges that end where the bank does.
@@ -76,7 +76,7 @@ class PyBoyMirror:
             self.rows[env, first:end] = self._save(env).memory[0, first:end]
         return self.rows[env]
 
-    def _place(self, first: int) -> tuple[int | None, int]:
+    def _bank_and_address(self, first: int) -> tuple[int | None, int]:
         """(bank, address) of an offset in the memory row; the bank is None if the CPU's bus shows it."""
         if first >= self._color + hw.COLOR_WRAM:
             bank, offset = divmod(first - self._color - hw.COLOR_WRAM, hw.WRAM_BANK_SIZE)

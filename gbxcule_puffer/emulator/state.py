@@ -123,7 +123,7 @@ rom_low bank: index in the ROM of address 0000
 rom_high bank: index in the ROM of address 4000, minus 4000h
 ram_enabled bit: 1 if cartridge RAM is readable
 ram_bank 0..255: selected cartridge RAM bank, or RTC register 08-0C
-ram_offset bank: place of that bank in the memory row, -1 if no such bank exists
+ram_offset bank: offset of that bank in the memory row, -1 if no such bank exists
 bank1 0..0x1FF: MBC1's 5-bit and MBC5's 9-bit bank register
 bank2 0..3: MBC1's 2-bit bank register
 banking_mode bit: MBC1's banking mode

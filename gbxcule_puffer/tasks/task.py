@@ -58,7 +58,7 @@ class Task:
     """Base class of what is rewarded. An env makes one and calls it in every step, after the frames and before an
     episode that has ended is replaced by the next.
 
-    Attributes that are tensors are the Task's memory: they are saved with the env's state, and they keep their place:
+    Attributes that are tensors are the Task's memory: they are saved with the env's state, and they keep their address:
     one that `step` assigns anew is copied into the old one, one that `reset` assigns only in the rows of `which`; what
     `reset` writes in place (`self.x += 1`) reaches all rows. So a Task can be recorded in a CUDA graph as it is
     written, as long as it does not ask for values on the host.

@@ -87,7 +87,7 @@ def test_verify(rom: Path) -> None:
 
 def test_verify_finds_a_planted_fault(rom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Colours are written two too far; the bundle's pictures show each pixel of another colour."""
-    pattern = "row.store(c, palette_place(c, c.bg_index), value)"
+    pattern = "row.store(c, palette_offset(c, c.bg_index), value)"
     fault = Edit("hw.color.registers", "write_bcpd", pattern, pattern.replace("c.bg_index", "c.bg_index + 4"))
     step = build("interpreter", Variant(color=True), (fault,)).step
     monkeypatch.setattr(Emulator, "_kernel", lambda emulator: step)
@@ -121,9 +121,9 @@ def test_a_terminal_shows_the_nearest_colours(size: tuple[int, int]) -> None:
     picture[:72] = 20 << 10 | 3
     shown = picture_for(picture, *size)
     assert shown.shape[0] <= 2 * (size[1] - 2) and shown.shape[1] <= size[0] and len(np.unique(shown)) == 2
-    for color, place in ((0x1F, -1), (20 << 10 | 3, 0)):
+    for color, row in ((0x1F, -1), (20 << 10 | 3, 0)):
         rgb = to_rgb(np.array([[color]], np.uint16))[0, 0].astype(int)
-        assert shown[place, 0] == 16 + np.abs(palette - rgb).sum(1).argmin()
+        assert shown[row, 0] == 16 + np.abs(palette - rgb).sum(1).argmin()
 
 
 def test_the_page_of_a_game_shows_colours(rom: Path) -> None:

@@ -42,7 +42,7 @@ def image(kind: str) -> bytes:
         body = routine(kind, offset)
         assert len(body) <= 0x7F
         rom[source : source + len(body)] = body
-        code += bytes.fromhex("21 00C1 06 A0 7D 22 05 20 FB")  # each byte of the source is its place
+        code += bytes.fromhex("21 00C1 06 A0 7D 22 05 20 FB")  # each byte of the source is its index
         code += b"\x21" + word(source) + bytes.fromhex("11 80FF 06") + bytes([len(body)])
         code += bytes.fromhex("2A 12 13 05 20 FA")
         code += b"\x21" + word(0xC110 + offset) + bytes.fromhex("3E C1 CD 80FF")

@@ -167,12 +167,12 @@ def same(one: Emulator, oracle: PyBoyEmulator) -> list[str]:
               "dma_start", "dma_index", "serial_count", "next_line", "lyc_written_off", "stat_mode_hidden",
               "frames_left", "release_at", "halted_after_ei", "rtc_last", "ram_bank"}  # fmt: skip
     names -= {f"undocumented_{number}" for number in range(72, 76)}  # not in PyBoy's files
-    places = np.flatnonzero(found.memory != expected.memory)
-    places = places[(places < 0x6000) | (places >= 0x7E00)]  # the captured serial output
-    places = places[(places < 0x7F00) | (places >= 0x7F80)]  # where the kernels keep P1
+    offsets = np.flatnonzero(found.memory != expected.memory)
+    offsets = offsets[(offsets < 0x6000) | (offsets >= 0x7E00)]  # the captured serial output
+    offsets = offsets[(offsets < 0x7F00) | (offsets >= 0x7F80)]  # where the kernels keep P1
     if one.cartridge.type == 0:  # stores in PyBoy what can never be read
-        places = places[(places < 0x2000) | (places >= 0x4000)]
-    return sorted(names) + [f"memory {place:04X}" for place in places[:4]]
+        offsets = offsets[(offsets < 0x2000) | (offsets >= 0x4000)]
+    return sorted(names) + [f"memory {offset:04X}" for offset in offsets[:4]]
 
 
 def without_clock(seed: int) -> bool:

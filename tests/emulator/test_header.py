@@ -64,11 +64,11 @@ def test_states_of_16_kib_go_to_pyboy_and_back() -> None:
     pyboy.close()
 
 
-@pytest.mark.parametrize(("place", "value", "error"), [(0x14D, 0x00, "checksum"), (0x149, 0x07, "RAM size code 07")])
-def test_what_pyboy_refuses_is_refused(place: int, value: int, error: str) -> None:
+@pytest.mark.parametrize(("index", "value", "error"), [(0x14D, 0x00, "checksum"), (0x149, 0x07, "RAM size code 07")])
+def test_what_pyboy_refuses_is_refused(index: int, value: int, error: str) -> None:
     rom = bytearray(image(0x00, 0x8000))
-    rom[place] = value
-    if place != 0x14D:
+    rom[index] = value
+    if index != 0x14D:
         rom[0x14D] = (-sum(rom[0x134:0x14D]) - 0x19) & 0xFF
     with pytest.raises(RomError, match=f"{error}.* PyBoy refuses it, too"):
         load_cartridge(bytes(rom), header="pyboy")

@@ -47,16 +47,16 @@ def test_banks_are_those_of_pyboy() -> None:
     ]  # fmt: skip
     for address, data, bank in writes:
         emulator.write_memory(1, address, data, bank)
-        for place, value in enumerate(data, address):
-            memory[place if bank is None else (bank, place)] = value
+        for where, value in enumerate(data, address):
+            memory[where if bank is None else (bank, where)] = value
     reads: list[tuple[int, int, int | None]] = [(0x2000, 4, None), (0x6000, 4, None), (0xA000, 0x1FFF, None)]
     reads += [(address, 4, bank) for bank in range(4) for address in (0x2000, 0x6000, 0xA000, 0xA00E)]
     reads += [
         (address, 16, None) for address in (0x8000, 0x8100, 0xBFF0, 0xC000, 0xC120, 0xE000, 0xFE90, 0xFEA0, 0xFF80)
     ]
     for address, length, bank in reads:
-        places = slice(address, address + length)
-        expected = memory[places] if bank is None else memory[bank, places]
+        span = slice(address, address + length)
+        expected = memory[span] if bank is None else memory[bank, span]
         assert emulator.read_memory(1, address, length, bank).tolist() == expected, (hex(address), bank)
     assert not emulator.read_memory(0, 0xA000, 0x2000).any(), "the other env keeps its memory"
     machine.close()

@@ -98,14 +98,14 @@ def keep(folder: Path, rom: FuzzRom, frames: int, num_envs: int, difference: lis
     np.save(folder / f"seed{rom.seed}.buttons.npy", buttons)
     title = f"seed {rom.seed} ({rom.kind}), {len(buttons)} steps of {frames_per_step}, {code_left(data)} bytes left"
     lines = [title, *difference, ""]
-    place = 0
-    while place < len(data):
-        if data[place] == 0:
-            place += 1
+    index = 0
+    while index < len(data):
+        if data[index] == 0:
+            index += 1
             continue
-        text, length = disassemble(data[place : place + 3], place)
-        lines.append(f"{place:06X}  {data[place : place + length].hex(' '):9}  {text}")
-        place += length
+        text, length = disassemble(data[index : index + 3], index)
+        lines.append(f"{index:06X}  {data[index : index + length].hex(' '):9}  {text}")
+        index += length
     (folder / f"seed{rom.seed}.txt").write_text("\n".join(lines[:400]) + "\n")
 
 

@@ -30,14 +30,14 @@ def sign(rom: bytearray, random: Random) -> None:
         if bank % LOW_STEP == 0:
             rom[start : start + 0x3FF0] = rom[:0x3FF0]
             rom[start + TABLE : start + TABLE_END] = random.generator.bytes(TABLE_END - TABLE)
-            for place in range(SIGNS, SIGNS + SIGN_SIZE * NUM_SIGNS, SIGN_SIZE):
+            for address in range(SIGNS, SIGNS + SIGN_SIZE * NUM_SIGNS, SIGN_SIZE):
                 routine = bytes((0x3E, bank, 0xEA, LOG & 0xFF, LOG >> 8, 0xC9))  # ld a,bank / ld [LOG],a / ret
-                rom[start + place : start + place + len(routine)] = routine
+                rom[start + address : start + address + len(routine)] = routine
         else:
             rom[start + DATA - BANK : start + DATA_END - BANK] = random.generator.bytes(DATA_END - DATA)
-            for place in SUBROUTINES[::2]:
+            for address in SUBROUTINES[::2]:
                 body = random.choice(looks)
-                rom[start + place - BANK : start + place - BANK + len(body)] = body
+                rom[start + address - BANK : start + address - BANK + len(body)] = body
 
 
 def _subroutine(random: Random) -> bytes:
@@ -53,7 +53,7 @@ def _subroutine(random: Random) -> bytes:
     return bytes(code.data)
 
 
-def place(random: Random) -> int:
+def any_address(random: Random) -> int:
     """Somewhere in what tells banks apart, or at the border of an area."""
     kind = random.integer(0, 9)
     if kind < 5:
@@ -83,34 +83,34 @@ def look(code: Code, keeps_stack: bool = False) -> None:
     way = random.integer(1 if keeps_stack else 0, 6)
     if way == 0:  # the stack in ROM: only POPs, and no interrupt
         code.emit(0xF3)
-        code.word(0x31, place(random))
+        code.word(0x31, any_address(random))
         code.emit(*(random.choice((0xC1, 0xD1, 0xE1, 0xF1)) for _ in range(random.integer(1, 3))))
         code.word(0x31, 0xDFF0)
         code.emit(0x78)
     elif way == 1:
-        code.word(0x21, place(random))
+        code.word(0x21, any_address(random))
         for _ in range(random.integer(1, 6)):
             code.emit(random.choice(READS))
     elif way == 2:
-        code.word(0x11, place(random))
+        code.word(0x11, any_address(random))
         code.emit(0x1A)
     elif way == 3:
-        code.word(0xFA, place(random))
+        code.word(0xFA, any_address(random))
     elif way == 4:
         loop = random.choice(COPIES)
         target = random.choice((0xC000, 0xC0F8, 0xCFF0, 0x8000, 0x9800, 0xA000, 0xD100))
-        ends = (place(random), target) if loop[0] == LD_A_HL_INC else (target, place(random))
+        ends = (any_address(random), target) if loop[0] == LD_A_HL_INC else (target, any_address(random))
         code.word(0x21, ends[0])
         code.word(0x11, ends[1])
         code.word(0x01, random.choice((0x0120, 0x0108, 0x0301, 0x2000)) + random.integer(0, 31))
         code.data += loop
     elif way == 5:
-        code.store(DMA, place(random) >> 8)
+        code.store(DMA, any_address(random) >> 8)
         code.delay(60)
         code.word(0xFA, 0xFE00 + random.integer(0, 0x9F))
     else:
         code.emit(0xE5, 0xC5)
-        code.word(0x21, place(random))
+        code.word(0x21, any_address(random))
         code.emit(0xCB, 0x46 + 8 * random.integer(0, 7))  # bit n,[hl]
         code.emit(0xC1, 0xE1)
     log(code)

@@ -30,13 +30,13 @@ BANKS = _faults(
     ("VBK does nothing", "map_banks", "c.vram_bank != 0", "IT and not FAULTY"),
     ("SVBK 0 is not bank 1", "map_banks", "c.wram_bank > 1", "IT or (FAULTY and c.wram_bank == 0)"),
     ("SVBK has 2 bits", "map_banks", "c.wram_bank - 2", "wp.where(FAULTY, c.wram_bank & 3, c.wram_bank) - 2"),
-    ("code in WRAM is fetched from bank 1", "is_in_place", "c.wram_shift == 0", "IT or FAULTY"),
+    ("code in WRAM is fetched from bank 1", "is_unshifted", "c.wram_shift == 0", "IT or FAULTY"),
 ) + _faults(
     "hw.memory",
     (
         "the echo reads bank 1",
         "read",
-        "banks.place(c, hw.WRAM + (address & 0x1FFF))",
+        "banks.row_offset(c, hw.WRAM + (address & 0x1FFF))",
         "wp.where(FAULTY, hw.WRAM + (address & 0x1FFF), IT)",
     ),
     (

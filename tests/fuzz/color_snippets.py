@@ -158,15 +158,15 @@ def scene(code: Code) -> None:
 def stop_outside(code: Code) -> None:
     """STOP in VRAM, OAM or WRAM: its second byte is read ahead of the LCD, and the switch looks back."""
     random = code.random
-    place = random.choice((0x8000, 0x9FF0, 0xFE00, 0xDE00))
+    address = random.choice((0x8000, 0x9FF0, 0xFE00, 0xDE00))
     code.store(STAT, random.choice((0x08, 0x20, 0x28, 0x40, 0x78)))
     code.store(KEY1, 1)
     code.emit(0x10, 0x00)
-    code.word(0x21, place)
+    code.word(0x21, address)
     code.emit(0x36, 0x10, 0x2C, 0x36, 0x00, 0x2C, 0x36, 0xC9)
     code.store(KEY1, random.choice((1, 1, 1, 0)))
     code.delay(60)
-    code.word(0xCD, place)
+    code.word(0xCD, address)
     code.emit(0xF0, random.choice((LY, STAT, 0x0F)))
     log(code)
 

@@ -1,4 +1,4 @@
-"""Snippets about the CPU: arithmetic, addressing, interrupts, stacks and code in odd places."""
+"""Snippets about the CPU: arithmetic, addressing, interrupts, stacks and code at odd addresses."""
 
 from __future__ import annotations
 
@@ -134,15 +134,15 @@ def moved_code(code: Code) -> None:
     """Instructions copied to RAM of any kind and run there."""
     random = code.random
     body = random.choice((instructions, _memory_bytes))(random, random.integer(2, 8)) + b"\xc9"
-    place = random.choice(
+    address = random.choice(
         (0x8000, 0x9000, 0x9C10, 0xA010, 0xC200, 0xD800, 0xE300, 0xFE00, 0xFE20, 0xFEA0, 0xFF90, 0xFFC0)
     )
-    off = place < 0xA000 and random.chance(0.6)
+    off = address < 0xA000 and random.chance(0.6)
     if off:
         code.store(LCDC, 0x11)
     source = code.here + 17
     code.word(0x21, source)
-    code.word(0x11, place)
+    code.word(0x11, address)
     code.emit(0x06, len(body), 0x2A, 0x12, 0x13, 0x05, 0x20, 0xFA)
     code.emit(0x18, len(body) + 1, 0x00)
     code.data += body
@@ -151,7 +151,7 @@ def moved_code(code: Code) -> None:
         code.store(LCDC, 0x91)
         code.nops(4)
         code.delay(30)
-    code.word(0xCD, place)
+    code.word(0xCD, address)
 
 
 def _memory_bytes(random: Random, count: int) -> bytes:

@@ -108,13 +108,13 @@ def poll(code: Code) -> None:
 def high_ram_routine(code: Code) -> None:
     """The routine of most games: start an OAM DMA from HRAM (or WRAM) and wait there until it is over, or not quite."""
     random = code.random
-    place = random.choice((0xFF80, 0xFF90, 0xFFB3, 0xC700, 0xE710))
+    address = random.choice((0xFF80, 0xFF90, 0xFFB3, 0xC700, 0xE710))
     load, decrease = random.choice(((0x3E, 0x3D), (0x06, 0x05), (0x0E, 0x0D)))
     body = bytes((0xE0, DMA, load, random.choice((40, 40, 41, 39, 30, 5, 1)), decrease, 0x20, 0xFD)) + random.choice(
         (b"\xc9", b"\x00\xc9", b"\xf0\x44\xc9", b"\x34\xc9", b"\xfb\xc9", b"\x7e\x34\xc9", b"\xd9")
     )
     code.word(0x21, code.here + 15)
-    code.word(0x11, place)
+    code.word(0x11, address)
     code.emit(0x06, len(body), 0x2A, 0x12, 0x13, 0x05, 0x20, 0xFA, 0x18, len(body))
     code.data[-1:] = bytes((len(body) + 1,))
     code.emit(0x00)
@@ -124,7 +124,7 @@ def high_ram_routine(code: Code) -> None:
     code.word(0x21, random.choice((0xC150, 0xC10A, 0xFE10, 0xFF0F)))
     for _ in range(random.integer(1, 2)):
         code.emit(0x3E, random.choice(VALUES[DMA]))
-        code.word(0xCD, place)
+        code.word(0xCD, address)
         code.emit(random.choice((0x34, 0x7E, 0x00, 0x77)))
     code.word(0xFA, 0xFE00 + random.integer(0, 0x9F))
     log(code)
@@ -194,7 +194,7 @@ def fill(code: Code) -> None:
 
 
 def move_loop(code: Code) -> None:
-    """A copy or fill loop of those that are skipped, between any two places, often one beside the other."""
+    """A copy or fill loop of those that are skipped, between any two addresses, often one beside the other."""
     random = code.random
     ends = [random.choice((0xC000, 0xCF80, 0xDE00, 0x8000, 0x9800, 0x0150, 0x4000, 0x7F80, address(random)))]
     ends.append(

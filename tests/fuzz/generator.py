@@ -174,24 +174,24 @@ def _vectors(random: Random, rom: bytearray) -> None:
     # ld sp,DFF0 / ldh a,[DIV] / and 3E / ld l,a / ld h,ENTRIES / ld a,[hl+] / ld h,[hl] / ld l,a / jp hl
     restart = bytes((0x31, 0xF0, 0xDF, 0xF0, 0x04, 0xE6, 0x3E, 0x6F, 0x26, ENTRIES >> 8, 0x2A, 0x66, 0x6F, 0xE9))
     rom[RESTART : RESTART + len(restart)] = restart
-    place = 0x68
+    address = 0x68
     for vector in range(0x40, 0x68, 8):
-        handler = Code(random, place)
+        handler = Code(random, address)
         snippets.handler(handler, vector)
         if len(handler.data) <= 8:
             rom[vector : vector + len(handler.data)] = handler.data
-        elif place + len(handler.data) <= RESTART:
-            rom[vector : vector + 3] = 0xC3, place & 0xFF, place >> 8
-            rom[place : place + len(handler.data)] = handler.data
-            place += len(handler.data)
+        elif address + len(handler.data) <= RESTART:
+            rom[vector : vector + 3] = 0xC3, address & 0xFF, address >> 8
+            rom[address : address + len(handler.data)] = handler.data
+            address += len(handler.data)
         else:
             rom[vector] = 0xD9
 
 
 def _entries(random: Random, rom: bytearray, entries: list[int]) -> None:
-    """The table of places where a program that ran wild goes on."""
-    for place in range(ENTRIES, ENTRIES + 64, 2):
-        rom[place : place + 2] = random.choice(entries).to_bytes(2, "little")
+    """The table of addresses where a program that ran wild goes on."""
+    for address in range(ENTRIES, ENTRIES + 64, 2):
+        rom[address : address + 2] = random.choice(entries).to_bytes(2, "little")
 
 
 def _fill_bank(random: Random, rom: bytearray, bank: int, last_made: int = 16) -> None:
@@ -201,9 +201,9 @@ def _fill_bank(random: Random, rom: bytearray, bank: int, last_made: int = 16) -
         source = random.integer(1, last_made - 1) * BANK
         rom[start : start + BANK] = rom[source : source + BANK]
     else:
-        for place in range(0, BANK, 64):
-            body = snippets.subroutine(random, 0x4000 + place)[:62]
-            rom[start + place : start + place + len(body)] = body
+        for offset in range(0, BANK, 64):
+            body = snippets.subroutine(random, 0x4000 + offset)[:62]
+            rom[start + offset : start + offset + len(body)] = body
     tail = snippets.instructions(random, 12)[:12]
     rom[start + 0x3FF0 : start + 0x4000] = bytes((bank & 0xFF, bank >> 8)) + tail + bytes(14 - len(tail))
 

@@ -1,4 +1,4 @@
-"""Snippets about loops that are skipped: all of them, between any two places, with counters of all sizes, and
+"""Snippets about loops that are skipped: all of them, between any two addresses, with counters of all sizes, and
 interrupts in the middle."""
 
 from __future__ import annotations

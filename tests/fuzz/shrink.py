@@ -32,9 +32,9 @@ def shrink(
     while size >= 1 and runs < most_runs:
         for begin in range(0, len(best), size):
             candidate = bytearray(best)
-            for place in range(begin, min(begin + size, len(best))):
-                if place not in HEADER:
-                    candidate[place] = 0
+            for index in range(begin, min(begin + size, len(best))):
+                if index not in HEADER:
+                    candidate[index] = 0
             if candidate == best or runs >= most_runs:
                 continue
             runs += 1
@@ -46,4 +46,4 @@ def shrink(
 
 def code_left(rom: bytes) -> int:
     """Bytes that are not 00, without the header."""
-    return sum(1 for place, value in enumerate(rom) if value and place not in HEADER)
+    return sum(1 for index, value in enumerate(rom) if value and index not in HEADER)

@@ -75,9 +75,9 @@ def recover(code: Code) -> None:
         joypad(code)
 
 
-def subroutine(random: Random, place: int) -> bytes:
+def subroutine(random: Random, address: int) -> bytes:
     """Up to 62 bytes that end in RET."""
-    code = Code(random, place)
+    code = Code(random, address)
     for _ in range(random.integer(1, 2)):
         part = Code(random, code.here)
         random.choice((alu, look, registers, memory, log))(part)

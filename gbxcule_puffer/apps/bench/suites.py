@@ -20,8 +20,8 @@ def shared_folder() -> Path | None:
     """The folder of shared ROMs and references: $GBXCULE_SHARED, else ../shared or .shared; None if there is none."""
     named = os.environ.get(SHARED_VARIABLE)
     beside = [CLONE.parent / "shared", CLONE / ".shared"] if CLONE else []
-    places = [Path(named)] if named else beside
-    return next((place for place in places if (place / "roms" / "manifest.json").is_file()), None)
+    folders = [Path(named)] if named else beside
+    return next((folder for folder in folders if (folder / "roms" / "manifest.json").is_file()), None)
 
 
 def roms_of_suite(suite: str) -> list[Path]:

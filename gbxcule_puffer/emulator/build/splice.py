@@ -90,8 +90,8 @@ class _Filler(Filler):
         """The statement that writes `value` to an operand."""
         text = cst.Module([]).code_for_node(value)
         if operand in ADDRESSES:
-            place = f"{ADDRESSES[operand]}, {text}, c.now + {self.times[-1]}, {self.lookahead}"
-            return _statement(f"bus.write(m, c, {place})")
+            arguments = f"{ADDRESSES[operand]}, {text}, c.now + {self.times[-1]}, {self.lookahead}"
+            return _statement(f"bus.write(m, c, {arguments})")
         if operand in ("bc", "de", "hl", "af"):
             return _statement(f"arithmetic.set_{operand}(c, {text})")
         return _statement(f"c.{operand} = {text}")

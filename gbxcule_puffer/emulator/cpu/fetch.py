@@ -19,7 +19,7 @@ def fetch_from_bus(m: wp.ref[Machine], c: wp.ref[Cpu]):
         marks.skip_delay_in_ram(m, c)
     in_row = (c.pc >= hw.WRAM and c.pc < hw.ECHO - 2) or (c.pc >= hw.HRAM and c.pc < hw.IE - 2)
     if model.COLOR:
-        in_row = in_row and banks.is_in_place(c, c.pc, c.pc + 2)
+        in_row = in_row and banks.is_unshifted(c, c.pc, c.pc + 2)
     if in_row and c.dma_active == 0:  # these reads have no side effects
         c.code = row.load(c, c.pc) | (row.load(c, c.pc + 1) << 8) | (row.load(c, c.pc + 2) << 16)
         return

@@ -31,7 +31,7 @@ def skip_delay_in_ram(m: wp.ref[Machine], c: wp.ref[Cpu]):
     # A transfer from VRAM meets VRAM's lock in the fetches that look ahead, not in the others.
     in_row = in_row and (c.dma_active == 0 or (c.dma_source & 0xE0) != 0x80)
     if model.COLOR:
-        in_row = in_row and banks.is_in_place(c, c.pc, c.pc + 2) and (c.dma_active == 0 or c.dma_source != 0xFF)
+        in_row = in_row and banks.is_unshifted(c, c.pc, c.pc + 2) and (c.dma_active == 0 or c.dma_source != 0xFF)
     if c.ei_delay == 0 and in_row and row.load(c, c.pc + 1) == 0x20:
         opcode = row.load(c, c.pc)
         if row.load(c, c.pc + 2) == 0xFD and (opcode == DEC_A or opcode == DEC_B or opcode == DEC_C):
@@ -113,7 +113,7 @@ def at_mark(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
         hook = entry & table.HOOK_NUMBER.mask
         m.hooks[hook, c.env] = m.hooks[hook, c.env] + 1
         return
-    if c.ei_delay == 0 and c.dma_active == 0 and skip.is_in_place(c.pc, index):
+    if c.ei_delay == 0 and c.dma_active == 0 and skip.has_scanned_address(c.pc, index):
         r = packed.pack(c)
         if kind < table.HOOK:
             skip.wait(m, c, r, entry, False)

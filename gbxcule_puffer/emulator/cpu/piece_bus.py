@@ -107,7 +107,7 @@ def read(m: wp.ref[Machine], r: wp.ref[Cpu], address: int, t: int, lookahead: in
     if address < hw.VRAM:
         return intrinsics.load_byte(r.rom, wp.where(address < hw.ROM_BANK_SIZE, r.rom_low, r.rom_high) + address)
     if model.COLOR:
-        return row.load(r, banks.place(r, address))
+        return row.load(r, banks.row_offset(r, address))
     return row.load(r, address)
 
 
@@ -115,6 +115,6 @@ def read(m: wp.ref[Machine], r: wp.ref[Cpu], address: int, t: int, lookahead: in
 def write(m: wp.ref[Machine], r: wp.ref[Cpu], address: int, value: int, t: int, lookahead: int):
     """Store to an address that can be written."""
     if model.COLOR:
-        row.store(r, banks.place(r, address), value)
+        row.store(r, banks.row_offset(r, address), value)
     else:
         row.store(r, address, value)

@@ -45,7 +45,7 @@ class Fast:
     d1: wp.int32
     d2: wp.int32
     d3: wp.int32
-    place: wp.int32  # table index of the descriptor
+    index: wp.int32  # of the descriptor in the table
     row: wp.uint64
     ram: wp.uint64  # row, minus rom_high, which is added to all addresses from 4000 on
     if model.COLOR:
@@ -83,7 +83,7 @@ class Turn:
 
 
 @wp.struct
-class Place:
+class Fixed:
     """The operands of the turn's instruction that no visit changes."""
 
     plain: wp.int32  # Fast.plain, turned so that a flag says whether its access is plain
@@ -95,7 +95,7 @@ class Place:
 
 
 @wp.func
-def place_of(r: wp.ref[Fast], pc: int) -> int:
+def table_index(r: wp.ref[Fast], pc: int) -> int:
     """Index of the descriptor of the instruction at an address."""
     base = wp.where(pc >= hw.ROM_BANK_SIZE, r.table_high, r.table_low)
     return operations.add_min(pc, base, r.table_end)
@@ -105,7 +105,7 @@ def place_of(r: wp.ref[Fast], pc: int) -> int:
 def fetch(r: wp.ref[Fast], table: wp.uint64, index: int):
     """Load the descriptor of the next instruction."""
     d = operations.load_descriptor(table, index)
-    r.place = index
+    r.index = index
     r.d0 = d[0]
     r.d1 = d[1]
     r.d2 = d[2]
@@ -119,7 +119,7 @@ def special(plain: int, d3: int) -> int:
 
 
 @wp.func
-def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.uint64, areas: wp.uint64):
+def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], fixed: wp.ref[Fixed], rom: wp.uint64, areas: wp.uint64):
     """Operands of the instruction, its address, and what it reads."""
     add = operations.multiply(r.d3, ADD_TO_TOP) >> 30
     fails = ((r.flags ^ operations.multiply(r.d0, 256)) & r.d0) & (FLAG_C | FLAG_NZ)
@@ -137,16 +137,16 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
     if model.COLOR:
         offset = offset + wp.where((address & 0xE000) == hw.VRAM, r.vram_shift, 0)
         offset = offset + wp.where((address >> 12) == BANKED_PAGE, r.wram_shift, 0)
-    place.near = i.next_pc + operations.permute(r.d0, 0, 0x9991)
-    place.d0 = r.d0
-    place.add = add
+    fixed.near = i.next_pc + operations.permute(r.d0, 0, 0x9991)
+    fixed.d0 = r.d0
+    fixed.add = add
     if model.COLOR:
-        place.offset = offset
+        fixed.offset = offset
     offset = offset + wp.where(address >= hw.ROM_BANK_SIZE, r.rom_high, 0)
     source = operations.address(wp.where(address >= hw.VRAM, r.ram, rom), offset)
     i.y = operations.load_operand(source, y, d3 & ds.READ, d3 & ds.READ_WORD)
     i.address = address
-    place.plain = operations.rotate_right(r.plain, operations.load_byte(areas, address))
+    fixed.plain = operations.rotate_right(r.plain, operations.load_byte(areas, address))
     m_cycles = operations.shift_right(operations.multiply(r.d3, TIME_TO_TOP), 28)
     i.t_cycles = 4 * (m_cycles + operations.shift_right(d3, 30))
     i.d1 = r.d1
@@ -155,26 +155,26 @@ def begin_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], rom: wp.u
 
 
 @wp.func
-def needs_attention(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place]) -> bool:
+def needs_attention(r: wp.ref[Fast], i: wp.ref[Turn], fixed: wp.ref[Fixed]) -> bool:
     """True if the lane has a rare case to handle before the instruction is finished."""
-    return (special(place.plain, i.d3) | (r.d3 & ds.RARE)) != 0 or i.begin >= r.wake
+    return (special(fixed.plain, i.d3) | (r.d3 & ds.RARE)) != 0 or i.begin >= r.wake
 
 
 @wp.func
-def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.uint64):
+def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], fixed: wp.ref[Fixed], table: wp.uint64):
     """Finish the instruction, and fetch the next."""
     d3 = i.d3
     x = i.x
     y = i.y
-    r.turns = r.turns + operations.shift_right(place.d0, 30)  # 1, or 3 with TWO_MORE
+    r.turns = r.turns + operations.shift_right(fixed.d0, 30)  # 1, or 3 with TWO_MORE
     # ALU
-    carry_add = wp.where((r.flags & i.d2 & (ds.ADD_CARRY | ds.ADD_ALWAYS)) != 0, place.add, 0)
+    carry_add = wp.where((r.flags & i.d2 & (ds.ADD_CARRY | ds.ADD_ALWAYS)) != 0, fixed.add, 0)
     result = wp.where((d3 & ds.SUBTRACT) != 0, x - y, x + y) + carry_add
     result = wp.where((d3 & ds.AND) != 0, x & y, result)
     result = wp.where((d3 & ds.XOR) != 0, x ^ y, result)
     result = wp.where((d3 & ds.OR) != 0, x | y, result)
     carries = operations.shift_left(x ^ y ^ result, d3) & (FLAG_C | ds.MASK_H)
-    rotated = operations.rotate_right(operations.permute(y, r.flags, place.d0), d3)
+    rotated = operations.rotate_right(operations.permute(y, r.flags, fixed.d0), d3)
     carries = wp.where((d3 & ds.SHIFT) != 0, rotated & FLAG_C, carries)
     result = wp.where((d3 & ds.SHIFT) != 0, rotated, result)
     nonzero = wp.where((result & 0xFF) != 0, FLAG_NZ | FLAG_ONE, FLAG_ONE)
@@ -183,21 +183,21 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], table: wp.u
     # The next PC; the last of a group may be JR or JP, by the flags of now
     jumps = ((r.flags ^ operations.multiply(i.d2, 4)) & operations.multiply(i.d2, 2)) & (FLAG_C | FLAG_NZ)
     pc = wp.where((d3 & ds.JUMP) != 0, y, i.next_pc)
-    index = wp.where(jumps != 0, r.place + (place.near - r.pc), place_of(r, pc))
-    pc = wp.where(jumps != 0, place.near, pc)
+    index = wp.where(jumps != 0, r.index + (fixed.near - r.pc), table_index(r, pc))
+    pc = wp.where(jumps != 0, fixed.near, pc)
     r.previous = i.begin
     r.now = r.now + i.t_cycles + wp.where(jumps != 0, 4, 0)
     r.pc = pc
     fetch(r, table, index)
     # Write back
-    r.hi = wp.where((d3 & ds.ADJUST_HL) != 0, operations.permute(r.hi, i.address + place.add, 0x3254), r.hi)
+    r.hi = wp.where((d3 & ds.ADJUST_HL) != 0, operations.permute(r.hi, i.address + fixed.add, 0x3254), r.hi)
     values = operations.permute(result, x, 0x7610)
     r.lo = operations.permute(r.lo, values, i.d1)
     r.hi = operations.permute(r.hi, values, i.d1 >> 16)
     r.sp = wp.where((d3 & ds.TO_SP) != 0, result & 0xFFFF, i.sp)
     offset = i.address
     if model.COLOR:
-        offset = place.offset
+        offset = fixed.offset
     target = operations.address(r.row, offset)  # ROM is not plain memory for writes
     stored = wp.where((d3 & ds.READ) != 0, result, x)
     operations.store_operand(target, stored, d3 & ds.WRITE, d3 & ds.WRITE_WORD)

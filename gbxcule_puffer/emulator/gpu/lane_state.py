@@ -139,7 +139,7 @@ def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
 
 
 @wp.func
-def place_in_time(c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
+def time_reached(c: wp.ref[Cpu], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
     """The time that a lane has reached in its step; in HALT, the time at which it continues."""
     t = wp.where(lane.running == ASLEEP, wp.max(c.now, lane.until), r.now)
     return wp.where(lane.running == 0, hw.NEVER, t)

@@ -110,7 +110,7 @@ def skip_wait(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Tur
     kind = skip.kind_of(entry)
     if kind == table.HOOK:
         operations.count_one(m.hooks, entry & table.HOOK_NUMBER.mask, c.env)
-    elif kind < table.HOOK and skip.is_in_place(r.pc, index_in_rom(c, r)) and c.dma_active == 0:
+    elif kind < table.HOOK and skip.has_scanned_address(r.pc, index_in_rom(c, r)) and c.dma_active == 0:
         p = lane_state.registers_of(r)
         skip.wait(m, c, p, entry, True)
         if p.now != r.now:

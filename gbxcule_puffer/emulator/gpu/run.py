@@ -70,7 +70,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         """
         r = datapath.Fast()
         i = datapath.Turn()
-        place = datapath.Place()
+        fixed = datapath.Fixed()
         lane = datapath.Lane()
         lane.running = used
         begin = intrinsics.clock()
@@ -82,17 +82,17 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
         else:
             r.row = rom
             lane_state.idle(m, r)
-        datapath.fetch(r, table, datapath.place_of(r, r.pc))
+        datapath.fetch(r, table, datapath.table_index(r, r.pc))
         while intrinsics.any_lane(lane.running != 0):
             left = patience
             while left > 0:
-                datapath.begin_turn(r, i, place, rom, areas)
-                attention = datapath.needs_attention(r, i, place)
+                datapath.begin_turn(r, i, fixed, rom, areas)
+                attention = datapath.needs_attention(r, i, fixed)
                 if intrinsics.any_lane(attention):
-                    i.special = datapath.special(place.plain, i.d3)
+                    i.special = datapath.special(fixed.plain, i.d3)
                     attention = slow_path.glance(c, r, i, attention)
-                    if attention and (i.d1 | place.d0) < 0 and slow_path.is_before_event(r):  # a group
-                        attention = slow_path.part(r, i, place, lane, rom, areas)
+                    if attention and (i.d1 | fixed.d0) < 0 and slow_path.is_before_event(r):  # a group
+                        attention = slow_path.part(r, i, fixed, lane, rom, areas)
                     cause = stop_counters.cause(m, c, r, i, attention)
                     if intrinsics.any_lane(attention):
                         if attention:
@@ -110,15 +110,15 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                         intrinsics.converge()
                         if not intrinsics.any_lane((lane.running & 1) != 0):  # nothing to wait for
                             break
-                datapath.end_turn(r, i, place, table)
+                datapath.end_turn(r, i, fixed, table)
                 left = left - 1
-            behind = intrinsics.least(lane_state.place_in_time(c, r, lane))
+            behind = intrinsics.least(lane_state.time_reached(c, r, lane))
             if lane.running == lane_state.ASLEEP and lane.until - lane.lead <= behind:
                 lane_state.wake_up(m, c, r, lane, between(m, c))
                 if lane.running == 0:
                     m.took[c.env] = m.took[c.env] + intrinsics.clock() - begin
             # Also for lanes that stay asleep: their last turn may not have ended
-            datapath.fetch(r, table, datapath.place_of(r, r.pc))
+            datapath.fetch(r, table, datapath.table_index(r, r.pc))
 
     # Not grid_stride=False: without that loop the compiler assumes that all lanes of a warp are converged at each vote.
     # After divergent calls they are not. It then keeps one value for all lanes, and instructions were counted twice.

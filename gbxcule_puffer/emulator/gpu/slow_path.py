@@ -11,7 +11,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cpu import arithmetic
 from gbxcule_puffer.emulator.gpu import color, datapath, lane_state, loops, operations, spots
 from gbxcule_puffer.emulator.gpu import descriptors as ds
-from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, Fast, Lane, Place, Turn
+from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, Fast, Fixed, Lane, Turn
 from gbxcule_puffer.emulator.hw import areas, bus, counters, interrupts, intrinsics, model
 from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
 from gbxcule_puffer.emulator.loops import packed, table
@@ -28,13 +28,13 @@ LATEST_READ_T = wp.constant(8)  # except for the stack, no instruction reads lat
 
 @wp.func
 def part(
-    r: wp.ref[Fast], i: wp.ref[Turn], place: wp.ref[Place], lane: wp.ref[Lane], rom: wp.uint64, areas: wp.uint64
+    r: wp.ref[Fast], i: wp.ref[Turn], fixed: wp.ref[Fixed], lane: wp.ref[Lane], rom: wp.uint64, areas: wp.uint64
 ) -> bool:
     """Begin the turn again with only the first instruction of the group. Returns whether it needs attention."""
-    datapath.fetch(r, lane.singles, r.place)
-    datapath.begin_turn(r, i, place, rom, areas)
-    i.special = datapath.special(place.plain, i.d3)
-    return datapath.needs_attention(r, i, place)
+    datapath.fetch(r, lane.singles, r.index)
+    datapath.begin_turn(r, i, fixed, rom, areas)
+    i.special = datapath.special(fixed.plain, i.d3)
+    return datapath.needs_attention(r, i, fixed)
 
 
 @wp.func

@@ -54,7 +54,7 @@ def cause(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     """The cause of a lane's stop; 0 if it does not stop."""
     found = int(0)
     if counters.ON == 1 and attention:
-        m.marks[c.env, counters.PLACE] = counters.place_of(m, c, r.pc)
+        m.marks[c.env, counters.COLUMN] = counters.column_of(m, c, r.pc)
         kind = slow_path.kind_to_prepare(r, i)
         if r.now >= c.next_event:
             found = EVENT
@@ -81,8 +81,8 @@ def cause(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
 def count(m: wp.ref[Machine], c: wp.ref[Cpu], cause: int, is_asleep: int):
     """Count a stop that `glance` could not avoid, and whether the interpreter got it."""
     if counters.ON == 1 and cause != 0:
-        place = m.marks[c.env, counters.PLACE]
-        counters.add(m, counters.STOPS, place, 1)
-        counters.add(m, counters.INTERPRETED, place, is_asleep)
+        column = m.marks[c.env, counters.COLUMN]
+        counters.add(m, counters.STOPS, column, 1)
+        counters.add(m, counters.INTERPRETED, column, is_asleep)
         counters.add(m, counters.CAUSES, counters.STOP_CAUSE + cause, 1)
         counters.add(m, counters.CAUSES, counters.STOP_CAUSE + MOST + cause, is_asleep)

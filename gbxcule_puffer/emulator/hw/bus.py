@@ -65,7 +65,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
         return intrinsics.load_byte(c.rom, wp.where(address < hw.ROM_BANK_SIZE, c.rom_low, c.rom_high) + address)
     if (address >= hw.WRAM and address < hw.ECHO) or (address >= hw.HRAM and address < hw.IE and c.dma_active == 0):
         if model.COLOR:
-            return row.load(c, banks.place(c, address))
+            return row.load(c, banks.row_offset(c, address))
         return row.load(c, address)
     return read_any(m, c, address, t, lookahead)
 
@@ -167,10 +167,10 @@ def write_rest(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
     if address >= hw.OAM:
         write_high(m, c, address, value, t, lookahead, is_drawn)
     elif address >= hw.WRAM:
-        place = hw.WRAM + (address & 0x1FFF)
+        offset = hw.WRAM + (address & 0x1FFF)
         if model.COLOR:
-            place = banks.place(c, place)
-        row.store(c, place, value)
+            offset = banks.row_offset(c, offset)
+        row.store(c, offset, value)
     elif address < hw.VRAM:
         mbc.write_register(m, c, address, value, t)
         if (c.dma_active | c.tima_reload | c.overrun) != 0:  # PyBoy always does; in other cases nothing could notice
@@ -189,7 +189,7 @@ def write_rest(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
             ppu.settle(m, c)
             drawing.draw_pending(m, c)
         if model.COLOR:
-            row.store(c, banks.place(c, address), value)
+            row.store(c, banks.row_offset(c, address), value)
             return
         row.store(c, address, value)
 
@@ -211,7 +211,7 @@ def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, 
     """Write `value` to `address` at time `t`; only frequent accesses, as in `read`."""
     if (address >= hw.WRAM and address < hw.ECHO) or (address >= hw.HRAM and address < hw.IE and c.dma_active == 0):
         if model.COLOR:
-            row.store(c, banks.place(c, address), value)
+            row.store(c, banks.row_offset(c, address), value)
             return
         row.store(c, address, value)
     else:

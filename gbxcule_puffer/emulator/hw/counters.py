@@ -27,7 +27,7 @@ DISPATCHED = 3  # to 7: interrupts, by number
 STOP_CAUSE = 16  # and on: gpu/stop_counters.py
 
 # Columns of Machine.marks
-PLACE = 0
+COLUMN = 0
 PC = 1
 DONE = 2  # instructions executed, without those that were skipped
 SKIPPED_BEFORE = 3
@@ -40,14 +40,14 @@ MARKS = FIRST_HEAD + HEAD_SIZE * HEADS
 
 
 @wp.func
-def place_of(m: wp.ref[Machine], c: wp.ref[Cpu], pc: int) -> int:
+def column_of(m: wp.ref[Machine], c: wp.ref[Cpu], pc: int) -> int:
     """The column of an address with the selected banks."""
-    place = m.code.shape[0] + pc - 0x8000
+    column = m.code.shape[0] + pc - 0x8000
     if pc < 0x4000:
-        place = c.rom_low + pc
+        column = c.rom_low + pc
     elif pc < 0x8000:
-        place = wp.max(c.rom_high + pc, 0)
-    return place
+        column = wp.max(c.rom_high + pc, 0)
+    return column
 
 
 @wp.func
@@ -69,7 +69,7 @@ def changed(c: wp.ref[Cpu], before: int, value: int):
 def begin_instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Call before the fetch, which may skip a loop."""
     if ON == 1:
-        m.marks[c.env, PLACE] = place_of(m, c, c.pc)
+        m.marks[c.env, COLUMN] = column_of(m, c, c.pc)
         m.marks[c.env, PC] = c.pc
         m.marks[c.env, DONE] = c.executed - c.skipped
         m.marks[c.env, SKIPPED_BEFORE] = c.skipped
@@ -80,31 +80,31 @@ def begin_instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
 def end_instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Call after the instruction."""
     if ON == 1:
-        place = m.marks[c.env, PLACE]
-        add(m, EXECUTED, place, 1)
-        add(m, SKIPPED, place, c.skipped - m.marks[c.env, SKIPPED_BEFORE])
-        add(m, T_CYCLES, place, c.now - m.marks[c.env, NOW])
+        column = m.marks[c.env, COLUMN]
+        add(m, EXECUTED, column, 1)
+        add(m, SKIPPED, column, c.skipped - m.marks[c.env, SKIPPED_BEFORE])
+        add(m, T_CYCLES, column, c.now - m.marks[c.env, NOW])
         opcode = c.code & 0xFF
         is_jump = opcode == 0x18 or (opcode & 0xE7) == 0x20 or opcode == 0xC3 or (opcode & 0xE7) == 0xC2
         if is_jump and c.pc <= m.marks[c.env, PC]:
-            end_round(m, c, place)
+            end_round(m, c, column)
 
 
 @wp.func
-def end_round(m: wp.ref[Machine], c: wp.ref[Cpu], place: int):
+def end_round(m: wp.ref[Machine], c: wp.ref[Cpu], column: int):
     """A jump back. If registers, banks and memory are as they were when it was last taken, the round did nothing."""
-    head = FIRST_HEAD + HEAD_SIZE * ((place ^ (place >> 6)) & (HEADS - 1))
+    head = FIRST_HEAD + HEAD_SIZE * ((column ^ (column >> 6)) & (HEADS - 1))
     done = c.executed - c.skipped
     af = (c.a << 24) | (c.f << 16) | (c.b << 8) | c.c
     de = (c.d << 24) | (c.e << 16) | (c.h << 8) | c.l
     marks = m.marks
-    is_same = marks[c.env, head] == place + 1 and marks[c.env, head + 1] == af and marks[c.env, head + 2] == de
+    is_same = marks[c.env, head] == column + 1 and marks[c.env, head + 1] == af and marks[c.env, head + 2] == de
     is_same = is_same and marks[c.env, head + 3] == c.sp and marks[c.env, head + 4] == c.rom_high
     if is_same and marks[c.env, head + 5] == c.changes:
         first = wp.max(marks[c.env, head + 6], marks[c.env, COUNTED])
-        add(m, REPEATED, place, wp.max(done - first, 0))
+        add(m, REPEATED, column, wp.max(done - first, 0))
         marks[c.env, COUNTED] = done
-    marks[c.env, head] = place + 1
+    marks[c.env, head] = column + 1
     marks[c.env, head + 1] = af
     marks[c.env, head + 2] = de
     marks[c.env, head + 3] = c.sp

@@ -33,7 +33,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
         return intrinsics.load_byte(c.rom, c.rom_high + address)
     if address >= hw.WRAM:
         if model.COLOR:
-            return row.load(c, banks.place(c, hw.WRAM + (address & 0x1FFF)))
+            return row.load(c, banks.row_offset(c, hw.WRAM + (address & 0x1FFF)))
         return row.load(c, hw.WRAM + (address & 0x1FFF))
     if address >= hw.CART_RAM:
         return mbc.read_ram(m, c, address, t)
@@ -42,7 +42,7 @@ def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead: in
         if is_vram_locked(c):
             return 0xFF
     if model.COLOR:
-        return row.load(c, banks.place(c, address))
+        return row.load(c, banks.row_offset(c, address))
     return row.load(c, address)
 
 

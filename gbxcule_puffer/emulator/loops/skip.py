@@ -35,7 +35,7 @@ def counter_of(entry: int) -> int:
 
 
 @wp.func
-def is_in_place(pc: int, index: int) -> bool:
+def has_scanned_address(pc: int, index: int) -> bool:
     """True if the code at an index of the ROM has the address at which its loops were found, so that an absolute jump
     leads there."""
     return (pc >= hw.ROM_BANK_SIZE) == (index >= hw.ROM_BANK_SIZE)
@@ -95,7 +95,7 @@ def may_call(c: wp.ref[Cpu], sp: int) -> bool:
     low = sp - STACK_BYTES
     in_row = (low >= hw.WRAM and sp <= hw.ECHO) or (low >= hw.HRAM and sp <= hw.IE)
     if model.COLOR:
-        in_row = in_row and banks.is_in_place(c, low, sp)
+        in_row = in_row and banks.is_unshifted(c, low, sp)
     return in_row and c.tima_reload == 0 and c.overrun == 0 and c.rom_low == 0
 
 
@@ -229,7 +229,7 @@ def multiply(c: wp.ref[Cpu], r: wp.ref[Registers], to_end: bool) -> int:
 def memory_at(c: wp.ref[Cpu], address: int) -> wp.uint64:
     """The address of a byte of plain RAM."""
     if model.COLOR:
-        return c.row + wp.uint64(banks.place(c, address))
+        return c.row + wp.uint64(banks.row_offset(c, address))
     return c.row + wp.uint64(address)
 
 

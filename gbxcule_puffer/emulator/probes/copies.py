@@ -49,12 +49,12 @@ class Copies:
         """Hooks, conditions and the last step's counts, which no snapshot has; for copies."""
         tensors = {"skipped": self._skipped, "frames": self._until.frames, "counts": self._hooks.counts}
         copies = {name: tensor.clone() for name, tensor in tensors.items()}
-        return {"hooks": self._hooks.places, "tests": self._until.tests, **copies}
+        return {"hooks": self._hooks.indices, "tests": self._until.tests, **copies}
 
     def take_facts(self: Any, facts: dict[str, Any]) -> None:
         """Takes what `facts` returned."""
-        for place in facts["hooks"]:
-            self.hook(*divmod(place, hw.ROM_BANK_SIZE))
+        for index in facts["hooks"]:
+            self.hook(*divmod(index, hw.ROM_BANK_SIZE))
         self.end_steps_when(facts["tests"])
         tensors = {"skipped": self._skipped, "frames": self._until.frames, "counts": self._hooks.counts}
         for name, tensor in tensors.items():

@@ -74,8 +74,8 @@ class Hooks:
         self._numbers[index] = number
 
     @property
-    def places(self) -> list[int]:
-        """The hooks, in their order."""
+    def indices(self) -> list[int]:
+        """The ROM indices of the hooks, in their order."""
         return list(self._numbers)
 
     def executions(self, bank: int | None, address: int) -> torch.Tensor:

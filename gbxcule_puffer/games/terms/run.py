@@ -218,13 +218,13 @@ class TermRunner:
         for arg in node.args:
             key = _mix(key * 31 + found[arg])
         own = (key & ~EPISODE) | (self._episode & EPISODE)
-        places = (key[:, None] + self._probes) & (slots.shape[1] - 1)
-        there = slots.gather(1, places)
+        probed = (key[:, None] + self._probes) & (slots.shape[1] - 1)
+        there = slots.gather(1, probed)
         empty = (there & EPISODE) != (self._episode & EPISODE)[:, None]
         new = (there != own[:, None]).all(1) & empty.any(1)
         written = new if which is None else new & which
-        place = places.gather(1, empty.to(torch.uint8).argmax(1, keepdim=True))
-        slots.scatter_(1, place, torch.where(written[:, None], own[:, None], slots.gather(1, place)))
+        slot = probed.gather(1, empty.to(torch.uint8).argmax(1, keepdim=True))
+        slots.scatter_(1, slot, torch.where(written[:, None], own[:, None], slots.gather(1, slot)))
         return new
 
 

@@ -13,8 +13,8 @@ from gbxcule_puffer.integrations.pyboy_api.fields import Fields
 BANKS = {hw.VRAM: 2, hw.WRAM: 8}
 
 
-def places(emulator: Emulator, fields: Fields, bank: int | None, first: int, end: int) -> torch.Tensor | None:
-    """Indices in the rows of the bytes of an area, (num_envs, end - first) int64: in `bank`, or in the bank that each
+def offsets(emulator: Emulator, fields: Fields, bank: int | None, first: int, end: int) -> torch.Tensor | None:
+    """Offsets in the rows of the bytes of an area, (num_envs, end - first) int64: in `bank`, or in the bank that each
     Game Boy sees there. None where there is one alone.
 
     Raises: ConfigError for a bank that there is none of.

@@ -55,7 +55,7 @@ class Memory:
             )
         length = len(range(first, end, step))
         values = self._values(value, first, length, isinstance(_address(key), slice))
-        where = self._places(bank, first, end)
+        where = self._offsets(bank, first, end)
         if where is not None:
             where = where[:, ::step]
             self._emulator.memory.scatter_(1, where, values.expand_as(where))
@@ -97,25 +97,25 @@ class Memory:
     def __iter__(self) -> Iterator[torch.Tensor]:
         raise ConfigError("memory has no first and last byte: ask for the ranges that you want, memory[first:end]")
 
-    def _places(self, bank: int | None, first: int, end: int) -> torch.Tensor | None:
-        """banks.places of a range to be written.
+    def _offsets(self, bank: int | None, first: int, end: int) -> torch.Tensor | None:
+        """banks.offsets of a range to be written.
 
         Raises: ConfigError for one that has banks in a part of it only.
         """
-        found = [banks.places(self._emulator, self._fields, bank, *part) for part in _parts(first, end)]
-        there = [places for places in found if places is not None]
+        found = [banks.offsets(self._emulator, self._fields, bank, *part) for part in _parts(first, end)]
+        there = [offsets for offsets in found if offsets is not None]
         if there and len(there) < len(found):
             raise ConfigError(f"memory[0x{first:04X}:0x{end:04X}] has banks in a part of it: write each part by itself")
         return torch.cat(there, 1) if there else None
 
     def _read(self, bank: int | None, first: int, end: int) -> torch.Tensor:
         """Bytes of one area, (num_envs, end - first) int32."""
-        if (places := banks.places(self._emulator, self._fields, bank, first, end)) is not None:
-            return self._emulator.memory.gather(1, places).to(torch.int32)
+        if (offsets := banks.offsets(self._emulator, self._fields, bank, first, end)) is not None:
+            return self._emulator.memory.gather(1, offsets).to(torch.int32)
         if first < hw.VRAM and bank is None:
             base = self._fields["rom_low" if first < hw.ROM_BANK_SIZE else "rom_high"]
-            places = base[:, None] + torch.arange(first, end, device=base.device)
-            return torch.where(places < 0, 0, self._rom[places.clamp(min=0)].to(torch.int32))
+            indices = base[:, None] + torch.arange(first, end, device=base.device)
+            return torch.where(indices < 0, 0, self._rom[indices.clamp(min=0)].to(torch.int32))
         if hw.IO <= first < hw.HRAM or first == hw.IE:
             return torch.stack([self._register(address) for address in range(first, end)], 1)
         if bank is None and hw.CART_RAM <= first < hw.WRAM:

@@ -170,7 +170,7 @@ class GameArea:
                 seen = whole.on_screen[:, index] & (column >= 0) & (column < width) & (row >= 0) & (row < height)
                 if half:
                     seen = seen & (whole.height[:, index] == 16)
-                place = torch.where(seen, row * width + column, width * height)
+                cell = torch.where(seen, row * width + column, width * height)
                 value = self._mapping[whole.tile_identifier[:, index].long() + half] + self._offset
-                area.scatter_(1, place.long()[:, None], value[:, None])
+                area.scatter_(1, cell.long()[:, None], value[:, None])
         return area[:, :-1].view(-1, height, width)

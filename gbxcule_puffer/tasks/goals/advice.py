@@ -36,7 +36,7 @@ def never_near(steps: int, nearest_tenth: float | None) -> str:
     if nearest_tenth is not None and nearest_tenth < HARDLY_APART:
         return (
             f"no episode reached the goal in {steps:,} steps, though a tenth of the Game Boys was {nearest_tenth:.3f} "
-            "away from its picture: another place looks nearly like it (see it with --watch). Explore, and pay less "
+            "away from its picture: another position looks nearly like it (see it with --watch). Explore, and pay less "
             "for coming closer (--alpha 1, --visit-bonus 0.1, --archive-slots 4096), take away the button that leads "
             "there (--blocked-actions START), or reward what RAM tells with --game or --task"
         )

@@ -21,7 +21,7 @@ def bank_of(bank: int | None, address: int) -> int | None:
 
 
 def parse_address(text: object, source: str, symbols: Symbols | None = None) -> int | tuple[int, int]:
-    """A place that Ram takes: of a hexadecimal address, e.g. 'C0A3', with a bank, e.g. '1:A000', or of a symbol.
+    """A location that Ram takes: of a hexadecimal address, e.g. 'C0A3', with a bank, e.g. '1:A000', or of a symbol.
 
     Raises: ConfigError, which begins with `source`, for another text or an address that is not RAM.
     """
@@ -66,7 +66,7 @@ def check_visit_key(text: str) -> None:
 
 
 def parse_visit_key(text: str, symbols: Symbols | None = None) -> list[int | tuple[int, int]] | str:
-    """'picture' or 'pixels' as it is, the places of 'ram:ADDRESS,ADDRESS...', which may be symbols.
+    """'picture' or 'pixels' as it is, the locations of 'ram:ADDRESS,ADDRESS...', which may be symbols.
 
     Raises: ConfigError.
     """

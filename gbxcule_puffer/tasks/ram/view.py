@@ -36,7 +36,7 @@ class Ram:
         self._emulator = emulator
         self.num_envs, self.device = emulator.num_envs, torch.device(emulator.device)
         self.memory = emulator.memory
-        self._places: dict[tuple[int | None, int, int], int] = {}
+        self._offsets: dict[tuple[int | None, int, int], int] = {}
         self._gathers: dict[tuple[Any, ...], torch.Tensor] = {}
         self._counts: dict[tuple[Any, ...], list[torch.Tensor]] = {}
         self._bits = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=self.device)
@@ -198,14 +198,14 @@ class Ram:
     def _offset(self, bank: int | None, address: int, length: int) -> int:
         """Offset of the bytes in the memory rows."""
         key = (bank, address, length)
-        if key not in self._places:
+        if key not in self._offsets:
             if not isinstance(length, int | np.integer) or length < 1:
                 raise ConfigError(f"{length!r:.40} bytes from {address:04X}: give a whole number, at least 1")
             first = address_space.row_offset(self.cartridge, address, length, bank)
             if self._mirror is not None:
                 self._mirror.watch(first, first + length)
-            self._places[key] = first
-        return self._places[key]
+            self._offsets[key] = first
+        return self._offsets[key]
 
     def half_of(self, where: Where) -> int:
         """The bits of a byte that read as ones, whatever is stored: F0 where the RAM has half bytes, else 0."""
@@ -241,9 +241,9 @@ class RamWatch:
     """`values` (num_envs, len(several)) uint8 of some bytes of RAM; allocates only here."""
 
     def __init__(self, ram: Ram, several: Sequence[Where], halves: bool = False) -> None:
-        self.memory, self._places = ram.memory, ram.offsets(several, halves)
+        self.memory, self._offsets = ram.memory, ram.offsets(several, halves)
         self.values = torch.zeros((ram.num_envs, len(several)), dtype=torch.uint8, device=ram.device)
 
     def read(self) -> torch.Tensor:
         """Takes the bytes as they are now."""
-        return torch.gather(self.memory, 1, self._places, out=self.values)
+        return torch.gather(self.memory, 1, self._offsets, out=self.values)

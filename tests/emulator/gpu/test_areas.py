@@ -20,10 +20,10 @@ def test_each_flag_has_bits_of_its_own() -> None:
     """Turned right by an area, no flag finds the bit of another flag; READ and WRITE find none for OTHER."""
     flags = {flag: flag.bit_length() - 1 for flag in (ds.READ, ds.WRITE, ds.LOOKAHEAD, ds.READ_WORD)}
     assert sum(flags) == ds.ACCESSES
-    used = [(place + area) % 32 for place in flags.values() for area in range(areas.OTHER)]
+    used = [(bit + area) % 32 for bit in flags.values() for area in range(areas.OTHER)]
     assert len(set(used)) == len(used)
-    for place in (flags[ds.READ], flags[ds.WRITE], flags[ds.READ_WORD]):
-        assert (place + areas.OTHER) % 32 not in used
+    for bit in (flags[ds.READ], flags[ds.WRITE], flags[ds.READ_WORD]):
+        assert (bit + areas.OTHER) % 32 not in used
 
 
 def test_the_two_bytes_of_a_word_lie_in_one_area() -> None:

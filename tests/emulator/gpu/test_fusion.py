@@ -26,7 +26,7 @@ BANK = 0x4000
 BATCH = 1024
 NO_EVENT = wp.constant(1 << 30)
 TABLE_END = wp.constant(0x8000)  # a table of one descriptor for each address, the last for all from 8000 on
-RESULTS = 9  # lo, hi, flags, sp, pc, now, previous, turns, place
+RESULTS = 9  # lo, hi, flags, sp, pc, now, previous, turns, index
 # What groups consist of: moves, loads from and to memory, INC HL, ALU, XOR A, shifts, NOP, and jumps
 _USUAL = "78 47 06 3E 5F 7D 7E 2A 46 5E 56 66 23 2B 77 22 73 72 70 21 E0 F0 FA EA 1A 12 "
 _USUAL += "A7 B6 E6 FE 90 BE 3C 05 35 34 AF 00 19 09 0B CB1D CB3C CB1B CB2A CB1A CB47 20 28 38 C2 DA 18 C9 C3 E9"
@@ -50,7 +50,7 @@ def kernel() -> Any:
         case = wp.tid()
         r = datapath.Fast()
         i = datapath.Turn()
-        place = datapath.Place()
+        fixed = datapath.Fixed()
         r.row = intrinsics.address_of_row(memory, case)
         r.ram = r.row
         r.table_end = TABLE_END
@@ -59,7 +59,7 @@ def kernel() -> Any:
         r.flags = registers[case, 2]
         r.sp = registers[case, 3]
         r.pc = registers[case, 4]
-        r.place = r.pc
+        r.index = r.pc
         r.wake = NO_EVENT
         for number in range(descriptors.shape[1]):
             d = descriptors[case, number]
@@ -67,8 +67,8 @@ def kernel() -> Any:
             r.d1 = d[1]
             r.d2 = d[2]
             r.d3 = d[3]
-            datapath.begin_turn(r, i, place, r.row, intrinsics.address_of_bytes(areas))
-            datapath.end_turn(r, i, place, intrinsics.address_of_words(table))
+            datapath.begin_turn(r, i, fixed, r.row, intrinsics.address_of_bytes(areas))
+            datapath.end_turn(r, i, fixed, intrinsics.address_of_words(table))
         results[case, 0] = r.lo
         results[case, 1] = r.hi
         results[case, 2] = r.flags & (ds.MASK_ALL | (1 << 24))
@@ -77,7 +77,7 @@ def kernel() -> Any:
         results[case, 5] = r.now
         results[case, 6] = r.previous
         results[case, 7] = r.turns
-        results[case, 8] = r.place
+        results[case, 8] = r.index
 
     return kernel_turns
 
@@ -99,7 +99,7 @@ def run(descriptors: np.ndarray, registers: np.ndarray, memory: np.ndarray) -> t
 
 def rom_of(sequences: np.ndarray, generator: np.random.Generator) -> bytes:
     """Opcodes one after the other, shape (sequences, instructions), with addresses in C000-DEFF and FF80-FFFE; a JP or
-    CALL with a condition leads to a place near by. What does not fit into SPACING bytes is left out."""
+    CALL with a condition leads to an address near by. What does not fit into SPACING bytes is left out."""
     count = -(-len(sequences) * SPACING // BANK) * BANK // SPACING
     code = np.full((count, 2 * SPACING), HALT, np.uint8)
     lengths = np.zeros(0x200, np.int64)
@@ -118,9 +118,9 @@ def rom_of(sequences: np.ndarray, generator: np.random.Generator) -> bytes:
         low = np.where(is_jump, targets & 0xFF, np.where(has_zero, 0, free))
         second = np.where(opcode > 0xFF, opcode & 0xFF, low)
         third = np.where(is_jump, targets >> 8 & 0xFF, generator.integers(0xC0, 0xDF, len(rows)))
-        for place, value in ((1, second), (2, third)):
-            has = lengths[opcode] > place
-            code[rows[has], at[has] + place] = value[has]
+        for offset, value in ((1, second), (2, third)):
+            has = lengths[opcode] > offset
+            code[rows[has], at[has] + offset] = value[has]
         begin[rows] += lengths[opcode]
         begin[np.setdiff1d(np.arange(len(sequences)), rows)] = SPACING
     return code[:, :SPACING].tobytes()
@@ -141,9 +141,9 @@ def random_sequences(generator: np.random.Generator, count: int) -> np.ndarray:
     )
 
 
-def address_of(places: np.ndarray) -> np.ndarray:
-    """Where a place of the ROM is seen."""
-    return np.where(places < BANK, places, BANK + places % BANK)
+def address_of(indices: np.ndarray) -> np.ndarray:
+    """The address of an index of the ROM."""
+    return np.where(indices < BANK, indices, BANK + indices % BANK)
 
 
 def check(sequences: np.ndarray, least: int, keep: float) -> np.ndarray:
@@ -154,12 +154,12 @@ def check(sequences: np.ndarray, least: int, keep: float) -> np.ndarray:
     rom = rom_of(sequences, generator)
     table = rom_table(rom)
     half = len(table) // 2
-    places = np.arange(0, len(sequences) * SPACING, SPACING)
-    rows = places // BANK * ds.BANK_STRIDE + places % BANK
+    indices = np.arange(0, len(sequences) * SPACING, SPACING)
+    rows = indices // BANK * ds.BANK_STRIDE + indices % BANK
     counts = 1 + (table[rows, 1] < 0) + 2 * (table[rows, 0] < 0)
     code = np.frombuffer(rom, np.uint8)
-    is_chosen = (counts >= least) & ((generator.random(len(rows)) < keep) | ~is_register_move(code[places]))
-    places, rows, counts = places[is_chosen], rows[is_chosen], counts[is_chosen]
+    is_chosen = (counts >= least) & ((generator.random(len(rows)) < keep) | ~is_register_move(code[indices]))
+    indices, rows, counts = indices[is_chosen], rows[is_chosen], counts[is_chosen]
     parts = [table[half + rows]]
     for _ in range(3):
         parts.append(table[half + rows + sum(ds.LENGTH.get(each[:, 2]) for each in parts)])
@@ -170,7 +170,7 @@ def check(sequences: np.ndarray, least: int, keep: float) -> np.ndarray:
     registers[:, 1] = values[:, 4] | values[:, 5] << 8 | values[:, 6] << 16
     registers[:, 2] = generator.integers(0, 1 << 31, len(rows)) | 1 << 24
     registers[:, 3] = generator.integers(0xC100, 0xDE00, len(rows))
-    registers[:, 4] = address_of(places)
+    registers[:, 4] = address_of(indices)
     registers = registers.astype(np.uint32).view(np.int32)
     memory = generator.integers(0, 256, 0x10010, np.uint8)
     for count in range(2, 5):

@@ -81,8 +81,8 @@ class Scene:
         else:
             base, column, y = 0x9C00 if self.lcdc & 8 else 0x9800, x + self.scx, line + self.scy
         tile = self.byte(base + (y // 8 % 32) * 32 + column // 8 % 32)
-        place = 0x8000 + 16 * tile if self.lcdc & 0x10 else 0x9000 + 16 * (tile - 256 * (tile >= 128))
-        return self.color(place + 2 * (y % 8), column % 8)
+        address = 0x8000 + 16 * tile if self.lcdc & 0x10 else 0x9000 + 16 * (tile - 256 * (tile >= 128))
+        return self.color(address + 2 * (y % 8), column % 8)
 
     def line(self, line: int) -> list[int]:
         """The shades of all pixels of a line."""
@@ -96,9 +96,9 @@ class Scene:
                 y, _, tile, flags = entries[index]
                 row = line + 16 - y
                 row = height - 1 - row if flags & 0x40 else row
-                place = 0x8000 + 16 * (tile & (0xFE if height == 16 else 0xFF)) + 2 * row
+                address = 0x8000 + 16 * (tile & (0xFE if height == 16 else 0xFF)) + 2 * row
                 for dx in range(8):
-                    x, color = left - 8 + dx, self.color(place, 7 - dx if flags & 0x20 else dx)
+                    x, color = left - 8 + dx, self.color(address, 7 - dx if flags & 0x20 else dx)
                     if 0 <= x < hw.SCREEN_WIDTH and color and (not flags & 0x80 or colors[x] == 0):
                         shades[x] = (self.obp1 if flags & 0x10 else self.obp0) >> 2 * color & 3
         return shades

@@ -163,8 +163,8 @@ def test_a_routine_of_another_bank_at_0000() -> None:
     rom[0x80000:0x88000] = rom[:0x8000]
     counting = PADS["in E"].replace(bytes.fromhex("F0 00 F0 00"), bytes.fromhex("34 34"), 1)  # as long
     rom[0x80250 : 0x80250 + len(counting)] = counting
-    places = [loop.begin for loop in find_loops(bytes(rom))]
-    assert places == [begin + len(select), 0x80000 + begin + len(select)]
+    begins = [loop.begin for loop in find_loops(bytes(rom))]
+    assert begins == [begin + len(select), 0x80000 + begin + len(select)]
     result = compare(bytes(rom), np.zeros((8, 1), np.uint8), 1, 3)
     assert not result.difference, "\n".join(result.difference)
 

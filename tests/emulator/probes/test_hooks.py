@@ -23,23 +23,23 @@ HOMEWARD = (0x40, 0x1BD, 0x1E3, 0x20D, 0x244, 0x28A, 0x4E7, 0x54F)
 SCHEDULE: dict[str, Any] = {"frames_per_step": 3, "release_after_frames": 1}
 
 
-def assert_counts_are_pyboys(rom: bytes, places: list[tuple[int, int]], steps: int, least: int = 1) -> None:
+def assert_counts_are_pyboys(rom: bytes, hooks: list[tuple[int, int]], steps: int, least: int = 1) -> None:
     """In each of some steps with random buttons; the game goes on as without hooks."""
     emulators = [Emulator(rom, 2, kernel=kernel, num_threads=1, **SCHEDULE) for kernel in KERNELS]
     plain, oracle = Emulator(rom, 2, num_threads=1, **SCHEDULE), PyBoyEmulator(rom, 2, **SCHEDULE)
-    totals = dict.fromkeys(places, 0)
+    totals = dict.fromkeys(hooks, 0)
     for emulator in (*emulators, oracle):
-        for place in places:
-            emulator.hook(*place)
+        for hook in hooks:
+            emulator.hook(*hook)
     generator = torch.Generator().manual_seed(1)
     for _ in range(steps):
         buttons = 1 << torch.randint(8, (2,), generator=generator, dtype=torch.uint8)
         for emulator in (*emulators, plain, oracle):
             emulator.step(buttons)
-        for place in places:
-            wanted = oracle.executions(*place).tolist()
-            assert [emulator.executions(*place).tolist() for emulator in emulators] == [wanted] * 2, place
-            totals[place] += sum(wanted)
+        for hook in hooks:
+            wanted = oracle.executions(*hook).tolist()
+            assert [emulator.executions(*hook).tolist() for emulator in emulators] == [wanted] * 2, hook
+            totals[hook] += sum(wanted)
         assert (plain.state_hash() == [emulator.state_hash() for emulator in emulators]).all()
     oracle.close()
     assert min(totals.values()) >= least, totals
@@ -56,8 +56,8 @@ def test_a_loop_that_waits(name: str, part: str) -> None:
     loop = code_of(LOOPS[name], MAIN + 0x40)
     begin = {"dec e with nops": 2, "dec bc": 3, "poll by and, jp": 0}[name]
     jump = len(loop) - (3 if name.endswith("jp") else 2)
-    place = MAIN + 0x40 + (begin if part == "first" else jump)
-    assert_counts_are_pyboys(bytes(rom_of(loop)), [(0, place), (0, 0x40)], 3, least=10)
+    address = MAIN + 0x40 + (begin if part == "first" else jump)
+    assert_counts_are_pyboys(bytes(rom_of(loop)), [(0, address), (0, 0x40)], 3, least=10)
 
 
 def rom_with(code: str, kind: int = 0, size: int = 0x8000) -> bytearray:
@@ -79,23 +79,23 @@ def test_loops_that_poll_the_lcd_or_copy() -> None:
     # IE VBlank, EI; 0155: wait: ldh a,[LY] / cp 90 / jr nz,wait; ld hl,C200 / ld de,C300 / ld b,40
     # 0163: copy: ld a,[hl+] / ld [de],a / inc de / dec b / jr nz,copy; 0169: halt / jr wait
     rom = rom_with("3E 01 E0 FF FB  F0 44 FE 90 20 FA  21 00 C2 11 00 C3 06 40  2A 12 13 05 20 FA  76 18 E9")
-    for places in ([0x155, 0x163], [0x157, 0x166], [0x159, 0x167], [0x15B]):
-        assert_counts_are_pyboys(bytes(rom), [(0, place) for place in places], 3, least=2)
+    for addresses in ([0x155, 0x163], [0x157, 0x166], [0x159, 0x167], [0x15B]):
+        assert_counts_are_pyboys(bytes(rom), [(0, address) for address in addresses], 3, least=2)
     emulator = Emulator(bytes(rom), **SCHEDULE)
     emulator.hook(0, 0x169)
     emulator.step(torch.zeros(1, dtype=torch.uint8))
     assert emulator.executions(0, 0x169).tolist() == [3], "HALT begins once a frame"
 
 
-@pytest.mark.parametrize("place", [0x150, 0x152, 0x154, 0x161, 0x167, 0x16A, 0x16F, 0x171, 0x174, 0x177])
-def test_loops_that_the_data_path_skips_at_once(place: int) -> None:
+@pytest.mark.parametrize("address", [0x150, 0x152, 0x154, 0x161, 0x167, 0x16A, 0x16F, 0x171, 0x174, 0x177])
+def test_loops_that_the_data_path_skips_at_once(address: int) -> None:
     """0150: a poll of STAT / ld de,5A35 / ld bc,0107 / ld hl,0 / ld a,0F; 0161: a product; 016C: ld de,5; 016F: a delay
     of 20 rounds in one of DE; 0179: jr 0150."""
     rom = rom_with(
         "F0 41 E6 02 20 FA  11 35 5A 01 07 01 21 00 00 3E 0F  CB 23 CB 12 30 01 09 29 3D 20 F5"
         "  11 05 00 06 20 05 20 FD 1B 7A B3 20 F6  18 D5"
     )
-    assert_counts_are_pyboys(bytes(rom), [(0, place)], 3, least=20)
+    assert_counts_are_pyboys(bytes(rom), [(0, address)], 3, least=20)
 
 
 def test_instructions_of_a_bank() -> None:

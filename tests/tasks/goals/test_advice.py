@@ -27,8 +27,8 @@ def test_advice_is_given_only_where_it_is_due() -> None:
     assert "random play succeeds in 80% of its episodes" in of_a_task and "--k-consecutive" not in of_a_task
     assert "in 1,000,000 steps; the nearest tenth of the Game Boys was 0.250 away" in never_near(10**6, 0.25)
     dead_end = never_near(10**6, 0.009)
-    assert "was 0.009 away from its picture: another place looks nearly like it" in dead_end
-    assert "another place" not in never_near(10**6, HARDLY_APART)
+    assert "was 0.009 away from its picture: another position looks nearly like it" in dead_end
+    assert "another position" not in never_near(10**6, HARDLY_APART)
     assert "nearest" not in never_near(10**6, None), "a Task has no distances"
 
 

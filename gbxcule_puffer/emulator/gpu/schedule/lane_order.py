@@ -75,13 +75,13 @@ def begin_of(bins: wp.array(dtype=wp.int32), index: int) -> int:
 @wp.kernel(enable_backward=False)
 def kernel_demand(twins: Twins, listed: wp.array(dtype=wp.int32), demand: wp.array(dtype=wp.int32)):
     """The warps that each time limit needs, in UNITs; dim = (LIMITS / SHARE, num_envs rounded up to whole warps)."""
-    share, place = wp.tid()
-    if place - place % LANES >= listed[0]:  # all lanes of a warp return, or none
+    share, entry = wp.tid()
+    if entry - entry % LANES >= listed[0]:  # all lanes of a warp return, or none
         return
     index = int(0)
     count = int(0)
-    if place < listed[0]:
-        index = listed[1 + place]
+    if entry < listed[0]:
+        index = listed[1 + entry]
         count = twins.count[index]
     for number in range(share * SHARE, (share + 1) * SHARE):
         needed = int(0)
@@ -91,7 +91,7 @@ def kernel_demand(twins: Twins, listed: wp.array(dtype=wp.int32), demand: wp.arr
             if count % size != 0:
                 needed = needed + UNIT // rests(twins, index, number, count % size) + 1
         needed = intrinsics.sum_of_lanes(needed)  # atomics of all lanes on one address would wait for each other
-        if needed != 0 and (place % LANES == 0 or intrinsics.is_gpu() == 0):
+        if needed != 0 and (entry % LANES == 0 or intrinsics.is_gpu() == 0):
             wp.atomic_add(demand, number, needed)
 
 
@@ -145,8 +145,8 @@ def kernel_pack(
         return
     index = steps.set[env]
     size = twins.size[index]
-    part = steps.place[env] // size
-    lane = steps.place[env] % size
+    part = steps.number[env] // size
+    lane = steps.number[env] % size
     warp = twins.first[index] + part
     if part == twins.count[index] // size:
         sharing = twins.sharing[index]
@@ -173,7 +173,7 @@ def kernel_mixed_bins(steps: Steps, twins: Twins, bins: wp.array(dtype=wp.int32)
     env = wp.tid()
     index = steps.set[env]
     twins.first[index] = 0
-    steps.place[env] = wp.atomic_add(bins, twins.bin[index], 1)
+    steps.number[env] = wp.atomic_add(bins, twins.bin[index], 1)
 
 
 @wp.kernel(enable_backward=False)
@@ -190,7 +190,7 @@ def kernel_sort(
     num_envs."""
     env = wp.tid()
     index = steps.set[env]
-    rank = begin_of(bins, twins.bin[index]) + twins.first[index] + steps.place[env]
+    rank = begin_of(bins, twins.bin[index]) + twins.first[index] + steps.number[env]
     slot = rank // wp.max(head_lanes, 1) * LANES + rank % wp.max(head_lanes, 1)
     if rank >= head_warps * head_lanes:
         rank = rank - head_warps * head_lanes
@@ -201,9 +201,9 @@ def kernel_sort(
 @wp.kernel(enable_backward=False)
 def kernel_in_turn(order: wp.array(dtype=wp.int32), lanes: int, num_envs: int):
     """Assign envs to lanes in the order of the envs, `lanes` per warp; dim = lanes of all warps."""
-    place = wp.tid()
-    env = place // LANES * lanes + place % LANES
-    order[place] = wp.where(place % LANES < lanes and env < num_envs, env, -1)
+    slot = wp.tid()
+    env = slot // LANES * lanes + slot % LANES
+    order[slot] = wp.where(slot % LANES < lanes and env < num_envs, env, -1)
 
 
 def most_warps(num_envs: int, lanes: int) -> int:
@@ -250,7 +250,7 @@ class LaneOrder:
 
         self.order = zeros(WARP_SIZE * n)
         self.order[:n] = torch.arange(n)
-        self.took, self.path, self._beginning, self._set, self._place = (zeros(n) for _ in range(5))
+        self.took, self.path, self._beginning, self._set, self._number = (zeros(n) for _ in range(5))
         self._kind = torch.full((n,), -1, dtype=torch.int32, device=device)
         self._listed = zeros(1 + n)
         self._forecast, self._forecast_entries = forecast.make(device)
@@ -264,7 +264,7 @@ class LaneOrder:
         steps.state, steps.skipped = wp.from_torch(state), wp.from_torch(skipped)
         steps.took, steps.path = wp.from_torch(self.took), wp.from_torch(self.path)
         steps.kind, steps.beginning = wp.from_torch(self._kind), wp.from_torch(self._beginning)
-        steps.set, steps.place = wp.from_torch(self._set), wp.from_torch(self._place)
+        steps.set, steps.number = wp.from_torch(self._set), wp.from_torch(self._number)
         count, leader, time, risk, size, first, sharing, rest, bin_of = self._entries
         twins = self._twins = Twins()
         twins.count, twins.leader = wp.from_torch(count), wp.from_torch(leader)

@@ -38,7 +38,7 @@ class Steps:
     kind: wp.array(dtype=wp.int32)  # -1 before the first step
     beginning: wp.array(dtype=wp.int32)  # a hash
     set: wp.array(dtype=wp.int32)  # of twins
-    place: wp.array(dtype=wp.int32)  # number within that set, or within its bin
+    number: wp.array(dtype=wp.int32)  # within that set, or within its bin
 
 
 @wp.struct
@@ -130,12 +130,12 @@ def kernel_count(
         beginning = int((value + wp.uint32(last)) * wp.uint32(0x27D4EB2F))
         path = wp.uint32(forecast.expected(forecasts, beginning)) * wp.uint32(0x9E3779B1)
         index = int((path >> wp.uint32(13)) & wp.uint32(TWINS - 1))
-        place = wp.atomic_add(twins.count, index, 1)
+        number = wp.atomic_add(twins.count, index, 1)
         steps.kind[env] = of_kind
         steps.beginning[env] = beginning
         steps.set[env] = index
-        steps.place[env] = place
-        if place == 0:
+        steps.number[env] = number
+        if number == 0:
             twins.leader[index] = env
             listed[1 + wp.atomic_add(listed, 0, 1)] = index
             time = float(steps.took[env])

@@ -18,8 +18,8 @@ def map_banks(m: wp.ref[Machine], c: wp.ref[Cpu]):
 
 
 @wp.func
-def place(c: wp.ref[Cpu], address: int) -> int:
-    """The place, as hw/row.py counts, of an address that is memory of the console."""
+def row_offset(c: wp.ref[Cpu], address: int) -> int:
+    """The offset in the memory row, as hw/row.py counts, of an address that is memory of the console."""
     shift = int(0)
     if address >= hw.BANKED_WRAM and address < hw.ECHO:
         shift = c.wram_shift
@@ -29,6 +29,6 @@ def place(c: wp.ref[Cpu], address: int) -> int:
 
 
 @wp.func
-def is_in_place(c: wp.ref[Cpu], first: int, last: int) -> bool:
+def is_unshifted(c: wp.ref[Cpu], first: int, last: int) -> bool:
     """True if the addresses from `first` to `last` have no banked WRAM other than bank 1."""
     return c.wram_shift == 0 or last < hw.BANKED_WRAM or first >= hw.ECHO

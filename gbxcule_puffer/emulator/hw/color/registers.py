@@ -15,21 +15,21 @@ BLOCK = wp.constant(16)  # bytes that VRAM DMA copies at a time
 
 
 @wp.func
-def palette_place(c: wp.ref[Cpu], index: int) -> int:
-    """The place of the byte of the background's palettes that BCPS or OCPS selects."""
+def palette_offset(c: wp.ref[Cpu], index: int) -> int:
+    """The offset in the memory row of the byte of the background's palettes that BCPS or OCPS selects."""
     return c.color_base + hw.COLOR_PALETTES + (index & 0x3F)
 
 
 @wp.func
 def read_bcpd(c: wp.ref[Cpu]) -> int:
     """BCPD."""
-    return row.load(c, palette_place(c, c.bg_index))
+    return row.load(c, palette_offset(c, c.bg_index))
 
 
 @wp.func
 def read_ocpd(c: wp.ref[Cpu]) -> int:
     """OCPD."""
-    return row.load(c, palette_place(c, c.obj_index) + hw.OBJ_PALETTES)
+    return row.load(c, palette_offset(c, c.obj_index) + hw.OBJ_PALETTES)
 
 
 @wp.func(inline=False)
@@ -140,14 +140,14 @@ def write_hdma4(c: wp.ref[Cpu], value: int):
 @wp.func
 def write_bcpd(c: wp.ref[Cpu], value: int):
     """BCPD."""
-    row.store(c, palette_place(c, c.bg_index), value)
+    row.store(c, palette_offset(c, c.bg_index), value)
     c.bg_index = next_index(c.bg_index)
 
 
 @wp.func
 def write_ocpd(c: wp.ref[Cpu], value: int):
     """OCPD."""
-    row.store(c, palette_place(c, c.obj_index) + hw.OBJ_PALETTES, value)
+    row.store(c, palette_offset(c, c.obj_index) + hw.OBJ_PALETTES, value)
     c.obj_index = next_index(c.obj_index)
 
 

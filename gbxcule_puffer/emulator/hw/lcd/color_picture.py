@@ -44,9 +44,9 @@ def background_colors(c: wp.ref[Cpu], attributes: int):
     low = compatible_pair(c.bgp, BG_LOW, BG_HIGH)
     high = compatible_pair(c.bgp >> 4, BG_LOW, BG_HIGH)
     if c.color_mode != 0:
-        place = c.color_base + hw.COLOR_PALETTES + 8 * (attributes & 7)
-        low = row.load_word(c, place)
-        high = row.load_word(c, place + 4)
+        offset = c.color_base + hw.COLOR_PALETTES + 8 * (attributes & 7)
+        low = row.load_word(c, offset)
+        high = row.load_word(c, offset + 4)
     return low, high
 
 
@@ -57,9 +57,9 @@ def sprite_colors(c: wp.ref[Cpu], attributes: int):
     low = compatible_pair(palette, OBJ_LOW, OBJ_HIGH)
     high = compatible_pair(palette >> 4, OBJ_LOW, OBJ_HIGH)
     if c.color_mode != 0:
-        place = c.color_base + hw.COLOR_PALETTES + hw.OBJ_PALETTES + 8 * (attributes & 7)
-        low = row.load_word(c, place)
-        high = row.load_word(c, place + 4)
+        offset = c.color_base + hw.COLOR_PALETTES + hw.OBJ_PALETTES + 8 * (attributes & 7)
+        low = row.load_word(c, offset)
+        high = row.load_word(c, offset + 4)
     return low, high
 
 

@@ -1,4 +1,4 @@
-"""A step's path, by which twins are found: the same for the same instructions at the same places, else another one."""
+"""A step's path, by which twins are found: the same for the same instructions at the same PCs, else another one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LOOPS = bytes.fromhex("3C18FD0000000000 3C18FD0000000000 0000000000 18E9")
 @pytest.mark.parametrize(
     ("pc", "sp"),
     [(0x158, 0xFFF0), (0x150, 0xFFE0), (0x160, 0xFFF0)],
-    ids=["another place", "another SP", "more instructions"],
+    ids=["another PC", "another SP", "more instructions"],
 )
 def test_what_differs_takes_another_path(tmp_path: Path, pc: int, sp: int) -> None:
     emulator = Emulator(tiny_rom(tmp_path / "loops.gb", LOOPS), 3, kernel="datapath")
-    for env, (place, stack) in enumerate([(0x150, 0xFFF0), (0x150, 0xFFF0), (pc, sp)]):
-        emulator.set_registers(env, pc=place, sp=stack)
+    for env, (counter, stack) in enumerate([(0x150, 0xFFF0), (0x150, 0xFFF0), (pc, sp)]):
+        emulator.set_registers(env, pc=counter, sp=stack)
     emulator.step(torch.zeros(3, dtype=torch.uint8))
     assert emulator._lanes is not None
     first, same, other = emulator._lanes.path.tolist()
