@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gbxcule_puffer.registry import env_creator
@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "env_creator"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """`env_creator`, imported at its first use, because registry.py imports most of the package."""
     if name == "env_creator":
         from gbxcule_puffer.registry import env_creator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from gbxcule_puffer.errors import ConfigError
 
@@ -46,7 +46,7 @@ class ClosedPart:
     def __init__(self, owner: object) -> None:
         self.__dict__["_line"] = closed_line(owner)
 
-    def _raise(self, *_: Any) -> NoReturn:
+    def _raise(self, *_: object) -> NoReturn:
         raise ConfigError(self.__dict__["_line"])
 
     __getattr__ = __setattr__ = __getitem__ = __setitem__ = __len__ = __iter__ = __call__ = _raise

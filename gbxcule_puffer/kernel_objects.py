@@ -47,7 +47,9 @@ def check_before_loading() -> None:
     load, loaded = wp.Module.load, weakref.WeakValueDictionary()
 
     @functools.wraps(load)
-    def checked(module: Any, device: Any, block_dim: int | None = None, binary_path: Any = None, **rest: Any) -> Any:
+    def checked(
+        module: wp.Module, device: Any, block_dim: int | None = None, binary_path: Any = None, **rest: Any
+    ) -> object:
         name = module.get_module_identifier(block_dim)
         key = (name, str(device))
         if binary_path is not None or key in loaded:

@@ -19,7 +19,7 @@ METAVARS = {bool: "", int: "N", float: "X", str: "TEXT"}
 
 
 def flag(
-    default: Any = MISSING,
+    default: object = MISSING,
     help: str = "",
     subject: str = "",
     *,
@@ -32,7 +32,7 @@ def flag(
     below: float | None = None,
     one_of: Collection[str] = (),
     check: Callable[[Any], object] | None = None,
-    **more: Any,
+    **more: object,
 ) -> Any:
     """A field of a dataclass that `parse` reads from the command line; without a default it has to be given.
 
@@ -48,7 +48,7 @@ def flag(
     return dataclasses.field(default=default, metadata=given | more)
 
 
-def word(help: str, metavar: str, default: Any = MISSING, **limits: Any) -> Any:
+def word(help: str, metavar: str, default: object = MISSING, **limits: Any) -> Any:
     """A `flag` that is given by its position, without --."""
     return flag(default, help, metavar=metavar, positional=True, **limits)
 
@@ -108,7 +108,7 @@ class Flag:
         choices = "{" + ",".join(self.one_of) + "}"
         return choices if self.one_of and len(choices) <= 40 else METAVARS[member_of(self.type)]
 
-    def allows(self, value: Any) -> None:
+    def allows(self, value: object) -> None:
         """Raises: ConfigError for a value that is not allowed."""
         limits = self.metadata
         for each in value if isinstance(value, tuple | list) else (value,):
@@ -154,7 +154,7 @@ def flags_of(kind: type) -> list[Flag]:
     ]
 
 
-def check(flags: Any) -> None:
+def check(flags: object) -> None:
     """Raises: ConfigError for the first value that its flag does not allow."""
     for each in flags_of(type(flags)):
         value = getattr(flags, each.name)
@@ -175,14 +175,14 @@ def as_words(flags: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def at_most_one(flags: Any, *names: str) -> None:
+def at_most_one(flags: object, *names: str) -> None:
     """Raises: ConfigError where several of these flags are given."""
     given = [option_name(name) for name in names if getattr(flags, name) not in (None, False, ())]
     if len(given) > 1:
         raise ConfigError(f"{' and '.join(given)} exclude each other: give one of them")
 
 
-def _plain(hint: Any) -> Any:
+def _plain(hint: object) -> Any:
     """A type without None; of a Literal that of its values."""
     if get_origin(hint) is Literal:
         return type(get_args(hint)[0])
@@ -192,12 +192,12 @@ def _plain(hint: Any) -> Any:
     return hint
 
 
-def member_of(kind: Any) -> Any:
+def member_of(kind: object) -> Any:
     """The type of a tuple's members, of another type itself."""
     return get_args(kind)[0] if get_origin(kind) is tuple else kind
 
 
-def _with_choices(metadata: Mapping[str, Any], hint: Any) -> Mapping[str, Any]:
+def _with_choices(metadata: Mapping[str, Any], hint: object) -> Mapping[str, Any]:
     """Metadata with the values of a Literal as one_of."""
     inner = next((each for each in (hint, *get_args(hint)) if get_origin(each) is Literal), None)
     return metadata if inner is None else {**metadata, "one_of": get_args(inner)}

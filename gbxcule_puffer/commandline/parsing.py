@@ -84,7 +84,7 @@ def _with_defaults(kind: type[Any], words: Sequence[str], known: Sequence[Flag],
     return [_with_default(each, found[each.name]) if each.name in found else each for each in known]
 
 
-def _with_default(each: Flag, default: Any) -> Flag:
+def _with_default(each: Flag, default: object) -> Flag:
     text = each.help.partition(" (default")[0]
     return dataclasses.replace(each, default=default, metadata={**each.metadata, "help": text})
 

@@ -1,7 +1,7 @@
 """The emulator: thousands of Game Boys in lockstep, their states, and the cartridges they run."""
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
@@ -33,7 +33,7 @@ FILES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """A name of FILES, imported when it is asked for: the tables in this room need neither torch nor Warp."""
     if name not in FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

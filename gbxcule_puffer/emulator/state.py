@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import warp as wp
@@ -296,7 +295,7 @@ def _selects_rom_at_once(cartridge: Cartridge) -> bool:
     return cartridge.mapper.selects_rom_at_once and cartridge.rom_banks.bit_count() == 1
 
 
-def describe(machine: Any, cartridge: Cartridge) -> None:
+def describe(machine: object, cartridge: Cartridge) -> None:
     """Set the members that describe a cartridge to the kernels."""
     for name, value in OF_CARTRIDGE.items():
         setattr(machine, name, int(value(cartridge)))

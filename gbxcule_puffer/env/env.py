@@ -285,7 +285,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
         self._started = self._steps = None
         close_for_good(self)
 
-    def check_actions(self, actions: Any, count: int | None = None) -> torch.Tensor:
+    def check_actions(self, actions: object, count: int | None = None) -> torch.Tensor:
         """`actions` (count or num_envs,) as a tensor on the device; values are checked only on a CPU.
 
         Raises: ActionError.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 
@@ -148,7 +147,7 @@ class Episodes:
         """The tensors that all envs share: progress at the stages, the archive, visits."""
         return {**self.curriculum.tensors(), **({} if self.visits is None else self.visits.tensors())}
 
-    def check_saved(self, tensors: Mapping[str, torch.Tensor], saved: Any) -> None:
+    def check_saved(self, tensors: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
         """Raises: StateError unless `saved` can be copied into `tensors`, those of env_tensors and run_tensors."""
         starts, archive = self.curriculum.starts, self.curriculum.archive
         values = int(self.stack.layout.box.high.max()) + 1

@@ -18,7 +18,7 @@ class Later:
     text: str
 
 
-def option_flag(name: str, subject: str | None = None, default: Any = ...) -> Any:
+def option_flag(name: str, subject: str | None = None, default: object = ...) -> Any:
     """A field of a dataclass of flags, as `commandline.flag` makes it, for this option of the environment. Its default
     is the option's, or another value, or a `Later`, which is None; subject: its heading in --help (default: its section
     in the docs)."""

@@ -43,14 +43,15 @@ MACHINES = ("state", "memory", "screen")  # of a Snapshot
 BY_SNAPSHOT = {"pool_state": 1, "pool_memory": 0, "pool_screen": 0}
 
 
-def check_parts(state: Any, **parts: type | UnionType) -> None:
+def check_parts(state: object, **parts: type | UnionType) -> None:
     """Raises: StateError unless `state` is a saved env with these parts of these types."""
-    fits = isinstance(state, Mapping) and parts.keys() <= state.keys()
-    if not fits or not all(isinstance(state[name], kind) for name, kind in parts.items()):
+    if not isinstance(state, Mapping) or not all(
+        name in state and isinstance(state[name], kind) for name, kind in parts.items()
+    ):
         raise StateError("this is not a saved env state, or one of an older version: give what state_dict returned")
 
 
-def check_config(state: Any, config: Mapping[str, Any]) -> None:
+def check_config(state: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     """Raises: StateError unless `state` is a saved env with this `config`."""
     check_parts(state, tensors=Mapping, machines=object, steps=object, seed=object, config=Mapping)
     if found := first_difference(state["config"], config):

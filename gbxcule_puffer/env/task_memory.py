@@ -3,7 +3,7 @@ recorded in a CUDA graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -111,5 +111,5 @@ def _storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def _items(several: object) -> Any:
+def _items(several: Iterable[object]) -> Iterable[object]:
     return several.values() if isinstance(several, dict) else several

@@ -6,10 +6,11 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import EllipsisType
+from typing import TypeVar
 
 from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
@@ -35,6 +36,7 @@ BYTE_ORDER_MARK = "\ufeff"  # which some editors write
 MOST_WEIGHT = 1e6  # of a reward: sums and products of several stay finite in float32
 MOST_STATES, MOST_ACTIONS = 1_024, 100_000  # of [start]
 MOST_LEVELS, LAST_LEVEL = 2**24, 2**31  # of one range, which is sampled from; and the last one's number
+Default = TypeVar("Default")
 ENDS = ("success", "failure", "truncation")
 
 
@@ -143,10 +145,10 @@ class _Reader:
             is_own=self.folder.resolve().parent == ROMS.resolve(),
         )
 
-    def _file(self, table: Table, field: str, default: Any = ...) -> Any:
+    def _file(self, table: Table, field: str, default: Default | EllipsisType = ...) -> Path | Default:
         """The path of a file in the folder."""
         given = table.take_path(field, default)
-        return given if given is default else self._inside(table, field, given)
+        return self._inside(table, field, given) if isinstance(given, str) else given
 
     def _inside(self, table: Table, field: str, given: str) -> Path:
         check_inside(table, field, given)
@@ -248,7 +250,7 @@ class _Reader:
     def _condition(self, table: Table, field: str, text: str, parser: TermParser) -> int:
         return table.checked(field, parser.condition, text)
 
-    def _named(self, table: Table | None, parse: Any) -> dict[str, int]:
+    def _named(self, table: Table | None, parse: Callable[[str], int]) -> dict[str, int]:
         found = {}
         for name in [] if table is None else table.names():
             assert table is not None
@@ -312,7 +314,7 @@ class _Reader:
         assert not isinstance(where, str)
         return LevelTable(train, test, where, tape, tuple(values))  # pyright: ignore[reportArgumentType]
 
-    def _range(self, table: Table, field: str, default: Any = ...) -> Levels | None:
+    def _range(self, table: Table, field: str, default: EllipsisType | None = ...) -> Levels | None:
         """The levels [first, count] of a field."""
         value = table.take(field, default, "[first, count], e.g. [0, 16384]")
         if value is default:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.tasks.task import TaskSpec
 
+Env = TypeVar("Env")
+
 
 def make_game_env(
     game: Game,
-    kind: Callable[..., Any],
+    kind: Callable[..., Env],
     num_envs: int = 1,
     device: str = "cpu",
     *,
@@ -22,7 +24,7 @@ def make_game_env(
     rom: StrPath | None = None,
     task: TaskSpec | None = None,
     **options: Any,
-) -> Any:
+) -> Env:
     """The game on `num_envs` Game Boys.
 
     kind: the class of the env; variant, levels, rom, task: as in Game.options; options: as in GBxCuLEEnv, in place of

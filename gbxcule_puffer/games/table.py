@@ -9,11 +9,13 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import PurePosixPath
+from types import EllipsisType
 from typing import Any, TypeVar
 
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 
 Found = TypeVar("Found")
+Default = TypeVar("Default")
 LONGEST_TEXT = 2_000  # characters
 LONGEST_NAME = 100
 MOST_ENTRIES = 1_024  # of a table or list whose names the author chooses
@@ -67,7 +69,7 @@ class Table:
             raise self.error("", f"has {len(self._content):,} entries: give at most {MOST_ENTRIES:,}")
         return list(self._content)
 
-    def take(self, field: str, default: Any = ..., meaning: str = "") -> Any:
+    def take(self, field: str, default: object = ..., meaning: str = "") -> Any:
         """The field as TOML has it."""
         self._known.append(field)
         if field in self._content:
@@ -76,7 +78,13 @@ class Table:
             raise self.error(field, f"is missing: give {meaning or 'it'}")
         return default
 
-    def take_text(self, field: str, default: Any = ..., meaning: str = "a text", longest: int = LONGEST_TEXT) -> Any:
+    def take_text(
+        self,
+        field: str,
+        default: Default | EllipsisType = ...,
+        meaning: str = "a text",
+        longest: int = LONGEST_TEXT,
+    ) -> str | Default:
         value = self.take(field, default, meaning)
         if value is default:
             return value
@@ -86,28 +94,30 @@ class Table:
             raise self.error(field, f"has {len(value):,} characters: give at most {longest:,}")
         return value
 
-    def take_choice(self, field: str, choices: Collection[str], default: Any = ...) -> Any:
+    def take_choice(self, field: str, choices: Collection[str], default: Default | EllipsisType = ...) -> str | Default:
         listed = f"one of {', '.join(choices)}"
         value = self.take(field, default, listed)
         if value is not default and not (isinstance(value, str) and value in choices):
             raise self.error(field, f"{_kind(value)} is unknown: give {listed}")
         return value
 
-    def take_whole(self, field: str, least: int, most: int, default: Any = ...) -> Any:
+    def take_whole(self, field: str, least: int, most: int, default: Default | EllipsisType = ...) -> int | Default:
         allowed = f"a whole number from {least:,} to {most:,}"
         value = self.take(field, default, allowed)
         if value is not default and not (type(value) is int and least <= value <= most):
             raise self.error(field, f"is {_kind(value)}: give {allowed}")
         return value
 
-    def take_number(self, field: str, most: float, default: Any = ...) -> Any:
+    def take_number(self, field: str, most: float, default: Default | EllipsisType = ...) -> float | Default:
         allowed = f"a number from {-most:,.0f} to {most:,.0f}"
         value = self.take(field, default, allowed)
         if value is not default and not (type(value) in (int, float) and math.isfinite(value) and abs(value) <= most):
             raise self.error(field, f"is {_kind(value)}: give {allowed}")
         return value
 
-    def take_texts(self, field: str, default: Any = ..., meaning: str = "a text or a list of texts") -> Any:
+    def take_texts(
+        self, field: str, default: Default | EllipsisType = ..., meaning: str = "a text or a list of texts"
+    ) -> tuple[str, ...] | Default:
         """A tuple of texts, of a text or a list of them."""
         value = self.take(field, default, meaning)
         if value is default:
@@ -124,10 +134,12 @@ class Table:
         value = self.take(field, default, f"the table [{self._inner(field)}]")
         return None if value is None else Table(self.source, self._inner(field), value)
 
-    def take_path(self, field: str, default: Any = ..., meaning: str = "a file in the game's folder") -> Any:
+    def take_path(
+        self, field: str, default: Default | EllipsisType = ..., meaning: str = "a file in the game's folder"
+    ) -> str | Default:
         """The relative path of a file in the game's folder."""
         value = self.take_text(field, default, meaning)
-        if value is not default:
+        if isinstance(value, str) and value is not default:
             check_inside(self, field, value)
         return value
 

@@ -17,7 +17,7 @@ from gymnasium.vector.utils import batch_space
 from gbxcule_puffer.closing import close_for_good
 from gbxcule_puffer.env.options import signature
 from gbxcule_puffer.errors import ActionError, ConfigError
-from gbxcule_puffer.integrations.images import first_shown, observation_space, shown
+from gbxcule_puffer.integrations.images import Shown, first_shown, observation_space, shown
 from gbxcule_puffer.integrations.window import QUIT, Window, why_no_window
 from gbxcule_puffer.layout import SUITE
 from gbxcule_puffer.pictures import mosaic, to_rgb
@@ -277,10 +277,10 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         self.env.close()
         close_for_good(self)
 
-    def _parts(self, observations: Array) -> Any:
+    def _parts(self, observations: Array) -> Shown:
         return shown(self.env.layout, observations)
 
-    def _returned(self, part: Array) -> Any:
+    def _returned(self, part: Array) -> Array:
         if not self.copy:
             return part
         return part.clone() if isinstance(part, torch.Tensor) else part.copy()

@@ -13,9 +13,10 @@ from gbxcule_puffer.tasks.observe.layout import Array, ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import PICTURE
 
 NO_IMAGES = ("packed", "averaged", "rgb555", "tiles")  # forms of observations
+Shown = Array | dict[str, Array]  # the pictures, or with what else is observed, by name
 
 
-def shown(layout: ObservationLayout, observations: Array) -> Any:
+def shown(layout: ObservationLayout, observations: Array) -> Shown:
     """Observations (n, *shape) as Gymnasium's space has them, without a copy: pictures, or a dict where there is more.
     A single grey picture has rows and columns alone, as Gymnasium's wrappers expect an image."""
     parts = layout.split(observations)
@@ -24,7 +25,7 @@ def shown(layout: ObservationLayout, observations: Array) -> Any:
     return parts if layout.vectors else parts[PICTURE]
 
 
-def first_shown(layout: ObservationLayout, observations: Array) -> Any:
+def first_shown(layout: ObservationLayout, observations: Array) -> Shown:
     """The first of some observations as `shown` has it."""
     parts = shown(layout, observations)
     return {name: part[0] for name, part in parts.items()} if isinstance(parts, dict) else parts[0]

@@ -76,7 +76,7 @@ class StageWorker(PyBoyWorker):
             self._partial = PartialStep(self._stage, self, *buffers)
         return result
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
+    def step(self, actions: np.ndarray) -> tuple[Any, Any, Any, Any, list[dict[str, float]]]:
         """The stage's part of a step; the buffers of the other parts keep the values of the reset."""
         if self._partial is None:
             return super().step(actions)

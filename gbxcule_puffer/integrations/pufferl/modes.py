@@ -21,7 +21,7 @@ MODULE = "pufferlib.environments.gbxcule_puffer"
 INSTALL = "`pip install 'gbxcule-puffer[puffer]'` in an environment of its own (in a clone `make puffer`)"
 
 
-def load_pufferl() -> Any:
+def load_pufferl() -> types.ModuleType:
     """The module pufferlib.pufferl.
 
     Raises: ConfigError with the install command if only pufferlib-core is installed, or if its kernel is missing.
@@ -104,7 +104,7 @@ def register(env_options: dict[str, Any]) -> None:
     sys.modules[MODULE] = module
 
 
-def make(pufferl: Any, env_name: str, args: dict[str, Any]) -> tuple[Any, Any]:
+def make(pufferl: types.ModuleType, env_name: str, args: dict[str, Any]) -> tuple[Any, Any]:
     """PufferLib's env and policy of a configuration.
 
     Raises: StateError for a model that does not fit the policy, ConfigError for an unknown policy or keyword.
@@ -133,12 +133,12 @@ class EvalOver(Exception):
     """Ends PufferLib's endless eval once its GIF is written."""
 
 
-def watch(pufferl: Any, env_name: str, args: dict[str, Any], vecenv: Any, policy: Any) -> None:
+def watch(pufferl: types.ModuleType, env_name: str, args: dict[str, Any], vecenv: Any, policy: torch.nn.Module) -> None:
     """PufferLib's eval, which plays until Ctrl-C; with --save-frames it ends after that many frames."""
     driver, wanted = vecenv.driver_env, args["save_frames"]
     render, calls = driver.render, 0
 
-    def counted() -> Any:
+    def counted() -> object:
         nonlocal calls
         calls += 1
         if wanted and calls > wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import torch
@@ -15,6 +15,9 @@ from gbxcule_puffer.integrations.pyboy_api.fields import Fields
 from gbxcule_puffer.integrations.pyboy_api.hint import AxisHint
 from gbxcule_puffer.integrations.pyboy_api.numbers import whole
 from gbxcule_puffer.pictures import LEVELS
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 class Screen:
@@ -59,17 +62,17 @@ class Images:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
-    def __call__(self, env: int = 0) -> Any:
+    def __call__(self, env: int = 0) -> Image:
         """One Game Boy's picture.
 
         Raises: ConfigError where Pillow is not installed, and for a Game Boy that does not exist.
         """
         try:
-            from PIL import Image
+            from PIL.Image import fromarray
         except ImportError:
             raise ConfigError("screen.image needs Pillow: pip install pillow") from None
         env = whole(env, "env of screen.image", 0, len(self._screen.shades) - 1)
-        return Image.fromarray(np.ascontiguousarray(self._screen.pictures()[env]))
+        return fromarray(np.ascontiguousarray(self._screen.pictures()[env]))
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"screen.image has no {name}: call it, screen.image(env).{name}")

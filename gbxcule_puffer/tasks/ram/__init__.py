@@ -1,7 +1,7 @@
 """A game's memory for a task: bytes and numbers by address or symbol, for all envs at once. Opt-in."""
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gbxcule_puffer.tasks.ram.bits import bit_count, bits_set
@@ -15,7 +15,7 @@ FILES = {"Ram": "view", "RamWatch": "view", "Symbols": "symbols", "bit_count": "
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """A name of FILES, imported when it is asked for: addresses and symbols need no torch."""
     if name not in FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
