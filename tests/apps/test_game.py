@@ -15,7 +15,13 @@ from tests.games.folders import game_text, write
 
 START = '[start]\nactions = ["START", "NOOP"]'
 NUMBERS = '[numbers]\nscore = "score"\nlives = "lives"\nunused = "C7F0"'
-GOOD = (START, NUMBERS, '[reward]\nscore = "score.delta"', '[end]\nfailure = "lives == 0"', '[statistics]\nscore = "score"')
+GOOD = (
+    START,
+    NUMBERS,
+    '[reward]\nscore = "score.delta"',
+    '[end]\nfailure = "lives == 0"',
+    '[statistics]\nscore = "score"',
+)
 
 
 def check(folder: Path | str, *words: str, code: int, capsys: pytest.CaptureFixture[str]) -> str:
@@ -51,7 +57,9 @@ def test_a_good_game_is_well(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ((*GOOD[:2], '[reward]\nlives = "once(lives == 1)"'), "wrong", "it is the same whatever is pressed"),
     ],
 )
-def test_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str], tables: tuple[str], state: str, text: str) -> None:
+def test_findings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tables: tuple[str], state: str, text: str
+) -> None:
     folder = write(tmp_path / "mine", game_text(*tables), rom=True)
     said = check(folder, code=int(state == "wrong"), capsys=capsys)
     (line,) = [line for line in said.splitlines() if text in line]
