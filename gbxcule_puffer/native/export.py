@@ -17,7 +17,7 @@ from gbxcule_puffer.emulator.build import cache
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import PACKED
 from gbxcule_puffer.emulator.gpu.schedule.twins import TWINS
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.files import write_bytes, write_text
+from gbxcule_puffer.files import make_folder, write_bytes, write_text
 from gbxcule_puffer.kernel_objects import REMEDY
 from gbxcule_puffer.native.launches import Array, Number, Symbol, evenly
 from gbxcule_puffer.native.record import NUM_ENVS, Record
@@ -42,6 +42,9 @@ def export(record: Record, folder: Path, architectures: Sequence[int], sources: 
     Raises: StorageError, ConfigError.
     """
     modules = modules_of(record)
+    if unknown := [arch for arch in architectures if arch not in (known := wp.get_cuda_supported_archs())]:
+        raise ConfigError(f"architecture {unknown[0]} is unknown: give some of {', '.join(map(str, known))}")
+    make_folder(folder)
     write(record, folder, {(name, arch): compiled(modules[name], arch) for name in modules for arch in architectures})
     for source in sources:
         write_text(folder / source.name, source.read_text())

@@ -90,17 +90,17 @@ def check(env: GBxCuLEEnv) -> None:
     """Raises: ConfigError for an env whose step needs Python."""
     options, has = env.options, ""
     if env.task is not None and not isinstance(env.task, GameTask):
-        has = f"task {type(env.task).__name__} is Python"
+        has = f"task {type(env.task).__name__} needs Python"
     elif options.reward_scale != 1:
-        has = "reward_scale is Python"
+        has = "reward_scale needs Python"
     elif not env.layout.kind.is_picture:
-        has = f"obs {env.obs!r} is Python"
+        has = f"obs {env.obs!r} needs Python"
     elif env.layout.vectors:
-        has = f"observations {', '.join(env.layout.vectors)} beside pictures are Python"
+        has = f"observations {', '.join(env.layout.vectors)} beside pictures need Python"
     elif options.visit_bonus or options.archive_slots:
-        has = "visit_bonus and archive_slots are Python"
+        has = "visit_bonus and archive_slots need Python"
     elif options.curriculum in ("progress", "by_env") or options.stagger:
-        has = f"curriculum {options.curriculum!r} or stagger is Python"
+        has = f"curriculum {options.curriculum!r} or stagger needs Python"
     if has:
         raise ConfigError(f"{has}, and a native env runs without it: leave it out, or train with `puffer train`")
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gbxcule_puffer import cli
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import MEASURED
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.native.export import SOURCES, digest, modules_of, write
@@ -140,6 +141,25 @@ PYTHON = {
 def test_what_needs_python_is_refused(words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         made(**PYTHON[words])
+
+
+WRONG = {
+    "--arch 9x": "compute capabilities with commas",
+    "--arch 71": "architecture 71 is unknown",
+    "--arch 90 --to FILE": "not a folder",
+    "--arch 90 --blocked-actions JUMP": "blocked_actions has 'JUMP'",
+}
+
+
+@pytest.mark.parametrize("flags", WRONG)
+def test_bad_input_ends_in_one_line(flags: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    words = ["native", "homeward", "--to", str(tmp_path / "new"), *flags.split()]
+    words = [str(tmp_path / "file") if word == "FILE" else word for word in words]
+    assert cli.main(words) == 2
+    error = capsys.readouterr().err
+    assert WRONG[flags] in error and error.count("\n") == 1
+    assert not (tmp_path / "new").exists()
 
 
 def test_numbers_that_do_not_grow_evenly_are_refused() -> None:
