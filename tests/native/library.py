@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import warp as wp
 
 from gbxcule_puffer.native import export as native
@@ -26,6 +28,7 @@ class Arrays(ctypes.Structure):
 
 def build(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
     """(the library, the driver for a CPU) as gcc compiles them into `folder`."""
+    need("gcc")
     driver, library = folder / "libdriver.so", folder / "libgbxcule.so"
     options = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-std=c11", "-D_GNU_SOURCE"]
     subprocess.run(["gcc", *options, "-o", driver, HERE / "driver.c"], check=True)
@@ -35,6 +38,12 @@ def build(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
     loaded.gbx_arrays_of.restype = ctypes.POINTER(Arrays)
     loaded.gbx_state_size.restype = ctypes.c_size_t
     return loaded, ctypes.CDLL(str(driver))
+
+
+def need(compiler: str) -> None:
+    """Skips the test where a compiler is not installed."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
 
 
 class Library:

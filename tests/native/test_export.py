@@ -19,7 +19,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.native.export import SOURCES, digest, modules_of, write
 from gbxcule_puffer.native.launches import evenly
 from gbxcule_puffer.native.record import Record, RecordedEnv, record, shape_for
-from tests.native.library import Arrays, Library, build
+from tests.native.library import Arrays, Library, build, need
 from tests.support.pages import blocks
 
 ROOT = Path(__file__).parents[2]
@@ -179,6 +179,7 @@ def test_the_digest_is_fnv_1a() -> None:
 
 @pytest.mark.parametrize("compiler", ["gcc -std=c11 -pedantic -x c", "g++ -std=c++17 -x c++"])
 def test_the_header_compiles(compiler: str, homeward: Record, tmp_path: Path) -> None:
+    need(compiler.split()[0])
     write(homeward, tmp_path, {})
     sources = ROOT / "gbxcule_puffer" / "native"
     (tmp_path / "program.c").write_text('#include "gbxcule.h"\n#include "game.h"\nint sizes[] = GBX_ACTION_SIZES;\n')
@@ -189,6 +190,7 @@ def test_the_header_compiles(compiler: str, homeward: Record, tmp_path: Path) ->
 
 def test_the_pages_program_compiles(homeward: Record, tmp_path: Path) -> None:
     """The program of docs/native.md, with the command beside it."""
+    need("gcc")
     (program,) = (block.text for block in blocks(ROOT / "docs" / "native.md") if block.language == "c")
     (tmp_path / "play.c").write_text(program)
     folder = tmp_path / "homeward-native"
