@@ -109,7 +109,7 @@ def totals(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def calibration(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How many of the candidates of a range of confidence are right."""
+    """The number of candidates in each range of confidence, and of those that are right."""
     several = [c for row in rows for c in row["candidates"] if c["kind"] not in row["unknown"]]
     found = []
     for low, high in pairwise(BINS):

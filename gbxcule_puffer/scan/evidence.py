@@ -7,6 +7,7 @@ import torch
 from gbxcule_puffer.scan.kinds import AXES, BRANCH
 from gbxcule_puffer.scan.pokes import Causes
 
+WITH_A = 0.1  # part of the forks in which A changes a height, from which it is evidence
 Stats = dict[str, torch.Tensor]
 
 
@@ -34,6 +35,8 @@ def evidence_of(kind: str, byte: int, stats: Stats, causes: Causes, num_envs: in
         parts.append(
             f"changes with {cross} or {cross2} in {percent((reacts[BRANCH[cross]] + reacts[BRANCH[cross2]]) / 2)}"
         )
+        if kind == "y" and reacts[BRANCH["A"]] > WITH_A:
+            parts.append(f"with A in {percent(reacts[BRANCH['A']])}")
         sprites = causes.sprites_x if kind == "x" else causes.sprites_y
         if sprites[byte] > 0.2:
             parts.append("sprites follow it")

@@ -129,7 +129,7 @@ class _Walk:
 
 
 def _worth(seen: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
-    """How far each env looks like a game that is played, (envs,)."""
+    """The degree to which each env looks like a game that is played, (envs,)."""
     (nothing, blank), *others = seen
     apart = [wrapped(places.short() - nothing.short()) for places, _ in others]  # (envs, 2, bytes)
     worth = torch.zeros(len(nothing), device=nothing.device)

@@ -1,4 +1,4 @@
-"""What a byte's statistics say of its kind: a confidence for each byte and kind, and the evidence in words."""
+"""Confidences for the kinds of bytes, from their statistics and from what depends on them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gbxcule_puffer.scan.statistics import NAMES
 
 Stats = dict[str, torch.Tensor]
 AXES = {"x": ("RIGHT", "LEFT", "UP", "DOWN"), "y": ("DOWN", "UP", "LEFT", "RIGHT")}
+JUMPS = 0.6  # confidence in a height that only A changes
 SELDOM = 12  # looks between two changes
 OWN_WAY = 0.8  # confidence in what follows the directions on its way, but not beside a Game Boy without buttons
 BRANCH = {name: index for index, name in enumerate(NAMES)}
@@ -25,8 +26,8 @@ def ramp(values: torch.Tensor, low: float, high: float, floor: float) -> torch.T
 
 
 def axis_parts(stats: Stats, axis: str, own: bool = False) -> Stats:
-    """How a byte follows the two directions of an axis, (bytes,) each: beside the branch without buttons, or, with
-    `own`, on its own way, for what never stands still."""
+    """Measures of a byte that follows the two directions of an axis, (bytes,) each: beside the branch without buttons, or,
+    with `own`, on its own way, for what never stands still."""
     ahead, behind, cross, cross2 = (BRANCH[name] for name in AXES[axis])
     names = ("goes_higher", "goes_lower", "goes_further") if own else ("higher", "lower", "goes_on")
     higher, lower, further = (stats[name] for name in names)
@@ -61,6 +62,18 @@ def follows(stats: Stats, axis: str, own: bool) -> torch.Tensor:
     return chance * ramp(part["both"] / moves.max().clamp(min=1e-6), 0.1, 0.7, 0.3)
 
 
+def jumps(stats: Stats, causes: Causes) -> torch.Tensor:
+    """Confidence that a byte is the height of what jumps or flies with A, and that directions do not lift."""
+    lifted = BRANCH["A"]
+    reacts, higher, lower = stats["reacts"], stats["higher"][lifted], stats["lower"][lifted]
+    sideways = (reacts[BRANCH["LEFT"]] + reacts[BRANCH["RIGHT"]]) / (2 * reacts[lifted]).clamp(min=1e-6)
+    chance = soft(reacts[lifted], 0.05, 0.25) * ramp(sideways, 0.8, 0.3, 0.1)
+    chance = chance * ramp(torch.maximum(higher, lower) / (higher + lower).clamp(min=1e-6), 0.6, 0.9, 0.2)
+    chance = chance * soft(causes.sprites_y, 0.1, 0.5) * torch.where(causes.sprites_x > causes.sprites_y, 0.3, 1.0)
+    span = (stats["highest"] - stats["lowest"]).float()  # what is shot leaves the picture
+    return JUMPS * chance * ramp(stats["spread"], 1, 3, 0.3) * soft(span, 210, 160)
+
+
 def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     """Confidence that a byte is a position on an axis."""
     drawn = causes.sprites_x + causes.camera_x if axis == "x" else causes.sprites_y + causes.camera_y
@@ -69,6 +82,9 @@ def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     chance = chance * ramp(stats["distinct"].float(), 3, 8, 0.05)
     chance = chance * ramp(causes.stays_late, 0.0, 0.5, 0.25)
     chance = chance * ramp(drawn, 0.0, 0.4, 0.75) * ramp(causes.draws_late, 0.0, 0.3, 0.9)
+    if axis == "y":
+        height = jumps(stats, causes) * ramp(stats["distinct"].float(), 6, 16, 0.0) * ramp(causes.stays, 0.1, 0.6, 0.2)
+        chance = torch.maximum(chance, height)
     return (chance * torch.where(other > 2 * drawn + 0.3, 0.6, 1.0)) ** 0.7 * 0.97
 
 

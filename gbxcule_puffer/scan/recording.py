@@ -18,6 +18,7 @@ SPARSE = 4
 FEW, LEAST_CHANGES = 600, 4  # bytes; changes of a byte where there are more bytes
 WITNESSES = 8  # envs whose pictures are kept, at half size
 MOST_STACK = 0x180  # bytes; where the pointer moves more, the game uses it for other things
+MOST_VALUES = 2**25  # of a look
 MOST_ACTIVE = 6_000  # bytes that are kept; of more, those that began to change last are left out
 
 
@@ -71,6 +72,7 @@ class Recording:
         self._first = self._bytes()[0].clone()
         self._changed = torch.zeros(len(self._all_where), dtype=torch.bool, device=self.emulator.device)
         self._order = torch.zeros(0, dtype=torch.int64, device=self.emulator.device)
+        self._most = min(MOST_ACTIVE, MOST_VALUES // self.emulator.num_envs)
         self._looks: list[torch.Tensor] = []
         self._valid: list[torch.Tensor] = []
         self._buttons: list[torch.Tensor] = []
@@ -106,7 +108,7 @@ class Recording:
         fresh = (now != self._first).any(0) & ~self._changed
         new = fresh.nonzero()[:, 0]  # waits for the device, once a look
         if len(new):
-            new = new[: max(0, MOST_ACTIVE - len(self._order))]
+            new = new[: max(0, self._most - len(self._order))]
             self._changed[new] = True
             self._order = torch.cat([self._order, new])
         self._looks.append(now[:, self._order])

@@ -121,7 +121,7 @@ def scan(
     header: str = "strict",
     model: str | None = "dmg",
 ) -> ScanResult:
-    """What the bytes of a game's RAM mean, by playing it on `num_envs` Game Boys at once.
+    """Find out what the bytes of a game's RAM mean, by playing it on `num_envs` Game Boys at once.
 
     start: a state, or its file; start_actions: actions that lead to the start, as play_to_start takes them; without
     both, the scan looks for one from power-on. num_envs: 64 on a CPU, 16,384 on a GPU, a multiple of 8; seconds: of the

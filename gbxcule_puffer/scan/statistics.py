@@ -9,7 +9,7 @@ import torch
 from gbxcule_puffer.scan.play import BRANCHES, FORK_LOOKS, HELD_LOOKS
 from gbxcule_puffer.scan.recording import Recording
 
-CHUNK = 60_000_000  # values that are looked at together
+CHUNK = {"cpu": 60_000_000, "cuda": 400_000_000}  # values that are looked at together
 SAMPLED = 8_000  # looks of envs from which the spread of values is taken
 SCENE_LOOKS = 6
 BIG = 0.25  # part of the picture: of a change of scene
@@ -56,16 +56,16 @@ class Changes:
         return torch.bincount(byte, weights, minlength=self.total)
 
     def histogram(self, values: torch.Tensor, size: int, which: torch.Tensor | None = None) -> torch.Tensor:
-        """How often each value from 0 to size-1 comes with the changes of each byte, (bytes, size)."""
+        """Counts of each value from 0 to size-1 among the changes of each byte, (bytes, size)."""
         index = self.byte * size + values
         index = index if which is None else index[which]
         return torch.bincount(index, minlength=self.total * size).view(self.total, size)
 
 
 def chunks(recording: Recording) -> list[slice]:
-    """Parts of the bytes with at most CHUNK values each."""
+    """Parts of the bytes with at most CHUNK values each, or one byte."""
     looks, envs, total = recording.values.shape
-    step = max(1, CHUNK // (looks * envs))
+    step = max(1, CHUNK[recording.values.device.type] // (looks * envs))
     return [slice(first, min(total, first + step)) for first in range(0, total, step)]
 
 
@@ -76,8 +76,8 @@ def measure(recording: Recording) -> dict[str, torch.Tensor]:
 
 
 def rules(recording: Recording, positions: torch.Tensor) -> torch.Tensor:
-    """How far each byte says, before a fork, whether directions will move any of the `positions` (their indices): the
-    information about it, in parts of all that there is, (bytes,)."""
+    """The information that each byte has, before a fork, about whether directions will move any of the `positions`
+    (their indices), in parts of all that there is, (bytes,)."""
     total = recording.values.shape[2]
     if not len(positions):
         return torch.zeros(total, device=recording.values.device)
@@ -93,7 +93,7 @@ def rules(recording: Recording, positions: torch.Tensor) -> torch.Tensor:
 
 
 def _histogram(values: torch.Tensor, size: int) -> torch.Tensor:
-    """How often each value from 0 to size-1 comes in each column, (columns, size); values: (rows, columns) int64."""
+    """Counts of each value from 0 to size-1 in each column, (columns, size); values: (rows, columns) int64."""
     columns = values.shape[1]
     shifted = values + torch.arange(columns, device=values.device) * size
     return torch.bincount(shifted.flatten(), minlength=columns * size).view(columns, size)
