@@ -26,8 +26,8 @@ def ramp(values: torch.Tensor, low: float, high: float, floor: float) -> torch.T
 
 
 def axis_parts(stats: Stats, axis: str, own: bool = False) -> Stats:
-    """Measures of a byte that follows the two directions of an axis, (bytes,) each: beside the branch without buttons, or,
-    with `own`, on its own way, for what never stands still."""
+    """Measures of a byte that follows the two directions of an axis, (bytes,) each: beside the branch without buttons,
+    or, with `own`, on its own way, for what never stands still."""
     ahead, behind, cross, cross2 = (BRANCH[name] for name in AXES[axis])
     names = ("goes_higher", "goes_lower", "goes_further") if own else ("higher", "lower", "goes_on")
     higher, lower, further = (stats[name] for name in names)
@@ -141,7 +141,9 @@ def timer(stats: Stats, causes: Causes) -> torch.Tensor:
 
 def random(stats: Stats, causes: Causes) -> torch.Tensor:
     """Confidence that a byte is a random number."""
-    chance = soft(stats["distinct"].float(), 40, 160) * soft(stats["spread"], 4.5, 7)
+    chance = soft(stats["distinct"].float(), 40, 160) * soft(
+        torch.maximum(stats["spread"], stats["new_spread"]), 4.5, 7
+    )
     chance = chance * soft(stats["step_spread"], 4, 6.5)
     return chance * ramp(causes.stays, 0.0, 0.5, 0.6) * 0.95
 
