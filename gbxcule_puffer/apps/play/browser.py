@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,14 @@ from gbxcule_puffer.apps.play.agent import Agent
 from gbxcule_puffer.apps.play.session import Pace, PlaySession
 from gbxcule_puffer.errors import GBxCuLEError
 from gbxcule_puffer.tasks.actions import BUTTONS
+from gbxcule_puffer.tasks.ram.search import ANY
 from gbxcule_puffer.trainers.wall.encoding import encoded
 from gbxcule_puffer.trainers.wall.server import Server
 
 PAGE = Path(__file__).with_name("play.html")
+SCRIPT = "ram.js"
+MOST_NAMES = 5_000  # symbols that the page can complete
+RAM_SECONDS = 0.1  # between two messages on the RAM
 IDLE_SECONDS = 0.25  # without a message
 MOST_MESSAGES = 256  # that wait to be taken; more than a person sends
 
@@ -46,16 +51,18 @@ class BrowserPlay:
         self._beside: PlaySession | None = None  # the agent's own game
         self._messages: queue.Queue[dict[str, Any]] = queue.Queue(MOST_MESSAGES)
         self._shown = -1  # viewers that the last picture was sent to
+        self._paused = False  # while somebody types
+        self._ram, self._ram_due = "", 0.0  # what was sent last, and when the next may be
         hello = {"title": session.emulator.title or session.rom.stem, "goal": session.goal}
-        hello["agent"] = session.agent is not None
-        self.server = Server(address, PAGE, hello, self._receive)
+        hello |= {"agent": session.agent is not None, "names": session.memory.names[:MOST_NAMES], "readings": ANY}
+        self.server = Server(address, PAGE, hello, self._receive, [SCRIPT])
 
     def turn(self) -> None:
         """One frame in real time; otherwise the requests of the page, if any arrive soon."""
         session = self.session
         if not self.server.viewers:
-            self._held = []
-        runs = (session.runs or self._beside) and self.server.viewers
+            self._held, self._paused = [], False
+        runs = (session.runs or self._beside) and self.server.viewers and not self._paused
         changed = self._take(0 if runs else IDLE_SECONDS)
         if runs and not session.finished:
             if session.runs:
@@ -98,6 +105,11 @@ class BrowserPlay:
             self._beside = None if self._beside else self._begin_beside(self.session.agent)
         elif isinstance(key, str):
             self.session.key(key)
+        if isinstance(message.get("ram"), str):
+            self.session.memory.command(message["ram"])
+            self._ram_due = 0.0
+        if isinstance(message.get("pause"), bool):
+            self._paused = message["pause"]
 
     def _begin_beside(self, agent: Agent) -> PlaySession | None:
         """The agent's own game, from the player's current state; None if it cannot play."""
@@ -118,9 +130,21 @@ class BrowserPlay:
         session = self.session
         names = ("status", "pressed", "real_time", "agent_plays", "finished")
         header = {name: getattr(session, name) for name in names} | {"beside": self._beside is not None}
+        header["paused"] = self._paused
         header["colors"] = session.emulator.model == "cgb"
         header["written"] = [path.name for path in session.written]
         parts = [session.shown] if self._beside is None else [session.shown, self._beside.shown]
         pictures = b"".join(encoded(torch.from_numpy(part)).numpy().tobytes() for part in parts)
         text = json.dumps(header).encode()
         self.server.call(self.server.publish, struct.pack("<I", len(text)) + text + pictures)
+        self._publish_ram()
+
+    def _publish_ram(self) -> None:
+        """Sends what is known of the RAM where that has changed, some times per second in real time."""
+        now = time.monotonic()
+        if now < self._ram_due and self.session.runs:
+            return
+        text = json.dumps({"ram": self.session.memory.state()})
+        if text != self._ram:
+            self._ram, self._ram_due = text, now + RAM_SECONDS
+            self.server.call(self.server.publish, text, "ram")

@@ -35,6 +35,9 @@ class Play(GameFlags, DisplayFlags, StepFlags):
 
     out: str = flag("play", "folder for states and traces", metavar="DIR")
     agent: str | None = flag(None, "a run whose agent may play next to you or take over", metavar="RUN")
+    symbols: str | None = flag(
+        None, "symbol file: names of RAM, and where new names are written (default: beside the ROM)", metavar="FILE"
+    )
     greedy: bool = flag(False, "the agent takes the likeliest action instead of sampling")
 
     def run(self) -> None:
@@ -44,10 +47,14 @@ class Play(GameFlags, DisplayFlags, StepFlags):
         from gbxcule_puffer.apps.play.session import FLAGS, PlaySession
 
         agent = Agent(self.agent, self.rom, greedy=self.greedy) if self.agent else None
-        session = PlaySession(out=self.out, agent=agent, **{name: getattr(self, name) for name in FLAGS})
+        session = PlaySession(
+            out=self.out, agent=agent, symbols=self.symbols, **{name: getattr(self, name) for name in FLAGS}
+        )
         show(session, display, self.address)
         for path in session.written:
             print(f"saved  {path}")
+        if session.last_words:
+            print(session.last_words)
 
 
 COMMAND = Play

@@ -1,6 +1,6 @@
 "use strict";
 // A game in the browser. A message of bytes is: length of the header (uint32), the header as JSON, and one or two pictures,
-// four pixels a byte, the leftmost in bits 7 and 6, or in colour two bytes a pixel, red in bits 4 to 0. The page sends {key}, as `puffer play` names keys, and {held}, the buttons.
+// four pixels a byte, the leftmost in bits 7 and 6, or in colour two bytes a pixel, red in bits 4 to 0. The page sends {key}, as `puffer play` names keys, and {held}, the buttons; ram.js has the rest.
 const $ = (id) => document.getElementById(id);
 const SHADES = [[0xe8, 0xf0, 0xd0], [0xa4, 0xb8, 0x84], [0x58, 0x70, 0x4c], [0x18, 0x22, 0x14]];
 const COLOURS = SHADES.map(([r, g, b]) => (0xff000000 | b << 16 | g << 8 | r) >>> 0);
@@ -20,7 +20,7 @@ function connect() {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   socket = new WebSocket(`${scheme}//${location.host}/socket${location.search}`);
   socket.binaryType = "arraybuffer";
-  socket.onmessage = ({data}) => typeof data === "string" ? greet(JSON.parse(data)) : show(data);
+  socket.onmessage = ({data}) => typeof data === "string" ? read(JSON.parse(data)) : show(data);
   socket.onclose = () => {
     if (header.finished) return;
     $("status").textContent = "not connected: the game has ended, or is starting again";
@@ -28,8 +28,11 @@ function connect() {
   };
 }
 
+const read = (message) => message.ram ? showRam(message.ram) : greet(message);
+
 function greet(message) {
   hello = message;
+  greetRam(hello);
   $("title").textContent = document.title = hello.title;
   for (const each of document.querySelectorAll(".of-agent")) each.hidden = !hello.agent;
   for (const each of document.querySelectorAll(".of-goal")) each.hidden = !hello.goal;
@@ -45,7 +48,7 @@ function show(data) {
   $("other").hidden = !header.beside;
   $("games").classList.toggle("two", header.beside);
   if (header.beside) draw($("beside"), new Uint8Array(data, 4 + length + size, size));
-  $("status").textContent = header.finished ? "the game has ended: this page can be closed" : header.status;
+  $("status").textContent = header.finished ? "the game has ended: this page can be closed" : header.paused ? "paused while you type" : header.status;
   $("player").textContent = header.agent_plays ? "the agent, for you" : "you";
   $("real").classList.toggle("on", header.real_time);
   $("takes").classList.toggle("on", header.agent_plays);
@@ -82,8 +85,12 @@ function releaseAll() {
   held.clear();
 }
 
+// What is typed into a field is not for the game, nor is the key that presses a focused button of the RAM.
+const isTyped = ({target, key}) => target.matches?.("input, select") || (target.matches?.("#ram button, summary") && (key === "Enter" || key === " "));
+
 document.onkeydown = (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event)) return;
+  if (event.key === "/") { event.preventDefault(); $("condition").focus(); return; }
   const name = event.key.length === 1 ? event.key.toLowerCase() : event.key, button = BUTTONS[name];
   if (button || name === " ") event.preventDefault();
   if (button) press(button);
@@ -116,4 +123,4 @@ function readGamepads() {
   requestAnimationFrame(readGamepads);
 }
 requestAnimationFrame(readGamepads);
-connect();
+addEventListener("load", connect);  // ram.js is there then

@@ -11,11 +11,12 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.apps.play.agent import Agent
+from gbxcule_puffer.apps.play.memory import Memory
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
-from gbxcule_puffer.errors import GBxCuLEError
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.tasks.actions import Schedule, action_of, buttons_of, without_frames
 from gbxcule_puffer.tasks.goals.traces import Trace, picture_hash
@@ -51,7 +52,8 @@ class PlaySession:
     time, and while an agent plays, the display calls `frame` 59.7 times per second.
 
     `actions` are those since `origin`, the state at which the trace begins: the start, the last saved state, or the
-    state at which real time or an agent began or ended, because a trace has one schedule.
+    state at which real time or an agent began or ended, because a trace has one schedule. A poke begins a trace, too,
+    which is saved with its state; steps with frozen values are in no trace, because nothing would replay them.
 
     Raises: RomError, StateError or ConfigError.
     """
@@ -66,10 +68,11 @@ class PlaySession:
         model: str = "dmg",
         frames_per_step: int = Schedule.frames_per_step,
         release_after_frames: int = Schedule.release_after_frames,
+        symbols: StrPath | None = None,
         goal: bool = False,
         agent: Agent | None = None,
     ) -> None:
-        """goal: the session recognises a goal's picture; agent: may take over."""
+        """symbols: as of Memory; goal: the session recognises a goal's picture; agent: may take over."""
         self.rom, self.goal, self.out, self.agent = Path(rom), goal, None if out is None else Path(out), agent
         self.emulator = Emulator(
             rom,
@@ -87,11 +90,18 @@ class PlaySession:
         self.origin = self.emulator.save(0)
         self.actions: list[str] = []
         self.message, self.pressed = "", "NOOP"
+        self.last_words = ""  # of a session that has ended, for the one who played
         self.finished = self.reached = self.real_time = self.agent_plays = False
         self._undo: deque[tuple[Snapshot, int]] = deque(maxlen=UNDO_STEPS)  # and the length of the trace there
         self._frame = 0  # of the agent's step that is running
         self._saved = 0
+        self._before_poke: tuple[Snapshot, bool] | None = (
+            None  # state and _is_poked before that at which the trace begins
+        )
+        self._is_poked = False  # since the last state that was saved
+        self._was_frozen = False  # some step of the trace
         self.written: list[Path] = []
+        self.memory = Memory(self.emulator, rom, self.out, symbols, self._check_poke, self._begin_poked)
 
     @property
     def picture(self) -> np.ndarray:
@@ -177,6 +187,9 @@ class PlaySession:
         if not plays:
             self.set_real_time(self.real_time)
             return
+        if self.memory.frozen:
+            self.message = "the agent cannot play while values are frozen"
+            return
         self._release()
         try:
             self.agent.begin(self.emulator.save(0))
@@ -188,7 +201,13 @@ class PlaySession:
         self.message = "the agent plays"
 
     def undo(self) -> None:
-        """Undoes the last step of the trace, or the last second of real time."""
+        """Undoes the last step of the trace, or the last second of real time, or the poke before the first."""
+        if self._before_poke is not None and not self.actions and not self.agent_plays:
+            snapshot, self._is_poked = self._before_poke
+            self.emulator.load(snapshot)
+            self._begin_trace(self.schedule)
+            self.message = "the poke is taken back"
+            return
         if self.agent_plays or not self._undo or not self.actions:
             self.message = "nothing to undo"
             return
@@ -205,6 +224,7 @@ class PlaySession:
         if self.out is not None and not self.goal:
             path = self._free("state", ".state")
             self.origin.to_file(path)
+            self._is_poked = False
             self.written.append(path)
             self.message = f"saved {path.name}; a new trace begins here"
 
@@ -220,18 +240,27 @@ class PlaySession:
         )
 
     def save_trace(self) -> None:
-        """Writes the trace as a file; the game continues."""
+        """Writes the trace as a file, with the state at which it begins if RAM has been written; the game continues."""
         self._finish_step()
-        if self.out is not None:
+        if self._was_frozen:
+            self.message = f"not saved: {len(self.actions)} actions with frozen values, which nothing would replay"
+        elif self.out is not None:
             path = self._free("trace", ".json")
+            if self._is_poked:
+                start = path.with_suffix(".state")
+                self.origin.to_file(start)
+                self.written.append(start)
             self.trace().save(path)
             self.written.append(path)
             self._saved = len(self.actions)
             self.message = f"saved {path.name}: {len(self.actions)} actions"
+            self.message += f" from {path.stem}.state, which was poked" if self._is_poked else ""
 
     def quit(self) -> None:
         """Ends the game and saves an unsaved trace."""
+        self.message = ""
         self._keep_trace()
+        self.last_words = self.message if self._was_frozen else ""
         self.finished = True
         self.message = ""
 
@@ -240,6 +269,9 @@ class PlaySession:
         self.emulator.frames_per_step, self.emulator.release_after_frames = schedule
         own = None if frames is None else torch.full((1,), frames, dtype=torch.int32)
         self.emulator.step(torch.full((1,), buttons_of(action), dtype=torch.uint8), own)
+        if self.memory.frozen:
+            self.memory.write_frozen()
+            self._was_frozen = True
 
     def _agents_frame(self) -> None:
         """The next frame of the agent's step; together, the frames equal the step bit for bit."""
@@ -277,6 +309,26 @@ class PlaySession:
         self.actions = []
         self._undo.clear()
         self._saved = 0
+        self._before_poke, self._was_frozen = None, False
+
+    def _check_poke(self) -> None:
+        """Keeps what a poke would end: the steps before it, in a trace, and the state, for undo.
+
+        Raises: ConfigError where nothing may be written into the game's RAM.
+        """
+        if self.goal:
+            raise ConfigError("a goal is reached by buttons alone: RAM is not written here")
+        if self.agent_plays:
+            raise ConfigError("the agent plays: take over first (p), then write")
+        if self.actions:
+            self._begin_trace(self.schedule)
+        self._before_poke = self._before_poke or (self.emulator.save(0), self._is_poked)
+
+    def _begin_poked(self) -> None:
+        """Begins a trace at the state that has been written into."""
+        before = None if self.actions else self._before_poke
+        self._begin_trace(self.schedule)
+        self._before_poke, self._is_poked = before, True
 
     def _release(self) -> None:
         """Releases all buttons: steps, a saved state and the agent would begin with what real time holds."""

@@ -8,9 +8,11 @@ import select
 import signal
 import sys
 import termios
+import textwrap
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from types import FrameType
 
 import numpy as np
@@ -19,7 +21,8 @@ from gbxcule_puffer.apps.play.session import PlaySession
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.pictures import for_terminal, half_blocks, shrunk
 
-TEXT_LINES = 2  # below the picture
+TEXT_LINES, RAM_COLUMNS = 2, 26  # below the picture, and beside it where something is known of the RAM
+OPENS, ESCAPE = "/", "\x1b"  # the command line
 LEAST = 40, 20  # columns and lines
 ARROWS = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 NAMES = {
@@ -46,15 +49,50 @@ def play_in_terminal(session: PlaySession) -> None:
     with _raw_terminal(sys.stdin.fileno()):
         view = _View(sys.stdout.fileno())
         view.draw(session)
-        for name in _keys(sys.stdin.fileno()):
-            if name in ("r", "p"):
+        line = CommandLine()
+        for key in _keys(sys.stdin.fileno()):
+            name = key.lower()
+            view.page = []
+            if line.is_open or key == OPENS:
+                command = line.key(key)
+                if command:
+                    view.say(session, session.memory.command(command))
+            elif name in ("r", "p"):
                 session.message = "needs a window or a browser"
             else:
                 session.key(name)
-            view.draw(session)
+            view.draw(session, line)
             if session.finished:
                 return
         session.quit()  # the terminal is gone
+
+
+class CommandLine:
+    """A line that is typed below the picture: a command for the game's RAM."""
+
+    def __init__(self) -> None:
+        self.is_open, self.text = False, ""
+        self._history: list[str] = []
+        self._index = 0
+
+    def key(self, key: str) -> str:
+        """Takes a key of _keys; returns the line when it is finished, else nothing."""
+        if not self.is_open:
+            self.is_open, self.text, self._index = True, "", len(self._history)
+        elif key == "enter":
+            self.is_open = False
+            self._history += [self.text] if self.text.strip() else []
+            return self.text
+        elif key == ESCAPE or (key == "backspace" and not self.text):
+            self.is_open = False
+        elif key == "backspace":
+            self.text = self.text[:-1]
+        elif key in ("up", "down"):
+            self._index = min(max(self._index + (1 if key == "down" else -1), 0), len(self._history))
+            self.text = [*self._history, ""][self._index]
+        elif key == "space" or (len(key) == 1 and key.isascii() and key.isprintable()):
+            self.text += " " if key == "space" else key
+        return ""
 
 
 class _View:
@@ -62,32 +100,55 @@ class _View:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self.page: list[str] = []  # in place of the picture, until the next key
         self.shown: list[str] = []
         self.size = os.get_terminal_size(fd)
 
-    def draw(self, session: PlaySession) -> None:
+    def say(self, session: PlaySession, text: str) -> None:
+        """Shows a line below the picture, more in its place."""
+        lines = text.splitlines()
+        session.message = lines[0] if len(lines) == 1 else ""
+        self.page = [part for line in lines for part in textwrap.wrap(line, self.size.columns)] if lines[1:] else []
+
+    def draw(self, session: PlaySession, line: CommandLine | None = None) -> None:
         size = os.get_terminal_size(self.fd)
         clear = size != self.size or not self.shown
         self.size = size
+        is_open = line is not None and line.is_open
+        below = f"{OPENS} {line.text}_" if line is not None and is_open else session.status
         lines = [
-            *half_blocks(picture_for(session.shown, *size)),
-            session.status[: size.columns],
+            *self._whole(session, *size),
+            below[-size.columns :] if is_open else below[: size.columns],
             _help(session.help, size.columns),
         ]
+        clear |= len(lines) != len(self.shown)
         out = "\x1b[2J" if clear else ""
-        for number, line in enumerate(lines[: size.lines]):
-            if clear or line != self.shown[number]:
-                out += f"\x1b[{number + 1};1H{line}\x1b[K"
+        for number, text in enumerate(lines[: size.lines]):
+            if clear or text != self.shown[number]:
+                out += f"\x1b[{number + 1};1H{text}\x1b[K"
         self.shown = lines
         data = out.encode()
         while data:
             data = data[os.write(self.fd, data) :]
 
+    def _whole(self, session: PlaySession, columns: int, lines: int) -> list[str]:
+        """The lines of the picture, with what is known of the RAM beside it; or those of a page of text."""
+        if self.page:
+            return self.page[: lines - TEXT_LINES]
+        rows = session.memory.lines(lines - TEXT_LINES)
+        picture = picture_for(session.shown, columns - (RAM_COLUMNS if rows else 0), lines)
+        width = columns - picture.shape[1] - 1
+        blocks = half_blocks(picture)
+        return [f"{block} {row[:width]}" for block, row in zip_longest(blocks, rows[: len(blocks)], fillvalue="")]
+
 
 def _help(keys: str, columns: int) -> str:
-    """The line of the keys, with SELECT where it fits."""
-    more = f"{keys}  backspace SELECT"
-    return (more if len(more) <= columns else keys)[:columns]
+    """The line of the keys, with SELECT where it fits, and less space between them where it does not."""
+    more = f"{OPENS} RAM  {keys}"
+    for line in (f"{more}  backspace SELECT", more):
+        if len(line) <= columns:
+            return line
+    return more.replace("  ", " ")[:columns]
 
 
 def picture_for(whole: np.ndarray, columns: int, lines: int) -> np.ndarray:
@@ -113,7 +174,7 @@ def _keys(fd: int) -> Iterator[str]:
             return
         for match in KEY.finditer(data):
             key = match.group(0)
-            yield ARROWS.get(match.group(1) or b"") or NAMES.get(key) or key.decode("ascii", "replace").lower()
+            yield ARROWS.get(match.group(1) or b"") or NAMES.get(key) or key.decode("ascii", "replace")
 
 
 @contextmanager

@@ -13,9 +13,10 @@ COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 MOVES = ("changed", "unchanged", "rose", "fell")
 LOOK = "look"
 FORMS = "= 120, != 120, < 5, <= 5, > 5, >= 5, changed, unchanged, rose, fell, rose by 10, fell since start, look"
+FLAGS = re.IGNORECASE | re.ASCII
 _NUMBER = r"(-?(?:\d+|(?:0x|\$)[0-9a-f]+))"
-_COMPARED = re.compile(rf"(==?|!=|<=|>=|<|>)?\s*{_NUMBER}", re.IGNORECASE)
-_MOVED = re.compile(rf"(changed|unchanged|rose|fell|look)(?:\s+by\s+{_NUMBER})?(\s+since\s+start)?", re.IGNORECASE)
+_COMPARED = re.compile(rf"(==?|!=|<=|>=|<|>)?\s*{_NUMBER}", FLAGS)
+_MOVED = re.compile(rf"(changed|unchanged|rose|fell|look)(?:\s+by\s+{_NUMBER})?(\s+since\s+start)?", FLAGS)
 
 
 @dataclass(frozen=True)
@@ -44,29 +45,32 @@ def parse_narrowing(text: str) -> Narrowing:
     words = text.strip()
     if match := _COMPARED.fullmatch(words):
         test = (match[1] or "=").replace("==", "=")
-        return Narrowing(test, _number(match[2], text))
+        return Narrowing(test, _found(match[2], text))
     match = _MOVED.fullmatch(words)
     if match is None:
         raise ConfigError(f"condition {text!r:.60} is not understood: give one such as {FORMS}")
     test, by, since = match[1].lower(), match[2], match[3] is not None
     if (by is not None and test in ("unchanged", LOOK)) or (since and test == LOOK):
         raise ConfigError(f"condition {text!r:.60}: {test} stands alone: give {test}, or rose by 10")
-    distance = None if by is None else _number(by, text)
+    distance = None if by is None else _found(by, text)
     if distance is not None and distance < 1:
         raise ConfigError(f"condition {text!r:.60}: a distance is at least 1: give e.g. {test} by 1")
     return Narrowing(test, distance, since)
 
 
-def _number(digits: str, text: str) -> int:
-    """A number in decimal, or in hexadecimal with 0x or $ before it.
+def parse_number(text: str) -> int | None:
+    """A number in decimal, or in hexadecimal with 0x or $ before it; None for another text, or a longer one."""
+    if len(text) > 19 or re.fullmatch(_NUMBER, text, FLAGS) is None:
+        return None
+    digits = text.lstrip("-").lower()
+    hexadecimal = digits.startswith(("0x", "$"))
+    value = int(digits.removeprefix("0x").lstrip("$"), 16) if hexadecimal else int(digits)
+    return -value if text.startswith("-") else value
 
-    Raises: ConfigError for one that does not fit into four bytes.
-    """
-    sign, plain = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
-    hexadecimal = plain.lower().startswith(("0x", "$"))
-    if len(plain) > 16:
-        plain, hexadecimal = "9" * 16, False
-    value = sign * (int(plain.lower().removeprefix("0x").lstrip("$"), 16) if hexadecimal else int(plain))
-    if not -(2**31) <= value <= MOST:
+
+def _found(digits: str, text: str) -> int:
+    """Raises: ConfigError for a number that does not fit into four bytes."""
+    value = parse_number(digits)
+    if value is None or not -(2**31) <= value <= MOST:
         raise ConfigError(f"condition {text!r:.60}: a search finds numbers of up to four bytes: give {MOST:,} at most")
     return value

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.ram.number import Number
+from gbxcule_puffer.tasks.ram.number import BASES, Number
 from gbxcule_puffer.tasks.ram.view import Where
 
 FORMS = (
@@ -39,3 +40,27 @@ def number_of(word: str, where: Where = 0) -> Number:
         return Number(where, int(bits) // 8, _KINDS[sign], "big" if big else "little")
     order = "little" if low or read == "bits" or size == "1" else "big"
     return Number(where, int(size), read, order, zero=int(zero, 16) if zero else 0)
+
+
+def stored(number: Number, value: int, old: Sequence[int]) -> list[int]:
+    """The bytes that hold a value; bits that do not count, such as the upper half of a digit, stay as in `old`.
+
+    Raises: ConfigError for a value that does not fit, and for a reading that cannot be written.
+    """
+    base = BASES[number.read]
+    if number.read == "bits":
+        raise ConfigError("a count of bits cannot be written: give a number of another reading")
+    if number.read in _KINDS.values():
+        least, most = number.least, number.most
+    else:
+        least, most = 0, base**number.size - 1
+    if not least <= value <= most:
+        raise ConfigError(f"{value:,} does not fit into {word_of(number)}: give {least:,} to {most:,}")
+    parts = [(value // base**power) % base for power in range(number.size)]
+    if number.read == "bcd":
+        parts = [part // 10 << 4 | part % 10 for part in parts]
+    elif number.read == "digits":
+        parts = [(part + number.zero) & 0xFF for part in parts]
+    parts = parts if number.order == "little" else parts[::-1]
+    mask = number.mask & (0x0F if number.read == "digits" and not number.zero else 0xFF)
+    return [(before & ~mask) | (part & mask) for part, before in zip(parts, old, strict=True)]
