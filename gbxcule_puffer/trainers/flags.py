@@ -176,7 +176,7 @@ class RunFlags(TaskFlags):
     )
     run_dir: str | None = flag(
         None,
-        "folder of this run's files (default: runs/ENV__EXP__SEED__TIME)",
+        "folder of this run's files (default: runs/ENV__EXP__SEED__TIME, with the name of --game for ENV)",
         FILES,
         resumable=True,
         one_start=True,

@@ -75,7 +75,8 @@ class Run(AbstractContextManager):
         elif resumed:
             self.run_dir = resumed.path.parent
         else:
-            self.run_dir = world.tell(RUNS / f"{args.env}__{exp_name}__{args.seed}__{int(time.time())}")
+            played = args.env if args.game is None else Path(args.game).name
+            self.run_dir = world.tell(RUNS / f"{played}__{exp_name}__{args.seed}__{int(time.time())}")
         if self.first:
             goes_on = resumed is not None and resumed.path.parent.resolve() == self.run_dir.resolve()
             self._held = RunFolder(self.run_dir, goes_on)

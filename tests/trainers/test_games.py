@@ -119,3 +119,10 @@ def test_a_trainer_refuses(words: list[str], fault: str, tmp_path: Path, capfd: 
     assert pqn.main([*words, *SHORT, f"--run-dir={tmp_path / 'run'}"]) == 2
     error = capfd.readouterr().err
     assert fault in error and error.count("\n") == 1 and not (tmp_path / "run").exists()
+
+
+def test_a_runs_folder_is_named_by_its_game(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (["--env=toy"], [f"--game={folder}", "--total-env-steps=1", "--eval-episodes=1"]):
+        assert pqn.main([*words, *SHORT]) == 0
+    assert sorted(path.name.split("__")[0] for path in (tmp_path / "runs").iterdir()) == ["mine", "toy"]
