@@ -66,6 +66,7 @@ def test_wheel_has_everything(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names} == {"gbxcule_puffer", info}
     inside = {"py.typed", "roms/homeward.gb", "roms/homeward/stages.json", "integrations/pufferl/gbxcule.ini"}
     inside |= {"cleanrl_style/ppo_lite.py", "baselines/pyboy_machine.py", "roms/micro/alu_loop.gb"}
+    inside |= {f"roms/{name}/game.toml" for name in ("homeward", "orchard", "storeroom")}
     assert {f"gbxcule_puffer/{name}" for name in inside} <= set(names)
     kinds = (".py", ".html", ".js", ".css", ".svg", ".ini")
     files = [path for path in (ROOT / "gbxcule_puffer").rglob("*") if path.suffix in kinds]
