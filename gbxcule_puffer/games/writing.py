@@ -23,8 +23,8 @@ from gbxcule_puffer.tasks.ram.view import Where
 
 @dataclass
 class Draft:
-    """What game.toml will say. sha256, model, header: of the ROM; numbers: by name, with a note each; reward, end and
-    statistics: terms by name, of `end` a list; env: options; comments: lines above all."""
+    """The content of a game.toml. sha256, model, header: of the ROM; numbers: by name, with a note each; reward, end
+    and statistics: terms by name, of `end` a list; env: options; comments: lines above all."""
 
     sha256: str
     name: str

@@ -24,7 +24,7 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class Finding:
-    """What was looked at, how it is (ok, hint or wrong), and a sentence with the remedy."""
+    """A subject, its state (ok, hint or wrong), and a sentence with the remedy."""
 
     subject: str
     state: str

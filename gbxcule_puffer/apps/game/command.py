@@ -21,7 +21,7 @@ TRIED = "Trying it"
 
 @command
 class CheckFlags(DeviceFlags):
-    """How a folder is tried."""
+    """The flags of a try of a folder."""
 
     num_envs: int = flag(64, "Game Boys in parallel", TRIED, least=2)
     steps: int = flag(1_000, "most steps of an episode", TRIED, least=4)

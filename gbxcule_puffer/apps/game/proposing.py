@@ -39,8 +39,8 @@ NOTHING = "-"
 
 @dataclass(frozen=True)
 class Answers:
-    """What the game does on its own and by each button: the share of looks with another picture when nothing is
-    pressed, and the buttons that change the picture."""
+    """The game's answers at its start: the share of looks with another picture when nothing is pressed, and the
+    buttons that change the picture."""
 
     moving: float
     buttons: tuple[str, ...]
