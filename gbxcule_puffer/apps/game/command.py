@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FOLDER = "a game's folder, or homeward, orchard or storeroom"
 TRIED = "Trying it"
+MOST_NOTES = 200
 
 
 @command
@@ -135,8 +136,10 @@ class Import:
             self.dir, self.rom, self.out, scenario=self.scenario, state=self.state, start_state=self.start_state,
             start_actions=self.start_actions, frames_per_step=self.frames_per_step, header=self.header,
         )  # fmt: skip
-        for note in notes:
-            print(f"differs   {note}")
+        for note in notes[:MOST_NOTES]:
+            print(f"differs   {''.join(each if each.isprintable() else '?' for each in note)}")
+        if len(notes) > MOST_NOTES:
+            print(f"differs   and {len(notes) - MOST_NOTES:,} more things")
         print(f"written   {out}")
         print(f"check     puffer game check {out} --rom {self.rom}")
 

@@ -25,12 +25,16 @@ from gbxcule_puffer.games.retro.unzip import gunzip
 LARGEST, LARGEST_FILE = 2**21, 2**20  # bytes of a state, and of its file
 LONGEST_LABEL = 16
 SIZES = {"pc": 2, "sp": 2, "vram": 0x4000, "wram": 0x2000, "hram": 0x200, "vcycles": 4, "cc": 4, "ldivup": 4}
+COLOR_SIZES = {"wram": 0x8000, "bgp": 0x40, "objp": 0x40}
 REGISTERS = ("a", "b", "c", "d", "e", "h", "l")
 ONE_BYTE = (*REGISTERS, "f", "ime", "halt", "skip", "sramon", "rambmod", "rambank")
 IO = 0x100  # of FF00 in the block hram, which begins at FE00
 LCD_ADDRESSES = {
     "lcdc": 0x40, "scy": 0x42, "scx": 0x43, "lyc": 0x45, "dma_source": 0x46, "bgp": 0x47, "obp0": 0x48, "obp1": 0x49,
     "wy": 0x4A, "wx": 0x4B, "tima": 0x05, "tma": 0x06,
+}  # fmt: skip
+COLOR_ADDRESSES = {
+    "key1": 0x4D, "hdma1": 0x51, "hdma2": 0x52, "hdma3": 0x53, "hdma4": 0x54, "bg_index": 0x68, "obj_index": 0x6A,
 }  # fmt: skip
 LINE, FIRST_VBLANK_LINE, LINES = 456, 144, 154  # T-cycles, lines
 LCD_OFF = {
@@ -45,10 +49,12 @@ def load_retro_state(path: StrPath, cartridge: Cartridge) -> tuple[Snapshot, lis
     Raises: StateError for a file that is damaged, of another console, or taken in the middle of a picture.
     """
     blocks = _blocks(gunzip(read_bytes(path, STATE_FILE, LARGEST_FILE), LARGEST), path)
-    if cartridge.model == "cgb":
-        raise StateError("states of a Game Boy Color are not converted")
-    for name in (*ONE_BYTE, *SIZES):
-        if len(blocks.get(name, b"")) != SIZES.get(name, 1):
+    is_color = cartridge.model == "cgb"
+    if is_color != (len(blocks.get("wram", b"")) == COLOR_SIZES["wram"]):
+        raise StateError(f"is not a state of the ROM's Game Boy, of which the model is {cartridge.model}")
+    sizes = SIZES | COLOR_SIZES if is_color else SIZES
+    for name in (*ONE_BYTE, *sizes):
+        if len(blocks.get(name, b"")) != sizes.get(name, 1):
             raise StateError(f"is not a state of Gambatte, block {name} is missing or has another size")
     number = {name: int.from_bytes(block, "big") for name, block in blocks.items() if len(block) <= 4}
     lcd_is_on = bool(blocks["hram"][IO + 0x40] & 0x80)
@@ -58,7 +64,8 @@ def load_retro_state(path: StrPath, cartridge: Cartridge) -> tuple[Snapshot, lis
     snapshot = replace(power_on(cartridge), source="the state")
     _fill_memory(snapshot, cartridge, blocks)
     _fill_state(snapshot, cartridge, blocks, number)
-    fields = _lcd(number["vcycles"]) if lcd_is_on else LCD_OFF
+    double_speed = is_color and blocks["hram"][IO + 0x4D] >> 7
+    fields = _lcd(number["vcycles"], double_speed) if lcd_is_on else LCD_OFF
     for name, value in fields.items():
         snapshot.state[INDEX[name], 0] = value
     snapshot.check(cartridge)
@@ -68,12 +75,12 @@ def load_retro_state(path: StrPath, cartridge: Cartridge) -> tuple[Snapshot, lis
     return _end_of_frame(snapshot, cartridge), lost
 
 
-def _lcd(cycles: int) -> dict[str, int]:
-    """Fields of the LCD in VBlank, `cycles` T-cycles after the frame's begin (hw/lcd/clock.py)."""
-    line = cycles // LINE
+def _lcd(dots: int, double_speed: int) -> dict[str, int]:
+    """Fields of the LCD in VBlank, `dots` after the frame's begin (hw/lcd/clock.py)."""
+    line = dots // LINE
     return {
-        "ly": line, "lcd_next_mode": 1, "lcd_transition": 0, "lcd_first_frame": 0, "lcd_zero": -cycles, "lcd_last": 0,
-        "lcd_target": (line + 1) * LINE - cycles,
+        "ly": line, "lcd_next_mode": 1, "lcd_transition": 0, "lcd_first_frame": 0, "lcd_last": 0,
+        "lcd_zero": -(dots << double_speed), "lcd_target": (line + 1) * LINE - dots << double_speed,
     }  # fmt: skip
 
 
@@ -114,13 +121,17 @@ def _fill_memory(snapshot: Snapshot, cartridge: Cartridge, blocks: Mapping[str, 
         row[address - hw.ROW_BASE :][: len(data)] = data
 
     fill(hw.VRAM, np.frombuffer(blocks["vram"], np.uint8)[:0x2000])
-    fill(hw.WRAM, np.frombuffer(blocks["wram"], np.uint8))
+    fill(hw.WRAM, np.frombuffer(blocks["wram"], np.uint8)[:0x2000])
     fill(hw.OAM, high[:0x100])
     fill(hw.HRAM, high[0x180:0x1FF])
     saved = np.frombuffer(blocks.get("sram", b""), np.uint8)[: cartridge.ram_banks * hw.RAM_BANK_SIZE]
     fill(hw.CART_RAM, saved[: hw.RAM_BANK_SIZE])
     others = saved[hw.RAM_BANK_SIZE :]
-    row[hw.ROW_SIZE : row_size(cartridge.ram_banks)][: len(others)] = others
+    start = row_size(cartridge.ram_banks)
+    row[hw.ROW_SIZE : start][: len(others)] = others
+    if cartridge.model == "cgb":  # as pyboy_color.fill_row
+        color = blocks["vram"][0x2000:] + blocks["wram"][0x2000:] + blocks["bgp"] + blocks["objp"]
+        row[start:][: len(color)] = np.frombuffer(color, np.uint8)
 
 
 def _fill_state(
@@ -139,14 +150,20 @@ def _fill_state(
     fields["stat"] = high[IO + 0x41] & 0x78 | 0x80 | (fields["lyc"] == line) << 2 | is_on
     fields |= {"tac": high[IO + 0x07] & 7, "tima_reload": 0, "tima_reload_count": 0, "timer_last": 0}
     divider = high[IO + 0x04] << 8 | number["cc"] - number["ldivup"] & 0xFF
-    fields |= {"div_zero": -divider, "p1": high[IO] | 0xC0, "serial_control": high[IO + 0x02]}
+    fields |= {"div_zero": -divider, "p1": high[IO] | 0xCF, "serial_control": high[IO + 0x02]}
     fields |= {"serial_end": hw.NEVER, "dma_active": 0, "ei_delay": 0, "halted_after_ei": 0, "locked": 0}
     fields |= {"window_hit": 0, "window_line": -1, "window_first": 0, "buttons": 0}
+    if cartridge.model == "cgb":
+        fields |= {name: high[IO + address] for name, address in COLOR_ADDRESSES.items()}
+        fields |= {"vram_bank": high[IO + 0x4F] & 1, "wram_bank": high[IO + 0x70] & 7, "hdma5": 0xFF, "hdma_active": 0}
+        fields["double_speed"] = fields["key1"] >> 7
     fields["ram_enabled"] = number["sramon"] & 1
     machine, cpu = one_env(cartridge, fields)
     bank = int.from_bytes(blocks.get("rombank", b"\0\1"), "big")
     cpu.banking_mode = fields["banking_mode"] = number["rambmod"] & 1 if cartridge.mapper.name == "MBC1" else 0
     cpu.bank2 = fields["bank2"] = bank >> 5 & 3 if cartridge.mapper.name == "MBC1" else 0
+    if not bank & (0x1F if cartridge.mapper.name == "MBC1" else 0xFFFF) and cartridge.mapper.name != "MBC5":
+        bank |= 1  # the register's value is in the file, and 0 selects the next bank
     mbc.restore(machine, cpu, 1 if bank == 0xFFFF else bank, number["rambank"])
     timer.schedule(cpu)
     ppu.update_stat_line(cpu)
