@@ -33,10 +33,7 @@ ROOMS = [
 TABLES = {"cartridge", "cpu.disassembler", "hardware", "isa", "mappers", "registers", "schedule"}
 # Parameters whose type a signature has to say, and those that it cannot, with the reason.
 PARTS = {"env", "envs", "emulator", "model", "network", "policy", "task", "pool", "runner", "launches", "kernel"}
-PUFFERLIB = "PufferLib's objects have no types"
-UNTYPED = {
-    "integrations/pufferl/modes.py:watch:policy": PUFFERLIB,
-}
+UNTYPED: dict[str, str] = {}
 UNTYPED_ROOMS = {"apps"}
 PURE = {"warp", "torch", "pyboy", "pufferlib", "gymnasium"}
 TRAINER_IMPORTS = {"gbxcule_puffer", "torch", "numpy", "tyro", "tensorboard"} | set(sys.stdlib_module_names)

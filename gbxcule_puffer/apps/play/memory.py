@@ -127,7 +127,7 @@ class Memory:
 
     @property
     def left(self) -> int | None:
-        """How many numbers a search has left; None without one. Equal readings count once where they are few."""
+        """The number of matches of a search; None without one. Equal readings count once where they are few."""
         if self.search is None:
             return None
         return len(self.matches) if self.search.count <= MOST_LISTED else self.search.count
@@ -144,7 +144,7 @@ class Memory:
         return "  ".join(f"{name} {value:,}" for name, value in zip([*self.watches][:6], self._values(), strict=False))
 
     def lines(self, most: int = MOST_SHOWN) -> list[str]:
-        """The watched numbers and what is left of the search, as text of at most so many lines."""
+        """The watched numbers and what is left of the search, as text of at most `most` lines."""
         state = self.state()
         rows = [
             f"{each['name']:<12.24} {each['value']:>6} {'frozen' if each['frozen'] else each['reading']}"

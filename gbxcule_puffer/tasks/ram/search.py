@@ -126,7 +126,7 @@ class Search:
 
     @property
     def count(self) -> int:
-        """How many numbers are left, over all readings."""
+        """The number of numbers that are left, over all readings."""
         return sum(len(left.starts) for left in self._left.values())
 
     def matches(self, look: torch.Tensor | None = None, env: int = 0, most: int = MOST_LISTED) -> list[Match]:
@@ -150,7 +150,7 @@ class Search:
         return found
 
     def _everywhere(self, size: int) -> _Left:
-        """All starts of numbers of so many bytes, none of which leaves its area."""
+        """All starts of numbers of `size` bytes, none of which leaves its area."""
         ends = torch.tensor([area.length for area in self.areas]).cumsum(0).tolist()
         starts = torch.cat([
             torch.arange(end - area.length, end - size + 1) for area, end in zip(self.areas, ends, strict=True)
