@@ -197,7 +197,7 @@ def test_terminals_that_are_refused(size: tuple[int, int], flags: list[str], mes
 
 def test_a_small_terminal_shows_the_whole_picture(tmp_path: Path) -> None:
     terminal = Terminal(["play", str(ROM), "--out", str(tmp_path)], columns=80, lines=24)
-    terminal.wait_for("u undo  q quit")
+    terminal.wait_for("u undo q quit")
     terminal.press("q")
     assert terminal.end() == 0
     edge = np.zeros((144, 160), np.uint8)

@@ -42,7 +42,7 @@ def session(tmp_path: Path) -> PlaySession:
 def test_a_command_line_in_a_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
     """/ opens it; keys go there, not to the game; values stand beside the picture, help in its place."""
     terminal = Terminal(["play", "orchard", "--out", str(tmp_path)], *size)
-    terminal.wait_for("q quit")
+    terminal.wait_for("/ RAM")
     terminal.press(" \r  ")
     terminal.wait_for("step 4 ")
     terminal.press("/watch livse\r")

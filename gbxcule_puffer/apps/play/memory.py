@@ -127,7 +127,7 @@ class Memory:
 
     @property
     def left(self) -> int | None:
-        """The number of matches of a search; None without one. Equal readings count once where they are few."""
+        """The number of matches that are left; None without a search. Equal readings count once where they are few."""
         if self.search is None:
             return None
         return len(self.matches) if self.search.count <= MOST_LISTED else self.search.count
@@ -144,7 +144,7 @@ class Memory:
         return "  ".join(f"{name} {value:,}" for name, value in zip([*self.watches][:6], self._values(), strict=False))
 
     def lines(self, most: int = MOST_SHOWN) -> list[str]:
-        """The watched numbers and what is left of the search, as text of at most `most` lines."""
+        """The watched numbers and what is left of the search, as at most `most` lines of text."""
         state = self.state()
         rows = [
             f"{each['name']:<12.24} {each['value']:>6} {'frozen' if each['frozen'] else each['reading']}"
@@ -274,7 +274,7 @@ class Memory:
         return f"{name} is {_where(number)}, {word_of(number)}: written to {self.target}"
 
     def _find(self, where: str, reading: str | None = None) -> tuple[str, Number]:
-        """The label and the number of a word for a place.
+        """The label and the number of a WHERE.
 
         Raises: ConfigError.
         """
@@ -382,7 +382,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _where(number: Number) -> str:
-    """A place as people write it: C0A5, or 1:A000."""
+    """An address as people write it: C0A5, or 1:A000."""
     where: Where = number.where
     return f"{where[0]}:{where[1]:04X}" if isinstance(where, tuple) else f"{where:04X}"
 

@@ -126,7 +126,7 @@ class Search:
 
     @property
     def count(self) -> int:
-        """The number of numbers that are left, over all readings."""
+        """The number of matches that are left, over all readings."""
         return sum(len(left.starts) for left in self._left.values())
 
     def matches(self, look: torch.Tensor | None = None, env: int = 0, most: int = MOST_LISTED) -> list[Match]:
@@ -145,7 +145,7 @@ class Search:
             for start, zero, *values in zip(left.starts.tolist(), zeros, *columns, strict=True):
                 lowest = start + (0 if number.order == "little" else number.size - 1)
                 if (lowest, *values) not in seen and len(found) < most:
-                    found.append(Match(self._placed(number, start, zero), *values))
+                    found.append(Match(self._number_at(number, start, zero), *values))
                 seen.add((lowest, *values))
         return found
 
@@ -158,7 +158,7 @@ class Search:
         low = torch.zeros_like(starts)
         return _Left(starts, low, low + MOST_ZERO)
 
-    def _placed(self, number: Number, start: int, zero: int) -> Number:
+    def _number_at(self, number: Number, start: int, zero: int) -> Number:
         """The reading at a column of a look; a digit 0 such as 30 needs no naming, since its lower half is 0."""
         for area in self.areas:
             if start < area.length:
