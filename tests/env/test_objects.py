@@ -22,7 +22,7 @@ from tests.support.envs import assert_same, assert_same_in_a_graph, host, make_t
 
 OWN = [ROOT / f"roms/{name}.gb" for name in ("homeward", "orchard", "storeroom")]
 SHARED = shared_folder()
-CHOSEN = ["2048", "libbet", "snake", "tobu", "shocklobster", "rex-runner", "airaki", "5-mazes", "sushi-nights"]
+CHOSEN = ["tobu", "shocklobster", "airaki"]
 GAMES = [path for path in sorted(SHARED.glob("roms/*/*.gb")) if path.stem in CHOSEN] if SHARED else []
 COLOR = [path for path in GAMES if path.read_bytes()[0x143] & 0x80]
 SHORT: dict[str, Any] = {"frames_per_step": 4, "release_after_frames": 2}
@@ -147,7 +147,7 @@ def test_games_for_color(path: Path) -> None:
     assert compare(path, 24, "cgb")["y"]
 
 
-@pytest.mark.parametrize(("model", "flag"), [("dmg", 0), ("cgb", 0), ("cgb", 0xC0)])
+@pytest.mark.parametrize(("model", "flag"), [("dmg", 0), ("cgb", 0xC0)])
 def test_random_registers_and_sprites(model: str, flag: int) -> None:
     """Windows, scrolled maps, sprites of both sizes, layers switched off."""
     seen: Counter[str] = Counter()
@@ -157,7 +157,7 @@ def test_random_registers_and_sprites(model: str, flag: int) -> None:
     assert all(seen[name] for name in [*names, *(["bank", "bank 1"] if flag else ["nothing"])]), seen
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_tiles_are_what_the_picture_shows(seed: int) -> None:
     """The pixel at the upper left corner of each cell, by the data of its tile, with registers that stay."""
     rom = bytearray(picture_rom(seed, 0))

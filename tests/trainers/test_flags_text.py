@@ -72,7 +72,7 @@ def test_help_tells_a_default_once(script: object, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         parse(script.Args, "trainer", None, ["--help"])  # pyright: ignore[reportAttributeAccessIssue]
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "(default: runs/ENV__EXP__SEED__TIME)" in text and "(default: 0.99)" in text
+    assert "(default: runs/ENV__EXP__SEED__TIME, with the name of --game for ENV)" in text and "(default: 0.99)" in text
     assert not re.search(r"\(default: [^)]*\) \(default:|\(default: None\)", text)
 
 

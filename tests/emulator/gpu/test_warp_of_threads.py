@@ -16,7 +16,9 @@ from tests.fuzz.generator import make_rom
 LANES = 4
 HANGS_AFTER_SECONDS = 300  # what takes 10
 SHORT: dict[str, Any] = {"frames_per_step": 8, "release_after_frames": 4}
-MICRO = sorted((ROOT / "roms/micro").glob("*.gb"))
+MICRO = [
+    ROOT / f"roms/micro/{name}.gb" for name in ("joy_diverge_persist", "mbc5_banks", "midframe", "timer_interrupt")
+]
 
 
 def assert_lanes_are_independent(
@@ -50,12 +52,12 @@ def test_lanes_that_end_a_step_while_others_sleep() -> None:
     faulthandler.cancel_dump_traceback_later()
 
 
-@pytest.mark.parametrize("name", ["libbet", "2048", "snake"])
+@pytest.mark.parametrize("name", ["libbet", "snake"])
 def test_games(shared: Path, name: str) -> None:
     del shared  # skips where there is none
     assert_lanes_are_independent(find_rom(name), 12, **SHORT)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_roms(seed: int) -> None:
     assert_lanes_are_independent(make_rom(seed).data, 2, **SHORT)

@@ -61,8 +61,8 @@ def test_records_are_read_as_they_come(tmp_path: Path) -> None:
 def test_which_curves_there_are(tmp_path: Path) -> None:
     """Success, return, length, distance and what Tasks and stages count; shares of actions are not."""
     path, tags = tmp_path / "metrics.jsonl", ["charts/success_rate", "eval/success_rate", "charts/episodic_return"]
-    tags += ["charts/episodic_length", "env/dist_p50", "env/task/saved", "env/stage/door/success", "env/task/a/b"]
-    tags += ["eval/task/a/b"]
+    tags += ["charts/episodic_length", "env/dist_p50", "env/stage/door/success", "env/task/a/b"]
+    tags += ["env/task/saved", "eval/task/a/b"]
     left_out = ["charts/SPS", "env/action_hist/A", "env/stage/door/weight", "env/locked", "losses/value", "eval/return"]
     left_out += ["eval/greedy_task/a/b", "eval/random_task/a/b"]
     path.write_text(line(1, **dict.fromkeys([*left_out, *reversed(tags)], 1.0)))

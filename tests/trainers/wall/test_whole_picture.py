@@ -23,11 +23,9 @@ ENVS, STEPS, READY = 5, 12, 180  # seconds for the server's emulator, whose kern
 SYMBOLS = ROM.with_suffix(".sym")
 GAMES: dict[str, tuple[Any, dict[str, Any]]] = {
     "dmg": (ROM, {}),
-    "sticky": (ROM, {"sticky_actions": 0.4}),
     "until": (ROM, {"until": "step_left==0,player_facing&FC==0", "symbols": str(SYMBOLS)}),
     "frames of actions": (ROM, {"action_codec": "NOOP:72,A,START:30,UP,DOWN:12"}),
     "held": (ROM, {"release_after_frames": 24}),
-    "averaged": (ROM, {"obs": "averaged"}),
     "grey": (ROM, {"obs": "grey"}),
     "objects": (ROM, {"obs": "objects"}),
     "cgb": (picture_rom(1, 0xC0), {"model": "cgb"}),
