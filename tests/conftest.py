@@ -19,15 +19,30 @@ STARTERS = {
 
 # Of tests with the marker `slow`: folders, and files by their folder, but for those in QUICK. They are trainings,
 # random programs and files, what measures speed, and what plays whole games beside PyBoy for minutes.
-SLOW_FOLDERS = ("fuzz", "hostile", "suite", "trainers", "integrations/pufferl", "native")
+SLOW_FOLDERS = ("fuzz", "hostile", "suite", "trainers", "integrations/pufferl", "native", "scan", "emulator/pieces")
 SLOW_FILES = {
     ".": ("docs_run", "docs_site", "wheel"),
-    "apps": ("bench", "bench_suites", "color", "play_in_time", "plot", "profile", "record", "verify", "watch"),
+    "apps": (
+        "bench",
+        "bench_suites",
+        "color",
+        "game",
+        "play_in_time",
+        "play_memory_displays",
+        "plot",
+        "profile",
+        "record",
+        "verify",
+        "watch",
+    ),
     "baselines": ("pyboy_puffer_vec",),
     "conformance": ("color", "micro_roms"),
-    "emulator": ("startup",),
+    "emulator": ("memory_access", "startup"),
     "emulator/gpu": ("draw_later", "fusion", "turn_cost", "warp_of_threads"),
     "emulator/loops": ("counted_loops",),
+    "emulator/saves": ("pyboy_color_states",),
+    "env": ("objects",),
+    "tasks/ram": ("search",),
 }
 QUICK = ("advice", "flags_text", "replay", "returns")  # in trainers
 SLOW = (*SLOW_FOLDERS, *(f"{folder}/test_{name}.py" for folder, names in SLOW_FILES.items() for name in names))
