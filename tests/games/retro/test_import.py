@@ -157,8 +157,16 @@ def test_an_existing_folder_stays(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "is there already" in run(capsys, folder(tmp_path), "--rom", ROM, "--out", tmp_path / "ours", code=2)
 
 
-@pytest.mark.parametrize("state", [b"", b"no gzip", gzip.compress(b"x" * 100), gzip.compress(bytes(2**24)),
-                                   gzip.compress(b"\0\1\0\0\0pc\0\0\0\2\0\0")])  # fmt: skip
+DAMAGED = {
+    "empty": b"",
+    "no gzip": b"no gzip",
+    "short": gzip.compress(b"x" * 100),
+    "huge": gzip.compress(bytes(2**24)),
+    "a block": gzip.compress(b"\0\1\0\0\0pc\0\0\0\2\0\0"),
+}
+
+
+@pytest.mark.parametrize("state", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_state_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], state: bytes) -> None:
     retro = folder(tmp_path)
     (retro / "s120.state").write_bytes(state)
