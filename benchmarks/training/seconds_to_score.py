@@ -3,13 +3,16 @@ r"""Seconds from the start of a training until it plays a game well, for numbers
     python -m benchmarks.training.seconds_to_score --device cuda --game orchard,snake --envs 64,4096 --seeds 1,2,3 \
         --out s.json
     python -m benchmarks.training.seconds_to_score --jobs 8 --variant "plain: --no-norm-returns" --variant "new:" ...
+    python -m benchmarks.training.seconds_to_score --device cuda --game orchard --gpus 1,2,4 --envs 16384 --out g.json
     python -m benchmarks.training.seconds_to_score --table s.json
 
 A row for each game, variant of the settings, number of Game Boys and seed: a training in a process of its own, which
-ends at the game's score, after --seconds or after --steps. The score is the mean of the episodes that ended, over the
-last EPISODES of them, as the training's own records have it; no evaluation takes part. A row has the curve, so that
---table can ask for other scores (--score snake=12). With --jobs several runs share the device: then steps and optimizer
-steps compare settings, and seconds only runs beside each other. The record is written after each row.
+ends at the game's score, after --seconds or after --steps. With --gpus, torchrun starts a process on each GPU, which
+share the Game Boys: with the same number in all, the learning should be the same, and only faster. The score is the
+mean of the episodes that ended, over the last EPISODES of them, as the training's own records have it; no evaluation
+takes part. A row has the curve, so that --table can ask for other scores (--score snake=12). With --jobs several runs
+share the device: then steps and optimizer steps compare settings, and seconds only runs beside each other. The record
+is written after each row.
 """
 
 from __future__ import annotations
@@ -84,19 +87,23 @@ GAMES = {
 }  # fmt: skip
 
 
-def words_of(job: tuple[str, str, int, int], folder: Path, plan: Any) -> list[str]:
+Job = tuple[str, str, int, int, int]  # game, variant, GPUs, Game Boys on all of them (0: the trainer's own), seed
+
+
+def words_of(job: Job, folder: Path, plan: Any) -> list[str]:
     """The command line of a training."""
-    name, variant, envs, seed = job
+    name, variant, gpus, envs, seed = job
     game = GAMES[name]
     flags: dict[str, object] = {"seed": seed, "device": plan.device, "run_dir": folder, "total_env_steps": plan.steps}
     flags |= {"max_seconds": plan.seconds, "stop_at_success": 2, **game.flags}
-    flags |= {"num_envs": envs} if envs else {}
+    flags |= {"num_envs": envs // gpus} if envs else {}
     if game.rom is not None:
         start = folder.with_suffix(".txt")
         start.write_text(" ".join(game.start))
         flags |= {"rom": find_rom(game.rom), "start_actions": start}
     words = [f"--{flag.replace('_', '-')}={value}" for flag, value in flags.items()]
-    return [sys.executable, str(trainer_scripts()[plan.script]), *words, *plan.flags, *plan.variants[variant]]
+    start = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={gpus}"] if gpus > 1 else []
+    return [sys.executable, *start, str(trainer_scripts()[plan.script]), *words, *plan.flags, *plan.variants[variant]]
 
 
 def curve_of(folder: Path, metric: str) -> list[list[float]]:
@@ -139,11 +146,11 @@ def last_score(curve: Sequence[Sequence[float]]) -> float | None:
     return None
 
 
-def train(job: tuple[str, str, int, int], plan: Any, record: Record) -> None:
+def train(job: Job, plan: Any, record: Record) -> None:
     """One run, and its row."""
-    name, variant, envs, seed = job
+    name, variant, gpus, envs, seed = job
     game, folder = GAMES[name], plan.folder / "-".join(map(str, job))
-    facts: dict[str, Any] = {"game": name, "script": plan.script, "variant": variant, "seed": seed}
+    facts: dict[str, Any] = {"game": name, "script": plan.script, "variant": variant, "gpus": gpus, "seed": seed}
     begun, end = time.time(), plan.begun + plan.total
     if begun >= end:
         print(f"{name} {variant} seed {seed}: left out, --total is over", flush=True)
@@ -163,9 +170,9 @@ def train(job: tuple[str, str, int, int], plan: Any, record: Record) -> None:
     curve = curve_of(folder, game.metric)
     if curve:
         config = json.loads((folder / MANIFEST).read_text())["config"]
-        facts |= {"envs": config["num_envs"], "flags": config, "wall": round(time.time() - begun, 1), "curve": curve}
-        facts |= {"last": last_score(curve)}
-        facts["eval_share"] = series(folder, "charts/eval_share")[-1][1]
+        facts |= {"envs": config["num_envs"] * gpus, "flags": config, "wall": round(time.time() - begun, 1)}
+        facts |= {"curve": curve, "last": last_score(curve)}
+        facts |= {name: series(folder, f"charts/{name}")[-1][1] for name in ("eval_share", "SPS")}
         if noise := series(folder, "charts/noise_scale"):
             facts["noise_scale"] = noise
     else:
@@ -184,18 +191,19 @@ def train(job: tuple[str, str, int, int], plan: Any, record: Record) -> None:
 def updates_of(row: dict[str, Any], steps: float) -> float:
     """Optimizer steps in `steps` steps of a run of PPO or PQN."""
     flags = row["flags"]
-    size = flags["num_envs"] * flags["num_steps"]
+    size = row["envs"] * flags["num_steps"]
     return steps / size * flags["update_epochs"] * flags["num_minibatches"]
 
 
 def table(rows: Iterable[dict[str, Any]], scores: dict[str, float]) -> str:
-    """A Markdown table: a line for each game, variant and number of Game Boys, the median of its seeds."""
+    """A Markdown table: a line for each game, variant and number of GPUs and Game Boys, the median of its seeds."""
     rows = [row for row in rows if "curve" in row]
-    lines = ["| game | score | Game Boys | settings | seeds | seconds | steps | optimizer steps | last |"]
-    lines.append("| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
-    for key in dict.fromkeys((row["game"], row["envs"], row["variant"]) for row in rows):
-        own = [row for row in rows if (row["game"], row["envs"], row["variant"]) == key]
-        name, envs, variant = key
+    lines = ["| game | score | GPUs | Game Boys | settings | seeds | seconds | steps | optimizer steps | last |"]
+    lines.append("| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+    keys = [(row["game"], row["gpus"], row["envs"], row["variant"]) for row in rows]
+    for key in dict.fromkeys(keys):
+        own = [row for row, of_row in zip(rows, keys, strict=True) if of_row == key]
+        name, gpus, envs, variant = key
         score = scores.get(name, GAMES[name].score)
         found = [reached(row["curve"], score) for row in own]
         good = [(*each, updates_of(row, each[0])) for row, each in zip(own, found, strict=True) if each]
@@ -206,7 +214,7 @@ def table(rows: Iterable[dict[str, Any]], scores: dict[str, float]) -> str:
             cells = [f"{seconds:.1f}", f"{steps:,.0f}", f"{updates:,.0f}"]
         lasts = [last for row in own if (last := last_score(row["curve"])) is not None]
         last = f"{statistics.median(lasts):.4g}" if lasts else ""
-        line = [name, f"{score:g}", f"{envs:,}", variant, f"{len(good)} of {len(own)}", *cells, last]
+        line = [name, f"{score:g}", f"{gpus}", f"{envs:,}", variant, f"{len(good)} of {len(own)}", *cells, last]
         lines.append(f"| {' | '.join(line)} |")
     return "\n".join(lines)
 
@@ -222,6 +230,7 @@ def parse(argv: Sequence[str] | None) -> Any:
     parser.add_argument("--game", default=",".join(GAMES), help="games, with commas between them (default: all)")
     parser.add_argument("--script", default="ppo_lite", help="a trainer of cleanrl_style/ (default: ppo_lite)")
     parser.add_argument("--envs", default="0", help="numbers of Game Boys (default: 0, the trainer's own)")
+    parser.add_argument("--gpus", default="1", help="numbers of GPUs, which share the Game Boys (default: 1)")
     parser.add_argument("--variant", action="append", help='settings, "NAME: FLAGS"; may be given several times')
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--seconds", type=float, default=60, help="of a training, at most (default: 60)")
@@ -241,7 +250,10 @@ def parse(argv: Sequence[str] | None) -> Any:
     for name in plan.game:
         if name not in GAMES:
             raise ConfigError(f"--game {name!r:.40} is unknown: give one of {', '.join(GAMES)}")
-    plan.envs, plan.seeds = ([int(text) for text in texts.split(",")] for texts in (plan.envs, plan.seeds))
+    for name in ("gpus", "envs", "seeds"):
+        setattr(plan, name, [int(text) for text in getattr(plan, name).split(",")])
+    if any(envs % gpus for envs in plan.envs for gpus in plan.gpus):
+        raise ConfigError("--envs cannot be shared by --gpus: give multiples of each number of GPUs")
     named = [text.partition(":")[::2] for text in plan.variant or ["defaults:"]]
     plan.variants = {name: flags.split() for name, flags in named}
     plan.score = {name: float(value) for name, value in (text.split("=") for text in plan.score)}
@@ -262,8 +274,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         record = Record(plan, "rows")
         with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(plan.jobs) as pool:
             plan.folder, plan.begun = Path(folder), time.time()
-            jobs = itertools.product(plan.seeds, plan.envs, plan.variants, plan.game)
-            pending = [pool.submit(train, (g, v, n, s), plan, record) for s, n, v, g in jobs]
+            jobs = itertools.product(plan.seeds, plan.gpus, plan.envs, plan.variants, plan.game)
+            pending = [pool.submit(train, (g, v, k, n, s), plan, record) for s, k, n, v, g in jobs]
             for each in pending:
                 each.result()
     except (GBxCuLEError, FileNotFoundError) as error:

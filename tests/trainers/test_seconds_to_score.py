@@ -26,22 +26,32 @@ def test_a_score_is_the_mean_of_a_hundred_episodes() -> None:
 def test_the_table_has_the_median_of_the_seeds() -> None:
     """Where more than half of them have reached the score; those that have not are slower than all."""
     rows = [
-        {"game": "orchard", "envs": 64, "variant": variant, "flags": FLAGS, "curve": [[steps, steps / 1000, 30.0, 200]]}
+        {
+            "game": "orchard",
+            "gpus": 1,
+            "envs": 64,
+            "variant": variant,
+            "flags": FLAGS,
+            "curve": [[steps, steps / 1000, 30.0, 200]],
+        }
         for variant, all_steps in (("new", (2048, 4096, 8192)), ("few", (2048,)))
         for steps in all_steps
     ]
-    rows += [{**rows[-1], "curve": [[9000, 9.0, 1.0, 200]]}, {"game": "orchard", "envs": 64, "error": "no memory"}]
+    rows += [
+        {**rows[-1], "curve": [[9000, 9.0, 1.0, 200]]},
+        {"game": "orchard", "gpus": 1, "envs": 64, "error": "no memory"},
+    ]
     lines = table(rows, {}).splitlines()
-    assert lines[2] == "| orchard | 25 | 64 | new | 3 of 3 | 4.1 | 4,096 | 32 | 30 |"
-    assert lines[3] == "| orchard | 25 | 64 | few | 1 of 2 |  |  |  | 15.5 |"
-    assert table(rows, {"orchard": 40.0}).splitlines()[2] == "| orchard | 40 | 64 | new | 0 of 3 |  |  |  | 30 |"
+    assert lines[2] == "| orchard | 25 | 1 | 64 | new | 3 of 3 | 4.1 | 4,096 | 32 | 30 |"
+    assert lines[3] == "| orchard | 25 | 1 | 64 | few | 1 of 2 |  |  |  | 15.5 |"
+    assert table(rows, {"orchard": 40.0}).splitlines()[2] == "| orchard | 40 | 1 | 64 | new | 0 of 3 |  |  |  | 30 |"
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_the_flags_of_the_games_are_flags(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.training.seconds_to_score.find_rom", lambda game: f"{game}.gb")
     plan = Namespace(device="cpu", steps=10, seconds=1.0, script="ppo_lite", flags=[], variants={"own": ["--lr=2e-3"]})
-    _, _, *words = words_of((name, "own", 128, 5), tmp_path / "run", plan)
+    _, _, *words = words_of((name, "own", 1, 128, 5), tmp_path / "run", plan)
     args = read_flags(ppo_lite.Args, "ppo_lite", None, words)
     assert (args.num_envs, args.seed, args.lr, args.run_dir) == (128, 5, 2e-3, str(tmp_path / "run"))
     assert args.eval_every_steps is None, "with the trainer's own evaluations"
