@@ -13,7 +13,17 @@ assert VERSION is not None
 # What stands beside the package in a clone and goes into it in a wheel (gbxcule_puffer/layout.py).
 INSIDE = {
     "cleanrl_style": ["*.py"],
-    "roms": ["*.gb", "*.sym", "manifest.json", "*/game.toml", "homeward/*.json", "homeward/errand.py", "micro/*.gb"],
+    "roms": [
+        "*.gb",
+        "*.sym",
+        "manifest.json",
+        "*/game.toml",
+        "*/played.json",
+        "arena/*/*",
+        "homeward/*.json",
+        "homeward/errand.py",
+        "micro/*.gb",
+    ],
 }
 EDITABLE = "editable_wheel" in sys.argv  # an editable installation imports from the clone
 

@@ -133,8 +133,9 @@ def limits_in_words(limits: Mapping[str, Any]) -> str:
 
 
 def option_name(name: str) -> str:
-    """A field's name as it is typed: --num-envs."""
-    return "--" + name.replace("_", "-")
+    """A field's name as it is typed: num_envs as --num-envs, and from_, a word of Python with a _ behind it, as
+    --from."""
+    return "--" + name.rstrip("_").replace("_", "-")
 
 
 def flags_of(kind: type) -> list[Flag]:

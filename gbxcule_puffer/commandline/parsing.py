@@ -178,7 +178,7 @@ def tyro_class(known: Sequence[Flag], defaults: Mapping[str, Any] | None = None,
             kind = tuple[Literal[each.one_of], ...] if each.is_tuple else Literal[each.one_of]
             default = default or each.one_of[0]
         kind = kind | None if default is None else kind
-        kind = Annotated[kind, tyro.conf.arg(help=each.help, metavar=each.metavar or None)]
+        kind = Annotated[kind, tyro.conf.arg(help=each.help, metavar=each.metavar or None, name=each.name.rstrip("_"))]
         if each.positional:
             kind = tyro.conf.Positional[kind]
         if each.metadata.get("repeat"):

@@ -19,13 +19,13 @@ from gbxcule_puffer.games.env_options import read_env, schedule_of
 from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.games.levels import Levels
 from gbxcule_puffer.games.names import Names
-from gbxcule_puffer.games.parts import FILE, FORMAT, KINDS, VERSION, LevelTable, Start, Terms
+from gbxcule_puffer.games.parts import FILE, FORMAT, KINDS, VERSION, LevelTable, Scores, Start, Terms
 from gbxcule_puffer.games.roms import RomSource
-from gbxcule_puffer.games.table import Table, check_inside, check_name
+from gbxcule_puffer.games.table import Table, check_inside, check_name, nearest
 from gbxcule_puffer.games.terms.nodes import BOOL, DECIMAL, WHOLE, Tape
 from gbxcule_puffer.games.terms.parse import TermParser
 from gbxcule_puffer.games.variants import ORIGINAL, Variant, read_variant
-from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.layout import ARENA, ROMS
 from gbxcule_puffer.tasks.actions import Schedule, checked_names
 from gbxcule_puffer.tasks.goals.traces import read_actions
 from gbxcule_puffer.tasks.ram import Symbols
@@ -36,12 +36,14 @@ BYTE_ORDER_MARK = "\ufeff"  # which some editors write
 MOST_WEIGHT = 1e6  # of a reward: sums and products of several stay finite in float32
 MOST_STATES, MOST_ACTIONS = 1_024, 100_000  # of [start]
 MOST_LEVELS, LAST_LEVEL = 2**24, 2**31  # of one range, which is sampled from; and the last one's number
+MOST_SCORE = 1e9
 Default = TypeVar("Default")
+SCORED = ("noop", "random", "played", "solved")
 ENDS = ("success", "failure", "truncation")
 
 
 def load_game(path: StrPath) -> Game:
-    """The game in a folder, or one of our own by its name: homeward, orchard, storeroom.
+    """The game in a folder, or one that comes with the package, by its name (own_games).
 
     Raises: ConfigError for a folder that is missing or has a wrong field; RomError for a ROM that it names and that is
     another one; and errors of its files. Each names the file, the table and the field.
@@ -61,11 +63,11 @@ def load_game(path: StrPath) -> Game:
 
 def own_games() -> list[str]:
     """The names of the games that come with the package."""
-    return sorted(file.parent.name for file in ROMS.glob(f"*/{FILE}"))
+    return sorted(file.parent.name for root in (ROMS, ARENA) for file in root.glob(f"*/{FILE}"))
 
 
 def find_game_folder(path: StrPath) -> Path:
-    """The folder of a game: as given, also by its game.toml, or, for a name, of one of ours.
+    """The folder of a game: as given, also by its game.toml, or, for a name, of one that comes with the package.
 
     Raises: ConfigError where there is none.
     """
@@ -78,21 +80,29 @@ def find_game_folder(path: StrPath) -> Path:
             return given
     except (OSError, ValueError):  # a zero byte, or a name that is too long
         pass
-    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text) and (ROMS / text / FILE).is_file():
-        return ROMS / text
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
+        for root in (ROMS, ARENA):
+            if (root / text / FILE).is_file():
+                return root / text
     own = own_games()
     close = difflib.get_close_matches(text[:100], own, 1)
-    remedy = f"did you mean {close[0]}?" if close else f"give a game's folder, or one of {', '.join(own)}"
+    remedy = f"did you mean {close[0]}?" if close else "give a game's folder, or a name of `puffer game list`"
     raise ConfigError(f"game {text!r:.80}: there is no {FILE} in such a folder: {remedy}")
 
 
 def saved_name(path: StrPath) -> str:
-    """The text by which a run remembers a game: the name of one of ours, else the full path of its folder.
+    """The text by which a run remembers a game: the name of one that comes with the package, else its folder's full
+    path.
 
     Raises: ConfigError where there is none.
     """
     folder = find_game_folder(path).resolve()
-    return folder.name if folder.parent == ROMS.resolve() else str(folder)
+    return folder.name if _is_own(folder) else str(folder)
+
+
+def _is_own(folder: Path) -> bool:
+    """True for the folder of a game that comes with the package."""
+    return folder.resolve().parent in (ROMS.resolve(), ARENA.resolve())
 
 
 class _Reader:
@@ -119,7 +129,7 @@ class _Reader:
         numbers = top.take_table("numbers", None)
         tables = {
             name: top.take_table(name, None)
-            for name in ("reward", "end", "statistics", "milestones", "levels", "variants")
+            for name in ("reward", "end", "statistics", "milestones", "levels", "variants", "scores")
         }
         top.done()
         symbols_file, symbols = self._symbols(env, rom)
@@ -127,6 +137,7 @@ class _Reader:
         options = {} if env is None else read_env(env, names, rom.sha256)
         if task is not None and (tables["reward"] or tables["end"]):
             raise top.error("task", "pays and ends in place of [reward] and [end]: give either")
+        terms = self._terms(tables, names)
         return Game(
             folder=self.folder,
             name=name,
@@ -138,11 +149,12 @@ class _Reader:
             env=options,
             symbols=symbols_file,
             numbers=names.numbers,
-            terms=self._terms(tables, names),
+            terms=terms,
             levels=None if tables["levels"] is None else self._levels(tables["levels"], names, task is not None),
             variants={} if tables["variants"] is None else self._variants(tables["variants"], names),
             task=task,
-            is_own=self.folder.resolve().parent == ROMS.resolve(),
+            scores=None if tables["scores"] is None else self._scores(tables["scores"], terms, task is not None),
+            is_own=_is_own(self.folder),
         )
 
     def _file(self, table: Table, field: str, default: Default | EllipsisType = ...) -> Path | Default:
@@ -313,6 +325,19 @@ class _Reader:
             raise table.error("bytes", "remembers something: give terms of `level` alone")
         assert not isinstance(where, str)
         return LevelTable(train, test, where, tape, tuple(values))  # pyright: ignore[reportArgumentType]
+
+    def _scores(self, table: Table, terms: Terms, has_task: bool) -> Scores:
+        statistic = table.take_text("statistic", meaning="a name of [statistics] or [milestones], or success")
+        known = [*terms.statistics, *terms.milestones, "success"]
+        if statistic not in known and not has_task:
+            close = nearest(statistic, known)
+            remedy = f"did you mean {close[:-2]}?" if close else f"give one of {', '.join(known)}"
+            raise table.error("statistic", f"{statistic!r:.60} is not a statistic of this game: {remedy}")
+        found = Scores(statistic, *(table.take_number(name, MOST_SCORE) for name in SCORED))
+        table.done()
+        if found.played == found.random:
+            raise table.error("played", "equals random, so nothing can be measured between them: give another trace")
+        return found
 
     def _range(self, table: Table, field: str, default: EllipsisType | None = ...) -> Levels | None:
         """The levels [first, count] of a field."""

@@ -14,7 +14,7 @@ from gbxcule_puffer.emulator.probes.hooks import rom_index
 from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.games.levels import Levels, choose_levels
-from gbxcule_puffer.games.parts import FILE, MAX_STEPS, LevelTable, Start, Terms
+from gbxcule_puffer.games.parts import FILE, MAX_STEPS, PLAYED, LevelTable, Scores, Start, Terms
 from gbxcule_puffer.games.roms import RomSource
 from gbxcule_puffer.games.variants import ORIGINAL, Variant
 from gbxcule_puffer.tasks.ram.number import Number
@@ -42,12 +42,24 @@ class Game:
     levels: LevelTable | None = None
     variants: Mapping[str, Variant] = field(default_factory=dict)
     task: str | None = None
+    scores: Scores | None = None
     is_own: bool = False
 
     @property
     def source(self) -> str:
         """The file, for errors."""
         return f"{self.folder / FILE}"
+
+    @property
+    def played(self) -> Path | None:
+        """The trace of a played episode, where the folder has one."""
+        path = self.folder / PLAYED
+        return path if path.is_file() else None
+
+    @property
+    def scored_levels(self) -> Levels | None:
+        """The levels that [scores] are of: the test levels, else those for training; None of a game without any."""
+        return None if self.levels is None else self.levels.test or self.levels.train
 
     def flags(self) -> dict[str, Any]:
         """The options of the env and the machine that stand in the folder, as defaults of a command's flags."""
@@ -57,7 +69,7 @@ class Game:
         self,
         variant: str | None = None,
         rom: StrPath | None = None,
-        levels: str | int | None = None,
+        levels: str | int | Levels | None = None,
         task: TaskSpec | None = None,
         max_steps: int | None = None,
     ) -> dict[str, Any]:
@@ -123,7 +135,7 @@ class Game:
             raise ConfigError(f"variant {patching[0]} changes the ROM, and all envs play one: give it alone")
         return found
 
-    def check_levels(self, levels: str | int | None) -> Levels | None:
+    def check_levels(self, levels: str | int | Levels | None) -> Levels | None:
         """The levels of a text (choose_levels); None for a game without any.
 
         Raises: ConfigError for levels that the game does not have.
@@ -164,7 +176,9 @@ class Game:
         original = self.cartridge([], cartridge.path) if patched else cartridge
         return made_states(self.source, self.start, self.rom.header, original, cartridge)
 
-    def _task(self, variants: list[Variant], levels: str | int | None, given: TaskSpec | None, max_steps: int) -> Task:
+    def _task(
+        self, variants: list[Variant], levels: str | int | Levels | None, given: TaskSpec | None, max_steps: int
+    ) -> Task:
         from gbxcule_puffer.games.levels import Leveled
         from gbxcule_puffer.games.task import GameTask
         from gbxcule_puffer.tasks.task_code import find_class, make_task

@@ -21,12 +21,14 @@ class Levels:
     count: int
 
 
-def choose_levels(text: str | int | None, train: Levels, test: Levels | None) -> Levels:
+def choose_levels(text: str | int | Levels | None, train: Levels, test: Levels | None) -> Levels:
     """The levels that a text asks for: the number of training levels to use, the first ones; `test`; or, for None or an
-    empty text, all training levels.
+    empty text, all training levels. Levels are themselves.
 
     Raises: ConfigError for anything else.
     """
+    if isinstance(text, Levels):
+        return text
     if text is None or text == "":
         return train
     if text == TEST and test is not None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.games.game import Game
+from gbxcule_puffer.games.levels import Levels
 from gbxcule_puffer.tasks.task import TaskSpec
 
 Env = TypeVar("Env")
@@ -20,7 +21,7 @@ def make_game_env(
     device: str = "cpu",
     *,
     variant: str | None = None,
-    levels: str | int | None = None,
+    levels: str | int | Levels | None = None,
     rom: StrPath | None = None,
     task: TaskSpec | None = None,
     **options: Any,

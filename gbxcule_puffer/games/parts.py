@@ -12,6 +12,7 @@ from gbxcule_puffer.tasks.actions import Schedule
 from gbxcule_puffer.tasks.ram.number import Number
 
 FORMAT, VERSION, FILE = "gbxcule-game", 1, "game.toml"
+PLAYED = "played.json"  # a trace of an episode that was played well
 KINDS = ("action", "puzzle", "board", "maze", "platform", "roguelike", "racing", "shooter", "quest", "other")
 MAX_STEPS = 128  # of an episode, where neither the game nor the user says
 
@@ -36,6 +37,23 @@ class LevelTable:
     where: int | tuple[int, int] | None = None
     tape: Tape = field(default_factory=Tape)
     values: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of whole episodes in `statistic`, a name of [statistics] or [milestones], or `success`: the mean of
+    episodes without a button and with random ones, the episode of PLAYED, and from which mean on the game counts as
+    solved. Of a game with levels: on its test levels, and PLAYED on the first of them."""
+
+    statistic: str
+    noop: float
+    random: float
+    played: float
+    solved: float
+
+    def normalised(self, score: float) -> float:
+        """A score on the scale of the game: 0 is random play, 1 the played episode's."""
+        return (score - self.random) / (self.played - self.random)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path
 
 from gbxcule_puffer.emulator.cartridge import MAX_ROM_SIZE, ROM_FILE
@@ -17,6 +18,7 @@ from gbxcule_puffer.layout import find_rom
 
 SUFFIXES = (".gb", ".gbc", ".sgb", ".dmg")
 MOST_FILES = 2_000  # of a folder that are looked at
+VARIABLE = "GBXCULE_ROMS"  # names folders with ROMs, with the separator of PATH between them
 SMALLEST = 2**14  # bytes of a ROM
 IPS_FILE = Kind("IPS patch", ConfigError, "give the .ips file of the patch")
 IPS_START, IPS_END = b"PATCH", b"EOF"
@@ -36,8 +38,9 @@ class RomSource:
     source: str = ""
 
     def find(self, folder: Path, given: StrPath | None = None) -> Path | None:
-        """The ROM's file: the `given` one, else the named one, else one in the game's `folder` or in the folder above
-        it that has the digest; None where there is none.
+        """The ROM's file: the `given` one, else the named one, else one that has the digest: in the game's `folder`,
+        in the folder above it, in those of GBXCULE_ROMS and below them, or in the user's (fetched_folder); None where
+        there is none.
 
         Raises: RomError for a file that is given or named, and has another digest or cannot be read.
         """
@@ -50,17 +53,19 @@ class RomSource:
                 )
             return named
         resolved = folder.resolve()
-        for each in (resolved, resolved.parent):
-            for path in islice(_images(each), MOST_FILES):
-                with contextlib.suppress(GBxCuLEError):
-                    if digest(path) == self.sha256:
-                        return path
+        beside = chain(images(resolved), images(resolved.parent))
+        named_folders = (Path(each) for each in os.environ.get(VARIABLE, "").split(os.pathsep) if each)
+        elsewhere = chain(*(images_below(each) for each in named_folders), images(fetched_folder()))
+        for path in chain(islice(beside, 2 * MOST_FILES), islice(elsewhere, MOST_FILES)):
+            with contextlib.suppress(GBxCuLEError, OSError):
+                if _digest_of(path, path.stat().st_mtime_ns) == self.sha256:
+                    return path
         return None
 
     def remedy(self) -> str:
         """The end of an error: where the ROM may be had, and how to give it."""
         where = f"get it from {self.source:.200}, and " if self.source else ""
-        return f"{where}give its file with --rom, or put it into the game's folder"
+        return f"{where}give its file with --rom, put it into the game's folder, or take it with `puffer game fetch`"
 
 
 def digest(path: Path) -> str:
@@ -68,7 +73,27 @@ def digest(path: Path) -> str:
     return hashlib.sha256(read_bytes(path, ROM_FILE, MAX_ROM_SIZE)).hexdigest()
 
 
-def _images(folder: Path) -> Iterator[Path]:
+@lru_cache(maxsize=4 * MOST_FILES)
+def _digest_of(path: Path, changed: int) -> str:
+    """The digest of a file that was changed at this time."""
+    return digest(path)
+
+
+def fetched_folder() -> Path:
+    """The user's folder of ROMs, which `puffer game fetch` copies into: ~/.local/share/gbxcule-puffer/roms, or below
+    XDG_DATA_HOME."""
+    data = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return Path(data) / "gbxcule-puffer/roms"
+
+
+def images_below(folder: Path) -> Iterator[Path]:
+    """Files in a folder and those below it that may be ROMs, in the order of their names."""
+    for parent, below, _ in os.walk(folder):
+        below.sort()
+        yield from images(Path(parent))
+
+
+def images(folder: Path) -> Iterator[Path]:
     """Files in a folder that may be ROMs, sorted by name."""
     try:
         names = sorted(islice(os.listdir(folder), 50 * MOST_FILES))

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import torch
 
+from gbxcule_puffer.apps.game.playing import replay, statistic_key
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.games.make import make_game_env
 from gbxcule_puffer.games.writing import address_text
+from gbxcule_puffer.tasks.actions import MOST_STEPS
 from gbxcule_puffer.tasks.ram import Numbers
 from gbxcule_puffer.trainers.advice import unlike_play
 
 OK, HINT, WRONG = "ok", "hint", "wrong"
 AT_ONCE = 2  # steps: an episode that ends by itself within them began at its end
 SAME = 1e-6
+STEPS = 1_000  # of an episode, where the folder has no [scores]
+ROUNDING = 0.005  # of a score in game.toml, which people write with few digits
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,8 @@ class Played:
 
     returns, lengths: of each env; ends: number of episodes that ended as success, failure, truncation, or not at all;
     rewarded: share of the envs with a reward other than the one that every step pays; ranges: lowest and highest value
-    of each statistic; means: of its last values; numbers: lowest and highest value of each number that terms read, by
-    its column; locked: Game Boys that came to an illegal instruction.
+    of each statistic; last: its last values, and of `success` 1 or 0; numbers: lowest and highest value of each number
+    that terms read, by its column; locked: Game Boys that came to an illegal instruction.
     """
 
     returns: list[float]
@@ -49,7 +54,7 @@ class Played:
     ends: dict[str, int]
     rewarded: float
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
-    means: dict[str, float] = field(default_factory=dict)
+    last: dict[str, list[float]] = field(default_factory=dict)
     numbers: list[tuple[int, int]] = field(default_factory=list)
     locked: float = 0.0
 
@@ -57,6 +62,10 @@ class Played:
     def mean(self) -> float:
         """The mean return."""
         return sum(self.returns) / len(self.returns)
+
+    def values(self, statistic: str) -> list[float]:
+        """The last values of a statistic, also by the name that it has in game.toml."""
+        return self.last[statistic_key(self.last, statistic)]
 
     @property
     def spread(self) -> float:
@@ -66,11 +75,13 @@ class Played:
 
 @dataclass(frozen=True)
 class Report:
-    """The findings of a check, and what random and no buttons reached."""
+    """The findings of a check, what random and no buttons reached, and for a folder with [scores] the scores that were
+    measured: noop, random, and if there is a played.json, played."""
 
     findings: Sequence[Finding]
     random: Played
     idle: Played
+    scores: Mapping[str, float] | None = None
 
     @property
     def is_wrong(self) -> bool:
@@ -83,7 +94,9 @@ class Report:
             name: {"mean": played.mean, "std": played.spread, "rewarded": played.rewarded, **_ends(played)}
             for name, played in (("random", self.random), ("idle", self.idle))
         }
-        return {"ok": not self.is_wrong, "findings": [asdict(each) for each in self.findings], **scores}
+        findings = [asdict(each) for each in self.findings]
+        found: dict[str, object] = {"ok": not self.is_wrong, "findings": findings, **scores}
+        return found if self.scores is None else found | {"scores": dict(self.scores)}
 
 
 def check_game(
@@ -92,24 +105,29 @@ def check_game(
     rom: StrPath | None = None,
     variant: str | None = None,
     num_envs: int = 64,
-    steps: int = 1_000,
+    steps: int | None = None,
     device: str = "cpu",
     seed: int = 0,
 ) -> Report:
-    """Plays at most `steps` steps of a first episode in each of `num_envs` envs with random buttons, then with none.
+    """Plays at most `steps` steps of a first episode in each of `num_envs` envs with random buttons, then with none,
+    and for a folder with [scores] its played.json. steps: None for 1,000, or with [scores] for whole episodes.
 
     Raises: the errors of Game.options and of the env.
     """
     options = {"rom": rom, "variant": variant, "io": "torch", "seed": seed, "autotune": False}
+    scored = game.scores is not None and steps is None and variant is None
+    if scored:
+        options["levels"] = game.scored_levels
+    limit = MOST_STEPS if scored else steps or STEPS
     env = make_game_env(game, GBxCuLEEnv, num_envs, device, **options)
     try:
         advice = unlike_play(env, seed)
-        random = play(env, game, steps, seed, pressing=True)
+        random = play(env, game, limit, seed, pressing=True)
     finally:
         env.close()
     still = make_game_env(game, GBxCuLEEnv, num_envs, device, **options, action_codec="NOOP,A", blocked_actions=())
     try:
-        idle = play(still, game, steps, seed, pressing=False)
+        idle = play(still, game, limit, seed, pressing=False)
     finally:
         still.close()
     start = Finding("start", HINT, advice) if advice else Finding("start", OK, "it answers to the D-pad")
@@ -117,11 +135,48 @@ def check_game(
     findings = [
         start,
         *found,
-        *_rewards(random, idle, steps),
+        *_rewards(random, idle, limit),
         *_ends_of(game, random, idle),
         *_statistics(game, random),
     ]
-    return Report(findings, random, idle)
+    if not scored:
+        return Report(findings, random, idle)
+    scores, compared = compare_scores(game, {"noop": idle, "random": random}, rom)
+    return Report([*findings, *compared], random, idle, scores)
+
+
+def compare_scores(
+    game: Game, plays: Mapping[str, Played], rom: StrPath | None
+) -> tuple[dict[str, float], list[Finding]]:
+    """The scores that were measured, and whether they are those of [scores]: means within four standard errors, the
+    played episode's to the bit.
+
+    Raises: ConfigError for a played.json that does not replay.
+    """
+    stated = game.scores
+    assert stated is not None
+    scores, found = {}, []
+    for name, played in plays.items():
+        values = played.values(stated.statistic)
+        mean = scores[name] = statistics.fmean(values)
+        said = getattr(stated, name)
+        error = 4 * math.sqrt(2 * statistics.pvariance(values) / len(values)) + ROUNDING * max(abs(said), 1)
+        text = f"{name}: {stated.statistic} {mean:.6g} in the mean of {len(values)} episodes"
+        if abs(mean - said) > error:
+            found.append(Finding("score", WRONG, f"{text}, not {said:g}: write what is measured into [scores]"))
+        else:
+            found.append(Finding("score", OK, text))
+    if game.played is None:
+        return scores, [*found, Finding("score", HINT, "played: there is no played.json, so nothing proves it")]
+    episode = replay(game, rom)
+    assert episode.score is not None
+    scores["played"] = episode.score
+    text = f"played: played.json replays to {stated.statistic} {episode.score:.12g}"
+    if episode.score != stated.played:
+        found.append(Finding("score", WRONG, f"{text}, not {stated.played:g}: write this into [scores]"))
+    else:
+        found.append(Finding("score", OK, f"{text} in {len(episode.trace.actions):,} steps"))
+    return scores, found
 
 
 @torch.no_grad()
@@ -136,7 +191,7 @@ def play(env: GBxCuLEEnv, game: Game, steps: int, seed: int, pressing: bool) -> 
     lowest = torch.full((n,), math.inf, dtype=torch.float64, device=device)
     highest = -lowest
     ends: dict[str, int] = dict.fromkeys(("success", "failure", "truncation"), 0)
-    locked = 0.0
+    locked, succeeded = 0.0, torch.zeros_like(running)
     ranges, last = dict[str, tuple[float, float]](), dict[str, torch.Tensor]()
     for _ in range(steps):
         actions = torch.randint(env.codec.num_actions if pressing else 1, (n,), device=device, generator=generator)
@@ -159,6 +214,7 @@ def play(env: GBxCuLEEnv, game: Game, steps: int, seed: int, pressing: bool) -> 
             ranges[name] = (min(low, float(mine.min())), max(high, float(mine.max())))
             last[name] = torch.where(running, values, last.get(name, values))
         ended = running & (terminals | truncations)
+        succeeded |= ended & terminals & ~env.failures
         ends["failure"] += int((ended & env.failures).sum())
         ends["success"] += int((ended & terminals & ~env.failures).sum())
         ends["truncation"] += int((ended & ~terminals).sum())
@@ -168,7 +224,8 @@ def play(env: GBxCuLEEnv, game: Game, steps: int, seed: int, pressing: bool) -> 
     ends["running"] = int(running.sum())
     return Played(
         total.tolist(), [int(each) for each in length.tolist()], ends, float((highest > lowest + SAME).double().mean()),
-        ranges, {name: float(values.nanmean()) for name, values in last.items()}, numbers.ranges(), locked,
+        ranges, {name: values.tolist() for name, values in (last | {"success": succeeded.double()}).items()},
+        numbers.ranges(), locked,
     )  # fmt: skip
 
 
@@ -271,7 +328,7 @@ def _statistics(game: Game, random: Played) -> list[Finding]:
     for name, (low, high) in random.ranges.items():
         short = name.partition("/")[2] or name
         if short in game.terms.milestones:
-            share = random.means[name]
+            share = statistics.fmean(value for value in random.last[name] if value == value)
             found.append(
                 Finding("milestone", OK, f"{short}: {share:.0%} of the episodes with random buttons came there")
             )

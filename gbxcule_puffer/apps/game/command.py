@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_text
 import string
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from gbxcule_puffer.apps.flags import GAME, DeviceFlags, check_rom
@@ -14,9 +15,12 @@ from gbxcule_puffer.errors import ConfigError
 
 if TYPE_CHECKING:
     from gbxcule_puffer.apps.game.checking import Report
+    from gbxcule_puffer.games import Game
+    from gbxcule_puffer.games.parts import Scores
 
-FOLDER = "a game's folder, or homeward, orchard or storeroom"
+FOLDER = "a game's folder, or a name of `puffer game list`"
 TRIED = "Trying it"
+ALL = "all"
 MOST_NOTES = 200
 
 
@@ -25,7 +29,7 @@ class CheckFlags(DeviceFlags):
     """The flags of a try of a folder."""
 
     num_envs: int = flag(64, "Game Boys in parallel", TRIED, least=2)
-    steps: int = flag(1_000, "most steps of an episode", TRIED, least=4)
+    steps: int | None = flag(None, "most steps of an episode (default: 1,000, or for [scores] all)", TRIED, least=4)
     rom: str | None = flag(None, "Game Boy image (default: in the folder, or beside it)", GAME, metavar="ROM")
 
     def tried(self, folder: str, variant: str | None = None) -> Report:
@@ -179,15 +183,66 @@ def show(report: Report, json: bool = False) -> None:
 
 
 @command
+class Fetch:
+    """Copy ROMs that do not come with the package from a folder of yours, found by their digests."""
+
+    game: str = word("a name of `puffer game list`, a game's folder, or all", "NAME")
+    from_: str = flag(help="folder to search, with those below it", subject=GAME, metavar="FOLDER")
+
+    def run(self) -> int:
+        from gbxcule_puffer.games import load_game, own_games
+        from gbxcule_puffer.games.fetching import fetch_roms
+
+        games = [load_game(name) for name in (own_games() if self.game == ALL else [self.game])]
+        absent = [game for game in games if game.rom.find(game.folder) is None]
+        for game in games:
+            if game not in absent:
+                print(f"here      {game.name}: {game.rom.find(game.folder)}")
+        found = fetch_roms(absent, self.from_)
+        for game in absent:
+            if game.name in found:
+                print(f"fetched   {game.name}: {found[game.name]}")
+            else:
+                where = f"; get it from {game.rom.source}" if game.rom.source else ""
+                print(f"missing   {game.name}: no file in {self.from_} has SHA-256 {game.rom.sha256}{where}")
+        return int(len(found) < len(absent))
+
+
+@command
 class List:
-    """Name the games that come with the package."""
+    """Name the games that come with the package: kind, whether the ROM is here, scores, goal."""
+
+    json: bool = flag(False, "print JSON")
 
     def run(self) -> None:
         from gbxcule_puffer.games import load_game, own_games
 
-        for name in own_games():
-            game = load_game(name)
-            print(f"{name:10} {game.kind:8} {game.goal}")
+        games = [load_game(name) for name in own_games()]
+        if self.json:
+            print(json_text.dumps([_facts(game) for game in games], indent=1))
+            return
+        width = max(len(game.name) for game in games)
+        for game in games:
+            facts = _facts(game)
+            rom = "here" if facts["rom"] else "no ROM"
+            scores = "" if game.scores is None else _scores(game.scores)
+            print(f"{game.name:{width}}  {game.kind:10} {facts['model']:4} {rom:6}  {scores:64}  {game.goal}")
 
 
-COMMAND = {"new": New, "check": Check, "import": Import, "list": List}
+def _facts(game: Game) -> dict[str, object]:
+    """A game for a list."""
+    rom = game.rom.find(game.folder)
+    return {
+        "name": game.name, "title": game.title, "kind": game.kind, "model": game.rom.model, "goal": game.goal,
+        "rom": None if rom is None else str(rom), "sha256": game.rom.sha256, "author": game.rom.author,
+        "license": game.rom.license, "source": game.rom.source,
+        "scores": None if game.scores is None else asdict(game.scores),
+    }  # fmt: skip
+
+
+def _scores(scores: Scores) -> str:
+    values = (f"{name} {getattr(scores, name):g}" for name in ("noop", "random", "played", "solved"))
+    return f"{scores.statistic}: {', '.join(values)}"
+
+
+COMMAND = {"new": New, "check": Check, "import": Import, "list": List, "fetch": Fetch}
