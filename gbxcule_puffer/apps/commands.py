@@ -8,6 +8,7 @@ import importlib
 COMMANDS = {
     "Play and train": ("play", "train", "eval", "watch", "record", "plot", "show", "copy"),
     "Find out and make goals": ("scan", "game", "goal", "stage"),
+    "Compare agents": ("arena",),
     "Check and measure": ("verify", "bench", "profile", "size"),
     "For programs in C": ("native",),
     "PufferLib's own modes": ("sweep", "autotune", "export"),

@@ -1,0 +1,134 @@
+"""`puffer arena ...`: train agents on games, record what they reach, verify and compare records."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+from gbxcule_puffer.commandline import command, flag, word
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError, printable
+
+EPISODES = flag(32, "episodes of a final evaluation: on the training's levels, and on the test levels", least=1)
+DEVICE = flag("cpu", "cpu, cuda or cuda:N")
+RECORDS = "records, or folders with some"
+
+
+@command
+class Run:
+    """Train several agents on several games, some at a time, and record each.
+
+    The same command goes on with what has no record yet. Exit code 1 if a run failed.
+    """
+
+    game: str = flag(help="names of puffer game list, with commas between them; or all", metavar="NAME,...")
+    script: str = flag("ppo", "trainers, with commas between them", metavar="NAME,...")
+    seeds: tuple[int, ...] = flag((1, 2, 3, 4, 5), "seeds, with commas between them")
+    seconds: float | None = flag(None, "seconds of each training", least=0)
+    steps: int | None = flag(None, "steps of each training over all its Game Boys", least=1)
+    device: str = DEVICE
+    jobs: int = flag(1, "runs at a time", least=1)
+    out: str = flag("arena", "folder of the records, and of the runs", metavar="DIR")
+    agent: str | None = flag(None, "what --script with --flags is called in tables (default: the trainer's name)")
+    flags: str = flag("", 'flags for the trainers, as one text: --flags="--lr 1e-3"', metavar="TEXT")
+    episodes: int = EPISODES
+
+    def run(self) -> int:
+        import shlex
+
+        from gbxcule_puffer.apps.arena.records import NAME
+        from gbxcule_puffer.apps.arena.running import Plan, jobs_of
+        from gbxcule_puffer.device import resolve_device
+        from gbxcule_puffer.games import own_games
+        from gbxcule_puffer.layout import trainer_scripts, trainers
+
+        if self.seconds is None and self.steps is None:
+            raise ConfigError("--seconds or --steps is missing: give the length of a training")
+        games = own_games() if self.game == "all" else _names("--game", self.game, own_games(), own_games())
+        known = {**trainer_scripts(), **trainers()}
+        scripts = _names("--script", self.script, known, trainers())
+        agent = self.agent
+        if agent is not None and (len(scripts) > 1 or not NAME.fullmatch(agent)):
+            raise ConfigError("--agent names one trainer, by letters, digits and _.+-: give one --script, too")
+        work = jobs_of(games, [(agent or name, known[name]) for name in scripts], self.seeds)
+        plan = Plan(
+            work, Path(self.out), resolve_device(self.device), self.jobs, self.seconds, self.steps, self.episodes,
+            shlex.split(self.flags),
+        )  # fmt: skip
+        failed = plan.go()
+        print(f"{len(work) - len(failed)} of {len(work)} runs are recorded in {self.out}", flush=True)
+        return int(bool(failed))
+
+
+@command
+class Record:
+    """Record a run that has ended: its curve, and a final evaluation that anyone can replay.
+
+    Exit code 1 if a replay on the CPU differs from the evaluation.
+    """
+
+    run_dir: str = word("a run's folder, of a game of puffer game list", "RUN")
+    out: str | None = flag(None, "file to write (default: GAME__AGENT__SEED.json)", metavar="FILE")
+    agent: str | None = flag(None, "its name in tables (default: the trainer's name)")
+    device: str = DEVICE
+    episodes: int = EPISODES
+    jobs: int = flag(1, "runs that shared the device with it, itself included", least=1)
+
+    def run(self) -> int:
+        from gbxcule_puffer.apps.arena.recording import record_run
+        from gbxcule_puffer.apps.arena.records import NAME
+        from gbxcule_puffer.files import check_target
+
+        if self.agent is not None and not NAME.fullmatch(self.agent):
+            raise ConfigError(f"--agent {self.agent!r:.60} must be letters, digits and _.+-")
+        if self.out:
+            check_target(Path(self.out))
+        record, found = record_run(self.run_dir, self.agent, self.episodes, self.device, self.jobs)
+        record.write(self.out or f"{record.label}.json")
+        print(f"{record.label}: {record.statistic} {record.score():.4g} ({record.last} levels), {record.steps:,} steps "
+              f"in {record.seconds:.0f} s")  # fmt: skip
+        for line in found:
+            print(f"{record.label}: a replay on the CPU differs: {line}", file=sys.stderr)
+        return int(bool(found))
+
+
+@command
+class Verify:
+    """Replay all episodes of records on this CPU, and compare them with what the records say.
+
+    Exit code 1 if one is not true.
+    """
+
+    records: tuple[str, ...] = word(RECORDS, "RECORD")
+
+    def run(self) -> int:
+        from gbxcule_puffer.apps.arena.recording import verify
+        from gbxcule_puffer.apps.arena.records import find_records, read_record
+
+        wrong = 0
+        for path in find_records(self.records):
+            try:
+                record = read_record(path)
+                found = verify(record, path)
+            except GBxCuLEError as error:
+                found = [str(error)]
+            else:
+                count = sum(len(each.actions) for each in record.evaluations.values())
+                steps = sum(sum(each.lengths) for each in record.evaluations.values())
+                text = f"{count} episodes of {steps:,} steps replayed, {record.statistic} {record.score():.4g}"
+            wrong += bool(found)
+            for line in found or [text]:
+                print(f"{path}: {'wrong: ' if found else ''}{printable(line)}", flush=True)
+        return int(wrong > 0)
+
+
+def _names(flag_name: str, text: str, known: Collection[str], listed: Collection[str]) -> list[str]:
+    """The names in a text, with commas between them. Raises: ConfigError."""
+    found = list(dict.fromkeys(each.strip() for each in text.split(",")))
+    for name in found:
+        if name not in known:
+            raise ConfigError(f"{flag_name} {name!r:.60} is unknown: give one of {', '.join(listed)}")
+    return found
+
+
+COMMAND = {"run": Run, "record": Record, "verify": Verify}

@@ -1,0 +1,204 @@
+"""From a run's folder to its record, and from a record to the proof that it is true."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from gbxcule_puffer.apps.arena.records import KIND, TEST, TRAIN, Record, with_states
+from gbxcule_puffer.apps.arena.replays import LETTERS, RETURN, SUCCESS, Episodes, differences, play, replay
+from gbxcule_puffer.commandline import parse
+from gbxcule_puffer.device import resolve_device
+from gbxcule_puffer.env import GBxCuLEEnv
+from gbxcule_puffer.env.options import EPISODES, PICTURE, TASK, EnvOptions
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.files import StrPath, parse_json, read_object, read_text
+from gbxcule_puffer.games import Game, load_game, own_games
+from gbxcule_puffer.layout import trainer_scripts, trainers
+from gbxcule_puffer.tasks.task import PREFIX
+from gbxcule_puffer.trainers.envs import make_env
+from gbxcule_puffer.trainers.flags import CODE, PATHS, flags_of
+from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
+from gbxcule_puffer.trainers.runlog import LIMIT, TAGS
+from gbxcule_puffer.trainers.trained import Trained, load_script
+
+SEED = 1_000_003  # of the final evaluations
+POINTS = 60  # of a curve
+AT_END = "eval/random_return"  # in the last record of a run that has ended
+# Options that an agent may choose for a game: what it observes; curriculum and stagger are left out of evaluations.
+FREE = {"obs", "stack_k", "ram_obs", "visited_obs", "action_obs", "curriculum", "stagger", "symbols", "position"}
+FIXED = [
+    each.name
+    for each in fields(EnvOptions)
+    if each.metadata["subject"] in (PICTURE, TASK, EPISODES) and each.name not in FREE
+]
+FIXED += ["header", "model", "env", "variant"]
+
+
+def has_ended(run: Path) -> bool:
+    """True for a run's folder whose training has come to its end."""
+    path = run / METRICS
+    return path.exists() and AT_END in _lines(path)[-1]
+
+
+def record_run(run: StrPath, agent: str | None, episodes: int, device: str, jobs: int = 1) -> tuple[Record, list[str]]:
+    """The record of a run that has ended: its final evaluations, played now, and replayed on a CPU; and where the two
+    differ, which is an error of the emulator. agent: its name in tables, of None the trainer's.
+
+    Raises: StateError for a folder without a run; ConfigError for one whose game has no name here.
+    """
+    run, trained = Path(run), Trained(run)
+    settings = {name: value for name, value in trained.checkpoint["args"].items() if value is not None}
+    game = _game(settings, f"{run}")
+    statistic = statistic_of(game)
+    levels: dict[str, str | None] = {TRAIN: settings.get("levels")}
+    if game.levels is not None and game.levels.test is not None:
+        levels[TEST] = TEST
+    played = {name: _played(run, statistic, episodes, device, chosen) for name, chosen in levels.items()}
+    manifest, curve = read_object(run / MANIFEST, RUN), curve_of(run, statistic)
+    record = Record(
+        game=game.name,
+        agent=agent or name_of(trained.script.EXP_NAME),
+        script=trained.script.EXP_NAME,
+        seed=settings["seed"],
+        num_envs=settings["num_envs"],
+        steps=trained.checkpoint["counters"]["global_step"],
+        seconds=_seconds(run),
+        device=str(manifest.get("device_name")),
+        jobs=jobs,
+        git_sha=str(manifest.get("git_sha")),
+        versions=manifest.get("versions", {}),
+        rom_sha256=game.rom.sha256,
+        statistic=statistic,
+        settings=settings,
+        curve=curve,
+        evaluations=played,
+    )
+    again = dict(replays(record))
+    found = [f"{name}: {line}" for name, each in played.items() for line in differences(each, again[name])]
+    return with_states(record, {name: each.states for name, each in again.items()}), found
+
+
+def _played(run: Path, statistic: str, episodes: int, device: str, levels: str | None) -> Episodes:
+    trained = Trained(run)
+    env = trained.open_env(episodes, resolve_device(device), SEED, levels=levels)
+    try:
+        return play(trained.policy(env, SEED, greedy=False), env, statistic, SEED)
+    finally:
+        env.close()
+
+
+def name_of(script: str) -> str:
+    """A trainer's name for people: ppo for ppo_lite."""
+    return next((name for name, path in trainers().items() if path.stem == script), script)
+
+
+def statistic_of(game: Game) -> str:
+    """The game's score: what [scores] names, else the return."""
+    scores = getattr(game, "scores", None)
+    return RETURN if scores is None else scores.statistic
+
+
+def verify(record: Record, source: StrPath = "record") -> list[str]:
+    """Replays all episodes of a record on a CPU; where they differ from what it says, and where its settings are not
+    the game's, a line each. Empty if it is true.
+
+    Raises: StateError for settings that no run has, or of another ROM; and the errors of its game.
+    """
+    found = [f"{name}: {line}" for name, each in replays(record, source)
+             for line in differences(record.evaluations[name], each)]  # fmt: skip
+    args, bare = _flags(record, source), _bare(record)
+    for name in FIXED:
+        if getattr(args, name) != getattr(bare, name):
+            found.append(f"{name} is {getattr(args, name)!s:.40}, the game's is {getattr(bare, name)!s:.40}")
+    game = load_game(record.game)
+    if record.statistic != statistic_of(game):
+        found.append(f"score is {record.statistic}, the game's is {statistic_of(game)}")
+    if game.levels is not None and game.levels.test is not None and TEST not in record.evaluations:
+        found.append("no evaluation on the test levels")
+    return found
+
+
+def replays(record: Record, source: StrPath = "record") -> Iterator[tuple[str, Episodes]]:
+    """What the recorded actions lead to, for each evaluation by its name. Raises: as `verify`."""
+    for name, episodes in record.evaluations.items():
+        args = _flags(record, source)
+        if name == TEST:
+            args.levels = TEST
+        env = make_env(args, len(episodes.actions), "cpu", {}, episodes.seed, incentives=False)
+        assert isinstance(env, GBxCuLEEnv)
+        try:
+            known = LETTERS[: env.codec.num_actions]
+            if not set().union(*episodes.actions) <= set(known):
+                raise KIND.bad(source, f"has an action that the game does not have: they are {known}")
+            yield name, replay(env, episodes, record.statistic)
+        finally:
+            env.close()
+
+
+def _flags(record: Record, source: StrPath) -> Any:
+    """The flags of the run.
+
+    Raises: StateError.
+    """
+    scripts = trainer_scripts()
+    if record.script not in scripts:
+        raise KIND.bad(source, f"is of a trainer {record.script!r:.40} that is not here")
+    game = _game(record.settings, source)
+    if game.name != record.game:
+        raise KIND.bad(source, f"is of the game {record.game!r:.40}, and its run of {game.name}")
+    if game.rom.sha256 != record.rom_sha256:
+        raise KIND.bad(source, f"is of another ROM of {record.game} than the one here")
+    script = load_script(scripts[record.script])
+    return flags_of(script.Args, record.settings, Path(source), script.EXP_NAME)
+
+
+def _bare(record: Record) -> Any:
+    """The flags that the script has for the game where none is given."""
+    return parse(load_script(trainer_scripts()[record.script]).Args, record.script, None, ["--game", record.game])
+
+
+def _game(settings: Mapping[str, Any], source: StrPath) -> Game:
+    """The game of a run's flags, one that comes with the package: nothing that a record names is a file.
+
+    Raises: ConfigError.
+    """
+    name = settings.get("game")
+    if not isinstance(name, str) or name not in own_games():
+        raise ConfigError(f"{source}: its game {name!r:.40} is none of puffer game list: train with --game NAME")
+    for each in (*PATHS, CODE):
+        if settings.get(each) is not None:
+            raise ConfigError(f"{source}: a record has no files, and this one names {each}: train without it")
+    return load_game(name)
+
+
+def curve_of(run: Path, statistic: str) -> list[list[float]]:
+    """[steps, seconds, score] of a run: means over the training's own episodes, of a game that is scored by success
+    or return their mean; at most POINTS, each of all episodes since the one before."""
+    metric = {RETURN: TAGS["episode_return"], SUCCESS: TAGS["success"]}.get(statistic, f"env/{PREFIX}{statistic}")
+    rows = [
+        row for row in _lines(run / METRICS) if row.get("env/episodes") and math.isfinite(row.get(metric, math.nan))
+    ]
+    found, size = [], max(1, math.ceil(len(rows) / POINTS))
+    for first in range(0, len(rows), size):
+        part = rows[first : first + size]
+        count = sum(row["env/episodes"] for row in part)
+        score = sum(row[metric] * row["env/episodes"] for row in part) / count
+        found.append([part[-1]["global_step"], round(part[-1]["charts/seconds"], 3), round(score, 5)])
+    return found
+
+
+def _seconds(run: Path) -> float:
+    """Seconds of a run up to its last step."""
+    found = [row["charts/seconds"] for row in _lines(run / METRICS) if "charts/seconds" in row]
+    if not found:
+        raise ConfigError(f"run {run} is too short for a curve: it has no record of its training")
+    return round(found[-1], 3)
+
+
+def _lines(path: Path) -> Sequence[dict[str, Any]]:
+    """The records of metrics.jsonl. Raises: StateError."""
+    return [parse_json(line, path, RUN) for line in read_text(path, RUN, LIMIT).splitlines()]

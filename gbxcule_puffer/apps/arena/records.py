@@ -1,0 +1,138 @@
+"""Records of runs: one JSON file that says what was trained and what it reached, and proves it by action traces."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from gbxcule_puffer.apps.arena.replays import LETTERS, Episodes
+from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.files import Kind, StrPath, read_object, write_json
+
+FORMAT, VERSION = "gbxcule-arena", 1
+KIND = Kind("arena record", StateError, "give a file of puffer arena record")
+LARGEST, MOST_EPISODES = 2**24, 4096  # bytes of a record, episodes of an evaluation
+MOST_CURVE = 10_000
+TRAIN, TEST = "train", "test"  # evaluations: on the levels of the training, or the start as it is; on the test levels
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")  # of a game, an agent, a script
+DIGEST = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run of an agent on a game.
+
+    agent: its name in tables; script: the trainer of cleanrl_style; steps: over all Game Boys; seconds: of training;
+    jobs: runs that shared the device; settings: the run's flags, without files; statistic: the game's score;
+    curve: [steps, seconds, score] of the training's own episodes; evaluations: the final ones, TRAIN and TEST.
+    """
+
+    game: str
+    agent: str
+    script: str
+    seed: int
+    num_envs: int
+    steps: int
+    seconds: float
+    device: str
+    jobs: int
+    git_sha: str
+    versions: Mapping[str, str]
+    rom_sha256: str
+    statistic: str
+    settings: Mapping[str, Any]
+    curve: Sequence[Sequence[float]]
+    evaluations: Mapping[str, Episodes]
+
+    def score(self, evaluation: str | None = None) -> float:
+        """The mean score of an evaluation; of None on the test levels, where there are any."""
+        scores = self.evaluations[evaluation or self.last].scores
+        return math.fsum(scores) / len(scores)
+
+    @property
+    def last(self) -> str:
+        """The evaluation that counts: on the test levels, where there are any."""
+        return TEST if TEST in self.evaluations else TRAIN
+
+    @property
+    def label(self) -> str:
+        """Its name in messages and of its file."""
+        return f"{self.game}__{self.agent}__{self.seed}"
+
+    def write(self, path: StrPath) -> None:
+        """Writes the file. Raises: StorageError."""
+        write_json(path, {"format": FORMAT, "version": VERSION, **asdict(self)})
+
+
+def read_record(path: StrPath) -> Record:
+    """A record from a file, which may be a stranger's: types and ranges are checked, not whether it is true (verify).
+
+    Raises: StateError.
+    """
+    found = read_object(path, KIND, FORMAT, VERSION, LARGEST)
+    hints = get_type_hints(Record)
+    for each in fields(Record):
+        value = found.get(each.name)
+        kind = {str: str, int: int, float: (int, float)}.get(hints[each.name])
+        kind = kind or (list if each.name == "curve" else dict)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise KIND.bad(path, f"is damaged ({each.name} is {value!r:.40})")
+        if isinstance(value, int | float) and not abs(value) < 2**63:
+            raise KIND.bad(path, f"is damaged ({each.name} is out of range)")
+    for name in ("game", "agent", "script", "statistic"):
+        if not NAME.fullmatch(found[name]):
+            raise KIND.bad(path, f"has a name with other than letters, digits and _.+- in it ({name})")
+    points = found["curve"]
+    if len(points) > MOST_CURVE or not all(isinstance(each, list) and len(each) == 3 for each in points):
+        raise KIND.bad(path, "is damaged (curve)")
+    if not all(isinstance(value, int | float) for each in points for value in each):
+        raise KIND.bad(path, "is damaged (curve)")
+    evaluations = found["evaluations"]
+    if TRAIN not in evaluations or not evaluations.keys() <= {TRAIN, TEST}:
+        raise KIND.bad(path, f"is damaged (evaluations are {TRAIN} and {TEST})")
+    own = {name: _episodes(value, path) for name, value in evaluations.items()}
+    values: dict[str, Any] = {each.name: found[each.name] for each in fields(Record)}
+    return Record(**{**values, "evaluations": own})
+
+
+def _episodes(found: Any, path: StrPath) -> Episodes:
+    lists = ("actions", "scores", "returns", "states")
+    if not isinstance(found, dict) or found.keys() != {"seed", *lists} or type(found["seed"]) is not int:
+        raise KIND.bad(path, "is damaged (an evaluation)")
+    columns = [found[name] for name in lists]
+    count = len(columns[0]) if isinstance(columns[0], list) else 0
+    if not 1 <= count <= MOST_EPISODES or not all(isinstance(each, list) and len(each) == count for each in columns):
+        raise KIND.bad(path, f"is damaged (episodes: from 1 to {MOST_EPISODES})")
+    actions, scores, returns, states = columns
+    good = all(isinstance(each, str) and each and set(each) <= set(LETTERS) for each in actions)
+    good = good and all(type(each) in (int, float) and abs(each) < 1e30 for each in (*scores, *returns))
+    if not good or not all(isinstance(each, str) and DIGEST.fullmatch(each) for each in states):
+        raise KIND.bad(path, "is damaged (actions, scores or states)")
+    if not abs(found["seed"]) < 2**62:
+        raise KIND.bad(path, "is damaged (seed)")
+    numbers = {"scores": [float(each) for each in scores], "returns": [float(each) for each in returns]}
+    return Episodes(**{**found, **numbers})
+
+
+def with_states(record: Record, states: Mapping[str, Sequence[str]]) -> Record:
+    """The record with the digests of its evaluations' last states."""
+    own = {name: replace(each, states=list(states[name])) for name, each in record.evaluations.items()}
+    return replace(record, evaluations=own)
+
+
+def find_records(paths: Sequence[StrPath]) -> list[Path]:
+    """The files of records: those given, and those in folders that are given, sorted.
+
+    Raises: StateError where there is none.
+    """
+    found = []
+    for path in map(Path, paths):
+        own = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        if not own:
+            raise KIND.bad(path, "has no records in it")
+        found += own
+    return found

@@ -1,0 +1,126 @@
+"""Several runs side by side on one device, each in a process of its own, each ending in a record."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from gbxcule_puffer.apps.arena.recording import has_ended
+from gbxcule_puffer.errors import GBxCuLEError, printable
+from gbxcule_puffer.files import make_folder
+from gbxcule_puffer.layout import child_environment
+from gbxcule_puffer.provenance import usable_cores
+
+NEVER = 10**12
+RUNS = "runs"  # folder in the folder of the records
+WARM_SECONDS = 0.01
+# No evaluations or films beside the training: the final evaluation is the record's. No run ends early.
+BARE = {"eval_every_steps": NEVER, "checkpoint_every": NEVER, "media_every": NEVER, "eval_envs": 1, "eval_episodes": 1}
+BARE |= {"stop_at_success": 2}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run: a game, the trainer's file, its name in the tables, and its seed."""
+
+    game: str
+    script: Path
+    agent: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Its name in messages, and of its folder and record."""
+        return f"{self.game}__{self.agent}__{self.seed}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs.
+
+    seconds, steps: of a training, at most; jobs: runs at a time; episodes: of a final evaluation; flags: words for the
+    trainers.
+    """
+
+    work: Sequence[Job]
+    out: Path
+    device: str
+    jobs: int
+    seconds: float | None
+    steps: int | None
+    episodes: int
+    flags: Sequence[str]
+
+    def go(self) -> list[str]:
+        """Trains and records what has no record yet; a run that was cut off begins anew. Returns the names of those
+        that failed, which do not keep others from running."""
+        make_folder(self.out / RUNS)
+        missing = [job for job in self.work if not self.record(job).exists()]
+        if len(missing) < len(self.work):
+            print(f"{len(self.work) - len(missing)} of {len(self.work)} runs have their record", flush=True)
+        if missing and not self.device.startswith("cpu"):
+            self._warm_up(missing[0])
+        with ThreadPoolExecutor(self.jobs) as pool:
+            try:
+                good = [done.result() for done in [pool.submit(self._run, job) for job in missing]]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return [job.name for job, is_good in zip(missing, good, strict=True) if not is_good]
+
+    def record(self, job: Job) -> Path:
+        """The file of a run's record."""
+        return self.out / f"{job.name}.json"
+
+    def _run(self, job: Job) -> bool:
+        """Trains and records; False, with a line that says why, where it fails."""
+        run = self.out / RUNS / job.name
+        try:
+            if not has_ended(run):
+                shutil.rmtree(run, ignore_errors=True)
+                self._train(job, run, self.seconds, self.steps)
+            words = ["-m", "gbxcule_puffer", "arena", "record", str(run), "--out", str(self.record(job))]
+            words += ["--agent", job.agent, "--episodes", str(self.episodes), "--device", self.device]
+            print(self._call([*words, "--jobs", str(self.jobs)]), end="", flush=True)
+        except (RuntimeError, GBxCuLEError) as error:
+            print(f"{job.name}: failed: {printable(error)}", flush=True)
+            return False
+        return True
+
+    def _train(self, job: Job, run: Path, seconds: float | None, steps: int | None) -> None:
+        flags = {"game": job.game, "seed": job.seed, "device": self.device, "run_dir": run, **BARE}
+        flags |= {} if seconds is None else {"max_seconds": seconds}
+        flags["total_env_steps"] = steps or NEVER
+        words = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
+        self._call([str(job.script), *words, *self.flags])
+
+    def _warm_up(self, job: Job) -> None:
+        """Fills the cache of compiled kernels, which takes a minute: else all runs would compile them at once."""
+        with tempfile.TemporaryDirectory() as folder, contextlib.suppress(RuntimeError):  # the run itself says why
+            self._train(job, Path(folder) / "run", WARM_SECONDS, None)
+
+    def _call(self, words: Sequence[str]) -> str:
+        """What a program in Python writes to its standard output.
+
+        Raises: RuntimeError with its last message where it fails.
+        """
+        threads = str(max(1, usable_cores() // self.jobs))
+        environment = {"OMP_NUM_THREADS": threads, "PYTHONWARNINGS": "ignore", **child_environment()}
+        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment)
+        if done.returncode:
+            lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+            raise RuntimeError(lines[-1])
+        return done.stdout
+
+
+def jobs_of(games: Sequence[str], agents: Sequence[tuple[str, Path]], seeds: Sequence[int]) -> list[Job]:
+    """A job for each game, agent and seed; the first seed of all comes before the second one of any."""
+    return [Job(game, script, name, seed) for seed, game, (name, script) in itertools.product(seeds, games, agents)]
