@@ -222,6 +222,8 @@ class TermWriter:
                 return [f"{name} = wp.max({now} - {before}, {zero})", f"{row} = wp.max({before}, {now})"]
             case "fall":
                 return [f"{name} = wp.max({before} - {now}, {zero})", f"{row} = wp.min({before}, {now})"]
+            case "total":
+                return [f"{row} = {before} + {now}", f"{name} = {row}"]
             case _:  # once, once_ever
                 return [f"{name} = {now} and not {before}", f"{row} = f.whole({now} or {before})"]
 
@@ -234,6 +236,8 @@ class TermWriter:
         if node.operation == "once_ever":
             stored = f"f.whole({now} or {row} != wp.int64(0))"
         zero = "False" if node.kind == BOOL else f"{TYPES[node.kind]}(0)"
+        if node.operation == "total":
+            stored = zero
         result = now if node.operation in ("start", "previous") else zero
         return [f"{row} = {stored}", f"v{index} = {result}"]
 

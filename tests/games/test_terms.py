@@ -98,6 +98,10 @@ def test_functions() -> None:
         ("once(x >= 7)", [7, 7, 3, 7], [False, False, False]),
         ("once_ever(x == 7)", [5, 7, 5, 7], [True, False, False]),
         ("first_visit(x)", [5, 5, 6, 5, 6, 7], [False, True, False, False, True]),
+        ("total(x.delta)", [5, 7, 7, 3], [2, 2, -2]),
+        ("total(first_visit(x))", [5, 5, 6, 5, 7], [0, 1, 1, 2]),
+        ("total(x / 2)", [5, 1, 2], [0.5, 1.5]),
+        ("total(1)", [5, 5, 5], [1, 2]),
         ("delta(x.delta)", [5, 7, 7, 3], [2, -2, -4]),
         ("once(x.delta < 0)", [5, 7, 6, 3], [False, True, False]),
         ("x.delta * (y.previous == 0)", [5, 7, 7, 3], [2, 0, -4]),
@@ -110,15 +114,15 @@ def test_what_terms_remember(text: str, values: list[int], wanted: list[float]) 
 
 
 def test_an_episode_forgets_those_before_it_in_its_own_env() -> None:
-    terms = Terms("x.rise", "once(x > 5)", "once_ever(x > 5)", "first_visit(x, y)", "x.start")
+    terms = Terms("x.rise", "once(x > 5)", "once_ever(x > 5)", "first_visit(x, y)", "x.start", "total(x)")
     terms.begin(0)
-    assert terms.step(9) == [9, 1, 1, 1, 0]
+    assert terms.step(9) == [9, 1, 1, 1, 0, 9]
     terms.begin(0, which=(False, True, True))
-    assert terms.step(9) == [0, 0, 0, 0, 0], "the first env goes on"
+    assert terms.step(9) == [0, 0, 0, 0, 0, 18], "the first env goes on"
     terms.begin(0)
-    assert terms.step(9) == [9, 1, 0, 1, 0], "once ever is over"
+    assert terms.step(9) == [9, 1, 0, 1, 0, 9], "once ever is over"
     terms.begin(9)
-    assert terms.step(9) == [0, 0, 0, 0, 9]
+    assert terms.step(9) == [0, 0, 0, 0, 9, 9]
 
 
 def test_a_first_visit_is_exact_for_a_whole_episode() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 BOOL, WHOLE, DECIMAL = 0, 1, 2  # kinds of results: bool, int64, float64 tensors
 MOST_NODES = 8_192  # of all terms of a game
-REMEMBERING = ("delta", "rise", "fall", "start", "previous", "once", "once_ever", "first_visit")
+REMEMBERING = ("delta", "rise", "fall", "start", "previous", "once", "once_ever", "first_visit", "total")
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ OF_A_NUMBER = ("delta", "rise", "fall", "start", "previous")  # also behind a do
 # Functions and how many arguments they take.
 FUNCTIONS = {
     "abs": (1, 1), "min": (2, 64), "max": (2, 64), "clip": (3, 3), "bits": (1, 1), "changed": (1, 1), "once": (1, 1),
-    "once_ever": (1, 1), "first_visit": (1, 8), "executions": (1, 1), **dict.fromkeys(OF_A_NUMBER, (1, 1)),
+    "once_ever": (1, 1), "first_visit": (1, 8), "total": (1, 1), "executions": (1, 1),
+    **dict.fromkeys(OF_A_NUMBER, (1, 1)),
 }  # fmt: skip
 KNOWN = (
     "numbers, names, + - * // / % & | ^ ~ << >>, comparisons, and, or, not, A if B else C, "
@@ -249,6 +250,9 @@ class TermParser:
             return self.tape.add(name, (self.tape.cast(nodes[0], BOOL),), BOOL)
         if name == "first_visit":
             return self.tape.add(name, [self._whole(each, name) for each in nodes], BOOL)
+        if name == "total":
+            kind = max(self.tape.nodes[nodes[0]].kind, WHOLE)
+            return self.tape.add(name, (self.tape.cast(nodes[0], kind),), kind)
         if name == "bits":
             return self.tape.add("bits", (self._whole(nodes[0], name),), WHOLE)
         return self._folded(name, nodes)

@@ -252,6 +252,8 @@ def _remembered(operation: str, now: torch.Tensor, state: torch.Tensor) -> torch
         case "fall":
             found = (state - now).clamp_(min=0)
             torch.minimum(state, now, out=state)
+        case "total":
+            found = state.add_(now).clone()
         case _:  # once, once_ever
             found = now & ~state
             state.logical_or_(now)
@@ -260,7 +262,7 @@ def _remembered(operation: str, now: torch.Tensor, state: torch.Tensor) -> torch
 
 def _begun(operation: str, now: torch.Tensor, state: torch.Tensor, which: torch.Tensor) -> torch.Tensor:
     """The result at the start of an episode, with which the state of `which` begins."""
-    first = now | state if operation == "once_ever" else now
+    first = now | state if operation == "once_ever" else torch.zeros_like(now) if operation == "total" else now
     torch.where(which, first, state, out=state)
     if operation in ("start", "previous"):
         return now.expand(state.shape)
