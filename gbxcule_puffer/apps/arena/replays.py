@@ -28,7 +28,7 @@ class Episodes:
     """The first episode of each of some Game Boys.
 
     seed: of the env; actions: a letter of LETTERS a step; scores: the statistic that the game is scored by, at the
-    episode's end; returns: the sums of the rewards; states: digests of the machines at the episodes' ends (`digest`).
+    episode's end; returns: the sums of the rewards; states: digests of the episodes' ends (`digest`).
     """
 
     seed: int
@@ -47,10 +47,11 @@ class Episodes:
         return [len(each) for each in self.actions]
 
 
-def digest(snapshot: Snapshot, env: GBxCuLEEnv) -> str:
-    """SHA-256, 32 hex digits of it, of a Game Boy's memory from 8000 on as its CPU reads it, and of its picture."""
+def digest(actions: str, snapshot: Snapshot, env: GBxCuLEEnv) -> str:
+    """SHA-256, 32 hex digits of it, of an episode's actions, and of the Game Boy at its end: its memory from 8000 on as
+    the CPU reads it, and its picture. With the actions, so that one that changes nothing cannot be replaced either."""
     memory = snapshot.bus(env.cartridge)[RAM:]
-    return hashlib.sha256(memory.tobytes() + snapshot.screen.tobytes()).hexdigest()[:32]
+    return hashlib.sha256(actions.encode() + memory.tobytes() + snapshot.screen.tobytes()).hexdigest()[:32]
 
 
 def play(policy: Policy, env: EnvLike, statistic: str, seed: int) -> Episodes:
@@ -69,18 +70,18 @@ def replay(env: GBxCuLEEnv, recorded: Episodes, statistic: str) -> Episodes:
     n, longest = len(recorded.actions), max(recorded.lengths)
     rows = [[LETTERS.index(letter) for letter in each] + [0] * (longest - len(each)) for each in recorded.actions]
     table = iter(torch.tensor(rows, dtype=torch.int64).reshape(n, longest).unbind(1))
-    return _play(env, lambda obs, starts: next(table), statistic, recorded.seed, Ends(env, recorded.lengths))
+    return _play(env, lambda obs, starts: next(table), statistic, recorded.seed, Ends(env, recorded.actions))
 
 
 class Ends:
-    """The machines' states at the end of the episodes whose lengths are known, before the env begins the next ones: a
-    Game Boy beside the env plays each last step again."""
+    """Digests of the ends of episodes whose `actions` are known, before the env begins the next ones: a Game Boy beside
+    the env plays each last step again."""
 
-    def __init__(self, env: GBxCuLEEnv, lengths: Sequence[int]) -> None:
-        self.env, self.states = env, [""] * len(lengths)
+    def __init__(self, env: GBxCuLEEnv, actions: Sequence[str]) -> None:
+        self.env, self.states, self._actions = env, [""] * len(actions), actions
         self._due: dict[int, list[int]] = {}
-        for row, length in enumerate(lengths):
-            self._due.setdefault(length, []).append(row)
+        for row, own in enumerate(actions):
+            self._due.setdefault(len(own), []).append(row)
         schedule, codec = env.schedule, env.codec
         self._own = Emulator(
             env.cartridge,
@@ -98,6 +99,11 @@ class Ends:
         frames = [schedule.of(action)[0] for action in codec.actions]
         self._frames = torch.tensor(frames, dtype=torch.int32) if codec.frames else None
 
+    @property
+    def last(self) -> int:
+        """Steps of the longest episode."""
+        return max(self._due)
+
     def before(self, step: int) -> None:
         """Keeps the machines of the episodes that end with this step, counted from 1."""
         self._kept = [(row, self.env.emulator.save(row)) for row in self._due.get(step, ())]
@@ -108,7 +114,7 @@ class Ends:
             action = self.env.taken_actions[row : row + 1]
             self._own.load(snapshot)
             self._own.step(self._buttons[action], None if self._frames is None else self._frames[action])
-            self.states[row] = digest(self._own.save(0), self.env)
+            self.states[row] = digest(self._actions[row], self._own.save(0), self.env)
 
     def close(self) -> None:
         """Releases the Game Boy."""
@@ -122,7 +128,7 @@ def _play(env: EnvLike, choose: Policy | Chooser, statistic: str, seed: int, end
     starts, running = (torch.ones(n, dtype=torch.bool, device=device) for _ in range(2))
     total, returns, scores = (torch.zeros(n, dtype=torch.float64, device=device) for _ in range(3))
     lengths, actions = torch.zeros(n, dtype=torch.int64, device=device), list[torch.Tensor]()
-    most = max(ends._due) if ends else math.inf
+    most = ends.last if ends else math.inf
     while len(actions) < most and running.any():
         chosen = choose(obs, starts)
         actions.append(chosen.to(torch.uint8))

@@ -1,0 +1,158 @@
+"""`puffer arena`: runs side by side, records of them, and the proof that a record is true."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gbxcule_puffer.apps.arena.records import read_record
+from gbxcule_puffer.apps.arena.running import BARE
+from gbxcule_puffer.cli import main
+
+pytestmark = pytest.mark.kernel
+TINY = "--levels 8 --num-envs 4 --num-steps 32 --num-minibatches 1 --log-interval 1"
+STEPS = 768
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The record of a short training on ORCHARD."""
+    folder = tmp_path_factory.mktemp("arena")
+    bare = [f"--{name.replace('_', '-')}={value}" for name, value in BARE.items()]
+    words = f"train ppo --game orchard --device cpu --run-dir {folder}/run --total-env-steps {STEPS} {TINY}".split()
+    assert main([*words, *bare]) == 0
+    assert main(f"arena record {folder}/run --out {folder}/one.json --agent mine --episodes 2".split()) == 0
+    return folder / "one.json"
+
+
+def test_a_record_says_what_was_trained_and_what_it_reached(record: Path) -> None:
+    found = read_record(record)
+    assert (found.game, found.agent, found.script, found.steps) == ("orchard", "mine", "ppo_lite", STEPS)
+    assert found.settings["levels"] == "8" and found.settings["num_steps"] == 32
+    assert [point[0] for point in found.curve][-1] <= STEPS and found.curve[-1][2] < 5
+    assert set(found.evaluations) == {"train", "test"}
+    for each in found.evaluations.values():
+        assert len(each.actions) == 2 and all(10 < length <= 256 for length in each.lengths)
+        assert each.states[0] != each.states[1]
+    assert found.score() == sum(found.evaluations["test"].scores) / 2
+
+
+def test_a_true_record_is_verified(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["arena", "verify", str(record)]) == 0
+    assert "4 episodes" in capsys.readouterr().out
+
+
+def other_action(found: Any) -> None:
+    """One action, the last one but one: START in place of A does nothing in ORCHARD."""
+    actions = found["evaluations"]["test"]["actions"]
+    actions[1] = actions[1][:-2] + ("1" if actions[1][-2] != "1" else "3") + actions[1][-1]
+
+
+def more(found: Any) -> None:
+    found["evaluations"]["test"]["scores"][0] += 1
+
+
+def longer(found: Any) -> None:
+    found["evaluations"]["train"]["actions"][0] += "0"
+
+
+def easier(found: Any) -> None:
+    found["settings"]["sticky_actions"] = 0.25
+
+
+def without_tests(found: Any) -> None:
+    del found["evaluations"]["test"]
+
+
+def file_of_its_own(found: Any) -> None:
+    found["settings"]["start_state"] = "easy.state"
+
+
+def other_rom(found: Any) -> None:
+    found["rom_sha256"] = "0" * 64
+
+
+def unknown_action(found: Any) -> None:
+    found["evaluations"]["train"]["actions"][0] = "Z"
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        (other_action, "test: episode 1: "),
+        (more, "test: episode 0: score"),
+        (longer, "train: episode 0: steps"),
+        (easier, "sticky_actions is 0.25, the game's is 0.0"),
+        (without_tests, "no evaluation on the test levels"),
+        (file_of_its_own, "names start_state"),
+        (other_rom, "another ROM of orchard"),
+        (unknown_action, "they are 01234567"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_changed_record_is_found_out(
+    record: Path, tmp_path: Path, change: Callable[[Any], None], wanted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(record.read_text())
+    change(found)
+    (tmp_path / "changed.json").write_text(json.dumps(found))
+    assert main(["arena", "verify", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "wrong: " in out and wanted in out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found.update(game="../orchard"),
+        lambda found: found.update(curve=[[1, 2]]),
+        lambda found: found["evaluations"]["train"]["states"].pop(),
+        lambda found: found["evaluations"]["train"].update(actions=[]),
+        lambda found: found.update(seed="1"),
+        lambda found: found.update(settings=[]),
+    ],
+    ids=["game", "curve", "states", "actions", "seed", "settings"],
+)
+def test_a_damaged_record_is_one_line(
+    record: Path, tmp_path: Path, change: Callable[[Any], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(record.read_text())
+    change(found)
+    (tmp_path / "bad.json").write_text(json.dumps(found))
+    assert main(["arena", "verify", str(tmp_path / "bad.json")]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "arena record" in line and len(line) < 300
+
+
+@pytest.mark.slow
+def test_runs_go_on_where_others_fail(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Where the folder of a run should be, there is a file. The second start has only that run to do."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/orchard__ppo__2").touch()
+    words = f"arena run --game orchard --script ppo --seeds 1,2 --steps 256 --episodes 1 --out {tmp_path}".split()
+    assert main([*words, "--jobs", "2", f"--flags={TINY}"]) == 1
+    out = capfd.readouterr().out
+    assert "orchard__ppo__1: return" in out and "orchard__ppo__2: failed: " in out and "is a file" in out
+    made = (tmp_path / "orchard__ppo__1.json").stat().st_mtime_ns
+    assert main([*words, f"--flags={TINY}"]) == 1
+    assert "1 of 2 runs have their record" in capfd.readouterr().out
+    assert (tmp_path / "orchard__ppo__1.json").stat().st_mtime_ns == made
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("--game orchard", "--seconds or --steps"),
+        ("--game nowhere --steps 1", "give one of homeward"),
+        ("--game orchard --steps 1 --script pp", "give one of a2c"),
+        ("--game orchard --steps 1 --script ppo,pqn --agent x", "names one trainer"),
+    ],
+    ids=["length", "game", "script", "agent"],
+)
+def test_wrong_words_of_a_run(words: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["arena", "run", *words.split()]) == 2
+    assert wanted in capsys.readouterr().err
