@@ -21,13 +21,15 @@ class Run:
     The same command goes on with what has no record yet. Exit code 1 if a run failed.
     """
 
-    game: str = flag(help="names of puffer game list, with commas between them; or all", metavar="NAME,...")
+    game: str = flag(
+        help="names of puffer game list, with commas between them; all: those whose ROM is here", metavar="NAME,..."
+    )
     script: str = flag("ppo", "trainers, with commas between them", metavar="NAME,...")
     seeds: tuple[int, ...] = flag((1, 2, 3, 4, 5), "seeds, with commas between them")
     seconds: float | None = flag(None, "seconds of each training", least=0)
     steps: int | None = flag(None, "steps of each training over all its Game Boys", least=1)
-    device: str = DEVICE
-    jobs: int = flag(1, "runs at a time", least=1)
+    device: str = flag("cpu", "cpu, cuda or cuda:N; several with commas between them share the runs")
+    jobs: int = flag(1, "runs at a time on each device", least=1)
     out: str = flag("arena", "folder of the records, and of the runs", metavar="DIR")
     agent: str | None = flag(None, "what --script with --flags is called in tables (default: the trainer's name)")
     flags: str = flag("", 'flags for the trainers, as one text: --flags="--lr 1e-3"', metavar="TEXT")
@@ -39,22 +41,25 @@ class Run:
         from gbxcule_puffer.apps.arena.records import NAME
         from gbxcule_puffer.apps.arena.running import Plan, jobs_of
         from gbxcule_puffer.device import resolve_device
-        from gbxcule_puffer.games import own_games
+        from gbxcule_puffer.games import load_game, own_games
         from gbxcule_puffer.layout import trainer_scripts, trainers
 
         if self.seconds is None and self.steps is None:
             raise ConfigError("--seconds or --steps is missing: give the length of a training")
-        games = own_games() if self.game == "all" else _names("--game", self.game, own_games(), own_games())
+        if self.game == "all":
+            loaded = map(load_game, own_games())
+            games = [each.name for each in loaded if each.rom.find(each.folder) is not None]
+        else:
+            games = _names("--game", self.game, own_games(), own_games())
         known = {**trainer_scripts(), **trainers()}
         scripts = _names("--script", self.script, known, trainers())
         agent = self.agent
         if agent is not None and (len(scripts) > 1 or not NAME.fullmatch(agent)):
             raise ConfigError("--agent names one trainer, by letters, digits and _.+-: give one --script, too")
         work = jobs_of(games, [(agent or name, known[name]) for name in scripts], self.seeds)
-        plan = Plan(
-            work, Path(self.out), resolve_device(self.device), self.jobs, self.seconds, self.steps, self.episodes,
-            shlex.split(self.flags),
-        )  # fmt: skip
+        devices = [resolve_device(each) for each in self.device.split(",")]
+        limits = {"seconds": self.seconds, "steps": self.steps, "episodes": self.episodes}
+        plan = Plan(work, Path(self.out), devices, self.jobs, **limits, flags=shlex.split(self.flags))
         failed = plan.go()
         print(f"{len(work) - len(failed)} of {len(work)} runs are recorded in {self.out}", flush=True)
         return int(bool(failed))

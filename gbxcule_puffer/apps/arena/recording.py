@@ -98,8 +98,7 @@ def name_of(script: str) -> str:
 
 def statistic_of(game: Game) -> str:
     """The game's score: what [scores] names, else the return."""
-    scores = getattr(game, "scores", None)
-    return RETURN if scores is None else scores.statistic
+    return RETURN if game.scores is None else game.scores.statistic
 
 
 def verify(record: Record, source: StrPath = "record") -> list[str]:
@@ -123,7 +122,7 @@ def verify(record: Record, source: StrPath = "record") -> list[str]:
 
 
 def replays(record: Record, source: StrPath = "record") -> Iterator[tuple[str, Episodes]]:
-    """What the recorded actions lead to, for each evaluation by its name. Raises: as `verify`."""
+    """Each evaluation by its name, played again from its actions. Raises: as `verify`."""
     for name, episodes in record.evaluations.items():
         args = _flags(record, source)
         if name == TEST:

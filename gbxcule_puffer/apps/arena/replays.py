@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 import torch
 
+from gbxcule_puffer.apps.game.playing import statistic_key
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.protocol import EnvLike, Policy
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.task import PREFIX
 
 LETTERS = string.digits + string.ascii_letters  # an action each
 SUCCESS, RETURN = "success", "return"  # scores that no statistic of the game is
@@ -141,8 +141,8 @@ def _play(env: EnvLike, choose: Policy | Chooser, statistic: str, seed: int, end
         ended = starts & running
         total += rewards
         of_game = {SUCCESS: (terminals & ~env.failures).double(), RETURN: total}
-        score = of_game.get(statistic)
-        score = _statistic(env.statistics(), statistic) if score is None else score
+        of_game |= env.statistics()
+        score = of_game[statistic_key(of_game, statistic)].double()
         returns, scores = torch.where(ended, total, returns), torch.where(ended, score, scores)
         lengths += running
         running = running & ~ended
@@ -156,16 +156,8 @@ def _play(env: EnvLike, choose: Policy | Chooser, statistic: str, seed: int, end
     return Episodes(seed, texts, values[0], values[1], states)
 
 
-def _statistic(found: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
-    """Raises: ConfigError for a statistic that the game does not have."""
-    if PREFIX + name not in found:
-        known = [each.removeprefix(PREFIX) for each in found]
-        raise ConfigError(f"statistic {name!r:.60} is none of the game's: give one of {', '.join(known) or SUCCESS}")
-    return found[PREFIX + name].double()
-
-
 def differences(recorded: Episodes, replayed: Episodes) -> list[str]:
-    """Where two plays of the same actions differ, a line each; empty if nowhere."""
+    """Differences between two plays of the same actions, a line for each episode that has one."""
     found = []
     for number, length in enumerate(recorded.lengths):
         for name, one, other in (

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 from gbxcule_puffer.apps.arena.recording import has_ended
 from gbxcule_puffer.errors import GBxCuLEError, printable
@@ -46,13 +47,13 @@ class Job:
 class Plan:
     """All runs.
 
-    seconds, steps: of a training, at most; jobs: runs at a time; episodes: of a final evaluation; flags: words for the
-    trainers.
+    devices, jobs: several devices, and runs at a time on each; seconds, steps: of a training, at most; episodes: of a
+    final evaluation; flags: words for the trainers.
     """
 
     work: Sequence[Job]
     out: Path
-    device: str
+    devices: Sequence[str]
     jobs: int
     seconds: float | None
     steps: int | None
@@ -66,11 +67,14 @@ class Plan:
         missing = [job for job in self.work if not self.record(job).exists()]
         if len(missing) < len(self.work):
             print(f"{len(self.work) - len(missing)} of {len(self.work)} runs have their record", flush=True)
-        if missing and not self.device.startswith("cpu"):
+        if missing and self.devices[0] != "cpu":
             self._warm_up(missing[0])
-        with ThreadPoolExecutor(self.jobs) as pool:
+        free = SimpleQueue[str]()
+        for device in self.jobs * list(self.devices):
+            free.put(device)
+        with ThreadPoolExecutor(self.jobs * len(self.devices)) as pool:
             try:
-                good = [done.result() for done in [pool.submit(self._run, job) for job in missing]]
+                good = [done.result() for done in [pool.submit(self._run, job, free) for job in missing]]
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -80,23 +84,25 @@ class Plan:
         """The file of a run's record."""
         return self.out / f"{job.name}.json"
 
-    def _run(self, job: Job) -> bool:
-        """Trains and records; False, with a line that says why, where it fails."""
-        run = self.out / RUNS / job.name
+    def _run(self, job: Job, free: SimpleQueue[str]) -> bool:
+        """Trains and records on a device that is free; False, with a line that says why, where it fails."""
+        run, device = self.out / RUNS / job.name, free.get()
         try:
             if not has_ended(run):
                 shutil.rmtree(run, ignore_errors=True)
-                self._train(job, run, self.seconds, self.steps)
+                self._train(job, run, device, self.seconds, self.steps)
             words = ["-m", "gbxcule_puffer", "arena", "record", str(run), "--out", str(self.record(job))]
-            words += ["--agent", job.agent, "--episodes", str(self.episodes), "--device", self.device]
+            words += ["--agent", job.agent, "--episodes", str(self.episodes), "--device", device]
             print(self._call([*words, "--jobs", str(self.jobs)]), end="", flush=True)
         except (RuntimeError, GBxCuLEError) as error:
             print(f"{job.name}: failed: {printable(error)}", flush=True)
             return False
+        finally:
+            free.put(device)
         return True
 
-    def _train(self, job: Job, run: Path, seconds: float | None, steps: int | None) -> None:
-        flags = {"game": job.game, "seed": job.seed, "device": self.device, "run_dir": run, **BARE}
+    def _train(self, job: Job, run: Path, device: str, seconds: float | None, steps: int | None) -> None:
+        flags = {"game": job.game, "seed": job.seed, "device": device, "run_dir": run, **BARE}
         flags |= {} if seconds is None else {"max_seconds": seconds}
         flags["total_env_steps"] = steps or NEVER
         words = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
@@ -105,14 +111,14 @@ class Plan:
     def _warm_up(self, job: Job) -> None:
         """Fills the cache of compiled kernels, which takes a minute: else all runs would compile them at once."""
         with tempfile.TemporaryDirectory() as folder, contextlib.suppress(RuntimeError):  # the run itself says why
-            self._train(job, Path(folder) / "run", WARM_SECONDS, None)
+            self._train(job, Path(folder) / "run", self.devices[0], WARM_SECONDS, None)
 
     def _call(self, words: Sequence[str]) -> str:
-        """What a program in Python writes to its standard output.
+        """The standard output of a program in Python.
 
         Raises: RuntimeError with its last message where it fails.
         """
-        threads = str(max(1, usable_cores() // self.jobs))
+        threads = str(max(1, usable_cores() // (self.jobs * len(self.devices))))
         environment = {"OMP_NUM_THREADS": threads, "PYTHONWARNINGS": "ignore", **child_environment()}
         done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment)
         if done.returncode:
