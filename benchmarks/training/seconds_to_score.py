@@ -189,8 +189,10 @@ def train(job: Job, plan: Any, record: Record) -> None:
 
 
 def updates_of(row: dict[str, Any], steps: float) -> float:
-    """Optimizer steps in `steps` steps of a run of PPO or PQN."""
+    """Optimizer steps in `steps` steps of a run of PPO, PQN or A2C."""
     flags = row["flags"]
+    if "update_every" in flags:
+        return steps / (row["envs"] * flags["update_every"])
     size = row["envs"] * flags["num_steps"]
     return steps / size * flags["update_epochs"] * flags["num_minibatches"]
 

@@ -36,13 +36,17 @@ SHORT += words("--keep-checkpoints 4")
 SIZES: dict[str, tuple[str, int]] = {
     "dqn_nstep": ("--num-envs 8 --buffer-size 1024 --learning-starts 200 --batch-size 32 --target-every 5", 1536),
     "ppo_lite": ("--num-envs 16 --num-steps 32 --num-minibatches 4 --anneal-lr", 3072),
+    "ppo_recurrent": ("--num-envs 8 --num-steps 8 --num-minibatches 2 --log-interval 2", 768),
     "pqn": ("--num-envs 32 --num-steps 16 --eps-steps 4000", 3072),
+    "pqn_recurrent": ("--num-envs 8 --num-steps 8 --num-minibatches 2 --log-interval 2 --eps-steps 400", 768),
 }
 # Flags with which a run keeps more than otherwise, and so has more to go on with.
 MORE = {
     "a2c_overlap": ["--env-groups 2 --recurrent gru --td-lambda 0.9 --reuse-values"],
     "dqn_nstep": ["--priority-alpha 0.5 --stack-k 2", "--recurrent gru --sequence-length 4 --burn-in 2"],
     "ppo_lite": ["--no-anneal-lr --noise-scale"],
+    "ppo_recurrent": ["--recurrent lstm --anneal-lr"],
+    "pqn_recurrent": ["--recurrent lstm"],
 }
 REFUSED = {
     "a2c_overlap": [
@@ -69,6 +73,11 @@ REFUSED = {
         ("--action-codec nosuch", "nosuch"),
         ("--env nosuch", "nosuch"),
     ],
+    "ppo_recurrent": [
+        ("--num-envs 4 --num-minibatches 8", "--num-minibatches 8 share 4 sequences: give fewer"),
+        ("--recurrent none", "none"),
+    ],
+    "pqn_recurrent": [("--num-envs 4 --num-minibatches 8", "--num-minibatches 8 share 4 sequences: give fewer")],
     "pqn": [
         ("--num-envs 1 --num-steps 2 --num-minibatches 4", "--num-minibatches 4 leaves minibatches of under 1 of 2"),
         ("--eps-steps 0", "--eps-steps 0 must be at least 1"),

@@ -1,10 +1,11 @@
-"""Building blocks that the scripts' algorithms share: layers, policies for other envs, the replay, groups of envs, CUDA
-graphs."""
+"""Building blocks that the scripts' algorithms share: layers, memories, policies for other envs, the replay, groups of
+envs, CUDA graphs."""
 
 from gbxcule_puffer.trainers.blocks.acting import linear_schedule, own_copy, remembering
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.groups import Group, unsettled
 from gbxcule_puffer.trainers.blocks.layers import Patches, layer_init
+from gbxcule_puffer.trainers.blocks.memory import MemoryCell, state_size
 from gbxcule_puffer.trainers.blocks.noise import NoiseScale
 from gbxcule_puffer.trainers.blocks.objects import object_layers
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
@@ -13,6 +14,7 @@ from gbxcule_puffer.trainers.blocks.rollout import rollout_memory
 
 __all__ = [
     "Group",
+    "MemoryCell",
     "NoiseScale",
     "Patches",
     "Replay",
@@ -25,5 +27,6 @@ __all__ = [
     "own_copy",
     "remembering",
     "rollout_memory",
+    "state_size",
     "unsettled",
 ]

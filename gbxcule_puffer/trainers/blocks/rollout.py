@@ -35,11 +35,16 @@ def rollout_memory(
     layout = layout_of(args)
     rollout = empty_rollout(args, layout, torch.device("meta"))
     sizes: list[int] = []
+
+    def count_outputs(layer: nn.Module, inputs: object, output: Tensor | tuple[Tensor, ...]) -> None:
+        sizes.extend(part.numel() for part in (output if isinstance(output, tuple) else (output,)))
+
     model = network(layout, 8)
     for layer in model.modules():
         if not list(layer.children()):
-            layer.register_forward_hook(lambda layer, inputs, output: sizes.append(output.numel()))
-    model(torch.zeros(1, *layout.shape, dtype=layout.kept_dtype))
+            layer.register_forward_hook(count_outputs)
+    memory = [torch.zeros(1, size)] if (size := getattr(model, "state_size", 0)) else []
+    model(torch.zeros(1, *layout.shape, dtype=layout.kept_dtype), *memory)
     pixels = layout.picture_shape[0] * layout.picture_shape[1] * layout.picture_shape[2]
     minibatch = -(-steps // count) * (pixels + 2 * 4 * (pixels + sum(sizes)))
     return {"rollout": sum(part.nbytes for part in rollout.values()), "minibatch": minibatch}
