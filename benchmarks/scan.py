@@ -73,6 +73,7 @@ def row_of(name: str, known: dict[str, Any], result: ScanResult) -> dict[str, An
         )
     return {
         "game": name, "half": known["half"], "seconds": result.facts["seconds"],
+        "seconds_of_steps": result.facts["seconds_of_steps"],
         "known": sorted(kind for kind in KINDS if addresses[kind]),
         "unknown": known.get("unknown", []), "candidates": candidates,
     }  # fmt: skip

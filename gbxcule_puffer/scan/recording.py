@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 import torch
@@ -126,20 +127,20 @@ class Recording:
 
     def close(self) -> None:
         """Ends the recording: what was recorded becomes tensors."""
-        order, total = self._order, len(self._order)
-        shape = (len(self._looks), self.emulator.num_envs, total)
-        first = self._first[order]
-        self.values = first.expand(shape).clone()
-        for target, look in zip(self.values, self._looks, strict=True):
-            target[:, : look.shape[1]] = look
-        self._looks = []
+        first = self._first[self._order]
+        kept = self._kept(first)
         self.valid, self.buttons = torch.stack(self._valid), torch.stack(self._buttons)
-        self.drawn = torch.stack(self._drawn)
-        self.pictures = torch.stack(self._pictures)
-        kept = self._kept()
-        self.values, self.start, self._order = self.values[:, :, kept], first[kept], order[kept]
+        self.drawn, self.pictures = torch.stack(self._drawn), torch.stack(self._pictures)
+        self.start, self._order = first[kept], self._order[kept]
+        self.values = self.start.expand(len(self._looks), self.emulator.num_envs, len(kept)).clone()
+        columns = kept.tolist()
+        for target in self.values:
+            look = self._looks.pop(0)  # so that both copies are never whole at the same time
+            width = bisect_left(columns, look.shape[1])
+            target[:, :width] = look[:, kept[:width]]
         indices = self._order.tolist()
         self.where = [self._all_where[i] for i in indices]
+        self.index = {where: i for i, where in enumerate(self.where)}
         self.offsets = [self.cells.offsets[i] if i < len(self.cells.offsets) else -1 for i in indices]
         self.addresses = torch.tensor([address_of(where) for where in self.where], dtype=torch.int64)
         low, high = self._stack.tolist()
@@ -151,21 +152,31 @@ class Recording:
             | ((self.addresses >= hw.IO) & (self.addresses < hw.HRAM))
         )
 
-    def _kept(self) -> torch.Tensor:
+    def neighbour(self, index: int, distance: int) -> int:
+        """The index of the byte at the address `distance` behind a byte's, -1 if that is not recorded."""
+        where = self.where[index]
+        if isinstance(where, tuple):
+            return self.index.get((where[0], address_of(where) + distance), -1)
+        return self.index.get(address_of(where) + distance, -1)
+
+    def _kept(self, first: torch.Tensor) -> torch.Tensor:
         """The bytes that changed often enough to say something of them; all, where there are few."""
-        total = self.values.shape[2]
-        if total <= FEW:
-            return torch.arange(total, device=self.values.device)
-        number = torch.zeros(total, dtype=torch.int64, device=self.values.device)
-        for before, after, valid in zip(self.values, self.values[1:], self.valid[1:], strict=False):
-            number += ((before != after) & valid[:, None]).sum(0)
+        if len(first) <= FEW:
+            return torch.arange(len(first), device=first.device)
+        number = torch.zeros(len(first), dtype=torch.int64, device=first.device)
+        for before, after, valid in zip(self._looks, self._looks[1:], self._valid[1:], strict=False):
+            width = before.shape[1]
+            number[:width] += ((before != after[:, :width]) & valid[:, None]).sum(0)
+            number[width : after.shape[1]] += (
+                (after[:, width:] != first[width : after.shape[1]]) & valid[:, None]
+            ).sum(0)
         return (number >= LEAST_CHANGES).nonzero()[:, 0]
 
     def _shadows(self) -> torch.Tensor:
         """(bytes,) true for a copy of the sprites' table that the game keeps in RAM: at the same offset in a page,
         and nearly always equal."""
         found = torch.zeros(len(self.where), dtype=torch.bool)
-        index = {where: i for i, where in enumerate(self.where)}
+        index = self.index
         sprites = [
             (where - hw.OAM, i) for where, i in index.items() if isinstance(where, int) and hw.OAM <= where < hw.OAM_END
         ]

@@ -21,8 +21,8 @@ from gbxcule_puffer.scan.numbers import find_carries
 from gbxcule_puffer.scan.play import BRANCHES, FORK_LOOKS, LOOK_FRAMES, RANDOM_LOOKS, Rounds
 from gbxcule_puffer.scan.pokes import Causes, poke_all
 from gbxcule_puffer.scan.recording import Recording
-from gbxcule_puffer.scan.result import ScanResult, Start
-from gbxcule_puffer.scan.statistics import measure, rules
+from gbxcule_puffer.scan.result import Candidate, ScanResult, Start
+from gbxcule_puffer.scan.statistics import count, measure, rules
 from gbxcule_puffer.tasks.start import play_to_start
 
 LEAST_ENVS, CPU_ENVS, GPU_ENVS = 2 * len(BRANCHES), 64, 16_384
@@ -53,6 +53,15 @@ class Scan:
         self.cartridge, self.seed = load_cartridge(rom, header, model), seed
         self.device = device
         self.emulator = self._emulator(num_envs)
+        self.seconds: dict[str, float] = {}  # of each step
+        self._began = time.monotonic()
+
+    def _lap(self, step: str) -> None:
+        """Ends a step: what has passed since the last one is its time."""
+        if self.emulator.device != "cpu":
+            torch.cuda.synchronize(self.emulator.device)
+        now = time.monotonic()
+        self.seconds[step], self._began = round(now - self._began, 2), now
 
     def _emulator(self, num_envs: int) -> Emulator:
         """Game Boys that hold their buttons from look to look."""
@@ -67,6 +76,11 @@ class Scan:
 
     def start(self, state: StrPath | Snapshot | None = None, actions: StrPath | Sequence[str] | None = None) -> Start:
         """The start that is given, or one that is found."""
+        found = self._start(state, actions)
+        self._lap("start")
+        return found
+
+    def _start(self, state: StrPath | Snapshot | None, actions: StrPath | Sequence[str] | None) -> Start:
         if isinstance(state, Snapshot):
             return Start(state, None)
         if actions is not None:
@@ -90,23 +104,31 @@ class Scan:
         looks = seconds * 60 / LOOK_FRAMES
         self.rounds.play(max(2, round(looks / (1 + FORK_LOOKS + RANDOM_LOOKS))))
         self.recording = self.rounds.recording
+        self._lap("play")
         self.recording.close()
+        self._lap("recording")
         return self.recording
 
-    def judge(self) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor], Causes]:
-        """The confidence of each byte for each kind, the statistics and the causes, all on the CPU."""
+    def judge(self) -> list[Candidate]:
+        """The candidates, from statistics, and from changing bytes."""
         recording = self.recording
-        stats = measure(recording)
-        self.carries = find_carries(recording, stats)
+        tally = count(recording)
+        stats = measure(recording, tally)
+        carries = find_carries(tally, stats)
+        self._lap("statistics")
         usable = ~(recording.is_stack | recording.is_hardware).to(recording.values.device)
         stats["rules"] = torch.zeros_like(stats["rate"])
         guess = torch.stack([*kinds.judge(stats, Causes.unknown(len(usable), usable.device)).values()])
         causes = poke_all(self.rounds, torch.where(usable, guess.amax(0), -1.0))
+        self._lap("changed bytes")
         axes = [kinds.position(stats, causes, axis) * usable for axis in kinds.AXES]
         best = torch.cat([axis.topk(min(3, len(axis))).indices for axis in axes])
         stats["rules"] = rules(recording, best[torch.cat([a.topk(min(3, len(a))).values for a in axes]) > 0.2])
         chances = {kind: (chance * usable).cpu() for kind, chance in kinds.judge(stats, causes).items()}
-        return chances, {name: values.cpu() for name, values in stats.items()}, causes.cpu()
+        stats = {name: values.cpu() for name, values in stats.items()}
+        found = choose(recording, chances, stats, causes.cpu(), carries)
+        self._lap("candidates")
+        return found
 
 
 def scan(
@@ -133,15 +155,13 @@ def scan(
     run = Scan(rom, num_envs=num_envs, device=device, seed=seed, header=header, model=model)
     try:
         origin = run.start(start, start_actions)
-        found = time.monotonic()
         recording = run.play(origin, seconds)
-        chances, stats, causes = run.judge()
-        candidates = choose(recording, chances, stats, causes, run.carries)
+        candidates = run.judge()
         facts: dict[str, Any] = {
             "rom_sha256": run.cartridge.sha256, "title": run.cartridge.title, "num_envs": run.emulator.num_envs,
             "device": run.emulator.device, "bytes_that_change": len(recording.where),
-            "game_seconds": round(len(recording.values) * LOOK_FRAMES / 60), "start_seconds": round(found - began, 1),
-            "seconds": round(time.monotonic() - began, 1),
+            "game_seconds": round(len(recording.values) * LOOK_FRAMES / 60),
+            "seconds": round(time.monotonic() - began, 1), "seconds_of_steps": run.seconds,
         }  # fmt: skip
         return ScanResult(origin, candidates, recording, facts)
     finally:
