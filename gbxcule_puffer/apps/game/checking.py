@@ -205,7 +205,8 @@ def play(env: GBxCuLEEnv, game: Game, steps: int, seed: int, pressing: bool) -> 
         length += running
         lowest = torch.where(running, torch.minimum(lowest, paid), lowest)
         highest = torch.where(running, torch.maximum(highest, paid), highest)
-        for name, values in env.statistics().items():
+        some = bool((terminals | truncations).any())  # only then the statistics are those of this step
+        for name, values in env.statistics().items() if some else ():
             values = values.double()
             low, high = ranges.get(name, (math.inf, -math.inf))
             mine = values[running & ~values.isnan()]  # NaN: of another variant
@@ -325,6 +326,9 @@ def _never_changed(game: Game, node: int, plays: Sequence[Played]) -> list[str]:
 
 def _statistics(game: Game, random: Played) -> list[Finding]:
     found = []
+    if (game.terms.statistics or game.terms.milestones) and not random.ranges:
+        text = f"no episode has ended in {max(random.lengths):,} steps, so none is known: give more --steps"
+        return [Finding("statistic", HINT, text)]
     for name, (low, high) in random.ranges.items():
         short = name.partition("/")[2] or name
         if short in game.terms.milestones:

@@ -100,7 +100,10 @@ class New(DeviceFlags):
         chosen = proposing.choose_numbers(result, ask)
         answers = proposing.try_buttons(cartridge, result.start.state)
         if not answers.buttons:
-            raise ConfigError("no button changes the picture at the start: give another with --start-state")
+            raise ConfigError(
+                "no button changes the picture at the start that was found: play to where the game begins (puffer play "
+                f"{self.rom}), save the state there, and give it with --start-state"
+            )
         title = ask("title", string.capwords(cartridge.title) or name)
         draft = proposing.draft_of(cartridge, name, title, result, chosen, answers, self.max_steps)
         draft.header = self.header

@@ -31,6 +31,10 @@ WANTED = {
 }
 PLAYED = ("A", "B", "UP", "DOWN", "LEFT", "RIGHT")
 TRIED_FRAMES, TRIED_STEPS = 12, 20  # a button is held for one look and left for the next
+MOMENTS, WALKED = (
+    6,
+    20,
+)  # moments at which the buttons are tried, and looks of random play that each adds
 MOVING = 0.4  # share of looks with another picture, from which on the game goes on by itself
 ACTION, SLOW = (8, 8), (24, 8)  # frames of a step, and of a button in it
 FEW = 9  # the most lives; more are health
@@ -39,32 +43,40 @@ NOTHING = "-"
 
 @dataclass(frozen=True)
 class Answers:
-    """The game's answers at its start: the share of looks with another picture when nothing is pressed, and the
-    buttons that change the picture."""
+    """The game's answers: the share of looks with another picture when nothing is pressed at the start, and the buttons
+    that change the picture."""
 
     moving: float
     buttons: tuple[str, ...]
 
 
 @torch.no_grad()
-def try_buttons(cartridge: Cartridge, start: Snapshot) -> Answers:
-    """Tries each button on a Game Boy of its own, beside one that presses nothing."""
+def try_buttons(cartridge: Cartridge, start: Snapshot, seed: int = 0) -> Answers:
+    """Tries each button on a Game Boy of its own, beside one that presses nothing: at the start, and behind more and
+    more random play, as a wall may be in the way, and a button may need something that is picked up."""
     names = ("NOOP", *PLAYED)
     emulator = Emulator(cartridge, len(names), frames_per_step=TRIED_FRAMES, release_after_frames=TRIED_FRAMES)
+    held = torch.tensor([buttons_of(name) for name in names], dtype=torch.uint8)
+    generator = torch.Generator().manual_seed(seed)
+    moving, different = list[float](), torch.zeros(len(names), dtype=torch.bool)
     try:
-        emulator.load(start)
-        held = torch.tensor([buttons_of(name) for name in names], dtype=torch.uint8)
-        moved, different, before = 0, torch.zeros(len(names), dtype=torch.bool), None
-        for step in range(TRIED_STEPS):
-            emulator.step(held if step % 2 == 0 else torch.zeros_like(held))
-            pictures = signed(emulator.colors if emulator.model == "cgb" else emulator.screen).clone()
-            different |= (pictures != pictures[:1]).flatten(1).any(1)
-            moved += before is not None and bool((pictures[0] != before).any())
-            before = pictures[0]
+        for moment in range(MOMENTS):
+            emulator.load(start)
+            for _ in range(moment * WALKED):
+                emulator.step(held[torch.randint(len(names), (len(names),), generator=generator)])
+            emulator.load(emulator.save(0))
+            moved, before = 0, None
+            for step in range(TRIED_STEPS):
+                emulator.step(held if step % 2 == 0 else torch.zeros_like(held))
+                pictures = signed(emulator.colors if emulator.model == "cgb" else emulator.screen).clone()
+                different |= (pictures != pictures[:1]).flatten(1).any(1)
+                moved += before is not None and bool((pictures[0] != before).any())
+                before = pictures[0]
+            moving.append(moved / (TRIED_STEPS - 1))
     finally:
         emulator.close()
     found = tuple(name for name, differs in zip(names, different.tolist(), strict=True) if differs)
-    return Answers(moved / (TRIED_STEPS - 1), found)
+    return Answers(moving[0], found)
 
 
 def choose_numbers(result: ScanResult, ask: Ask) -> dict[str, Candidate | Number]:
