@@ -127,6 +127,35 @@ class Verify:
         return int(wrong > 0)
 
 
+@command
+class Report:
+    """Compare the agents of records: tables and pictures."""
+
+    records: tuple[str, ...] = word(RECORDS, "RECORD")
+    out: str = flag("arena.md", "Markdown file; the pictures are beside it: NAME.png, NAME_games.png", metavar="FILE")
+
+    def run(self) -> None:
+        from gbxcule_puffer.apps.arena.plots import draw_aggregates, draw_games
+        from gbxcule_puffer.apps.arena.records import find_records, read_record
+        from gbxcule_puffer.apps.arena.report import report
+        from gbxcule_puffer.apps.arena.results import Results
+        from gbxcule_puffer.files import check_target, write_text
+
+        out = Path(self.out)
+        if out.suffix != ".md":
+            raise ConfigError(f"--out {self.out!r:.60} is Markdown: name it .md")
+        check_target(out)
+        results = Results([read_record(path) for path in find_records(self.records)])
+        pictures = {"": draw_aggregates, "_games": draw_games} if results.common else {"_games": draw_games}
+        text = report(results)
+        for name, draw in pictures.items():
+            picture = out.with_name(f"{out.stem}{name}.png")
+            draw(results, picture)
+            text += f"\n![{'Aggregates' if not name else 'Curves of each game'}]({picture.name})\n"
+        write_text(out, text)
+        print(out)
+
+
 def _names(flag_name: str, text: str, known: Collection[str], listed: Collection[str]) -> list[str]:
     """The names in a text, with commas between them. Raises: ConfigError."""
     found = list(dict.fromkeys(each.strip() for each in text.split(",")))
@@ -136,4 +165,4 @@ def _names(flag_name: str, text: str, known: Collection[str], listed: Collection
     return found
 
 
-COMMAND = {"run": Run, "record": Record, "verify": Verify}
+COMMAND = {"run": Run, "record": Record, "verify": Verify, "report": Report}

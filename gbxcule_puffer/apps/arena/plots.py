@@ -1,0 +1,115 @@
+"""The comparison of agents in pictures: aggregates over all games, and the curves of each game."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gbxcule_puffer.apps.arena.aggregates import bootstrap, iqm, profile
+from gbxcule_puffer.apps.arena.results import POINTS, SECONDS, STEPS, Results
+from gbxcule_puffer.apps.plot.plot import COLOURS
+from gbxcule_puffer.files import new_file
+
+INK, PALE = "#333333", "#999999"
+COLUMNS = 4  # of the games' panels
+STYLE = {
+    "font.size": 9, "axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left",
+    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": PALE, "axes.labelcolor": INK,
+    "xtick.color": INK, "ytick.color": INK, "axes.grid": True, "grid.alpha": 0.25, "grid.linewidth": 0.6,
+    "legend.frameon": False, "lines.linewidth": 1.8,
+}  # fmt: skip
+
+
+def draw_aggregates(results: Results, out: Path) -> None:
+    """IQMs with their intervals, performance profiles, and IQMs over steps and seconds, as one PNG."""
+    plt, games = _pyplot(), results.common
+    with plt.rc_context(STYLE):
+        figure, ((bars, profiles), (steps, seconds)) = plt.subplots(2, 2, figsize=(10, 6.6), layout="constrained")
+        top = 1.0
+        for row, agent in enumerate(results.agents):
+            colour, scores = COLOURS[row % len(COLOURS)], results.scores(agent, games)
+            low, high = bootstrap(iqm, scores)
+            bars.barh(row, high - low, left=low, height=0.55, color=colour, alpha=0.35, lw=0)
+            bars.plot([iqm(scores)] * 2, [row - 0.28, row + 0.28], color=colour, lw=2.5)
+            top = max(top, *(np.quantile(runs, 0.9) for runs in scores))
+        bars.set_yticks(range(len(results.agents)), results.agents)
+        bars.invert_yaxis()
+        bars.grid(axis="y", visible=False)
+        bars.set(title="After the training", xlabel="normalised score, IQM and 95 % interval")
+        thresholds = np.linspace(0, min(top, 3.0), POINTS)
+        for row, agent in enumerate(results.agents):
+            scores = results.scores(agent, games)
+            band = bootstrap(partial(profile, thresholds=thresholds), scores)
+            _line(profiles, agent, row, thresholds, profile(scores, thresholds), band)
+        profiles.set(title="Performance profile", xlabel="normalised score", ylabel="share of runs above it")
+        _over(results, steps, STEPS)
+        steps.set(title="Equal steps", xlabel="million steps", ylabel="normalised score, IQM")
+        _over(results, seconds, SECONDS)
+        seconds.set(title="Equal seconds", xlabel="seconds of training", ylabel="normalised score, IQM")
+        profiles.legend()
+        _save(figure, out)
+
+
+def _over(results: Results, axes: Any, column: int) -> None:
+    """The IQMs of the training's own episodes, up to where an agent's first run ends."""
+    games = results.common
+    for row, agent in enumerate(results.agents):
+        runs = [run for game in games for run in results.runs(agent, game) if run.curve]
+        if not runs:
+            continue
+        at = np.linspace(0, min(run.curve[-1][column] for run in runs), POINTS)
+        curves = results.curves(agent, games, column, at)
+        _line(axes, agent, row, at / (1e6 if column == STEPS else 1), iqm(curves), bootstrap(iqm, curves))
+
+
+def draw_games(results: Results, out: Path) -> None:
+    """A panel for each game: the score of the training's own episodes over steps, median and range of the seeds, beside
+    random and played scores, as one PNG."""
+    plt, games = _pyplot(), list(results.scales)
+    rows = -(-len(games) // COLUMNS)
+    with plt.rc_context(STYLE):
+        size = {"figsize": (2.9 * min(COLUMNS, len(games)), 2.2 * rows + 0.5), "layout": "constrained"}
+        figure, panels = plt.subplots(rows, min(COLUMNS, len(games)), squeeze=False, **size)
+        for game, axes in zip(games, panels.flat, strict=False):
+            scale = results.scales[game]
+            for value, style in ((scale.played, (0, (4, 3))), (scale.random, (0, (1, 2)))):
+                axes.axhline(value, color=INK, ls=style, lw=1)
+            for row, agent in enumerate(results.agents):
+                runs = [run for run in results.runs(agent, game) if run.curve]
+                if runs:
+                    at = np.linspace(0, min(run.curve[-1][STEPS] for run in runs), POINTS)
+                    own = scale.random + (scale.played - scale.random) * results.curves(agent, [game], STEPS, at)[0]
+                    _line(axes, agent, row, at / 1e6, np.median(own, 0), np.array([own.min(0), own.max(0)]))
+            axes.set_title(game)
+        for axes in panels.flat[len(games) :]:
+            axes.set_axis_off()
+        handles: dict[str, Any] = {}
+        for axes in panels.flat:
+            handles |= {label: line for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles))
+        figure.supxlabel("million steps; dashed: the played episode, dotted: random play", fontsize=9, color=INK)
+        _save(figure, out)
+
+
+def _line(axes: Any, agent: str, row: int, x: np.ndarray, y: np.ndarray, band: np.ndarray) -> None:
+    colour = COLOURS[row % len(COLOURS)]
+    axes.fill_between(x, *band, color=colour, alpha=0.16, lw=0)
+    axes.plot(x, y, color=colour, label=agent)
+
+
+def _pyplot() -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def _save(figure: Any, out: Path) -> None:
+    with new_file(out) as file:
+        figure.savefig(file, format="png", dpi=120)
+    figure.clear()

@@ -1,0 +1,138 @@
+"""The comparison of agents in Markdown: tables from records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from gbxcule_puffer.apps.arena.aggregates import Scores, bootstrap, iqm, probability_of_improvement
+from gbxcule_puffer.apps.arena.records import TEST, TRAIN
+from gbxcule_puffer.apps.arena.results import SECONDS, STEPS, Results
+
+HEAD = """Scores are normalised: 0 is random play, 1 the played episode. The aggregates are over the {} games that all
+agents have records of: interquartile means (IQM) of all runs, with 95 % intervals of a stratified bootstrap. *Final* is
+the evaluation after the training, on test levels where the game has some. *Equal steps* and *equal seconds* are the
+training's own episodes at the step and the second at which the first of a game's runs ends."""
+
+
+def report(results: Results) -> str:
+    """All tables."""
+    games, agents = results.common, results.agents
+    parts = [HEAD.format(len(games))]
+    parts.append(of_agents(results, games) if games else "There is no game that all agents have records of.")
+    if len(agents) > 1 and games:
+        parts += ["The probability that the agent of a row beats that of a column:", improvement(results, games)]
+    parts += [
+        "Mean scores of the final evaluations; **bold** where the game is solved, in brackets the runs, if not all:",
+        of_games(results),
+    ]
+    if tested := results.with_tests():
+        parts += ["The same agents on the levels of their training and on the test levels:", of_levels(results, tested)]
+    if results.left_out:
+        parts.append(f"Without scores here, and left out: {', '.join(results.left_out)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def of_agents(results: Results, games: Sequence[str]) -> str:
+    """A row for each agent."""
+    rows = []
+    for agent in results.agents:
+        own = results.games_of(agent)
+        seeds = [len(results.runs(agent, game)) for game in own]
+        steps = [run.steps for game in own for run in results.runs(agent, game)]
+        seconds = [run.seconds for game in own for run in results.runs(agent, game)]
+        rows.append([
+            f"`{agent}`",
+            len(own),
+            _span(seeds),
+            interval(results.scores(agent, games)),
+            interval(results.at_equal(agent, games, STEPS)),
+            interval(results.at_equal(agent, games, SECONDS)),
+            f"{np.median(seconds):.0f}",
+            f"{np.median(steps) / 1e6:.2f}",
+            sum(results.solved(agent, game) for game in own),
+            sum(results.beyond_random(agent, game) for game in own),
+        ])  # fmt: skip
+    head = [
+        "agent",
+        "games",
+        "seeds",
+        "final IQM",
+        "equal steps",
+        "equal seconds",
+        "seconds",
+        "million steps",
+        "solved",
+    ]
+    return table([*head, "10 x random or solved"], rows)
+
+
+def improvement(results: Results, games: Sequence[str]) -> str:
+    """A row and a column for each agent."""
+    scores = {agent: results.scores(agent, games) for agent in results.agents}
+    rows = []
+    for one, own in scores.items():
+        cells: list[object] = [f"`{one}`"]
+        for other, others in scores.items():
+            if one == other:
+                cells.append("")
+                continue
+            low, high = bootstrap(probability_of_improvement, own, others)
+            cells.append(f"{probability_of_improvement(own, others):.2f} ({low:.2f}, {high:.2f})")
+        rows.append(cells)
+    return table(["", *(f"`{agent}`" for agent in scores)], rows)
+
+
+def of_games(results: Results) -> str:
+    """A row for each game, with the raw scores."""
+    rows = []
+    for game, scale in results.scales.items():
+        most = max(len(results.runs(agent, game)) for agent in results.agents)
+        cells: list[object] = [
+            game,
+            scale.statistic,
+            *map(number, (scale.noop, scale.random, scale.played, scale.solved)),
+        ]
+        for agent in results.agents:
+            runs = results.runs(agent, game)
+            text = number(float(np.mean([run.score() for run in runs]))) if runs else ""
+            text = f"**{text}**" if runs and results.solved(agent, game) else text
+            cells.append(text + (f" ({len(runs)})" if 0 < len(runs) < most else ""))
+        rows.append(cells)
+    head = ["game", "score", "no button", "random", "played", "solved"]
+    return table([*head, *(f"`{agent}`" for agent in results.agents)], rows)
+
+
+def of_levels(results: Results, games: Sequence[str]) -> str:
+    """A row for each agent, with the raw scores on both kinds of levels."""
+    rows = []
+    for agent in results.agents:
+        cells: list[object] = [f"`{agent}`"]
+        for game in games:
+            runs = results.runs(agent, game)
+            means = [float(np.mean([run.score(name) for run in runs])) for name in (TRAIN, TEST)] if runs else []
+            cells.append(" / ".join(map(number, means)))
+        rows.append(cells)
+    return table(["training / test", *games], rows)
+
+
+def interval(scores: Scores) -> str:
+    """The IQM with its interval."""
+    low, high = bootstrap(iqm, scores)
+    return f"{iqm(scores):.2f} ({low:.2f}, {high:.2f})"
+
+
+def number(value: float) -> str:
+    """A score in three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table, the first column to the left."""
+    lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows)])
+
+
+def _span(values: Sequence[int]) -> str:
+    return str(min(values)) if min(values) == max(values) else f"{min(values)} to {max(values)}"

@@ -1,0 +1,102 @@
+"""Records of several agents on several games, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gbxcule_puffer.apps.arena.records import TEST, Record
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.games import load_game, own_games
+from gbxcule_puffer.games.parts import Scores
+
+POINTS = 100  # of a curve that is drawn
+STEPS, SECONDS = 0, 1  # columns of a record's curve, by which runs are compared
+
+
+@dataclass(frozen=True)
+class Results:
+    """Records by agent and game. left_out: games whose scores are not known here, so that nothing can be normalised."""
+
+    records: Sequence[Record]
+
+    @cached_property
+    def scales(self) -> dict[str, Scores]:
+        """The scores of each game, by its name, in the order of their names."""
+        known = own_games()
+        names = sorted({each.game for each in self.records})
+        found = {name: load_game(name).scores for name in names if name in known}
+        return {name: scores for name, scores in found.items() if scores is not None}
+
+    @property
+    def left_out(self) -> list[str]:
+        """Games of records without scores, by which they could be normalised."""
+        return sorted({each.game for each in self.records} - self.scales.keys())
+
+    @cached_property
+    def agents(self) -> list[str]:
+        """The agents, the best one first."""
+        names = {each.agent for each in self.records if each.game in self.scales}
+        if not names:
+            raise ConfigError("no record is of a game with [scores], by which it could be compared: give others")
+        whole = {name: np.mean([runs.mean() for runs in self.scores(name, self.games_of(name))]) for name in names}
+        return sorted(names, key=lambda name: (-len(self.games_of(name)), -whole[name], name))
+
+    def games_of(self, agent: str) -> list[str]:
+        """The games that an agent has records of."""
+        return [game for game in self.scales if self.runs(agent, game)]
+
+    @cached_property
+    def common(self) -> list[str]:
+        """The games that all agents have records of."""
+        return [game for game in self.scales if all(self.runs(agent, game) for agent in self.agents)]
+
+    def runs(self, agent: str, game: str) -> list[Record]:
+        """An agent's records of a game."""
+        return [each for each in self.records if (each.agent, each.game) == (agent, game)]
+
+    def scores(self, agent: str, games: Sequence[str], evaluation: str | None = None) -> list[np.ndarray]:
+        """Normalised scores of an agent's final evaluations (runs,), for each game."""
+        return [
+            np.array([self.scales[game].normalised(run.score(evaluation)) for run in self.runs(agent, game)])
+            for game in games
+        ]
+
+    def with_tests(self) -> list[str]:
+        """The games with test levels."""
+        tested = {each.game for each in self.records if TEST in each.evaluations}
+        return [game for game in self.scales if game in tested]
+
+    def end(self, game: str, column: int) -> float:
+        """The steps or seconds to which all runs of a game have come, at least."""
+        return min(run.curve[-1][column] if run.curve else 0 for run in self.records if run.game == game)
+
+    def curves(self, agent: str, games: Sequence[str], column: int, at: np.ndarray) -> list[np.ndarray]:
+        """Normalised scores of an agent's training episodes at some steps or seconds (runs, points), for each game;
+        before the first episodes that of random play."""
+        found = []
+        for game in games:
+            scale, rows = self.scales[game], []
+            for run in self.runs(agent, game):
+                x = [0.0, *(point[column] for point in run.curve)]
+                y = [0.0, *(scale.normalised(point[2]) for point in run.curve)]
+                rows.append(np.interp(at, x, y))
+            found.append(np.array(rows))
+        return found
+
+    def at_equal(self, agent: str, games: Sequence[str], column: int) -> list[np.ndarray]:
+        """Normalised scores of the training episodes (runs,), of each game where the run that ends first does."""
+        return [self.curves(agent, [game], column, np.array([self.end(game, column)]))[0][:, 0] for game in games]
+
+    def solved(self, agent: str, game: str) -> bool:
+        """True if the mean of an agent's runs is what counts as solved."""
+        scale = self.scales[game]
+        return float(self.scores(agent, [game])[0].mean()) >= scale.normalised(scale.solved)
+
+    def beyond_random(self, agent: str, game: str, times: float = 10) -> bool:
+        """True if the mean of an agent's runs is beyond so many times that of random play, or solved."""
+        scale, mean = self.scales[game], np.mean([run.score() for run in self.runs(agent, game)])
+        return self.solved(agent, game) or bool(scale.played > scale.random >= 0 and mean > times * scale.random)
