@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -10,11 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pufferlib
 import pytest
 import torch
 
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli
+from gbxcule_puffer.integrations.pufferl import has_trainer
 from gbxcule_puffer.tasks.goals.recipe import GoalRecipe
 
 ROOT = Path(__file__).parents[2]
@@ -171,12 +172,23 @@ def test_a_process_ends_with_one_line(command: list[str]) -> None:
     assert len(result.stderr.splitlines()) == 1, result.stderr
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pufferlib.pufferl") is not None, reason="PufferLib knows more names")
+@pytest.mark.skipif(has_trainer(), reason="PufferLib knows more names")
 def test_a_subject_that_nobody_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A trainer's or a run's name with a slip is no question of PufferLib."""
     assert "trainer 'a2cc' is unknown: did you mean a2c?" in refusal("puffer", ["train", "a2cc"], capsys)
     assert "trainer 'trpo' is unknown: give one of a2c, " in refusal("puffer", ["train", "trpo"], capsys)
     assert "run 'runs/x' is unknown: give a run's folder" in refusal("puffer", ["eval", "runs/x"], capsys)
+    assert "only pufferlib-core is installed" in refusal("puffer", ["train", "gbxcule"], capsys)
+
+
+def test_a_trainer_without_environments_is_not_pufferlibs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """pufferlib-core 3.0.23 has a module pufferl."""
+    (tmp_path / "pufferl.py").touch()
+    assert pufferlib.__spec__ is not None
+    monkeypatch.setattr(pufferlib.__spec__, "submodule_search_locations", [str(tmp_path)])
+    assert "trainer 'trpo' is unknown: give one of a2c, " in refusal("puffer", ["train", "trpo"], capsys)
     assert "only pufferlib-core is installed" in refusal("puffer", ["train", "gbxcule"], capsys)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.integrations.pufferl import has_trainer
 
 OWN = "gbxcule"  # environments for which PufferLib's trainer has our .ini
 SUBJECT, REST = "gbxcule, or an environment of PufferLib", "PufferLib's flags; ENV --help lists them"
@@ -27,9 +26,7 @@ def run_mode(mode: str, subject: str, words: Sequence[str]) -> None:
 
 def may_know(subject: str) -> bool:
     """False for a name that is not ours, if there is no PufferLib that could know it."""
-    package = importlib.util.find_spec("pufferlib")  # not its module pufferl: that would import torch
-    folders = () if package is None else package.submodule_search_locations or ()
-    return subject == OWN or any(Path(folder, "pufferl.py").exists() for folder in folders)
+    return subject == OWN or has_trainer()
 
 
 def check_subject(kind: str, subject: str, remedy: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import sys
 import threading
 import types
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.errors import ConfigError, StateError
+from gbxcule_puffer.integrations.pufferl import has_trainer
 
 OWN = ("gbxcule",)
 # The module from which PufferLib imports the package of our .ini, without a file of ours in its folder.
@@ -26,7 +26,7 @@ def load_pufferl() -> types.ModuleType:
 
     Raises: ConfigError with the install command if only pufferlib-core is installed, or if its kernel is missing.
     """
-    if importlib.util.find_spec("pufferlib.pufferl") is None:
+    if not has_trainer():
         raise ConfigError(
             f"this is a mode of PufferLib, and only pufferlib-core is installed: get all of it by {INSTALL}"
         )

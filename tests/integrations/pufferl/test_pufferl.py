@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -13,9 +12,10 @@ import numpy as np
 import pytest
 
 from gbxcule_puffer import cli
+from gbxcule_puffer.integrations.pufferl import has_trainer
 from tests.support.envs import random_actions
 
-FULL = importlib.util.find_spec("pufferlib.pufferl") is not None
+FULL = has_trainer()
 needs_pufferl = pytest.mark.skipif(not FULL, reason="only pufferlib-core is installed: `make puffer` runs this")
 ROOT = Path(__file__).parents[3]
 

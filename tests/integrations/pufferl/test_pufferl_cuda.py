@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import gymnasium
 import numpy as np
 import pytest
 import torch
 
+from gbxcule_puffer.integrations.pufferl import has_trainer
 from gbxcule_puffer.integrations.pufferl.config import settle
 from gbxcule_puffer.integrations.pufferl.env import make_env
 from gbxcule_puffer.integrations.pufferl.policies import PixelCNN
@@ -69,7 +68,7 @@ def test_each_rank_takes_its_gpu(cuda_device: str, monkeypatch: pytest.MonkeyPat
         torch.cuda.set_device(current)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pufferlib.pufferl") is None, reason="only pufferlib-core is installed")
+@pytest.mark.skipif(not has_trainer(), reason="only pufferlib-core is installed")
 def test_pufferl_trains(cuda_device: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     from gbxcule_puffer import cli
 
