@@ -24,7 +24,8 @@ from gbxcule_puffer.tasks.ram.view import Where
 @dataclass
 class Draft:
     """The content of a game.toml. sha256, model, header: of the ROM; numbers: by name, with a note each; reward, end
-    and statistics: terms by name, of `end` a list; env: options; comments: lines above all."""
+    and statistics: terms by name, of `end` a list; levels: fields of its table; env: options; comments: lines above
+    all."""
 
     sha256: str
     name: str
@@ -41,6 +42,7 @@ class Draft:
     reward: dict[str, str] = field(default_factory=dict)
     end: dict[str, list[str]] = field(default_factory=dict)
     statistics: dict[str, str] = field(default_factory=dict)
+    levels: Mapping[str, object] = field(default_factory=dict)
     comments: Sequence[str] = ()
 
     def toml(self) -> str:
@@ -59,7 +61,8 @@ class Draft:
             for name, number in self.numbers.items():
                 note = f"  # {_printable(self.notes[name])}" if name in self.notes else ""
                 lines.append(f"{_key(name)} = {_number(number)}{note}")
-        for table, terms in (("reward", self.reward), ("end", self.end), ("statistics", self.statistics)):
+        for table in ("reward", "end", "statistics", "levels"):
+            terms = getattr(self, table)
             lines += ["", f"[{table}]", *_pairs(terms)] if terms else []
         return "\n".join(lines) + "\n"
 

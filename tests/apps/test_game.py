@@ -10,9 +10,12 @@ import pytest
 
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.game.proposing import try_buttons
+from gbxcule_puffer.apps.game.seeding import find_seed
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.games import load_game
+from gbxcule_puffer.games.levels import Levels
 from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.start import play_to_start
 from tests.games.folders import game_text, write
 
@@ -108,7 +111,7 @@ def new(tmp_path: Path, *words: str) -> int:
 def test_new_asks_and_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = ["C122 u8", "C123", "-", "-", "-", "ORCHARD", "Catch apples.", "NOOP,LEFT,RIGHT", "12"]
+    answers = ["C122 u8", "C123", "-", "-", "-", "C0A4 u16", "ORCHARD", "Catch apples.", "NOOP,LEFT,RIGHT", "12"]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
     assert new(tmp_path) == 0
     said = capsys.readouterr().out
@@ -117,6 +120,7 @@ def test_new_asks_and_writes(
     assert (game.title, game.goal) == ("ORCHARD", "Catch apples.")
     assert (game.env["action_codec"], game.env["frames_per_step"]) == ("NOOP,LEFT,RIGHT", 12)
     assert {name: number.where for name, number in game.numbers.items()} == {"score": 0xC122, "lives": 0xC123}
+    assert game.levels is not None and game.levels.where == 0xC0A4 and game.levels.test == Levels(32_768, 16_384)
     assert sorted(each.name for each in (tmp_path / "mine").iterdir()) == ["game.toml", "mine.sym", "start.state"]
     assert check(tmp_path / "mine", "--rom", str(ROMS / "orchard.gb"), code=0, capsys=capsys)
 
@@ -135,6 +139,14 @@ def test_buttons_that_do_nothing_at_the_start_are_found() -> None:
     assert try_buttons(cartridge, beside_a_wall).buttons == ("UP", "DOWN", "LEFT", "RIGHT")
 
 
+def test_the_seed_is_found_among_other_numbers() -> None:
+    cartridge = load_cartridge(str(ROMS / "orchard.gb"))
+    start = play_to_start(cartridge, ["NOOP", "START", "NOOP"])
+    basket, score, rng = Number(0xC124), Number(0xC122), Number(0xC0A5)
+    assert find_seed(cartridge, start, [basket, score, rng]) == Number(0xC0A4, 2)
+    assert find_seed(cartridge, start, [basket, score]) is None
+
+
 def test_list_names_our_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["game", "list"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
@@ -147,11 +159,12 @@ def test_list_names_our_own(capsys: pytest.CaptureFixture[str]) -> None:
         ("", "the answers have ended"),
         ("C122\n", "the answers have ended"),
         ("77\n-\n-\n-\n-\n", "77"),
-        ("-\n-\n-\n-\n-\nORCHARD\n", "nothing to pay for was chosen"),
+        ("C122\n-\n-\n-\n-\nC0A4 u32\n", "C0A4 u32"),
+        ("-\n-\n-\n-\n-\n-\nORCHARD\n", "nothing to pay for was chosen"),
         ("C122 u9\n", "u9"),
         ("4000\n", "4000"),
-        ("C122\n-\n-\n-\n-\nT\nG\nNOOP,JUMP\n8\n", "JUMP"),
-        ("C122\n-\n-\n-\n-\nT\nG\nNOOP,A\nmany\n", "many"),
+        ("C122\n-\n-\n-\n-\n-\nT\nG\nNOOP,JUMP\n8\n", "JUMP"),
+        ("C122\n-\n-\n-\n-\n-\nT\nG\nNOOP,A\nmany\n", "many"),
     ],
 )
 def test_wrong_answers_are_one_line_and_leave_nothing(

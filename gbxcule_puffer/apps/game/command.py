@@ -80,7 +80,7 @@ class New(DeviceFlags):
     def run(self) -> None:
         at_most_one(self, "start_actions", "start_state")
         check_rom(self.rom, self.header, self.model)
-        from gbxcule_puffer.apps.game import proposing
+        from gbxcule_puffer.apps.game import proposing, seeding
         from gbxcule_puffer.apps.game.checking import check_game
         from gbxcule_puffer.apps.scan.command import table
         from gbxcule_puffer.emulator.cartridge import load_cartridge
@@ -98,6 +98,7 @@ class New(DeviceFlags):
         print(table(result), flush=True)
         ask = propose if self.yes else question
         chosen = proposing.choose_numbers(result, ask)
+        chance = seeding.choose_seed(cartridge, result, ask)
         answers = proposing.try_buttons(cartridge, result.start.state)
         if not answers.buttons:
             raise ConfigError(
@@ -106,7 +107,7 @@ class New(DeviceFlags):
             )
         title = ask("title", string.capwords(cartridge.title) or name)
         draft = proposing.draft_of(cartridge, name, title, result, chosen, answers, self.max_steps)
-        draft.header = self.header
+        draft.header, draft.levels = self.header, {} if chance is None else seeding.levels_of(chance)
         draft.goal = ask("goal, in one line", "Score as much as possible." if "score" in chosen else "Explore.")
         env = dict(draft.env)
         env["action_codec"] = ask("actions", str(env["action_codec"]))

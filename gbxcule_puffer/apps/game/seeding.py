@@ -1,0 +1,98 @@
+"""The seed of a new game: bytes of RAM that make its random numbers, of which each episode may get others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from gbxcule_puffer.apps.game.proposing import NOTHING, Ask, given_number
+from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.scan.result import ScanResult, text_of
+from gbxcule_puffer.tasks.actions import buttons_of
+from gbxcule_puffer.tasks.observe.pixels import signed
+from gbxcule_puffer.tasks.ram import Ram
+from gbxcule_puffer.tasks.ram.number import Number
+from gbxcule_puffer.tasks.ram.readings import word_of
+from gbxcule_puffer.tasks.ram.view import Where
+
+CHANGES = (0x01, 0x55, 0xAA, 0x0F, 0xF0, 0x33, 0xCC)  # of a byte, in a Game Boy each
+LOOK, LOOKS, SOON = 12, 40, 1  # frames of a look, looks until games must differ, and in which they must not
+BUTTONS = ("NOOP", "NOOP", "A", "LEFT", "RIGHT", "UP", "DOWN")
+MOST_TRIED, LEAST = 4, 0.2  # candidates of a scan, and their least confidence
+
+
+def choose_seed(cartridge: Cartridge, result: ScanResult, ask: Ask) -> Number | None:
+    """The seed that a person chooses, of a scan's random numbers or by address; None for none.
+
+    Raises: ConfigError for an answer that is not an address.
+    """
+    likely = [each.number for each in result.of("random") if each.confidence >= LEAST]
+    found = find_seed(cartridge, result.start.state, likely)
+    proposed = NOTHING if found is None else f"{text_of(found.where)} {word_of(found)}"
+    answer = ask(
+        f"seed, the state of random numbers, new in each episode [an address such as C0A5 u16; {NOTHING}: none]",
+        proposed,
+    ).strip()
+    if answer == NOTHING:
+        return None
+    number = given_number(answer)
+    if not isinstance(number.where, int) or number.size > 2:
+        raise ConfigError(f"seed {answer!r:.40} must be one or two bytes outside cartridge RAM, e.g. C0A5 u16")
+    return number
+
+
+def find_seed(cartridge: Cartridge, start: Snapshot, numbers: Sequence[Number], seed: int = 0) -> Number | None:
+    """The first of some numbers that makes the game's random numbers, with its second byte where it has two.
+
+    Raises: the errors of Emulator.
+    """
+    for number in numbers[:MOST_TRIED]:
+        if makes_chance(cartridge, start, number.where, seed):
+            return _with_neighbour(cartridge, start, number.where, seed)
+    return None
+
+
+def _with_neighbour(cartridge: Cartridge, start: Snapshot, where: Where, seed: int) -> Number:
+    if isinstance(where, int):
+        for other in (where - 1, where + 1):
+            if makes_chance(cartridge, start, other, seed):
+                return Number(min(where, other), 2)
+    return Number(where)
+
+
+@torch.no_grad()
+def makes_chance(cartridge: Cartridge, start: Snapshot, where: Where, seed: int = 0) -> bool:
+    """True if the same buttons lead most Game Boys to other pictures where this byte was changed at the start, and to
+    the same ones at first: a position, or what is drawn, would show at once."""
+    emulator = Emulator(cartridge, 1 + len(CHANGES), frames_per_step=LOOK, release_after_frames=LOOK)
+    try:
+        emulator.load(start)
+        ram = Ram(emulator)
+        changed = torch.tensor([0, *CHANGES], dtype=torch.uint8)
+        ram.poke(where, (ram[where].to(torch.uint8) ^ changed)[:, None], changed > 0)
+        generator = torch.Generator().manual_seed(seed)
+        for look in range(LOOKS):
+            button = buttons_of(BUTTONS[int(torch.randint(len(BUTTONS), (1,), generator=generator))])
+            emulator.step(torch.full((emulator.num_envs,), button, dtype=torch.uint8))
+            pictures = signed(emulator.colors if emulator.model == "cgb" else emulator.screen)
+            differ = (pictures[1:] != pictures[:1]).flatten(1).any(1)
+            if look < SOON and bool(differ.any()):
+                return False
+        return float(differ.float().mean()) > 0.5
+    finally:
+        emulator.close()
+
+
+def levels_of(number: Number) -> dict[str, object]:
+    """The table [levels] in which a level is the seed itself. Level 0 is left out: a generator may stop at 0."""
+    where = number.where
+    assert isinstance(where, int)
+    if number.size == 1:
+        return {"write": f"{where:04X}", "bytes": ["level"], "train": [1, 191], "test": [192, 64]}
+    return {
+        "write": f"{where:04X}", "bytes": ["level & 255", "level >> 8"], "train": [1, 16_384], "test": [32_768, 16_384]
+    }  # fmt: skip
