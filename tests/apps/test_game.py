@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from gbxcule_puffer import cli
-from gbxcule_puffer.apps.game.proposing import try_buttons
+from gbxcule_puffer.apps.game.proposing import choose_numbers, try_buttons
 from gbxcule_puffer.apps.game.seeding import find_seed
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.games import load_game
 from gbxcule_puffer.games.levels import Levels
 from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.scan.result import Candidate, ScanResult
 from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.start import play_to_start
 from tests.games.folders import game_text, write
@@ -137,6 +138,14 @@ def test_buttons_that_do_nothing_at_the_start_are_found() -> None:
     cartridge = load_cartridge(str(ROMS / "storeroom.gb"))
     beside_a_wall = play_to_start(cartridge, ["NOOP", "START", "NOOP"])
     assert try_buttons(cartridge, beside_a_wall).buttons == ("UP", "DOWN", "LEFT", "RIGHT")
+
+
+@pytest.mark.parametrize(("also", "kinds"), [((), {"score"}), (("x",), {"x"})])
+def test_an_unsure_score_is_proposed_only_where_there_is_no_position(also: tuple[str, ...], kinds: set[str]) -> None:
+    candidates = [Candidate("score", "score", Number(0xC122), 0.3, "")]
+    candidates += [Candidate(kind, kind, Number(0xC124), 0.9, "") for kind in also]
+    result = ScanResult(None, candidates, None)  # pyright: ignore[reportArgumentType]
+    assert choose_numbers(result, lambda _, default: default).keys() == kinds
 
 
 def test_the_seed_is_found_among_other_numbers() -> None:

@@ -29,12 +29,10 @@ WANTED = {
     "y": ("the player's position from top to bottom", 0.4),
     "map": ("the map or room", 0.5),
 }
+CELLS = ("map", "x", "y")  # what is paid for, if new, without a score
 PLAYED = ("A", "B", "UP", "DOWN", "LEFT", "RIGHT")
 TRIED_FRAMES, TRIED_STEPS = 12, 20  # a button is held for one look and left for the next
-MOMENTS, WALKED = (
-    6,
-    20,
-)  # moments at which the buttons are tried, and looks of random play that each adds
+MOMENTS, WALKED = 6, 20  # moments at which the buttons are tried; looks of random play that each adds
 MOVING = 0.4  # share of looks with another picture, from which on the game goes on by itself
 ACTION, SLOW = (8, 8), (24, 8)  # frames of a step, and of a button in it
 FEW = 9  # the most lives; more are health
@@ -85,8 +83,11 @@ def choose_numbers(result: ScanResult, ask: Ask) -> dict[str, Candidate | Number
     Raises: ConfigError for an answer that is neither.
     """
     chosen: dict[str, Candidate | Number] = {}
+    has_cells = any(each.confidence >= WANTED[kind][1] for kind in CELLS for each in result.of(kind))
     for kind, (words, least) in WANTED.items():
         listed = result.of(kind)
+        if kind == "score" and not has_cells:
+            least = 0.0  # as there is nothing else to pay for
         options = ", ".join(
             f"{i}: {text_of(each.number.where)} {word_of(each.number)} {each.confidence:.0%}"
             for i, each in enumerate(listed[:5], 1)
@@ -138,14 +139,14 @@ def draft_of(
         "action_codec": ",".join(("NOOP", *answers.buttons)), "frames_per_step": frames,
         "release_after_frames": release, "max_steps": max_steps,
     }  # fmt: skip
-    if all(kind in chosen for kind in ("map", "x", "y")):
+    if all(kind in chosen for kind in CELLS):
         env["position"] = "map, y, x"
     draft.env = env
     if "score" in chosen:
         draft.reward["score"] = "score.rise"
         draft.statistics["score"] = "score"
     else:
-        cells = [kind for kind in ("map", "x", "y") if kind in chosen]
+        cells = [kind for kind in CELLS if kind in chosen]
         if not cells:
             raise ConfigError("nothing to pay for was chosen: choose the score, or a position whose cells are new")
         coarse = answers.moving >= MOVING
