@@ -114,8 +114,9 @@ def test_new_asks_and_writes(
 ) -> None:
     answers = ["C122 u8", "C123", "-", "-", "-", "C0A4 u16", "ORCHARD", "Catch apples.", "NOOP,LEFT,RIGHT", "12"]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
-    assert new(tmp_path) == 0
+    assert new(tmp_path, "--pictures", str(tmp_path / "strips")) == 0
     said = capsys.readouterr().out
+    assert "pictures" in said and (tmp_path / "strips" / "x.png").is_file()
     assert "written" in said and "ok     reward" in said
     game = load_game(tmp_path / "mine")
     assert (game.title, game.goal) == ("ORCHARD", "Catch apples.")

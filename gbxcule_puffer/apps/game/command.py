@@ -67,6 +67,9 @@ class New(DeviceFlags):
     rom: str = word("Game Boy image", "ROM")
     out: str | None = flag(None, "folder to make (default: the ROM's name, in the current folder)", metavar="DIR")
     yes: bool = flag(False, "take all proposals, ask nothing")
+    pictures: str | None = flag(
+        None, "folder for the scan, with pictures of the moments at which each candidate changed", metavar="DIR"
+    )
     start_state: str | None = flag(None, "state where episodes begin (default: one is found)", GAME, metavar="FILE")
     start_actions: str | None = flag(
         None, "trace, or file of action names, that leads to the start", GAME, metavar="FILE"
@@ -82,20 +85,27 @@ class New(DeviceFlags):
         check_rom(self.rom, self.header, self.model)
         from gbxcule_puffer.apps.game import proposing, seeding
         from gbxcule_puffer.apps.game.checking import check_game
-        from gbxcule_puffer.apps.scan.command import table
+        from gbxcule_puffer.apps.scan.command import NO_START, table, write_folder
         from gbxcule_puffer.emulator.cartridge import load_cartridge
+        from gbxcule_puffer.files import make_folder
         from gbxcule_puffer.games import load_game
         from gbxcule_puffer.games.writing import check_new_folder, game_name, write_game
         from gbxcule_puffer.scan.scan import scan
 
         name = game_name(self.out or self.rom)
         out = check_new_folder(self.out or name)
+        folder = make_folder(self.pictures) if self.pictures else None
         cartridge = load_cartridge(self.rom, self.header, self.model)
         result = scan(
             self.rom, start=self.start_state, start_actions=self.start_actions, num_envs=self.num_envs,
             device=self.device, seed=self.seed, seconds=self.seconds, header=self.header, model=self.model,
         )  # fmt: skip
         print(table(result), flush=True)
+        if folder is not None:
+            write_folder(result, folder)
+            print(f"pictures  {folder}: a strip of each candidate", flush=True)
+        if not result.start.moves:
+            print(f"warning: {NO_START}", file=sys.stderr)
         ask = propose if self.yes else question
         chosen = proposing.choose_numbers(result, ask)
         chance = seeding.choose_seed(cartridge, result, ask)
