@@ -19,6 +19,7 @@ INSIDE = {
         "manifest.json",
         "*/game.toml",
         "*/played.json",
+        "*/agent.*",
         "arena/*/*",
         "homeward/*.json",
         "homeward/errand.py",

@@ -1,7 +1,7 @@
 """Games in folders: a ROM's digest, a start, options, and terms that say what is paid and what ends (docs/games.md)."""
 
-from gbxcule_puffer.games.folder import load_game, own_games, saved_name
+from gbxcule_puffer.games.folder import find_game_folder, load_game, own_games, saved_name
 from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.games.make import make_game_env
 
-__all__ = ["Game", "load_game", "make_game_env", "own_games", "saved_name"]
+__all__ = ["Game", "find_game_folder", "load_game", "make_game_env", "own_games", "saved_name"]

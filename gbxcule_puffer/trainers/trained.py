@@ -23,15 +23,17 @@ from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.flags import CODE, flags_of
 from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, NOTE
 from gbxcule_puffer.trainers.known_tasks import recall, remember
+from gbxcule_puffer.trainers.weights import SUFFIX, own_agent, read_weights
 
 
 class Trained:
-    """The checkpoint at `path`, or the newest in that run's folder, opened for playing."""
+    """The checkpoint at `path`, or the newest in that run's folder, opened for playing; or weights.py's file; or, for
+    the name of a game that comes with the package, the agent that comes with it."""
 
     def __init__(self, path: StrPath) -> None:
         """Raises: StateError if it cannot be read, or no script here has written it."""
         self.path = _newest(path)
-        checkpoint = read_checkpoint(self.path)
+        checkpoint = read_weights(self.path) if self.path.suffix == SUFFIX else read_checkpoint(self.path)
         self.script = _script(self.path, checkpoint["exp_name"])
         self.args: Any = flags_of(self.script.Args, checkpoint["args"], self.path, self.script.EXP_NAME)
         self.task, self._note = checkpoint["args"].get(CODE), checkpoint.get(NOTE)
@@ -101,10 +103,12 @@ class Trained:
 
 
 def _newest(path: StrPath) -> Path:
-    """A checkpoint's path: the given file, or the newest in the given run's folder.
+    """A checkpoint's path: the given file, the newest in the given run's folder, or the agent of a game of ours.
 
     Raises: StateError for a folder without one.
     """
+    if not os.path.exists(path) and (own := own_agent(os.fspath(path))) is not None:
+        return own
     if not os.path.isdir(path):
         return Path(path)
     found = Path(path, CHECKPOINT)

@@ -25,7 +25,8 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bare = [f"--{name.replace('_', '-')}={value}" for name, value in BARE.items()]
     words = f"train ppo --game orchard --device cpu --run-dir {folder}/run --total-env-steps {STEPS} {TINY}".split()
     assert main([*words, *bare]) == 0
-    assert main(f"arena record {folder}/run --out {folder}/one.json --agent mine --episodes 2".split()) == 0
+    words = f"arena record {folder}/run --out {folder}/one.json --agent mine --episodes 2".split()
+    assert main([*words, "--weights", f"{folder}/one.safetensors"]) == 0
     return folder / "one.json"
 
 

@@ -75,6 +75,10 @@ class Record:
     run_dir: str = word("a run's folder, of a game of puffer game list", "RUN")
     out: str | None = flag(None, "file to write (default: GAME__AGENT__SEED.json)", metavar="FILE")
     agent: str | None = flag(None, "its name in tables (default: the trainer's name)")
+    weights: str | None = flag(
+        None, "file to write, NAME.safetensors: the network alone, in half precision, which is then what is evaluated",
+        metavar="FILE",
+    )  # fmt: skip
     device: str = DEVICE
     episodes: int = EPISODES
     jobs: int = flag(1, "runs that shared the device with it, itself included", least=1)
@@ -83,12 +87,15 @@ class Record:
         from gbxcule_puffer.apps.arena.recording import record_run
         from gbxcule_puffer.apps.arena.records import NAME
         from gbxcule_puffer.files import check_target
+        from gbxcule_puffer.trainers.weights import SUFFIX
 
         if self.agent is not None and not NAME.fullmatch(self.agent):
             raise ConfigError(f"--agent {self.agent!r:.60} must be letters, digits and _.+-")
-        if self.out:
-            check_target(Path(self.out))
-        record, found = record_run(self.run_dir, self.agent, self.episodes, self.device, self.jobs)
+        if self.weights is not None and not self.weights.endswith(SUFFIX):
+            raise ConfigError(f"--weights {self.weights!r:.60}: name it {SUFFIX}")
+        for path in filter(None, (self.out, self.weights)):
+            check_target(Path(path))
+        record, found = record_run(self.run_dir, self.agent, self.episodes, self.device, self.jobs, self.weights)
         record.write(self.out or f"{record.label}.json")
         print(f"{record.label}: {record.statistic} {record.score():.4g} ({record.last} levels), {record.steps:,} steps "
               f"in {record.seconds:.0f} s")  # fmt: skip

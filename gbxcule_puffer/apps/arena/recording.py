@@ -24,6 +24,7 @@ from gbxcule_puffer.trainers.flags import CODE, PATHS, flags_of
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 from gbxcule_puffer.trainers.runlog import LIMIT, TAGS
 from gbxcule_puffer.trainers.trained import Trained, load_script
+from gbxcule_puffer.trainers.weights import write_weights
 
 SEED = 1_000_003  # of the final evaluations
 POINTS = 60  # of a curve
@@ -44,9 +45,12 @@ def has_ended(run: Path) -> bool:
     return path.exists() and AT_END in _lines(path)[-1]
 
 
-def record_run(run: StrPath, agent: str | None, episodes: int, device: str, jobs: int = 1) -> tuple[Record, list[str]]:
+def record_run(
+    run: StrPath, agent: str | None, episodes: int, device: str, jobs: int = 1, weights: StrPath | None = None
+) -> tuple[Record, list[str]]:
     """The record of a run that has ended: its final evaluations, played now, and replayed on a CPU; and where the two
-    differ, which is an error of the emulator. agent: its name in tables, of None the trainer's.
+    differ, which is an error of the emulator. agent: its name in tables, of None the trainer's; weights:
+    a file to write, in half precision, with which the evaluations are then played.
 
     Raises: StateError for a folder without a run; ConfigError for one whose game has no name here.
     """
@@ -57,7 +61,8 @@ def record_run(run: StrPath, agent: str | None, episodes: int, device: str, jobs
     levels: dict[str, str | None] = {TRAIN: settings.get("levels")}
     if game.levels is not None and game.levels.test is not None:
         levels[TEST] = TEST
-    played = {name: _played(run, statistic, episodes, device, chosen) for name, chosen in levels.items()}
+    sha256 = "" if weights is None else write_weights(weights, trained.checkpoint)
+    played = {name: _played(weights or run, statistic, episodes, device, chosen) for name, chosen in levels.items()}
     manifest, curve = read_object(run / MANIFEST, RUN), curve_of(run, statistic)
     record = Record(
         game=game.name,
@@ -72,6 +77,7 @@ def record_run(run: StrPath, agent: str | None, episodes: int, device: str, jobs
         git_sha=str(manifest.get("git_sha")),
         versions=manifest.get("versions", {}),
         rom_sha256=game.rom.sha256,
+        weights_sha256=sha256,
         statistic=statistic,
         settings=settings,
         curve=curve,
@@ -82,7 +88,7 @@ def record_run(run: StrPath, agent: str | None, episodes: int, device: str, jobs
     return with_states(record, {name: each.states for name, each in again.items()}), found
 
 
-def _played(run: Path, statistic: str, episodes: int, device: str, levels: str | None) -> Episodes:
+def _played(run: StrPath, statistic: str, episodes: int, device: str, levels: str | None) -> Episodes:
     trained = Trained(run)
     env = trained.open_env(episodes, resolve_device(device), SEED, levels=levels)
     try:

@@ -27,8 +27,9 @@ class Record:
     """A run of an agent on a game.
 
     agent: its name in tables; script: the trainer of cleanrl_style; steps: over all Game Boys; seconds: of training;
-    jobs: runs that shared the device; settings: the run's flags, without files; statistic: the game's score;
-    curve: [steps, seconds, score] of the training's own episodes; evaluations: the final ones, TRAIN and TEST.
+    jobs: runs that shared the device; weights_sha256: of the file with which the evaluations were played, empty for the
+    run's checkpoint; settings: the run's flags, without files; statistic: the game's score; curve: [steps, seconds,
+    score] of the training's own episodes; evaluations: the final ones, TRAIN and TEST.
     """
 
     game: str
@@ -43,6 +44,7 @@ class Record:
     git_sha: str
     versions: Mapping[str, str]
     rom_sha256: str
+    weights_sha256: str
     statistic: str
     settings: Mapping[str, Any]
     curve: Sequence[Sequence[float]]

@@ -14,11 +14,17 @@ from gbxcule_puffer.layout import SCRIPTS
 class Eval:
     """Play episodes with a run's checkpoint, or watch a policy of PufferLib's trainer."""
 
-    subject: str = word("a run's folder or checkpoint.pt; or gbxcule, or an environment of PufferLib", "WHAT")
+    subject: str = word(
+        "a run's folder or checkpoint.pt, a game with an agent; or gbxcule, or an environment of PufferLib",
+        "WHAT",
+    )
     words: tuple[str, ...] = word("its flags; puffer eval RUN --help lists them", "...", (), rest=True)
 
     def run(self) -> int | None:
-        if Path(self.subject).exists() or ("--help" in self.words and not may_know(self.subject)):
+        from gbxcule_puffer.games import own_games
+
+        known = Path(self.subject).exists() or self.subject in own_games()
+        if known or ("--help" in self.words and not may_know(self.subject)):
             return run_script(SCRIPTS / "evaluate.py", "puffer eval", [self.subject, *self.words])
         check_subject("run", self.subject, "give a run's folder or its checkpoint.pt")
         return run_mode("eval", self.subject, self.words)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gbxcule_puffer.apps.flags import GameFlags, StepFlags
 from gbxcule_puffer.commandline import at_most_one, command, flag
 from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
@@ -34,7 +36,10 @@ class Play(GameFlags, DisplayFlags, StepFlags):
     """Play a ROM by hand, in real time or a step a key; save states and traces."""
 
     out: str = flag("play", "folder for states and traces", metavar="DIR")
-    agent: str | None = flag(None, "a run whose agent may play next to you or take over", metavar="RUN")
+    agent: str | None = flag(
+        None, "a run whose agent may play next to you or take over; alone: the agent that comes with the game", bare="",
+        metavar="RUN",
+    )  # fmt: skip
     symbols: str | None = flag(
         None, "symbol file: names of RAM, and where new names are written (default: beside the ROM)", metavar="FILE"
     )
@@ -46,7 +51,8 @@ class Play(GameFlags, DisplayFlags, StepFlags):
         from gbxcule_puffer.apps.play.play import show
         from gbxcule_puffer.apps.play.session import FLAGS, PlaySession
 
-        agent = Agent(self.agent, self.rom, greedy=self.greedy) if self.agent else None
+        run = self.agent if self.agent != "" else self.game or Path(self.rom).stem
+        agent = Agent(run, self.rom, greedy=self.greedy) if run is not None else None
         session = PlaySession(
             out=self.out, agent=agent, symbols=self.symbols, **{name: getattr(self, name) for name in FLAGS}
         )

@@ -13,7 +13,7 @@ from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
 class WatchFlags(DeviceFlags):
     """The flags of `puffer watch`."""
 
-    run_dir: str = word("a run's folder, or a checkpoint.pt", "RUN")
+    run_dir: str = word("a run's folder, a checkpoint, or a game that comes with an agent, such as homeward", "RUN")
     num_envs: int = flag(12, "Game Boys", least=1)
     greedy: bool = flag(False, "take the likeliest action instead of sampling")
     address: str = flag(DEFAULT_ADDRESS, "address of the page", metavar="HOST:PORT")

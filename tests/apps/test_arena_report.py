@@ -1,0 +1,105 @@
+"""The comparison of agents: its statistics are rliable's, its tables and pictures come from records."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gbxcule_puffer.apps.arena.aggregates import bootstrap, iqm, probability_of_improvement, profile
+from gbxcule_puffer.apps.arena.records import Record
+from gbxcule_puffer.apps.arena.replays import Episodes
+from gbxcule_puffer.apps.arena.report import report
+from gbxcule_puffer.apps.arena.results import SECONDS, STEPS, Results
+from gbxcule_puffer.cli import main
+from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.games import load_game
+
+# Five runs (rows) of four games, and what rliable 1.2.0 computes of them.
+A = [[0.67, 0.53, 0.46, 0.7], [0.44, 0.95, 0.72, 0.65], [0.19, 0.1, 0.2, 0.75], [0.64, 0.15, 0.75, 0.33],
+     [0.33, 1.24, 0.61, 0.7]]  # fmt: skip
+B = [[0.67, 0.11, 0.55, 1.74], [0.16, 0.76, 0.81, 0.81], [0.28, 0.34, 0.17, 0.43], [1.09, 0.25, 0.06, 0.46],
+     [0.82, 0.37, 1.35, 0.39]]  # fmt: skip
+THRESHOLDS = np.array([0, 0.25, 0.5, 0.75, 1, 1.5])
+
+
+def test_the_statistics_are_those_of_rliable() -> None:
+    one, other = list(np.array(A).T), list(np.array(B).T)
+    assert iqm(one) == pytest.approx(0.573) and iqm(other) == pytest.approx(0.506)
+    assert probability_of_improvement(one, other) == pytest.approx(0.495)
+    assert probability_of_improvement(other, one) == pytest.approx(0.505)
+    assert profile(one, THRESHOLDS).tolist() == pytest.approx([1, 0.8, 0.6, 0.1, 0.05, 0])
+    assert bootstrap(iqm, one) == pytest.approx([0.419, 0.679], abs=0.02), "of 50,000 samples there"
+    assert bootstrap(iqm, other) == pytest.approx([0.333, 0.697], abs=0.02)
+    assert bootstrap(probability_of_improvement, one, other) == pytest.approx([0.29, 0.695], abs=0.02)
+    low, high = bootstrap(partial(profile, thresholds=THRESHOLDS), one)
+    assert low == pytest.approx([1, 0.65, 0.4, 0, 0, 0]) and high == pytest.approx([1, 0.95, 0.8, 0.2, 0.15, 0])
+
+
+def test_of_curves_each_point_has_its_own() -> None:
+    curves = [np.array(A), np.array(B)]
+    for point in range(4):
+        assert iqm(curves)[point] == pytest.approx(iqm([each[:, point] for each in curves]))
+
+
+def record(game: str, agent: str, seed: int, score: float, speed: float = 1.0) -> Record:
+    """A run of ten seconds that comes to `score` in a straight line."""
+    curve = [[round(1e5 * speed * second), float(second), score * second / 10] for second in range(1, 11)]
+    episodes = Episodes(0, ["01", "1"], [score, score], [score, score], ["0" * 32, "1" * 32])
+    scores = load_game(game).scores
+    assert scores is not None
+    facts = {"script": "ppo_lite", "num_envs": 64, "device": "cpu", "jobs": 1, "git_sha": "", "versions": {}}
+    facts |= {"rom_sha256": "", "weights_sha256": "", "statistic": scores.statistic, "settings": {}, "curve": curve}
+    evaluations = {"train": episodes, "test": replace(episodes, scores=[score / 2, score / 2])}
+    numbers = {"seed": seed, "steps": round(1e6 * speed), "seconds": 10.0}
+    return Record(game=game, agent=agent, **facts, **numbers, evaluations=evaluations)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    runs = [record("orchard", "ppo", seed, 1.0) for seed in (1, 2, 3)]
+    runs += [record("storeroom", "ppo", seed, 0.8) for seed in (1, 2, 3)]
+    runs += [record("orchard", "dqn", seed, 0.4, speed=0.5) for seed in (1, 2)]
+    return Results([*runs, record("homeward", "ppo", 1, 0.2)])
+
+
+def test_agents_are_compared_over_the_games_that_all_have(results: Results) -> None:
+    assert results.agents == ["ppo", "dqn"] and results.common == ["orchard"]
+    assert [each.tolist() for each in results.scores("ppo", ["orchard"])] == [[0.5] * 3], "on the test levels"
+    assert [each.tolist() for each in results.scores("dqn", ["orchard"], "train")] == [[0.4] * 2]
+    steps = [results.at_equal(agent, ["orchard"], STEPS)[0].mean() for agent in results.agents]
+    assert steps == pytest.approx([0.5, 0.4]), "where DQN, half as fast, comes to its end"
+    seconds = [results.at_equal(agent, ["orchard"], SECONDS)[0].mean() for agent in results.agents]
+    assert seconds == pytest.approx([1.0, 0.4])
+    assert not results.solved("ppo", "orchard") and results.beyond_random("ppo", "storeroom")
+    text = report(results)
+    assert "over the 1 games" in text and "| `ppo` | 3 | 1 to 3 | 0.50 (0.50, 0.50) | 0.50 (0.50, 0.50) | 1.00" in text
+    assert "| `ppo` |  | 1.00 (1.00, 1.00) |" in text, "it beats DQN in each run"
+    assert "| orchard | success | 0 | 0 | 1 | 0.98 | 0.5 | 0.2 (2) |" in text
+    assert "| `ppo` | 0.2 / 0.1 | 1 / 0.5 | 0.8 / 0.4 |" in text
+
+
+@pytest.mark.slow
+def test_a_comparison_is_written(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "records").mkdir()
+    for each in results.records:
+        each.write(tmp_path / f"records/{each.label}.json")
+    assert main(["arena", "report", f"{tmp_path}/records", "--out", f"{tmp_path}/out.md"]) == 0
+    assert (tmp_path / "out.md").read_text().startswith(report(results))
+    for name in ("out.png", "out_games.png"):
+        assert f"]({name})" in (tmp_path / "out.md").read_text()
+        width, height = struct.unpack(">II", (tmp_path / name).read_bytes()[16:24])
+        assert width > 800 and height > 200
+    assert main(["arena", "report", f"{tmp_path}/records", "--out", f"{tmp_path}/out.txt"]) == 2
+    assert "name it .md" in capsys.readouterr().err
+
+
+def test_records_of_unknown_games_are_left_out(results: Results) -> None:
+    stranger = replace(results.records[0], game="elsewhere")
+    assert "Without scores here, and left out: elsewhere." in report(Results([*results.records, stranger]))
+    with pytest.raises(ConfigError, match="no record is of a game with"):
+        report(Results([stranger]))
