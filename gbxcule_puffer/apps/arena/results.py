@@ -97,6 +97,6 @@ class Results:
         return float(self.scores(agent, [game])[0].mean()) >= scale.normalised(scale.solved)
 
     def beyond_random(self, agent: str, game: str, times: float = 10) -> bool:
-        """True if the mean of an agent's runs is beyond so many times that of random play, or solved."""
+        """True if the mean of an agent's runs is beyond `times` that of random play, or solved."""
         scale, mean = self.scales[game], np.mean([run.score() for run in self.runs(agent, game)])
         return self.solved(agent, game) or bool(scale.played > scale.random >= 0 and mean > times * scale.random)

@@ -1,0 +1,39 @@
+"""The scoreboard of docs/arena.md, from the records in benchmarks/arena: `python -m benchmarks.pages.arena`."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.workload import ROOT
+from gbxcule_puffer.apps.arena.plots import draw_aggregates, draw_games
+from gbxcule_puffer.apps.arena.records import find_records, read_record
+from gbxcule_puffer.apps.arena.report import report
+from gbxcule_puffer.apps.arena.results import Results
+
+RECORDS, PAGE = ROOT / "benchmarks" / "arena", ROOT / "docs" / "arena.md"
+PICTURES = {ROOT / "docs/images/arena.png": draw_aggregates, ROOT / "docs/images/arena_games.png": draw_games}
+BEGIN = "<!-- the scoreboard is written by `python -m benchmarks.pages.arena` -->\n"
+END = "<!-- end of the scoreboard -->\n"
+
+
+def page(text: str, results: Results) -> str:
+    """The page `text` with the scoreboard as it is now."""
+    before, _, rest = text.partition(BEGIN)
+    return f"{before}{BEGIN}\n{report(results)}\n{END}{rest.partition(END)[2]}"
+
+
+def scoreboard() -> Results:
+    """All records."""
+    return Results([read_record(path) for path in find_records([RECORDS])])
+
+
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    results = scoreboard()
+    PAGE.write_text(page(PAGE.read_text(), results))
+    for path, draw in PICTURES.items():
+        draw(results, path)
+
+
+if __name__ == "__main__":
+    main()
