@@ -148,7 +148,7 @@ def test_runs_go_on_where_others_fail(tmp_path: Path, capfd: pytest.CaptureFixtu
     ("words", "wanted"),
     [
         ("--game orchard", "--seconds or --steps"),
-        ("--game nowhere --steps 1", "give one of homeward"),
+        ("--game nowhere --steps 1", "nowhere' is unknown: give one of "),
         ("--game orchard --steps 1 --script pp", "give one of a2c"),
         ("--game orchard --steps 1 --script ppo,pqn --agent x", "names one trainer"),
     ],
