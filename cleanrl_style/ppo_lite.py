@@ -16,6 +16,7 @@ from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, load_weights
 from gbxcule_puffer.trainers.blocks import (
     NoiseScale,
+    Novelty,
     Patches,
     Replayed,
     ReturnScale,
@@ -62,6 +63,11 @@ class Args(GraphFlags):
     )
     value_coef: float = flag(0.5, "weight of the value loss")
     entropy_coef: float = flag(0.01, "weight of the entropy bonus")
+    rnd_coef: float = flag(
+        0.0,
+        "above 0: also reward pictures that are new, by random network distillation; the weight of these advantages",
+        least=0,
+    )
     grad_clip: float = flag(0.5, "maximum norm of the gradient")
     target_kl: float | None = flag(
         None, "approximate KL divergence from the rollout's policy after which an update ends (default: no limit)"
@@ -235,12 +241,18 @@ def learn(
     args: Args,
     world: World,
     noise: NoiseScale | None = None,
+    novelty: Novelty | None = None,
 ) -> Tensor:
     """All epochs and minibatches of a rollout; `gradients` is `backward`. Returns the mean of each of LOSSES, on the
-    device. noise: is measured before."""
+    device. noise: is measured before; novelty: its rewards have advantages of their own, which are added."""
     if args.reuse_values:
         reuse_values(rollout, args.gamma)
     advantages, returns = gae(rollout, args.gamma, args.gae_lambda)
+    if novelty is not None:
+        of_novelty, targets = gae(novelty.rollout, args.gamma, args.gae_lambda)
+        novelty.returns.copy_(targets)
+        novelty.learn(args.num_minibatches)
+        advantages += args.rnd_coef * of_novelty
     rollout["advantages"].copy_(advantages)
     rollout["returns"].copy_(returns)
     sums, count = torch.zeros(len(LOSSES), device=returns.device), 0
@@ -286,7 +298,9 @@ def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: b
 
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
-    run.check_memory(rollout_memory(args, empty_rollout, Agent, least=2), "lower --num-envs or --num-steps")
+    sizes = rollout_memory(args, empty_rollout, Agent, least=2)
+    sizes |= {"novelty": 3 * sizes["minibatch"]} if args.rnd_coef else {}  # a minibatch of its three networks
+    run.check_memory(sizes, "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
     model = run.to_device(Agent(env.layout, env.codec.num_actions, args.bf16), channels_last=True)
     torch.manual_seed(args.seed + run.world.rank)
@@ -294,8 +308,13 @@ def train(args: Args, run: Run) -> None:
     rollout = empty_rollout(args, env.layout, env.device)
     scale = ReturnScale(args.num_envs, args.gamma, run.world, env.device) if args.norm_returns else None
     noise = NoiseScale(model.policy) if args.noise_scale else None
-    own = {"return_scale": scale, "noise": None if noise is None else noise.moments}
-    run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **own)
+    own: dict[str, Any] = {"return_scale": scale, "noise": None if noise is None else noise.moments}
+    shared: dict[str, Any] = {"model": model, "optimizer": optimizer}
+    novelty = Novelty(env.layout, rollout, args.gamma, run.world, env.device) if args.rnd_coef else None
+    if novelty is not None:
+        shared |= {"novelty": run.to_device(novelty), "novelty_optimizer": novelty.optimizer}
+        own["novelty_scale"] = novelty.scale
+    run.restore(LOSSES, shared, **own)
 
     # Fast and special: without these lines the results are the same except for rounding.
     if args.bf16 and env.layout.kind.is_picture:
@@ -304,6 +323,8 @@ def train(args: Args, run: Run) -> None:
     act = run.recorded(partial(collect, forward, env, rollout, reuse=args.reuse_values), args.cuda_graph)
     gradients = partial(backward, forward, optimizer, rollout, args)
     gradients = Replayed(gradients) if args.cuda_graph else gradients
+    if novelty is not None and args.cuda_graph:
+        novelty.record()
 
     for update in run.updates(args.num_steps, args.log_interval, partial(play, model)):
         if args.anneal_lr:
@@ -312,13 +333,16 @@ def train(args: Args, run: Run) -> None:
         act()
         if scale is not None:
             scale.scale(rollout, model.value)
-        losses = learn(model, optimizer, rollout, gradients, args, run.world, noise)
+        if novelty is not None:
+            novelty.look(env.observations)
+        losses = learn(model, optimizer, rollout, gradients, args, run.world, noise, novelty)
         run.losses.add(losses)
         if args.lr_kl and not args.anneal_lr:
             run.world.average(approx_kl := losses[LOSSES.index("approx_kl")].clone())
             optimizer.param_groups[0]["lr"] = next_lr(lr, float(approx_kl), args)  # here the host waits for the device
         run.clock.mark("time/learn")
         measured = {"charts/noise_scale": noise.value} if noise is not None and run.due else {}
+        measured |= {"charts/novelty": float(novelty.error)} if novelty is not None and run.due else {}
         run.log({"charts/learning_rate": lr, **measured})
 
 

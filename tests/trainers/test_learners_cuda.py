@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import torch
 
-from cleanrl_style import dqn_nstep, ppo_lite, pqn
+from cleanrl_style import dqn_nstep, ppo_lite, ppo_recurrent, pqn, pqn_recurrent
 from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.trainers.blocks import Replayed
+from gbxcule_puffer.trainers.blocks import Novelty, Replayed
 from gbxcule_puffer.trainers.blocks.replay import Replay
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.meters import Stopwatch
@@ -53,17 +53,46 @@ def test_the_toy_is_the_same_on_the_gpu(cuda_device: str) -> None:
         assert torch.equal(gpu.final_observation.cpu(), cpu.final_observation)
 
 
-def test_ppo_never_waits(cuda_device: str) -> None:
+@pytest.mark.parametrize("rnd_coef", [0.0, 1.0])
+def test_ppo_never_waits(cuda_device: str, rnd_coef: float) -> None:
     env = toy(32, cuda_device, stack_k=2)
-    args = ppo_lite.Args(env="toy", num_envs=32, num_steps=16)
+    args = ppo_lite.Args(env="toy", num_envs=32, num_steps=16, rnd_coef=rnd_coef)
     model = ppo_lite.Agent(shades_layout(2, 20, 20), 8).to(env.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     rollout, clock = ppo_lite.empty_rollout(args, env.layout, env.device), Stopwatch(env.device, False)
     gradients = partial(ppo_lite.backward, model, optimizer, rollout, args)
 
+    novelty = Novelty(env.layout, rollout, args.gamma, World(), env.device) if rnd_coef else None
+
     def iterate() -> torch.Tensor:
         ppo_lite.collect(model, env, rollout, clock)
-        return ppo_lite.learn(model, optimizer, rollout, gradients, args, World())
+        if novelty is not None:
+            novelty.look(env.observations)
+        return ppo_lite.learn(model, optimizer, rollout, gradients, args, World(), novelty=novelty)
+
+    iterate()
+    with no_synchronisation():
+        for _ in range(3):
+            losses = iterate()
+    assert losses.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("script", [ppo_recurrent, pqn_recurrent], ids=["ppo_recurrent", "pqn_recurrent"])
+def test_a_memory_never_waits(cuda_device: str, script: Any, kind: str) -> None:
+    env = toy(32, cuda_device)
+    args = script.Args(env="toy", num_envs=32, num_steps=16, recurrent=kind)
+    network = script.Agent if script is ppo_recurrent else script.QNetwork
+    model = network(shades_layout(1, 20, 20), 8, kind).to(env.device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    rollout = script.empty_rollout(args, env.layout, env.device)
+    memory, clock = torch.zeros_like(rollout["memory"]), Stopwatch(env.device, False)
+    own = () if script is ppo_recurrent else (torch.full((), 0.3, device=env.device),)
+    gradients = partial(script.backward, model.unroll, optimizer, rollout, args)
+
+    def iterate() -> torch.Tensor:
+        script.collect(model, env, rollout, memory, *own, clock)
+        return script.learn(model, optimizer, rollout, gradients, args, World())
 
     iterate()
     with no_synchronisation():
@@ -128,7 +157,15 @@ def test_recorded_gradients_are_those_of_a_batch(cuda_device: str) -> None:
 @pytest.mark.usefixtures("cuda_device")
 @pytest.mark.parametrize("flags", ["", "--cuda-graph", "--cuda-graph --compile"])
 @pytest.mark.parametrize(
-    "script, own", [(ppo_lite, "--num-minibatches 6"), (pqn, "--num-minibatches 8 --eps-steps 8000")]
+    ("script", "own"),
+    [
+        pytest.param(ppo_lite, "--num-minibatches 6", id="ppo_lite"),
+        pytest.param(ppo_lite, "--num-minibatches 6 --rnd-coef 0.1", id="ppo_lite --rnd-coef"),
+        pytest.param(ppo_recurrent, "--num-minibatches 6", id="ppo_recurrent"),
+        pytest.param(ppo_recurrent, "--num-minibatches 4 --recurrent lstm --bf16", id="ppo_recurrent --recurrent lstm"),
+        pytest.param(pqn, "--num-minibatches 8 --eps-steps 8000", id="pqn"),
+        pytest.param(pqn_recurrent, "--num-minibatches 8 --eps-steps 8000", id="pqn_recurrent"),
+    ],
 )
 def test_it_learns_the_toy(script: Any, own: str, flags: str, tmp_path: Path) -> None:
     """Also where the last minibatch is smaller."""

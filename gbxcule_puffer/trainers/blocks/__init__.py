@@ -7,6 +7,7 @@ from gbxcule_puffer.trainers.blocks.groups import Group, unsettled
 from gbxcule_puffer.trainers.blocks.layers import Patches, layer_init
 from gbxcule_puffer.trainers.blocks.memory import MemoryCell, state_size
 from gbxcule_puffer.trainers.blocks.noise import NoiseScale
+from gbxcule_puffer.trainers.blocks.novelty import Novelty
 from gbxcule_puffer.trainers.blocks.objects import object_layers
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
 from gbxcule_puffer.trainers.blocks.returns import ReturnScale
@@ -16,6 +17,7 @@ __all__ = [
     "Group",
     "MemoryCell",
     "NoiseScale",
+    "Novelty",
     "Patches",
     "Replay",
     "Replayed",
