@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gbxcule_puffer import cli
-from gbxcule_puffer.apps.game.proposing import choose_numbers, try_buttons
+from gbxcule_puffer.apps.game.proposing import choose_numbers, lost, try_buttons
 from gbxcule_puffer.apps.game.seeding import find_seed
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.games import load_game
@@ -147,6 +147,14 @@ def test_an_unsure_score_is_proposed_only_where_there_is_no_position(also: tuple
     candidates += [Candidate(kind, kind, Number(0xC124), 0.9, "") for kind in also]
     result = ScanResult(None, candidates, None)  # pyright: ignore[reportArgumentType]
     assert choose_numbers(result, lambda _, default: default).keys() == kinds
+
+
+@pytest.mark.parametrize(
+    ("values", "term"),
+    [((0, 4), "lives == 0"), ((1, 3), "lives.delta < 0"), ((2, 60), "lives == 0"), (None, "lives == 0")],
+)
+def test_the_end_that_is_proposed(values: tuple[int, int] | None, term: str) -> None:
+    assert lost(values) == term
 
 
 def test_the_seed_is_found_among_other_numbers() -> None:

@@ -124,8 +124,8 @@ def draft_of(
     answers: Answers,
     max_steps: int,
 ) -> Draft:
-    """The folder that follows from the choices: the score's rise is paid, or else cells that are new in the episode; a
-    lost life, or no health, is a failure."""
+    """The folder that follows from the choices: the score's rise is paid, or else cells that are new in the episode; no
+    lives or health is a failure."""
     draft = Draft(
         cartridge.sha256, name, title, cartridge.model, kind="action" if answers.moving >= MOVING else "other"
     )
@@ -154,16 +154,21 @@ def draft_of(
         draft.reward["cells"] = f"first_visit({', '.join(terms)})"
         draft.statistics |= {kind: kind for kind in cells}
     if "lives" in chosen:
-        number = draft.numbers["lives"]
-        few = most_seen(result, number) <= FEW
-        draft.end["failure"] = ["lives.delta < 0" if few else "lives == 0"]
+        draft.end["failure"] = [lost(seen(result, draft.numbers["lives"]))]
         draft.statistics["lives"] = "lives"
     return draft
 
 
-def most_seen(result: ScanResult, number: Number) -> int:
-    """The highest value that the first byte of a number had in the recording; 255 where it was not recorded."""
+def lost(values: tuple[int, int] | None) -> str:
+    """The term of a lost game, of lives or health that had these lowest and highest values: none are left, or one is
+    lost where they are few and never came to 0, as a game may end with its last life."""
+    return "lives.delta < 0" if values is not None and values[0] > 0 and values[1] <= FEW else "lives == 0"
+
+
+def seen(result: ScanResult, number: Number) -> tuple[int, int] | None:
+    """The lowest and the highest value of a byte in the recording; None where it was not recorded."""
     where = result.recording.where
     if number.size > 1 or number.where not in where:
-        return 255
-    return int(result.recording.values[..., where.index(number.where)].max())
+        return None
+    values = result.recording.values[..., where.index(number.where)]
+    return int(values.min()), int(values.max())
