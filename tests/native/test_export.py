@@ -204,10 +204,15 @@ def test_the_pages_program_compiles(homeward: Record, tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 def test_pufferlibs_env_compiles(homeward: Record, tmp_path: Path) -> None:
     from gbxcule_puffer.integrations import pufferlib5
-    from tests.integrations.pufferlib5.compare import compile_host
+    from tests.integrations.pufferlib5.compare import HERE, compile_host
 
     write(homeward, tmp_path, {})
     for source in (*SOURCES, *pufferlib5.SOURCES):
         shutil.copy(source, tmp_path)
     compile_host(tmp_path, tmp_path / "host", "sm_90")
     assert subprocess.run([tmp_path / "host"]).returncode == 2  # without arguments
+    # With pictures that puf_render does not print, such as luma:
+    header = (tmp_path / "game.h").read_text()
+    (tmp_path / "game.h").write_text(re.sub(r"(GBX_PIXELS) \d+", r"\1 0", header))
+    flags = ["-Werror", "all-warnings", "-I", str(HERE), "-c", "-o", str(tmp_path / "gbxcule.o")]
+    subprocess.run(["nvcc", *flags, str(tmp_path / "gbxcule.cu")], check=True)

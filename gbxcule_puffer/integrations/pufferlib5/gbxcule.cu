@@ -105,24 +105,23 @@ void puf_log(Log *log, Dict *out)
 /* Prints env 0's picture in a terminal, two lines of pixels a line of text; shades and packed pictures only. */
 void puf_render(Env *envs)
 {
+#if GBX_PIXELS /* of a byte */
     static unsigned char observation[GBX_OBS_SIZE];
     static const char *marks = " .+#";
     const unsigned char *picture = observation + GBX_OBS_SIZE - GBX_PLANES * GBX_ROWS * GBX_ROW_SIZE;
-    const int pixels = GBX_PIXELS; /* of a byte */
     int row, column;
-    (void)envs;
-    if (!pixels)
-        return;
     gbx_or_exit(gbx_observe(gbx_batch.env, 0, observation, gbx_batch.stream));
     printf("\033[H");
     for (row = 0; row < GBX_ROWS; row += 2) {
-        for (column = 0; column < GBX_ROW_SIZE * pixels; column++) {
-            const int byte = picture[row * GBX_ROW_SIZE + column / pixels];
-            putchar(marks[byte >> (pixels == 4 ? 6 - 2 * (column % 4) : 0) & 3]);
+        for (column = 0; column < GBX_ROW_SIZE * GBX_PIXELS; column++) {
+            const int byte = picture[row * GBX_ROW_SIZE + column / GBX_PIXELS];
+            putchar(marks[byte >> (GBX_PIXELS == 4 ? 6 - 2 * (column % 4) : 0) & 3]);
         }
         putchar('\n');
     }
     fflush(stdout);
+#endif
+    (void)envs;
 }
 
 void puf_close(Env *envs)

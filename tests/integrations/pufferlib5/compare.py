@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from dataclasses import dataclass
@@ -34,16 +35,19 @@ def compile_host(folder: Path, host: Path, arch: str = "native") -> None:
 
 
 def host_steps(host: Path, num_envs: int, steps: int, seed: int, timed: bool = False) -> tuple[Steps, str]:
-    """Runs host.cu's program; returns what it did, and what it printed. timed: without digests."""
-    out = host.with_name("digests")
+    """Runs host.cu's program with the env of its folder; returns what it did, and what it printed.
+
+    timed: digests of the reset and of the last step alone.
+    """
+    out, environment = host.with_name("digests"), {**os.environ, "GBX_FOLDER": str(host.parent)}
     arguments = [host, str(num_envs), str(steps), "600", str(seed), out, *(["timed"] if timed else [])]
-    text = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(arguments, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
     numbers, words = np.fromfile(out, np.int64), text.split()
     return Steps(numbers[1:].reshape(-1, 3), float(words[words.index("sps") + 1])), text.strip()
 
 
 def env_steps(env: GBxCuLEEnv, steps: int, seed: int, timed: bool = False, warmup: int = 10) -> Steps:
-    """The same steps of an env with io="torch"; timed: without digests but of the reset."""
+    """The same steps of an env with io="torch". timed: digests of the reset and of the last step alone."""
     device, n = env.device, env.num_envs
     observations = env.reset(seed)[0]
     parts = [observations.reshape(n, -1).view(torch.int32).flatten(), env.rewards, env.terminals]
@@ -67,6 +71,8 @@ def env_steps(env: GBxCuLEEnv, steps: int, seed: int, timed: bool = False, warmu
             note(step + 1)
     torch.cuda.synchronize(device)
     sps = n * (steps - warmup) / (time.perf_counter() - start)
+    if timed:
+        note(steps)
     return Steps(digests.cpu().numpy(), sps)
 
 

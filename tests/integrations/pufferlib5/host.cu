@@ -3,8 +3,9 @@
  *
  *     host NUM_ENVS STEPS SECONDS SEED FILE [timed]
  *
- * It ends after STEPS, or after SECONDS. timed: without digests, which take their time, too. FILE gets int64: the steps, then three digests a step, the first those of the
- * reset. Actions are a hash of env and step. The last line says what the steps took.
+ * It ends after STEPS, or after SECONDS. FILE gets int64: the steps, then three digests a step, the first those of the
+ * reset. timed: digests of the reset and of the last step alone, which is made when the clock has stopped; those between
+ * are 0. Actions are a hash of env and step. The last line says what the steps took.
  */
 #include ENV_HEADER
 
@@ -131,6 +132,8 @@ int main(int count, char **words)
             start = (first = now()) - begin;
     }
     const double took = now() - first;
+    if (timed)
+        digest<<<BLOCKS, 256, 0, stream>>>(observations, rewards, terminals, n, digests, step);
     sum_logs<<<1, 1, 0, stream>>>(envs, n, sums);
     Log log;
     check(cudaMemcpyAsync(&log, sums, sizeof log, cudaMemcpyDeviceToHost, stream));
