@@ -204,7 +204,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         """(observations, rewards, terminals, truncations, infos, env ids, masks) of the next batch that is ready."""
         workers = self._run()
         workers.wait()
-        ids = workers.vec.recv()[5]
+        *_, ids, _ = workers.vec.recv()  # newer releases of pufferlib-core have one value more before these
         rows = slice(int(ids[0]), int(ids[-1]) + 1)
         self._fill_given()
         self.infos = self._count(rows)
@@ -323,7 +323,8 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         self._facts = {name: torch.from_numpy(array) for name, array in self._workers.shared.items()}
         self._numbers = {name: torch.from_numpy(buffers[name]) for name in STEP_BUFFERS[1:]}
         if self.io == "torch":
-            return {name: torch.from_numpy(array) for name, array in buffers.items()}
+            tensors = {name: torch.from_numpy(array) for name, array in buffers.items()}
+            return {**tensors, "teacher_actions": torch.zeros_like(tensors["actions"])}  # newer PufferEnvs keep them
         return buffers
 
     def _run(self) -> Workers:

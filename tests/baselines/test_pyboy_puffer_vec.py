@@ -295,3 +295,19 @@ def test_workers_end_with_a_killed_parent(task: Task) -> None:
     while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in workers):
         assert time.monotonic() < deadline, "a worker outlived its parent"
         time.sleep(0.05)
+
+
+def test_answers_of_newer_releases_are_understood(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pufferlib-core 3.0.23 gives one value more before the infos; `make test-newest` runs with it."""
+    env: Any = env_creator("pyboy_puffer_vec")(num_envs=2, num_workers=2, backend="serial", io="torch", **task.kwargs)
+    recv = env._workers.vec.recv
+
+    def newer() -> tuple[Any, ...]:
+        answer = recv()
+        return (*answer[:4], None, *answer[4:])
+
+    monkeypatch.setattr(env._workers.vec, "recv", newer)
+    env.reset(seed=3)
+    env.send(torch.zeros(2, dtype=torch.int64))
+    assert [int(index) for index in env.recv()[5]] == [0, 1]
+    env.close()
