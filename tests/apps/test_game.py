@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gbxcule_puffer import cli
-from gbxcule_puffer.apps.game.proposing import choose_numbers, lost, try_buttons
+from gbxcule_puffer.apps.game.proposing import choose_numbers, lost, share_of_changes, try_buttons
 from gbxcule_puffer.apps.game.seeding import find_seed
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.games import load_game
@@ -147,6 +147,20 @@ def test_an_unsure_score_is_proposed_only_where_there_is_no_position(also: tuple
     candidates += [Candidate(kind, kind, Number(0xC124), 0.9, "") for kind in also]
     result = ScanResult(None, candidates, None)  # pyright: ignore[reportArgumentType]
     assert choose_numbers(result, lambda _, default: default).keys() == kinds
+
+
+@pytest.mark.parametrize(
+    ("changes", "share"),
+    [
+        ([True] * 19, 1.0),
+        ([True] * 5 + [False] * 14, 5 / 8),  # lost after a second
+        ([True] * 2 + [False] * 17, 2 / 8),  # a cursor that comes to rest
+        ([False, True] * 9 + [False], 0.5),
+        ([False] * 19, 0.0),
+    ],
+)
+def test_how_much_a_game_goes_on_by_itself(changes: list[bool], share: float) -> None:
+    assert share_of_changes(changes) == share
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -33,7 +33,7 @@ CELLS = ("map", "x", "y")  # what is paid for, if new, without a score
 PLAYED = ("A", "B", "UP", "DOWN", "LEFT", "RIGHT")
 TRIED_FRAMES, TRIED_STEPS = 12, 20  # a button is held for one look and left for the next
 MOMENTS, WALKED = 6, 20  # moments at which the buttons are tried; looks of random play that each adds
-MOVING = 0.4  # share of looks with another picture, from which on the game goes on by itself
+MOVING, FEWEST_LOOKS = 0.4, 8  # share of looks, and of how many at least, from which on the game goes on by itself
 ACTION, SLOW = (8, 8), (24, 8)  # frames of a step, and of a button in it
 FEW = 9  # the most lives; more are health
 NOTHING = "-"
@@ -41,8 +41,8 @@ NOTHING = "-"
 
 @dataclass(frozen=True)
 class Answers:
-    """The game's answers: the share of looks with another picture when nothing is pressed at the start, and the buttons
-    that change the picture."""
+    """The game's answers: how much it goes on by itself when nothing is pressed at the start (share_of_changes), and
+    the buttons that change the picture."""
 
     moving: float
     buttons: tuple[str, ...]
@@ -56,25 +56,31 @@ def try_buttons(cartridge: Cartridge, start: Snapshot, seed: int = 0) -> Answers
     emulator = Emulator(cartridge, len(names), frames_per_step=TRIED_FRAMES, release_after_frames=TRIED_FRAMES)
     held = torch.tensor([buttons_of(name) for name in names], dtype=torch.uint8)
     generator = torch.Generator().manual_seed(seed)
-    moving, different = list[float](), torch.zeros(len(names), dtype=torch.bool)
+    changes, different = list[list[bool]](), torch.zeros(len(names), dtype=torch.bool)
     try:
         for moment in range(MOMENTS):
             emulator.load(start)
             for _ in range(moment * WALKED):
                 emulator.step(held[torch.randint(len(names), (len(names),), generator=generator)])
             emulator.load(emulator.save(0))
-            moved, before = 0, None
+            before, changed = None, list[bool]()
             for step in range(TRIED_STEPS):
                 emulator.step(held if step % 2 == 0 else torch.zeros_like(held))
                 pictures = signed(emulator.colors if emulator.model == "cgb" else emulator.screen).clone()
                 different |= (pictures != pictures[:1]).flatten(1).any(1)
-                moved += before is not None and bool((pictures[0] != before).any())
+                changed += [] if before is None else [bool((pictures[0] != before).any())]
                 before = pictures[0]
-            moving.append(moved / (TRIED_STEPS - 1))
+            changes.append(changed)
     finally:
         emulator.close()
     found = tuple(name for name, differs in zip(names, different.tolist(), strict=True) if differs)
-    return Answers(moving[0], found)
+    return Answers(share_of_changes(changes[0]), found)
+
+
+def share_of_changes(changes: Sequence[bool]) -> float:
+    """The share of looks that bring a change, up to the last one that does: who presses nothing may soon have lost."""
+    last = max((look for look, changed in enumerate(changes, 1) if changed), default=0)
+    return sum(changes) / max(last, FEWEST_LOOKS)
 
 
 def choose_numbers(result: ScanResult, ask: Ask) -> dict[str, Candidate | Number]:
