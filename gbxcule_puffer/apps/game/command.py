@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FOLDER = "a game's folder, or a name of `puffer game list`"
 TRIED = "Trying it"
 ALL = "all"
+SEARCH = "The search"
 MOST_NOTES = 200
 
 
@@ -197,6 +198,37 @@ def show(report: Report, json: bool = False) -> None:
 
 
 @command
+class Solve:
+    """Play an episode well by a search over copies of Game Boys, and write its trace.
+
+    Many Game Boys try bursts of random buttons; those with the highest return are copied, and the others dropped.
+    """
+
+    dir: str = word(FOLDER, "FOLDER")
+    out: str | None = flag(None, "trace to write (default: played.json in the folder)", metavar="FILE")
+    rom: str | None = flag(None, "Game Boy image (default: in the folder, or beside it)", GAME, metavar="ROM")
+    num_envs: int = flag(251, "Game Boys in parallel", SEARCH, least=2)
+    keep: int = flag(24, "Game Boys that survive a burst", SEARCH, least=1)
+    burst: int = flag(8, "steps of a burst", SEARCH, least=1)
+    hold: int = flag(4, "most steps that a button is held", SEARCH, least=1)
+    seconds: float = flag(60.0, "time after which the best episode so far is taken", SEARCH, least=1)
+    seed: int = flag(0, "seed of the buttons", SEARCH)
+
+    def run(self) -> None:
+        from gbxcule_puffer.apps.game.solving import Search, solve
+        from gbxcule_puffer.games import load_game
+        from gbxcule_puffer.games.parts import PLAYED
+
+        game = load_game(self.dir)
+        search = Search(self.num_envs, self.keep, self.burst, self.hold, self.seconds, self.seed)
+        found = solve(game, search, self.rom, lambda line: print(line, flush=True))
+        path = self.out or game.folder / PLAYED
+        found.trace.save(path)
+        score = "" if found.score is None else f"score {found.score:g}, "
+        print(f"written   {path}: {score}return {found.total:g}, {len(found.trace.actions):,} steps")
+
+
+@command
 class Fetch:
     """Copy ROMs that do not come with the package from a folder of yours, found by their digests."""
 
@@ -259,4 +291,4 @@ def _scores(scores: Scores) -> str:
     return f"{scores.statistic}: {', '.join(values)}"
 
 
-COMMAND = {"new": New, "check": Check, "import": Import, "list": List, "fetch": Fetch}
+COMMAND = {"new": New, "check": Check, "import": Import, "list": List, "fetch": Fetch, "solve": Solve}
