@@ -34,12 +34,13 @@ def test_a_record_says_what_was_trained_and_what_it_reached(record: Path) -> Non
     found = read_record(record)
     assert (found.game, found.agent, found.script, found.steps) == ("orchard", "mine", "ppo_lite", STEPS)
     assert found.settings["levels"] == "8" and found.settings["num_steps"] == 32
-    assert [point[0] for point in found.curve][-1] <= STEPS and found.curve[-1][2] < 0.5
+    assert 0 < found.curve["steps"][-1] <= STEPS and found.curve["success"][-1] < 0.5
     assert set(found.evaluations) == {"train", "test"}
     for each in found.evaluations.values():
         assert len(each.actions) == 2 and all(10 < length <= 256 for length in each.lengths)
         assert each.states[0] != each.states[1]
-    assert found.score() == sum(found.evaluations["test"].scores) / 2
+    assert found.score("score") == sum(found.evaluations["test"].values["score"]) / 2
+    assert set(found.curve) == {"steps", "seconds", "return", "success", "score"}
 
 
 def test_a_true_record_is_verified(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +55,7 @@ def other_action(found: Any) -> None:
 
 
 def more(found: Any) -> None:
-    found["evaluations"]["test"]["scores"][0] += 1
+    found["evaluations"]["test"]["values"]["score"][0] += 1
 
 
 def longer(found: Any) -> None:
@@ -110,7 +111,7 @@ def test_a_changed_record_is_found_out(
     "change",
     [
         lambda found: found.update(game="../orchard"),
-        lambda found: found.update(curve=[[1, 2]]),
+        lambda found: found["curve"]["steps"].append(1),
         lambda found: found["evaluations"]["train"]["states"].pop(),
         lambda found: found["evaluations"]["train"].update(actions=[]),
         lambda found: found.update(seed="1"),

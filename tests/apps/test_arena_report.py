@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from gbxcule_puffer.apps.arena.aggregates import bootstrap, iqm, probability_of_improvement, profile
-from gbxcule_puffer.apps.arena.records import Record
+from gbxcule_puffer.apps.arena.records import SECONDS, STEPS, Record
 from gbxcule_puffer.apps.arena.replays import Episodes
 from gbxcule_puffer.apps.arena.report import report
-from gbxcule_puffer.apps.arena.results import SECONDS, STEPS, Results
+from gbxcule_puffer.apps.arena.results import Results
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.games import load_game
 
 # Five runs (rows) of four games, and what rliable 1.2.0 computes of them.
 A = [[0.67, 0.53, 0.46, 0.7], [0.44, 0.95, 0.72, 0.65], [0.19, 0.1, 0.2, 0.75], [0.64, 0.15, 0.75, 0.33],
@@ -48,13 +47,16 @@ def test_of_curves_each_point_has_its_own() -> None:
 
 def record(game: str, agent: str, seed: int, score: float, speed: float = 1.0) -> Record:
     """A run of ten seconds that comes to `score` in a straight line."""
-    curve = [[round(1e5 * speed * second), float(second), score * second / 10] for second in range(1, 11)]
-    episodes = Episodes(0, ["01", "1"], [score, score], [score, score], ["0" * 32, "1" * 32])
-    scores = load_game(game).scores
-    assert scores is not None
+    at = range(1, 11)
+    curve = {"steps": [round(1e5 * speed * second) for second in at], "seconds": [float(second) for second in at]}
+    curve |= {name: [score * second / 10 for second in at] for name in ("success", "return")}
+    train, test = (
+        Episodes(0, ["01", "1"], {"success": [value] * 2, "return": [value] * 2}, ["0" * 32, "1" * 32])
+        for value in (score, score / 2)
+    )
     facts = {"script": "ppo_lite", "num_envs": 64, "device": "cpu", "jobs": 1, "git_sha": "", "versions": {}}
-    facts |= {"rom_sha256": "", "weights_sha256": "", "statistic": scores.statistic, "settings": {}, "curve": curve}
-    evaluations = {"train": episodes, "test": replace(episodes, scores=[score / 2, score / 2])}
+    facts |= {"rom_sha256": "", "weights_sha256": "", "settings": {}, "curve": curve}
+    evaluations = {"train": train, "test": test}
     numbers = {"seed": seed, "steps": round(1e6 * speed), "seconds": 10.0}
     return Record(game=game, agent=agent, **facts, **numbers, evaluations=evaluations)  # pyright: ignore[reportArgumentType]
 

@@ -84,7 +84,7 @@ class Record:
     jobs: int = flag(1, "runs that shared the device with it, itself included", least=1)
 
     def run(self) -> int:
-        from gbxcule_puffer.apps.arena.recording import record_run
+        from gbxcule_puffer.apps.arena.recording import record_run, score_text
         from gbxcule_puffer.apps.arena.records import NAME
         from gbxcule_puffer.files import check_target
         from gbxcule_puffer.trainers.weights import SUFFIX
@@ -97,8 +97,7 @@ class Record:
             check_target(Path(path))
         record, found = record_run(self.run_dir, self.agent, self.episodes, self.device, self.jobs, self.weights)
         record.write(self.out or f"{record.label}.json")
-        print(f"{record.label}: {record.statistic} {record.score():.4g} ({record.last} levels), {record.steps:,} steps "
-              f"in {record.seconds:.0f} s")  # fmt: skip
+        print(f"{record.label}: {score_text(record)}, {record.steps:,} steps in {record.seconds:.0f} s")
         for line in found:
             print(f"{record.label}: a replay on the CPU differs: {line}", file=sys.stderr)
         return int(bool(found))
@@ -114,7 +113,7 @@ class Verify:
     records: tuple[str, ...] = word(RECORDS, "RECORD")
 
     def run(self) -> int:
-        from gbxcule_puffer.apps.arena.recording import verify
+        from gbxcule_puffer.apps.arena.recording import score_text, verify
         from gbxcule_puffer.apps.arena.records import find_records, read_record
 
         wrong = 0
@@ -127,7 +126,7 @@ class Verify:
             else:
                 count = sum(len(each.actions) for each in record.evaluations.values())
                 steps = sum(sum(each.lengths) for each in record.evaluations.values())
-                text = f"{count} episodes of {steps:,} steps replayed, {record.statistic} {record.score():.4g}"
+                text = f"{count} episodes of {steps:,} steps replayed, {score_text(record)}"
             wrong += bool(found)
             for line in found or [text]:
                 print(f"{path}: {'wrong: ' if found else ''}{printable(line)}", flush=True)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from gbxcule_puffer.apps.arena.aggregates import bootstrap, iqm, profile
-from gbxcule_puffer.apps.arena.results import POINTS, SECONDS, STEPS, Results
+from gbxcule_puffer.apps.arena.records import SECONDS, STEPS
+from gbxcule_puffer.apps.arena.results import POINTS, Results, last
 from gbxcule_puffer.apps.plot.plot import COLOURS
 from gbxcule_puffer.files import new_file
 
@@ -53,14 +54,14 @@ def draw_aggregates(results: Results, out: Path) -> None:
         _save(figure, out)
 
 
-def _over(results: Results, axes: Any, column: int) -> None:
+def _over(results: Results, axes: Any, column: str) -> None:
     """The IQMs of the training's own episodes, up to where an agent's first run ends."""
     games = results.common
     for row, agent in enumerate(results.agents):
-        runs = [run for game in games for run in results.runs(agent, game) if run.curve]
+        runs = [run for game in games for run in results.runs(agent, game)]
         if not runs:
             continue
-        at = np.linspace(0, min(run.curve[-1][column] for run in runs), POINTS)
+        at = np.linspace(0, min(last(run, column) for run in runs), POINTS)
         curves = results.curves(agent, games, column, at)
         _line(axes, agent, row, at / (1e6 if column == STEPS else 1), iqm(curves), bootstrap(iqm, curves))
 
@@ -78,9 +79,9 @@ def draw_games(results: Results, out: Path) -> None:
             for value, style in ((scale.played, (0, (4, 3))), (scale.random, (0, (1, 2)))):
                 axes.axhline(value, color=INK, ls=style, lw=1)
             for row, agent in enumerate(results.agents):
-                runs = [run for run in results.runs(agent, game) if run.curve]
+                runs = [run for run in results.runs(agent, game)]
                 if runs:
-                    at = np.linspace(0, min(run.curve[-1][STEPS] for run in runs), POINTS)
+                    at = np.linspace(0, min(last(run, STEPS) for run in runs), POINTS)
                     own = scale.random + (scale.played - scale.random) * results.curves(agent, [game], STEPS, at)[0]
                     _line(axes, agent, row, at / 1e6, np.median(own, 0), np.array([own.min(0), own.max(0)]))
             axes.set_title(game)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.apps.arena.records import KIND, TEST, TRAIN, Record, with_states
+from gbxcule_puffer.apps.arena.records import KIND, SECONDS, STEPS, TEST, TRAIN, Record, with_states
 from gbxcule_puffer.apps.arena.replays import LETTERS, RETURN, SUCCESS, Episodes, differences, play, replay
 from gbxcule_puffer.commandline import parse
 from gbxcule_puffer.device import resolve_device
@@ -57,13 +57,12 @@ def record_run(
     run, trained = Path(run), Trained(run)
     settings = {name: value for name, value in trained.checkpoint["args"].items() if value is not None}
     game = _game(settings, f"{run}")
-    statistic = statistic_of(game)
     levels: dict[str, str | None] = {TRAIN: settings.get("levels")}
     if game.levels is not None and game.levels.test is not None:
         levels[TEST] = TEST
     sha256 = "" if weights is None else write_weights(weights, trained.checkpoint)
-    played = {name: _played(weights or run, statistic, episodes, device, chosen) for name, chosen in levels.items()}
-    manifest, curve = read_object(run / MANIFEST, RUN), curve_of(run, statistic)
+    played = {name: _played(weights or run, episodes, device, chosen) for name, chosen in levels.items()}
+    manifest, curve = read_object(run / MANIFEST, RUN), curve_of(run)
     record = Record(
         game=game.name,
         agent=agent or name_of(trained.script.EXP_NAME),
@@ -78,7 +77,6 @@ def record_run(
         versions=manifest.get("versions", {}),
         rom_sha256=game.rom.sha256,
         weights_sha256=sha256,
-        statistic=statistic,
         settings=settings,
         curve=curve,
         evaluations=played,
@@ -88,11 +86,13 @@ def record_run(
     return with_states(record, {name: each.states for name, each in again.items()}), found
 
 
-def _played(run: StrPath, statistic: str, episodes: int, device: str, levels: str | None) -> Episodes:
+def _played(run: StrPath, episodes: int, device: str, levels: str | None) -> Episodes:
     trained = Trained(run)
     env = trained.open_env(episodes, resolve_device(device), SEED, levels=levels)
     try:
-        return play(trained.policy(env, SEED, greedy=False), env, statistic, SEED)
+        found = play(trained.policy(env, SEED, greedy=False), env, SEED)
+        known = {name: each for name, each in found.values.items() if not any(map(math.isnan, each))}
+        return replace(found, values=known)  # others are of some episodes only
     finally:
         env.close()
 
@@ -105,6 +105,12 @@ def name_of(script: str) -> str:
 def statistic_of(game: Game) -> str:
     """The game's score: what [scores] names, else the return."""
     return RETURN if game.scores is None else game.scores.statistic
+
+
+def score_text(record: Record) -> str:
+    """The score of a record in words."""
+    statistic = statistic_of(load_game(record.game))
+    return f"{statistic} {record.score(statistic):.4g} ({record.last} levels)"
 
 
 def verify(record: Record, source: StrPath = "record") -> list[str]:
@@ -120,8 +126,9 @@ def verify(record: Record, source: StrPath = "record") -> list[str]:
         if getattr(args, name) != getattr(bare, name):
             found.append(f"{name} is {getattr(args, name)!s:.40}, the game's is {getattr(bare, name)!s:.40}")
     game = load_game(record.game)
-    if record.statistic != statistic_of(game):
-        found.append(f"score is {record.statistic}, the game's is {statistic_of(game)}")
+    for name, each in record.evaluations.items():
+        if statistic_of(game) not in each.values:
+            found.append(f"{name}: no {statistic_of(game)}, which is the game's score")
     if game.levels is not None and game.levels.test is not None and TEST not in record.evaluations:
         found.append("no evaluation on the test levels")
     return found
@@ -139,7 +146,7 @@ def replays(record: Record, source: StrPath = "record") -> Iterator[tuple[str, E
             known = LETTERS[: env.codec.num_actions]
             if not set().union(*episodes.actions) <= set(known):
                 raise KIND.bad(source, f"has an action that the game does not have: they are {known}")
-            yield name, replay(env, episodes, record.statistic)
+            yield name, replay(env, episodes)
         finally:
             env.close()
 
@@ -180,19 +187,23 @@ def _game(settings: Mapping[str, Any], source: StrPath) -> Game:
     return load_game(name)
 
 
-def curve_of(run: Path, statistic: str) -> list[list[float]]:
-    """[steps, seconds, score] of a run: means over the training's own episodes, of a game that is scored by success
-    or return their mean; at most POINTS, each of all episodes since the one before."""
-    metric = {RETURN: TAGS["episode_return"], SUCCESS: TAGS["success"]}.get(statistic, f"env/{PREFIX}{statistic}")
-    rows = [
-        row for row in _lines(run / METRICS) if row.get("env/episodes") and math.isfinite(row.get(metric, math.nan))
-    ]
-    found, size = [], max(1, math.ceil(len(rows) / POINTS))
+def curve_of(run: Path) -> dict[str, list[float]]:
+    """Columns with the steps, the seconds, and means of the training's own episodes: success, return and the game's
+    statistics; at most POINTS points, each of all episodes since the one before."""
+    rows = [row for row in _lines(run / METRICS) if row.get("env/episodes") and TAGS["episode_return"] in row]
+    names = {TAGS["episode_return"]: RETURN, TAGS["success"]: SUCCESS}
+    prefix = f"env/{PREFIX}"
+    names |= {tag: tag.removeprefix(prefix) for row in rows for tag in row if tag.startswith(prefix)}
+    names = {tag: name for tag, name in names.items() if all(isinstance(row.get(tag), int | float) for row in rows)}
+    found: dict[str, list[float]] = {each: [] for each in (STEPS, SECONDS, *names.values())}
+    size = max(1, math.ceil(len(rows) / POINTS))
     for first in range(0, len(rows), size):
         part = rows[first : first + size]
         count = sum(row["env/episodes"] for row in part)
-        score = sum(row[metric] * row["env/episodes"] for row in part) / count
-        found.append([part[-1]["global_step"], round(part[-1]["charts/seconds"], 3), round(score, 5)])
+        found[STEPS].append(part[-1]["global_step"])
+        found[SECONDS].append(round(part[-1]["charts/seconds"], 3))
+        for tag, name in names.items():
+            found[name].append(round(sum(row[tag] * row["env/episodes"] for row in part) / count, 5))
     return found
 
 

@@ -9,14 +9,15 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from gbxcule_puffer.apps.arena.replays import LETTERS, Episodes
+from gbxcule_puffer.apps.arena.replays import LETTERS, RETURN, SUCCESS, Episodes
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.files import Kind, StrPath, read_object, write_json
 
 FORMAT, VERSION = "gbxcule-arena", 1
 KIND = Kind("arena record", StateError, "give a file of puffer arena record")
-LARGEST, MOST_EPISODES = 2**24, 4096  # bytes of a record, episodes of an evaluation
-MOST_CURVE = 10_000
+LARGEST, MOST_EPISODES, MOST_VALUES = 2**24, 4096, 256  # bytes of a record, episodes of an evaluation, their values
+MOST_CURVE = 10_000  # points
+STEPS, SECONDS = "steps", "seconds"  # of a curve
 TRAIN, TEST = "train", "test"  # evaluations: on the levels of the training, or the start as it is; on the test levels
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")  # of a game, an agent, a script
 DIGEST = re.compile(r"[0-9a-f]{32}")
@@ -28,8 +29,8 @@ class Record:
 
     agent: its name in tables; script: the trainer of cleanrl_style; steps: over all Game Boys; seconds: of training;
     jobs: runs that shared the device; weights_sha256: of the file with which the evaluations were played, empty for the
-    run's checkpoint; settings: the run's flags, without files; statistic: the game's score; curve: [steps, seconds,
-    score] of the training's own episodes; evaluations: the final ones, TRAIN and TEST.
+    run's checkpoint; settings: the run's flags, without files; curve: columns with STEPS, SECONDS, SUCCESS, RETURN and
+    the game's statistics of the training's own episodes; evaluations: the final ones, TRAIN and TEST.
     """
 
     game: str
@@ -45,15 +46,19 @@ class Record:
     versions: Mapping[str, str]
     rom_sha256: str
     weights_sha256: str
-    statistic: str
     settings: Mapping[str, Any]
-    curve: Sequence[Sequence[float]]
+    curve: Mapping[str, Sequence[float]]
     evaluations: Mapping[str, Episodes]
 
-    def score(self, evaluation: str | None = None) -> float:
-        """The mean score of an evaluation; of None on the test levels, where there are any."""
-        scores = self.evaluations[evaluation or self.last].scores
-        return math.fsum(scores) / len(scores)
+    def score(self, statistic: str, evaluation: str | None = None) -> float:
+        """The mean of a value of an evaluation's episodes; of None on the test levels, where there are any.
+
+        Raises: StateError for a statistic that the record does not have.
+        """
+        values = self.evaluations[evaluation or self.last].values
+        if statistic not in values:
+            raise KIND.bad(self.label, f"does not have {statistic!r:.60}, the score of {self.game}")
+        return math.fsum(values[statistic]) / len(values[statistic])
 
     @property
     def last(self) -> str:
@@ -80,18 +85,16 @@ def read_record(path: StrPath) -> Record:
     for each in fields(Record):
         value = found.get(each.name)
         kind = {str: str, int: int, float: (int, float)}.get(hints[each.name])
-        kind = kind or (list if each.name == "curve" else dict)
+        kind = kind or dict
         if not isinstance(value, kind) or isinstance(value, bool):
             raise KIND.bad(path, f"is damaged ({each.name} is {value!r:.40})")
         if isinstance(value, int | float) and not abs(value) < 2**63:
             raise KIND.bad(path, f"is damaged ({each.name} is out of range)")
-    for name in ("game", "agent", "script", "statistic"):
+    for name in ("game", "agent", "script"):
         if not NAME.fullmatch(found[name]):
             raise KIND.bad(path, f"has a name with other than letters, digits and _.+- in it ({name})")
-    points = found["curve"]
-    if len(points) > MOST_CURVE or not all(isinstance(each, list) and len(each) == 3 for each in points):
-        raise KIND.bad(path, "is damaged (curve)")
-    if not all(isinstance(value, int | float) for each in points for value in each):
+    columns, count = found["curve"], len(found["curve"].get(STEPS) or ())
+    if not {STEPS, SECONDS, RETURN} <= columns.keys() or not _are_numbers(columns, count) or count > MOST_CURVE:
         raise KIND.bad(path, "is damaged (curve)")
     evaluations = found["evaluations"]
     if TRAIN not in evaluations or not evaluations.keys() <= {TRAIN, TEST}:
@@ -101,23 +104,30 @@ def read_record(path: StrPath) -> Record:
     return Record(**{**values, "evaluations": own})
 
 
+def _are_numbers(columns: Mapping[str, Any], count: int) -> bool:
+    """True for named lists with `count` numbers each."""
+    return len(columns) <= MOST_VALUES and all(
+        isinstance(column, list) and len(column) == count and all(type(each) in (int, float) for each in column)
+        for column in columns.values()
+    )
+
+
 def _episodes(found: Any, path: StrPath) -> Episodes:
-    lists = ("actions", "scores", "returns", "states")
-    if not isinstance(found, dict) or found.keys() != {"seed", *lists} or type(found["seed"]) is not int:
+    if not isinstance(found, dict) or found.keys() != {each.name for each in fields(Episodes)}:
         raise KIND.bad(path, "is damaged (an evaluation)")
-    columns = [found[name] for name in lists]
-    count = len(columns[0]) if isinstance(columns[0], list) else 0
-    if not 1 <= count <= MOST_EPISODES or not all(isinstance(each, list) and len(each) == count for each in columns):
+    actions, states, values, seed = (found[name] for name in ("actions", "states", "values", "seed"))
+    count = len(actions) if isinstance(actions, list) else 0
+    if not 1 <= count <= MOST_EPISODES or not isinstance(states, list) or len(states) != count:
         raise KIND.bad(path, f"is damaged (episodes: from 1 to {MOST_EPISODES})")
-    actions, scores, returns, states = columns
-    good = all(isinstance(each, str) and each and set(each) <= set(LETTERS) for each in actions)
-    good = good and all(type(each) in (int, float) and abs(each) < 1e30 for each in (*scores, *returns))
-    if not good or not all(isinstance(each, str) and DIGEST.fullmatch(each) for each in states):
-        raise KIND.bad(path, "is damaged (actions, scores or states)")
-    if not abs(found["seed"]) < 2**62:
+    if not all(isinstance(each, str) and each and set(each) <= set(LETTERS) for each in actions):
+        raise KIND.bad(path, "is damaged (actions)")
+    if not all(isinstance(each, str) and DIGEST.fullmatch(each) for each in states):
+        raise KIND.bad(path, "is damaged (states)")
+    if not isinstance(values, dict) or not {SUCCESS, RETURN} <= values.keys() or not _are_numbers(values, count):
+        raise KIND.bad(path, "is damaged (values)")
+    if type(seed) is not int or not abs(seed) < 2**62:
         raise KIND.bad(path, "is damaged (seed)")
-    numbers = {"scores": [float(each) for each in scores], "returns": [float(each) for each in returns]}
-    return Episodes(**{**found, **numbers})
+    return Episodes(seed, actions, {name: list(map(float, each)) for name, each in values.items()}, states)
 
 
 def with_states(record: Record, states: Mapping[str, Sequence[str]]) -> Record:

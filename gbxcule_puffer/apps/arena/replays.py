@@ -6,11 +6,10 @@ import hashlib
 import math
 import string
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import torch
 
-from gbxcule_puffer.apps.game.playing import statistic_key
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env import GBxCuLEEnv
@@ -18,7 +17,7 @@ from gbxcule_puffer.env.protocol import EnvLike, Policy
 from gbxcule_puffer.errors import ConfigError
 
 LETTERS = string.digits + string.ascii_letters  # an action each
-SUCCESS, RETURN = "success", "return"  # scores that no statistic of the game is
+SUCCESS, RETURN = "success", "return"  # values that no statistic of the game is
 RAM = 0x8000  # where the address space stops being the cartridge's ROM
 Chooser = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -27,19 +26,14 @@ Chooser = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 class Episodes:
     """The first episode of each of some Game Boys.
 
-    seed: of the env; actions: a letter of LETTERS a step; scores: the statistic that the game is scored by, at the
-    episode's end; returns: the sums of the rewards; states: digests of the episodes' ends (`digest`).
+    seed: of the env; actions: a letter of LETTERS a step; values: at the episodes' ends SUCCESS, RETURN (the sum of
+    the rewards) and the game's statistics, NaN where one is unknown; states: digests of the ends (`digest`).
     """
 
     seed: int
     actions: list[str]
-    scores: list[float]
-    returns: list[float]
+    values: dict[str, list[float]]
     states: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, object]:
-        """Plain values."""
-        return asdict(self)
 
     @property
     def lengths(self) -> list[int]:
@@ -54,23 +48,23 @@ def digest(actions: str, snapshot: Snapshot, env: GBxCuLEEnv) -> str:
     return hashlib.sha256(actions.encode() + memory.tobytes() + snapshot.screen.tobytes()).hexdigest()[:32]
 
 
-def play(policy: Policy, env: EnvLike, statistic: str, seed: int) -> Episodes:
+def play(policy: Policy, env: EnvLike, seed: int) -> Episodes:
     """Plays the first episode of each Game Boy of `env` with a policy; without `states`.
 
-    Raises: ConfigError for more actions than there are letters, and a statistic that an episode does not have.
+    Raises: ConfigError for more actions than there are letters.
     """
     if env.codec.num_actions > len(LETTERS):
         raise ConfigError(f"{env.codec.num_actions} actions are too many for a record, which has {len(LETTERS)}")
-    return _play(env, policy, statistic, seed)
+    return _play(env, policy, seed)
 
 
-def replay(env: GBxCuLEEnv, recorded: Episodes, statistic: str) -> Episodes:
+def replay(env: GBxCuLEEnv, recorded: Episodes) -> Episodes:
     """Plays the recorded actions in `env`, on a CPU, with a Game Boy for each of them: what they lead to. An episode
-    that has not ended with its last action has no score, no return and no state."""
+    that has not ended with its last action has no values and no state."""
     n, longest = len(recorded.actions), max(recorded.lengths)
     rows = [[LETTERS.index(letter) for letter in each] + [0] * (longest - len(each)) for each in recorded.actions]
     table = iter(torch.tensor(rows, dtype=torch.int64).reshape(n, longest).unbind(1))
-    return _play(env, lambda obs, starts: next(table), statistic, recorded.seed, Ends(env, recorded.actions))
+    return _play(env, lambda obs, starts: next(table), recorded.seed, Ends(env, recorded.actions))
 
 
 class Ends:
@@ -122,11 +116,11 @@ class Ends:
 
 
 @torch.no_grad()
-def _play(env: EnvLike, choose: Policy | Chooser, statistic: str, seed: int, ends: Ends | None = None) -> Episodes:
+def _play(env: EnvLike, choose: Policy | Chooser, seed: int, ends: Ends | None = None) -> Episodes:
     obs, _ = env.reset(seed=seed)
     n, device = len(obs), env.device
     starts, running = (torch.ones(n, dtype=torch.bool, device=device) for _ in range(2))
-    total, returns, scores = (torch.zeros(n, dtype=torch.float64, device=device) for _ in range(3))
+    total, values = torch.zeros(n, dtype=torch.float64, device=device), dict[str, torch.Tensor]()
     lengths, actions = torch.zeros(n, dtype=torch.int64, device=device), list[torch.Tensor]()
     most = ends.last if ends else math.inf
     while len(actions) < most and running.any():
@@ -140,33 +134,32 @@ def _play(env: EnvLike, choose: Policy | Chooser, statistic: str, seed: int, end
         starts = terminals | truncations
         ended = starts & running
         total += rewards
-        of_game = {SUCCESS: (terminals & ~env.failures).double(), RETURN: total}
-        of_game |= env.statistics()
-        score = of_game[statistic_key(of_game, statistic)].double()
-        returns, scores = torch.where(ended, total, returns), torch.where(ended, score, scores)
+        now = {SUCCESS: terminals & ~env.failures, RETURN: total}
+        now |= {name.partition("/")[2]: value for name, value in env.statistics().items()}
+        for name, value in now.items():
+            before = values.get(name, torch.full_like(total, math.nan))
+            values[name] = torch.where(ended, value.double(), before)
         lengths += running
         running = running & ~ended
-    played, ended = torch.stack(actions, 1).tolist(), (~running).tolist()
-    if not all(math.isfinite(each) for each in scores.tolist()):
-        raise ConfigError(f"statistic {statistic!r:.60} is not known of every episode: score the game by another")
-    counts = lengths.tolist()
-    texts = ["".join(map(LETTERS.__getitem__, row[:count])) for row, count in zip(played, counts, strict=True)]
-    values = [torch.where(running, math.nan, each).tolist() for each in (scores, returns)]
-    states = [state if done else "" for state, done in zip(ends.states, ended, strict=True)] if ends else []
-    return Episodes(seed, texts, values[0], values[1], states)
+    texts = [
+        "".join(map(LETTERS.__getitem__, row[:count]))
+        for row, count in zip(torch.stack(actions, 1).tolist(), lengths.tolist(), strict=True)
+    ]
+    states = [state * done for state, done in zip(ends.states, (~running).tolist(), strict=True)] if ends else []
+    return Episodes(seed, texts, {name: value.tolist() for name, value in values.items()}, states)
 
 
 def differences(recorded: Episodes, replayed: Episodes) -> list[str]:
-    """Differences between two plays of the same actions, a line for each episode that has one."""
+    """Differences between two plays of the same actions, a line for each episode that has one, in what is recorded."""
     found = []
     for number, length in enumerate(recorded.lengths):
-        for name, one, other in (
-            ("steps", length, replayed.lengths[number]),
-            ("score", recorded.scores[number], replayed.scores[number]),
-            ("return", recorded.returns[number], replayed.returns[number]),
-            ("state", recorded.states[number] if recorded.states else "", replayed.states[number]),
-        ):
-            if one != other and (name != "state" or recorded.states):
+        pairs: dict[str, tuple[object, object]] = {"steps": (length, replayed.lengths[number])}
+        for name, values in recorded.values.items():
+            pairs[name] = values[number], replayed.values[name][number] if name in replayed.values else math.nan
+        if recorded.states:
+            pairs["state"] = recorded.states[number], replayed.states[number]
+        for name, (one, other) in pairs.items():
+            if one != other:
                 ended = other == other and other != ""
                 found.append(f"episode {number}: {name} {one}, replayed {other if ended else 'without an end'}")
                 break

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gbxcule_puffer.apps.arena.aggregates import Scores, bootstrap, iqm, probability_of_improvement
-from gbxcule_puffer.apps.arena.records import TEST, TRAIN
-from gbxcule_puffer.apps.arena.results import SECONDS, STEPS, Results
+from gbxcule_puffer.apps.arena.records import SECONDS, STEPS, TEST, TRAIN
+from gbxcule_puffer.apps.arena.results import Results
 
 HEAD = """Scores are normalised: 0 is random play, 1 the played episode. The aggregates are over the {} games that all
 agents have records of: interquartile means (IQM) of all runs, with 95 % intervals of a stratified bootstrap. *Final* is
@@ -96,7 +96,7 @@ def of_games(results: Results) -> str:
         ]
         for agent in results.agents:
             runs = results.runs(agent, game)
-            text = number(float(np.mean([run.score() for run in runs]))) if runs else ""
+            text = number(float(np.mean([results.score(run) for run in runs]))) if runs else ""
             text = f"**{text}**" if runs and results.solved(agent, game) else text
             cells.append(text + (f" ({len(runs)})" if 0 < len(runs) < most else ""))
         rows.append(cells)
@@ -111,8 +111,8 @@ def of_levels(results: Results, games: Sequence[str]) -> str:
         cells: list[object] = [f"`{agent}`"]
         for game in games:
             runs = results.runs(agent, game)
-            means = [float(np.mean([run.score(name) for run in runs])) for name in (TRAIN, TEST)] if runs else []
-            cells.append(" / ".join(map(number, means)))
+            scores = [[results.score(run, name) for run in runs] for name in (TRAIN, TEST)] if runs else []
+            cells.append(" / ".join(number(float(np.mean(each))) for each in scores))
         rows.append(cells)
     return table(["training / test", *games], rows)
 

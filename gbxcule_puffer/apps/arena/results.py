@@ -14,7 +14,6 @@ from gbxcule_puffer.games import load_game, own_games
 from gbxcule_puffer.games.parts import Scores
 
 POINTS = 100  # of a curve that is drawn
-STEPS, SECONDS = 0, 1  # columns of a record's curve, by which runs are compared
 
 
 @dataclass(frozen=True)
@@ -61,33 +60,37 @@ class Results:
     def scores(self, agent: str, games: Sequence[str], evaluation: str | None = None) -> list[np.ndarray]:
         """Normalised scores of an agent's final evaluations (runs,), for each game."""
         return [
-            np.array([self.scales[game].normalised(run.score(evaluation)) for run in self.runs(agent, game)])
+            np.array([self.scales[game].normalised(self.score(run, evaluation)) for run in self.runs(agent, game)])
             for game in games
         ]
+
+    def score(self, run: Record, evaluation: str | None = None) -> float:
+        """The score of a run, as its game counts it now. Raises: as Record.score."""
+        return run.score(self.scales[run.game].statistic, evaluation)
 
     def with_tests(self) -> list[str]:
         """The games with test levels."""
         tested = {each.game for each in self.records if TEST in each.evaluations}
         return [game for game in self.scales if game in tested]
 
-    def end(self, game: str, column: int) -> float:
+    def end(self, game: str, column: str) -> float:
         """The steps or seconds to which all runs of a game have come, at least."""
-        return min(run.curve[-1][column] if run.curve else 0 for run in self.records if run.game == game)
+        return min(last(run, column) for run in self.records if run.game == game)
 
-    def curves(self, agent: str, games: Sequence[str], column: int, at: np.ndarray) -> list[np.ndarray]:
+    def curves(self, agent: str, games: Sequence[str], column: str, at: np.ndarray) -> list[np.ndarray]:
         """Normalised scores of an agent's training episodes at some steps or seconds (runs, points), for each game;
         before the first episodes that of random play."""
         found = []
         for game in games:
             scale, rows = self.scales[game], []
             for run in self.runs(agent, game):
-                x = [0.0, *(point[column] for point in run.curve)]
-                y = [0.0, *(scale.normalised(point[2]) for point in run.curve)]
-                rows.append(np.interp(at, x, y))
+                y = run.curve.get(scale.statistic, [])
+                x = run.curve[column][: len(y)]
+                rows.append(np.interp(at, [0.0, *x], [0.0, *map(scale.normalised, y)]))
             found.append(np.array(rows))
         return found
 
-    def at_equal(self, agent: str, games: Sequence[str], column: int) -> list[np.ndarray]:
+    def at_equal(self, agent: str, games: Sequence[str], column: str) -> list[np.ndarray]:
         """Normalised scores of the training episodes (runs,), of each game where the run that ends first does."""
         return [self.curves(agent, [game], column, np.array([self.end(game, column)]))[0][:, 0] for game in games]
 
@@ -98,5 +101,10 @@ class Results:
 
     def beyond_random(self, agent: str, game: str, times: float = 10) -> bool:
         """True if the mean of an agent's runs is beyond `times` that of random play, or solved."""
-        scale, mean = self.scales[game], np.mean([run.score() for run in self.runs(agent, game)])
+        scale, mean = self.scales[game], np.mean([self.score(run) for run in self.runs(agent, game)])
         return self.solved(agent, game) or bool(scale.played > scale.random >= 0 and mean > times * scale.random)
+
+
+def last(run: Record, column: str) -> float:
+    """The steps or seconds at the end of a run's curve."""
+    return max(run.curve[column], default=0)
