@@ -10,8 +10,10 @@ from gbxcule_puffer.apps.arena.records import find_records, read_record
 from gbxcule_puffer.apps.arena.report import report
 from gbxcule_puffer.apps.arena.results import Results
 
-RECORDS, PAGE = ROOT / "benchmarks" / "arena", ROOT / "docs" / "arena.md"
-PICTURES = {ROOT / "docs/images/arena.png": draw_aggregates, ROOT / "docs/images/arena_games.png": draw_games}
+DOCS = ROOT / "docs"
+RECORDS, PAGE = ROOT / "benchmarks" / "arena", DOCS / "arena.md"
+PICTURES = {"images/arena.png": draw_aggregates, "images/arena_games.png": draw_games}
+TITLES = "Aggregates over the games", "The training's own episodes, game by game"
 BEGIN = "<!-- the scoreboard is written by `python -m benchmarks.pages.arena` -->\n"
 END = "<!-- end of the scoreboard -->\n"
 
@@ -19,7 +21,8 @@ END = "<!-- end of the scoreboard -->\n"
 def page(text: str, results: Results) -> str:
     """The page `text` with the scoreboard as it is now."""
     before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{report(results)}\n{END}{rest.partition(END)[2]}"
+    pictures = "\n".join(f"![{title}]({path})\n" for title, path in zip(TITLES, PICTURES, strict=True))
+    return f"{before}{BEGIN}\n{pictures}\n{report(results)}\n{END}{rest.partition(END)[2]}"
 
 
 def scoreboard() -> Results:
@@ -32,7 +35,7 @@ def main() -> None:
     results = scoreboard()
     PAGE.write_text(page(PAGE.read_text(), results))
     for path, draw in PICTURES.items():
-        draw(results, path)
+        draw(results, DOCS / path)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def read_record(path: StrPath) -> Record:
         if not NAME.fullmatch(found[name]):
             raise KIND.bad(path, f"has a name with other than letters, digits and _.+- in it ({name})")
     columns, count = found["curve"], len(found["curve"].get(STEPS) or ())
-    if not {STEPS, SECONDS, RETURN} <= columns.keys() or not _are_numbers(columns, count) or count > MOST_CURVE:
+    if not {STEPS, SECONDS} <= columns.keys() or not _are_numbers(columns, count) or count > MOST_CURVE:
         raise KIND.bad(path, "is damaged (curve)")
     evaluations = found["evaluations"]
     if TRAIN not in evaluations or not evaluations.keys() <= {TRAIN, TEST}:
