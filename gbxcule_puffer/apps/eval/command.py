@@ -21,13 +21,16 @@ class Eval:
     words: tuple[str, ...] = word("its flags; puffer eval RUN --help lists them", "...", (), rest=True)
 
     def run(self) -> int | None:
-        from gbxcule_puffer.games import own_games
-
-        known = Path(self.subject).exists() or self.subject in own_games()
-        if known or ("--help" in self.words and not may_know(self.subject)):
+        if Path(self.subject).exists() or ("--help" in self.words and not may_know(self.subject)) or self._is_game():
             return run_script(SCRIPTS / "evaluate.py", "puffer eval", [self.subject, *self.words])
         check_subject("run", self.subject, "give a run's folder or its checkpoint.pt")
         return run_mode("eval", self.subject, self.words)
+
+    def _is_game(self) -> bool:
+        """True for the name of a game that comes with the package."""
+        from gbxcule_puffer.games import own_games  # with torch
+
+        return self.subject in own_games()
 
 
 COMMAND = Eval
