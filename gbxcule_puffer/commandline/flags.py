@@ -10,6 +10,7 @@ import math
 import textwrap
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 from gbxcule_puffer.errors import ConfigError
@@ -138,7 +139,8 @@ def option_name(name: str) -> str:
     return "--" + name.rstrip("_").replace("_", "-")
 
 
-def flags_of(kind: type) -> list[Flag]:
+@cache
+def flags_of(kind: type) -> tuple[Flag, ...]:
     """The flags of a dataclass, those of a base class behind its own; what a class declares again, with another
     default, keeps the rest."""
     hints, known = get_type_hints(kind), {each.name: each for each in dataclasses.fields(kind) if each.init}
@@ -149,10 +151,10 @@ def flags_of(kind: type) -> list[Flag]:
         for name in inspect.get_annotations(each).keys() & known.keys():
             metadata[name] |= each.__dict__["__dataclass_fields__"][name].metadata
     order = dict.fromkeys(name for each in kind.__mro__ for name in inspect.get_annotations(each) if name in known)
-    return [
+    return tuple(
         Flag(name, _plain(hints[name]), known[name].default, _with_choices(metadata[name], hints[name]))
         for name in order
-    ]
+    )
 
 
 def check(flags: object) -> None:
@@ -205,9 +207,13 @@ def _with_choices(metadata: Mapping[str, Any], hint: object) -> Mapping[str, Any
 
 
 def _docstrings(kind: type) -> dict[str, str]:
-    """The texts below the fields of a class and its bases, as CleanRL's scripts have them."""
+    """The texts below the fields of a class and its bases, as CleanRL's scripts have them. A class whose fields all
+    have a help is not read: Python looks through the whole file for it."""
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__[:-1]):
+        own = each.__dict__.get("__dataclass_fields__", {})
+        if all("help" in own[name].metadata for name in inspect.get_annotations(each) if name in own):
+            continue
         try:
             (tree,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
         except (OSError, TypeError, SyntaxError):

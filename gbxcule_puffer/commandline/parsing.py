@@ -64,11 +64,21 @@ def parse(
         subject = own[0].text
         raise ConfigError(f"{words[0]} stands before {subject}: give {prog} {subject} {words[0]} ...")
     words = _prepared(words, own, prog)
-    made = flags(**_values(words, own, prog, defaults or {}), **rest)
+    values = _values(words, own, prog, defaults or {})
+    made = flags(**values, **rest)
     if more := getattr(made, "defaults", dict)():
-        made = flags(**_values(words, own, prog, {**(defaults or {}), **more}), **rest)
+        names = {each.partition("=")[0] for each in words}
+        free = [each.name for each in own if not _is_given(each, names, values)]
+        made = flags(**{**values, **{name: more[name] for name in free if name in more}}, **rest)
     check(made)
     return made
+
+
+def _is_given(each: Flag, names: Collection[str], values: Mapping[str, Any]) -> bool:
+    """True for a flag that the command line has; names: what its words begin with."""
+    if each.positional:
+        return values[each.name] != each.default
+    return each.text in names or option_name(f"no-{each.name}") in names
 
 
 def _with_defaults(kind: type[Any], words: Sequence[str], known: Sequence[Flag], prog: str) -> Sequence[Flag]:
