@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -178,8 +178,12 @@ def rom_table(data: bytes) -> np.ndarray:
     size = hw.ROM_BANK_SIZE
     waits = np.array([loop.begin for loop in find_loops(data) if loop.only_waits], np.int64)
     banks = range(len(data) // size)
-    tables = [_bank_tables(data, bank, size * (bank > 0), waits[waits // size == bank] % size) for bank in banks]
-    tables.append(_bank_tables(data, 0, size, waits[:0]))
+    texts = [data[bank * size : (bank + 1) * size] for bank in banks]
+    tables = [
+        _bank_tables(texts[bank], size * (bank > 0), tuple((waits[waits // size == bank] % size).tolist()))
+        for bank in banks
+    ]
+    tables.append(_bank_tables(texts[0], size, ()))
     rest = _as_words([*np.array([ds.rare_words()] * ds.BANK_STRIDE + [ds.idle_words()]).T])
     groups, singles = zip(*tables, strict=True)
     return np.concatenate([*groups, rest, *singles, rest])
@@ -190,11 +194,11 @@ def _as_words(words: Sequence[np.ndarray]) -> np.ndarray:
     return np.stack(words, axis=1).astype(np.uint32).view(np.int32)
 
 
-def _bank_tables(data: bytes, bank: int, first: int, waits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Descriptors of one bank as at address `first`, with groups and without, each (BANK_STRIDE, 4) int32. `waits`:
-    indices in the bank at which loops begin that only wait."""
+@lru_cache(128)  # many ROMs have empty banks, and most processes several emulators of one game
+def _bank_tables(text: bytes, first: int, waits: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Descriptors of a bank with the bytes `text` as at address `first`, with groups and without, each (BANK_STRIDE, 4)
+    int32. `waits`: indices in the bank at which loops begin that only wait."""
     size = hw.ROM_BANK_SIZE
-    text = data[bank * size : (bank + 1) * size]
     byte = np.append(np.frombuffer(text, np.uint8), (0, 0, 0)).astype(np.int64)
     opcode, low, high = byte[:-2], byte[1:-1], byte[2:]
     opcode = np.where(opcode == 0xCB, 0x100 | low, opcode)
@@ -210,9 +214,10 @@ def _bank_tables(data: bytes, bank: int, first: int, waits: np.ndarray) -> tuple
     parts.constants[list(stat_polls(text, 0, size - 3))] |= ds.LOOP
     parts.constants[loops] |= ds.LOOP
     parts.flags[loops] |= ds.RARE
-    waits = waits[~parts.has(ds.RARE)[waits]]
-    parts.constants[waits] |= ds.LOOP | ds.WAIT
-    parts.flags[waits] |= ds.RARE
+    begins = np.array(waits, np.int64)
+    begins = begins[~parts.has(ds.RARE)[begins]]
+    parts.constants[begins] |= ds.LOOP | ds.WAIT
+    parts.flags[begins] |= ds.RARE
     return _as_words(fusion.fuse(parts).words()), _as_words(parts.words())
 
 

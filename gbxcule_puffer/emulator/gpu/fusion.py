@@ -49,7 +49,8 @@ class Parts(Descriptor[np.ndarray]):
 
     def but(self, **changes: np.ndarray | int) -> Parts:
         """The same with other values of some fields."""
-        return replace(self, **{name: np.broadcast_to(value, self.x.shape) for name, value in changes.items()})
+        arrays = (value if isinstance(value, np.ndarray) else np.full_like(self.x, value) for value in changes.values())
+        return replace(self, **dict(zip(changes, arrays, strict=True)))
 
     def has(self, flags: int) -> np.ndarray:
         """True for any of the flags of word 3."""
