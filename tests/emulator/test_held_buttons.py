@@ -120,7 +120,8 @@ def test_it_is_pyboy_with_the_buttons_held(kernel: str, model: str) -> None:
         other.step(one(buttons, emulator.device))
         player.step(buttons, frames or FRAMES)
         assert emulator.registers()["buttons"] == buttons
-        assert not differences(player.save(emulator), emulator.save(0), emulator.cartridge), step
+        if step % 4 == 0 or step == STEPS - 1:
+            assert not differences(player.save(emulator), emulator.save(0), emulator.cartridge), step
     assert 10 < player.count == count(emulator) < count(other) > 30
 
 
@@ -224,7 +225,8 @@ def test_an_env_with_any_codec(codec: str, tmp_path: Path) -> None:
         assert env.emulator.state_hash() == copy.emulator.state_hash()
         (counted,) = vec.call("read_memory", [0], [COUNT], [1])
         assert int(counted[0]) == player.count
-        assert not differences(player.save(env.emulator), env.emulator.save(0), env.cartridge)
+        if step % 8 == 7:
+            assert not differences(player.save(env.emulator), env.emulator.save(0), env.cartridge)
     for each in all_envs:
         each.close()
 

@@ -69,7 +69,7 @@ def test_a_loop_leaves_what_it_leaves_on_pyboy(kind: int) -> None:
     rom = bytes(rom_of(code, AT))
     found = {loop.begin for loop in find_loops(rom) if not loop.only_waits}
     assert len(found) == len(KINDS[kind])
-    result = compare(rom, np.zeros((12, 1), np.uint8), 1, 3)
+    result = compare(rom, np.zeros((12, 1), np.uint8), 4, 3)
     assert not result.difference, "\n".join(result.difference)
     is_first = any(loop.kind == kind for loop in first_loops())
     for kernel in ("interpreter", "datapath")[: 1 + is_first]:
@@ -80,7 +80,7 @@ def test_a_loop_leaves_what_it_leaves_on_pyboy(kind: int) -> None:
 @pytest.mark.parametrize("name", DELAYS)
 def test_a_delay_leaves_on_the_stack_what_it_pushed(name: str, sp: int) -> None:
     rom = bytes(rom_of(bytes([0x31, *sp.to_bytes(2, "little")]) + bytes.fromhex(DELAYS[name]), AT))
-    result = compare(rom, np.zeros((12, 1), np.uint8), 1, 3)
+    result = compare(rom, np.zeros((12, 1), np.uint8), 4, 3)
     assert not result.difference, "\n".join(result.difference)
     for kernel in ("interpreter", "datapath"):
         assert skipped(rom, kernel) > 10_000, kernel
