@@ -14,8 +14,7 @@ from gbxcule_puffer.trainers.media import BothEnds, both_ends
 from gbxcule_puffer.trainers.meters import Budget, Recent
 
 RESERVE = 3.0  # seconds of the share that are put aside for a run's last evaluation
-LEAST_SECONDS = 1.0  # for the last evaluation of a run that is too short for that
-SURE_SECONDS = 5.0  # ahead of the share, to find out whether a run has succeeded
+LEAST_SECONDS = 0.25  # for the last evaluation of a run that is too short for that
 PLAYED = 2 / 3  # of the time of a last evaluation; the rest is for its films
 
 
@@ -24,7 +23,8 @@ class Evaluator:
 
     Without --eval-every-steps, each record is followed by as much of an evaluation as --eval-share has time for. It
     plays the policy as it was when it began, and takes as many records as its longest episode needs. If the training's
-    own episodes reach --stop-at-success, an evaluation of the new policy comes at once.
+    own episodes reach --stop-at-success, an evaluation of the new policy begins at once, with the seconds that were put
+    aside for the last one, which it may be.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Evaluator:
         """Evaluates as long as it may: eval/... if that has ended an evaluation, else nothing. The `last` one ends
         in any case, if need be with fewer episodes, or with parts of episodes (`Play.results`)."""
         sure = self._successes.mean >= self.args.stop_at_success and self.args.eval_share > 0
-        seconds = self.budget.left + (SURE_SECONDS if sure else 0)
+        seconds = self.budget.left + (RESERVE - LEAST_SECONDS if sure else 0)
         if last:
             seconds = self._last_seconds()
         if seconds <= 0:

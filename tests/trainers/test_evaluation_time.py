@@ -14,7 +14,7 @@ from cleanrl_style import ppo_lite
 from gbxcule_puffer.env.protocol import PlayedEnv, Policy
 from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.evaluation import Evaluations, Play, lowest_success, random_policy
-from gbxcule_puffer.trainers.evaluator import LEAST_SECONDS, PLAYED, RESERVE, SURE_SECONDS, Evaluator
+from gbxcule_puffer.trainers.evaluator import LEAST_SECONDS, PLAYED, RESERVE, Evaluator
 from gbxcule_puffer.trainers.meters import Budget, Recent
 from gbxcule_puffer.trainers.report import report
 from tests.support.training_runs import merged, read, records, same_checkpoints, toy_run
@@ -37,10 +37,10 @@ class SlowEnv(ToyEnv):
 
     def __init__(self, clock: Clock, num_envs: int = 4, max_steps: int = 1000) -> None:
         super().__init__(num_envs=num_envs, max_steps=max_steps)
-        self.clock, self.taken = clock, 0
+        self.clock, self.taken, self.second = clock, 0, SECOND
 
     def step(self, actions: torch.Tensor) -> Any:
-        self.clock.now += SECOND
+        self.clock.now += self.second
         self.taken += 1
         return super().step(actions)
 
@@ -118,13 +118,30 @@ def test_the_last_evaluation_ends_within_its_seconds(max_steps: int, episodes: i
         assert lowest_success(result, greedy=True) == 0
 
 
-def test_the_shortest_runs_are_evaluated_for_a_second() -> None:
+def test_the_shortest_runs_are_evaluated_for_a_moment() -> None:
     clock = Clock()
     own = evaluator(clock)
     clock.now += 2
     assert own.some(stands, 1, last=True)["eval/cut_at"] == 1
     own.of_random()
-    assert own.budget.spent <= LEAST_SECONDS + 3 * SECOND
+    assert own.budget.spent <= 2 * LEAST_SECONDS + 3 * SECOND
+
+
+@pytest.mark.parametrize("seconds", [25, 75, 300])
+@pytest.mark.parametrize("success", [0.5, 1.0])
+def test_runs_of_any_length_are_evaluated_in_the_share(seconds: int, success: float) -> None:
+    """Also those that succeed in training from the first record on, whose last evaluation may be long over, and whose
+    evaluations take longer than that."""
+    clock = Clock()
+    own = evaluator(clock, max_steps=1000)
+    own.evaluations.env.second = 0.01  # pyright: ignore[reportAttributeAccessIssue]
+    for record in range(seconds):
+        clock.now += 1
+        own.count(success, 100)
+        own.some(stands, record, last=record == seconds - 1)
+    own.of_random()
+    share = 0.05 * (clock.now - own.budget.begun)
+    assert share / 2 <= own.budget.spent <= share + LEAST_SECONDS + 3 * 0.01
 
 
 def test_cut_episodes_are_those_of_all_rows_up_to_the_same_step() -> None:
@@ -150,16 +167,16 @@ def test_cut_episodes_are_those_of_all_rows_up_to_the_same_step() -> None:
 
 
 def test_success_in_training_is_looked_into_at_once() -> None:
-    """Before the share has grown, but not for longer than SURE_SECONDS ahead of it."""
+    """With the seconds that were put aside for the last evaluation, but for a moment; not ahead of the share."""
     clock = Clock()
     own = evaluator(clock)
-    clock.now += 5
+    clock.now += 40
     own.count(0.9, 100)
     assert own.some(stands, 1, last=False) == {} and own.budget.spent == 0
     own.count(0.97, 8)
     for record in range(10):
         own.some(stands, record, last=False)
-    assert own.budget.spent == pytest.approx(SURE_SECONDS - RESERVE + 0.05 * 5, abs=2 * SECOND)
+    assert own.budget.spent == pytest.approx(0.05 * 40 - LEAST_SECONDS, abs=SECOND)
 
 
 def test_no_share_leaves_the_last_evaluation() -> None:
