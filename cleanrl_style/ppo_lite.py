@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, load_weights
+from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, in_all, load_weights
 from gbxcule_puffer.trainers.blocks import (
     NoiseScale,
     Novelty,
@@ -43,7 +43,10 @@ MOST_FACTOR = 1.5  # by which an update changes the learning rate
 class Args(GraphFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
-        32, "steps of each env in a rollout; by default 16 from 4,096 Game Boys on, 8 from 8,192 on", smoke=8, least=1
+        32,
+        "steps of each env in a rollout; by default 16 from 4,096 Game Boys of all processes on, 8 from 8,192 on",
+        smoke=8,
+        least=1,
     )
     lr: float = flag(1e-3, "learning rate, with --lr-kl the first one", least=0)
     lr_kl: float = flag(
@@ -93,8 +96,9 @@ class Args(GraphFlags):
         found = super().defaults()
         if self.smoke:
             return found
-        steps = min(32, max(8, 2 ** (16 - self.num_envs.bit_length() + 1)))
-        return found | {"num_steps": steps, "num_minibatches": 8 if self.num_envs < 256 else 16}
+        envs = in_all(self.num_envs)
+        steps = min(32, max(8, 2 ** (17 - envs.bit_length())))
+        return found | {"num_steps": steps, "num_minibatches": 8 if envs < 256 else 16}
 
 
 class Agent(nn.Module):

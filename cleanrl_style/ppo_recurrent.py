@@ -22,6 +22,7 @@ from gbxcule_puffer.trainers import (
     Stopwatch,
     World,
     flag,
+    in_all,
     load_weights,
 )
 from gbxcule_puffer.trainers.blocks import (
@@ -56,7 +57,10 @@ Unroll = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]  # Agent.unro
 class Args(GraphFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
-        32, "steps of each env in a rollout; by default 16 from 4,096 Game Boys on, 8 from 8,192 on", smoke=8, least=1
+        32,
+        "steps of each env in a rollout; by default 16 from 4,096 Game Boys of all processes on, 8 from 8,192 on",
+        smoke=8,
+        least=1,
     )
     recurrent: Literal["gru", "lstm"] = flag(
         "gru", "the memory after the hidden layer, of 128 numbers; its gradient goes back through --num-steps steps"
@@ -94,8 +98,9 @@ class Args(GraphFlags):
         found = super().defaults()
         if self.smoke:
             return found
-        steps = min(32, max(8, 2 ** (16 - self.num_envs.bit_length() + 1)))
-        return found | {"num_steps": steps, "num_minibatches": min(self.num_envs, 8 if self.num_envs < 256 else 16)}
+        envs = in_all(self.num_envs)
+        steps = min(32, max(8, 2 ** (17 - envs.bit_length())))
+        return found | {"num_steps": steps, "num_minibatches": min(self.num_envs, 8 if envs < 256 else 16)}
 
 
 class Agent(nn.Module):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, load_weights
+from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, in_all, load_weights
 from gbxcule_puffer.trainers.blocks import (
     Patches,
     Replayed,
@@ -42,7 +42,9 @@ Network = Callable[[Tensor], Tensor]  # a QNetwork, compiled or not
 @dataclass
 class Args(GraphFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
-    num_steps: int = flag(16, "steps of each env in a rollout; by default 8 from 8,192 Game Boys on", smoke=8, least=1)
+    num_steps: int = flag(
+        16, "steps of each env in a rollout; by default 8 from 8,192 Game Boys of all processes on", smoke=8, least=1
+    )
     lr: float = flag(5e-4, "learning rate", least=0)
     anneal_lr: bool = flag(False, "lower the learning rate to 0 over total_env_steps", fixes=("total_env_steps",))
     gamma: float = flag(0.99, "discount factor", least=0, most=1)
@@ -66,7 +68,7 @@ class Args(GraphFlags):
     def defaults(self) -> dict[str, Any]:
         """Defaults by the number of Game Boys (docs/scale.md)."""
         found = super().defaults()
-        return found if self.smoke or self.num_envs < 8192 else found | {"num_steps": 8}
+        return found if self.smoke or in_all(self.num_envs) < 8192 else found | {"num_steps": 8}
 
 
 class QNetwork(nn.Module):

@@ -24,6 +24,7 @@ from gbxcule_puffer.trainers import (
     Stopwatch,
     World,
     flag,
+    in_all,
     load_weights,
 )
 from gbxcule_puffer.trainers.blocks import (
@@ -56,7 +57,9 @@ Unroll = Callable[[Tensor, Tensor, Tensor], Tensor]  # its unroll
 @dataclass
 class Args(GraphFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
-    num_steps: int = flag(16, "steps of each env in a rollout; by default 8 from 8,192 Game Boys on", smoke=8, least=1)
+    num_steps: int = flag(
+        16, "steps of each env in a rollout; by default 8 from 8,192 Game Boys of all processes on", smoke=8, least=1
+    )
     recurrent: Literal["gru", "lstm"] = flag(
         "gru", "the memory after the hidden layer, of 128 numbers; its gradient goes back through --num-steps steps"
     )
@@ -85,7 +88,7 @@ class Args(GraphFlags):
     def defaults(self) -> dict[str, Any]:
         """Defaults by the number of Game Boys (docs/scale.md)."""
         found = super().defaults()
-        return found if self.smoke or self.num_envs < 8192 else found | {"num_steps": 8}
+        return found if self.smoke or in_all(self.num_envs) < 8192 else found | {"num_steps": 8}
 
 
 class QNetwork(nn.Module):

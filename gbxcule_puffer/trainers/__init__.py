@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gbxcule_puffer.trainers.distributed import World
     from gbxcule_puffer.trainers.flags import GraphFlags, RunFlags
     from gbxcule_puffer.trainers.meters import Stopwatch
+    from gbxcule_puffer.trainers.processes import in_all
     from gbxcule_puffer.trainers.run import Run
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Stopwatch",
     "World",
     "flag",
+    "in_all",
     "load_weights",
 ]
 FILES = {
@@ -33,6 +35,7 @@ FILES = {
     "Stopwatch": "trainers.meters",
     "World": "trainers.distributed",
     "flag": "commandline",
+    "in_all": "trainers.processes",
     "load_weights": "trainers.checkpoints",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from cleanrl_style import ppo_lite
+from cleanrl_style import ppo_lite, ppo_recurrent, pqn, pqn_recurrent
 from gbxcule_puffer.trainers.blocks import NoiseScale, ReturnScale
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import flags_to_save, read_flags, resumed_flags
@@ -120,6 +121,15 @@ def test_defaults_by_the_number_of_game_boys(envs: int, steps: int, minibatches:
     assert (given.num_steps, given.num_minibatches) == (5, 3), "what is given counts"
     smoke = read([*device, "--smoke"])
     assert (smoke.num_envs, smoke.num_steps, smoke.num_minibatches) == (4, 8, 4)
+
+
+@pytest.mark.parametrize("script", [ppo_lite, ppo_recurrent, pqn, pqn_recurrent], ids=lambda script: script.EXP_NAME)
+def test_defaults_by_the_game_boys_of_all_processes(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(envs: int, processes: str) -> int:
+        monkeypatch.setenv("WORLD_SIZE", processes)
+        return read_flags(script.Args, script.EXP_NAME, None, ["--device=cpu", f"--num-envs={envs}"]).num_steps
+
+    assert steps(4096, "4") == steps(16_384, "1") == 8 < steps(4096, "1")
 
 
 def test_a_run_goes_on_with_the_defaults_that_it_began_with(tmp_path: Path) -> None:

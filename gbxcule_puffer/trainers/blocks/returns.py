@@ -42,12 +42,13 @@ class ReturnScale:
         self.renew(head, *(rollout[name] for name in ("values", "next_values") if name in rollout))
         rewards.copy_(self.scaled(rewards))
 
-    def count(self, rewards: Tensor, ended: Tensor) -> None:
-        """Counts the rewards (num_envs,) of a step that `ended` some episodes."""
-        self.returns.mul_(self.gamma).add_(rewards)
-        self._sums[:2] += torch.stack([self.returns.sum(), self.returns.square().sum()])
+    def count(self, rewards: Tensor, ended: Tensor, rows: slice = slice(None)) -> None:
+        """Counts the rewards of a step of the envs in `rows`, which `ended` some episodes."""
+        returns = self.returns[rows]
+        returns.mul_(self.gamma).add_(rewards)
+        self._sums[:2] += torch.stack([returns.sum(), returns.square().sum()])
         self._sums[2] += len(rewards)
-        self.returns.mul_(~ended)
+        returns.mul_(~ended)
 
     @torch.no_grad()
     def renew(self, head: nn.Linear, *values: Tensor) -> None:
