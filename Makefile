@@ -7,7 +7,7 @@ ARGS ?=
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-quick test-fast test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer size clean
+.PHONY: help setup train test test-quick test-fast test-newest test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,9 +83,18 @@ $(PUFFER)/.stamp: setup.py tests/integrations/pufferl/install.py tests/integrati
 	$(PUFFER)/bin/python tests/integrations/pufferl/install.py
 	@touch $@
 
+NEWEST := .venv-newest
+test-newest: $(NEWEST)/.stamp  ## run the tests with the newest release of everything, in .venv-newest (gigabytes)
+	$(NEWEST)/bin/python -m pytest -m "not gpu" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
+
+$(NEWEST)/.stamp: setup.py tests/support/newest.py
+	$(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python tests/support/newest.py
+	@touch $@
+
 size: setup  ## print what the kernels compile to: code bytes, registers, stack, spills, seconds
 	$(BIN)/python -m gbxcule_puffer size $(ARGS)
 
 clean:  ## remove the environments, caches and build outputs; runs/ stays
-	rm -rf $(VENV) $(PUFFER) build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PUFFER) $(NEWEST) build dist *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

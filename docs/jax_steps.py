@@ -25,14 +25,21 @@ class JaxEnv:
 
     def __init__(self, rom: str, num_envs: int, device: str, **options: Any) -> None:
         self.env = GBxCuLEEnv(rom, num_envs, device, io="torch", info_mode="none", **options)
+        index = self.env.device.index
+        self.gpu = -1 if index is None else index  # -1 leaves torch's current GPU, which JAX may have changed, as it is
 
     def reset(self, seed: int) -> jax.Array:
         """Begins an episode in every env; returns observations, uint8."""
-        return jnp.from_dlpack(self.env.reset(seed)[0])
+        with torch.cuda.device(self.gpu):
+            observations = jnp.from_dlpack(self.env.reset(seed)[0])
+        self.device = observations.device
+        return observations
 
     def step(self, actions: jax.Array) -> tuple[jax.Array, ...]:
         """(observations, rewards, terminals, truncations) after an action, int32, in every env."""
-        return tuple(jnp.from_dlpack(array) for array in self.env.step(torch.from_dlpack(actions))[:4])
+        given = torch.from_dlpack(jax.device_put(actions, self.device))  # copies those of another device
+        with torch.cuda.device(self.gpu):
+            return tuple(jnp.from_dlpack(array) for array in self.env.step(given)[:4])
 
 
 @jax.jit
@@ -44,10 +51,11 @@ def act(weights: jax.Array, observations: jax.Array, key: jax.Array) -> jax.Arra
 
 def play(env: JaxEnv, steps: int, seed: int = 0) -> tuple[jax.Array, float]:
     """Plays with random weights; returns each env's sum of rewards, and the seconds."""
-    observations, key = env.reset(seed), jax.random.key(seed)
-    size, choices = observations[0].size, env.env.codec.num_actions
-    weights = 0.1 * jax.random.normal(key, (size, choices))
-    total = jnp.zeros(len(observations))
+    observations = env.reset(seed)
+    with jax.default_device(env.device):
+        key = jax.random.key(seed)
+        weights = 0.1 * jax.random.normal(key, (observations[0].size, env.env.codec.num_actions))
+        total = jnp.zeros(len(observations))
     start = time.perf_counter()
     for step in range(steps):
         actions = act(weights, observations, jax.random.fold_in(key, step))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pages import performance, state_table
+from benchmarks.pages import emulators, performance, state_table, versions
 from gbxcule_puffer.games import load_game
 from tests.support.pages import (
     PAGES,
@@ -111,6 +111,19 @@ def test_commands_and_flags_exist(
 def test_state_page_is_generated() -> None:
     """docs/state.md is what `python -m benchmarks.pages.state_table` writes."""
     assert (ROOT / "docs/state.md").read_text() == state_table.page()
+
+
+def test_the_table_of_emulators_is_of_its_record() -> None:
+    """docs/bench.md has what `python -m benchmarks.pages.emulators` writes."""
+    text = emulators.PAGE.read_text()
+    assert emulators.page(text, json.loads(emulators.RECORD.read_text())) == text
+
+
+def test_the_table_of_versions_is_of_its_record() -> None:
+    """docs/versions.md has what `python -m benchmarks.pages.versions` writes, and no run with a failure."""
+    runs, text = json.loads(versions.RECORD.read_text()), versions.PAGE.read_text()
+    assert versions.page(text, runs) == text
+    assert runs and all(run["failed"] == 0 for run in runs)
 
 
 def test_figures_are_those_of_the_records() -> None:

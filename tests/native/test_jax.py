@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +42,8 @@ def test_nothing_is_copied_and_steps_are_numpys(device: str) -> None:
         for array, wanted in zip(found, expected, strict=True):
             np.testing.assert_array_equal(np.asarray(array), wanted)
         actions = generator.integers(0, 8, NUM_ENVS, dtype=np.int32)
-        given = jax.numpy.asarray(actions)
-        assert torch.from_dlpack(given).data_ptr() == given.unsafe_buffer_pointer()
+        given = jax.device_put(actions, env.device)
+        assert torch.from_dlpack(jax.device_put(given, env.device)).data_ptr() == given.unsafe_buffer_pointer()
         found, expected = env.step(given), plain.step(actions)[:4]
         ends += int(expected[3].sum())
     own = env.env.observations, env.env.rewards, env.env.terminals, env.env.truncations
@@ -48,6 +51,18 @@ def test_nothing_is_copied_and_steps_are_numpys(device: str) -> None:
     assert ends == 2 * NUM_ENVS
     plain.close()
     env.env.close()
+
+
+def test_arrays_of_another_device_follow_the_env() -> None:
+    """JAX's default device need not be the env's; here each is one of two that JAX sees on a CPU."""
+    code = f"import sys; sys.path.insert(0, {str(EXAMPLE.parent)!r}); import jax, jax_steps\n"
+    code += (
+        "jax.config.update('jax_default_device', jax.devices()[1]); jax_steps.main(['--num-envs', '2', '--steps', '2'])"
+    )
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "PYTHONPATH": str(EXAMPLE.parents[1])}
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, env={**os.environ, **flags}, capture_output=True, text=True)
+    assert "2 Game Boys on cpu" in result.stdout, result.stderr
 
 
 def test_a_policy_in_jax_plays(capsys: pytest.CaptureFixture[str]) -> None:
