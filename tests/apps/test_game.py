@@ -177,6 +177,7 @@ def test_the_seed_is_found_among_other_numbers() -> None:
     basket, score, rng = Number(0xC124), Number(0xC122), Number(0xC0A5)
     assert find_seed(cartridge, start, [basket, score, rng]) == Number(0xC0A4, 2)
     assert find_seed(cartridge, start, [basket, score]) is None
+    assert find_seed(cartridge, start, [Number(0xC000), Number((0, 0xA000)), Number(0xFFFE)]) is None, "edges of RAM"
 
 
 def test_list_names_our_own(capsys: pytest.CaptureFixture[str]) -> None:

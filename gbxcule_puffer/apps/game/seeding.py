@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import torch
 
 from gbxcule_puffer.apps.game.proposing import NOTHING, Ask, given_number
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
@@ -40,8 +42,8 @@ def choose_seed(cartridge: Cartridge, result: ScanResult, ask: Ask) -> Number | 
     if answer == NOTHING:
         return None
     number = given_number(answer)
-    if not isinstance(number.where, int) or number.size > 2:
-        raise ConfigError(f"seed {answer!r:.40} must be one or two bytes outside cartridge RAM, e.g. C0A5 u16")
+    if not is_plain(number.where) or number.size > 2:
+        raise ConfigError(f"seed {answer!r:.40} must be one or two bytes of WRAM or HRAM, e.g. C0A5 u16")
     return number
 
 
@@ -50,18 +52,18 @@ def find_seed(cartridge: Cartridge, start: Snapshot, numbers: Sequence[Number], 
 
     Raises: the errors of Emulator.
     """
-    for number in numbers[:MOST_TRIED]:
-        if makes_chance(cartridge, start, number.where, seed):
-            return _with_neighbour(cartridge, start, number.where, seed)
+    for where in [number.where for number in numbers if is_plain(number.where)][:MOST_TRIED]:
+        if makes_chance(cartridge, start, where, seed):
+            for other in (where - 1, where + 1):
+                if is_plain(other) and makes_chance(cartridge, start, other, seed):
+                    return Number(min(where, other), 2)
+            return Number(where)
     return None
 
 
-def _with_neighbour(cartridge: Cartridge, start: Snapshot, where: Where, seed: int) -> Number:
-    if isinstance(where, int):
-        for other in (where - 1, where + 1):
-            if makes_chance(cartridge, start, other, seed):
-                return Number(min(where, other), 2)
-    return Number(where)
+def is_plain(where: Where) -> TypeGuard[int]:
+    """True for an address of WRAM or HRAM."""
+    return isinstance(where, int) and (hw.WRAM <= where < hw.ECHO or hw.HRAM <= where < hw.IE)
 
 
 @torch.no_grad()
