@@ -135,3 +135,20 @@ def test_check_measures_the_scores_and_replays(tmp_path: Path, capsys: pytest.Ca
     assert "stops before its episode ends" in check(folder, capsys)[1]
     with pytest.raises(ConfigError, match="ends before the last of its 13 actions"):
         play_episode(game, ["LEFT"] * 13)
+
+
+@pytest.mark.kernel
+def test_a_search_plays_well_and_its_trace_replays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tables: list[str] = list(PLAYED)
+    tables[1] = "[env]\nmax_steps = 20"
+    folder = write(tmp_path / "mine", game_text(*tables, SCORES.format(noop=72, played=8)), rom=True)
+    words = ["game", "solve", str(folder), "--num-envs", "13", "--keep", "3", "--burst", "5", "--hold", "3"]
+    assert cli.main([*words, "--seconds", "300"]) == 0
+    *found, written = capsys.readouterr().out.splitlines()
+    path = folder / "played.json"
+    actions = json.loads(path.read_text())["actions"]
+    best = found[-1].removeprefix("end: ")
+    assert best.endswith("20 steps") and written == f"written   {path}: {best}" and len(actions) == 20
+    from gbxcule_puffer.apps.game.playing import replay
+
+    assert f"{replay(load_game(folder)).total:g}" == best.partition("return ")[2].partition(",")[0]
