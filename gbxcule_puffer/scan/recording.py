@@ -11,6 +11,7 @@ import warp as wp
 from gbxcule_puffer.emulator import Emulator, address_space
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.scan.film import FILM_LOOKS, Camera
 from gbxcule_puffer.tasks.ram.view import Where
 
 REGISTERS = {"scy": hw.SCY, "scx": hw.SCX}  # recorded as bytes beside RAM: the camera of many games
@@ -57,8 +58,8 @@ class Recording:
 
     where: the location of each byte; valid: (looks, envs) bool, false where an env did not come from its previous look
     (it was restored); buttons: (looks, envs) uint8, held since the previous look; drawn: (looks, envs), the part of the
-    picture that changed since then; witnesses: envs whose `pictures` (looks,
-    witnesses, 72, 80) are kept; forks: the looks from which each context's envs play one button each.
+    picture that changed since then; witnesses: envs whose `pictures` (looks, witnesses, 72, 80) are kept; film: of one
+    of them, a picture a second; forks: the looks from which each context's envs play one button each.
     """
 
     emulator: Emulator
@@ -82,6 +83,7 @@ class Recording:
         step = self.emulator.num_envs // WITNESSES
         self.witnesses = [i * step + i % step for i in range(WITNESSES)]
         self._pictures: list[torch.Tensor] = []
+        self._camera = Camera(self.emulator, self.witnesses)
         self._stack = torch.tensor([0xFFFF, 0], device=self.emulator.device)
 
     @property
@@ -105,6 +107,8 @@ class Recording:
     def look(self, buttons: torch.Tensor, came_on: bool | torch.Tensor = True) -> None:
         """Records all envs as they are now. came_on: (envs,) bool or one for all, false where they were restored since
         the last look. Bytes that change for the first time join; until now they were as at the start."""
+        if self.looks % FILM_LOOKS == 0:
+            self._camera.look()
         now = self._bytes()
         fresh = (now != self._first).any(0) & ~self._changed
         new = fresh.nonzero()[:, 0]  # waits for the device, once a look
@@ -127,6 +131,7 @@ class Recording:
 
     def close(self) -> None:
         """Ends the recording: what was recorded becomes tensors."""
+        self.film = self._camera.film()
         first = self._first[self._order]
         kept = self._kept(first)
         self.valid, self.buttons = torch.stack(self._valid), torch.stack(self._buttons)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,12 +98,10 @@ class ScanResult:
         after = [pictures[min(look + DRAWN_LOOKS, len(pictures) - 1), witness] for look, witness in candidate.moments]
         return mosaic(torch.stack([*before, *after]).cpu().numpy(), len(candidate.moments))
 
-    def as_json(self) -> str:
-        """The result as a JSON text."""
+    def as_json(self) -> dict[str, Any]:
+        """For scan.json."""
         start = None if self.start.actions is None else list(self.start.actions)
-        return json.dumps(
-            {**self.facts, "start_actions": start, "candidates": [each.as_json() for each in self.candidates]}, indent=2
-        )
+        return {**self.facts, "start_actions": start, "candidates": [each.as_json() for each in self.candidates]}
 
 
 def text_of(where: Where) -> str:

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from gbxcule_puffer.cli import main
+from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.scan.film import Seen
 from gbxcule_puffer.scan.result import KINDS, ScanResult
 from gbxcule_puffer.scan.scan import scan
 from gbxcule_puffer.tasks.ram.symbols import Symbols
@@ -79,6 +82,8 @@ def test_the_command_writes_a_folder_and_names(tmp_path: Path, capsys: pytest.Ca
     assert json.loads((out / "scan.json").read_text()) == printed
     assert (out / "start.txt").read_text().split() == printed["start_actions"]
     assert Symbols.load(names)["x"].address == int(printed["candidates"][0]["address"], 16)
+    pictures = sorted((out / "film").iterdir())
+    assert [picture.name for picture in pictures] == [f"{i:03}.png" for i in range(len(pictures))] and pictures
     assert (
         main(["scan", str(ORCHARD), "--start-state", str(out / "start.state"), "--seconds", "3", "--num-envs", "16"])
         == 0
@@ -86,8 +91,7 @@ def test_the_command_writes_a_folder_and_names(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_the_same_seed_gives_the_same_result() -> None:
-    first, second = (scan(ORCHARD, seconds=5, num_envs=16, seed=3).as_json() for _ in range(2))
-    one, other = json.loads(first), json.loads(second)
+    one, other = (scan(ORCHARD, seconds=5, num_envs=16, seed=3).as_json() for _ in range(2))
     assert one["candidates"] == other["candidates"] and one["start_actions"] == other["start_actions"]
 
 
@@ -98,6 +102,59 @@ def test_what_was_recorded_can_be_searched(orchard: ScanResult) -> None:
     assert (looks, envs, total) == (*recording.valid.shape, len(recording.where))
     basket = recording.values[:, :, recording.where.index(Symbols.load(ROMS / "orchard.sym")["basket_x"].address)]
     assert int(basket.max()) < 160
+
+
+def test_what_a_film_shows_is_found(orchard: ScanResult) -> None:
+    """Conditions as one types them who reads the score and counts the hearts in some pictures."""
+    film, symbols = orchard.recording.film, Symbols.load(ROMS / "orchard.sym")
+    assert len(film.pictures) == len(film.looks) and film.pictures.shape[1:] == (144, 160)
+    for name in ("score", "lives"):
+        address = symbols[name].address
+        values = film.looks[:, address - hw.WRAM].tolist()
+        apart = [i for i in range(1, len(values)) if values[i] != values[i - 1]][:4]
+        seen = [f"start: {values[0]}"]
+        for picture in apart:
+            before, now = values[picture - 1], values[picture]
+            seen += [
+                f"{picture - 1}: = {before}",
+                f"{picture}: {'rose' if now > before else 'fell'} by {abs(now - before)}",
+            ]
+        search, left = film.search([Seen.of(text) for text in seen])
+        assert address in [match.number.where for match in search.matches(film.look(None))]
+        assert left == sorted(left, reverse=True) and left[-1] < 20
+
+
+def test_the_command_lists_what_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = tmp_path / "orchard.sym"
+    arguments = ["--start-actions", str(tmp_path / "start.txt"), "--seconds", "3", "--num-envs", "16"]
+    (tmp_path / "start.txt").write_text("NOOP START NOOP")
+    seen = ["--where", "start: 3", "--where", "1: unchanged", "--where", "< 4", "--name", "hearts", "--sym", str(names)]
+    assert main(["scan", str(ORCHARD), *arguments, *seen]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    lives = Symbols.load(ROMS / "orchard.sym")["lives"].address
+    assert any(line.startswith(f"{lives:04X}     u8        3 3 3 ") for line in lines)
+    assert "hearts" in lines[-1] and Symbols.load(names)["hearts"]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("now: 3", "is not a picture"),
+        ("3: more", "is not understood"),
+        ("-1: 3", "is not a picture"),
+        ("", "is not und"),
+    ],
+    ids=["picture", "condition", "negative", "empty"],
+)
+def test_wrong_conditions_end_in_one_line(text: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", str(ORCHARD), "--where", text]) == 2
+    error = capsys.readouterr().err
+    assert word in error and error.count("\n") == 1
+
+
+def test_a_picture_behind_the_end_of_the_film_ends_in_one_line(orchard: ScanResult) -> None:
+    with pytest.raises(ConfigError, match="picture 999 is not in the film: give 0 to "):
+        orchard.recording.film.search([Seen.of("999: 3")])
 
 
 def test_a_wrong_number_of_game_boys_ends_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
 from pathlib import Path
@@ -13,7 +14,7 @@ from gbxcule_puffer.commandline import at_most_one, command, flag
 if TYPE_CHECKING:
     from gbxcule_puffer.scan.result import ScanResult
 
-OUTPUT = "Output"
+OUTPUT, SEEN = "Output", "What is seen"
 WIDTH = 118
 NO_START = "no start was found in which directions move anything: give one by --start-state or --start-actions"
 
@@ -30,16 +31,30 @@ class Scan(GameFlags, DeviceFlags):
     )
     num_envs: int | None = flag(None, "Game Boys in parallel (default: 64, on a GPU 16,384)", least=16)
     seconds: float | None = flag(None, "seconds that each plays (default: 100, on a GPU 50)", metavar="X", least=1)
-    out: str | None = flag(None, "folder for start.state, start.txt, scan.json and pictures", OUTPUT, metavar="DIR")
+    where: tuple[str, ...] = flag(
+        (),
+        "condition that a number in a picture of the film (--out) meets, e.g. 'start: 3', '12: fell by 1', 'end: 120'; "
+        "repeat for more: the numbers in RAM that meet all are listed",
+        SEEN,
+        metavar="PICTURE:CONDITION",
+        repeat=True,
+    )
+    name: str = flag("seen", "name of what --where leaves, in --sym", SEEN, metavar="NAME")
+    out: str | None = flag(None, "folder for start.state, start.txt, scan.json, film and strips", OUTPUT, metavar="DIR")
     sym: str | None = flag(None, "symbol file to write the names into", OUTPUT, metavar="FILE")
     json: bool = flag(False, "print JSON instead of the table", OUTPUT)
 
     def run(self) -> None:
         at_most_one(self, "start_actions", "start_state")
         check_rom(self.rom, self.header, self.model)
+        from gbxcule_puffer.apps.scan.where import Leftovers
         from gbxcule_puffer.files import check_target, make_folder
+        from gbxcule_puffer.scan.film import Seen
         from gbxcule_puffer.scan.scan import scan
+        from gbxcule_puffer.tasks.ram.symbol_writing import check_name, save_symbols
 
+        seen = [Seen.of(text) for text in self.where]
+        check_name(self.name)
         if self.sym:
             check_target(self.sym)
         out = make_folder(self.out) if self.out else None
@@ -49,15 +64,22 @@ class Scan(GameFlags, DeviceFlags):
         )  # fmt: skip
         if out is not None:
             write_folder(result, out)
-        print(result.as_json() if self.json else table(result))
+        left = None if not seen else Leftovers(result.recording.film, self.where, seen)
+        if self.json:
+            print(json.dumps(result.as_json() | ({} if left is None else {"where": left.as_json()}), indent=2))
+        else:
+            print(table(result) if left is None else f"{table(result)}\n{left.table()}")
         if not result.start.moves:
             print(f"warning: {NO_START}", file=sys.stderr)
         if self.sym:
-            named = result.write_symbols(self.sym)
+            names = [each.name for each in result.write_symbols(self.sym)]
+            if left is not None:
+                save_symbols(self.sym, left.numbers(self.name))
+                names += left.numbers(self.name)
             if not self.json:
-                print(f"symbols  {self.sym}: {', '.join(each.name for each in named)}")
+                print(f"symbols  {self.sym}: {', '.join(names)}")
         if out is not None and not self.json:
-            print(f"folder   {out}: start.state, start.txt, scan.json, and a picture strip of each candidate")
+            print(f"folder   {out}: start.state, start.txt, scan.json, film, and a picture strip of each candidate")
 
 
 def table(result: ScanResult) -> str:
@@ -82,14 +104,17 @@ def table(result: ScanResult) -> str:
 
 
 def write_folder(result: ScanResult, out: Path) -> None:
-    """The start, the report, and a picture strip of each candidate."""
-    from gbxcule_puffer.files import write_text
+    """The start, the report, the film, and a picture strip of each candidate."""
+    from gbxcule_puffer.files import make_folder, write_text
     from gbxcule_puffer.pictures import save_png
 
     result.start.state.to_file(out / "start.state")
     if result.start.actions is not None:
         write_text(out / "start.txt", " ".join(result.start.actions) + "\n")
-    write_text(out / "scan.json", result.as_json() + "\n")
+    write_text(out / "scan.json", json.dumps(result.as_json(), indent=2) + "\n")
+    film = make_folder(out / "film")
+    for index, picture in enumerate(result.recording.film.pictures.cpu().numpy()):
+        save_png(film / f"{index:03}.png", picture, 2)
     for each in result.candidates:
         strip = result.strip(each)
         if strip is not None:
