@@ -24,6 +24,7 @@ RUNNER_UP = {
     "x": 0.75, "y": 0.75, "map": 0.5, "score": 0.6, "lives": 0.6, "timer": 0.9, "random": 0.9, "menu": 0.5,
     "flags": 0.7,
 }  # fmt: skip
+COUNTED = ("score", "lives", "timer")  # kinds of numbers that may be decimal
 CARRIED_DOUBT = 0.5  # what is left of the doubt in a score of several bytes
 
 
@@ -60,7 +61,7 @@ def _candidates(
     used: set[int] = set()
     for row, byte in enumerate(order):
         root = _root(byte, chance, carries)
-        number, members = number_of(root, recording, stats, carries)
+        number, members = number_of(root, recording, stats, carries, kind in COUNTED)
         if used & {*members}:
             continue
         sure = float(chance[members].max())

@@ -61,6 +61,9 @@ def evidence_of(kind: str, byte: int, stats: Stats, causes: Causes, num_envs: in
         parts.append(f"says whether directions do something in {percent(of('rules'))}")
     elif kind == "flags":
         parts.append(f"bits are set {int(of('rise_count'))} times in {envs}, and stay")
+    if kind in ("score", "lives") and of("shown") > 0.6:
+        row, column = divmod(int(of("shown_cell")) % 1024, 32)
+        parts.append(f"the picture shows its digits (column {column}, row {row} of the tile map)")
     parts.append(f"from {span}")
     if causes.poked[byte]:
         stays, draws = causes.stays_late[byte], causes.draws_late[byte]

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import torch
 
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.address_space import row_offset
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram.narrowing import Narrowing, parse_narrowing
-from gbxcule_puffer.tasks.ram.search import Search, areas_of
+from gbxcule_puffer.tasks.ram.search import MOST_LISTED, Search, areas_of
 from gbxcule_puffer.tasks.ram.view import Ram
 
 FILM_LOOKS = 15  # from a picture to the next one: a second of the game
 START, END = "start", "end"
+MAPS = 0x9800
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ class Film:
         """
         search, left = Search(self._ram, look=self.look(0)), []
         for each in conditions:
-            left.append(search.narrow(each.narrowing, self.look(each.picture)))
+            look = self.look(each.picture)
+            count = search.narrow(each.narrowing, look)
+            left.append(count if count > MOST_LISTED else len(search.matches(look)))  # equal readings count once
         return search, left
 
     def look(self, picture: int | None) -> torch.Tensor:
@@ -82,12 +86,18 @@ class Camera:
         self._spans = [(at, at + a.length) for at, a in zip(offsets, areas_of(cartridge), strict=True)]
         self._pictures: list[torch.Tensor] = []
         self._looks: list[torch.Tensor] = []
+        self._tiles: list[torch.Tensor] = []
 
     def look(self) -> None:
         """Takes a picture of each env."""
         self._pictures.append(self._emulator.screen[self._envs])
         memory = [self._emulator.memory[:, first:end][self._envs] for first, end in self._spans]
         self._looks.append(torch.cat(memory, 1))
+        self._tiles.append(self._emulator.memory[:, MAPS - hw.ROW_BASE : hw.CART_RAM - hw.ROW_BASE][self._envs])
+
+    def tiles(self) -> torch.Tensor:
+        """The numbers in the maps of background and window, (n, envs, cells) uint8."""
+        return torch.stack(self._tiles)
 
     def film(self) -> Film:
         """Ends the film."""

@@ -28,12 +28,13 @@ WALKS = (
     (10, 3, 5, 1, 1, 1, 1, 1, 0),
     (6, 0, 8, 0, 0, 1, 0, 0, 0),
 )
-TESTED = ("NOOP", "RIGHT", "LEFT", "UP", "DOWN")
+TESTED = ("NOOP", "RIGHT", "LEFT", "UP", "DOWN", "A")
 MIDDLE, LAST = 4, 8  # looks of a test at which what differs is seen
 SCENE, MOST_SCENES, BIG = 0.6, 3, 0.5  # worth of a change of scene, as titles have things to move, too
 ENOUGH, SETTLED_STEPS = 10.5, 18  # worth of a state, and steps that are still walked behind it
 DELAY = 0.015  # worth that a step costs
-WORTH = {"axis": 2.0, "goes_on": 3.0, "own": 1.5}
+WORTH = {"axis": 2.0, "goes_on": 3.0, "own": 1.5, "jumps": 2.0}
+SAME = 0.15  # part of the picture that A changes at most where it makes something jump, and is not a menu's choice
 
 
 def find_start(emulator: Emulator, seed: int) -> Start:
@@ -130,7 +131,7 @@ class _Walk:
 
 def _worth(seen: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
     """The degree to which each env looks like a game that is played, (envs,)."""
-    (nothing, blank), *others = seen
+    (nothing, blank), *others, (lifted, after_a) = seen
     apart = [wrapped(places.short() - nothing.short()) for places, _ in others]  # (envs, 2, bytes)
     worth = torch.zeros(len(nothing), device=nothing.device)
     for ahead, behind in ((0, 1), (2, 3)):
@@ -147,6 +148,10 @@ def _worth(seen: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
             for each in (one, other)
         ]
         worth += WORTH["goes_on"] * (grows[0] | grows[1]).any(1)
+    # What jumps or flies with A, where directions may do nothing.
+    high = wrapped(lifted.short() - nothing.short())[..., ::2]
+    moved = ((high != 0) & (high.abs() < 64)).any(2)
+    worth += WORTH["jumps"] * (moved.all(1) & ((after_a != blank).float().mean(1) < SAME))
     pictures = torch.stack([blank, *[picture for _, picture in others]], 1)
     for first in range(5):
         for second in range(first):

@@ -12,6 +12,7 @@ AXES = {"x": ("RIGHT", "LEFT", "UP", "DOWN"), "y": ("DOWN", "UP", "LEFT", "RIGHT
 JUMPS = 0.6  # confidence in a height that only A changes
 SELDOM = 12  # looks between two changes
 OWN_WAY = 0.8  # confidence in what follows the directions on its way, but not beside a Game Boy without buttons
+SHOWN = 0.6  # part of the doubt in a score that goes where the picture shows its digits
 BRANCH = {name: index for index, name in enumerate(NAMES)}
 
 
@@ -82,6 +83,12 @@ def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     chance = chance * ramp(stats["distinct"].float(), 3, 8, 0.05)
     chance = chance * ramp(causes.stays_late, 0.0, 0.5, 0.25)
     chance = chance * ramp(drawn, 0.0, 0.4, 0.75) * ramp(causes.draws_late, 0.0, 0.3, 0.9)
+    # Where sprites or the camera follow one byte, another one that nothing follows is not where the player is; and what
+    # moves without buttons, and no sprite with it, is the road.
+    best = torch.where(chance > 0.15, drawn, 0.0).max()
+    chance = chance * torch.where(best > 0.4, ramp(drawn / best.clamp(min=0.4), 0.0, 0.5, 0.6), 1.0)
+    own = causes.sprites_x if axis == "x" else causes.sprites_y
+    chance = chance * torch.where(own > 0.2, 1.0, ramp(stats["noop_rate"], 0.6, 0.3, 0.5))
     if axis == "y":
         height = jumps(stats, causes) * ramp(stats["distinct"].float(), 6, 16, 0.0) * ramp(causes.stays, 0.1, 0.6, 0.2)
         chance = torch.maximum(chance, height)
@@ -93,23 +100,43 @@ def irregular(stats: Stats) -> torch.Tensor:
     return torch.where(stats["gap"] < SELDOM, ramp(stats["gap_spread"], 0.15, 0.5, 0.1), 1.0)
 
 
+def counts(stats: Stats) -> torch.Tensor:
+    """True for bytes that count up or down and begin again, (bytes,) bool: only their digits are looked for."""
+    rises, falls = stats["rise_count"].float(), stats["fall_count"].float()
+    against = torch.minimum(rises * (1 - stats["rises_to_one"]), falls * (1 - stats["falls_to_start"]))
+    seen = (rises + falls >= 8) & (stats["distinct"] >= 3) & (stats["rate"] < 0.2)
+    return seen & (against < 0.3 * (rises + falls))
+
+
+def on_screen(stats: Stats) -> torch.Tensor:
+    """1 where the picture shows the digits of a byte, 0 where it does not."""
+    return soft(stats["shown"], 0.6, 0.8)
+
+
 def score(stats: Stats, causes: Causes) -> torch.Tensor:
     """Confidence that a byte is the lowest one of a score."""
+    shown = on_screen(stats)
     rises, falls = stats["rise_count"].float(), stats["fall_count"].float()
     own = falls * (1 - stats["carries"])
     real = own * (1 - stats["falls_to_start"])
     chance = soft(1 - real / (rises + real).clamp(min=1), 0.9, 0.99) * soft(rises, 1, 12)
     chance = chance * ramp(own / rises.clamp(min=1), 0.9, 0.3, 0.15)
-    chance = chance * ramp(stats["rate"], 0.2, 0.06, 0.0) * irregular(stats)
-    chance = chance * ramp(stats["regardless"], 0.9, 0.5, 0.1)
+    # Some scores are the time: what the picture shows may rise at a constant rate, whatever the buttons.
+    timed = ramp(stats["rate"], 0.2, 0.06, 0.0) * irregular(stats) * ramp(stats["regardless"], 0.9, 0.5, 0.1)
+    timed = timed * ramp(stats["noop_rate"] / stats["rate"].clamp(min=1e-9), 1.5, 0.6, 0.3)
+    chance = chance * torch.maximum(timed, 0.7 * shown)
     chance = chance * ramp(stats["distinct"].float(), 1.5, 4, 0.1)
-    chance = chance * ramp(stats["noop_rate"] / stats["rate"].clamp(min=1e-9), 1.5, 0.6, 0.3)
     menus = stats["reacts"][BRANCH["START"]] / stats["reacts"].sum(0).clamp(min=1e-6)
-    chance = chance * ramp(menus, 0.5, 0.25, 0.3)  # what START changes is a choice of a menu
+    # What START changes is a choice of a menu, and surely what A does as well.
+    chance = chance * torch.maximum(ramp(menus, 0.5, 0.25, 0.3), shown)
+    both = torch.minimum(stats["reacts"][BRANCH["START"]], stats["reacts"][BRANCH["A"]])
+    chance = chance * ramp(both, 0.2, 0.12, 0.2)
     chance = chance * ramp(causes.stays_late, 0.2, 0.8, 0.15)
     chance = chance * torch.where(stats["lowest"] > 0, 0.7, 1.0)  # a picture of a digit, as a tile's number
     chance = chance * torch.where(own > 0, 1.0, 0.85)  # a best score does not fall where a game begins again
-    return chance * ramp(causes.draws_late, 0.0, 0.15, 0.5) * 0.9
+    # A game draws its score anew where it rises: a changed byte is not seen until then.
+    chance = chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.15, 0.5), shown) * 0.9
+    return 1 - (1 - chance) * (1 - SHOWN * shown * (chance > 0.12))
 
 
 def lives(stats: Stats, causes: Causes) -> torch.Tensor:
@@ -128,7 +155,7 @@ def lives(stats: Stats, causes: Causes) -> torch.Tensor:
     chance = chance * ((stats["highest"] <= 120) & (stats["highest"] >= 1)).float()
     chance = chance * ramp(stats["distinct"].float(), 1.5, 3, 0.1) * ramp(stats["distinct"].float(), 30, 12, 0.2)
     chance = chance * irregular(stats) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
-    return chance * ramp(causes.draws_late, 0.0, 0.3, 0.6) * 0.85
+    return chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.3, 0.6), on_screen(stats)) * 0.85
 
 
 def timer(stats: Stats, causes: Causes) -> torch.Tensor:
@@ -198,7 +225,8 @@ def judge(stats: Stats, causes: Causes) -> dict[str, torch.Tensor]:
     found["map"] = found["map"] * ramp(torch.maximum(found["x"].max(), found["y"].max()), 0.1, 0.5, 0.3)
     # One byte, one meaning: what is surely a position, a timer or random is less likely anything else.
     taken = torch.stack([found[kind] for kind in ("x", "y", "timer", "random")]).amax(0)
-    for kind in ("map", "score", "lives", "menu", "flags"):
+    for kind in ("map", "lives", "menu", "flags"):
         found[kind] = found[kind] * (1 - taken)
+    found["score"] = found["score"] * (1 - taken * (1 - 0.8 * on_screen(stats)))
     found["score"] = found["score"] * (1 - 0.7 * found["menu"])
     return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from gbxcule_puffer.scan.recording import Recording
+from gbxcule_puffer.scan.shown import READS as READS_SHOWN
 from gbxcule_puffer.scan.tally import Tally
 from gbxcule_puffer.tasks.ram.number import READS, Number
 
@@ -44,8 +45,11 @@ def find_carries(tally: Tally, stats: Stats) -> Carries:
     return Carries(into.cpu(), is_lower.cpu())
 
 
-def number_of(byte: int, recording: Recording, stats: Stats, carries: Carries) -> tuple[Number, list[int]]:
-    """The number whose lowest byte this is, and the indices of its bytes."""
+def number_of(
+    byte: int, recording: Recording, stats: Stats, carries: Carries, counts: bool
+) -> tuple[Number, list[int]]:
+    """The number whose lowest byte this is, and the indices of its bytes. counts: it may be decimal, as positions are
+    not."""
     members, at = [byte], byte
     lower = bool(carries.is_lower[byte])
     while len(members) < MOST_BYTES and int(carries.into[at]) >= 0 and bool(carries.is_lower[at]) == lower:
@@ -59,8 +63,10 @@ def number_of(byte: int, recording: Recording, stats: Stats, carries: Carries) -
     read, zero = "number", 0
     if len(members) > 1 and set(lows) == {base} and highest - base <= 9 and int(stats["highest"][byte]) - base >= 8:
         read, zero = "digits", base
-    elif all(bool(stats["decimal"][i]) for i in members) and highest >= 0x10 and int(stats["distinct"][byte]) > 10:
-        read = "bcd"
+    elif counts and all(bool(stats["decimal"][i]) for i in members) and highest >= 0x10:
+        is_shown = float(stats["shown"][byte]) > 0.6
+        seen = READS_SHOWN[int(stats["shown_read"][byte])] if is_shown else None
+        read = "bcd" if seen == "bcd" or (seen is None and int(stats["distinct"][byte]) > 10) else "number"
     members = members[: READS[read]]
     where = recording.where[members[-1] if lower else byte]
     order = "big" if lower and len(members) > 1 else "little"

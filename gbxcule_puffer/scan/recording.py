@@ -59,7 +59,9 @@ class Recording:
     where: the location of each byte; valid: (looks, envs) bool, false where an env did not come from its previous look
     (it was restored); buttons: (looks, envs) uint8, held since the previous look; drawn: (looks, envs), the part of the
     picture that changed since then; witnesses: envs whose `pictures` (looks, witnesses, 72, 80) are kept; film: of one
-    of them, a picture a second; forks: the looks from which each context's envs play one button each.
+    of them, a picture a second; filmed: (pictures, witnesses, bytes) uint8, the values at these pictures; tiles:
+    (pictures, witnesses, cells) uint8, the maps of background and window in them; forks: the looks from which each
+    context's envs play one button each.
     """
 
     emulator: Emulator
@@ -131,7 +133,7 @@ class Recording:
 
     def close(self) -> None:
         """Ends the recording: what was recorded becomes tensors."""
-        self.film = self._camera.film()
+        self.film, self.tiles = self._camera.film(), self._camera.tiles()
         first = self._first[self._order]
         kept = self._kept(first)
         self.valid, self.buttons = torch.stack(self._valid), torch.stack(self._buttons)
@@ -143,6 +145,7 @@ class Recording:
             look = self._looks.pop(0)  # so that both copies are never whole at the same time
             width = bisect_left(columns, look.shape[1])
             target[:, :width] = look[:, kept[:width]]
+        self.filmed = self.values[::FILM_LOOKS, self.witnesses]
         indices = self._order.tolist()
         self.where = [self._all_where[i] for i in indices]
         self.index = {where: i for i, where in enumerate(self.where)}

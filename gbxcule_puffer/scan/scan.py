@@ -22,6 +22,7 @@ from gbxcule_puffer.scan.play import BRANCHES, FORK_LOOKS, LOOK_FRAMES, RANDOM_L
 from gbxcule_puffer.scan.pokes import Causes, poke_all
 from gbxcule_puffer.scan.recording import Recording
 from gbxcule_puffer.scan.result import Candidate, ScanResult, Start
+from gbxcule_puffer.scan.shown import find_shown
 from gbxcule_puffer.scan.statistics import count, measure, rules
 from gbxcule_puffer.tasks.start import play_to_start
 
@@ -115,9 +116,10 @@ class Scan:
         tally = count(recording)
         stats = measure(recording, tally)
         carries = find_carries(tally, stats)
-        self._lap("statistics")
         usable = ~(recording.is_stack | recording.is_hardware).to(recording.values.device)
         stats["rules"] = torch.zeros_like(stats["rate"])
+        stats |= find_shown(recording.filmed, recording.tiles, usable & kinds.counts(stats))
+        self._lap("statistics")
         guess = torch.stack([*kinds.judge(stats, Causes.unknown(len(usable), usable.device)).values()])
         causes = poke_all(self.rounds, torch.where(usable, guess.amax(0), -1.0))
         self._lap("changed bytes")

@@ -31,7 +31,7 @@ class Leftovers:
 
     def table(self) -> str:
         """A line for each condition, then one for each number that is left."""
-        lines = [f"{text}: {left:,} numbers are left" for text, left in zip(self._texts, self._left, strict=True)]
+        lines = [f"{text}: {left:,} left" for text, left in zip(self._texts, self._left, strict=True)]
         if self._rows:
             lines.append(f"{'address':8} {'reading':9} values at the start, and in each picture")
         for match, values in self._rows[:SHOWN]:

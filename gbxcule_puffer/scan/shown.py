@@ -1,0 +1,63 @@
+"""Numbers that the picture shows: digits in the maps of background and window that change as a number's digits do."""
+
+from __future__ import annotations
+
+import torch
+
+READS = ("number", "bcd", "digits")  # how a byte is shown: as two decimal digits, as its two halves, or as one digit
+LEAST_EVENTS, LEAST_STEPS = 4, 2  # changes of the lowest digit between two pictures, and different ones among all
+MOST_EVENTS = 120  # changes that are compared
+BASES = {"number": 10, "bcd": 16}  # of a byte's two digits
+
+
+def find_shown(values: torch.Tensor, tiles: torch.Tensor, worth: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Looks for the digits of bytes in the maps of filmed Game Boys.
+
+    values: (pictures, Game Boys, bytes) uint8; tiles: (pictures, Game Boys, cells) uint8, the maps; worth: (bytes,)
+    bool, bytes that are looked for.
+
+    Returns, of each byte, (bytes,), shown: the part of its digits' changes that a cell shows, 0 where too few are seen;
+    shown_read: the reading that is shown, an index of READS; shown_cell: the cell of the lowest digit that changes.
+    """
+    shown = torch.zeros(len(worth), device=values.device)
+    read, cell = torch.zeros_like(shown, dtype=torch.int64), torch.zeros_like(shown, dtype=torch.int64)
+    steps = (tiles[1:] - tiles[:-1]).flatten(0, 1)  # uint8, of each cell from a picture to the next one
+    for byte in worth.nonzero()[:, 0].tolist():
+        for index, reading in enumerate(READS):
+            share, where = _share(steps, values[:, :, byte].short(), reading)
+            if share > shown[byte]:
+                shown[byte], read[byte], cell[byte] = share, index, where
+    return {"shown": shown, "shown_read": read, "shown_cell": cell}
+
+
+def _share(steps: torch.Tensor, values: torch.Tensor, reading: str) -> tuple[float, int]:
+    """The part of a byte's changes that the best cell shows, and that cell."""
+    base = BASES.get(reading, 256)
+    parts = [values] if reading == "digits" else [values, values // base]  # without the lower digits
+    moved = [(part[1:] % base - part[:-1] % base).flatten() for part in parts]
+    if len(parts) > 1 and not bool(moved[0].any()):  # a score of which the last digit never changes
+        parts, moved = parts[1:], moved[1:]
+    # A zero in front may be left out: what follows or precedes it says less.
+    is_digit = reading == "digits"
+    blank = [(torch.minimum(part[1:], part[:-1]).flatten() == 0) & (not is_digit) for part in parts]
+    changes = torch.cat(moved)
+    counted = int(((changes != 0) & ~torch.cat(blank)).sum())
+    if counted < LEAST_EVENTS or int(changes.abs().max()) > 9 or len(changes.unique()) <= LEAST_STEPS:
+        return 0.0, 0
+    hits, events, sure = (torch.zeros(steps.shape[1], dtype=torch.int64, device=steps.device) for _ in range(3))
+    for place, (each, empty) in enumerate(zip(moved, blank, strict=True)):
+        some = _spread((each != 0).nonzero()[:, 0])
+        equal, empty = steps[some] == each[some].to(torch.uint8)[:, None], empty[some]
+        # The cell of a digit is before that of the next lower one.
+        hits += equal.sum(0).roll(place)
+        events += (equal | ~empty[:, None]).sum(0).roll(place)
+        sure += equal[~empty].sum(0).roll(place)
+    still = _spread((moved[0] == 0).nonzero()[:, 0])
+    quiet = (steps[still] != 0).sum(0) <= len(still) // 2
+    best, where = (hits * (quiet & (sure >= LEAST_EVENTS)) / events.clamp(min=1)).max(0)
+    return float(best), int(where)
+
+
+def _spread(several: torch.Tensor) -> torch.Tensor:
+    """At most MOST_EVENTS of them, evenly spread."""
+    return several[:: -(-len(several) // MOST_EVENTS) or 1]

@@ -1,0 +1,62 @@
+"""Digits in the maps of a picture are found, whatever the tile of 0, with and without zeros in front."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gbxcule_puffer.scan.shown import READS, find_shown
+
+PICTURES, GAME_BOYS, CELLS, CELL = 60, 2, 64, 20  # the lowest digit is in cell CELL
+BLANK = 0x20
+
+
+def scores(step: int) -> torch.Tensor:
+    """A score in each picture of two games, (pictures, Game Boys): it rises now and then, and begins again."""
+    generator = torch.Generator().manual_seed(step)
+    rises = step * (torch.rand((PICTURES, GAME_BOYS), generator=generator) < 0.4)
+    return rises.cumsum(0) % (12 * step)
+
+
+def draw(score: torch.Tensor, zero: int, blank: bool) -> torch.Tensor:
+    """The maps, with the score in three cells, tiles that change at random, and others that stay."""
+    generator = torch.Generator().manual_seed(7)
+    tiles = torch.full((PICTURES, GAME_BOYS, CELLS), BLANK, dtype=torch.uint8)
+    tiles[:, :, 30:] = torch.randint(0, 256, (PICTURES, GAME_BOYS, CELLS - 30), generator=generator, dtype=torch.uint8)
+    for place in range(3):
+        digit = (score // 10**place % 10 + zero).to(torch.uint8)
+        left_out = blank & (score < 10**place) & (place > 0)
+        tiles[:, :, CELL - place] = torch.where(left_out, BLANK, digit)
+    return tiles
+
+
+def stored(score: torch.Tensor, read: str) -> torch.Tensor:
+    if read == "bcd":
+        return score // 10 % 10 * 16 + score % 10
+    return score % 10 if read == "digits" else score
+
+
+@pytest.mark.parametrize("blank", [False, True], ids=["zeros", "blanks"])
+@pytest.mark.parametrize(("zero", "step"), [(0x30, 1), (0xE5, 3), (0, 7)])
+@pytest.mark.parametrize("read", READS)
+def test_a_score_on_the_screen_is_found(read: str, zero: int, step: int, blank: bool) -> None:
+    score = scores(step)
+    values = torch.stack([stored(score, read), scores(5) % 11], 2).to(torch.uint8)
+    found = find_shown(values, draw(score, zero, blank), torch.tensor([True, True]))
+    assert found["shown"][0] > 0.9 and int(found["shown_cell"][0]) == CELL
+    assert found["shown"][1] < 0.6
+    if step > 1 and read != "digits":  # up to 9, all readings are the same
+        assert READS[int(found["shown_read"][0])] == read
+
+
+def test_a_score_in_tens_is_found_where_its_last_digit_never_changes() -> None:
+    score = 10 * scores(1)
+    values = stored(score, "bcd")[:, :, None].to(torch.uint8)
+    found = find_shown(values, draw(score, 0x30, False), torch.tensor([True]))
+    assert found["shown"][0] > 0.9 and int(found["shown_cell"][0]) == CELL - 1
+
+
+def test_bytes_that_are_not_worth_it_are_not_looked_for() -> None:
+    score = scores(3)
+    found = find_shown(score[:, :, None].to(torch.uint8), draw(score, 0x30, False), torch.tensor([False]))
+    assert found["shown"].tolist() == [0]
