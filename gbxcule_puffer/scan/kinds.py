@@ -163,6 +163,8 @@ def timer(stats: Stats, causes: Causes) -> torch.Tensor:
     chance = soft(stats["agree"], 0.85, 0.97) * soft(stats["gap_spread"], 0.6, 0.1) * soft(stats["envs"], 0.3, 0.9)
     ratio = stats["noop_rate"] / stats["rate"].clamp(min=1e-9)
     chance = chance * ramp(ratio, 0.3, 0.8, 0.05) * ramp(stats["distinct"].float(), 2, 8, 0.1)
+    # A random number that is drawn with an event, the same one in all Game Boys, takes another step each time.
+    chance = chance * ramp(stats["same_step"], 0.25, 0.5, 0.3)
     return chance * ramp(stats["step_spread"], 4.5, 2.5, 0.1) * ramp(causes.stays, 0.0, 0.5, 0.5) * 0.97
 
 

@@ -18,9 +18,10 @@ NAMES = list(BRANCHES)
 # transitions that change the byte; rises, falls_by_one, rises_by_one, sets_bits, clears_bits, falls_to_start (or to
 # 0), rises_to_one (to their most common target, `rises_to`), scene (near a change of much of the picture), drawn
 # (with any change of it): parts of the changes, rises or falls that are so; rise_count, fall_count; distinct values,
-# spread, new_spread and step_spread (bits of entropy of values, of values after changes, and of changes), lowest,
-# highest; decimal: no value had a half above 9; gap: looks between two changes, gap_spread: their standard deviation
-# in parts of that; envs: part of the envs in which it changed; agree: part of the looks of forks at which all
+# spread, new_spread and step_spread (bits of entropy of values, of values after changes, and of changes); same_step:
+# part of the changes that are the most common one; lowest, highest; decimal: no value had a half above 9; gap: looks
+# between two changes, gap_spread: their standard deviation in parts of that; envs: part of the envs in which it
+# changed; agree: part of the looks of forks at which all
 # branches have the same value; regardless: of the forks in which it changes, those in which it does so equally in all
 # branches. Of forks, as parts of the contexts, (branches, bytes) each: higher, lower (than without buttons, at the
 # end), reacts (ever differs), goes_on (differs more at the end than in the middle), one_way (steps of one sign only),
@@ -54,6 +55,7 @@ def measure(recording: Recording, tally: Tally) -> dict[str, torch.Tensor]:
         "spread": _entropy(_histogram(sample, VALUES)),
         "new_spread": _entropy(tally.reached),
         "step_spread": _entropy(steps),
+        "same_step": steps.max(1).values / some,
         "lowest": torch.where(tally.seen, index, VALUES).amin(1),
         "highest": torch.where(tally.seen, index, -1).amax(1),
         "scene": changes["scene"] / some,
