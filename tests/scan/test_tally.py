@@ -129,3 +129,17 @@ def test_forks_are_counted(counted: Tally, byte: int) -> None:
                     branches[name][branch] += holds
     assert {name: int(of[byte]) for name, of in counted.forks.items()} == forks
     assert {name: of[:, byte].tolist() for name, of in counted.branches.items()} == branches
+
+
+@pytest.mark.gpu
+def test_a_gpu_counts_the_same(counted: Tally) -> None:
+    values, bits, start = (torch.from_numpy(each).cuda() for each in recording())
+    found = tally(values, bits, start, torch.from_numpy(NEIGHBOURS.astype(np.int32)).cuda(), FORKS)
+    for own, other in (
+        (found.changes, counted.changes),
+        (found.forks, counted.forks),
+        (found.branches, counted.branches),
+    ):
+        assert all(torch.equal(own[name].cpu(), other[name]) for name in other)
+    for name in ("steps", "reached", "rose_to", "seen"):
+        assert torch.equal(getattr(found, name).cpu(), getattr(counted, name))
