@@ -10,7 +10,7 @@ HEADER = range(0x100, 0x150)
 
 
 def shrink(
-    rom: bytes, buttons: np.ndarray, frames_per_step: int = 1, most_runs: int = 1500
+    rom: bytes, buttons: np.ndarray, frames_per_step: int = 1, most_runs: int = 1500, with_datapath: bool = True
 ) -> tuple[bytes, np.ndarray]:
     """A ROM of the same size that still fails, with as many bytes 00 as could be found, and the buttons that it needs.
 
@@ -19,9 +19,9 @@ def shrink(
     """
 
     def is_failing(image: bytes, held: np.ndarray) -> bool:
-        return bool(compare(image, held, 1, frames_per_step).difference)
+        return bool(compare(image, held, 1, frames_per_step, with_datapath).difference)
 
-    first = compare(rom, buttons, 1, frames_per_step)
+    first = compare(rom, buttons, 1, frames_per_step, with_datapath)
     if not first.difference:
         raise ValueError("the ROM does not fail: nothing to shrink")
     buttons = buttons[: first.frames]

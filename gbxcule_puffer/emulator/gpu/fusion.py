@@ -13,7 +13,7 @@ not to plain memory, the data path executes only the first instruction (slow_pat
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,16 +41,16 @@ class Parts(Descriptor[np.ndarray]):
     address: np.ndarray
 
     def __getitem__(self, rows: np.ndarray) -> Parts:
-        return Parts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+        return Parts(*(column[rows] for column in vars(self).values()))
 
     def __setitem__(self, rows: np.ndarray, others: Parts) -> None:
-        for field in fields(self):
-            getattr(self, field.name)[rows] = getattr(others, field.name)
+        for column, values in zip(vars(self).values(), vars(others).values(), strict=True):
+            column[rows] = values
 
     def but(self, **changes: np.ndarray | int) -> Parts:
         """The same with other values of some fields."""
         arrays = (value if isinstance(value, np.ndarray) else np.full_like(self.x, value) for value in changes.values())
-        return replace(self, **dict(zip(changes, arrays, strict=True)))
+        return Parts(**{**vars(self), **dict(zip(changes, arrays, strict=True))})
 
     def has(self, flags: int) -> np.ndarray:
         """True for any of the flags of word 3."""
@@ -328,6 +328,8 @@ def fuse(single: Parts) -> Parts:
         grown = np.zeros(len(at), bool)
         for one, other, rewrite in RULES:
             rows = np.flatnonzero(free & ~grown & first[one] & second[other][behind])
+            if not len(rows):
+                continue
             found, joined = _join(groups[rows], single[behind[rows]], rewrite)
             fused[at[rows[found]]] = joined[found]
             grown[rows[found]] = True
