@@ -20,16 +20,26 @@ from typing import Any
 import warp as wp
 
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.build.cache import directory
+from gbxcule_puffer.files import write_bytes
 
 HOMEWARD = Path(__file__).resolve().parents[2] / "roms" / "homeward.gb"
 ATTRIBUTES = {0x2F: "registers", 0x12: "stack_bytes"}  # of the section .nv.info: EIATTR_REGCOUNT, EIATTR_MIN_STACK_SIZE
 
 
 def compiled(arch: int, rom: Path, model: str = "dmg") -> bytes:
-    """The ELF image of the data path's kernel for a compute capability; rom: any game."""
+    """The ELF image of the data path's kernel for a compute capability; rom: any game. It is kept in Warp's cache."""
     kernel = Emulator(rom, 1, "cpu", kernel="datapath", model=model)._kernel()
+    kept = directory() / f"{kernel.module.name}_{kernel.module.hash_module().hex()[:16]}.sm{arch}.cubin"
+    if not kept.is_file():
+        write_bytes(kept, _compile(kernel.module, arch))
+    return kept.read_bytes()
+
+
+def _compile(module: wp.Module, arch: int) -> bytes:
+    """A module's ELF image."""
     with tempfile.TemporaryDirectory() as folder:
-        (path,) = wp.compile_aot_module(kernel.module, arch=arch, module_dir=folder, use_ptx=False)
+        (path,) = wp.compile_aot_module(module, arch=arch, module_dir=folder, use_ptx=False)
         return path.read_bytes()
 
 
@@ -48,8 +58,9 @@ def figures(image: bytes) -> dict[str, int]:
 
 def measure(arch: int, rom: Path, model: str = "dmg") -> dict[str, Any]:
     """The figures, and how long the compiler takes."""
+    module = Emulator(rom, 1, "cpu", kernel="datapath", model=model)._kernel().module
     begin = time.perf_counter()
-    image = compiled(arch, rom, model)
+    image = _compile(module, arch)
     return {"arch": arch, "compile_seconds": round(time.perf_counter() - begin, 1), **figures(image)}
 
 
