@@ -18,7 +18,6 @@ from gbxcule_puffer.trainers import ConfigError, GraphFlags, ObservationLayout, 
 from gbxcule_puffer.trainers.blocks import (
     Group,
     Patches,
-    ReturnScale,
     layer_init,
     linear_schedule,
     object_layers,
@@ -35,7 +34,6 @@ from torch import Tensor, nn
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "value", "grad_norm")
 MEMORY = 128
-KEPT = 0.95 ** (1 / 32)  # of the moments of the returns, after a step
 Losses = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
@@ -67,9 +65,6 @@ class Args(GraphFlags):
     recurrent: Literal["none", "gru"] = flag(
         "none",
         "gru: a memory of 128 numbers after the CNN; its gradient goes back through --update-every steps",
-    )
-    norm_returns: bool = flag(
-        True, "divide the rewards by the running deviation of the returns, so that their size does not matter"
     )
     norm_adv: bool = flag(True, "normalise the advantages of each loss")
     adv_floor: float = flag(
@@ -303,12 +298,9 @@ def train(args: Args, run: Run) -> None:
     if run.world.rank:
         torch.manual_seed(args.seed + run.world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
-    scale = None
-    if args.norm_returns:
-        scale = ReturnScale(args.num_envs, args.gamma, run.world, run.device, KEPT**args.update_every)
-    groups = [Group(env, model.state_size, args.overlap, scale, number) for number, env in enumerate(envs)]
+    groups = [Group(env, model.state_size, args.overlap) for env in envs]
     memories = {f"memory{number}": group.memory for number, group in enumerate(groups)}
-    run.restore(LOSSES, {"model": model, "optimizer": optimizer}, return_scale=scale, **memories)
+    run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **memories)
     coef = torch.zeros((), device=run.device)
 
     # Fast and special: without these lines the results are the same except for rounding.
@@ -328,8 +320,6 @@ def train(args: Args, run: Run) -> None:
         run.losses.count += 1
         optimizer.step()
         optimizer.zero_grad(set_to_none=False)  # a recorded round adds to the same tensors
-        if scale is not None:
-            scale.renew(model.value)
         run.clock.mark("time/learn")
         run.log({"charts/entropy_coef": weight})
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.trainers import ConfigError, GraphFlags, ObservationLayout, Run, Stopwatch, flag, load_weights
-from gbxcule_puffer.trainers.blocks import Patches, ReturnScale, layer_init, linear_schedule, object_layers, own_copy
+from gbxcule_puffer.trainers.blocks import Patches, layer_init, linear_schedule, object_layers, own_copy
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.protocol import ActorCritic, EnvLike, PlayedEnv, Policy
@@ -24,7 +24,6 @@ from torch import Tensor, nn
 
 EXP_NAME = Path(__file__).stem
 LOSSES = ("policy_loss", "value_loss", "entropy", "value", "grad_norm")
-KEPT = 0.95 ** (1 / 32)  # of the moments of the returns, after a step
 Losses = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
@@ -34,9 +33,6 @@ class Args(GraphFlags):
     update_every: int = flag(4, "steps whose gradients are summed into one optimizer step", gpu=1, least=1)
     lr: float = flag(2.5e-4, "learning rate", least=0)
     gamma: float = flag(0.99, "discount factor", least=0, most=1)
-    norm_returns: bool = flag(
-        True, "divide the rewards by the running deviation of the returns, so that their size does not matter"
-    )
     norm_adv: bool = flag(True, "normalise the advantages of each loss")
     adv_floor: float = flag(
         0.1,
@@ -105,14 +101,7 @@ def td_losses(
 
 
 def play_round(
-    model: ActorCritic,
-    env: EnvLike,
-    losses: Losses,
-    args: Args,
-    coef: Tensor,
-    scale: ReturnScale | None,
-    sums: Tensor,
-    clock: Stopwatch,
+    model: ActorCritic, env: EnvLike, losses: Losses, args: Args, coef: Tensor, sums: Tensor, clock: Stopwatch
 ) -> None:
     """--update-every steps of all Game Boys; adds the gradients of their losses to the model's, and LOSSES but the last
     to `sums`. `coef` is the entropy's weight."""
@@ -121,11 +110,8 @@ def play_round(
         logits, value = model(env.observations.clone())
         actions = sample(logits.detach())
         clock.mark("time/infer")
-        _, rewards, terminals, truncations, _ = env.step(actions)
+        _, rewards, terminals, _, _ = env.step(actions)
         clock.mark("time/env")
-        if scale is not None:
-            scale.count(rewards, terminals | truncations)
-            rewards = scale.scaled(rewards)
         # Where the action led, also in envs that have already begun a new episode: a truncated episode is
         # bootstrapped from it, a terminal one from zero.
         with torch.no_grad():
@@ -160,10 +146,7 @@ def train(args: Args, run: Run) -> None:
     if run.world.rank:
         torch.manual_seed(args.seed + run.world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
-    scale = None
-    if args.norm_returns:
-        scale = ReturnScale(args.num_envs, args.gamma, run.world, env.device, KEPT**args.update_every)
-    run.restore(LOSSES, {"model": model, "optimizer": optimizer}, return_scale=scale)
+    run.restore(LOSSES, {"model": model, "optimizer": optimizer})
     coef = torch.zeros((), device=run.device)
 
     # Fast and special: without these lines the results are the same except for rounding.
@@ -171,7 +154,7 @@ def train(args: Args, run: Run) -> None:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)
     losses = partial(run.compiled(td_losses), adv_floor=args.adv_floor if args.norm_adv else None)
-    learn = run.recorded(partial(play_round, forward, env, losses, args, coef, scale, run.losses.sums), args.cuda_graph)
+    learn = run.recorded(partial(play_round, forward, env, losses, args, coef, run.losses.sums), args.cuda_graph)
 
     entropy_end = args.entropy_coef if args.entropy_end is None else args.entropy_end
     for _ in run.updates(args.update_every, max(1, args.log_interval // args.update_every), partial(play, model)):
@@ -183,8 +166,6 @@ def train(args: Args, run: Run) -> None:
         run.losses.count += 1
         optimizer.step()
         optimizer.zero_grad(set_to_none=False)  # a recorded round adds to the same tensors
-        if scale is not None:
-            scale.renew(model.value)
         run.clock.mark("time/learn")
         run.log({"charts/entropy_coef": weight})
 

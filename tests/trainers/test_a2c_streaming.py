@@ -95,7 +95,7 @@ def test_a_round_is_what_the_textbook_says() -> None:
         for _ in range(3):
             if not textbook:
                 clock = Stopwatch(torch.device("cpu"), False)
-                play_round(model, env, td_losses, args, torch.tensor(0.03), None, torch.zeros(5), clock)
+                play_round(model, env, td_losses, args, torch.tensor(0.03), torch.zeros(5), clock)
                 continue
             total = torch.zeros(())
             for _ in range(4):

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from gbxcule_puffer.env.protocol import EnvLike
-from gbxcule_puffer.trainers.blocks.returns import ReturnScale
 
 
 def unsettled(envs: Sequence[EnvLike]) -> bool:
@@ -20,12 +19,8 @@ def unsettled(envs: Sequence[EnvLike]) -> bool:
 class Group:
     """A share of the Game Boys. On a GPU they run on their own stream, while the model works for the others."""
 
-    def __init__(
-        self, env: EnvLike, state_size: int, overlap: bool, scale: ReturnScale | None = None, number: int = 0
-    ) -> None:
-        """scale: of the rewards of all groups, of which this is the one with this `number`."""
-        self.env, self.device, self.scale = env, env.device, scale
-        self.rows = slice(number * env.num_envs, (number + 1) * env.num_envs)
+    def __init__(self, env: EnvLike, state_size: int, overlap: bool) -> None:
+        self.env, self.device = env, env.device
         self.memory = torch.zeros((env.num_envs, state_size), device=env.device)  # memory at the start of a round
         # High priority: if both could begin, the Game Boys do.
         self.stream = torch.cuda.Stream(env.device, priority=-1) if overlap and env.device.type == "cuda" else None
@@ -43,12 +38,9 @@ class Group:
 
     def end_step(self, final: bool = True) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """(rewards, terminals, ends, final observation) of the last step, copied because the next step overwrites them.
-        The final observation is None unless requested; rewards are scaled where there is a `scale`."""
+        The final observation is None unless requested."""
         if self.stream is not None:
             torch.cuda.current_stream(self.device).wait_stream(self.stream)
-        env, rewards = self.env, self.rewards.clone()
-        if self.scale is not None:
-            self.scale.count(rewards, env.final_mask, self.rows)
-            rewards = self.scale.scaled(rewards)
+        env = self.env
         observation = env.final_observation.clone() if final else None
-        return rewards, self.terminals.clone(), env.final_mask.clone(), observation
+        return self.rewards.clone(), self.terminals.clone(), env.final_mask.clone(), observation

@@ -24,51 +24,35 @@ class ReturnScale:
     each new deviation: its values of the game's own rewards stay as they are.
     """
 
-    def __init__(self, num_envs: int, gamma: float, world: World, device: torch.device, memory: float = MEMORY) -> None:
-        """memory: share of the moments that stays when they are renewed."""
-        self.gamma, self.world, self.memory = gamma, world, memory
+    def __init__(self, num_envs: int, gamma: float, world: World, device: torch.device) -> None:
+        self.gamma, self.world = gamma, world
         self.returns = torch.zeros(num_envs, device=device)  # so far, discounted, of the running episodes
         self.moments = torch.zeros(3, device=device)  # weight, mean and mean square of all returns, weighted by age
         self.deviation = torch.zeros((), device=device)  # 0 as long as there was no reward
-        self._sums = torch.zeros(3, device=device)  # of the returns since the moments were renewed, and their number
 
     @torch.no_grad()
     def scale(self, rollout: Mapping[str, Tensor], head: nn.Linear) -> None:
         """Counts the rewards of a rollout, (num_steps, num_envs), and divides them in place; its values, and those
         that `head` gives, get the new unit."""
         rewards, ended = rollout["rewards"], rollout["terminals"] | rollout["truncations"]
+        sums = torch.zeros(2, device=rewards.device)
         for step in range(len(rewards)):
-            self.count(rewards[step], ended[step])
-        self.renew(head, *(rollout[name] for name in ("values", "next_values") if name in rollout))
-        rewards.copy_(self.scaled(rewards))
-
-    def count(self, rewards: Tensor, ended: Tensor, rows: slice = slice(None)) -> None:
-        """Counts the rewards of a step of the envs in `rows`, which `ended` some episodes."""
-        returns = self.returns[rows]
-        returns.mul_(self.gamma).add_(rewards)
-        self._sums[:2] += torch.stack([returns.sum(), returns.square().sum()])
-        self._sums[2] += len(rewards)
-        returns.mul_(~ended)
-
-    @torch.no_grad()
-    def renew(self, head: nn.Linear, *values: Tensor) -> None:
-        """The deviation with what was counted; `values`, and those that `head` gives, get the new unit."""
-        sums = self._sums[:2] / self._sums[2]
-        self._sums.zero_()
+            self.returns.mul_(self.gamma).add_(rewards[step])
+            sums += torch.stack([self.returns.sum(), self.returns.square().sum()])
+            self.returns.mul_(~ended[step])
+        sums /= rewards.numel()
         self.world.average(sums)
-        self.moments.mul_(self.memory).add_(torch.cat([torch.ones_like(sums[:1]), sums]), alpha=1 - self.memory)
+        self.moments.mul_(MEMORY).add_(torch.cat([torch.ones_like(sums[:1]), sums]), alpha=1 - MEMORY)
         mean, square = self.moments[1:] / self.moments[0]
         variance, before = square - mean.square(), self.deviation
         now = torch.where(variance > LEAST, variance.clamp(min=LEAST).sqrt(), before)
         # The first values are of no game yet, and already of the size of scaled ones.
         factor = torch.where(before > 0, before / now, 1.0)
-        for each in (head.weight, head.bias, *values):
-            each.mul_(factor)
+        kept = [rollout[name] for name in ("values", "next_values") if name in rollout]
+        for values in (head.weight, head.bias, *kept):
+            values.mul_(factor)
+        rewards.div_(torch.where(now > 0, now, 1.0)).clamp_(-LARGEST, LARGEST)
         self.deviation.copy_(now)
-
-    def scaled(self, rewards: Tensor) -> Tensor:
-        """Rewards in units of the deviation."""
-        return (rewards / torch.where(self.deviation > 0, self.deviation, 1.0)).clamp(-LARGEST, LARGEST)
 
     def state_dict(self) -> dict[str, Any]:
         return {"returns": self.returns, "moments": self.moments, "deviation": self.deviation}
