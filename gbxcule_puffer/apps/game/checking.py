@@ -135,7 +135,7 @@ def check_game(
     findings = [
         start,
         *found,
-        *_rewards(random, idle, limit),
+        *_rewards(random, idle, limit, paid=idle.rewarded > 0 or (scored and game.played is not None)),
         *_ends_of(game, random, idle),
         *_statistics(game, random),
     ]
@@ -251,14 +251,15 @@ class _Seen:
         return [] if self._ends is None else list(zip(*(each.tolist() for each in self._ends), strict=True))
 
 
-def _rewards(random: Played, idle: Played, steps: int) -> list[Finding]:
+def _rewards(random: Played, idle: Played, steps: int, paid: bool) -> list[Finding]:
+    """paid: something else than random buttons shows that the reward comes."""
     score = f"random {random.mean:.2f} ± {random.spread:.2f}, no button {idle.mean:.2f} ± {idle.spread:.2f}"
     if random.rewarded == 0:
         text = (
             f"random buttons were never paid in {max(random.lengths):,} steps: compare the numbers with what you see "
             "(`puffer play` shows both), begin nearer to what pays, or pay for smaller progress, such as first_visit"
         )
-        return [Finding("reward", HINT if idle.rewarded else WRONG, text)]
+        return [Finding("reward", HINT if paid else WRONG, text)]
     found = [Finding("reward", OK, f"{random.rewarded:.0%} of the Game Boys got some; {score}")]
     if abs(random.mean) > SAME and random.spread < SAME <= abs(random.mean - idle.mean):
         text = f"every Game Boy got exactly {random.mean:g} from random buttons: rather a state than a score"
