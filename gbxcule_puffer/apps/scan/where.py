@@ -1,4 +1,4 @@
-"""What `puffer scan --where` leaves, for a terminal, for programs and for a symbol file."""
+"""Numbers that `puffer scan --where` leaves, for a terminal, for programs and for a symbol file."""
 
 from __future__ import annotations
 
