@@ -1,7 +1,7 @@
 """PufferLib 5's env beside GBxCuLEEnv on one GPU: 10,000 steps compared bit for bit, and steps a second in pairs.
 
     python -m tests.integrations.pufferlib5.on_gpu write FOLDER     # needs nvcc, and no GPU
-    python -m tests.integrations.pufferlib5.on_gpu run FOLDER --out benchmarks/results/h100/native.json
+    python -m tests.integrations.pufferlib5.on_gpu run FOLDER --out benchmarks/results/h100/native_10000.json
 
 `write` makes an env of `puffer native` for each case and compiles host.cu with it; FOLDER may go to another machine.
 `run` plays the cases: the host steps in CUDA graphs, Python with io="torch" and the same launches (autotune=False).
