@@ -13,12 +13,13 @@ from gbxcule_puffer.files import write_text
 
 RECORD = ROOT / "benchmarks/results/cpu/emulators.json"
 PAGE = ROOT / "docs/bench.md"
-BEGIN, END = "<!-- emulators -->\n", "\n<!-- end of emulators -->"
+BEGIN, END = "<!-- emulators -->\n\n", "\n\n<!-- end of emulators -->"
 
 
 def page(text: str, record: Mapping[str, Any]) -> str:
     """The page's text with the table of this record."""
-    return between(text, BEGIN, f"{record['cpu']}, {record['date']}:\n\n{table(record['rows'])}", END)
+    head = f"{record['cpu']}, {record['date']}, load average {record['load_average']:.0f} when it began:"
+    return between(text, BEGIN, f"{head}\n\n{table(record['rows'])}", END)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -31,7 +31,7 @@ COLUMNS = {
     "pufferlib-core": "pufferlib-core", "pyboy": "PyBoy", "jax": "JAX",
 }  # fmt: skip
 COUNTS = ("tests", "failures", "errors", "skipped")
-BEGIN, END = "<!-- runs -->\n", "\n<!-- end of runs -->"
+BEGIN, END = "<!-- runs -->\n\n", "\n\n<!-- end of runs -->"
 
 
 def page(text: str, runs: Sequence[Mapping[str, Any]]) -> str:
