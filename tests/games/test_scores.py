@@ -152,3 +152,17 @@ def test_a_search_plays_well_and_its_trace_replays(tmp_path: Path, capsys: pytes
     from gbxcule_puffer.apps.game.playing import replay
 
     assert f"{replay(load_game(folder)).total:g}" == best.partition("return ")[2].partition(",")[0]
+
+
+@pytest.mark.kernel
+def test_a_reward_that_random_buttons_miss_is_shown_by_the_played_episode(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from gbxcule_puffer.apps.game.playing import play_episode
+
+    tables = [each.replace('moves = "abs(x.delta)"', 'never = "0 * x"') for each in PLAYED]
+    tables[3] = tables[3].replace('score = "score.delta"', "")
+    folder = write(tmp_path / "mine", game_text(*tables, SCORES.format(noop=72, played=8)), rom=True)
+    assert "wrong  reward" in check(folder, capsys)[1]
+    play_episode(load_game(folder), ["LEFT"] * 12).trace.save(folder / "played.json")
+    assert "hint   reward     random buttons were never paid" in check(folder, capsys)[1]
