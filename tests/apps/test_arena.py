@@ -12,6 +12,7 @@ import pytest
 from gbxcule_puffer.apps.arena.records import read_record
 from gbxcule_puffer.apps.arena.running import BARE
 from gbxcule_puffer.cli import main
+from gbxcule_puffer.commandline import as_words
 
 pytestmark = pytest.mark.kernel
 TINY = "--levels 8 --num-envs 4 --num-steps 32 --num-minibatches 1 --log-interval 1"
@@ -22,9 +23,8 @@ STEPS = 768
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The record of a short training on ORCHARD."""
     folder = tmp_path_factory.mktemp("arena")
-    bare = [f"--{name.replace('_', '-')}={value}" for name, value in BARE.items()]
     words = f"train ppo --game orchard --device cpu --run-dir {folder}/run --total-env-steps {STEPS} {TINY}".split()
-    assert main([*words, *bare]) == 0
+    assert main([*words, *as_words(BARE)]) == 0
     words = f"arena record {folder}/run --out {folder}/one.json --agent mine --episodes 2".split()
     assert main([*words, "--weights", f"{folder}/one.safetensors"]) == 0
     return folder / "one.json"

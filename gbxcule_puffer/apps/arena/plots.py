@@ -29,15 +29,17 @@ def draw_aggregates(results: Results, out: Path) -> None:
     plt, games = _pyplot(), results.common
     with plt.rc_context(STYLE):
         figure, ((bars, profiles), (steps, seconds)) = plt.subplots(2, 2, figsize=(10, 6.6), layout="constrained")
-        top = 1.0
+        top, right = 1.0, 0.1
         for row, agent in enumerate(results.agents):
             colour, scores = COLOURS[row % len(COLOURS)], results.scores(agent, games)
             low, high = bootstrap(iqm, scores)
+            right = max(right, high)
             bars.barh(row, high - low, left=low, height=0.55, color=colour, alpha=0.35, lw=0)
             bars.plot([iqm(scores)] * 2, [row - 0.28, row + 0.28], color=colour, lw=2.5)
             top = max(top, *(np.quantile(runs, 0.9) for runs in scores))
         bars.set_yticks(range(len(results.agents)), results.agents)
-        bars.invert_yaxis()
+        bars.set_ylim(len(results.agents) - 0.4, -0.6)
+        bars.set_xlim(min(0.0, bars.get_xlim()[0]), 1.1 * right)
         bars.grid(axis="y", visible=False)
         bars.set(title="After the training", xlabel="normalised score, IQM and 95 % interval")
         thresholds = np.linspace(0, min(top, 3.0), POINTS)
@@ -79,8 +81,8 @@ def draw_games(results: Results, out: Path) -> None:
             for value, style in ((scale.played, (0, (4, 3))), (scale.random, (0, (1, 2)))):
                 axes.axhline(value, color=INK, ls=style, lw=1)
             for row, agent in enumerate(results.agents):
-                runs = [run for run in results.runs(agent, game)]
-                if runs:
+                runs = results.runs(agent, game)
+                if any(run.curve[STEPS] for run in runs):  # else no episode has ended
                     at = np.linspace(0, min(last(run, STEPS) for run in runs), POINTS)
                     own = scale.random + (scale.played - scale.random) * results.curves(agent, [game], STEPS, at)[0]
                     _line(axes, agent, row, at / 1e6, np.median(own, 0), np.array([own.min(0), own.max(0)]))

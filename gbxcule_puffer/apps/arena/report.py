@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,10 @@ from gbxcule_puffer.apps.arena.records import SECONDS, STEPS, TEST, TRAIN
 from gbxcule_puffer.apps.arena.results import Results
 
 HEAD = """Scores are normalised: 0 is random play, 1 the played episode. The aggregates are over the {} games that all
-agents have records of: interquartile means (IQM) of all runs, with 95 % intervals of a stratified bootstrap. *Final* is
-the evaluation after the training, on test levels where the game has some. *Equal steps* and *equal seconds* are the
-training's own episodes at the step and the second at which the first of a game's runs ends."""
+agents have records of: interquartile means (IQM) of all runs, where there are several seeds with 95 % intervals of a
+stratified bootstrap. *Final* is the evaluation after the training, on test levels where the game has some. *Equal
+steps* and *equal seconds* are the training's own episodes at the step and the second at which the first of a game's
+runs ends."""
 
 
 def report(results: Results) -> str:
@@ -46,9 +48,9 @@ def of_agents(results: Results, games: Sequence[str]) -> str:
             f"`{agent}`",
             len(own),
             _span(seeds),
-            interval(results.scores(agent, games)),
-            interval(results.at_equal(agent, games, STEPS)),
-            interval(results.at_equal(agent, games, SECONDS)),
+            interval(iqm, results.scores(agent, games)),
+            interval(iqm, results.at_equal(agent, games, STEPS)),
+            interval(iqm, results.at_equal(agent, games, SECONDS)),
             f"{np.median(seconds):.0f}",
             f"{np.median(steps) / 1e6:.2f}",
             sum(results.solved(agent, game) for game in own),
@@ -71,16 +73,11 @@ def of_agents(results: Results, games: Sequence[str]) -> str:
 def improvement(results: Results, games: Sequence[str]) -> str:
     """A row and a column for each agent."""
     scores = {agent: results.scores(agent, games) for agent in results.agents}
-    rows = []
-    for one, own in scores.items():
-        cells: list[object] = [f"`{one}`"]
-        for other, others in scores.items():
-            if one == other:
-                cells.append("")
-                continue
-            low, high = bootstrap(probability_of_improvement, own, others)
-            cells.append(f"{probability_of_improvement(own, others):.2f} ({low:.2f}, {high:.2f})")
-        rows.append(cells)
+    rows = [
+        [f"`{one}`", *("" if one == other else interval(probability_of_improvement, scores[one], scores[other])
+                       for other in scores)]
+        for one in scores
+    ]  # fmt: skip
     return table(["", *(f"`{agent}`" for agent in scores)], rows)
 
 
@@ -105,22 +102,25 @@ def of_games(results: Results) -> str:
 
 
 def of_levels(results: Results, games: Sequence[str]) -> str:
-    """A row for each agent, with the raw scores on both kinds of levels."""
+    """A row for each game, with the raw scores on both kinds of levels."""
     rows = []
-    for agent in results.agents:
-        cells: list[object] = [f"`{agent}`"]
-        for game in games:
+    for game in games:
+        cells = [game]
+        for agent in results.agents:
             runs = results.runs(agent, game)
             scores = [[results.score(run, name) for run in runs] for name in (TRAIN, TEST)] if runs else []
             cells.append(" / ".join(number(float(np.mean(each))) for each in scores))
         rows.append(cells)
-    return table(["training / test", *games], rows)
+    return table(["training / test", *(f"`{agent}`" for agent in results.agents)], rows)
 
 
-def interval(scores: Scores) -> str:
-    """The IQM with its interval."""
-    low, high = bootstrap(iqm, scores)
-    return f"{iqm(scores):.2f} ({low:.2f}, {high:.2f})"
+def interval(function: Callable[..., Any], *scores: Scores) -> str:
+    """A function of agents' scores with its interval, which single runs do not have."""
+    text = f"{function(*scores):.2f}"
+    if all(len(runs) == 1 for own in scores for runs in own):
+        return text
+    low, high = bootstrap(function, *scores)
+    return f"{text} ({low:.2f}, {high:.2f})"
 
 
 def number(value: float) -> str:

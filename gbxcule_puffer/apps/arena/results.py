@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gbxcule_puffer.apps.arena.records import TEST, Record
+from gbxcule_puffer.apps.arena.records import STEPS, TEST, Record
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.games import load_game, own_games
 from gbxcule_puffer.games.parts import Scores
@@ -106,5 +106,5 @@ class Results:
 
 
 def last(run: Record, column: str) -> float:
-    """The steps or seconds at the end of a run's curve."""
-    return max(run.curve[column], default=0)
+    """The steps or seconds at the end of a run; its curve may end before, with the last episode."""
+    return run.steps if column == STEPS else run.seconds

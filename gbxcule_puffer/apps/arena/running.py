@@ -15,6 +15,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from gbxcule_puffer.apps.arena.recording import has_ended
+from gbxcule_puffer.commandline import as_words
 from gbxcule_puffer.errors import GBxCuLEError, printable
 from gbxcule_puffer.files import make_folder
 from gbxcule_puffer.layout import child_environment
@@ -23,9 +24,10 @@ from gbxcule_puffer.provenance import usable_cores
 NEVER = 10**12
 RUNS = "runs"  # folder in the folder of the records
 WARM_SECONDS = 0.01
-# No evaluations or films beside the training: the final evaluation is the record's. No run ends early.
+# No evaluations or films beside the training: the final evaluation is the record's. No run ends early. Episodes do not
+# all end in the same step, which would leave a curve of few points.
 BARE = {"eval_every_steps": NEVER, "checkpoint_every": NEVER, "media_every": NEVER, "eval_envs": 1, "eval_episodes": 1}
-BARE |= {"stop_at_success": 2}
+BARE |= {"stop_at_success": 2, "stagger": True}
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,7 @@ class Plan:
         flags = {"game": job.game, "seed": job.seed, "device": device, "run_dir": run, **BARE}
         flags |= {} if seconds is None else {"max_seconds": seconds}
         flags["total_env_steps"] = steps or NEVER
-        words = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
-        self._call([str(job.script), *words, *self.flags])
+        self._call([str(job.script), *as_words(flags), *self.flags])
 
     def _warm_up(self, job: Job) -> None:
         """Fills the cache of compiled kernels, which takes a minute: else all runs would compile them at once."""
