@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.pages.arena import PAGE, RECORDS, page, scoreboard
 from gbxcule_puffer.apps.arena.aggregates import bootstrap, iqm, probability_of_improvement, profile
 from gbxcule_puffer.apps.arena.records import SECONDS, STEPS, Record
 from gbxcule_puffer.apps.arena.replays import Episodes
@@ -17,6 +18,7 @@ from gbxcule_puffer.apps.arena.report import report
 from gbxcule_puffer.apps.arena.results import Results
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.games import own_games
 
 # Five runs (rows) of four games, and what rliable 1.2.0 computes of them.
 A = [[0.67, 0.53, 0.46, 0.7], [0.44, 0.95, 0.72, 0.65], [0.19, 0.1, 0.2, 0.75], [0.64, 0.15, 0.75, 0.33],
@@ -82,7 +84,9 @@ def test_agents_are_compared_over_the_games_that_all_have(results: Results) -> N
     assert "over the 1 games" in text and "| `ppo` | 3 | 1 to 3 | 0.50 (0.50, 0.50) | 0.50 (0.50, 0.50) | 1.00" in text
     assert "| `ppo` |  | 1.00 (1.00, 1.00) |" in text, "it beats DQN in each run"
     assert "| orchard | success | 0 | 0 | 1 | 0.98 | 0.5 | 0.2 (2) |" in text
-    assert "| `ppo` | 0.2 / 0.1 | 1 / 0.5 | 0.8 / 0.4 |" in text
+    assert "| orchard | 1 / 0.5 | 0.4 / 0.2 |" in text and "| homeward | 0.2 / 0.1 |  |" in text
+    alone = Results([each for each in results.records if each.seed == 1])
+    assert "| `ppo` | 3 | 1 | 0.50 | 0.50 | 1.00 |" in report(alone), "one run has no interval"
 
 
 @pytest.mark.slow
@@ -105,3 +109,17 @@ def test_records_of_unknown_games_are_left_out(results: Results) -> None:
     assert "Without scores here, and left out: elsewhere." in report(Results([*results.records, stranger]))
     with pytest.raises(ConfigError, match="no record is of a game with"):
         report(Results([stranger]))
+
+
+def test_the_scoreboard_is_what_its_records_say() -> None:
+    results = scoreboard()
+    text = PAGE.read_text()
+    assert page(text, results) == text, "python -m benchmarks.pages.arena writes it"
+    assert sorted(path.stem for path in RECORDS.glob("*")) == sorted(each.label for each in results.records)
+    assert {each.game for each in results.records} <= set(own_games()) and len(results.common) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.kernel
+def test_a_record_of_an_h100_is_true_on_this_cpu() -> None:
+    assert main(["arena", "verify", str(RECORDS / "storeroom__ppo__1.json")]) == 0
