@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from gbxcule_puffer.scan.pokes import Causes
+from gbxcule_puffer.scan.shown import READS
 from gbxcule_puffer.scan.statistics import NAMES
 
 Stats = dict[str, torch.Tensor]
@@ -83,10 +84,7 @@ def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     chance = chance * ramp(stats["distinct"].float(), 3, 8, 0.05)
     chance = chance * ramp(causes.stays_late, 0.0, 0.5, 0.25)
     chance = chance * ramp(drawn, 0.0, 0.4, 0.75) * ramp(causes.draws_late, 0.0, 0.3, 0.9)
-    # Where sprites or the camera follow one byte, another one that nothing follows is not where the player is; and what
-    # moves without buttons, and no sprite with it, is the road.
-    best = torch.where(chance > 0.15, drawn, 0.0).max()
-    chance = chance * torch.where(best > 0.4, ramp(drawn / best.clamp(min=0.4), 0.0, 0.5, 0.6), 1.0)
+    # What moves without buttons, and no sprite with it, is the road.
     own = causes.sprites_x if axis == "x" else causes.sprites_y
     chance = chance * torch.where(own > 0.2, 1.0, ramp(stats["noop_rate"], 0.6, 0.3, 0.5))
     if axis == "y":
@@ -109,8 +107,9 @@ def counts(stats: Stats) -> torch.Tensor:
 
 
 def on_screen(stats: Stats) -> torch.Tensor:
-    """1 where the picture shows the digits of a byte, 0 where it does not."""
-    return soft(stats["shown"], 0.6, 0.8)
+    """1 where the picture shows the digits of a byte, 0 where it does not, or where the byte is a tile's number: as such
+    it may be anything that is drawn."""
+    return soft(stats["shown"], 0.6, 0.8) * (stats["shown_read"] != READS.index("digits"))
 
 
 def score(stats: Stats, causes: Causes) -> torch.Tensor:

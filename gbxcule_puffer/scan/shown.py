@@ -6,6 +6,7 @@ import torch
 
 READS = ("number", "bcd", "digits")  # how a byte is shown: as two decimal digits, as its two halves, or as one digit
 LEAST_EVENTS, LEAST_STEPS = 4, 2  # changes of the lowest digit between two pictures, and different ones among all
+LEAST_VALUES = 4  # different ones: a tile that another one replaces has two
 MOST_EVENTS = 120  # changes that are compared
 BASES = {"number": 10, "bcd": 16}  # of a byte's two digits
 
@@ -32,6 +33,8 @@ def find_shown(values: torch.Tensor, tiles: torch.Tensor, worth: torch.Tensor) -
 
 def _share(steps: torch.Tensor, values: torch.Tensor, reading: str) -> tuple[float, int]:
     """The part of a byte's changes that the best cell shows, and that cell."""
+    if len(values.unique()) < LEAST_VALUES:
+        return 0.0, 0
     base = BASES.get(reading, 256)
     parts = [values] if reading == "digits" else [values, values // base]  # without the lower digits
     moved = [(part[1:] % base - part[:-1] % base).flatten() for part in parts]
