@@ -107,8 +107,8 @@ def counts(stats: Stats) -> torch.Tensor:
 
 
 def on_screen(stats: Stats) -> torch.Tensor:
-    """1 where the picture shows the digits of a byte; 0 where it does not, and for a tile's number, which may be that of
-    anything that is drawn."""
+    """1 where the picture shows the digits of a byte; 0 where it does not, and for the number of a tile, which anything
+    that is drawn may have."""
     return soft(stats["shown"], 0.6, 0.8) * (stats["shown_read"] != READS.index("digits"))
 
 
