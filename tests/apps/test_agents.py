@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gbxcule_puffer.apps.arena.recording import verify
+from gbxcule_puffer.apps.arena.recording import statistic_of, verify
 from gbxcule_puffer.apps.arena.records import read_record
 from gbxcule_puffer.apps.play import play
 from gbxcule_puffer.apps.watch.watch import Player
 from gbxcule_puffer.cli import main
-from gbxcule_puffer.games import find_game_folder, own_games
+from gbxcule_puffer.games import find_game_folder, load_game, own_games
 from gbxcule_puffer.trainers.evaluation import evaluate
 from gbxcule_puffer.trainers.trained import Trained
 from gbxcule_puffer.trainers.weights import AGENT, RECORD
@@ -33,11 +33,15 @@ def test_it_plays_levels_that_it_was_not_trained_on(name: str) -> None:
     assert found["success_rate"] >= 7 / 8
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
-def test_its_record_is_true(name: str) -> None:
+def test_its_record_is_of_it(name: str) -> None:
     record = read_record(find_game_folder(name) / RECORD)
-    assert record.game == name and verify(record) == []
+    assert record.game == name and record.score(statistic_of(load_game(name))) > 0.9
+
+
+@pytest.mark.slow
+def test_a_record_is_true() -> None:
+    assert verify(read_record(find_game_folder("homeward") / RECORD)) == []
 
 
 def test_it_is_watched_by_the_games_name() -> None:

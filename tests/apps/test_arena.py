@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from gbxcule_puffer.apps.arena.records import read_record
@@ -66,6 +70,14 @@ def easier(found: Any) -> None:
     found["settings"]["sticky_actions"] = 0.25
 
 
+def endless(found: Any) -> None:
+    found["evaluations"]["train"]["actions"][0] = "0" * 1000
+
+
+def other_starts(found: Any) -> None:
+    found["evaluations"]["test"]["seed"] = 7
+
+
 def without_tests(found: Any) -> None:
     del found["evaluations"]["test"]
 
@@ -89,6 +101,8 @@ def unknown_action(found: Any) -> None:
         (more, "test: episode 0: score"),
         (longer, "train: episode 0: steps"),
         (easier, "sticky_actions is 0.25, the game's is 0.0"),
+        (endless, "has an episode of 1,000 steps, the game's have at most 256"),
+        (other_starts, "test: played with seed 7"),
         (without_tests, "no evaluation on the test levels"),
         (file_of_its_own, "names start_state"),
         (other_rom, "another ROM of orchard"),
@@ -131,18 +145,40 @@ def test_a_damaged_record_is_one_line(
 
 
 @pytest.mark.slow
-def test_runs_go_on_where_others_fail(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Where the folder of a run should be, there is a file. The second start has only that run to do."""
+def test_a_run_that_fails_is_a_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The first run has its record, and where the folder of the second should be, there is a file."""
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/orchard__ppo__2").touch()
-    words = f"arena run --game orchard --script ppo --seeds 1,2 --steps 256 --episodes 1 --out {tmp_path}".split()
-    assert main([*words, "--jobs", "2", f"--flags={TINY}"]) == 1
-    out = capfd.readouterr().out
-    assert "orchard__ppo__1: success" in out and "orchard__ppo__2: failed: " in out and "is a file" in out
-    made = (tmp_path / "orchard__ppo__1.json").stat().st_mtime_ns
-    assert main([*words, f"--flags={TINY}"]) == 1
-    assert "1 of 2 runs have their record" in capfd.readouterr().out
-    assert (tmp_path / "orchard__ppo__1.json").stat().st_mtime_ns == made
+    (tmp_path / "orchard__ppo__1.json").touch()
+    words = f"arena run --game orchard --script ppo --seeds 1,2 --steps 256 --out {tmp_path} --jobs 2"
+    assert main(words.split()) == 1
+    first, second, third = capfd.readouterr().out.splitlines()
+    assert first == "1 of 2 runs have their record" and third == f"1 of 2 runs are recorded in {tmp_path}"
+    assert second.startswith("orchard__ppo__2: failed: ") and "is a file" in second
+
+
+@pytest.mark.slow
+def test_no_run_goes_on_without_the_command(tmp_path: Path) -> None:
+    """It ends its trainings where a time limit ends it."""
+    words = f"arena run --game orchard --script ppo --seeds 1 --steps 1e9 --out {tmp_path}".split()
+    command = subprocess.Popen([sys.executable, "-m", "gbxcule_puffer", *words], stdout=subprocess.PIPE, text=True)
+    metrics = tmp_path / "runs/orchard__ppo__1/metrics.jsonl"
+    end = time.monotonic() + 100
+    while not metrics.exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    (training,) = psutil.Process(command.pid).children()
+    command.terminate()
+    out, _ = command.communicate(timeout=60)
+    assert command.returncode == 143 and "failed" not in out
+    assert not training.is_running()
+
+
+def test_a_run_with_settings_of_its_own_is_not_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = f"train ppo --game orchard --device cpu --run-dir {tmp_path}/run --smoke"  # whose episodes are short
+    assert main(words.split()) == 0
+    assert main(["arena", "record", f"{tmp_path}/run", "--out", f"{tmp_path}/one.json"]) == 2
+    assert "max_steps is 16, the game's is 256: train with --game orchard" in capsys.readouterr().err
+    assert not (tmp_path / "one.json").exists()
 
 
 @pytest.mark.parametrize(

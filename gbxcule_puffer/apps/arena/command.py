@@ -9,7 +9,9 @@ from pathlib import Path
 from gbxcule_puffer.commandline import command, flag, word
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError, printable
 
-EPISODES = flag(32, "episodes of a final evaluation: on the training's levels, and on the test levels", least=1)
+EPISODES = flag(
+    32, "episodes of a final evaluation: on the training's levels, and on the test levels", least=1, most=1024
+)
 DEVICE = flag("cpu", "cpu, cuda or cuda:N")
 RECORDS = "records, or folders with some"
 

@@ -52,11 +52,14 @@ def record_run(
     differ, which is an error of the emulator. agent: its name in tables, of None the trainer's; weights:
     a file to write, in half precision, with which the evaluations are then played.
 
-    Raises: StateError for a folder without a run; ConfigError for one whose game has no name here.
+    Raises: StateError for a folder without a run; ConfigError for one whose game has no name here, or was trained with
+    settings that are not its own.
     """
     run, trained = Path(run), Trained(run)
     settings = {name: value for name, value in trained.checkpoint["args"].items() if value is not None}
     game = _game(settings, f"{run}")
+    if unlike := unlike_game(trained.args, bare_flags(trained.script.EXP_NAME, game.name)):
+        raise ConfigError(f"{run}: {unlike[0]}: train with --game {game.name}, and without this flag")
     levels: dict[str, str | None] = {TRAIN: settings.get("levels")}
     if game.levels is not None and game.levels.test is not None:
         levels[TEST] = TEST
@@ -119,14 +122,14 @@ def verify(record: Record, source: StrPath = "record") -> list[str]:
 
     Raises: StateError for settings that no run has, or of another ROM; and the errors of its game.
     """
-    found = [f"{name}: {line}" for name, each in replays(record, source)
-             for line in differences(record.evaluations[name], each)]  # fmt: skip
-    args, bare = _flags(record, source), _bare(record)
-    for name in FIXED:
-        if getattr(args, name) != getattr(bare, name):
-            found.append(f"{name} is {getattr(args, name)!s:.40}, the game's is {getattr(bare, name)!s:.40}")
+    if found := unlike_game(_flags(record, source), bare_flags(record.script, record.game)):
+        return found
+    for name, each in replays(record, source):
+        found += [f"{name}: {line}" for line in differences(record.evaluations[name], each)]
     game = load_game(record.game)
     for name, each in record.evaluations.items():
+        if each.seed != SEED:
+            found.append(f"{name}: played with seed {each.seed}, all final evaluations have {SEED}")
         if statistic_of(game) not in each.values:
             found.append(f"{name}: no {statistic_of(game)}, which is the game's score")
     if game.levels is not None and game.levels.test is not None and TEST not in record.evaluations:
@@ -135,17 +138,24 @@ def verify(record: Record, source: StrPath = "record") -> list[str]:
 
 
 def replays(record: Record, source: StrPath = "record") -> Iterator[tuple[str, Episodes]]:
-    """Each evaluation by its name, played again from its actions. Raises: as `verify`."""
+    """Each evaluation by its name, played again from its actions in the game as its folder describes it.
+
+    Raises: as `verify`.
+    """
+    trained_on = _flags(record, source).levels
     for name, episodes in record.evaluations.items():
-        args = _flags(record, source)
-        if name == TEST:
-            args.levels = TEST
+        args = bare_flags(record.script, record.game)
+        args.levels = TEST if name == TEST else trained_on
         env = make_env(args, len(episodes.actions), "cpu", {}, episodes.seed, incentives=False)
         assert isinstance(env, GBxCuLEEnv)
         try:
             known = LETTERS[: env.codec.num_actions]
             if not set().union(*episodes.actions) <= set(known):
                 raise KIND.bad(source, f"has an action that the game does not have: they are {known}")
+            if (longest := max(episodes.lengths)) > env.max_steps:
+                raise KIND.bad(
+                    source, f"has an episode of {longest:,} steps, the game's have at most {env.max_steps:,}"
+                )
             yield name, replay(env, episodes)
         finally:
             env.close()
@@ -168,9 +178,19 @@ def _flags(record: Record, source: StrPath) -> Any:
     return flags_of(script.Args, record.settings, Path(source), script.EXP_NAME)
 
 
-def _bare(record: Record) -> Any:
-    """The flags that the script has for the game where none is given."""
-    return parse(load_script(trainer_scripts()[record.script]).Args, record.script, None, ["--game", record.game])
+def bare_flags(script: str, game: str) -> Any:
+    """The flags that a trainer has for a game where no others are given."""
+    return parse(load_script(trainer_scripts()[script]).Args, script, None, ["--game", game])
+
+
+def unlike_game(args: Any, bare: Any) -> list[str]:
+    """Settings that are not the game's, a line each: its limits, actions, start, reward and ends are for nobody to
+    change."""
+    return [
+        f"{name} is {getattr(args, name)!s:.40}, the game's is {getattr(bare, name)!s:.40}"
+        for name in FIXED
+        if getattr(args, name) != getattr(bare, name)
+    ]
 
 
 def _game(settings: Mapping[str, Any], source: StrPath) -> Game:

@@ -15,7 +15,7 @@ from gbxcule_puffer.files import Kind, StrPath, read_object, write_json
 
 FORMAT, VERSION = "gbxcule-arena", 1
 KIND = Kind("arena record", StateError, "give a file of puffer arena record")
-LARGEST, MOST_EPISODES, MOST_VALUES = 2**24, 4096, 256  # bytes of a record, episodes of an evaluation, their values
+LARGEST, MOST_EPISODES, MOST_VALUES = 2**24, 1024, 256  # bytes of a record, episodes of an evaluation, their values
 MOST_CURVE = 10_000  # points
 STEPS, SECONDS = "steps", "seconds"  # of a curve
 TRAIN, TEST = "train", "test"  # evaluations: on the levels of the training, or the start as it is; on the test levels

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 from gbxcule_puffer.apps.arena.recording import has_ended
 from gbxcule_puffer.commandline import as_words
@@ -61,6 +64,8 @@ class Plan:
     steps: int | None
     episodes: int
     flags: Sequence[str]
+    children: set[subprocess.Popen[str]] = field(default_factory=set)
+    stopped: threading.Event = field(default_factory=threading.Event)
 
     def go(self) -> list[str]:
         """Trains and records what has no record yet; a run that was cut off begins anew. Returns the names of those
@@ -74,11 +79,14 @@ class Plan:
         free = SimpleQueue[str]()
         for device in self.jobs * list(self.devices):
             free.put(device)
-        with ThreadPoolExecutor(self.jobs * len(self.devices)) as pool:
+        with ThreadPoolExecutor(self.jobs * len(self.devices)) as pool, ended_by(signal.SIGTERM):
             try:
                 good = [done.result() for done in [pool.submit(self._run, job, free) for job in missing]]
-            except BaseException:
+            except BaseException:  # Ctrl-C, or a time limit: no run goes on alone
+                self.stopped.set()
                 pool.shutdown(wait=False, cancel_futures=True)
+                for child in list(self.children):
+                    child.terminate()
                 raise
         return [job.name for job, is_good in zip(missing, good, strict=True) if not is_good]
 
@@ -97,7 +105,8 @@ class Plan:
             words += ["--agent", job.agent, "--episodes", str(self.episodes), "--device", device]
             print(self._call([*words, "--jobs", str(self.jobs)]), end="", flush=True)
         except (RuntimeError, GBxCuLEError) as error:
-            print(f"{job.name}: failed: {printable(error)}", flush=True)
+            if not self.stopped.is_set():
+                print(f"{job.name}: failed: {printable(error)}", flush=True)
             return False
         finally:
             free.put(device)
@@ -121,11 +130,31 @@ class Plan:
         """
         threads = str(max(1, usable_cores() // (self.jobs * len(self.devices))))
         environment = {"OMP_NUM_THREADS": threads, "PYTHONWARNINGS": "ignore", **child_environment()}
-        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment)
-        if done.returncode:
-            lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        if self.stopped.is_set():
+            raise RuntimeError("stopped")
+        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen([sys.executable, *words], env=environment, **pipes) as child:
+            self.children.add(child)
+            out, errors = child.communicate()
+            self.children.discard(child)
+        if child.returncode:
+            lines = errors.strip().splitlines() or [f"exit code {child.returncode}"]
             raise RuntimeError(lines[-1])
-        return done.stdout
+        return out
+
+
+@contextlib.contextmanager
+def ended_by(number: signal.Signals) -> Iterator[None]:
+    """Inside, a signal that would end this process at once raises SystemExit in it."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def jobs_of(games: Sequence[str], agents: Sequence[tuple[str, Path]], seeds: Sequence[int]) -> list[Job]:
