@@ -21,6 +21,7 @@ import torch
 
 from benchmarks.workload import ROOT
 from cleanrl_style import a2c_overlap
+from gbxcule_puffer.apps.arena.records import read_record
 from gbxcule_puffer.apps.bench import baseline
 from gbxcule_puffer.apps.plot.plot import experiments, read_run
 from gbxcule_puffer.apps.verify.bundle import replayed, write_bundle
@@ -49,10 +50,12 @@ from gbxcule_puffer.tasks.stages.open import Stage
 from gbxcule_puffer.trainers.checkpoints import find_resumed, read_checkpoint
 from gbxcule_puffer.trainers.flags import flags_of
 from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, METRICS
+from gbxcule_puffer.trainers.weights import read_weights, write_weights
 from tests.conformance.test_color import picture_rom
 from tests.hostile.mutate import mutant, mutant_of_bytes, mutant_of_json, mutant_of_number
 
 ROM = ROOT / "roms" / "homeward.gb"
+ARENA = ROOT / "benchmarks" / "arena" / "homeward__ppo__1.json"
 CARTRIDGE = load_cartridge(ROM)
 COLOR, COMPATIBLE = load_cartridge(picture_rom(1, 0xC0), model="cgb"), load_cartridge(ROM, model="cgb")
 CODEC = get_codec("pokemonred_puffer_v1")
@@ -244,6 +247,11 @@ def read_run_folder(path: Path) -> None:
     flags_of(a2c_overlap.Args, find_resumed(str(path), None, path, "a2c_overlap").flags, path, "a2c_overlap")
 
 
+def make_weights(path: Path) -> None:
+    facts = {"exp_name": "pqn", "args": {"seed": 1}, "counters": {"global_step": 9}, "env_config": {}}
+    write_weights(path, {**facts, "model": torch.nn.Linear(4, 2).state_dict()})
+
+
 def make_records(path: Path) -> None:
     record = dict.fromkeys(baseline.SAME, "x") | {"num_envs": 16, "rom": "homeward", "sps": 1234.5}
     path.write_text(json.dumps([record, record | {"stage": "obs_only"}]))
@@ -333,6 +341,8 @@ FORMATS = (
     Format("launch shapes", make_shapes, read_shapes),
     Format("run folder", make_run, read_run_folder),
     Format("bench records", make_records, read_records),
+    Format("arena record", lambda path: shutil.copy(ARENA, path), read_record),
+    Format("agent", make_weights, read_weights),
     Format("symbols", make_symbols, read_symbols),
     Format("stage", make_recipe, GoalRecipe.load),
     Format("resuming", Resuming().make, Resuming().read, rezipped),
