@@ -60,3 +60,11 @@ def test_bytes_that_are_not_worth_it_are_not_looked_for() -> None:
     score = scores(3)
     found = find_shown(score[:, :, None].to(torch.uint8), draw(score, 0x30, False), torch.tensor([False]))
     assert found["shown"].tolist() == [0]
+
+
+def test_a_tile_that_another_one_replaces_is_not_a_number() -> None:
+    score = 58 + scores(1) % 2
+    tiles = draw(score, 0x30, False)
+    tiles[:, :, CELL] = score.to(torch.uint8)
+    found = find_shown(score[:, :, None].to(torch.uint8), tiles, torch.tensor([True]))
+    assert found["shown"].tolist() == [0]
