@@ -39,8 +39,7 @@ class PyBoyMachine:
         options = {"window": "null", "sound_emulated": False, "cgb": model == "cgb", "log_level": SILENT}
         self.pyboy = PyBoy(io.BytesIO(rom), ram_file=ram, **options)
         self.pyboy.set_emulation_speed(0)
-        for _ in range(BOOT_FRAMES):
-            self.pyboy.tick(1, True, False)
+        self.pyboy.tick(BOOT_FRAMES, True, False)
 
     def step(self, buttons: int, ends_early: Callable[[], bool] | None = None, frames: int | None = None) -> int:
         """Press the buttons of the mask, run, release them, run; the last frame is rendered. Returns the frames. Where

@@ -42,7 +42,7 @@ def test_machines_are_pyboys(kernel: str, release_after: int) -> None:
         wanted = torch.full((N,), 24, dtype=torch.int32) if frames is None else frames
         assert torch.equal(own.frames, wanted) and torch.equal(oracle.frames, wanted)
         assert torch.equal(own.screen, oracle.screen)
-        for env in range(N):
+        for env in range(N if step in (3, 6, STEPS - 1) else 0):  # PyBoy's whole state is slow to read
             assert not differences(oracle.save(env), own.save(env), own.cartridge), (step, env, row[env])
     oracle.close()
 

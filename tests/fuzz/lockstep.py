@@ -15,7 +15,7 @@ from tests.fuzz import pyboy_state
 from tests.fuzz.generator import model_of
 from tests.support.oracle import PyBoyOracle
 
-CHECK_EVERY = 16
+CHECK_EVERY = 8
 """Frames between two comparisons of the whole state: reading PyBoy's takes as long as 30 steps of a quiet game.
 Registers and picture are compared after each step."""
 SCHEDULES = (1, 4, 1, 24)
@@ -146,6 +146,7 @@ def compare(
     envs have a PyBoy, all by default.
 
     The emulator goes first: where an illegal opcode locks an env, PyBoy would never come back, so the run ends before.
+    An env that differs is not compared any more; the run ends where none is left.
     model: 'dmg' or 'cgb'; by default what the ROM is made for, if it is one of the fuzzer's.
     with_datapath: the kernel with the data path runs along, and has to have the same state bit by bit.
     check_every: steps between two comparisons of the whole state. Registers and picture are compared after each.
@@ -190,12 +191,13 @@ def _run(
             result.instructions += emulator.registers(env)["instructions"]
         result.frames = step + 1
         is_whole = not alive or (step + 1) % check_every == 0 or step + 1 == steps
-        for env in alive:
-            lines = _env_differences(emulator, oracles[env], env, is_whole)
-            result.difference += [f"env {env}: {line}" for line in lines]
+        lines = {env: _env_differences(emulator, oracles[env], env, is_whole) for env in alive}
+        result.difference += [f"env {env}: {line}" for env, found in lines.items() for line in found]
+        alive = [env for env in alive if not lines[env]]
         if is_whole and len(emulators) == 2 and not np.array_equal(emulator.state_hash(), emulators[1].state_hash()):
             result.difference.append("the data path's state is not the interpreter's")
-        if result.difference or not alive:
+            return
+        if not alive:
             return
 
 

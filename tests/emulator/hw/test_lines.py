@@ -16,7 +16,7 @@ from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.state import INDEX, ColorCpu, Cpu, Machine
 from tests.fuzz.generator import header
 
-NUM_ENVS = {"dmg": 40_000, "cgb": 10_000}
+NUM_ENVS = {"dmg": 15_000, "cgb": 5_000}
 FIELDS = ["lcd_zero", "lcd_target", "lcd_last", "ly", "stat", "stat_line", "lcd_next_mode", "lcd_transition",
           "mode3_extra", "window_hit", "window_first", "interrupt_flag", "frame_done", "lcd_first_frame",
           "lcd_restart"]  # fmt: skip
