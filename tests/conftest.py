@@ -21,7 +21,7 @@ STARTERS = {
 # random programs and files, what measures speed, and what plays whole games beside PyBoy for minutes.
 SLOW_FOLDERS = ("fuzz", "hostile", "suite", "trainers", "integrations/pufferl", "native", "scan", "emulator/pieces")
 SLOW_FILES = {
-    ".": ("docs_run", "docs_site", "wheel"),
+    ".": ("docs_run", "docs_site", "kernel_objects", "wheel"),
     "apps": (
         "bench",
         "bench_suites",
@@ -41,10 +41,11 @@ SLOW_FILES = {
     "emulator/gpu": ("draw_later", "fusion", "turn_cost", "warp_of_threads"),
     "emulator/loops": ("counted_loops",),
     "emulator/saves": ("pyboy_color_states",),
-    "env": ("objects",),
+    "env": ("objects", "options"),
+    "tasks/goals": ("advice",),
     "tasks/ram": ("search",),
 }
-QUICK = ("advice", "flags_text", "replay", "returns")  # in trainers
+QUICK = ("flags_text", "replay", "returns")  # in trainers
 SLOW = (*SLOW_FOLDERS, *(f"{folder}/test_{name}.py" for folder, names in SLOW_FILES.items() for name in names))
 HERE = Path(__file__).parent
 
