@@ -13,7 +13,7 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -295,12 +295,7 @@ class Workers:
         waiting = list(range(self.split.num_workers))
         if not every:
             waiting = self.vec.waiting_workers[: self.split.workers_per_batch]
-        checked = time.monotonic()
-        while (self.vec.buf["semaphores"][waiting] < pufferlib.vector.MAIN).any():
-            time.sleep(POLL_SECONDS)
-            if time.monotonic() - checked > ALIVE_SECONDS:
-                self._check_alive()
-                checked = time.monotonic()
+        self._sleep_while(lambda: (self.vec.buf["semaphores"][waiting] < pufferlib.vector.MAIN).any())
 
     def call(self, method: str, *arguments: Sequence[object]) -> list[Any]:
         """The results of a method in each worker; an argument is a sequence with one value per worker.
@@ -311,6 +306,8 @@ class Workers:
         if not self._processes:
             return [getattr(env, method)(*row) for env, row in zip(self.vec.envs, rows, strict=True)]
         self.wait(every=True)
+        # A worker lowers its flag behind its answer to the last call, and would lower one that is raised before that.
+        self._sleep_while(self.vec.buf["notify"].any)
         self.vec.notify()  # before the requests: a long request does not fit into a pipe that nobody reads
         answers = []
         for pipe, row in zip(self._pipes, rows, strict=True):
@@ -323,6 +320,15 @@ class Workers:
             if not good:
                 raise answer
         return [answer for _, answer in answers]
+
+    def _sleep_while(self, condition: Callable[[], object]) -> None:
+        """Raises: RuntimeError if a worker has died."""
+        checked = time.monotonic()
+        while condition():
+            time.sleep(POLL_SECONDS)
+            if time.monotonic() - checked > ALIVE_SECONDS:
+                self._check_alive()
+                checked = time.monotonic()
 
     def close(self) -> None:
         """Ends all workers and waits for their end."""

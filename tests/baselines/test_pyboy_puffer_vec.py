@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import pytest
 import torch
 
 from gbxcule_puffer import env_creator
-from gbxcule_puffer.baselines.pyboy_workers import Split
+from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
+from gbxcule_puffer.baselines.pyboy_workers import PyBoyWorker, Split
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError, GoalError, StateError
 from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
@@ -310,4 +312,27 @@ def test_answers_of_newer_releases_are_understood(task: Task, monkeypatch: pytes
     env.reset(seed=3)
     env.send(torch.zeros(2, dtype=torch.int64))
     assert [int(index) for index in env.recv()[5]] == [0, 1]
+    env.close()
+
+
+class LateWorker(PyBoyWorker):
+    """Lowers its flag long behind its answer, as on a busy machine."""
+
+    def notify(self) -> None:
+        super().notify()
+        time.sleep(0.1)
+
+
+class LateVec(PyBoyPufferVec):
+    worker_class = LateWorker
+
+
+def test_calls_behind_each_other_are_all_answered(task: Task) -> None:
+    env = LateVec(task.kwargs["rom"], 2, num_workers=2)
+    env.reset()
+    answers: list[Any] = []
+    calls = threading.Thread(target=lambda: answers.extend(env.call("may_succeed") for _ in range(3)), daemon=True)
+    calls.start()
+    calls.join(20)
+    assert len(answers) == 3
     env.close()
