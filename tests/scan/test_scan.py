@@ -60,11 +60,6 @@ def test_the_best_position_is_the_players(orchard: ScanResult) -> None:
     assert best.number.read == "number"  # decimal by chance: a basket's x rises by eight
 
 
-def test_the_picture_shows_the_digits_of_the_score(orchard: ScanResult) -> None:
-    best = orchard.of("score")[0]
-    assert "the picture shows its digits" in best.evidence and best.confidence > 0.8
-
-
 def test_the_start_is_where_its_actions_lead(orchard: ScanResult) -> None:
     actions = orchard.start.actions
     assert actions
