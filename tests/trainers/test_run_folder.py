@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,14 +40,23 @@ def test_a_second_run_in_the_same_folder_is_refused(ended: Path, capsys: pytest.
     assert {path: path.read_bytes() for path in ended.iterdir() if path.is_file()} == before
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of an older and a newer run of this trainer, and the newest, of another one."""
+    folder = tmp_path_factory.mktemp("runs")
+    assert MAIN(toy_run(folder / "older", **TINY)) == 0
+    assert MAIN(toy_run(folder / "toy", **TINY, lr=3e-4, stop_at_success=1.5)) == 0
+    assert ppo_lite.main(words(f"--smoke --env toy --device cpu --run-dir {folder / 'other_trainer'}")) == 0
+    return folder
+
+
 @pytest.mark.parametrize("resume", ["folder", "checkpoint", "newest", "run_dir"])
-def test_resume_finds_the_run_and_its_flags(resume: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_finds_the_run_and_its_flags(
+    resume: str, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Wherever it is started from; of several runs the newest of this trainer."""
     monkeypatch.setattr(launch, "RUNS", tmp_path)
-    folder = tmp_path / "toy"
-    assert MAIN(toy_run(tmp_path / "older", **TINY)) == 0
-    assert MAIN(toy_run(folder, **TINY, lr=3e-4, stop_at_success=1.5)) == 0
-    assert ppo_lite.main(words(f"--smoke --env toy --device cpu --run-dir {tmp_path / 'other_trainer'}")) == 0
+    folder = shutil.copytree(runs, tmp_path, dirs_exist_ok=True) / "toy"
     monkeypatch.chdir(tmp_path)
     given = {"folder": "--resume toy", "checkpoint": "--resume toy/checkpoint.pt", "newest": "--resume"}
     given["run_dir"] = "--run-dir toy --resume"
