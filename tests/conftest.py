@@ -36,7 +36,7 @@ SLOW_FILES = {
         "watch",
     ),
     "baselines": ("pyboy_puffer_vec",),
-    "conformance": ("color", "micro_roms"),
+    "conformance": ("color", "micro_roms", "sound"),
     "emulator": ("memory_access", "startup"),
     "emulator/gpu": ("draw_later", "fusion", "turn_cost", "warp_of_threads"),
     "emulator/loops": ("counted_loops",),

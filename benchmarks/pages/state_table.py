@@ -11,6 +11,7 @@ from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.emulator import ROW_PADDING, memory_needed
 from gbxcule_puffer.emulator.gpu.schedule import lane_order
 from gbxcule_puffer.emulator.registers import REGISTERS
+from gbxcule_puffer.emulator.sound_fields import SOUND_FIELDS
 from gbxcule_puffer.emulator.state import COLOR_FIELDS, FIELDS, NUM_FIELDS, Field, allowed_banks, row_size
 from gbxcule_puffer.files import write_text
 
@@ -30,8 +31,9 @@ If the envs do not fit into the memory of the device, `Emulator` says so before 
 | **an env without cartridge RAM** | **{env:,}** |
 | 16,384 envs of HOMEWARD, with what all envs share | {homeward:,} |
 
-In the memory row, E000-FDFF has the captured serial output; a game reads C000-DDFF there. Times are T-cycles since the
-start of the step, so they fit into 32 bits. `hot` fields are in registers and local memory during a step.
+In the memory row, E000-FDFF has the captured serial output and, with `sound=True`, the sound unit; a game reads
+C000-DDFF there. Times are T-cycles since the start of the step, so they fit into 32 bits. `hot` fields are in registers
+and local memory during a step.
 
 The column "between steps" has the values that a field may have between two steps. A state from a file or a checkpoint
 is loaded only if every field has one of them.
@@ -44,6 +46,15 @@ COLOR = """
 With `model="cgb"` an env also has these fields, and a longer memory row ([color.md](color.md)). `lcd_transition` is 3
 from 4 T-cycles before VBlank on, once VBlank's STAT interrupt has been requested.
 
+"""
+SOUND = """
+## With sound
+
+With `sound=True` these words follow the serial output in the memory row, and wave RAM is at its own addresses
+([sound.md](sound.md)). T-cycles are those of the sound unit, which double speed does not make faster.
+
+| word | meaning | between steps |
+| --- | --- | --- |
 """
 REGISTER_TABLE = """
 ## Registers
@@ -68,7 +79,8 @@ def page() -> str:
         scalars=scalars, env=row_size(0) + ROW_PADDING + half + scalars + order, order=order,
         homeward=memory_needed(load_cartridge(ROOT / "roms" / "homeward.gb"), 16_384),
     )  # fmt: skip
-    return intro + HEAD + rows(FIELDS) + COLOR + HEAD + rows(COLOR_FIELDS) + REGISTER_TABLE + register_rows()
+    fields = HEAD + rows(FIELDS) + COLOR + HEAD + rows(COLOR_FIELDS) + sound_rows()
+    return intro + fields + REGISTER_TABLE + register_rows()
 
 
 def register_rows() -> str:
@@ -93,6 +105,11 @@ def rows(fields: list[Field]) -> str:
         for field in fields
     )
     return "".join(lines)
+
+
+def sound_rows() -> str:
+    """The part about sound."""
+    return SOUND + "".join(f"| `{each.name}` | {each.meaning} | {values(each)} |\n" for each in SOUND_FIELDS)
 
 
 def values(field: Field) -> str:

@@ -59,13 +59,14 @@ class PyBoyEmulator:
         release_after_frames: int = RELEASE_AFTER_FRAMES,
         header: str = "strict",
         model: str | None = None,
+        sound: bool | None = None,
     ) -> None:
         if str(device) != "cpu":
             raise DeviceError(f"device {device!r}: PyBoy runs on the CPU only; use 'cpu'")
         if num_envs < 1 or screen not in PIXEL_STEPS:
             raise ConfigError(f"num_envs {num_envs} must be at least 1 and screen {screen!r} 'half' or 'full'")
-        self.cartridge: Cartridge = load_cartridge(rom, header, model)
-        self.model = self.cartridge.model
+        self.cartridge: Cartridge = load_cartridge(rom, header, model, sound)
+        self.model, self.sound = self.cartridge.model, self.cartridge.sound
         self.num_envs, self.device, self.pixel_step = num_envs, "cpu", PIXEL_STEPS[screen]
         self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
         shape = (num_envs, hw.SCREEN_HEIGHT // self.pixel_step, hw.SCREEN_WIDTH // self.pixel_step)
@@ -74,7 +75,7 @@ class PyBoyEmulator:
         self.locked = torch.zeros(num_envs, dtype=torch.int32)
         self._pictures = self.screen.numpy()
         self.machines = [
-            PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames, model=self.model)
+            PyBoyMachine(self.cartridge.data, frames_per_step, release_after_frames, model=self.model, sound=self.sound)
             for _ in range(num_envs)
         ]
         row, color = state_size(self.cartridge, self.pixel_step)[1], row_size(self.cartridge.ram_banks)

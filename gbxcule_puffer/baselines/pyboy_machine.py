@@ -1,4 +1,4 @@
-"""One PyBoy as the references use it: without sound, booted, with steps that release or hold their buttons."""
+"""One PyBoy as the references use it: muted unless asked, booted, with steps that release or hold their buttons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUTTON_NAMES = ("right", "left", "up", "down", "a", "b", "select", "start")  # b
 
 class PyBoyMachine:
     """Starts where an Emulator of the model, 'dmg' or 'cgb', starts, and takes the same button masks; save_ram: the
-    content of a .ram file."""
+    content of a .ram file. sound: with its sound unit, which makes no samples."""
 
     def __init__(
         self,
@@ -30,13 +30,14 @@ class PyBoyMachine:
         release_after_frames: int = RELEASE_AFTER_FRAMES,
         save_ram: bytes | None = None,
         model: str = "dmg",
+        sound: bool = False,
     ) -> None:
         self.model = model
         self.frames_per_step = frames_per_step
         self.release_after_frames = release_after_frames
         self._held: int | None = 0  # by steps that hold their buttons; None: unknown
         ram = None if save_ram is None else io.BytesIO(save_ram)
-        options = {"window": "null", "sound_emulated": False, "cgb": model == "cgb", "log_level": SILENT}
+        options = {"window": "null", "sound_emulated": sound, "cgb": model == "cgb", "log_level": SILENT}
         self.pyboy = PyBoy(io.BytesIO(rom), ram_file=ram, **options)
         self.pyboy.set_emulation_speed(0)
         self.pyboy.tick(BOOT_FRAMES, True, False)

@@ -40,6 +40,8 @@ class Cartridge:
     sha256: str
     model: str = "dmg"
     """The Game Boy that it is put into: 'dmg' or 'cgb'."""
+    sound: bool = False
+    """True if that Game Boy's sound unit works; False: it is muted, as PyBoy with sound_emulated=False."""
     path: str | None = field(default=None, compare=False)
     """The file of the image, where it was read from one."""
 
@@ -78,13 +80,13 @@ class Cartridge:
 Rom = Cartridge | bytes | StrPath
 
 
-def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None) -> Cartridge:
+def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None, sound: bool | None = None) -> Cartridge:
     """Read and check a ROM image, given as bytes, a path, or `homeward` (our own game). A Cartridge is returned as it
     is.
 
     header: 'strict'; or 'pyboy' for images of 16 KiB, which appear at 0000 and at 4000, and for images shorter than
     their header says. model: 'dmg' (default; for a Cartridge its own), 'cgb', or 'auto': the model that PyBoy chooses
-    by the header.
+    by the header. sound: whether its sound unit works, by default not; for a Cartridge as its own says.
     Raises: RomError if the file is missing, truncated, oversized, damaged or needs an unsupported mapper.
     """
     if header not in HEADERS:
@@ -92,7 +94,8 @@ def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None) -
     if model not in (None, *MODELS):
         raise ConfigError(f"model is {model!r}; it must be 'dmg', 'cgb' or 'auto'")
     if isinstance(rom, Cartridge):
-        return rom if model is None else replace(rom, model=_model_of(model, rom.data))
+        found = rom if model is None else replace(rom, model=_model_of(model, rom.data))
+        return found if sound is None else replace(found, sound=sound)
     if isinstance(rom, bytes | bytearray):
         path, name, data = None, "ROM", bytes(rom)
     else:
@@ -130,7 +133,7 @@ def load_cartridge(rom: Rom, header: str = "strict", model: str | None = None) -
     end = 0x142 if data[0x143] & 0x80 else 0x143
     title = data[0x134:end].split(b"\0")[0].decode("latin-1").strip()
     digest = hashlib.sha256(data).hexdigest()
-    return Cartridge(data, title, mapper, rom_banks, ram_banks, digest, model, path)
+    return Cartridge(data, title, mapper, rom_banks, ram_banks, digest, model, bool(sound), path)
 
 
 def _model_of(model: str, data: bytes) -> str:

@@ -38,7 +38,7 @@ from gbxcule_puffer.emulator.schedule import (
     PIXEL_STEPS,
     RELEASE_AFTER_FRAMES,
 )
-from gbxcule_puffer.emulator.snapshot import PROFILES, Snapshot, power_on
+from gbxcule_puffer.emulator.snapshot import Snapshot, power_on, profile_of
 from gbxcule_puffer.emulator.state import INDEX, LCD_REGISTERS, Machine, describe, state_size
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
 
@@ -75,11 +75,13 @@ class Emulator(HostAccess, Screens, Copies):
     second pixel (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU
     threads, by default all usable cores; kernel: 'interpreter' or 'datapath', by default the faster one for the device.
     accuracy: 'pyboy', or 'hardware': like a DMG where public test ROMs show that PyBoy is not (docs/accuracy.md), with
-    the slower kernel. header: as in load_cartridge. model: 'dmg' (default), 'cgb' (a Game Boy Color, docs/color.md), or
-    'auto': the model that PyBoy chooses by the header. instruction_budget: instructions per step after which an env is
-    locked at the end of the frame; 0: no limit. autotune: on a GPU, time some steps to find the fastest way to launch
-    the kernel for this game. native: on a CPU, compile the code that this game executes most, in the background.
-    num_threads, kernel, autotune and native change no result. launches: the launcher of steps on a GPU, else None.
+    the slower kernel. sound: True for the sound registers of PyBoy(..., sound_emulated=True), by default False: they
+    read 00 (docs/sound.md). header: as in load_cartridge. model: 'dmg' (default), 'cgb' (a Game Boy Color,
+    docs/color.md), or 'auto': the model that PyBoy chooses by the header. instruction_budget: instructions per step
+    after which an env is locked at the end of the frame; 0: no limit. autotune: on a GPU, time some steps to find the
+    fastest way to launch the kernel for this game. native: on a CPU, compile the code that this game executes most, in
+    the background. num_threads, kernel, autotune and native change no result. launches: the launcher of steps on a GPU,
+    else None.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -97,6 +99,7 @@ class Emulator(HostAccess, Screens, Copies):
         num_threads: int | None = None,
         kernel: str | None = None,
         accuracy: str = "pyboy",
+        sound: bool | None = None,
         header: str = "strict",
         model: str | None = None,
         instruction_budget: int = 0,
@@ -115,20 +118,23 @@ class Emulator(HostAccess, Screens, Copies):
                 f"1 <= release_after_frames <= frames_per_step <= {MOST_FRAMES}"
             )
         start_warp()
-        self.cartridge: Cartridge = load_cartridge(rom, header, model)
-        self.model = self.cartridge.model
+        self.cartridge: Cartridge = load_cartridge(rom, header, model, sound)
+        self.model, self.sound = self.cartridge.model, self.cartridge.sound
         self.num_envs, self.device = num_envs, resolve_device(device)
         self.frames_per_step, self.release_after_frames = frames_per_step, release_after_frames
         self.pixel_step = PIXEL_STEPS[screen]
-        if accuracy not in PROFILES:
+        if accuracy not in ("pyboy", "hardware"):
             raise ConfigError(f"accuracy is {accuracy!r}; it must be 'pyboy' or 'hardware'")
         self.accuracy, self.instruction_budget = accuracy, instruction_budget
+        self.profile = profile_of(self.cartridge, accuracy)  # of its snapshots
         only_interpreter = self.device == "cpu" or accuracy == "hardware"
         self.kernel = kernel or ("interpreter" if only_interpreter else "datapath")
         if self.kernel not in ("interpreter", "datapath"):
             raise ConfigError(f"kernel is {kernel!r}; it must be 'interpreter' or 'datapath'")
         if accuracy == "hardware" and self.kernel != "interpreter":
             raise ConfigError("accuracy 'hardware' has kernel 'interpreter' only: leave kernel out")
+        if accuracy == "hardware" and self.sound:
+            raise ConfigError("accuracy 'hardware' has no sound unit: leave sound or accuracy out")
         if self.model == "cgb":
             _check_color(accuracy, frames_per_step)
         needed = memory_needed(self.cartridge, num_envs, self.pixel_step, self.kernel == "datapath")
@@ -139,7 +145,7 @@ class Emulator(HostAccess, Screens, Copies):
         on_gpu = self.device != "cpu"
         self.launches = GpuSteps(self._buttons, self._lanes, autotune) if on_gpu else None
         self._cpu_steps = CpuSteps(num_envs, num_threads if not on_gpu else 1)
-        is_plain = self.kernel == "interpreter" and not on_gpu and accuracy == "pyboy"
+        is_plain = self.kernel == "interpreter" and not on_gpu and accuracy == "pyboy" and not self.sound
         self._native = NativeCode(self.cartridge, self._code) if native and is_plain else None
         self._start: Snapshot | None = None
         self._user = OneUser("this Emulator")
@@ -221,7 +227,7 @@ class Emulator(HostAccess, Screens, Copies):
         size = self.pixel_step
         shape = (self.num_envs, hw.SCREEN_HEIGHT // size, hw.SCREEN_WIDTH // size)
         rom = np.frombuffer(cartridge.data, np.uint8)
-        words, waits = marked_words(cartridge.data)
+        words, waits = marked_words(cartridge.data, cartridge.sound)
         self._code = code = torch.from_numpy(words).to(device)
         fields, row = state_size(cartridge, size)
         self._state = torch.zeros((fields, self.num_envs), dtype=torch.int32, device=device)
@@ -243,7 +249,7 @@ class Emulator(HostAccess, Screens, Copies):
         self._lanes: lane_order.LaneOrder | None = None
         table = None
         if self.kernel == "datapath":
-            table = torch.from_numpy(descriptor_table.rom_table(cartridge.data)).to(device)
+            table = torch.from_numpy(descriptor_table.rom_table(cartridge.data, cartridge.sound)).to(device)
             machine.descriptors = wp.from_torch(table, dtype=wp.vec4i)
             self._lanes = lanes = lane_order.LaneOrder(self._state, self._skipped)
             fill(machine, order=lanes.order, took=lanes.took, path=lanes.path)
@@ -257,7 +263,7 @@ class Emulator(HostAccess, Screens, Copies):
     @property
     def _variant(self) -> Variant:
         """The options of the kernels."""
-        return Variant(color=self.model == "cgb", hardware=self.accuracy == "hardware")
+        return Variant(color=self.model == "cgb", hardware=self.accuracy == "hardware", sound=self.sound)
 
     def _kernel(self) -> wp.Kernel:
         """The step's kernel, compiled at its first launch."""
@@ -288,7 +294,7 @@ class Emulator(HostAccess, Screens, Copies):
         """Some of the envs, from which NativeCode finds out what the game executes."""
         envs = slice(None, None, -(-self.num_envs // 16))
         arrays = (self._state[:, envs], self._memory[envs], self._screen[envs])
-        return Snapshot(self.rom_sha256, *(array.numpy().copy() for array in arrays), profile=self.accuracy)
+        return Snapshot(self.rom_sha256, *(array.numpy().copy() for array in arrays), profile=self.profile)
 
     def _arguments(self, first_env: int, frames: int, release_after: int) -> list[object]:
         """The arguments that the step's kernels share."""
@@ -352,7 +358,7 @@ class Emulator(HostAccess, Screens, Copies):
         """The state of all envs, or of one."""
         part = self._part(env)
         arrays = (self._state[:, part], self._memory[part], self._screen[part])
-        return Snapshot(self.rom_sha256, *(array.cpu().numpy().copy() for array in arrays), profile=self.accuracy)
+        return Snapshot(self.rom_sha256, *(array.cpu().numpy().copy() for array in arrays), profile=self.profile)
 
     def load(self, snapshot: Snapshot, env: int | None = None) -> None:
         """Restore a snapshot of all envs, or a snapshot of one env into env `env` (into all if None).
@@ -372,7 +378,7 @@ class Emulator(HostAccess, Screens, Copies):
     def check(self, snapshot: Snapshot) -> None:
         """Raises: StateError if a snapshot is damaged, or belongs to another ROM, accuracy or model."""
         snapshot.check(self.cartridge)
-        if snapshot.profile != self.accuracy:
+        if snapshot.profile != self.profile:
             raise StateError(
                 f"{snapshot.source} was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}: "
                 "use the same"

@@ -37,6 +37,9 @@ TMA = 0xFF06
 TAC = 0xFF07
 IF = 0xFF0F
 NR10 = 0xFF10
+NR14 = 0xFF14
+NR50 = 0xFF24
+NR51 = 0xFF25
 NR52 = 0xFF26
 WAVE_RAM = 0xFF30
 WAVE_RAM_END = 0xFF40
@@ -107,10 +110,11 @@ SERIAL_TRANSFER_T_CYCLES = 1024  # 8 bits at 8,192 Hz
 SERIAL_BUFFER_SIZE = 1024  # captured output, a ring of PyBoy's size
 
 # --- An environment's memory row: 8000-FFFF flat, then cartridge RAM banks 1 and up. The echo's 7.5 KiB hole
-# (E000-FDFF always reads C000-DDFF) holds the captured serial output.
+# (E000-FDFF always reads C000-DDFF) holds the captured serial output, and the sound unit's words (sound_fields.py).
 ROW_BASE = 0x8000
 ROW_SIZE = 0x8000
 SERIAL_BUFFER = ECHO - ROW_BASE
+SOUND = ECHO + SERIAL_BUFFER_SIZE
 # On a Game Boy Color, after the cartridge RAM: VRAM bank 1, WRAM banks 2 to 7, palettes (64 bytes of the background,
 # 64 of sprites), then the picture's colours, 15 bits each in two bytes.
 COLOR_WRAM = 0x2000

@@ -14,7 +14,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator.launch import fill, words
 from gbxcule_puffer.emulator.protocol import EmulatorLike
-from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.snapshot import Snapshot, profile_of
 from gbxcule_puffer.emulator.state import Machine
 from gbxcule_puffer.errors import StateError
 
@@ -156,7 +156,8 @@ class SnapshotPool:
         if used.any():
             cartridge = self.emulator.cartridge
             parts = (state[:, used].numpy(), memory[used].numpy(), screen[used].numpy())
-            Snapshot(cartridge.sha256, parts[0], parts[1], parts[2], source="the archive").check(cartridge)
+            profile = profile_of(cartridge)
+            Snapshot(cartridge.sha256, *parts, profile=profile, source="the archive").check(cartridge)
 
     def _launch(self, kernel: object, mask: torch.Tensor, slots: torch.Tensor) -> None:
         shape = (self.emulator.num_envs,)

@@ -77,8 +77,8 @@ REGISTERS = (
     Register(
         "sound",
         hw.NR10,
-        read="sound.read(c, address)",
-        write="sound.write(c, address, value)",
+        read="sound_registers.read(c, address, t)",
+        write="sound_registers.write(c, address, value, t)",
         effect="none",
         last=hw.WAVE_RAM_END - 1,
     ),
@@ -92,8 +92,8 @@ REGISTERS = (
     _color(
         "undocumented", 0xFF75, "undocumented_75", keeps=0x70, write="c.undocumented_75 = value | 0x8F", model="cgb"
     ),
-    _color("PCM12", hw.PCM12, keeps=0, read="0", model="cgb"),  # PyBoy without sound
-    _color("PCM34", hw.PCM34, keeps=0, read="0", model="cgb"),
+    _color("PCM12", hw.PCM12, keeps=0, read="sound_registers.read_pcm(c, address, t)", model="cgb"),
+    _color("PCM34", hw.PCM34, keeps=0, read="sound_registers.read_pcm(c, address, t)", model="cgb"),
     _color("KEY0", hw.KEY0, keeps=0, read="0xFB"),
     _color("KEY1", hw.KEY1, "key1", write="write_key1(c, value)", effect="batch", writable="cgb"),
     _color("HDMA1", hw.HDMA1, write="write_hdma1(c, value)"),
@@ -156,3 +156,5 @@ def ranges(found: Iterable[int], between: Iterable[int] = ()) -> list[tuple[int,
 
 CONSTANT = ranges(set(range(hw.IO, hw.HRAM)) - addresses(OF_DMG) | addresses(OF_DMG, "none"))
 """Ranges that read the same until the next write: no register of a DMG, or a register that only a write changes."""
+SOUND = {*range(hw.NR10, hw.WAVE_RAM_END), hw.PCM12, hw.PCM34}
+"""Registers that change with time where sound is emulated."""

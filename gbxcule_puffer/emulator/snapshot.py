@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gbxcule_puffer.emulator import address_space
+from gbxcule_puffer.emulator import address_space, sound_fields
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import RAM_BANKS, Cartridge
 from gbxcule_puffer.emulator.schedule import SCREENS
@@ -34,7 +34,8 @@ DTYPES = (np.int32, np.uint8, np.uint8)  # of state, memory and screen
 MAX_ROW = color_row_size(max(RAM_BANKS.values()), 1)
 MAX_ENV_SIZE = 4 * NUM_COLOR_FIELDS + MAX_ROW + hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH  # bytes
 MAX_ENVS = 2**18
-PROFILES = ("pyboy", "hardware")  # which machine: Emulator's `accuracy`
+SOUND_PROFILE = "pyboy-sound"
+PROFILES = ("pyboy", SOUND_PROFILE, "hardware")  # which machine: Emulator's `accuracy`, and whether it has sound
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Snapshot:
     state: np.ndarray
     memory: np.ndarray
     screen: np.ndarray
-    profile: str = PROFILES[0]
+    profile: str = "pyboy"
     source: str = "the snapshot"
     """Where it comes from, such as a file, for errors."""
 
@@ -60,6 +61,11 @@ class Snapshot:
     def model(self) -> str:
         """'dmg' or 'cgb'."""
         return "cgb" if len(self.state) == NUM_COLOR_FIELDS else "dmg"
+
+    @property
+    def has_sound(self) -> bool:
+        """True if it is of an emulator with sound=True."""
+        return self.profile == SOUND_PROFILE
 
     @property
     def colors(self) -> np.ndarray:
@@ -100,6 +106,11 @@ class Snapshot:
             raise StateError(
                 f"{self.source} is of model {self.model!r}, this Game Boy of {cartridge.model!r}: save it with the same"
             )
+        if self.has_sound != cartridge.sound:
+            raise StateError(
+                f"{self.source} was saved with sound={not cartridge.sound}, this Game Boy has sound={cartridge.sound}: "
+                "use the same"
+            )
         envs = self.num_envs if self.state.ndim == 2 else 0
         pixel_step = 1 if self.screen.shape[1:] == SCREENS["full"] else 2
         fields, row = state_size(cartridge, pixel_step)
@@ -113,6 +124,8 @@ class Snapshot:
             fault = f"its pictures are {self.screen.shape[1:]}"
         if not fault and self.screen.max() > 3:
             fault = f"a shade is {self.screen.max()}, and at most 3"
+        if not fault and self.has_sound:
+            fault = sound_fields.first_fault(self.memory)
         if fault := fault or first_fault(self.state, cartridge):
             raise StateError(f"{self.source} is damaged, or of another program ({fault}): save it again")
 
@@ -232,6 +245,11 @@ def _checked_shapes(path: StrPath, shapes: Any, size: int, max_envs: int) -> lis
     return [tuple(shape) for shape in shapes]
 
 
+def profile_of(cartridge: Cartridge, accuracy: str = "pyboy") -> str:
+    """The profile of a snapshot."""
+    return SOUND_PROFILE if cartridge.sound else accuracy
+
+
 def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
     """One env at PC=0100, as PyBoy's boot ROM leaves it, or as a real DMG's does (accuracy 'hardware')."""
     fields = dict(hw.POST_BOOT)
@@ -260,7 +278,10 @@ def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
     row[0x10 : 0x10 + len(hw.POST_BOOT_TILES)] = np.frombuffer(hw.POST_BOOT_TILES, np.uint8)
     for address, value in bytes_at.items():
         row[address - hw.ROW_BASE] = value
-    return Snapshot(cartridge.sha256, state, row[None], picture[None], accuracy)
+    if cartridge.sound:
+        sound_fields.write(row, sound_fields.booted(cartridge.model, fields["cycles_low"]))
+        row[hw.WAVE_RAM - hw.ROW_BASE : hw.WAVE_RAM_END - hw.ROW_BASE] = 0xFF
+    return Snapshot(cartridge.sha256, state, row[None], picture[None], profile_of(cartridge, accuracy))
 
 
 def _picture() -> np.ndarray:

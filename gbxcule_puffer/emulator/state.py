@@ -47,7 +47,7 @@ class Field:
     may_be_never: bool = False
 
 
-def _fields(text: str, *, hot: bool = True, is_time: bool = False) -> list[Field]:
+def fields_of(text: str, *, hot: bool = True, is_time: bool = False) -> list[Field]:
     """Fields from lines `name range: meaning`; a range is one of RANGES, or `low..high`."""
     fields = []
     for line in text.strip().splitlines():
@@ -59,7 +59,7 @@ def _fields(text: str, *, hot: bool = True, is_time: bool = False) -> list[Field
     return fields
 
 
-CPU_FIELDS = _fields("""
+CPU_FIELDS = fields_of("""
 a byte: register A
 f 0..0xF0: flags, Z N H C in bits 7-4
 b byte: register B
@@ -78,7 +78,7 @@ locked bit: 1 after an illegal opcode, or beyond the instruction budget
 interrupt_flag 0..0x1F: IF, 5 bits
 interrupt_enable byte: IE, 8 bits
 """)
-LCD_FIELDS = _fields("""
+LCD_FIELDS = fields_of("""
 lcdc byte: LCDC
 stat byte: STAT with mode and coincidence bits, bit 7 set
 ly 0..153: LY
@@ -103,14 +103,14 @@ window_first 0..143: line at which that was so
 window_line any: the window's own line counter, -1 before its first line
 frame_done bit: 1 from the end of a frame until the step takes notice
 """)
-TIMER_FIELDS = _fields("""
+TIMER_FIELDS = fields_of("""
 tima byte: TIMA
 tma byte: TMA
 tac 0..7: TAC, 3 bits
 tima_reload 0..2: 0 idle, 1 TIMA overflowed and reads 00, 2 TMA is being loaded
 tima_reload_count 0..4: T-cycles left in that state, at timer_last
 """)
-OTHER_FIELDS = _fields("""
+OTHER_FIELDS = fields_of("""
 serial_control byte: SC
 serial_count any: bytes written to SB so far
 dma_active bit: 1 while an OAM DMA is under way
@@ -127,7 +127,7 @@ bank1 0..0x1FF: MBC1's 5-bit and MBC5's 9-bit bank register
 bank2 0..3: MBC1's 2-bit bank register
 banking_mode bit: MBC1's banking mode
 """)
-STEP_FIELDS = _fields("""
+STEP_FIELDS = fields_of("""
 frames_left 0..20000: frames until the step is over
 release_at 0..20000: frames left when the buttons are released
 render zero: 1 in the frame that is drawn
@@ -136,7 +136,7 @@ drawing zero: 1 while the step waits at VBlank for the picture to be drawn
 executed zero: instructions executed in this step
 now zero: time in the step while it waits
 """)
-TIME_FIELDS = _fields(
+TIME_FIELDS = fields_of(
     """
 lcd_zero past: when the LCD's frame clock was 0
 lcd_target near: when the LCD's next change is due
@@ -149,7 +149,7 @@ dma_start -0x10000..0x10000: reference time of the OAM DMA
 """,
     is_time=True,
 )
-RTC_FIELDS = _fields(
+RTC_FIELDS = fields_of(
     """
 rtc_t_cycles 0..4194303: T-cycles into the current second
 rtc_seconds 0..0x3F: seconds
@@ -171,7 +171,7 @@ instructions count: instructions executed in the last step
 """,
     hot=False,
 )
-COLOR_FIELDS = _fields("""
+COLOR_FIELDS = fields_of("""
 color_mode bit: 1 where the cartridge is for the Game Boy Color, 0 where a DMG's runs on one
 double_speed bit: 1 while the CPU runs twice as fast
 lcd_wrapped bit: 1 from where PyBoy's clock of the LCD, an unsigned number, ran backwards at double speed
@@ -194,7 +194,7 @@ undocumented_73 byte: FF73
 undocumented_74 byte: FF74
 undocumented_75 byte: FF75
 """)
-RTC_TIME_FIELDS = _fields("rtc_last -0x800000..0: when the RTC was last brought up to date", hot=False, is_time=True)
+RTC_TIME_FIELDS = fields_of("rtc_last -0x800000..0: when the RTC was last brought up to date", hot=False, is_time=True)
 
 FIELDS: list[Field] = [
     *CPU_FIELDS, *LCD_FIELDS, *TIMER_FIELDS, *OTHER_FIELDS, *STEP_FIELDS, *TIME_FIELDS, *RTC_FIELDS, *RTC_TIME_FIELDS,

@@ -69,7 +69,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
         if self.options.io == "torch" and buf is not None:
             raise ConfigError("io='torch' has its own tensors: leave buf out, or give io='numpy'")
         self.device = torch.device(resolve_device(device))
-        self.cartridge = load_cartridge(rom, self.options.header, self.options.model)
+        self.cartridge = load_cartridge(rom, self.options.header, self.options.model, self.options.sound)
         self._task = EnvTask(self.cartridge, self.options)
         self._take(self._task)
         self.seed: Seed = self.options.seed or 0

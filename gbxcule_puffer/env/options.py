@@ -148,6 +148,8 @@ class EnvOptions:
                          RUNNING, one_of=HEADERS)
     model: str = option("dmg", "the Game Boy: dmg, cgb (docs/color.md), or auto (PyBoy's choice for the game)",
                         RUNNING, one_of=MODELS)
+    sound: bool = option(False, "the sound registers work, as in PyBoy with sound_emulated=True; False: they read 00 "
+                         "(docs/sound.md)", RUNNING)
     instruction_budget: int = option(0, "instructions per step after which the Game Boy is locked at the end of the "
                                      "frame (0: no limit)", RUNNING, least=0, most=2**31 - 1)
     num_threads: int | None = option(None, "CPU threads that emulate (default: one per core)", RUNNING, least=1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.fuzz import bank_snippets, color_snippets, loop_snippets, snippets
+from tests.fuzz import bank_snippets, color_snippets, loop_snippets, snippets, sound_snippets
 from tests.fuzz.code import Code, Random
 from tests.fuzz.io_stack import io_stack_program
 
@@ -25,6 +25,7 @@ MAIN = 0x0150
 RESTART = 0x00F0  # where RST 38 leads: sets SP and goes on at one of ENTRIES, chosen by DIV
 ENTRIES = 0x3F00  # 32 addresses
 COLOR_TITLE = b"FUZC"  # of ROMs that run on a Game Boy Color
+SOUND_AT = 0x138  # where the title of ROMs whose sound unit works has an S
 # Cartridge types with the numbers of ROM banks to choose from and the RAM codes; 256 banks and more do not fit into
 # PyBoy's save state.
 CARTRIDGES = (
@@ -64,6 +65,8 @@ def make_rom(seed: int, kind: str | None = None) -> FuzzRom:
     header(rom, cartridge_type, ram_code)
     if kind.startswith("color"):
         name_color(rom, random.choice((0x80, 0xC0, 0xC0, 0x00)))
+    if kind.endswith("sound"):
+        name_sound(rom)
     return FuzzRom(bytes(rom), kind, seed)
 
 
@@ -71,6 +74,17 @@ def name_color(rom: bytearray, flag: int) -> None:
     """Have the header say that the ROM is for the Game Boy Color, or with flag 0 for a DMG, and runs on that."""
     rom[0x134:0x138], rom[0x143] = COLOR_TITLE, flag
     rom[0x14D] = (-sum(rom[0x134:0x14D]) - 0x19) & 0xFF
+
+
+def name_sound(rom: bytearray) -> None:
+    """Have the header say that the sound unit works."""
+    rom[SOUND_AT] = ord("S")
+    rom[0x14D] = (-sum(rom[0x134:0x14D]) - 0x19) & 0xFF
+
+
+def has_sound(rom: bytes) -> bool:
+    """True if the ROM is made for a sound unit that works."""
+    return rom[SOUND_AT] == ord("S")
 
 
 def model_of(rom: bytes) -> str:
@@ -167,6 +181,25 @@ def _scenes(random: Random, banks: int) -> bytes:
     return _program(random, banks, lambda code: random.weighted(weights)(code))
 
 
+def _sound(random: Random, banks: int) -> bytes:
+    """A program about sound."""
+
+    def snippet(code: Code) -> None:
+        random.weighted(sound_snippets.SNIPPETS if random.chance(0.6) else {snippets.snippet: 1})(code)
+
+    return _program(random, banks, snippet)
+
+
+def _color_sound(random: Random, banks: int) -> bytes:
+    """A program about sound for the Game Boy Color, with its speeds and its DMA."""
+    weights = {**sound_snippets.SNIPPETS, color_snippets.speed: 2, color_snippets.vram_dma: 2}
+
+    def snippet(code: Code) -> None:
+        random.weighted(weights if random.chance(0.7) else {snippets.snippet: 1})(code)
+
+    return _program(random, banks, snippet)
+
+
 def _vectors(random: Random, rom: bytearray) -> None:
     """RST targets and interrupt handlers."""
     rom[0x0000:0x0040] = (b"\xc9" + b"\xff" * 7) * 7 + bytes((0xC3, RESTART & 0xFF, RESTART >> 8)) + b"\xff" * 5
@@ -242,5 +275,5 @@ def _bytes(random: Random, banks: int) -> bytes:
 
 KINDS = {
     "program": _program, "stream": _stream, "bytes": _bytes, "io-stack": io_stack_program, "banks": _banks,
-    "loops": _loops, "color": _color, "color-scenes": _scenes,
+    "loops": _loops, "color": _color, "color-scenes": _scenes, "sound": _sound, "color-sound": _color_sound,
 }  # fmt: skip

@@ -12,8 +12,9 @@ from gbxcule_puffer.emulator import Cartridge, Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.state import row_size
 from tests.fuzz import pyboy_state
-from tests.fuzz.generator import model_of
+from tests.fuzz.generator import has_sound, model_of
 from tests.support.oracle import PyBoyOracle
+from tests.support.sound import emulator_sound, pyboy_sound_of
 
 CHECK_EVERY = 8
 """Frames between two comparisons of the whole state: reading PyBoy's takes as long as 30 steps of a quiet game.
@@ -81,7 +82,7 @@ def emulator_values(emulator: Emulator, env: int) -> dict[str, Any]:
         values["WRAM"] = np.concatenate([values["WRAM"], row[base + hw.COLOR_WRAM : base + hw.COLOR_PALETTES]])
         values["VRAM bank 1"] = row[base : base + hw.COLOR_WRAM]
         values["palettes"] = row[base + hw.COLOR_PALETTES : base + hw.COLOR_SIZE]
-    return values
+    return values | emulator_sound(row, emulator.model) if emulator.sound else values
 
 
 def _rtc_t_cycles(values: dict[str, Any]) -> int:
@@ -113,7 +114,14 @@ class Oracle(PyBoyOracle):
 
     def __init__(self, emulator: Emulator) -> None:
         cartridge = emulator.cartridge
-        super().__init__(cartridge.data, emulator.frames_per_step, emulator.release_after_frames, model=emulator.model)
+        super().__init__(
+            cartridge.data,
+            emulator.frames_per_step,
+            emulator.release_after_frames,
+            model=emulator.model,
+            sound=emulator.sound,
+        )
+        self._cartridge = cartridge
         mapper_bytes = len(cartridge.mapper.state_registers.split()) + cartridge.has_rumble
         self._shape = (cartridge.ram_banks, cartridge.has_rtc, mapper_bytes)
         self._rom_banks = cartridge.rom_banks
@@ -123,7 +131,10 @@ class Oracle(PyBoyOracle):
         """Everything comparable."""
         if self._shape[1]:
             self.pyboy.memory[0x6000] = 0xFF  # no command, but PyBoy brings its clock chip up to date
-        values = pyboy_state.parse(self._state(), *self._shape, is_color=self.model == "cgb")
+        state = self._state()
+        values = pyboy_state.parse(state, *self._shape, is_color=self.model == "cgb")
+        if self._cartridge.sound:
+            values |= pyboy_sound_of(state, self._cartridge)
         values["rom_bank"] %= self._rom_banks  # 1 on a cartridge of one bank, too
         if self._sets_bank_late:
             del values["ram_bank"]  # PyBoy sets it when RAM is used
@@ -141,24 +152,27 @@ def compare(
     device: str = "cpu",
     num_oracles: int | None = None,
     model: str | None = None,
+    sound: bool | None = None,
 ) -> Result:
     """Run env i of the emulator and a PyBoy each with buttons[:, i]; shape (steps, num_envs). The first `num_oracles`
     envs have a PyBoy, all by default.
 
     The emulator goes first: where an illegal opcode locks an env, PyBoy would never come back, so the run ends before.
     An env that differs is not compared any more; the run ends where none is left.
-    model: 'dmg' or 'cgb'; by default what the ROM is made for, if it is one of the fuzzer's.
+    model: 'dmg' or 'cgb'; sound: whether the sound unit works. By default what the ROM is made for, if it is one of the
+    fuzzer's.
     with_datapath: the kernel with the data path runs along, and has to have the same state bit by bit.
     check_every: steps between two comparisons of the whole state. Registers and picture are compared after each.
     """
     num_envs = buttons.shape[1]
     release = min(8, frames_per_step)
-    model = model or model_of(rom if isinstance(rom, bytes) else rom.data)
+    data = rom if isinstance(rom, bytes) else rom.data
+    model, sound = model or model_of(data), has_sound(data) if sound is None else sound
     kernels = ("interpreter", "datapath") if with_datapath else ("interpreter",)
     emulators = [
         Emulator(
             rom, num_envs, device, screen="full", frames_per_step=frames_per_step, release_after_frames=release,
-            num_threads=1, kernel=kernel, model=model,
+            num_threads=1, kernel=kernel, model=model, sound=sound,
         )
         for kernel in kernels
     ]  # fmt: skip
@@ -166,14 +180,14 @@ def compare(
     has_oracles = not emulators[0].locked.any()
     oracles = [Oracle(emulators[0]) for _ in range(num_envs)[:num_oracles]] if has_oracles else []
     try:
-        _run(emulators, oracles, buttons, check_every, result)
+        run_all(emulators, oracles, buttons, check_every, result)
     finally:
         for oracle in oracles:
             oracle.close()
     return result
 
 
-def _run(
+def run_all(
     emulators: list[Emulator], oracles: list[Oracle], buttons: np.ndarray, check_every: int, result: Result
 ) -> None:
     """The loop of `compare`."""

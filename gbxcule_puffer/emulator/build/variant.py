@@ -29,7 +29,7 @@ ENTRIES = {"interpreter": ("cpu.run",), "datapath": ("gpu.run", "hw.lcd.picture"
 GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}
 CONSTANTS = {
     "color": ("hw.model.COLOR", True), "hardware": ("hw.model.HARDWARE", 1), "counted": ("hw.counters.ON", 1),
-    "pieces": ("hw.model.PIECES", True),
+    "sound": ("hw.model.SOUND", True), "pieces": ("hw.model.PIECES", True),
 }  # fmt: skip
 
 
@@ -37,17 +37,19 @@ CONSTANTS = {
 class Variant:
     """The options of a kernel.
 
-    color: a Game Boy Color; hardware: accuracy "hardware", only for a DMG; counted: counts for `puffer profile`;
-    pieces: the source of the module cpu.pieces, of one ROM (pieces/).
+    color: a Game Boy Color; hardware: accuracy "hardware", only for a DMG and muted; counted: counts for `puffer
+    profile`; sound: the sound registers work (hw/sound/); pieces: the source of the module cpu.pieces, of one ROM
+    (pieces/).
     """
 
     color: bool = False
     hardware: bool = False
     counted: bool = False
+    sound: bool = False
     pieces: str = ""
 
     def __post_init__(self) -> None:
-        assert not (self.color and self.hardware)
+        assert not (self.hardware and (self.color or self.sound))
 
     @property
     def names(self) -> list[str]:

@@ -168,15 +168,15 @@ def opcode_table() -> tuple[dict[str, np.ndarray], np.ndarray]:
     return columns, np.array([kind for _, kind in found])
 
 
-def rom_table(data: bytes) -> np.ndarray:
+def rom_table(data: bytes, sound: bool = False) -> np.ndarray:
     """Descriptors of all bytes of a ROM, shape (2 * entries, 4), int32: first with groups of instructions (fusion.py),
-    then without.
+    then without; sound: as in find_loops.
 
     Bank b begins at b * BANK_STRIDE; banks 1 and up are as at address 4000. Then come bank 0 as at 4000, a bank of RARE
     entries (for other banks at 0000), and one idle entry. The last three entries of each bank are RARE.
     """
     size = hw.ROM_BANK_SIZE
-    waits = np.array([loop.begin for loop in find_loops(data) if loop.only_waits], np.int64)
+    waits = np.array([loop.begin for loop in find_loops(data, sound) if loop.only_waits], np.int64)
     banks = range(len(data) // size)
     texts = [data[bank * size : (bank + 1) * size] for bank in banks]
     tables = [

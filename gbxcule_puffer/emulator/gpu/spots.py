@@ -14,6 +14,7 @@ from gbxcule_puffer.emulator.hw import joypad, model, timer
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.color import registers as color_registers
 from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu
+from gbxcule_puffer.emulator.hw.sound import words
 from gbxcule_puffer.emulator.register_code import is_one_of
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -37,15 +38,21 @@ def is_spot(c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
     `touch` may handle it."""
     access = i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.RARE)
     is_byte = access == ds.READ or access == ds.WRITE
+    if model.SOUND:
+        is_byte = is_byte and not words.is_exact(c)  # a write would end the batch
     return is_byte and r.now + i.t_cycles < r.wake and (c.dma_active | c.tima_reload) == 0
 
 
 @wp.func
 def is_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]) -> bool:
-    """True for a write to P1, to a sound register or, with most mappers, to the ROM bank register, that ends before
-    anything else happens."""
+    """True for a write to P1, to a sound register of a muted env or, with most mappers, to the ROM bank register, that
+    ends before anything else happens."""
     is_write = (i.d3 & (ds.READ | ds.WRITE | ds.WORD | ds.RARE)) == ds.WRITE
-    is_light = i.address == hw.P1 or (i.address >= hw.NR10 and i.address < hw.WAVE_RAM_END)
+    is_light = i.address == hw.P1
+    if model.SOUND:
+        is_write = is_write and not words.is_exact(c)  # it would end the batch
+    else:
+        is_light = is_light or (i.address >= hw.NR10 and i.address < hw.WAVE_RAM_END)
     is_light = is_light or ((i.address >> 13) == 1 and m.bank_mask != 0)
     return is_light and is_write and r.now + i.t_cycles < r.wake and (c.dma_active | c.tima_reload) == 0
 
@@ -67,7 +74,7 @@ def touch_color(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int,
     first."""
     found = int(-1)
     if is_write == 0:
-        found = color_registers.read(c, address)
+        found = color_registers.read(c, address, t)
     elif address != hw.KEY1 and address != hw.HDMA5 and not color_registers.must_draw(c, address):
         color_registers.write(m, c, address, value, t, 0)
         found = 0

@@ -3,14 +3,16 @@ and locks."""
 
 import warp as wp
 
-# The rows of registers.py call joypad, lcd_registers, serial, sound and timer.
+# The rows of registers.py call joypad, lcd_registers, serial, sound_registers and timer.
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import registers
-from gbxcule_puffer.emulator.hw import counters, intrinsics, joypad, memory, model, oam_dma, row, serial, sound, timer  # noqa: F401
+from gbxcule_puffer.emulator.hw import counters, intrinsics, joypad, memory, model, oam_dma, row, serial, timer  # noqa: F401
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.color import registers as color_registers
 from gbxcule_puffer.emulator.hw.lcd import clock, drawing, lcd_registers, ppu, timing  # noqa: F401
+from gbxcule_puffer.emulator.hw.sound import registers as sound_registers  # noqa: F401
+from gbxcule_puffer.emulator.hw.sound import words
 from gbxcule_puffer.emulator.register_code import is_one_of, writes
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -132,6 +134,8 @@ def end_write_io(c: wp.ref[Cpu], address: int):
     inert = is_inert(address)
     if model.COLOR:
         inert = inert and not timing.is_late(c)
+    if model.SOUND:
+        inert = inert and not words.is_exact(c)
     if address != hw.LY and not (inert and (c.dma_active | c.tima_reload | c.overrun) == 0):
         c.next_event = c.now
 
@@ -177,6 +181,9 @@ def write_rest(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
             c.next_event = c.now
         if model.COLOR:
             if timing.is_late(c):
+                c.next_event = c.now
+        if model.SOUND:
+            if words.is_exact(c):
                 c.next_event = c.now
     elif address >= hw.CART_RAM:
         mbc.write_ram(m, c, address, value, t)

@@ -13,6 +13,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import bus, counters, model, oam_dma, serial, timer
 from gbxcule_puffer.emulator.hw.color import hdma
 from gbxcule_puffer.emulator.hw.lcd import ppu, timing
+from gbxcule_puffer.emulator.hw.sound import unit, words
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 LONGEST_T_CYCLES = wp.constant(24)  # of an instruction
@@ -44,6 +45,8 @@ def end_batch_of_devices(m: wp.ref[Machine], c: wp.ref[Cpu]):
             end_batch_of_lcd(m, c)
     elif is_lcd_due != 0:
         ppu.settle_changes(m, c)
+    if model.SOUND:
+        unit.end_batch(c, 0)
     c.settle_from = c.now
 
 
@@ -108,6 +111,8 @@ def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         if c.hdma_active != 0:
             is_quiet = False
             other = wp.min(other, hdma.end_of_batch(m, c))
+    if model.SOUND:
+        is_quiet = is_quiet and not words.is_exact(c)
     lcd = wp.where(is_quiet, ppu.next_event(c), lcd)
     if is_quiet and c.halted != 0 and other != hw.NEVER:
         lcd = ppu.halt_event(c, other)
@@ -146,6 +151,8 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
                     hdma.copy(m, c, c.previous)
     if halted == 1:
         passed = c.batch_end - c.now
+        if model.SOUND:
+            unit.end_batch(c, passed)
         if model.COLOR:
             passed = passed >> c.double_speed
         counters.add(m, counters.CAUSES, counters.HALT_T_CYCLES, passed)

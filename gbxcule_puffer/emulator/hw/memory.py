@@ -2,14 +2,15 @@
 
 import warp as wp
 
-# The rows of registers.py call lcd_registers, serial, sound and timer.
+# The rows of registers.py call lcd_registers, serial, sound_registers and timer.
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import registers
-from gbxcule_puffer.emulator.hw import intrinsics, model, row, serial, sound, timer  # noqa: F401
+from gbxcule_puffer.emulator.hw import intrinsics, model, row, serial, timer  # noqa: F401
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.color import registers as color_registers
 from gbxcule_puffer.emulator.hw.lcd import lcd_registers, ppu  # noqa: F401
+from gbxcule_puffer.emulator.hw.sound import registers as sound_registers  # noqa: F401
 from gbxcule_puffer.emulator.register_code import reads
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -64,5 +65,5 @@ def read_io(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int, lookahead:
     """FF00-FF7F."""
     if model.COLOR:
         if address >= hw.KEY0:
-            return color_registers.read(c, address)
+            return color_registers.read(c, address, t)
     return read_register(m, c, address, t, lookahead)

@@ -8,6 +8,8 @@ HARDWARE = 0
 """0: PyBoy. 1: a DMG, where public test ROMs show that PyBoy is not one (docs/accuracy.md lists what differs)."""
 COLOR = False
 """True: a Game Boy Color. `if model.COLOR:` by itself leaves nothing in a DMG's kernel."""
+SOUND = False
+"""True: PyBoy with sound_emulated=True, whose sound registers work (hw/sound/)."""
 PIECES = False
 """True: of a ROM whose most executed pieces are native code (pieces/)."""
 

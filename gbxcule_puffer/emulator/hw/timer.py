@@ -8,6 +8,8 @@ for 4 more T-cycles writes to TIMA are ignored.
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.hw import model
+from gbxcule_puffer.emulator.hw.sound import unit, words
 from gbxcule_puffer.emulator.state import Cpu
 
 
@@ -82,6 +84,8 @@ def advance(c: wp.ref[Cpu], t: int):
 def read(c: wp.ref[Cpu], address: int, t: int) -> int:
     """DIV, TIMA, TMA or TAC at time `t`."""
     advance(c, t)
+    if model.SOUND:
+        words.access_timer(c, t)
     value = c.tac | 0xF8
     if address == hw.DIV:
         value = ((t - c.div_zero) >> 8) & 0xFF
@@ -104,7 +108,11 @@ def selected_bit(c: wp.ref[Cpu], tac: int, t: int) -> int:
 def write(c: wp.ref[Cpu], address: int, value: int, t: int):
     """DIV, TIMA, TMA or TAC at time `t`; a write to DIV or TAC can cause a falling edge."""
     advance(c, t)
+    if model.SOUND:
+        words.access_timer(c, t)
     if address == hw.DIV:
+        if model.SOUND:
+            unit.write_div(c, t)
         if (c.tac & 4) != 0 and selected_bit(c, c.tac, t) != 0:
             increase_tima(c)
         c.div_zero = t

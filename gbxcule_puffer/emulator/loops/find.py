@@ -46,20 +46,24 @@ LOADS_OF_A = (0x3E, *range(0x78, 0x80), 0x97, 0xAF, 0xF1, LDH_READ, LD_READ)
 CHANGES_OF_A = ({*range(0x80, 0xA0), *range(0xA8, 0xB0)} - set(LOADS_OF_A)) | {0xC6, 0xCE, 0xD6, 0xDE, 0xEE, 0x2F}
 # Memory, P1, sound, and addresses without a register on a DMG: [first, end)
 CONSTANT = ((hw.WRAM, hw.ECHO), *registers.CONSTANT, (hw.HRAM, hw.IE))
+# The registers of a sound unit that works change with time
+CHANGING_WITH_SOUND = frozenset(registers.SOUND)
 
 
 @lru_cache(maxsize=4)
-def find_loops(rom: bytes) -> tuple[Loop, ...]:
-    """The loops of a ROM. Banks 1 and up are read as at 4000, next to bank 0."""
-    banks = range(len(rom) // hw.ROM_BANK_SIZE)
-    return tuple(loop for bank in banks for loop in (*_waits(rom, bank), *_counted(rom, bank)))
+def find_loops(rom: bytes, sound: bool = False) -> tuple[Loop, ...]:
+    """The loops of a ROM; sound: whether the sound unit works, whose registers no poll may read then. Banks 1 and up
+    are read as at 4000, next to bank 0."""
+    banks, changing = range(len(rom) // hw.ROM_BANK_SIZE), CHANGING_WITH_SOUND if sound else frozenset[int]()
+    return tuple(loop for bank in banks for loop in (*_waits(rom, bank, changing), *_counted(rom, bank)))
 
 
-def marked_words(rom: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Machine's `code` and `waits` of a ROM: three bytes a word with the marks of its loops, and the loops' table."""
+def marked_words(rom: bytes, sound: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Machine's `code` and `waits` of a ROM: three bytes a word with the marks of its loops, and the loops' table.
+    sound: as in find_loops."""
     padded = np.frombuffer(rom + bytes(2), np.uint8).astype(np.int32)
     words = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
-    return words, table.mark(words, find_loops(rom))
+    return words, table.mark(words, find_loops(rom, sound))
 
 
 class _Instruction(NamedTuple):
@@ -113,8 +117,8 @@ def _round(instructions: Sequence[_Instruction]) -> int:
     return table.round_of(t_cycles, len(instructions), instructions[-1].t_cycles)
 
 
-def _waits(rom: bytes, bank: int) -> Iterator[Loop]:
-    """The delays and polls of a bank."""
+def _waits(rom: bytes, bank: int, changing: frozenset[int]) -> Iterator[Loop]:
+    """The delays and polls of a bank; `changing`: registers that no poll may read."""
     first, begin = (hw.ROM_BANK_SIZE, bank * hw.ROM_BANK_SIZE) if bank else (0, 0)
     seen = rom[:first] + rom[begin : begin + hw.ROM_BANK_SIZE]
     code = np.frombuffer(seen, np.uint8).astype(np.int64)
@@ -126,7 +130,7 @@ def _waits(rom: bytes, bank: int) -> Iterator[Loop]:
     for end in np.flatnonzero(near).tolist():
         path = _path(seen, int(targets[end]), end)
         kind = _kind([one.opcode for one in path])
-        if kind is None or not _repeats(path[:-1]):
+        if kind is None or not _repeats(path[:-1], changing):
             continue
         leaves_bank = min(one.address for one in path) < first
         if kind == table.POLL and (leaves_bank or _writes(path)):
@@ -176,7 +180,7 @@ def _writes(path: Sequence[_Instruction]) -> bool:
     return any(one.opcode in (LDH_WRITE, CALL, *PUSHES) for one in path)
 
 
-def _repeats(body: Sequence[_Instruction]) -> bool:
+def _repeats(body: Sequence[_Instruction], changing: frozenset[int]) -> bool:
     """True if a second round finds the same memory as the first. That is so if it reads only memory that events change,
     or P1 after it has selected a row, and writes only P1 and the stack, which it does not read by address."""
     reads, selects_row = set[int](), False
@@ -187,7 +191,7 @@ def _repeats(body: Sequence[_Instruction]) -> bool:
                 return False
             selects_row = True
         elif one.opcode in (LDH_READ, LD_READ):
-            if not any(first <= address < end for first, end in CONSTANT):
+            if address in changing or not any(first <= address < end for first, end in CONSTANT):
                 return False
             if address != hw.P1 or not selects_row:
                 reads.add(address)

@@ -16,7 +16,8 @@ from gbxcule_puffer.emulator.probes.until import Until
 from gbxcule_puffer.emulator.schedule import PIXEL_STEPS
 from gbxcule_puffer.emulator.snapshot import Snapshot
 
-OPTIONS = ("num_envs", "device", "frames_per_step", "release_after_frames", "kernel", "accuracy", "instruction_budget")
+OPTIONS = ("num_envs", "device", "frames_per_step", "release_after_frames", "kernel", "accuracy", "sound",
+           "instruction_budget")  # fmt: skip
 
 
 class Copies:

@@ -65,7 +65,9 @@ class Hooks:
         if not number:
             shape = (MOST_HOOKS, self.num_envs)
             self.counts = torch.zeros(shape, dtype=torch.int32, device=self._words.device)
-        loops = {loop.begin for loop in find_loops(self.cartridge.data) if index in loop.instructions}
+        loops = {
+            loop.begin for loop in find_loops(self.cartridge.data, self.cartridge.sound) if index in loop.instructions
+        }
         loops -= set(self._numbers)
         self._mark_words(index, number, loops)
         if self._descriptors is not None:

@@ -216,7 +216,7 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
             f"(the first byte is {version})"
         )
     machine = machine_of(cartridge)
-    values = _unpack(data, _entries(_start(machine), version, Variant(True, True, True)))
+    values = unpack(data, _entries(_start(machine), version, Variant(True, True, True)))
     _check_machine(values, machine, version, name)
     samples = values.get("sound_samples", 0)
     forms = [
@@ -229,7 +229,7 @@ def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
     entries = next((form for form in forms if size(form) == len(data)), None)
     if entries is None:
         raise StateError(_explain_size(data, cartridge, forms, name, version))
-    values = _unpack(data, entries)
+    values = unpack(data, entries)
     _check(values, cartridge, name)
     return values
 
@@ -266,7 +266,7 @@ def _explain_size(data: bytes, cartridge: Cartridge, forms: list[list[Entry]], n
     )
 
 
-def _unpack(data: bytes, entries: list[Entry]) -> dict[str, Any]:
+def unpack(data: bytes, entries: list[Entry]) -> dict[str, Any]:
     """Values from bytes; values after the end are 0."""
     values: dict[str, Any] = {}
     at = 0

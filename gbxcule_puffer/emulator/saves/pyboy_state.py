@@ -17,10 +17,10 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.hw import timer
 from gbxcule_puffer.emulator.hw.cartridge import mbc
 from gbxcule_puffer.emulator.hw.lcd import ppu
-from gbxcule_puffer.emulator.saves import pyboy_color, pyboy_layout
+from gbxcule_puffer.emulator.saves import pyboy_color, pyboy_layout, pyboy_sound
 from gbxcule_puffer.emulator.saves.one_env import one_env
 from gbxcule_puffer.emulator.saves.pyboy_layout import CYCLES_NEVER, SAME_FIELDS, SAME_RTC_FIELDS
-from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator.snapshot import Snapshot, profile_of
 from gbxcule_puffer.emulator.state import INDEX, row_size, state_size
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.pictures import LEVELS
@@ -78,14 +78,16 @@ def from_bytes(data: bytes, cartridge: Cartridge, name: str = "state", *, runnin
             pyboy_color.fill_row(row, values, cartridge, colors),
             pyboy_color.shades_of(colors.reshape(screen.shape)),
         )
-    snapshot = Snapshot(cartridge.sha256, state, row[None], screen[None], source=name)
+    if cartridge.sound:
+        pyboy_sound.fill_row(row, values, cartridge.model, now, name)
+    snapshot = Snapshot(cartridge.sha256, state, row[None], screen[None], profile_of(cartridge), name)
     snapshot.check(cartridge)
     return snapshot
 
 
 def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
-    """One env of a snapshot as a PyBoy state of version 29, for PyBoy(..., sound_emulated=False), with cgb=True for a
-    Game Boy Color's, else False.
+    """One env of a snapshot as a PyBoy state of version 29, for PyBoy(..., sound_emulated=False), or True for one with
+    sound; with cgb=True for a Game Boy Color's, else False.
 
     Raises: StateError for another ROM, for an env locked by an illegal opcode, and for ROM banks from 256 up, which the
     format cannot store.
@@ -126,6 +128,8 @@ def to_bytes(snapshot: Snapshot, cartridge: Cartridge, env: int = 0) -> bytes:
         pixels = np.zeros(values["colors"].shape, PIXEL)
         pixels["color"] = values["colors"]
         values["pixels"] = pixels.tobytes()
+    if snapshot.has_sound:
+        values |= pyboy_sound.values_of(row, now, speed)
     values["rtc_epoch"] = values["rtc_saved_at"] = np.float64(np.inf).tobytes()  # no host time passes while it is saved
     values |= {"rtc_old_halt": fields["rtc_halt"], "rtc_old_day_carry": fields["rtc_day_carry"]}
     return pyboy_layout.write(values, cartridge)

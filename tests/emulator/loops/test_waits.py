@@ -222,6 +222,13 @@ def test_loops_that_are_left_alone(text: str, why: str) -> None:
     assert not find_loops(rom), why
 
 
+@pytest.mark.parametrize("text", ["F0 26 E6 02 20 FA", "F0 30 B7 28 FB", "FA 76 FF B7 28 FA"])
+def test_registers_of_a_sound_unit_that_works_change_with_time(text: str) -> None:
+    """NR52, wave RAM, PCM12."""
+    rom = bytes(rom_of(bytes.fromhex(text)))
+    assert find_loops(rom) and not find_loops(rom, sound=True)
+
+
 def test_marks_fit_into_the_words_of_the_code() -> None:
     """Each loop of another length is an entry of its own; the most frequent stay where not all fit."""
     rom = bytearray(0x10000)

@@ -4,9 +4,10 @@ takes no time, and a block of the second 206 T-cycles; at double speed several b
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import bus
+from gbxcule_puffer.emulator.hw import bus, model
 from gbxcule_puffer.emulator.hw.color import registers
 from gbxcule_puffer.emulator.hw.lcd import mode3
+from gbxcule_puffer.emulator.hw.sound import unit
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 BLOCK_T_CYCLES = wp.constant(206)
@@ -52,6 +53,8 @@ def is_due(c: wp.ref[Cpu]) -> bool:
 def pass_block(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """A batch that copies a block."""
     c.overrun = 0
+    if model.SOUND:
+        unit.end_batch(c, BLOCK_T_CYCLES)
     registers.plan_block(c, c.now, 0)
     copy(m, c, c.now)
     c.previous = c.now

@@ -8,6 +8,7 @@ from gbxcule_puffer.emulator import registers
 from gbxcule_puffer.emulator.hw import counters, row
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.hw.lcd import drawing, ppu
+from gbxcule_puffer.emulator.hw.sound import registers as sound_registers  # noqa: F401 (rows of registers.py)
 from gbxcule_puffer.emulator.register_code import reads, writes
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -34,7 +35,7 @@ def read_ocpd(c: wp.ref[Cpu]) -> int:
 
 @wp.func(inline=False)
 @reads(registers.OF_COLOR, "color")
-def read(c: wp.ref[Cpu], address: int) -> int:
+def read(c: wp.ref[Cpu], address: int, t: int) -> int:
     """FF4C-FF7F."""
 
 

@@ -3,8 +3,9 @@
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import bus
+from gbxcule_puffer.emulator.hw import bus, model
 from gbxcule_puffer.emulator.hw.lcd import ppu
+from gbxcule_puffer.emulator.hw.sound import unit
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
@@ -15,6 +16,8 @@ def switch_speed(m: wp.ref[Machine], c: wp.ref[Cpu]):
     requested = c.interrupt_flag
     ppu.advance(m, c, c.now)
     c.interrupt_flag = requested  # PyBoy loses the interrupts that the LCD requests here
+    if model.SOUND:
+        unit.advance(c, c.now)
     clock = (c.now - c.lcd_zero) >> c.double_speed
     left = (c.lcd_target - c.now) >> c.double_speed
     c.double_speed = 1 - c.double_speed

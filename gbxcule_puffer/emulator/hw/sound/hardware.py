@@ -1,5 +1,5 @@
-"""Sound registers. In PyBoy without sound they read 00. On hardware they keep the written value; unused and write-only
-bits read 1. There is no sound, so NR52's channel bits stay off, except as the boot ROM left them.
+"""The sound registers of a muted env. In PyBoy without sound they read 00. On hardware they keep the written value;
+unused and write-only bits read 1. There is no sound, so NR52's channel bits stay off, except as the boot ROM left them.
 
 INACCURATE: a triggered channel does not show in NR52 (blargg, dmg_sound).
 """
