@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from gbxcule_puffer.apps.verify.command import Verify
+from gbxcule_puffer.apps.verify.verify import verify
 from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
 from gbxcule_puffer.emulator import Emulator, Snapshot
 from gbxcule_puffer.emulator import hardware as hw
+from gbxcule_puffer.emulator.saves import pyboy_sound
 from gbxcule_puffer.emulator.saves.pyboy_state import from_bytes, to_bytes
 from gbxcule_puffer.errors import ConfigError, StateError
 from tests.fuzz.generator import header, make_rom, model_of
@@ -89,6 +93,13 @@ def test_states_in_and_out() -> None:
         theirs.step(idle)
         first, second = ours.save(0), theirs.save(0)
         assert to_bytes(first, ours.cartridge) == to_bytes(second, theirs.cartridge)
+
+
+def test_verify_compares_the_sound_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert verify(Verify(rom=str(HOMEWARD), steps=3, sound=True)).equal
+    numbers = count()
+    monkeypatch.setattr(pyboy_sound, "comparable", lambda fields, model: {"noise_register": next(numbers)})
+    assert list(verify(Verify(rom=str(HOMEWARD), steps=3, sound=True)).differences) == ["noise_register"]
 
 
 @pytest.mark.parametrize("sound", [False, True])

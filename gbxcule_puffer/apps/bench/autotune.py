@@ -64,7 +64,7 @@ def keep(table: Table, device: str) -> str:
 
 def measure(workload: Workload, num_envs: int, device: str, shapes: Sequence[LaunchShape]) -> dict[LaunchShape, float]:
     """Steps per second of each shape, the median of ROUNDS turns; random buttons."""
-    emulator = Emulator(workload.rom, num_envs, device, model=workload.model, autotune=False)
+    emulator = Emulator(workload.rom, num_envs, device, model=workload.model, sound=workload.sound, autotune=False)
     assert emulator.launches is not None
     generator = torch.Generator(device).manual_seed(workload.seed)
     one_button = torch.tensor([0, *(1 << bit for bit in range(8))], dtype=torch.uint8, device=device)

@@ -15,6 +15,7 @@ LIMIT = 64 * 2**20  # bytes
 SAME = (
     *("backend", "vec_backend", "num_envs", "stage", "rom_sha256", "model", "start_state", "actions", "action_seed"),
     *(
+        "sound",
         "action_codec",
         "frames_per_step",
         "release_after_frames",
@@ -39,7 +40,8 @@ def load(path: Path) -> list[Record]:
         raise FILE.bad(path, "holds no records")
     for record in found:
         if isinstance(record, dict):
-            record.setdefault("model", "dmg")  # older records have none of the two
+            record.setdefault("model", "dmg")  # older records have none of the three
+            record.setdefault("sound", False)
             record.setdefault("info_mode", "stats" if record.get("stage") == "full_step" else "none")
         missing = [key for key in keys if not isinstance(record, dict) or key not in record]
         if missing:

@@ -56,6 +56,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         GAME,
         metavar="NAME",
     )
+    sound: bool = option_flag("sound", GAME)
     goal_dir: str | None = option_flag("goal_dir", GAME, Later("a checkerboard"))
     stage: tuple[str, ...] = flag(("full_step",), "part of a step to measure", STEP, metavar="STAGE,...", one_of=STAGES)
     actions: str | None = flag(None, "striped: env i repeats action i mod n (default: random)", STEP, one_of=ACTIONS)
@@ -206,6 +207,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
             "game",
             "variant",
             "model",
+            "sound",
             "obs",
             "stack_k",
             "action_codec",

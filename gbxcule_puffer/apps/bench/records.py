@@ -36,6 +36,7 @@ def make_record(
         "rom": workload.rom.stem,
         "rom_sha256": cartridge.sha256,
         "model": cartridge.model,
+        "sound": workload.sound,
         "start_state": "post-boot" if workload.start_state is None else workload.start_state.name,
         "actions": workload.actions,
         "action_seed": workload.seed,

@@ -43,7 +43,7 @@ def _lines(records: Sequence[Record], command: str) -> list[str]:
     for name, device, cores in sorted({(r["backend"], r["device_name"], r["cores"]) for r in records}):
         on_cpu = "core" in device
         lines.append(f"- {name}: {device}" + (f"; {cores} used" if on_cpu else ""))
-    settings = ("model", "obs", "stack_k", "actions", "action_codec", "start_state")
+    settings = ("model", "sound", "obs", "stack_k", "actions", "action_codec", "start_state")
     for name in (*settings, "warmup_steps", "measured_steps", "repeats"):
         values = sorted({str(record[name]) for record in records})
         lines.append(f"- {name}: {', '.join(values)}")

@@ -31,6 +31,7 @@ class Workload:
     variant: str | None = None
     stage: str = "full_step"
     model: str = "dmg"
+    sound: bool = False
     obs: str = "shades"
     stack_k: int = 1
     action_codec: str = DEFAULT_CODEC
@@ -94,6 +95,7 @@ class Workload:
         return {
             **own,
             "model": self.model,
+            "sound": self.sound,
             "start_state": self.start_state,
             "goal_dir": self.goal_dir,
             "obs": self.obs,

@@ -45,6 +45,7 @@ class Agent:
         """
         options = {name: getattr(self.trained.args, name) for name in SEEN.difference(SET_BY_TRAINERS)}
         options |= {"io": "torch", "info_mode": "none", "max_steps": ENDLESS, "seed": self.seed}
+        options["sound"] = snapshot.has_sound
         with tempfile.TemporaryDirectory() as folder:
             state = Path(folder, "start.state")
             snapshot.to_file(state)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gbxcule_puffer.apps.flags import GameFlags, StepFlags
+from gbxcule_puffer.apps.flags import GAME, GameFlags, StepFlags
 from gbxcule_puffer.commandline import at_most_one, command, flag
+from gbxcule_puffer.env.option_flags import option_flag
 from gbxcule_puffer.trainers.wall import DEFAULT_ADDRESS
 
 SHOWN = "Display"
@@ -35,6 +36,7 @@ class DisplayFlags:
 class Play(GameFlags, DisplayFlags, StepFlags):
     """Play a ROM by hand, in real time or a step a key; save states and traces."""
 
+    sound: bool = option_flag("sound", GAME)
     out: str = flag("play", "folder for states and traces", metavar="DIR")
     agent: str | None = flag(
         None, "a run whose agent may play next to you or take over; alone: the agent that comes with the game", bare="",

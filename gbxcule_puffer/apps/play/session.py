@@ -30,7 +30,8 @@ STEP_KEYS = {
     "up": "UP", "down": "DOWN", "left": "LEFT", "right": "RIGHT",
     "a": "A", "s": "B", "enter": "START", "backspace": "SELECT", "space": "NOOP",
 }  # fmt: skip
-FLAGS = ("rom", "start_state", "header", "model", "frames_per_step", "release_after_frames")  # of a PlaySession
+# Of a PlaySession
+FLAGS = ("rom", "start_state", "header", "model", "sound", "frames_per_step", "release_after_frames")
 STEP_HELP = "arrows  a A  s B  enter START  space waits  "
 
 
@@ -66,6 +67,7 @@ class PlaySession:
         start_state: StrPath | None = None,
         header: str = "strict",
         model: str = "dmg",
+        sound: bool = False,
         frames_per_step: int = Schedule.frames_per_step,
         release_after_frames: int = Schedule.release_after_frames,
         symbols: StrPath | None = None,
@@ -81,6 +83,7 @@ class PlaySession:
             release_after_frames=release_after_frames,
             header=header,
             model=model,
+            sound=sound,
         )
         if start_state is not None:
             snapshot = load_state_file(start_state, self.emulator.cartridge)

@@ -22,7 +22,7 @@ from gbxcule_puffer.pictures import LEVELS, to_rgb, write_png
 LINES_BEFORE, LINES_AFTER = 8, 16
 BYTES_BEFORE = 3 * LINES_BEFORE
 REPLAYED = {"frames_per_step": int, "release_after_frames": int, "action_codec": str, "mem_region": str}
-REPLAYED |= {"rom_sha256": str, "device": str, "header": str, "model": str}
+REPLAYED |= {"rom_sha256": str, "device": str, "header": str, "model": str, "sound": bool}
 FORMAT, VERSION = "gbxcule-verify", 1
 BUNDLE_FILE = Kind("verify bundle", ConfigError, "give a bundle that `puffer verify` wrote")
 README = """What puffer verify found: see diff.json and, at PC, disassembly.txt.
@@ -79,8 +79,9 @@ def replayed(bundle: Path) -> dict[str, Any]:
     summary = read_object(path, BUNDLE_FILE, FORMAT, VERSION)
     options: dict[str, Any] = {}
     summary.setdefault("model", "dmg")  # older bundles have none
+    summary.setdefault("sound", False)
     for name, kind in REPLAYED.items():
-        if not isinstance(summary.get(name), kind) or isinstance(summary[name], bool):
+        if not isinstance(summary.get(name), kind) or (isinstance(summary[name], bool) and kind is not bool):
             raise BUNDLE_FILE.bad(path, f"{name} is missing or not of type {kind.__name__}")
         options[name] = summary[name]
     if summary.get("start_state") is not None:

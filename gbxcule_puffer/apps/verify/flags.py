@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gbxcule_puffer.apps.flags import STEP, GameFlags
+from gbxcule_puffer.apps.flags import GAME, STEP, GameFlags
 from gbxcule_puffer.commandline import command, flag
 from gbxcule_puffer.env.option_flags import Later, option_flag
 from gbxcule_puffer.env.options import RUNNING
@@ -19,6 +19,7 @@ class VerifyFlags(GameFlags):
     mem_region: str = flag(
         "C000:E000", "memory to compare, in hex; VRAM, OAM and HRAM are always compared", COMPARED, metavar="FIRST:END"
     )
+    sound: bool = option_flag("sound", GAME)
     rom_sha256: str | None = flag(None, "SHA-256 that the ROM must have", COMPARED, metavar="HEX")
     frames_per_step: int = option_flag("frames_per_step", STEP)
     release_after_frames: int | None = option_flag("release_after_frames", STEP, Later("a third of the step's frames"))

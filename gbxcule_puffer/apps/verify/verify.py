@@ -17,10 +17,10 @@ from gbxcule_puffer.apps.flags import plain_codec
 from gbxcule_puffer.apps.verify.flags import VerifyFlags
 from gbxcule_puffer.apps.verify.oracle import Oracle, with_clock
 from gbxcule_puffer.device import room_for
-from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import Emulator, sound_fields
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
-from gbxcule_puffer.emulator.saves import pyboy_state
+from gbxcule_puffer.emulator.saves import pyboy_sound, pyboy_state
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import row_size
@@ -80,6 +80,7 @@ class Result:
             "device": self.options.device,
             "header": self.options.header,
             "model": self.cartridge.model,
+            "sound": self.cartridge.sound,
             "steps_compared": len(self.trace),
             "first_difference_step": None if self.equal else len(self.trace),
             "differences": self.differences,
@@ -107,7 +108,7 @@ def verify(
 
     Raises: RomError, StateError, ActionError, ConfigError or DeviceError, before anything runs.
     """
-    cartridge = load_cartridge(options.rom, options.header, options.model)
+    cartridge = load_cartridge(options.rom, options.header, options.model, options.sound)
     if options.rom_sha256 not in (None, cartridge.sha256):
         raise RomError(
             f"{options.rom}: its SHA-256 is {cartridge.sha256}, asked for was {options.rom_sha256}: give that ROM"
@@ -224,6 +225,9 @@ def comparable(snapshot: Snapshot, cartridge: Cartridge) -> dict[str, int]:
         del values["ram_bank"], values["ram_offset"]
     if cartridge.model == "cgb" and not cartridge.is_for_color:  # not in PyBoy's states
         del values["bg_index"], values["obj_index"]
+    if cartridge.sound:
+        values |= pyboy_sound.comparable(sound_fields.read(snapshot.memory[0]), cartridge.model)
+        values |= {"wave_ram": int.from_bytes(snapshot.memory[0, pyboy_sound.WAVE_RAM].tobytes(), "big")}
     if cartridge.has_rtc:  # PyBoy's cycle counter starts at 0, otherwise its clock chip would jump
         del values["cycles_low"], values["cycles_high"]
     return values
