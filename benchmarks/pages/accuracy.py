@@ -1,4 +1,4 @@
-"""Writer of docs/accuracy.md, each suite beside PyBoy: `python -m benchmarks.pages.accuracy [--model cgb]`.
+"""Writer of docs/accuracy.md, each suite beside PyBoy: `python -m benchmarks.pages.accuracy [--model cgb] [--sound]`.
 
 Results go into a record by model, and the page is written from the record: a model that is not measured keeps its row.
 """
@@ -37,13 +37,20 @@ MODELS = {"dmg": "DMG", "cgb": "Game Boy Color"}
 INTRO = """# Accuracy
 
 Written by `python -m benchmarks.pages.accuracy`; run it again after a change to the emulator. By default the emulator
-reproduces PyBoy {pyboy}, including the points in which PyBoy differs from a real Game Boy: the columns "ours" and
-"PyBoy" should be equal.
+reproduces PyBoy {pyboy} with `sound_emulated=False`, including the points in which PyBoy differs from a real Game Boy:
+the columns "ours" and "PyBoy" should be equal. With `sound=True` it reproduces PyBoy's default ([below](#with-sound)).
 
 `Emulator(rom, accuracy="hardware")` follows the DMG (CPU revisions A to C) where public test ROMs show a difference:
 registers, DIV and LCD after the boot ROM, the halt bug, P1 (both rows, live), serial clock and SB, sound registers and
 their unused bits, the write to STAT, and the locks of VRAM and OAM for all instructions. The Game Boy Color's columns
 are those of `model="cgb"` ([color.md](color.md)).
+"""
+SOUND_INTRO = """
+## With sound
+
+`python -m benchmarks.pages.accuracy --sound` measures `Emulator(rom, sound=True)` beside `PyBoy(rom)`, whose default is
+`sound_emulated=True` ([sound.md](sound.md)). Steps in lockstep compare the whole sound unit, too.
+
 """
 PUBLIC_INTRO = """
 ## Public test ROMs on a Game Boy Color
@@ -113,17 +120,17 @@ def passes(make: Callable[..., Machine], shared: Path, test: dict[str, Any], **o
             machine.close()
 
 
-def test_rom_rows(shared: Path, model: str) -> Iterator[Row]:
+def test_rom_rows(shared: Path, model: str, sound: bool) -> Iterator[Row]:
     """Public test ROMs, each run on both machines; a reference picture is that of a DMG."""
     tests = json.loads((shared / "roms" / "manifest.json").read_text())["tests"]
     kinds = ("fib", "image") if model == "dmg" else ("fib",)
     tests = [test for test in tests if test["check"]["kind"] in kinds]
     for suite in sorted({test["suite"] for test in tests}):
         chosen = [test for test in tests if test["suite"] == suite]
-        ours = [passes(Emulator, shared, test, model=model) for test in chosen]
-        pyboy = [passes(PyBoyEmulator, shared, test, model=model) for test in chosen]
+        ours = [passes(Emulator, shared, test, model=model, sound=sound) for test in chosen]
+        pyboy = [passes(PyBoyEmulator, shared, test, model=model, sound=sound) for test in chosen]
         hardware = None
-        if model == "dmg":
+        if model == "dmg" and not sound:
             hardware = sum(passes(Emulator, shared, test, accuracy="hardware") for test in chosen)
         names = [Path(test["name"]).stem for test, passed in zip(chosen, ours, strict=True) if not passed]
         unlike = [Path(t["name"]).stem for t, a, b in zip(chosen, ours, pyboy, strict=True) if a != b]
@@ -167,12 +174,12 @@ def game_rows(shared: Path) -> Iterator[Row]:
         yield Row(f"{len(GAMES)} games, `{kind}` hashes", total, sum(counts.values()), f"{total:,}", None, note)
 
 
-def lockstep_row(name: str, roms: list[Path], steps: int, model: str) -> Row:
+def lockstep_row(name: str, roms: list[Path], steps: int, model: str, sound: bool) -> Row:
     """Random play in lockstep with PyBoy, everything compared after each step."""
     done, notes = 0, []
     for rom in roms:
         print(f"lockstep: {rom.name} ({model})", file=sys.stderr)
-        result = verify(Verify(rom=str(rom), steps=steps, actions="random:0", model=model))
+        result = verify(Verify(rom=str(rom), steps=steps, actions="random:0", model=model, sound=sound))
         done += len(result.trace) - (not result.equal)
         if not result.equal:
             notes.append(f"{rom.stem} differs at step {len(result.trace)}")
@@ -182,36 +189,36 @@ def lockstep_row(name: str, roms: list[Path], steps: int, model: str) -> Row:
     return Row(name, total, done, f"{total:,}", None, "; ".join(notes))
 
 
-def measure(model: str, steps: int) -> Iterator[Row]:
-    """All rows of a model."""
+def measure(model: str, steps: int, sound: bool) -> Iterator[Row]:
+    """All rows of a model, with sound or muted."""
     shared = shared_folder()
     if shared is not None:
         homebrew = shared / "roms" / "homebrew"
-        if model == "dmg":
+        is_usual = model == "dmg" and not sound
+        if is_usual:
             yield sm83_row(shared)
-        yield from test_rom_rows(shared, model)
-        if model == "dmg":
+        yield from test_rom_rows(shared, model, sound)
+        if is_usual:
             yield from game_rows(shared)
-        yield lockstep_row(
-            f"{len(GAMES)} games, steps in lockstep", [homebrew / f"{game}.gb" for game in GAMES], steps, model
-        )
+        games = [homebrew / f"{game}.gb" for game in GAMES]
+        yield lockstep_row(f"{len(GAMES)} games, steps in lockstep", games, steps, model, sound)
         if model == "cgb":
             roms = sorted((*homebrew.glob("*.gb"), *(shared / "roms" / "corpus").glob("*.gb")))
             color = [path for path in roms if path.stem not in GAMES and path.read_bytes()[0x143] & 0x80]
-            yield lockstep_row(
-                f"{len(color)} more games for the Game Boy Color, steps in lockstep", color, steps, model
-            )
+            name = f"{len(color)} more games for the Game Boy Color, steps in lockstep"
+            yield lockstep_row(name, color, steps, model, sound)
     own = [ROOT / "roms" / entry["file"] for entry in json.loads((ROOT / "roms" / "manifest.json").read_text())]
-    yield lockstep_row(f"{len(own)} ROMs of our own, steps in lockstep", own, steps, model)
+    yield lockstep_row(f"{len(own)} ROMs of our own, steps in lockstep", own, steps, model, sound)
 
 
 def table(rows: dict[str, list[Row]]) -> str:
-    """The Markdown table: for each model what it has of each suite."""
+    """The Markdown table: for each model what it has of each suite; no column without figures."""
     suites = list(dict.fromkeys(row.suite for model in MODELS for row in rows[model]))
     found = {model: {row.suite: row for row in rows[model]} for model in MODELS}
+    has_profile = any(row.hardware is not None for row in rows["dmg"])
     heads = ["suite", "of"]
     for model, name in MODELS.items():
-        heads += [f"{name}: ours", "PyBoy", *(["ours, `accuracy=hardware`"] if model == "dmg" else [])]
+        heads += [f"{name}: ours", "PyBoy", *(["ours, `accuracy=hardware`"] if has_profile and model == "dmg" else [])]
     lines = ["| " + " | ".join([*heads, "note"]) + " |", "| --- |" + " ---: |" * (len(heads) - 1) + " --- |"]
     for suite in suites:
         here = {model: by_suite[suite] for model, by_suite in found.items() if suite in by_suite}
@@ -219,7 +226,7 @@ def table(rows: dict[str, list[Row]]) -> str:
         for model, name in MODELS.items():
             row = here.get(model)
             cells += [f"{row.ours:,}", row.pyboy] if row else ["", ""]
-            if model == "dmg":
+            if has_profile and model == "dmg":
                 cells.append(f"{row.hardware:,}" if row and row.hardware is not None else "")
             if row and row.note:
                 notes.append(row.note if model == "dmg" else f"{name}: {row.note}")
@@ -258,7 +265,22 @@ def page(record: dict[str, Any]) -> str:
     rows = {model: [Row(**row) for row in record[model]["rows"]] for model in MODELS}
     lines = [f"Measured with {record[model]['with']} ({name})." for model, name in MODELS.items()]
     intro = INTRO.format(pyboy=versions()["pyboy"])
-    return f"{intro}\n{table(rows)}\n\n" + "\n\n".join(lines) + "\n" + public_roms() + planted_faults()
+    text = f"{intro}\n{table(rows)}\n\n" + "\n\n".join(lines) + "\n"
+    return text + with_sound(record) + public_roms() + planted_faults()
+
+
+def key_of(model: str, sound: bool) -> str:
+    """The name of a model's figures in the record."""
+    return f"{model} with sound" if sound else model
+
+
+def with_sound(record: dict[str, Any]) -> str:
+    """The section about sound, from the same record; empty until it is measured."""
+    if not all(key_of(model, True) in record for model in MODELS):
+        return ""
+    rows = {model: [Row(**row) for row in record[key_of(model, True)]["rows"]] for model in MODELS}
+    lines = [f"Measured with {record[key_of(model, True)]['with']} ({name})." for model, name in MODELS.items()]
+    return SOUND_INTRO + table(rows) + "\n\n" + "\n\n".join(lines) + "\n"
 
 
 def main() -> int:
@@ -267,18 +289,20 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "accuracy.md")
     parser.add_argument("--record", type=Path, default=RECORD, help="JSON file of the figures, by model")
     parser.add_argument("--model", choices=[*MODELS, "both", "none"], default="both", help="what is measured anew")
+    parser.add_argument("--sound", action="store_true", help="measure with sound, not muted")
     parser.add_argument("--steps", type=int, default=500, help="steps of each ROM in lockstep")
     args = parser.parse_args()
     record = json.loads(args.record.read_text()) if args.record.exists() else {}
     names = ", ".join(f"{name} {number}" for name, number in versions().items() if name != platform.system().lower())
     measured = MODELS if args.model == "both" else [model for model in MODELS if model == args.model]
     for model in measured:
-        rows = [asdict(row) for row in measure(model, args.steps)]
-        record[model] = {"with": names, "rows": rows}
+        rows = [asdict(row) for row in measure(model, args.steps, args.sound)]
+        record[key_of(model, args.sound)] = {"with": names, "rows": rows}
         write_json(args.record, record)
     write_text(args.out, page(record))
     print(args.out.read_text())
-    return int(any(Row(**row).is_wrong for model in measured for row in record[model]["rows"]))
+    found = [record[key_of(model, args.sound)]["rows"] for model in measured]
+    return int(any(Row(**row).is_wrong for rows in found for row in rows))
 
 
 if __name__ == "__main__":
