@@ -20,7 +20,7 @@ import warp as wp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import sound_fields
 from gbxcule_puffer.emulator.build.cache import import_package
-from gbxcule_puffer.emulator.build.instantiate import DeviceCode, instantiate
+from gbxcule_puffer.emulator.build.instantiate import DeviceCode, Edit, instantiate
 from gbxcule_puffer.emulator.build.variant import EMULATOR, FOLDER
 from gbxcule_puffer.emulator.saves import pyboy_sound
 
@@ -40,6 +40,11 @@ OWN = {
     "noise": {"register": "shiftregister", "counter": "counter", "countdown": "counter_countdown",
               "alignment": "alignment", "running": "counter_running"},
 }  # fmt: skip
+SWEEPS, LENGTHS, ENVELOPES = (
+    (0x11, 0x19, 0x17, 0x79, 0x10, 0x1F, 0x08),
+    (0xFF, 0xFE, 0x3F, 0xBD),
+    (0xF0, 0xF8, 0xF3, 0xA1),
+)
 TELLING = (0, 0x80, 0xFF, 0xF0, 0x08, 0x87, 0xC7, 0xC0, 0x77, 0x11, 0x19, 0x78, 0x10, 0x01, 0x0F)
 
 
@@ -48,11 +53,11 @@ def _store_word(row: bytearray, offset: int, value: int) -> None:
 
 
 @cache
-def device_code(is_color: bool) -> dict[str, ModuleType]:
-    """The modules of the sound unit, as functions that Python calls on a bytearray."""
+def device_code(is_color: bool, faults: tuple[Edit, ...] = ()) -> dict[str, ModuleType]:
+    """The modules of the sound unit, as functions that Python calls on a bytearray; faults: planted in them."""
     constants = {"hw.model.SOUND": True, "hw.model.COLOR": is_color}
-    sources = instantiate(DeviceCode(EMULATOR, FOLDER, ENTRIES, {}), constants)
-    package = import_package(f"sound_on_host_{is_color}", sources)
+    sources = instantiate(DeviceCode(EMULATOR, FOLDER, ENTRIES, {}), constants, edits=faults)
+    package = import_package(f"sound_on_host_{'cgb' if is_color else 'dmg'}", sources)
     modules = {name: importlib.import_module(f"{package}.{name}") for name in sources if not name.endswith("__init__")}
     plain = SimpleNamespace(where=lambda test, yes, no: yes if test else no, min=min, max=max, func=wp.func)
     for module in modules.values():
@@ -82,9 +87,9 @@ def _pyboy() -> Any:
 class Pair:
     """Both units, at the same time, with a DIV each can see."""
 
-    def __init__(self, is_color: bool, chance: random.Random) -> None:
+    def __init__(self, is_color: bool, chance: random.Random, faults: tuple[Edit, ...] = ()) -> None:
         self.is_color, self.chance = is_color, chance
-        code: dict[str, Any] = dict(device_code(is_color))
+        code: dict[str, Any] = dict(device_code(is_color, faults))
         self.unit, self.registers, self.words = (code[f"hw.sound.{name}"] for name in ("unit", "registers", "words"))
         self.theirs = _pyboy()(100, True, None, is_color)
         self.theirs.disable_sampling = True
@@ -217,10 +222,31 @@ def _address(pair: Pair, reads: bool) -> int:
     return chance.choice((hw.NR52, *anywhere, *triggers[: 0 if reads else 4]))
 
 
-def compare(seed: int, is_color: bool, operations: int) -> list[str]:
+def _play(pair: Pair) -> list[str]:
+    """Begin a sound, mostly a short one; returns what was written."""
+    chance, channel = pair.chance, pair.chance.randrange(4)
+    values = [
+        chance.choice(SWEEPS),
+        chance.choice(LENGTHS),
+        chance.choice(ENVELOPES),
+        chance.choice((0x55, chance.randrange(256))),
+    ]
+    values[0] = values[0] | 0x80 if channel == 2 else values[0]
+    first = hw.NR10 + 5 * channel
+    writes = [
+        (hw.NR52, 0x80),
+        *enumerate(values, first),
+        (first + 4, chance.choice((0xC7, 0xC0, 0x87, 0x84, 0x85, 0xC3))),
+    ]
+    for address, value in writes:
+        pair.write(address, value)
+    return [f"write {address:04X} {value:02X}" for address, value in writes]
+
+
+def compare(seed: int, is_color: bool, operations: int, faults: tuple[Edit, ...] = ()) -> list[str]:
     """What differs first in a random sequence of operations, with what came before; empty if nothing does."""
     chance, done = random.Random(seed), list[str]()
-    pair = Pair(is_color, chance)
+    pair = Pair(is_color, chance, faults)
     for _ in range(operations):
         way = chance.random()
         if way < 0.12 and is_color:
@@ -245,6 +271,8 @@ def compare(seed: int, is_color: bool, operations: int) -> list[str]:
             done.append(f"read {address:04X}: {theirs:02X}")
             if theirs != ours:
                 return [*done[-8:], f"read {address:04X}: {theirs:02X}, not {ours:02X}"]
+        elif way < 0.78:
+            done += _play(pair)
         else:
             address = _address(pair, False)
             value = chance.choice((*TELLING, *[chance.randrange(256)] * 6))
