@@ -4,7 +4,8 @@
     python -m benchmarks.pages.versions --add RESULTS.xml "WORDS"      # first adds a run of this Python's tests
 
 RESULTS.xml is what `pytest --junitxml RESULTS.xml` wrote; WORDS name the tests. A run replaces an earlier one of the
-same words with the same Python and torch.
+same words with the same Python and torch. What a reader has to know of a run, such as why some failed, is its "note" in
+the record, written by hand.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def page(text: str, runs: Sequence[Mapping[str, Any]]) -> str:
         cells = [run["versions"].get(name, "") for name in COLUMNS]
         cells += [run["tests"], *(f"{run[name]:,}" for name in ("passed", "skipped", "failed")), run["date"]]
         lines.append(f"| {' | '.join(cells)} |")
-    return between(text, BEGIN, "\n".join(lines), END)
+    notes = [f"`{run['tests']}` with torch {run['versions']['torch']}: {run['note']}" for run in runs if "note" in run]
+    return between(text, BEGIN, "\n\n".join(["\n".join(lines), *notes]), END)
 
 
 def run_of(results: Path, words: str) -> dict[str, Any]:
