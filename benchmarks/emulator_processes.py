@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 FRAMES, HELD = 24, 8
+BOOT_FRAMES = 65  # of PyBoy's boot ROM, behind which the others begin
 BUTTONS = ("", "a", "b", "start", "up", "down", "left", "right")
 ACTIONS = np.random.Generator(np.random.PCG64(7)).integers(0, len(BUTTONS), 1_000_000)
 Step = Callable[[int], Any]
@@ -47,8 +48,9 @@ def pyboy(rom: str, sound: bool) -> Step:
     """PyBoy; sound: its samples are made too."""
     from pyboy import PyBoy
 
-    game = PyBoy(rom, window="null", sound_emulated=sound, log_level="ERROR")
+    game = PyBoy(rom, window="null", sound_emulated=sound, cgb=False, log_level="ERROR")
     game.set_emulation_speed(0)
+    game.tick(BOOT_FRAMES, False, False)
     shades = {255: 0, 153: 1, 85: 2, 0: 3}
     table = np.array([shades.get(level, 0) for level in range(256)], dtype=np.uint8)
 

@@ -1,10 +1,11 @@
 """Frames a second on one core: this project beside PyBoy, with and without sound, and stable-retro's Game Boy core.
 
-    python -m benchmarks.emulators --out benchmarks/results/cpu/emulators.json [--rom homeward snake] [--core 1]
+    python -m benchmarks.emulators --out benchmarks/results/cpu/emulators.json [--rom homeward 2048] [--core 1]
         [--python stable-retro=FOLDER/bin/python]     # an interpreter for one of them
 
-All play the same ROM from power-on with the same random buttons, each in a process of its own on the same core
-(emulator_processes.py says what a step is). They warm up, then take turns of about a second, forwards and backwards.
+All play the same ROM as a Game Boy, from the end of the boot ROM, with the same random buttons, each in a process of
+its own on the same core (emulator_processes.py says what a step is). They warm up, then take turns of about a second,
+forwards and backwards.
 The record has the median, least and greatest rate, and the share of the first Game Boy's pixels that are PyBoy's after
 the warm-up; `python -m benchmarks.pages.emulators` makes the table of docs/bench.md of it.
 """
@@ -33,7 +34,7 @@ from gbxcule_puffer.provenance import cpu_name, git_sha
 
 WARMUP = 240  # steps
 SECONDS = 1.0  # of a turn, about
-ROMS = ("homeward", "2048", "snake", "tobu")
+ROMS = ("homeward", "2048", "tobu", "PostBot")  # not for a Game Boy Color, which gambatte would be for others
 ORACLE = "pyboy"
 SIZES = {"gbxcule": (1, 16, 256), "gbxcule, native": (1, 16, 256)}
 SCRIPT = Path(__file__).with_name("emulator_processes.py")
