@@ -32,7 +32,7 @@ def gbxcule(rom: str, num_envs: int, **options: Any) -> Step:
     from gbxcule_puffer.env import GBxCuLEEnv
 
     env = GBxCuLEEnv(
-        rom, num_envs, num_threads=1, max_steps=None, frames_per_step=FRAMES, release_after_frames=HELD, **options
+        rom, num_envs, num_threads=1, max_steps=1_000_000, frames_per_step=FRAMES, release_after_frames=HELD, **options
     )
     env.reset(seed=0)
     offsets = np.arange(num_envs)

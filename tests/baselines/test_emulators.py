@@ -15,7 +15,7 @@ from benchmarks.workload import find_rom
 @pytest.mark.kernel
 @pytest.mark.slow
 def test_contenders_see_pyboys_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulators, "WARMUP", 30)
+    monkeypatch.setattr(emulators, "WARMUP", 140)  # more than an episode has by default
     monkeypatch.setattr(emulators, "SECONDS", 0.02)
     monkeypatch.setattr(emulators, "SIZES", {"gbxcule": (3,)})
     names, core = ["pyboy", "gbxcule"], max(os.sched_getaffinity(0))
