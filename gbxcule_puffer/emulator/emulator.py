@@ -380,8 +380,8 @@ class Emulator(HostAccess, Screens, Copies):
         snapshot.check(self.cartridge)
         if snapshot.profile != self.profile:
             raise StateError(
-                f"{snapshot.source} was saved with accuracy={snapshot.profile!r}, this emulator has {self.accuracy!r}: "
-                "use the same"
+                f"{snapshot.source} was saved with profile {snapshot.profile!r}, this emulator has "
+                f"{self.profile!r}: use the same accuracy and sound"
             )
 
     def pool(self, snapshots: Sequence[Snapshot], spare: int = 0) -> SnapshotPool:

@@ -15,6 +15,7 @@ import struct
 import sys
 import termios
 import time
+import traceback
 import warnings
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,8 @@ class Terminal:
             code = cli.main(arguments)
         except SystemExit as end:
             code = int(end.code or 0)
+        except Exception:
+            traceback.print_exc()
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

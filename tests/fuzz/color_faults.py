@@ -46,7 +46,7 @@ BANKS = _faults(
         "wp.where(FAULTY, left, IT)",
     ),
 )
-READ = "color_registers.read(c, address)"
+READ = "color_registers.read(c, address, t)"
 WRITE = "color_registers.write(m, c, address, value, t, lookahead)"
 REGISTERS = (
     _faults(

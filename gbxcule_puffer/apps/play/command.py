@@ -56,7 +56,11 @@ class Play(GameFlags, DisplayFlags, StepFlags):
         run = self.agent if self.agent != "" else self.game or Path(self.rom).stem
         agent = Agent(run, self.rom, greedy=self.greedy) if run is not None else None
         session = PlaySession(
-            out=self.out, agent=agent, symbols=self.symbols, **{name: getattr(self, name) for name in FLAGS}
+            out=self.out,
+            agent=agent,
+            symbols=self.symbols,
+            sound=self.sound,
+            **{name: getattr(self, name) for name in FLAGS},
         )
         show(session, display, self.address)
         for path in session.written:

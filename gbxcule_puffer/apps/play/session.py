@@ -30,8 +30,7 @@ STEP_KEYS = {
     "up": "UP", "down": "DOWN", "left": "LEFT", "right": "RIGHT",
     "a": "A", "s": "B", "enter": "START", "backspace": "SELECT", "space": "NOOP",
 }  # fmt: skip
-# Of a PlaySession
-FLAGS = ("rom", "start_state", "header", "model", "sound", "frames_per_step", "release_after_frames")
+FLAGS = ("rom", "start_state", "header", "model", "frames_per_step", "release_after_frames")  # of a PlaySession
 STEP_HELP = "arrows  a A  s B  enter START  space waits  "
 
 

@@ -85,7 +85,7 @@ def test_a_snapshot_belongs_to_one_accuracy(tmp_path: Path) -> None:
     run(rom, "hardware").save().to_file(path)
     snapshot = Snapshot.from_file(path)
     Emulator(rom, 1, accuracy="hardware").load(snapshot)
-    with pytest.raises(StateError, match="accuracy='hardware'"):
+    with pytest.raises(StateError, match="profile 'hardware'"):
         Emulator(rom, 1).load(snapshot)
 
 
