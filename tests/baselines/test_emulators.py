@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 
 import pytest
@@ -27,4 +28,4 @@ def test_contenders_see_pyboys_pictures(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_an_emulator_that_is_absent_is_named() -> None:
     with pytest.raises(SystemExit, match="stable-retro has ended"):
-        emulators.Contender("/bin/false", "stable-retro", find_rom("homeward"), 1, 0)
+        emulators.Contender(str(shutil.which("false")), "stable-retro", find_rom("homeward"), 1, 0)
