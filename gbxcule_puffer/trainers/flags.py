@@ -280,10 +280,15 @@ class GraphFlags(RunFlags):
 
     cuda_graph: bool = flag(
         False,
-        "on a GPU, record acting and stepping of an update, and the gradients of each batch, as CUDA graphs",
+        "record acting and stepping of an update, and the gradients of each batch, as CUDA graphs (default: on a GPU, "
+        "without --task, whose code may wait for the GPU)",
         RUN,
         resumable=True,
     )
+
+    def defaults(self) -> dict[str, Any]:
+        recordable = self.task is None and not self.env.startswith("pyboy")
+        return super().defaults() | ({"cuda_graph": True} if recordable and runs_on_gpu(self) else {})
 
     def check(self) -> None:
         super().check()

@@ -171,3 +171,13 @@ def test_measuring_the_noise_changes_no_training(tmp_path: Path) -> None:
     )
     assert all(row.pop("charts/noise_scale") > 0 for row in measured)
     assert measured == plain
+
+
+def test_graphs_are_recorded_by_default_on_a_gpu_without_code_of_the_user() -> None:
+    def as_graph(*words: str) -> bool:
+        return read_flags(ppo_lite.Args, "ppo_lite", None, words).cuda_graph
+
+    assert as_graph("--device=cuda:1") and as_graph("--device=cuda", "--env=gbxcule_orchard")
+    assert not as_graph("--device=cuda", "--task=mine.py:Mine") and not as_graph("--device=cuda", "--no-cuda-graph")
+    assert as_graph("--device=cuda", "--task=mine.py:Mine", "--cuda-graph")
+    assert not as_graph("--device=cpu") and not as_graph("--env=pyboy_puffer_vec")
