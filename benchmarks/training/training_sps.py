@@ -39,6 +39,8 @@ WARM_UP = 5  # rounds
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {"overlap": False},
     "overlap": {},
+    "plain+graph": {"overlap": False, "cuda_graph": True},
+    "overlap+graph": {"cuda_graph": True},
     "overlap+reuse": {"reuse_values": True},
     "overlap+compile": {"compile": True},
     "overlap+compile+graph": {"compile": True, "cuda_graph": True},
