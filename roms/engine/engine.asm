@@ -155,67 +155,12 @@ vblank:
 	pop	af
 	reti
 
-; Sleep until the next VBlank has been handled.
-wait_frame::
-	xor	a,a
-	ldh	(h_frame),a
-1$:	halt
-	nop
-	ldh	a,(h_frame)
-	or	a,a
-	jr	z,1$
-	ret
+	.globl	wait_frame
+	.include "wait_frame.inc"
 
-; Copy the DMA routine to high RAM, the only memory that the CPU can reach during the transfer.
-dma_install:
-	ld	hl,#dma_routine
-	ld	c,#<h_dma
-	ld	b,#dma_routine_end - dma_routine
-1$:	ld	a,(hl+)
-	ldh	(c),a
-	inc	c
-	dec	b
-	jr	nz,1$
-	ret
+	.include "oam_dma.inc"
 
-dma_routine:
-	ld	a,#>shadow_oam
-	ldh	(DMA),a
-	ld	a,#40			; 40 * 4 + 4 machine cycles
-1$:	dec	a
-	jr	nz,1$
-	ret
-dma_routine_end:
-
-; Read both rows of buttons into h_keys; what was not held before also into h_keys_new.
-read_joypad:
-	ld	a,#0x20			; direction row
-	ldh	(P1),a
-	ldh	a,(P1)
-	ldh	a,(P1)
-	cpl
-	and	a,#0x0F
-	swap	a
-	ld	b,a
-	ld	a,#0x10			; button row
-	ldh	(P1),a
-	ldh	a,(P1)
-	ldh	a,(P1)
-	ldh	a,(P1)
-	ldh	a,(P1)
-	cpl
-	and	a,#0x0F
-	or	a,b
-	ld	b,a
-	ld	a,#0x30			; neither
-	ldh	(P1),a
-	ldh	a,(h_keys)
-	cpl
-	and	a,b
-	ldh	(h_keys_new),a
-	ld	a,b
-	ldh	(h_keys),a
-	ret
+	.include "joypad.inc"
 
 ; The level's chance from its seed; a state of 0 would stay 0. Neighbouring seeds have to be driven apart.
 random_seed::

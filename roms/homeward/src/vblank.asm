@@ -3,6 +3,7 @@
 	.include "hardware.inc"
 
 	.area _CODE
+	.globl	wait_frame, dma_install
 
 ; Everything that video memory may see happens here, once a frame.
 vblank::
@@ -30,16 +31,7 @@ vblank::
 	pop	af
 	reti
 
-; Sleep until the next VBlank has been handled.
-wait_frame::
-	xor	a,a
-	ldh	(h_frame),a
-1$:	halt
-	nop
-	ldh	a,(h_frame)
-	or	a,a
-	jr	z,1$
-	ret
+	.include "wait_frame.inc"
 
 ; Sleep B frames.
 wait_frames::
@@ -48,24 +40,4 @@ wait_frames::
 	jr	nz,wait_frames
 	ret
 
-; Copy the DMA routine to high RAM, the only memory that the CPU can reach
-; during the transfer (Pan Docs, "OAM DMA Transfer").
-dma_install::
-	ld	hl,#dma_routine
-	ld	c,#<h_dma
-	ld	b,#dma_routine_end - dma_routine
-1$:	ld	a,(hl+)
-	ldh	(c),a
-	inc	c
-	dec	b
-	jr	nz,1$
-	ret
-
-dma_routine:
-	ld	a,#>shadow_oam
-	ldh	(DMA),a
-	ld	a,#40			; 40 * 4 + 4 machine cycles
-1$:	dec	a
-	jr	nz,1$
-	ret
-dma_routine_end:
+	.include "oam_dma.inc"
