@@ -48,7 +48,11 @@ def check_before_loading() -> None:
 
     @functools.wraps(load)
     def checked(
-        module: wp.Module, device: Any, block_dim: int | None = None, binary_path: Any = None, **rest: Any
+        module: wp.Module,
+        device: wp.Device,
+        block_dim: int | None = None,
+        binary_path: os.PathLike[str] | None = None,
+        **rest: Any,
     ) -> object:
         name = module.get_module_identifier(block_dim)
         key = (name, str(device))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
@@ -29,6 +29,9 @@ from gbxcule_puffer.emulator.schedule import FRAMES_PER_STEP, PIXEL_STEPS, RELEA
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX, LCD_REGISTERS, row_size, state_size
 from gbxcule_puffer.errors import ConfigError, DeviceError, StateError
+
+if TYPE_CHECKING:
+    from pyboy.pyboy import PyBoyMemoryView
 
 HALT = 0x76
 HALT_FOREVER = bytes([0x76, 0x18, 0xFD])  # halt; jr to it
@@ -296,14 +299,14 @@ class PyBoyEmulator:
             machine.close()
         close_for_good(self)
 
-    def _read_bank(self, memory: Any, snapshot: Snapshot) -> None:
+    def _read_bank(self, memory: PyBoyMemoryView, snapshot: Snapshot) -> None:
         """Bank 1 of VRAM of a DMG's cartridge, and the selected bank: PyBoy's states lack them."""
         bank = snapshot.memory[0, row_size(self.cartridge.ram_banks) :]
         last = hw.CART_RAM - 1  # PyBoy refuses ranges that end where the bank does
         bank[:VRAM_SIZE] = [*memory[1, hw.VRAM : last], memory[1, last]]
         snapshot.state[INDEX["vram_bank"]] = memory[hw.VBK] & 1
 
-    def _write_bank(self, memory: Any, row: np.ndarray, selected: int) -> None:
+    def _write_bank(self, memory: PyBoyMemoryView, row: np.ndarray, selected: int) -> None:
         """The same of a snapshot that is loaded."""
         bank = row[row_size(self.cartridge.ram_banks) :][:VRAM_SIZE].tolist()
         memory[1, hw.VRAM : hw.CART_RAM - 1] = bank[:-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn
 
 import numpy as np
 import pufferlib
@@ -17,19 +17,19 @@ from gbxcule_puffer.env.action_input import checked_actions, checked_mask
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature
 from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.env.randomness import Seed, checked_seed
-from gbxcule_puffer.env.saved_state import check_parts, check_tensors
+from gbxcule_puffer.env.saved_state import check_parts, checked_tensors
 from gbxcule_puffer.env.statistics import OF_DISTANCES, OF_SUCCESS, EpisodeStats
 from gbxcule_puffer.env.task_runner import means
 from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.files import StrPath
-from gbxcule_puffer.tasks.observe.layout import Array, ShowsPictures
+from gbxcule_puffer.tasks.observe.layout import Array, Given, ShowsPictures
 
 OF_A_SLOT = ("seed", "first_env")  # options that differ between workers
 STEP_BUFFERS = ("observations", "rewards", "terminals", "truncations")
 Answer = tuple[Any, Any, Any, Any, Infos]
 
 
-class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
+class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures, Generic[Given]):  # pyright: ignore[reportAttributeAccessIssue]
     """`num_envs` PyBoys as one PufferEnv, by default on all cores; the same numbers as `gbxcule`, element by element.
 
     backend: 'serial' (this process), 'mp_sync' (processes; every `step` waits for all of them) or 'mp_async' (processes
@@ -124,38 +124,37 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         return self.layout.emulated
 
     @property
-    def final_observation(self) -> Any:
+    def final_observation(self) -> Given:
         """As of GBxCuLEEnv, of all envs; with 'mp_async' take the rows of the env ids that `recv` returned."""
         return self._shared("final_observation")
 
     @property
-    def final_mask(self) -> Any:
+    def final_mask(self) -> Given:
         """As of GBxCuLEEnv, of all envs; with 'mp_async' take the rows of the env ids that `recv` returned."""
         return self._shared("final_mask")
 
     @property
-    def failures(self) -> Any:
+    def failures(self) -> Given:
         """As of GBxCuLEEnv, of all envs."""
         return self._shared("failures")
 
     @property
-    def taken_actions(self) -> Any:
+    def taken_actions(self) -> Given:
         """As of GBxCuLEEnv, of all envs."""
         return self._shared("taken_actions")
 
     @property
-    def episode_returns(self) -> Any:
+    def episode_returns(self) -> Given:
         """As of GBxCuLEEnv, of all envs."""
-        returns = torch.cat([stats.returns for stats in self._stats])
-        return returns if self.io == "torch" else returns.numpy()
+        return self._give(torch.cat([stats.returns for stats in self._stats]))
 
     @property
-    def stage(self) -> Any:
+    def stage(self) -> Given:
         """As of GBxCuLEEnv, of all envs."""
         return self._shared("stage")
 
     @property
-    def frames(self) -> Any:
+    def frames(self) -> Given:
         """As of GBxCuLEEnv, of all envs."""
         return self._shared("frames")
 
@@ -212,7 +211,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         parts = [getattr(self, name) if whole else getattr(self, name)[rows] for name in (*STEP_BUFFERS, "masks")]
         return *parts[:4], self.infos, ids, parts[4]
 
-    def reset_envs(self, mask: Array) -> Any:
+    def reset_envs(self, mask: Array) -> Given:
         """As GBxCuLEEnv.reset_envs.
 
         Raises: StateError with 'mp_async', whose envs are at different steps; ConfigError.
@@ -280,7 +279,7 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
         if (found := len(state["workers"])) != self.split.num_workers:
             raise StateError(f"saved env state has {found} workers, not {self.split.num_workers}: use its num_workers")
         tensors = self._tensors()
-        check_tensors(tensors, state["tensors"], {})
+        checked_tensors(tensors, state["tensors"], {})
         self.reset()
         self.call("load_state_dict", state["workers"])
         if state["workers"][0]["machines"] is None:
@@ -344,9 +343,13 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[rep
                 if name in STEP_BUFFERS:
                     np.copyto(self._given[name], array)
 
-    def _shared(self, name: str) -> Any:
+    def _shared(self, name: str) -> Given:
         self._run()
-        return self._facts[name] if self.io == "torch" else self._facts[name].numpy()
+        return self._give(self._facts[name])
+
+    def _give(self, tensor: torch.Tensor) -> Given:
+        given: Any = tensor if self.io == "torch" else tensor.numpy()
+        return given
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """This process's tensors for a saved state."""

@@ -122,7 +122,7 @@ class PyBoyWorker(PyBoyPufferSingle):
         *,
         slot: Slot,
         seed: int | None = None,
-        buf: Any = None,
+        buf: Mapping[str, np.ndarray] | None = None,
         **options: Any,
     ) -> None:
         if isinstance(options.get("task"), Task):  # one for each worker, also where they share a process

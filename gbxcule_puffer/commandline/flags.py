@@ -16,11 +16,12 @@ from typing import Any, Literal, TypeVar, dataclass_transform, get_args, get_ori
 from gbxcule_puffer.errors import ConfigError
 
 Kind = TypeVar("Kind")
+REQUIRED: Any = MISSING  # in place of a default
 METAVARS = {bool: "", int: "N", float: "X", str: "TEXT"}
 
 
 def flag(
-    default: object = MISSING,
+    default: Kind = REQUIRED,
     help: str = "",
     subject: str = "",
     *,
@@ -34,7 +35,7 @@ def flag(
     one_of: Collection[str] = (),
     check: Callable[[Any], object] | None = None,
     **more: object,
-) -> Any:
+) -> Kind:
     """A field of a dataclass that `parse` reads from the command line; without a default it has to be given.
 
     subject: its heading in --help; metavar: its value in --help; positional: a word without --; bare: its value where
@@ -49,7 +50,7 @@ def flag(
     return dataclasses.field(default=default, metadata=given | more)
 
 
-def word(help: str, metavar: str, default: object = MISSING, **limits: Any) -> Any:
+def word(help: str, metavar: str, default: Kind = REQUIRED, **limits: Any) -> Kind:
     """A `flag` that is given by its position, without --."""
     return flag(default, help, metavar=metavar, positional=True, **limits)
 
@@ -185,7 +186,7 @@ def at_most_one(flags: object, *names: str) -> None:
         raise ConfigError(f"{' and '.join(given)} exclude each other: give one of them")
 
 
-def _plain(hint: object) -> Any:
+def _plain(hint: type) -> type:
     """A type without None; of a Literal that of its values."""
     if get_origin(hint) is Literal:
         return type(get_args(hint)[0])
@@ -195,7 +196,7 @@ def _plain(hint: object) -> Any:
     return hint
 
 
-def member_of(kind: object) -> Any:
+def member_of(kind: type) -> type:
     """The type of a tuple's members, of another type itself."""
     return get_args(kind)[0] if get_origin(kind) is tuple else kind
 

@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -207,7 +207,7 @@ class Snapshot:
             )
         if hashlib.sha256(payload).hexdigest() != header.get("payload_sha256"):
             raise StateError(f"{path}: the snapshot is damaged (checksum differs)")
-        shapes = _checked_shapes(path, header.get("shapes"), len(header["fields"]), max_envs)
+        shapes = _checked_shapes(path, header.get("shapes", ()), len(header["fields"]), max_envs)
         sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in zip(shapes, DTYPES, strict=True)]
         raw, arrays, offset = inflate(payload, sum(sizes)), [], 0
         if raw is None or not isinstance(header.get("rom_sha256"), str):
@@ -226,7 +226,7 @@ def _field_names(model: str) -> list[str]:
 NAMES = [_field_names("dmg"), _field_names("cgb")]
 
 
-def _checked_shapes(path: StrPath, shapes: Any, size: int, max_envs: int) -> list[tuple[int, ...]]:
+def _checked_shapes(path: StrPath, shapes: Sequence[Sequence[int]], size: int, max_envs: int) -> list[tuple[int, ...]]:
     """Shapes of state (with `size` fields), memory and screen from a snapshot's header.
 
     Raises: StateError if they do not have the same number of envs, or have more than `max_envs`.

@@ -7,9 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
+import torch
+
 from gbxcule_puffer.closing import check_open
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.env.buffers import StepBuffers
+from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.fields import FIELDS
+from gbxcule_puffer.env.options import EnvOptions
+from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.tasks.task import Task
 
 
@@ -19,7 +25,18 @@ class EnvCopies:
 
     copied: tuple[str, ...] = ()
 
-    def __reduce__(self: Any) -> tuple[Any, ...]:
+    cartridge: Cartridge
+    device: torch.device
+    infos: Infos
+    num_agents: int
+    options: EnvOptions
+    state_dict: Callable[[], dict[str, Any]]
+    load_state_dict: Callable[[Mapping[str, Any]], None]
+    _episodes: Episodes
+    _out: StepBuffers
+    _steps: int | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
         """What makes the copy: the arguments, and of an env that runs its state and the facts of the last step.
 
         Raises: ConfigError after `close`.
@@ -33,7 +50,7 @@ class EnvCopies:
         state = (self.state_dict(), self._facts()) if runs else None
         return _copy, (type(self), self.cartridge, self.num_agents, str(self.device), options, own, state)
 
-    def _facts(self: Any) -> dict[str, Any]:
+    def _facts(self) -> dict[str, Any]:
         """What a running env has beside its saved state: the last step's results, and what is looked at."""
         episodes = self._episodes
         pictures = episodes.final_pictures
@@ -47,14 +64,14 @@ class EnvCopies:
 
 
 def _copy(
-    kind: Callable[..., Any],
+    kind: Callable[..., EnvCopies],
     cartridge: Cartridge,
     num_envs: int,
     device: str,
     options: Mapping[str, Any],
     own: Mapping[str, Any],
     state: tuple[dict[str, Any], dict[str, Any]] | None,
-) -> Any:
+) -> EnvCopies:
     """An env of the parts that EnvCopies.__reduce__ gives."""
     env = kind(cartridge, num_envs, device, **options)
     for name, value in own.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 import pufferlib
@@ -27,14 +27,14 @@ from gbxcule_puffer.env.randomness import Seed, checked_seed
 from gbxcule_puffer.env.saved_state import arrays_of, check_config, packed, saved_machines, unpacked
 from gbxcule_puffer.env.statistics import OF_DISTANCES, OF_SUCCESS
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.tasks.observe.layout import Array, ShowsPictures
+from gbxcule_puffer.tasks.observe.layout import Array, Given, ShowsPictures
 from gbxcule_puffer.tasks.observe.objects import ObjectReader
 from gbxcule_puffer.tasks.observe.pixels import rows_of
 from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.tasks.ram import Ram
 
 
-class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ignore[reportAttributeAccessIssue]
+class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):  # pyright: ignore[reportAttributeAccessIssue]
     """`num_envs` Game Boys as one PufferEnv: reach the pictures of `goal_dir` from `start_state` by buttons alone.
 
     reward = step_cost + alpha * (previous distance - distance) + goal_bonus * done, where done = distance < tau for
@@ -126,13 +126,13 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
         return self.has_goal or (self._started is not None and self._started.tasks.may_succeed)
 
     @property
-    def final_observation(self) -> Any:
+    def final_observation(self) -> Given:
         """The observation that each env's action led to, shaped like `observations`; they differ only where final_mask
         is True."""
         return self._give(self._episodes.final_observation)
 
     @property
-    def final_mask(self) -> Any:
+    def final_mask(self) -> Given:
         """Mask of the envs whose last step ended an episode, so that their observation is from a new one, (num_envs,)
         bool."""
         return self._give(self._episodes.envs.ended)
@@ -157,28 +157,28 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
             self._episodes.keep_pictures()
 
     @property
-    def failures(self) -> Any:
+    def failures(self) -> Given:
         """Mask of the envs whose episode a Task ended in the last step as a failure, (num_envs,) bool; `terminals` has
         them, too."""
         return self._give(self._episodes.envs.failures)
 
     @property
-    def distance(self) -> Any:
+    def distance(self) -> Given:
         """Distance to the env's goal of the picture at the end of the last step, (num_envs,) float32."""
         return self._give(self._episodes.envs.distance)
 
     @property
-    def taken_actions(self) -> Any:
+    def taken_actions(self) -> Given:
         """The actions of the last step, after sticky actions, (num_envs,) int64."""
         return self._give(self._episodes.envs.action)
 
     @property
-    def episode_returns(self) -> Any:
+    def episode_returns(self) -> Given:
         """Sums of the rewards of the current episodes, (num_envs,) float32; needs info_mode stats or full."""
         return self._give(self._episodes.stats.returns)
 
     @property
-    def stage(self) -> Any:
+    def stage(self) -> Given:
         """The stage each env is at, (num_envs,) int64; names in `stages`."""
         return self._give(self._episodes.envs.stage)
 
@@ -188,7 +188,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
         return self._episodes.ram
 
     @property
-    def frames(self) -> Any:
+    def frames(self) -> Given:
         """Frames of the last step, (num_envs,) int32: frames_per_step, or fewer with `until`."""
         return self._give(self._episodes.emulator.frames)
 
@@ -201,7 +201,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
         self.ram.hook(address if bank is None else (bank, address))
 
     @property
-    def action_mask(self) -> Any:
+    def action_mask(self) -> Given:
         """Mask of the actions that are not blocked, (num_actions,) bool, for a policy's logits."""
         return self._give(torch.tensor(self.allowed, device=self.device))
 
@@ -239,7 +239,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
         self.infos = [self.read_infos()] if due else []
         return self.observations, self.rewards, self.terminals, self.truncations, self.infos
 
-    def reset_envs(self, mask: Array) -> Any:
+    def reset_envs(self, mask: Array) -> Given:
         """Begins an episode now in the envs of `mask` (num_envs,) bool; returns the observations of all. The other envs
         continue. The episodes that are cut off count in no statistics.
 
@@ -314,8 +314,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
             self.reset()
         snapshot = saved_machines(state, self.emulator)
         tensors = self._episodes.run_tensors() | ({} if snapshot is None else self._episodes.env_tensors())
-        saved = unpacked(state["tensors"], tensors)
-        self._episodes.check_saved(tensors, saved)
+        saved = self._episodes.checked_saved(tensors, unpacked(state["tensors"], tensors))
         self.reset(None if snapshot is None else state["seed"])
         if snapshot is not None:
             self.emulator.load(snapshot)
@@ -334,8 +333,9 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures):  # pyright: ign
             raise ConfigError(closed_line(self) if is_closed(self) else "the env does not run: call reset first")
         return self._started
 
-    def _give(self, tensor: torch.Tensor) -> Any:
-        return tensor if self.io == "torch" else tensor.cpu().numpy()
+    def _give(self, tensor: torch.Tensor) -> Given:
+        given: Any = tensor if self.io == "torch" else tensor.cpu().numpy()
+        return given
 
     def _make_emulator(self) -> EmulatorLike:
         return Emulator(

@@ -16,7 +16,7 @@ from gbxcule_puffer.env.env_task import EnvTask, counts_visits
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import STAGGER, CounterRandom, Seed
-from gbxcule_puffer.env.saved_state import check_tensors
+from gbxcule_puffer.env.saved_state import checked_tensors
 from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.env.step_end.step_end import StepEnd
@@ -147,14 +147,18 @@ class Episodes:
         """The tensors that all envs share: progress at the stages, the archive, visits."""
         return {**self.curriculum.tensors(), **({} if self.visits is None else self.visits.tensors())}
 
-    def check_saved(self, tensors: Mapping[str, torch.Tensor], saved: Mapping[str, torch.Tensor]) -> None:
-        """Raises: StateError unless `saved` can be copied into `tensors`, those of env_tensors and run_tensors."""
+    def checked_saved(self, tensors: Mapping[str, torch.Tensor], saved: object) -> Mapping[str, torch.Tensor]:
+        """`saved`, which can be copied into `tensors`, those of env_tensors and run_tensors.
+
+        Raises: StateError if it cannot.
+        """
         starts, archive = self.curriculum.starts, self.curriculum.archive
         values = int(self.stack.layout.box.high.max()) + 1
         numbers = {"stages": len(self.curriculum.names), "slots": len(starts.stage), "values": values}
-        check_tensors(tensors, saved, {**numbers, "actions": len(self.stats.histogram)})
+        found = checked_tensors(tensors, saved, {**numbers, "actions": len(self.stats.histogram)})
         if archive is not None:
-            archive.pool.check_spare(saved, saved["archive_filled"])
+            archive.pool.check_spare(found, found["archive_filled"])
+        return found
 
     def _begin(self, seed: Seed) -> None:
         """Starts an episode in every env that has `ended`."""

@@ -8,7 +8,7 @@ import difflib
 import inspect
 import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -24,6 +24,7 @@ from gbxcule_puffer.tasks.ram.addresses import check_visit_key
 if TYPE_CHECKING:
     from gbxcule_puffer.tasks.task import TaskSpec
 
+Kind = TypeVar("Kind")
 Options = TypeVar("Options", bound="EnvOptions")
 PICTURE, TASK, EPISODES = "Observations and actions", "The task", "How episodes begin and what is pressed"
 ANY_REWARD: dict[str, Any] = {"least": -1e9, "most": 1e9}  # so that sums and products of several stay finite in float32
@@ -33,7 +34,7 @@ EXPLORATION, RUNNING = "Exploration, and rewards beside the goal's", "How it run
 
 
 def option(
-    default: object,
+    default: Kind,
     help: str,
     subject: str,
     *,
@@ -43,7 +44,7 @@ def option(
     one_of: Collection[str] = (),
     check: Callable[[Any], object] | None = None,
     weight: bool = False,
-) -> Any:
+) -> Kind:
     """A field of EnvOptions: its default, help text, section in the docs, and allowed values. check: raises a
     ConfigError for a value that passes the other limits; weight: True for a term of the reward, which the kernels read
     as a member of Episode."""
@@ -213,11 +214,17 @@ def _task(value: object) -> TaskSpec:
     return checked_task(value)
 
 
-def _paths(value: Any) -> str | tuple[str, ...]:
-    return tuple(map(os.fspath, value)) if isinstance(value, list | tuple) else os.fspath(value)
+def _paths(value: object) -> str | tuple[str, ...]:
+    return tuple(map(_path, value)) if isinstance(value, list | tuple) else _path(value)
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _path(value: object) -> str:
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError
+    return os.fspath(value)
+
+
+def _names(value: Iterable[object]) -> tuple[str, ...]:
     if isinstance(value, Mapping):
         raise TypeError
     return (value,) if isinstance(value, str) else tuple(map(_text, value))
@@ -231,7 +238,7 @@ OPTION_TYPES = {
     "str": OptionType("text", str, _text),
     "tuple[str, ...]": OptionType("names", tuple[str, ...], _names),
     "TaskSpec": OptionType("a Task, its class, or text such as package.module:Class", str, _task),
-    "StrPath": OptionType("a path", str, os.fspath),
+    "StrPath": OptionType("a path", str, _path),
     "StrPath | Sequence[StrPath]": OptionType("a path or a list of paths", str, _paths),
 }
 
@@ -242,7 +249,7 @@ def type_of(option: Field[object]) -> tuple[OptionType, bool]:
     return OPTION_TYPES[annotation.removesuffix(" | None")], annotation.endswith(" | None")
 
 
-def flag_type(option: Field[object]) -> Any:
+def flag_type(option: Field[object]) -> type:
     """The type of an option on a command line: a Literal if only some texts are allowed."""
     own_type, optional = type_of(option)
     one_of = option.metadata["one_of"]
@@ -261,7 +268,7 @@ def limits_of(option: Field[object]) -> str:
     return " and ".join(f"{word} {bound:,}" for word, bound in bounds if not math.isinf(bound))
 
 
-def checked(option: Field[object], value: object) -> Any:
+def checked(option: Field[object], value: object) -> object:
     """`value` as plain Python of the option's type.
 
     Raises: ConfigError if it is of another type or outside the limits.

@@ -69,9 +69,9 @@ def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return copies
 
 
-def unpacked(saved: object, tensors: Mapping[str, torch.Tensor]) -> Any:
+def unpacked(saved: object, tensors: Mapping[str, torch.Tensor]) -> object:
     """A saved state's tensors with all slots of the archive, shaped as `tensors`. Tensors that do not fit stay as they
-    are; check_tensors refuses them."""
+    are; checked_tensors refuses them."""
     if not isinstance(saved, Mapping) or "archive_filled" not in tensors:
         return saved
     filled, whole = saved.get("archive_filled"), dict(saved)
@@ -87,10 +87,12 @@ def unpacked(saved: object, tensors: Mapping[str, torch.Tensor]) -> Any:
     return whole
 
 
-def check_tensors(tensors: Mapping[str, torch.Tensor], saved: object, numbers: Mapping[str, int]) -> None:
-    """Checks that `saved` can be copied into `tensors`; `numbers` are those that RANGES and FIELDS name.
+def checked_tensors(
+    tensors: Mapping[str, torch.Tensor], saved: object, numbers: Mapping[str, int]
+) -> Mapping[str, torch.Tensor]:
+    """`saved`, which can be copied into `tensors`; `numbers` are those that RANGES and FIELDS name.
 
-    Raises: StateError that names the tensor.
+    Raises: StateError that names the tensor that cannot.
     """
     if not isinstance(saved, Mapping):
         raise StateError("saved env state has no tensors: give what state_dict returned")
@@ -111,6 +113,7 @@ def check_tensors(tensors: Mapping[str, torch.Tensor], saved: object, numbers: M
         raise StateError(
             "saved env state is damaged (archive_forgotten is more than slot_counts): give what state_dict returned"
         )
+    return saved
 
 
 def _forgets_too_much(counts: torch.Tensor, forgotten: torch.Tensor) -> bool:

@@ -77,7 +77,7 @@ def read_text(path: StrPath, kind: Kind, limit: int = TEXT_LIMIT) -> str:
         raise kind.bad(path, f"is damaged (no UTF-8 text at byte {error.start})") from None
 
 
-def read_json(path: StrPath, kind: Kind, limit: int = TEXT_LIMIT) -> Any:
+def read_json(path: StrPath, kind: Kind, limit: int = TEXT_LIMIT) -> object:
     """The content of a JSON file, of which only the depth and the finiteness of its numbers are checked.
 
     Raises: kind.error.
@@ -102,7 +102,7 @@ def read_object(
     return found
 
 
-def parse_json(text: str | bytes, path: StrPath, kind: Kind) -> Any:
+def parse_json(text: str | bytes, path: StrPath, kind: Kind) -> object:
     """JSON text from the file at `path`.
 
     Raises: kind.error for damaged text, numbers that are not finite, and more than MAX_DEPTH levels.

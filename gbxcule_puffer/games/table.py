@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import PurePosixPath
 from types import EllipsisType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 
@@ -129,7 +129,13 @@ class Table:
             raise self.error(field, f"is too long: give at most {MOST_ENTRIES:,} texts of {LONGEST_TEXT:,} characters")
         return tuple(listed)
 
-    def take_table(self, field: str, default: Any = ...) -> Any:
+    @overload
+    def take_table(self, field: str) -> Table: ...
+
+    @overload
+    def take_table(self, field: str, default: None) -> Table | None: ...
+
+    def take_table(self, field: str, default: EllipsisType | None = ...) -> Table | None:
         """A table inside of this one, as a Table; None where the default is None and the field absent."""
         value = self.take(field, default, f"the table [{self._inner(field)}]")
         return None if value is None else Table(self.source, self._inner(field), value)

@@ -225,7 +225,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         ends = map(self._returned, (rewards, terminations, truncations))
         return self._parts(self._returned(observations)), *ends, info  # pyright: ignore[reportReturnType]
 
-    def _begun_late(self, rewards: Any, terminations: Any, truncations: Array) -> tuple[Any, Any, Any, Any]:
+    def _begun_late(self, rewards: Array, terminations: Array, truncations: Array) -> tuple[Any, Any, Any, Any]:
         """NEXT_STEP: envs that ended one step ago have played a step of the next episode, which begins again."""
         waited = self._ended
         if self.env.io == "torch" or waited.any():
@@ -240,7 +240,7 @@ class GameBoyVectorEnv(gymnasium.vector.VectorEnv):
         zeros = np.zeros(self.num_envs, np.float32) if self.env.io == "numpy" else self.env.rewards * 0
         self._answer = observations, zeros, like & False, like & False, info
 
-    def send(self, actions: Any, env_id: Array | None = None) -> None:
+    def send(self, actions: Array, env_id: Array | None = None) -> None:
         """Steps all envs; on a GPU this returns while they play. env_id: the envs in the order of the actions.
 
         Raises: ActionError unless it has each env once.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium
 import numpy as np
 
@@ -52,13 +50,16 @@ class Images:
         self._has_shades, self._is_flat = layout.kind.form == "shades", _is_flat(layout)
         self.space = _with_picture(layout, gymnasium.spaces.Box(0, 255, layout.picture_shape, np.uint8))
 
-    def of(self, observations: Any) -> Any:
+    def of(self, observations: np.ndarray | dict[str, np.ndarray]) -> np.ndarray | dict[str, np.ndarray]:
         """Observations of `shown`, of all envs or of one, with their pictures as images."""
         if isinstance(observations, dict):
-            return {**observations, PICTURE: self.of(observations[PICTURE])}
+            return {**observations, PICTURE: self._image(observations[PICTURE])}
+        return self._image(observations)
+
+    def _image(self, pictures: np.ndarray) -> np.ndarray:
         if self._has_shades:
-            return LEVELS[observations]
-        return np.expand_dims(observations, -3) if self._is_flat else observations
+            return LEVELS[pictures]
+        return np.expand_dims(pictures, -3) if self._is_flat else pictures
 
 
 def _is_flat(layout: ObservationLayout) -> bool:

@@ -33,7 +33,7 @@ class StableVecEnv(VecEnv):
         self._actions: np.ndarray | None = None
         super().__init__(envs.num_envs, self._images.space, envs.single_action_space)
 
-    def reset(self) -> Any:
+    def reset(self) -> np.ndarray | dict[str, np.ndarray]:
         """Starts an episode in all envs."""
         seed = self._seeds[0]
         self._reset_seeds()

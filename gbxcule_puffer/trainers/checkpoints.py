@@ -120,7 +120,7 @@ def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) ->
     return Resumed(path, flags, state, note)
 
 
-def load_weights(part: Any, saved: dict[str, Any]) -> None:
+def load_weights(part: torch.nn.Module | torch.optim.Optimizer, saved: dict[str, Any]) -> None:
     """Loads a model's weights, or an optimizer's state, from a checkpoint.
 
     Raises: StateError if they belong to another network, such as an older version's, or are damaged.
@@ -138,31 +138,34 @@ def load_weights(part: Any, saved: dict[str, Any]) -> None:
         ) from None
 
 
-def check_like(saved: Any, own: Any, name: str) -> None:
+def check_like(saved: object, own: object, name: str) -> None:
     """Raises: StateError unless the part `name` of a checkpoint has the structure of `own`: the same keys, lengths and
     types, tensors of the same shape and type, and finite numbers."""
     if isinstance(own, torch.Tensor):
-        like = isinstance(saved, torch.Tensor) and (saved.shape, saved.dtype) == (own.shape, own.dtype)
-        like = like and (not own.is_floating_point() or bool(saved.isfinite().all()))
+        like = (
+            isinstance(saved, torch.Tensor)
+            and (saved.shape, saved.dtype) == (own.shape, own.dtype)
+            and (not own.is_floating_point() or bool(saved.isfinite().all()))
+        )
     elif isinstance(own, Mapping):
         like = isinstance(saved, Mapping) and saved.keys() == own.keys()
     elif isinstance(own, list | tuple):
         like = isinstance(saved, list | tuple) and len(saved) == len(own)
     elif isinstance(own, float):
-        like = type(saved) in (int, float) and abs(saved) < float("inf")
+        like = isinstance(saved, int | float) and type(saved) is not bool and abs(saved) < float("inf")
     else:
         like = type(saved) is type(own)
     if not like:
         raise StateError(f"{name} is damaged, or of another network")
-    if isinstance(own, Mapping):
+    if isinstance(own, Mapping) and isinstance(saved, Mapping):
         for key, value in own.items():
             check_like(saved[key], value, f"{name} {key}")
-    elif isinstance(own, list | tuple):
+    elif isinstance(own, list | tuple) and isinstance(saved, list | tuple):
         for number, value in enumerate(own):
             check_like(saved[number], value, f"{name} {number}")
 
 
-def _check_optimizer(optimizer: torch.optim.Optimizer, saved: Any) -> None:
+def _check_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) -> None:
     """Raises: StateError unless `saved` is a state of this kind of optimizer; torch does not check shapes."""
     own = optimizer.state_dict()
     check_like(saved, own | {"state": saved["state"]}, "optimizer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gbxcule_puffer.emulator.cartridge import Rom, load_cartridge
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
@@ -59,7 +59,7 @@ def task_files(args: RunFlags, out: Path, world: World) -> dict[str, str | None]
     return world.tell(_make_files(args, given, out, settings) if world.rank == 0 else {})
 
 
-def _start_of_game(args: Any, given: Mapping[str, Any], out: Path) -> dict[str, str | None]:
+def _start_of_game(args: RunFlags, given: Mapping[str, Any], out: Path) -> dict[str, str | None]:
     """The start that --start-actions leads to in a game of a folder, which has all other files itself."""
     from gbxcule_puffer.games import load_game
 
@@ -68,12 +68,13 @@ def _start_of_game(args: Any, given: Mapping[str, Any], out: Path) -> dict[str, 
             raise ConfigError(f"--{name} and --game exclude each other: a game has a start of its own")
     if args.start_actions is None:
         return {}
+    assert args.game is not None
     game = load_game(args.game)
     rom = game.cartridge(game.chosen(args.variant), args.rom)
     return {"start_state": _played(args, rom, out)}
 
 
-def _make_files(args: Any, given: Mapping[str, Any], out: Path, settings: GoalSettings) -> dict[str, str | None]:
+def _make_files(args: RunFlags, given: Mapping[str, Any], out: Path, settings: GoalSettings) -> dict[str, str | None]:
     """TaskSource.make of what is `given`, with the start that --start-actions leads to."""
     if args.start_actions is None:
         return TaskSource(**given).make(out, settings)
@@ -85,15 +86,24 @@ def _make_files(args: Any, given: Mapping[str, Any], out: Path, settings: GoalSe
     return files | {"start_state": _played(args, files["rom"], out)}
 
 
-def _played(args: Any, rom: Rom, out: Path) -> str:
+def _played(args: RunFlags, rom: Rom, out: Path) -> str:
     """The file of the start that --start-actions leads to."""
     if not isinstance(args.start_state, str | None):
         raise ConfigError("--start-actions leads on from one start: give one --start-state, or none")
+    assert args.start_actions is not None
     schedule = Schedule(args.frames_per_step, args.release_after_frames)
     start = play_to_start(rom, args.start_actions, args.start_state, schedule, args.header, args.model)
     path = make_folder(out / "start") / "start.state"
     start.to_file(path)
     return str(path)
+
+
+class ObservationFlags(Protocol):
+    """The flags that decide what is observed."""
+
+    env: str
+    obs: str
+    stack_k: int
 
 
 def make_env(
@@ -131,7 +141,7 @@ def make_env(
     return creator(num_envs=num_envs, device=device, seed=seed, **keywords)
 
 
-def layout_of(args: RunFlags) -> ObservationLayout:
+def layout_of(args: ObservationFlags) -> ObservationLayout:
     """The layout of the observations, as far as it is known before there is an env: without vectors."""
     if args.env == "toy":
         return board_layout(args.obs, args.stack_k)

@@ -263,8 +263,7 @@ class RunFlags(TaskFlags):
             check_tracking()
 
     def free_on_resume(self) -> set[str]:
-        """Names of the flags that a resumed run may change. They include the task's files, which may have been moved;
-        the env's config and state compare their contents."""
+        """Names of the flags that a resumed run may change, and the task's files, whose contents are compared."""
         free = {each.name for each in fields(self) if each.metadata.get("resumable")} | RESUMABLE_OPTIONS
         fixed = (each.metadata.get("fixes", ()) for each in fields(self) if getattr(self, each.name))
         return free - {name for names in fixed for name in names}
@@ -297,8 +296,7 @@ class GraphFlags(RunFlags):
 
 
 def read_flags(flags: type[Args], prog: str, description: str | None, argv: Sequence[str] | None = None) -> Args:
-    """A new run's flags: those of the command line, else the defaults of its device, and with --smoke those of a tiny
-    run.
+    """A new run's flags: the command line's, else the defaults of its device, with --smoke those of a tiny run.
 
     Raises: ConfigError.
     """
@@ -341,8 +339,7 @@ def resumed_flags(
 
 
 def flags_of(flags: type[Args], saved: Mapping[str, Any], source: Path, prog: str) -> Args:
-    """The flags from the file `source` that `flags_to_save` wrote; flags that are newer than the file, and --task, have
-    their defaults.
+    """The flags from the file `source` that `flags_to_save` wrote; newer flags, and --task, have their defaults.
 
     Raises: StateError if no run can have saved them.
     """

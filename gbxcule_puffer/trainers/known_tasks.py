@@ -14,7 +14,6 @@ import os
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
 
 from gbxcule_puffer.emulator.build import cache
 from gbxcule_puffer.errors import GBxCuLEError, StateError
@@ -42,21 +41,20 @@ def remember(task: str) -> Known:
     return note
 
 
-def recall(task: str, note: Any, source: os.PathLike[str]) -> str:
+def recall(task: str, note: object, source: os.PathLike[str]) -> str:
     """The value of --task that runs the Task of the run in the file `source`, with its `note` there.
 
     Raises: StateError where it was never run from here, is gone, or has changed.
     """
     text = f"{source} was trained with --task {task!r:.80}"
-    fits = isinstance(note, dict) and set(note) == {"task", "file", "sha256"}
-    if not fits or note["task"] != task or not all(isinstance(value, str) for value in note.values()):
-        note = None
-    if note is None or not _note(note).is_file():
+    known: Known = note if isinstance(note, dict) and set(note) == {"task", "file", "sha256"} else {"task": ""}
+    fits = known["task"] == task and all(isinstance(value, str) for value in known.values())
+    if not fits or not _note(known).is_file():
         raise StateError(f"{text}, which is code that was not run from here before: {REMEDY}")
-    file, where, name = note["file"], *task.rpartition(":")[::2]
+    file, where, name = known["file"], *task.rpartition(":")[::2]
     if not os.path.isfile(file):
         raise StateError(f"{text}, but {file} is gone: give it with --task, wherever it is now")
-    if _digest(file) != note["sha256"]:
+    if _digest(file) != known["sha256"]:
         raise StateError(f"{text}, but {file} has changed since: give it with --task to run it as it is now")
     if where.endswith(".py"):
         return f"{file}:{name}"

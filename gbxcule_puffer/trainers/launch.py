@@ -17,7 +17,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import find_own
 from gbxcule_puffer.trainers.checkpoints import find_resumed
 from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.flags import Args, own_device, read_flags, resumed_flags
+from gbxcule_puffer.trainers.flags import Args, RunFlags, own_device, read_flags, resumed_flags
 from gbxcule_puffer.trainers.run import RUNS, Run
 
 MALLOPT = {"M_MMAP_THRESHOLD": (-3, 2**30), "M_TRIM_THRESHOLD": (-1, 2**31 - 1), "M_TOP_PAD": (-2, 2**26)}  # glibc's
@@ -80,7 +80,7 @@ def _start(
         world.leave()
 
 
-def _find_game(args: Any) -> None:
+def _find_game(args: RunFlags) -> None:
     """Makes --game what a run remembers."""
     if args.game is not None:
         from gbxcule_puffer.games import saved_name

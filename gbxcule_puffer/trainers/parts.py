@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -17,12 +17,27 @@ from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import env_state
 
 
+class Stateful(Protocol):
+    """A part with a state of its own, as torch's modules have it."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, for a checkpoint."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any], /) -> object:
+        """Continues from a state."""
+        ...
+
+
 class Parts:
     """Networks and optimizer, equal in all processes, and each process's own parts: the envs, the random numbers and
     the parts in `own`. A part that is None is not saved."""
 
     def __init__(
-        self, envs: Sequence[EnvLike], shared: Mapping[str, nn.Module | torch.optim.Optimizer], own: Mapping[str, Any]
+        self,
+        envs: Sequence[EnvLike],
+        shared: Mapping[str, nn.Module | torch.optim.Optimizer],
+        own: Mapping[str, Tensor | Stateful | None],
     ) -> None:
         self.shared, self._envs, self._own = shared, envs, own
         self._device: torch.device = envs[0].device
@@ -81,6 +96,6 @@ class Parts:
         set_rng_state(saved["rng"], self._device)
 
 
-def _state_of(part: Any) -> Any:
+def _state_of(part: Tensor | Stateful | None) -> Tensor | dict[str, Any] | None:
     """The form of a part in a checkpoint."""
     return part if part is None or isinstance(part, Tensor) else part.state_dict()

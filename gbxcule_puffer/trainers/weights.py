@@ -58,9 +58,10 @@ def read_weights(path: StrPath) -> dict[str, Any]:
     size = HEADER.unpack_from(content)[0] if len(content) >= HEADER.size else len(content)
     if size > len(content) - HEADER.size:
         raise KIND.bad(path, "is damaged (it has no header)")
-    header, data = parse_json(content[HEADER.size :][:size], path, KIND), content[HEADER.size + size :]
+    header: Any = parse_json(content[HEADER.size :][:size], path, KIND)
+    data = content[HEADER.size + size :]
     try:
-        facts = parse_json(header.pop(METADATA)[CHECKPOINT], path, KIND)
+        facts: Any = parse_json(header.pop(METADATA)[CHECKPOINT], path, KIND)
         found = {name: facts[name] for name in SAVED}
         model = {name: _tensor(entry, data) for name, entry in header.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:

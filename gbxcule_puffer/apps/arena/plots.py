@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,11 @@ from gbxcule_puffer.apps.arena.records import SECONDS, STEPS
 from gbxcule_puffer.apps.arena.results import POINTS, Results, last
 from gbxcule_puffer.apps.plot.plot import COLOURS
 from gbxcule_puffer.files import new_file
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK, PALE = "#333333", "#999999"
 COLUMNS = 4  # of the games' panels
@@ -56,7 +62,7 @@ def draw_aggregates(results: Results, out: Path) -> None:
         _save(figure, out)
 
 
-def _over(results: Results, axes: Any, column: str) -> None:
+def _over(results: Results, axes: Axes, column: str) -> None:
     """The IQMs of the training's own episodes, up to where an agent's first run ends."""
     games = results.common
     for row, agent in enumerate(results.agents):
@@ -89,7 +95,7 @@ def draw_games(results: Results, out: Path) -> None:
             axes.set_title(game)
         for axes in panels.flat[len(games) :]:
             axes.set_axis_off()
-        handles: dict[str, Any] = {}
+        handles: dict[str, Artist] = {}
         for axes in panels.flat:
             handles |= {label: line for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
         figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles))
@@ -97,13 +103,13 @@ def draw_games(results: Results, out: Path) -> None:
         _save(figure, out)
 
 
-def _line(axes: Any, agent: str, row: int, x: np.ndarray, y: np.ndarray, band: np.ndarray) -> None:
+def _line(axes: Axes, agent: str, row: int, x: np.ndarray, y: np.ndarray, band: np.ndarray) -> None:
     colour = COLOURS[row % len(COLOURS)]
     axes.fill_between(x, *band, color=colour, alpha=0.16, lw=0)
     axes.plot(x, y, color=colour, label=agent)
 
 
-def _pyplot() -> Any:
+def _pyplot() -> ModuleType:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -112,7 +118,7 @@ def _pyplot() -> Any:
     return plt
 
 
-def _save(figure: Any, out: Path) -> None:
+def _save(figure: Figure, out: Path) -> None:
     with new_file(out) as file:
         figure.savefig(file, format="png", dpi=120)
     figure.clear()

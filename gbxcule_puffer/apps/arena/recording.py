@@ -20,7 +20,7 @@ from gbxcule_puffer.games import Game, load_game, own_games
 from gbxcule_puffer.layout import trainer_scripts, trainers
 from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.envs import make_env
-from gbxcule_puffer.trainers.flags import CODE, PATHS, flags_of
+from gbxcule_puffer.trainers.flags import CODE, PATHS, RunFlags, flags_of
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS, RUN
 from gbxcule_puffer.trainers.runlog import LIMIT, TAGS
 from gbxcule_puffer.trainers.trained import Trained, load_script
@@ -161,7 +161,7 @@ def replays(record: Record, source: StrPath = "record") -> Iterator[tuple[str, E
             env.close()
 
 
-def _flags(record: Record, source: StrPath) -> Any:
+def _flags(record: Record, source: StrPath) -> RunFlags:
     """The flags of the run.
 
     Raises: StateError.
@@ -178,12 +178,12 @@ def _flags(record: Record, source: StrPath) -> Any:
     return flags_of(script.Args, record.settings, Path(source), script.EXP_NAME)
 
 
-def bare_flags(script: str, game: str) -> Any:
+def bare_flags(script: str, game: str) -> RunFlags:
     """The flags that a trainer has for a game where no others are given."""
     return parse(load_script(trainer_scripts()[script]).Args, script, None, ["--game", game])
 
 
-def unlike_game(args: Any, bare: Any) -> list[str]:
+def unlike_game(args: RunFlags, bare: RunFlags) -> list[str]:
     """Settings that are not the game's, a line each: its limits, actions, start, reward and ends are for nobody to
     change."""
     return [
@@ -237,4 +237,5 @@ def _seconds(run: Path) -> float:
 
 def _lines(path: Path) -> Sequence[dict[str, Any]]:
     """The records of metrics.jsonl. Raises: StateError."""
-    return [parse_json(line, path, RUN) for line in read_text(path, RUN, LIMIT).splitlines()]
+    lines: list[Any] = [parse_json(line, path, RUN) for line in read_text(path, RUN, LIMIT).splitlines()]
+    return lines

@@ -112,7 +112,7 @@ def _are_numbers(columns: Mapping[str, Any], count: int) -> bool:
     )
 
 
-def _episodes(found: Any, path: StrPath) -> Episodes:
+def _episodes(found: object, path: StrPath) -> Episodes:
     if not isinstance(found, dict) or found.keys() != {each.name for each in fields(Episodes)}:
         raise KIND.bad(path, "is damaged (an evaluation)")
     actions, states, values, seed = (found[name] for name in ("actions", "states", "values", "seed"))

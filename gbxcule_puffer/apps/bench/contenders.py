@@ -21,6 +21,7 @@ from gbxcule_puffer.registry import env_creator
 if TYPE_CHECKING:
     from gbxcule_puffer.apps.bench.stages import PartialStep
     from gbxcule_puffer.emulator import Emulator
+    from gbxcule_puffer.env import GBxCuLEEnv
 
 ENVS_PER_CORE = 8  # envs per core of a PyBoy contender: enough to balance the workers, and more are not faster
 
@@ -130,7 +131,7 @@ class NativeContender:
         """PyBoy's time limit. The Warp kernels always return, and may take long to compile at first."""
         return nullcontext() if self.name == "gbxcule" else limit(seconds(self.workload, self.num_envs))
 
-    def _make(self, io: str) -> Any:
+    def _make(self, io: str) -> GBxCuLEEnv:
         make = env_creator(self.name)
         options = {**self.workload.env_options(), "num_threads": self.cores}
         return make(self.workload.rom, self.num_envs, self.device, io=io, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.cpu_steps import CpuSteps
 from gbxcule_puffer.emulator.probes.hooks import Hooks
-from gbxcule_puffer.emulator.probes.until import Until
+from gbxcule_puffer.emulator.probes.until import ByteTest, Until
 from gbxcule_puffer.emulator.schedule import PIXEL_STEPS
 from gbxcule_puffer.emulator.snapshot import Snapshot
 
@@ -31,6 +31,8 @@ class Copies:
     _hooks: Hooks
     _until: Until
     _skipped: torch.Tensor
+    hook: Callable[[int, int], None]
+    end_steps_when: Callable[[Sequence[ByteTest]], None]
     save: Callable[[], Snapshot]
     load: Callable[[Snapshot], None]
 
@@ -52,7 +54,7 @@ class Copies:
         copies = {name: tensor.clone() for name, tensor in tensors.items()}
         return {"hooks": self._hooks.indices, "tests": self._until.tests, **copies}
 
-    def take_facts(self: Any, facts: dict[str, Any]) -> None:
+    def take_facts(self, facts: dict[str, Any]) -> None:
         """Takes what `facts` returned."""
         for index in facts["hooks"]:
             self.hook(*divmod(index, hw.ROM_BANK_SIZE))

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import Field, fields
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ SET_BY_PUFFERL = ("io", "info_mode", "seed", "first_env")
 NOT_SWEPT = ("bptt_horizon", "minibatch_size")
 
 
-def load(pufferl: Any, env_name: str, arguments: Sequence[str]) -> dict[str, Any]:
+def load(pufferl: ModuleType, env_name: str, arguments: Sequence[str]) -> dict[str, Any]:
     """`pufferl.load_config` of our .ini with the flags in `arguments`.
 
     Raises: ConfigError of one line for a flag that it refuses; SystemExit after --help.
@@ -46,7 +46,7 @@ def load(pufferl: Any, env_name: str, arguments: Sequence[str]) -> dict[str, Any
             with path.open("w") as file:
                 own_config().write(file)
             # PufferLib looks for .ini files in its own folder only: for our environments it finds this one instead.
-            pufferl.glob = SimpleNamespace(glob=lambda *_, **__: [str(path)])
+            vars(pufferl)["glob"] = SimpleNamespace(glob=lambda *_, **__: [str(path)])
             return pufferl.load_config(env_name)
     except SystemExit as end:
         if not end.code:
@@ -77,7 +77,7 @@ def ini_text(option: Field[object]) -> str:
     return str(int(default)) if isinstance(default, bool) else str(default)
 
 
-def from_ini(option: Field[object], value: object) -> Any:
+def from_ini(option: Field[object], value: object) -> object:
     """An option's value from the result of PufferLib's parser."""
     kind, optional = type_of(option)
     if optional and value in ("", "auto"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -93,7 +94,7 @@ def make_env(
     variant: str = "",
     levels: str = "",
     device: str = "",
-    buf: Any = None,
+    buf: Mapping[str, np.ndarray] | None = None,
     seed: int | None = None,
     **options: Any,
 ) -> PuffeRLEnv:
@@ -106,7 +107,9 @@ def make_env(
     Raises: ConfigError, and the errors of the env and the stage.
     """
     known = {option.name: option for option in fields(PuffeRLEnv.options_class)}
-    given = {name: from_ini(known[name], value) if name in known else value for name, value in options.items()}
+    given: dict[str, Any] = {
+        name: from_ini(known[name], value) if name in known else value for name, value in options.items()
+    }
     given |= {"device": device or ("cuda" if torch.cuda.is_available() else "cpu"), "buf": buf, "seed": seed}
     if game:
         # The folder's options are in place of the defaults, which are all that an .ini has where nobody gave a flag.

@@ -61,7 +61,7 @@ def run(mode: str, env_name: str, arguments: Sequence[str]) -> None:
             monitor.stop()
 
 
-def run_own(pufferl: Any, mode: str, env_name: str, arguments: Sequence[str]) -> None:
+def run_own(pufferl: types.ModuleType, mode: str, env_name: str, arguments: Sequence[str]) -> None:
     """One mode of PufferLib's command line on one of OWN, by its function of that name."""
     from gbxcule_puffer.integrations.pufferl.config import load, settle
     from gbxcule_puffer.integrations.pufferl.logger import TensorBoardLogger
@@ -70,7 +70,7 @@ def run_own(pufferl: Any, mode: str, env_name: str, arguments: Sequence[str]) ->
     settle(args, mode)
     torch.manual_seed(args["train"]["seed"])  # PuffeRL leaves the weights and the sampled actions to chance
     register(args["env"])
-    pufferl.NoLogger = TensorBoardLogger
+    vars(pufferl)["NoLogger"] = TensorBoardLogger
     if mode == "train":
         vecenv, policy = make(pufferl, env_name, args)
         pufferl.train(env_name, args=args, vecenv=vecenv, policy=policy)
@@ -81,7 +81,7 @@ def run_own(pufferl: Any, mode: str, env_name: str, arguments: Sequence[str]) ->
     elif mode == "sweep":
         if not (args["wandb"] or args["neptune"]):
             # A sweep requires a logger with a server; ours replaces it.
-            pufferl.WandbLogger, args["wandb"] = TensorBoardLogger, True
+            vars(pufferl)["WandbLogger"], args["wandb"] = TensorBoardLogger, True
         pufferl.sweep(args=args, env_name=env_name)
     elif mode == "export":
         vecenv, policy = make(pufferl, env_name, args)

@@ -86,4 +86,6 @@ def read_actions(path: StrPath) -> tuple[list[str], Trace | None]:
         return list(trace.actions), trace
     if not text.lstrip().startswith("["):
         return text.split(), None
-    return [str(name) for name in parse_json(text, path, ACTIONS_FILE)], None
+    names = parse_json(text, path, ACTIONS_FILE)
+    assert isinstance(names, list)  # JSON that begins with a bracket
+    return [str(name) for name in names], None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium
 import numpy as np
@@ -15,6 +15,8 @@ from gbxcule_puffer.tasks.observe.pixels import signed, unpacked
 
 Shape = tuple[int, ...]
 Array = torch.Tensor | np.ndarray  # by the option io
+Given = TypeVar("Given", torch.Tensor, np.ndarray)  # the one of them that an env gives
+Observed = TypeVar("Observed", bound=Array)
 
 
 class ObservationLayout:
@@ -78,14 +80,14 @@ class ObservationLayout:
             return False
         return {"observation_dtype": np.dtype(np.uint8), "emulated_observation_dtype": self.dtype}
 
-    def split(self, observations: Any) -> dict[str, Any]:
+    def split(self, observations: Observed) -> dict[str, Observed]:
         """The parts of observations (n, *shape), tensor or array, by name, without a copy."""
         if not self.vectors:
             return {PICTURE: observations}
         is_tensor = isinstance(observations, torch.Tensor)
-        parts = {}
+        parts: dict[str, Any] = {}
         for name, (dtype, offset) in (self.dtype.fields or {}).items():  # pyright: ignore[reportAssignmentType]
-            part = observations[:, offset : offset + dtype.itemsize]
+            part: Any = observations[:, offset : offset + dtype.itemsize]
             if (own := dtype.base) != np.uint8:
                 part = part.view(getattr(torch, own.name) if is_tensor else own)
             parts[name] = part.view(len(part), *dtype.shape) if is_tensor else _shaped(part, dtype.shape)

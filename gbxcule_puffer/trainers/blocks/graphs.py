@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 
+Result = TypeVar("Result")
 
-class Replayed:
+
+class Replayed(Generic[Result]):
     """A function of tensors as a CUDA graph: the first calls run it directly, then it is recorded, and later calls
     replay it. Its result is valid until the next call.
 
@@ -21,14 +23,14 @@ class Replayed:
     """
 
     def __init__(
-        self, function: Callable[..., Any], warm_up: int = 3, unsettled: Callable[[], bool] = lambda: False
+        self, function: Callable[..., Result], warm_up: int = 3, unsettled: Callable[[], bool] = lambda: False
     ) -> None:
         self.function, self.calls_left, self.unsettled = function, warm_up, unsettled
         self.graph: torch.cuda.CUDAGraph | None = None
         self._inputs: list[torch.Tensor] | None = None
         self._result: Any = None
 
-    def __call__(self, *inputs: torch.Tensor) -> Any:
+    def __call__(self, *inputs: torch.Tensor) -> Result:
         if self.graph is not None and self.unsettled():
             torch.cuda.current_stream().synchronize()  # the graph may be running
             self.graph = None

@@ -9,10 +9,13 @@ from __future__ import annotations
 import importlib.util
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch.autograd.function import BackwardCFunction
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None  # a part of torch where it has CUDA
 TENSOR_CORES_OF_BFLOAT16 = 8  # compute capability of the first GPUs with bfloat16 tensor cores
@@ -159,19 +162,19 @@ def _(features: Tensor, weight: Tensor, output: Tensor, gradient: Tensor) -> tup
     return torch.empty_like(features), of_weight, features.new_empty(weight.shape[0], dtype=torch.float32)
 
 
-def _keep_pixels(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+def _keep_pixels(ctx: BackwardCFunction, inputs: tuple[Tensor, ...], output: Tensor) -> None:
     ctx.save_for_backward(inputs[0], output)
 
 
-def _of_pixels(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+def _of_pixels(ctx: BackwardCFunction, gradient: Tensor) -> tuple[Tensor | None, ...]:
     return None, *on_pixels_backward(*ctx.saved_tensors, gradient)
 
 
-def _keep_features(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+def _keep_features(ctx: BackwardCFunction, inputs: tuple[Tensor, ...], output: Tensor) -> None:
     ctx.save_for_backward(inputs[0], inputs[1], output)
 
 
-def _of_features(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
+def _of_features(ctx: BackwardCFunction, gradient: Tensor) -> tuple[Tensor, ...]:
     return on_features_backward(*ctx.saved_tensors, gradient)
 
 

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.files import Kind, parse_json
@@ -79,9 +79,8 @@ class Curves:
     def _forget(self) -> None:
         self._curves, self._read, self._file = dict[str, Curve](), 0, 0
 
-    def _take(self, record: Any) -> None:
-        step: Any = record.get("global_step") if isinstance(record, dict) else None
-        if not _is_number(step):
+    def _take(self, record: object) -> None:
+        if not isinstance(record, dict) or not _is_number(step := record.get("global_step")):
             return
         for tag, value in record.items():
             if not _is_number(value) or not (tag in SHOWN or OF_TASKS.fullmatch(tag)):
@@ -90,8 +89,8 @@ class Curves:
                 self._curves.setdefault(tag, Curve()).add(step, value)
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= LARGEST
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _halved(values: Sequence[float]) -> list[float]:

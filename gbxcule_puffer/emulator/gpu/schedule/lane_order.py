@@ -288,7 +288,7 @@ class LaneOrder:
                 wp.launch(kernel, dim, inputs, **where)
         return sizes.warps
 
-    def launches(self, buttons: Any, shape: LaunchShape, sizes: "Sizes") -> list[tuple[Any, Any, list[Any]]]:
+    def launches(self, buttons: wp.array, shape: LaunchShape, sizes: "Sizes") -> list[tuple[Any, Any, list[Any]]]:
         """The launches of an update in order: kernel, dim and inputs. None in place of a kernel stands for the running
         sums of the first `dim` rows of bins; its inputs are the bins."""
         steps, twins, n, warps = self._steps, self._twins, sizes.envs, sizes.warps
