@@ -8,6 +8,7 @@ process as they are. SHA256SUMS beside them has their digests, in the format of 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import functools
 import hashlib
@@ -16,6 +17,7 @@ import shutil
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,47 @@ def check_before_loading() -> None:
         return found
 
     setattr(wp.Module, "load", checked)  # noqa: B010  a type checker sees another function in a plain assignment
+
+
+@dataclass(frozen=True)
+class CpuObject:
+    """A kernel that is compiled for a CPU. path: of its object, below the kernel cache; sha256: of the object; symbol:
+    the kernel's function in it."""
+
+    path: str
+    sha256: str
+    symbol: str
+
+    def runs_beside(self, kernel: Any) -> bool:
+        """True where it was compiled for the CPU that a kernel is compiled for; the names of objects say for which."""
+        name = kernel.module._get_compile_output_name(wp.get_device("cpu"))
+        return Path(self.path).suffixes == Path(name).suffixes
+
+
+def compiled(kernel: Any) -> CpuObject:
+    """The object of a kernel, which is compiled for this machine's CPU, if it is not yet."""
+    built = kernel.module.load("cpu")
+    path = Path(built.binary_path)
+    symbol = f"{built.get_kernel_mangled_name(kernel)}_cpu_forward"
+    return CpuObject(str(path.relative_to(str(wp.config.kernel_cache_dir))), _digest(path), symbol)
+
+
+@functools.cache
+def load_function(found: CpuObject) -> Callable[..., None]:
+    """The function of a compiled kernel. Warp would generate the kernel's source again to know whether it is still the
+    same, which takes seconds for a large one; here its digest says so.
+
+    Raises: StateError if the object is not there, or is another one.
+    """
+    path = Path(str(wp.config.kernel_cache_dir)) / found.path
+    data = read_bytes(path, KIND, LIMIT)
+    if hashlib.sha256(data).hexdigest() != found.sha256:
+        raise KIND.bad(path, "has another digest than when it was compiled")
+    llvm: Any = wp._src.context.runtime.llvm  # pyright: ignore
+    handle = f"gbxcule_{found.sha256}".encode()
+    if llvm.wp_load_obj_from_bytes(data, len(data), handle, wp.config.legacy_cpu_linker) != 0:
+        raise KIND.bad(path, "cannot be loaded")
+    return ctypes.CFUNCTYPE(None)(llvm.wp_lookup(handle, found.symbol.encode()))
 
 
 def as_written(folder: Path) -> bool:

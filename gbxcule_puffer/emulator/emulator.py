@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -81,7 +80,7 @@ class Emulator(HostAccess, Screens, Copies):
     after which an env is locked at the end of the frame; 0: no limit. autotune: on a GPU, time some steps to find the
     fastest way to launch the kernel for this game. native: on a CPU, compile the code that this game executes most, in
     the background. num_threads, kernel, autotune and native change no result. launches: the launcher of steps on a GPU,
-    else None.
+    else None; native: the native code, None without.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -144,9 +143,9 @@ class Emulator(HostAccess, Screens, Copies):
         self._autotune, self._wants_native = autotune, native
         on_gpu = self.device != "cpu"
         self.launches = GpuSteps(self._buttons, self._lanes, autotune) if on_gpu else None
-        self._cpu_steps = CpuSteps(num_envs, num_threads if not on_gpu else 1)
         is_plain = self.kernel == "interpreter" and not on_gpu and accuracy == "pyboy" and not self.sound
-        self._native = NativeCode(self.cartridge, self._code) if native and is_plain else None
+        self.native = NativeCode(self.cartridge, self._code, self._some_envs) if native and is_plain else None
+        self._cpu_steps = CpuSteps(num_envs, num_threads if not on_gpu else 1, self.native)
         self._start: Snapshot | None = None
         self._user = OneUser("this Emulator")
         self.reset()
@@ -197,8 +196,8 @@ class Emulator(HostAccess, Screens, Copies):
 
         Raises: ConfigError for an address that is not ROM, a bank that does not exist, or more than 64 hooks.
         """
-        if self._native is not None:
-            self._native.leave_out(rom_index(self.cartridge, bank, address))
+        if self.native is not None:
+            self.native.leave_out(rom_index(self.cartridge, bank, address))
         self._hooks.add(bank, address)
         self.machine.hooks = wp.from_torch(self._hooks.counts)
         self._cpu_steps.forget()
@@ -267,8 +266,7 @@ class Emulator(HostAccess, Screens, Copies):
 
     def _kernel(self) -> wp.Kernel:
         """The step's kernel, compiled at its first launch."""
-        pieces = "" if self._native is None else self._native.source
-        return build(self.kernel, replace(self._variant, pieces=pieces)).step
+        return build(self.kernel, self._variant).step
 
     def _launch(self, frames: int | torch.Tensor, release_after: int) -> None:
         """Run `frames` frames of all envs (or each env's own number in a tensor), with the buttons of self._buttons."""
@@ -281,8 +279,6 @@ class Emulator(HostAccess, Screens, Copies):
         if self.launches is not None:
             drawing = build(self.kernel, self._variant).draw if self.machine.draw_later else None
             return self.launches.launch(self._kernel(), self._arguments(0, frames, release_after), drawing)
-        if self._native is not None and self._native.has_come(self._some_envs):
-            self._cpu_steps.forget()
 
         def inputs(first_env: int) -> list[object]:
             patience = [PATIENCE, 0] if self.kernel == "datapath" else []
@@ -394,7 +390,5 @@ class Emulator(HostAccess, Screens, Copies):
     def close(self) -> None:
         """Stop the threads; every other call is an error from then on."""
         self._cpu_steps.close()
-        if self._native is not None:
-            self._native.close()
         self._user.closed = True
         close_for_good(self)

@@ -156,8 +156,8 @@ class EnvOptions:
     num_threads: int | None = option(None, "CPU threads that emulate (default: one per core)", RUNNING, least=1)
     autotune: bool = option(True, "on a GPU, time some steps to find the fastest way to launch the kernel for this "
                             "game; changes no result", RUNNING)
-    native: bool = option(False, "on a CPU, compile the code that this game executes most, in the background, for long "
-                          "runs; changes no result", RUNNING)
+    native: bool = option(True, "on a CPU, after 20 seconds compile the code that this game executes most, in the "
+                          "background; changes no result", RUNNING)
     seed: int | None = option(
         0, "seed of everything that is sampled (None: 0)", RUNNING, least=-LARGEST_SEED, most=LARGEST_SEED)
     first_env: int = option(

@@ -57,6 +57,9 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         metavar="NAME",
     )
     sound: bool = option_flag("sound", GAME)
+    native: bool = flag(
+        False, "on a CPU, compile each game's native code after the warm-up, which takes half a minute", RUNNING
+    )
     goal_dir: str | None = option_flag("goal_dir", GAME, Later("a checkerboard"))
     stage: tuple[str, ...] = flag(("full_step",), "part of a step to measure", STEP, metavar="STAGE,...", one_of=STAGES)
     actions: str | None = flag(None, "striped: env i repeats action i mod n (default: random)", STEP, one_of=ACTIONS)
@@ -208,6 +211,7 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
             "variant",
             "model",
             "sound",
+            "native",
             "obs",
             "stack_k",
             "action_codec",

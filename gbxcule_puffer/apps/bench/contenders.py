@@ -93,6 +93,8 @@ class NativeContender:
                 step(row)
         if self.device != "cpu":
             torch.cuda.synchronize(self.device)
+        if self.workload.native and not rows.start and self._env.emulator.native is not None:  # after the warm-up
+            self._env.emulator.native.find_now()
 
     def bytes_in_use(self) -> int:
         """Memory held on the GPU by torch and Warp; on the CPU this process's resident memory."""
@@ -133,7 +135,7 @@ class NativeContender:
 
     def _make(self, io: str) -> GBxCuLEEnv:
         make = env_creator(self.name)
-        options = {**self.workload.env_options(), "num_threads": self.cores}
+        options = {**self.workload.env_options(), "num_threads": self.cores, "native": self.workload.native}
         return make(self.workload.rom, self.num_envs, self.device, io=io, **options)
 
 
@@ -207,6 +209,7 @@ def warp_facts(emulator: Emulator) -> dict[str, Any]:
     instructions = fields[INDEX["instructions"]]
     return {
         "kernel": emulator.kernel_version,
+        "native": emulator.native is not None and emulator.native.function is not None,
         "unique_pcs": len(np.unique(fields[INDEX["pc"]])),
         "distinct_pictures": len(set(picture_digests(emulator.screen.cpu().numpy()))),
         "locked_envs": int(emulator.locked.sum()),

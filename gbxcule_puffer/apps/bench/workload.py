@@ -32,6 +32,7 @@ class Workload:
     stage: str = "full_step"
     model: str = "dmg"
     sound: bool = False
+    native: bool = False
     obs: str = "shades"
     stack_k: int = 1
     action_codec: str = DEFAULT_CODEC

@@ -2,15 +2,19 @@
 
 The interpreter fetches and dispatches each instruction. A piece does a whole trace of them at once, from the same
 templates, where nothing can come between: no event is due before its end, and all of its accesses are plain. States are
-equal to the bit with and without it. What was found for a ROM is kept beside Warp's kernels, by digests of the ROM and
-of the emulator's code, and serves all later runs from their first step.
+equal to the bit with and without it. A process in the background compiles the interpreter with the pieces, and its
+object is loaded between two steps, in milliseconds. What was found for a ROM is kept beside Warp's kernels, by digests
+of the ROM and of the emulator's code, and serves all later runs from their first step.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import fcntl
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,8 +27,11 @@ from pathlib import Path
 import torch
 
 from gbxcule_puffer.emulator.build import cache, interpreter
+from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import StateError
+from gbxcule_puffer.kernel_objects import CpuObject, load_function
 from gbxcule_puffer.layout import child_environment
 
 PIECE = -(1 << 31)  # of Machine.code, with the number of the piece that begins there
@@ -36,11 +43,11 @@ ERRORS = "errors.txt"  # what it says where it fails
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of a ROM. source: of the module cpu.pieces; instructions: of each piece, the ROM indices of its
-    instructions, its begin first."""
+    """The pieces of a ROM. instructions: of each piece, the ROM indices of its instructions, its begin first; compiled:
+    the interpreter with them."""
 
-    source: str
     instructions: list[list[int]]
+    compiled: CpuObject
 
     def to_text(self) -> str:
         """As `recall` reads it."""
@@ -52,9 +59,14 @@ def _name(cartridge: Cartridge) -> str:
 
 
 def recall(cartridge: Cartridge) -> Pieces | None:
-    """The pieces that were found for a ROM by this emulator, None where there are none."""
+    """The pieces that were found for a ROM by this emulator, on a CPU like this one; None where there are none."""
     text = cache.recall(_name(cartridge), interpreter.makers())
-    return None if text is None else Pieces(**json.loads(text))
+    if text is None:
+        return None
+    fields = json.loads(text)
+    pieces = Pieces(fields["instructions"], CpuObject(**fields["compiled"]))
+    plain = build("interpreter", Variant(color=cartridge.model == "cgb")).step
+    return pieces if pieces.compiled.runs_beside(plain) else None
 
 
 def keep(cartridge: Cartridge, pieces: Pieces) -> None:
@@ -63,41 +75,42 @@ def keep(cartridge: Cartridge, pieces: Pieces) -> None:
 
 
 class NativeCode:
-    """The pieces that an emulator runs. source: of the module cpu.pieces, '' while there is none.
+    """The pieces that an emulator runs. function: the step's kernel with them, None while there are none.
 
-    Args: words: Machine's `code`, in which the pieces' begins are marked.
+    Args: words: Machine's `code`, in which the pieces' begins are marked; snapshot: of the envs from which a process
+    in the background finds out what this game executes most.
     """
 
-    def __init__(self, cartridge: Cartridge, words: torch.Tensor) -> None:
-        self.source = ""
-        self._cartridge, self._words = cartridge, words
+    def __init__(self, cartridge: Cartridge, words: torch.Tensor, snapshot: Callable[[], Snapshot]) -> None:
+        self.function: Callable[..., None] | None = None
+        self._cartridge, self._words, self._snapshot = cartridge, words, snapshot
         self._hooked: set[int] = set()
         self._begin = self._looked = time.monotonic()
         self._search: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._lock: int | None = None
         self._pieces: Pieces | None = None
         self._is_over = False
         self._take(recall(cartridge))
 
-    def has_come(self, snapshot: Callable[[], Snapshot]) -> bool:
-        """Look for pieces before a step: True where there are some since the last look. snapshot: of the envs from
-        which a process in the background finds out what this game executes most."""
+    def look(self) -> None:
+        """Before a step: look for the pieces, or begin the search."""
         now = time.monotonic()
-        if self._is_over or now - self._looked < LOOK_SECONDS:
-            return False
+        if self._is_over or now - self._looked < LOOK_SECONDS or now - self._begin < START_SECONDS:
+            return
         self._looked = now
         if self._search is None:
-            if now - self._begin >= START_SECONDS:
-                self._start(snapshot())
-            return False
-        if self._search.poll() is None:
-            return False
-        pieces = recall(self._cartridge) if self._search.returncode == 0 else None
-        if pieces is None:
-            self._warn()
-        self.close()
-        self._take(pieces)
-        return pieces is not None
+            is_ours = self._has_lock()
+            self._take(recall(self._cartridge))  # of another process, which had the lock
+            if self._is_over:
+                self.close()
+            elif is_ours:
+                self._start(self._snapshot())
+        elif self._search.poll() is not None:
+            self._take(recall(self._cartridge) if self._search.returncode == 0 else None)
+            if self._pieces is None:
+                self._warn()
+            self.close()
 
     def leave_out(self, index: int) -> None:
         """Run no piece with the instruction at a ROM index any more, since the interpreter counts it."""
@@ -106,17 +119,13 @@ class NativeCode:
             if index in piece:
                 self._words[piece[0]] = int.from_bytes(self._cartridge.data[piece[0] : piece[0] + 3], "little")
 
-    def find_now(self, snapshot: Callable[[], Snapshot]) -> bool:
-        """Find and compile the pieces now, which takes half a minute, unless that was done. True where there are new
-        ones."""
-        if self._is_over:
-            return False
-        if self._search is None:
-            self._start(snapshot())
-        assert self._search is not None
-        self._search.wait()
-        self._looked = -math.inf
-        return self.has_come(snapshot)
+    def find_now(self) -> None:
+        """Find and compile the pieces now, which takes half a minute of one core, unless that was done."""
+        self._begin = -math.inf
+        while not self._is_over:
+            self._looked = -math.inf
+            self.look()
+            time.sleep(LOOK_SECONDS / 10)
 
     def close(self) -> None:
         """End the search."""
@@ -128,15 +137,32 @@ class NativeCode:
             assert self._folder is not None
             self._folder.cleanup()
             atexit.unregister(self.close)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _has_lock(self) -> bool:
+        """True for one of the processes that run this game: that one looks for its pieces, the others wait for them."""
+        path = cache.directory() / f"{_name(self._cartridge)}.lock"
+        with contextlib.suppress(OSError):  # another has it; where none can be made, nothing could be kept either
+            self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        return False
 
     def _take(self, pieces: Pieces | None) -> None:
-        """Mark where pieces begin."""
+        """Load the pieces, and mark where they begin. A kernel that is gone from the cache is looked for anew."""
         if pieces is None:
             return
-        self._is_over, self._pieces, self.source = True, pieces, pieces.source
-        for number, piece in enumerate(pieces.instructions):
-            if not self._hooked.intersection(piece):
-                self._words[piece[0]] = PIECE | number
+        with contextlib.suppress(StateError):
+            self.function = load_function(pieces.compiled)
+            self._is_over, self._pieces = True, pieces
+            for number, piece in enumerate(pieces.instructions):
+                if not self._hooked.intersection(piece):
+                    self._words[piece[0]] = PIECE | number
 
     def _start(self, snapshot: Snapshot) -> None:
         """Begin the search, in a process that leaves the cores to this one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from gbxcule_puffer.emulator.pieces.source import source
 from gbxcule_puffer.emulator.pieces.traces import Trace, Tracer
 from gbxcule_puffer.emulator.probes.counting import CountingEmulator
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.kernel_objects import compiled
 
 STEPS = 60
 
@@ -32,12 +34,6 @@ def find_traces(cartridge: Cartridge, states: Snapshot) -> list[Trace]:
     """The traces of a ROM in what it executes from `states` on."""
     words, _ = marked_words(cartridge.data)
     return Tracer(cartridge.data, profile_of(cartridge, states), words >> MARK_SHIFT != 0).find()
-
-
-def find(cartridge: Cartridge, states: Snapshot) -> Pieces:
-    """The pieces of a ROM for what it executes from `states` on."""
-    traces = find_traces(cartridge, states)
-    return Pieces(source(traces), [[step.index for step in trace.steps] for trace in traces])
 
 
 def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
@@ -55,9 +51,11 @@ def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
     return executed
 
 
-def compile_pieces(cartridge: Cartridge, pieces: Pieces) -> None:
-    """Compile the kernel that has them."""
-    build("interpreter", Variant(color=cartridge.model == "cgb", pieces=pieces.source)).step.module.load("cpu")
+def compile_pieces(cartridge: Cartridge, traces: Sequence[Trace]) -> Pieces:
+    """Compile the interpreter with the pieces of these traces."""
+    variant = Variant(color=cartridge.model == "cgb", pieces=source(traces))
+    instructions = [[step.index for step in trace.steps] for trace in traces]
+    return Pieces(instructions, compiled(build("interpreter", variant).step))
 
 
 def main() -> None:
@@ -65,9 +63,7 @@ def main() -> None:
     folder, model = Path(sys.argv[1]), sys.argv[2]
     os.nice(10)
     cartridge = load_cartridge((folder / "rom.gb").read_bytes(), "pyboy", model)
-    pieces = find(cartridge, Snapshot.from_file(folder / "envs.state"))
-    compile_pieces(cartridge, pieces)
-    keep(cartridge, pieces)
+    keep(cartridge, compile_pieces(cartridge, find_traces(cartridge, Snapshot.from_file(folder / "envs.state"))))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
 import uuid
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
 
+from gbxcule_puffer.apps.bench.contenders import make_contender
+from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.build import cache, interpreter
 from gbxcule_puffer.emulator.pieces import native
@@ -47,26 +51,63 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PIECES_TEST_NAME", name)
     plain, first = Emulator(ROM, 4), Emulator(ROM, 4, native=True)
     buttons = torch.tensor([0, 16, 32, 128], dtype=torch.uint8)
-    assert first._native is not None and first._native.source == ""
+    assert first.native is not None and first.native.function is None
     for emulator in (plain, first):
         for _ in range(3):
             emulator.step(buttons)
-    assert first._native.find_now(first._some_envs) and first._native.source
-    first._cpu_steps.forget()
-    later, copied = Emulator(ROM, 4, native=True), copy.deepcopy(first)
-    later.load(first.save())
-    marked = int((later._code < 0).sum())
-    assert marked > 3
-    begin = next(index for index in range(0x4000) if later._code[index] < 0)
-    later.hook(0, begin)
-    assert int((later._code < 0).sum()) < marked
-    for emulator in (plain, first, later, copied):
-        for _ in range(20):
-            emulator.step(buttons)
-        assert (emulator.state_hash() == plain.state_hash()).all()
-    assert int(later.executions(0, begin).sum()) > 0
-    assert first.kernel_version == plain.kernel_version
-    cache._path_of(name, interpreter.makers()).unlink()
+    first.native.find_now()
+    assert first.native.function is not None
+    # Warp generates the source of a kernel to know whether it has changed, which would pause the run for seconds.
+    with monkeypatch.context() as patch:
+        patch.setattr("warp._src.context.Module._compile", refuse_to_compile)
+        later, copied = Emulator(ROM, 4, native=True), copy.deepcopy(first)
+        later.load(first.save())
+        marked = int((later._code < 0).sum())
+        assert marked > 3
+        begin = next(index for index in range(0x4000) if later._code[index] < 0)
+        later.hook(0, begin)
+        assert int((later._code < 0).sum()) < marked
+        for emulator in (plain, first, later, copied):
+            for _ in range(20):
+                emulator.step(buttons)
+            assert (emulator.state_hash() == plain.state_hash()).all()
+        assert int(later.executions(0, begin).sum()) > 0
+        assert first.kernel_version == plain.kernel_version
+    contender = make_contender("gbxcule", Workload(ROM, native=True, warmup=2, steps=1, repeat=1), 4, cores=1)
+    contender.start()
+    contender.run(slice(0, 2))
+    assert contender.facts()["native"]
+    contender.close()
+    kept = cache._path_of(name, interpreter.makers())
+    sha256 = found_digest(kept)
+    cache.keep(name, interpreter.makers(), kept.read_text().partition("\n")[2].replace(sha256, 64 * "0"))
+    changed = Emulator(ROM, 4, native=True).native
+    assert changed is not None and changed.function is None  # to be looked for again
+    kept.unlink()
+    (cache.directory() / f"{name}.lock").unlink()
+
+
+def refuse_to_compile(*_: object, **__: object) -> None:
+    """In place of Warp's code generation."""
+    raise AssertionError("a kernel's source was generated")
+
+
+def found_digest(kept: Path) -> str:
+    """The digest of the object of what was found."""
+    return str(json.loads(kept.read_text().partition("\n")[2])["compiled"]["sha256"])
+
+
+def test_one_of_several_processes_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others wait for what it finds."""
+    name = f"pieces_test_{uuid.uuid4().hex}"
+    monkeypatch.setattr(native, "_name", lambda cartridge: name)
+    first, second = (Emulator(ROM, 1, native=True).native for _ in range(2))
+    assert first is not None and second is not None
+    assert first._has_lock() and not second._has_lock()
+    first.close()
+    assert second._has_lock()
+    second.close()
+    (cache.directory() / f"{name}.lock").unlink()
 
 
 def test_a_search_that_fails_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,11 +115,11 @@ def test_a_search_that_fails_is_said_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(native, "_name", lambda cartridge: "pieces_of_nothing")
     monkeypatch.setattr(native, "WORKER", "gbxcule_puffer.no_such_module")
     emulator = Emulator(ROM, 1, native=True)
-    assert emulator._native is not None
+    assert emulator.native is not None
     with pytest.warns(UserWarning, match="native code could not be made, the interpreter goes on: .*no_such_module"):
-        emulator._native.find_now(emulator._some_envs)
+        emulator.native.find_now()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not emulator._native.find_now(emulator._some_envs)
+        emulator.native.find_now()
         emulator.step(torch.zeros(1, dtype=torch.uint8))
     emulator.close()
