@@ -9,7 +9,7 @@ r"""Seconds from the start of a training until it plays a game well, for numbers
 A row for each game, variant of the settings, number of Game Boys and seed: a training in a process of its own, which
 ends at the game's score, after --seconds or after --steps. With --gpus, torchrun starts a process on each GPU, which
 share the Game Boys: with the same number in all, the learning should be the same, and only faster. The score is the
-mean of the episodes that ended, over the last EPISODES of them, as the training's own records have it; no evaluation
+mean of the episodes that ended, over the last hundred of them, as the training's own records have it; no evaluation
 takes part. A row has the curve, so that --table can ask for other scores (--score snake=12). With --jobs several runs
 share the device: then steps and optimizer steps compare settings, and seconds only runs beside each other. The record
 is written after each row.
@@ -18,29 +18,28 @@ is written after each row.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.training.suite import Record
 from benchmarks.workload import ROOT, find_rom
+from gbxcule_puffer.apps.side_by_side import SideBySide
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.files import check_target
 from gbxcule_puffer.layout import trainer_scripts
+from gbxcule_puffer.trainers.curves import curve_of, last_score, reached
 from gbxcule_puffer.trainers.folder import MANIFEST, METRICS
 
 NEVER = 10**12
-EPISODES = 100  # whose mean is the score
 RETURN, SUCCESS = "charts/episodic_return", "charts/success_rate"
 POINTS = f"{ROOT / 'benchmarks/training/points.py'}"
 ACTION = {"frames_per_step": 8, "release_after_frames": 8, "start_waits": 15}
@@ -103,21 +102,7 @@ def words_of(job: Job, folder: Path, plan: Any) -> list[str]:
         flags |= {"rom": find_rom(game.rom), "start_actions": start}
     words = [f"--{flag.replace('_', '-')}={value}" for flag, value in flags.items()]
     start = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={gpus}"] if gpus > 1 else []
-    return [sys.executable, *start, str(trainer_scripts()[plan.script]), *words, *plan.flags, *plan.variants[variant]]
-
-
-def curve_of(folder: Path, metric: str) -> list[list[float]]:
-    """[steps, seconds, score, episodes] of a run's records in which episodes ended."""
-    found = []
-    for line in (folder / METRICS).read_text().splitlines() if (folder / METRICS).exists() else ():
-        try:
-            record = json.loads(line)
-        except ValueError:  # being written
-            break
-        if metric in record and record.get("env/episodes"):
-            seconds, score = round(record["charts/seconds"], 3), round(record[metric], 4)
-            found.append([record["global_step"], seconds, score, record["env/episodes"]])
-    return found
+    return [*start, str(trainer_scripts()[plan.script]), *words, *plan.flags, *plan.variants[variant]]
 
 
 def series(folder: Path, metric: str) -> list[list[float]]:
@@ -125,25 +110,6 @@ def series(folder: Path, metric: str) -> list[list[float]]:
     found = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
     values = [(record["global_step"], record.get(metric)) for record in found]
     return [[step, round(value, 4)] for step, value in values if isinstance(value, float)]
-
-
-def reached(curve: Sequence[Sequence[float]], score: float) -> tuple[float, float] | None:
-    """(steps, seconds) at which the mean of the last EPISODES is at least `score`, else None."""
-    for end in range(1, len(curve) + 1):
-        mean = last_score(curve[:end])
-        if mean is not None and mean >= score:
-            return curve[end - 1][0], curve[end - 1][1]
-    return None
-
-
-def last_score(curve: Sequence[Sequence[float]]) -> float | None:
-    """The mean of the last EPISODES at the end of a curve; None where fewer have ended."""
-    total = count = 0.0
-    for _, _, value, episodes in reversed(curve):
-        total, count = total + value * episodes, count + episodes
-        if count >= EPISODES:
-            return total / count
-    return None
 
 
 def train(job: Job, plan: Any, record: Record) -> None:
@@ -155,18 +121,16 @@ def train(job: Job, plan: Any, record: Record) -> None:
     if begun >= end:
         print(f"{name} {variant} seed {seed}: left out, --total is over", flush=True)
         return
-    with folder.with_suffix(".log").open("w") as log:
-        process = subprocess.Popen(words_of(job, folder, plan), stdout=log, stderr=log, cwd=ROOT)
-        try:
-            while process.poll() is None and time.time() < min(end, begun + plan.seconds + plan.patience):
-                time.sleep(0.25)
-                if reached(curve_of(folder, game.metric), plan.score.get(name, game.score)):
-                    break
-            cut = process.poll() is None and time.time() >= end
-        finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)  # it closes its device's memory itself
-            process.wait()
+    cut = False
+
+    def enough() -> bool:
+        nonlocal cut
+        cut = time.time() >= end
+        late = cut or time.time() >= begun + plan.seconds + plan.patience
+        return late or reached(curve_of(folder, game.metric), plan.score.get(name, game.score)) is not None
+
+    with folder.with_suffix(".log").open("wb") as log, contextlib.suppress(RuntimeError):  # the log says why
+        plan.side_by_side.call([words_of(job, folder, plan)], enough, log)
     curve = curve_of(folder, game.metric)
     if curve:
         config = json.loads((folder / MANIFEST).read_text())["config"]
@@ -274,12 +238,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(table(json.loads(plan.table.read_text())["rows"], plan.score))
             return 0
         record = Record(plan, "rows")
-        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(plan.jobs) as pool:
+        plan.side_by_side = SideBySide([plan.device], plan.jobs)
+        with tempfile.TemporaryDirectory() as folder:
             plan.folder, plan.begun = Path(folder), time.time()
             jobs = itertools.product(plan.seeds, plan.gpus, plan.envs, plan.variants, plan.game)
-            pending = [pool.submit(train, (g, v, k, n, s), plan, record) for s, k, n, v, g in jobs]
-            for each in pending:
-                each.result()
+            work = [(g, v, k, n, s) for s, k, n, v, g in jobs]
+            plan.side_by_side.each(work, lambda job, devices: train(job, plan, record))
     except (GBxCuLEError, FileNotFoundError) as error:
         print(f"benchmarks.training.seconds_to_score: {error}", file=sys.stderr)
         return 2

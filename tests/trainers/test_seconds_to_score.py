@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.training.seconds_to_score import GAMES, last_score, main, reached, table, words_of
+from benchmarks.training.seconds_to_score import GAMES, main, table, words_of
 from cleanrl_style import ppo_lite
+from gbxcule_puffer.trainers.curves import last_score, reached
 from gbxcule_puffer.trainers.flags import read_flags
 
 FLAGS = {"num_envs": 64, "num_steps": 32, "update_epochs": 2, "num_minibatches": 8}
@@ -51,7 +52,7 @@ def test_the_table_has_the_median_of_the_seeds() -> None:
 def test_the_flags_of_the_games_are_flags(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.training.seconds_to_score.find_rom", lambda game: f"{game}.gb")
     plan = Namespace(device="cpu", steps=10, seconds=1.0, script="ppo_lite", flags=[], variants={"own": ["--lr=2e-3"]})
-    _, _, *words = words_of((name, "own", 1, 128, 5), tmp_path / "run", plan)
+    _, *words = words_of((name, "own", 1, 128, 5), tmp_path / "run", plan)
     args = read_flags(ppo_lite.Args, "ppo_lite", None, words)
     assert (args.num_envs, args.seed, args.lr, args.run_dir) == (128, 5, 2e-3, str(tmp_path / "run"))
     assert args.eval_every_steps is None, "with the trainer's own evaluations"

@@ -42,6 +42,7 @@ class Run:
 
         from gbxcule_puffer.apps.arena.records import NAME
         from gbxcule_puffer.apps.arena.running import Plan, jobs_of
+        from gbxcule_puffer.apps.side_by_side import SideBySide
         from gbxcule_puffer.device import resolve_device
         from gbxcule_puffer.games import load_game, own_games
         from gbxcule_puffer.layout import trainer_scripts, trainers
@@ -59,9 +60,9 @@ class Run:
         if agent is not None and (len(scripts) > 1 or not NAME.fullmatch(agent)):
             raise ConfigError("--agent names one trainer, by letters, digits and _.+-: give one --script, too")
         work = jobs_of(games, [(agent or name, known[name]) for name in scripts], self.seeds)
-        devices = [resolve_device(each) for each in self.device.split(",")]
+        runner = SideBySide([resolve_device(each) for each in self.device.split(",")], self.jobs)
         limits = {"seconds": self.seconds, "steps": self.steps, "episodes": self.episodes}
-        plan = Plan(work, Path(self.out), devices, self.jobs, **limits, flags=shlex.split(self.flags))
+        plan = Plan(work, Path(self.out), runner, **limits, flags=shlex.split(self.flags))
         failed = plan.go()
         print(f"{len(work) - len(failed)} of {len(work)} runs are recorded in {self.out}", flush=True)
         return int(bool(failed))
