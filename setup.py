@@ -100,6 +100,7 @@ setup(
         "sb3": ["stable-baselines3"],
         "torchrl": ["torchrl"],
         "track": ["wandb"],  # --track
+        "sweep": ["optuna>=4"],  # puffer sweep
         "docs": ["mkdocs-material", "mkdocstrings[python]", "mkdocs-jupyter"],
         "dev": [
             "pytest",
@@ -107,6 +108,7 @@ setup(
             "ruff",
             "pyright",
             "build",
+            "optuna>=4",
             "setuptools>=77",
             "nvidia-cuda-nvdisasm; sys_platform != 'darwin'",  # for benchmarks/kernel/turn_cost.py
         ],

@@ -87,6 +87,17 @@ class Args(GraphFlags):
     media_every: int = flag(100_000, smoke=256)
 
 
+SWEEP = {  # ranges of `puffer sweep` (docs/sweep.md); in pairs: on a CPU and on a GPU
+    "num_envs": ("16,32,64,128,256", "512,1024,2048,4096,8192"),
+    "update_every": "1,2,4,8",
+    "lr": "5e-5:2e-3:log",
+    "gamma": "0.95,0.98,0.99,0.995,0.998",
+    "value_coef": "0.25,0.5,1",
+    "entropy_coef": "3e-3:0.1:log",
+    "td_lambda": "0,0.5,0.8,0.9,0.95",
+}
+
+
 class Agent(nn.Module):
     """Convolutions on the pictures, a hidden layer for their features and the other vectors, optionally a GRU, a policy
     and a value head. An episode begins with a memory (batch, state_size) of zeros; state_size is 0 without a GRU."""

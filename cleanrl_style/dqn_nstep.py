@@ -82,6 +82,19 @@ class Args(RunFlags):
         return self.n_step + (1 if self.recurrent == "none" else self.burn_in + self.sequence_length)
 
 
+SWEEP = {  # ranges of `puffer sweep` (docs/sweep.md); in pairs: on a CPU and on a GPU
+    "num_envs": ("16,32,64,128", "64,128,256,512,1024"),
+    "lr": "1e-4:2e-3:log",
+    "gamma": "0.95,0.98,0.99,0.995,0.998",
+    "n_step": "1,3,5,10",
+    "batch_size": ("32,64,128,256", "128,256,512,1024"),
+    "train_every": "1,2,4,8",
+    "target_every": "10,25,50,100,200",
+    "eps_end": "0.01,0.02,0.05,0.1",
+    "eps_steps": ("10000,20000,40000,80000", "125000,250000,500000,1000000"),
+}
+
+
 class QNetwork(nn.Module):
     """Convolutions on the pictures, a hidden layer for their features and the other vectors, optionally a memory cell,
     and the actions' values. The cell's state (batch, state_size) is zeros at the start of an episode; without a cell

@@ -101,6 +101,20 @@ class Args(GraphFlags):
         return found | {"num_steps": steps, "num_minibatches": 8 if envs < 256 else 16}
 
 
+SWEEP = {  # ranges of `puffer sweep` (docs/sweep.md); in pairs: on a CPU and on a GPU
+    "num_envs": ("16,32,64,128,256", "512,1024,2048,4096,8192"),
+    "num_steps": "8,16,32,64,128",
+    "lr": "2e-4:5e-3:log",
+    "gamma": "0.95,0.98,0.99,0.995,0.998",
+    "gae_lambda": "0.8,0.9,0.95,0.98",
+    "clip_coef": "0.1,0.2,0.3",
+    "entropy_coef": "1e-3:0.1:log",
+    "update_epochs": "1,2,3,4",
+    "num_minibatches": "2,4,8,16,32",
+    "log_interval": "1",
+}
+
+
 class Agent(nn.Module):
     """Convolutions on the pictures, a hidden layer for their features and the other vectors, a policy and a value
     head."""

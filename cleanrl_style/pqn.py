@@ -71,6 +71,20 @@ class Args(GraphFlags):
         return found if self.smoke or in_all(self.num_envs) < 8192 else found | {"num_steps": 8}
 
 
+SWEEP = {  # ranges of `puffer sweep` (docs/sweep.md); in pairs: on a CPU and on a GPU
+    "num_envs": ("16,32,64,128,256", "512,1024,2048,4096,8192"),
+    "num_steps": "4,8,16,32,64",
+    "lr": "1e-4:3e-3:log",
+    "gamma": "0.95,0.98,0.99,0.995,0.998",
+    "q_lambda": "0.5,0.65,0.8,0.9,0.95",
+    "eps_end": "0.01,0.02,0.05,0.1",
+    "eps_steps": ("25000,50000,100000,200000", "500000,1000000,2000000,4000000"),
+    "update_epochs": "1,2,3,4",
+    "num_minibatches": ("2,4,8,16", "8,16,32,64"),
+    "log_interval": "1",
+}
+
+
 class QNetwork(nn.Module):
     """Convolutions on the pictures, a hidden layer for their features and the other vectors, and the actions' values;
     each layer is normalised before its ReLU.

@@ -15,7 +15,11 @@ from typing import Any
 import pytest
 
 from benchmarks.pages import emulators, performance, state_table, versions
+from gbxcule_puffer.apps.sweep.space import space_of
+from gbxcule_puffer.apps.train.scripts import FLAGS, flags_module
+from gbxcule_puffer.commandline.flags import flags_of
 from gbxcule_puffer.games import load_game
+from gbxcule_puffer.layout import trainers
 from tests.support.pages import (
     PAGES,
     ROOT,
@@ -152,6 +156,11 @@ def test_json_is_json(block: Block) -> None:
 @pytest.mark.parametrize("block", of_language("toml"), ids=str)
 def test_toml_is_toml_and_a_game_is_one(block: Block, tmp_path: Path) -> None:
     content = tomllib.loads(block.text)
+    if block.page.name == "sweep.md":
+        (tmp_path / "space.toml").write_text(block.text)
+        known = flags_of(getattr(flags_module(trainers()["ppo"]), FLAGS))
+        assert len(space_of(known, {"gamma": "0.9,0.99"}, (), f"{tmp_path}/space.toml", ())) == len(content) > 0
+        return
     head = 'format = "gbxcule-game"\nversion = 1\nname = "part"\n[rom]\nsha256 = "' + 64 * "0" + '"\n'
     numbers = '[numbers]\nmoney = {address = "C0A0", size = 2}\n'
     (tmp_path / "game.toml").write_text(block.text if "format" in content else f"{head}{numbers}{block.text}")

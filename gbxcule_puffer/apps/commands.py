@@ -8,10 +8,10 @@ import importlib
 COMMANDS = {
     "Play and train": ("play", "train", "eval", "watch", "record", "plot", "show", "copy"),
     "Find out and make goals": ("scan", "game", "goal", "stage"),
-    "Compare agents": ("arena",),
+    "Compare agents and settings": ("arena", "sweep"),
     "Check and measure": ("verify", "bench", "profile", "size"),
     "For programs in C": ("native",),
-    "PufferLib's own modes": ("sweep", "autotune", "export"),
+    "PufferLib's own modes": ("autotune", "export"),
 }
 NAMES = [name for names in COMMANDS.values() for name in names]
 

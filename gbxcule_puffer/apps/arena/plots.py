@@ -32,7 +32,7 @@ STYLE = {
 
 def draw_aggregates(results: Results, out: Path) -> None:
     """IQMs with their intervals, performance profiles, and IQMs over steps and seconds, as one PNG."""
-    plt, games = _pyplot(), results.common
+    plt, games = pyplot(), results.common
     with plt.rc_context(STYLE):
         figure, ((bars, profiles), (steps, seconds)) = plt.subplots(2, 2, figsize=(10, 6.6), layout="constrained")
         top, right = 1.0, 0.1
@@ -59,7 +59,7 @@ def draw_aggregates(results: Results, out: Path) -> None:
         _over(results, seconds, SECONDS)
         seconds.set(title="Equal seconds", xlabel="seconds of training", ylabel="normalised score, IQM")
         profiles.legend()
-        _save(figure, out)
+        save(figure, out)
 
 
 def _over(results: Results, axes: Axes, column: str) -> None:
@@ -77,7 +77,7 @@ def _over(results: Results, axes: Axes, column: str) -> None:
 def draw_games(results: Results, out: Path) -> None:
     """A panel for each game: the score of the training's own episodes over steps, median and range of the seeds, beside
     random and played scores, as one PNG."""
-    plt, games = _pyplot(), list(results.scales)
+    plt, games = pyplot(), list(results.scales)
     rows = -(-len(games) // COLUMNS)
     with plt.rc_context(STYLE):
         size = {"figsize": (2.9 * min(COLUMNS, len(games)), 2.2 * rows + 0.5), "layout": "constrained"}
@@ -100,7 +100,7 @@ def draw_games(results: Results, out: Path) -> None:
             handles |= {label: line for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
         figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles))
         figure.supxlabel("million steps; dashed: the played episode, dotted: random play", fontsize=9, color=INK)
-        _save(figure, out)
+        save(figure, out)
 
 
 def _line(axes: Axes, agent: str, row: int, x: np.ndarray, y: np.ndarray, band: np.ndarray) -> None:
@@ -109,7 +109,7 @@ def _line(axes: Axes, agent: str, row: int, x: np.ndarray, y: np.ndarray, band: 
     axes.plot(x, y, color=colour, label=agent)
 
 
-def _pyplot() -> ModuleType:
+def pyplot() -> ModuleType:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -118,7 +118,7 @@ def _pyplot() -> ModuleType:
     return plt
 
 
-def _save(figure: Figure, out: Path) -> None:
+def save(figure: Figure, out: Path) -> None:
     with new_file(out) as file:
         figure.savefig(file, format="png", dpi=120)
     figure.clear()

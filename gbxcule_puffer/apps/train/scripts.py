@@ -12,6 +12,7 @@ from types import ModuleType
 from gbxcule_puffer.commandline import parse
 
 FLAGS = "Args"  # the class of a script's flags
+SWEEP = "SWEEP"  # ranges of its flags for a search, by name
 
 
 def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
@@ -29,9 +30,10 @@ def run_script(path: Path, prog: str, words: Sequence[str]) -> int:
 
 
 def flags_module(path: Path) -> ModuleType:
-    """A module with only a script's flags: its class `Args`, and the names that it uses, such as its base class."""
+    """A module with only a script's flags: its class `Args`, the ranges for `puffer sweep` if it has any, and the names
+    that they use, such as the base class."""
     tree = ast.parse(path.read_text(), str(path))
-    wanted, kept = {FLAGS}, list[ast.stmt]()
+    wanted, kept = {FLAGS, SWEEP}, list[ast.stmt]()
     for node in reversed(tree.body):
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
             node.names = [each for each in node.names if (each.asname or each.name) in wanted]
