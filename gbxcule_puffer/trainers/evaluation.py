@@ -16,6 +16,8 @@ from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.task import PREFIX
 
 CUT = "cut_at"  # the step at which episodes were cut, in an evaluation that had no time for whole ones
+GIVEN_UP = "given_up"  # all that is left of an evaluation that could not reach its goal any more
+SAMPLED, GREEDY, RANDOM = "sampled", "greedy", "random"
 PolicyMaker = Callable[[PlayedEnv, bool, int], Policy]  # (env, greedy, seed) -> the policy as it is now
 
 
@@ -73,8 +75,10 @@ class Play:
         episodes: Sequence[int],
         seed: int,
         watcher: Watcher | None = None,
+        goals: Sequence[float] | None = None,
     ) -> None:
-        self.env, self.over, self.steps, self._watcher = env, False, 0, watcher
+        """goals: success rates; once one cannot be reached any more, the episodes are `hopeless`, and end."""
+        self.env, self.over, self.hopeless, self.steps, self._watcher = env, False, False, 0, watcher
         self._parts = [Part(env, number * num_envs, num_envs) for number in range(len(makers))]
         self._policies = [maker(part) for maker, part in zip(makers, self._parts, strict=True)]
         self._quotas = [-(-count // num_envs) for count in episodes]
@@ -86,6 +90,7 @@ class Play:
         self._starts = torch.ones(n, dtype=torch.bool, device=device)
         self._actions, self._played, self._length = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
         self._total = torch.zeros(n, dtype=torch.float64, device=device)
+        self._goals, self._lost = goals or (), torch.zeros(n, dtype=torch.int64, device=device)
         self._stages = [stage.name for stage in env.stages] or [""]
         several = len(self._stages) > 1
         self._first = env.stage.clone() if several else torch.zeros_like(self._played)  # stage an episode began at
@@ -103,9 +108,14 @@ class Play:
             for _ in range(self._every):
                 self._step()
             self.over = bool((self._played >= self._quota).all())
-            if clock() >= until:
+            self.hopeless = any(map(self._is_lost, self._parts, self._quotas, self._goals))
+            if self.hopeless or clock() >= until:
                 break
         return self
+
+    def _is_lost(self, part: Part, quota: int, goal: float) -> bool:
+        count = quota * part.num_envs
+        return (count - int(self._lost[part.rows].sum())) / count < goal
 
     def _step(self) -> None:
         env = self.env
@@ -126,6 +136,7 @@ class Play:
         counted = self._starts & (self._played < self._quota)
         self._found[episode, self._row] = torch.where(counted[:, None], facts, self._found[episode, self._row])
         self._facts = facts
+        self._lost += counted & ~won
         self._played += self._starts
         if len(self._stages) > 1:
             self._first = torch.where(self._starts, env.stage, self._first)
@@ -199,46 +210,76 @@ class Evaluations:
     ) -> None:
         self.env, self.num_envs, self.episodes, self.seed, self._clock = env, num_envs, episodes, seed, clock
         self._random: dict[str, float] | None = None
-        self._plays: list[Callable[[], Play]] = []  # that have not begun
+        self._plays: list[tuple[list[str], Callable[[], Play]]] = []  # that have not begun, with their policies' names
         self._play: Play | None = None
-        self._found: list[dict[str, float]] = []
+        self._names: list[str] = []  # of the policies that play
+        self._found: dict[str, dict[str, float]] = {}
 
     @property
     def running(self) -> bool:
         """True from `begin` on until the evaluation has ended."""
         return self._play is not None
 
-    def begin(self, play: PolicyMaker, seed: int, watcher: Watcher | None = None, with_random: bool = False) -> None:
+    def begin(
+        self,
+        play: PolicyMaker,
+        seed: int,
+        watcher: Watcher | None = None,
+        with_random: bool = False,
+        goals: Mapping[str, float] | None = None,
+    ) -> None:
         """Starts an evaluation of the policy as it is now; one that is running is dropped. with_random: also of random
-        actions, if there was none."""
+        actions, if there was none. goals: success rates of SAMPLED and GREEDY; once one cannot be reached any more, the
+        evaluation is given up. The greedy policy then plays first: its episodes are few."""
         beside = self.env.num_envs >= 3 * self.num_envs
         parts = [Part(self.env, number * self.num_envs * beside, self.num_envs) for number in range(3)]
-        jobs = [(play(parts[0], False, seed), self.episodes), (play(parts[1], True, seed), self.num_envs)]
+        jobs = {
+            SAMPLED: (play(parts[0], False, seed), self.episodes),
+            GREEDY: (play(parts[1], True, seed), self.num_envs),
+        }
         if (beside or with_random) and self._random is None:
-            jobs.append((self._at_random(parts[2]), self.episodes))
-        first, *later = [jobs] if beside else [[job] for job in jobs]
-        self._play, self._found = self._playing(first, seed, watcher)(), []
-        self._plays = [self._playing(each, seed, None) for each in later]
+            jobs[RANDOM] = self._at_random(parts[2]), self.episodes
+        groups = [list(jobs)] if beside else [[name] for name in (sorted(jobs) if goals else jobs)]
+        self._plays = []
+        for names in groups:
+            own = [(goals or {}).get(name, -math.inf) for name in names]
+            watches = watcher if SAMPLED in names else None
+            self._plays.append((names, self._playing([jobs[name] for name in names], seed, watches, own)))
+        self._found = {}
+        self._next()
 
-    def _playing(self, jobs: Sequence[tuple[Policy, int]], seed: int, watcher: Watcher | None) -> Callable[[], Play]:
+    def _next(self) -> None:
+        self._names, start = self._plays.pop(0) if self._plays else ([], None)
+        self._play = None if start is None else start()
+
+    def _playing(
+        self,
+        jobs: Sequence[tuple[Policy, int]],
+        seed: int,
+        watcher: Watcher | None,
+        goals: Sequence[float] | None = None,
+    ) -> Callable[[], Play]:
         makers = [lambda part, policy=policy: policy for policy, _ in jobs]
-        return lambda: Play(makers, self.env, self.num_envs, [count for _, count in jobs], seed, watcher)
+        return lambda: Play(makers, self.env, self.num_envs, [count for _, count in jobs], seed, watcher, goals)
 
     def advance(self, seconds: float = math.inf, last: bool = False) -> dict[str, float]:
-        """Plays on, for as many seconds: eval/... if the evaluation has ended in them, else nothing. With `last` it
-        ends in any case, each part of it in its share of the seconds (`Play.results`)."""
+        """Plays on, for as many seconds: eval/... if the evaluation has ended in them, else nothing; GIVEN_UP alone of
+        one that cannot reach its goals. With `last` it ends in any case, each part of it in its share of the seconds
+        (`Play.results`)."""
         begun = self._clock()
         while self._play is not None:
             now = self._clock()
             until = now + (begun + seconds - now) / (len(self._plays) + 1) if last else begun + seconds
-            if not self._play.go(until, self._clock).over and not last:
+            play = self._play.go(until, self._clock)
+            if play.hopeless:
+                self._play = None
+                return {GIVEN_UP: 1.0}
+            if not play.over and not last:
                 return {}
-            self._found += self._play.results()
-            self._play = self._plays.pop(0)() if self._plays else None
-        sampled, greedy, *others = self._found
-        for found in others:
-            self._random = found
-        return assess(sampled, greedy)
+            self._found |= zip(self._names, play.results(), strict=True)
+            self._next()
+        self._random = self._found.get(RANDOM, self._random)
+        return assess(self._found[SAMPLED], self._found[GREEDY])
 
     def of_random(self, seconds: float = math.inf) -> dict[str, float]:
         """`evaluate` of random actions, played for at most as many seconds if it has not been yet."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import torch
 
-from gbxcule_puffer.trainers.evaluation import Evaluations, PolicyMaker
+from gbxcule_puffer.trainers.evaluation import GIVEN_UP, GREEDY, SAMPLED, Evaluations, PolicyMaker
 from gbxcule_puffer.trainers.flags import RunFlags
 from gbxcule_puffer.trainers.media import BothEnds, both_ends
 from gbxcule_puffer.trainers.meters import Budget, Recent
@@ -24,7 +24,8 @@ class Evaluator:
     Without --eval-every-steps, each record is followed by as much of an evaluation as --eval-share has time for. It
     plays the policy as it was when it began, and takes as many records as its longest episode needs. If the training's
     own episodes reach --stop-at-success, an evaluation of the new policy begins at once, with the seconds that were put
-    aside for the last one, which it may be.
+    aside for the last one, which it may be. Once such a one cannot pass any more it is given up, so that there is time
+    for the next policy's.
     """
 
     def __init__(
@@ -51,8 +52,8 @@ class Evaluator:
             return self.evaluations.advance()
 
     def some(self, play: PolicyMaker, seed: int, last: bool) -> dict[str, float]:
-        """Evaluates as long as it may: eval/... if that has ended an evaluation, else nothing. The `last` one ends
-        in any case, if need be with fewer episodes, or with parts of episodes (`Play.results`)."""
+        """Evaluates as long as it may: eval/... if that has ended an evaluation, else nothing, or GIVEN_UP alone. The
+        `last` one ends in any case, if need be with fewer episodes, or with parts of episodes (`Play.results`)."""
         sure = self._successes.mean >= self.args.stop_at_success and self.args.eval_share > 0
         seconds = self.budget.left + (RESERVE - LEAST_SECONDS if sure else 0)
         if last:
@@ -63,9 +64,12 @@ class Evaluator:
             torch.cuda.synchronize(self.evaluations.env.device)  # what is waited for is the training's time
         with self.budget.spend():
             if last or not self.evaluations.running or (sure and not self._sure):
-                self._begin(play, seed, last)
+                self._begin(play, seed, last, sure and not last)
             self._sure = sure
-            return self.evaluations.advance(seconds, last)
+            found = self.evaluations.advance(seconds, last)
+        if GIVEN_UP in found:
+            self._films = None
+        return found
 
     def of_random(self) -> dict[str, float]:
         """`evaluate` of random actions, in the time that a last evaluation has."""
@@ -91,6 +95,8 @@ class Evaluator:
     def _last_seconds(self) -> float:
         return max(LEAST_SECONDS, PLAYED * (self.budget.left + RESERVE))
 
-    def _begin(self, play: PolicyMaker, seed: int, last: bool = False) -> None:
+    def _begin(self, play: PolicyMaker, seed: int, last: bool = False, must_pass: bool = False) -> None:
         self._films, self._seed = BothEnds(self.evaluations.env), seed
-        self.evaluations.begin(play, seed, self._films, last)
+        wanted = [SAMPLED, GREEDY] if self.args.stop_greedy else [SAMPLED]
+        goals = dict.fromkeys(wanted, self.args.stop_at_success) if must_pass else None
+        self.evaluations.begin(play, seed, self._films, last, goals)

@@ -28,7 +28,7 @@ from gbxcule_puffer.trainers.boards.tracking import Tracking
 from gbxcule_puffer.trainers.checkpoints import Resumed, save_checkpoint
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
-from gbxcule_puffer.trainers.evaluation import Evaluations, PolicyMaker, lowest_success
+from gbxcule_puffer.trainers.evaluation import GIVEN_UP, Evaluations, PolicyMaker, lowest_success
 from gbxcule_puffer.trainers.evaluator import Evaluator
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, NOTE, RunFolder
@@ -313,7 +313,8 @@ class Run(AbstractContextManager):
             found, late = self.world.tell((found, late))
             saves = saves or (late and not (args.checkpoint_every or every))
             if found:
-                self.result = found
+                if GIVEN_UP not in found:
+                    self.result = found
                 passed = lowest_success(found, args.stop_greedy) >= args.stop_at_success
                 self.counters["passed"] = self.counters["passed"] + 1 if passed else 0
                 last = last or self.counters["passed"] == 2
@@ -329,12 +330,12 @@ class Run(AbstractContextManager):
         return last
 
     def _evaluate(self, last: bool, play: PolicyMaker) -> dict[str, float]:
-        """eval/... of an evaluation that has ended now, as a record; else nothing."""
+        """eval/... of an evaluation that has ended now, as a record; else nothing, or GIVEN_UP."""
         assert self._records
         seed = self.args.seed + self.step
         by_time = self.args.eval_every_steps is None
         found = self._evaluator.some(play, seed, last) if by_time else self._evaluator.whole(play, seed)
-        if found:
+        if found and GIVEN_UP not in found:
             self._records.record(self.step, found)
         return found
 

@@ -4,6 +4,7 @@ out; and what a run shows as its speed."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,25 @@ import pytest
 import torch
 
 from cleanrl_style import ppo_lite
+from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.protocol import PlayedEnv, Policy
-from gbxcule_puffer.toy import ToyEnv
-from gbxcule_puffer.trainers.evaluation import Evaluations, Play, lowest_success, random_policy
+from gbxcule_puffer.tasks.actions import get_codec
+from gbxcule_puffer.toy import CELL, ToyEnv
+from gbxcule_puffer.trainers.evaluation import (
+    GIVEN_UP,
+    Evaluations,
+    Play,
+    PolicyMaker,
+    lowest_success,
+    random_policy,
+)
 from gbxcule_puffer.trainers.evaluator import LEAST_SECONDS, PLAYED, RESERVE, Evaluator
 from gbxcule_puffer.trainers.meters import Budget, Recent
 from gbxcule_puffer.trainers.report import report
 from tests.support.training_runs import merged, read, records, same_checkpoints, toy_run
 
 SECOND = 0.5  # of a step of SlowEnv
+MOVES = get_codec(EnvOptions().action_codec).actions
 
 
 class Clock:
@@ -48,7 +59,7 @@ class SlowEnv(ToyEnv):
 class Flags:
     """Of the run, those that an Evaluator reads."""
 
-    eval_share, eval_episodes, eval_every_steps, stop_at_success = 0.05, 8, None, 0.95
+    eval_share, eval_episodes, eval_every_steps, stop_at_success, stop_greedy = 0.05, 8, None, 0.95, True
 
 
 def stands(env: PlayedEnv, greedy: bool, seed: int) -> Policy:
@@ -177,6 +188,52 @@ def test_success_in_training_is_looked_into_at_once() -> None:
     for record in range(10):
         own.some(stands, record, last=False)
     assert own.budget.spent == pytest.approx(0.05 * 40 - LEAST_SECONDS, abs=SECOND)
+
+
+def walks(obs: torch.Tensor, starts: torch.Tensor | None = None) -> torch.Tensor:
+    """The shortest way to the middle of each board."""
+    cell = (obs[:, 0, ::CELL, ::CELL] == 3).flatten(1).int().argmax(1)
+    row, column = cell // 5 - 2, cell % 5 - 2
+    across = torch.where(column > 0, MOVES.index("LEFT"), MOVES.index("RIGHT"))
+    down = torch.where(row > 0, MOVES.index("UP"), MOVES.index("DOWN"))
+    return torch.where(row != 0, down, across)
+
+
+def walks_when(policies: Sequence[bool]) -> PolicyMaker:
+    """A policy that walks to the goal; the greedy one, too, or not: one of the policies each."""
+    left = iter(policies)
+
+    def make(env: PlayedEnv, greedy: bool, seed: int) -> Policy:
+        return walks if not greedy or next(left) else stands(env, greedy, seed)
+
+    return make
+
+
+def test_an_evaluation_that_cannot_pass_is_given_up() -> None:
+    """Its greedy policy plays first, and fails: no record, and the time goes to the next policy. Two that pass have the
+    results that they have otherwise."""
+    clock = Clock()
+    own, play = evaluator(clock, max_steps=20), walks_when([False, False, True, True])
+    own.count(1.0, 100)
+    clock.now += 1000
+    assert own.some(play, 1, last=False) == {GIVEN_UP: 1.0}
+    assert own.budget.spent == 20 * SECOND and not own.evaluations.running and not own.filmed
+    assert lowest_success({GIVEN_UP: 1.0}) < 0, "it counts as one that has failed"
+    assert own.some(play, 2, last=False) == {GIVEN_UP: 1.0}
+    found = own.some(play, 3, last=False)
+    assert lowest_success(found, greedy=True) == 1 and own.filmed
+    whole = evaluator(Clock(), max_steps=20).whole(walks_when([True]), 3)
+    assert found == whole
+    own.args.stop_greedy = False
+    assert own.some(walks_when([False]), 4, last=False)["eval/greedy_success"] == 0, "which does not matter then"
+
+
+def test_the_last_evaluation_is_not_given_up() -> None:
+    clock = Clock()
+    own = evaluator(clock, max_steps=20)
+    own.count(1.0, 100)
+    clock.now += 4000
+    assert own.some(walks_when([False]), 1, last=True)["eval/greedy_success"] == 0
 
 
 def test_no_share_leaves_the_last_evaluation() -> None:
