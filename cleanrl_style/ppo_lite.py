@@ -23,6 +23,7 @@ from gbxcule_puffer.trainers.blocks import (
     layer_init,
     object_layers,
     own_copy,
+    residual_layers,
     rollout_memory,
 )
 from gbxcule_puffer.trainers.kernels import FastConvolutions
@@ -82,6 +83,7 @@ class Args(GraphFlags):
         "take the next value from the next step's forward pass: one forward per step, not two; the last step of a "
         "truncated episode is not learned from",
     )
+    residual: bool = flag(False, "residual blocks behind the convolutions: a board takes fewer steps, and each longer")
     bf16: bool = flag(False, "run the network in bfloat16 where torch.autocast does")
     noise_scale: bool = flag(
         False,
@@ -119,10 +121,11 @@ class Agent(nn.Module):
     """Convolutions on the pictures, a hidden layer for their features and the other vectors, a policy and a value
     head."""
 
-    def __init__(self, layout: ObservationLayout, num_actions: int, bf16: bool = False) -> None:
+    def __init__(self, layout: ObservationLayout, num_actions: int, bf16: bool = False, residual: bool = False) -> None:
         super().__init__()
         self.layout, self.bf16 = layout, bf16
-        self.convolutions = object_layers(layout) or nn.Sequential(
+        special = residual_layers(layout) if residual else object_layers(layout)
+        self.convolutions = special or nn.Sequential(
             Patches(layout.kind.most),  # 4x4 pixels as channels: 2x2 of them are 8x8 pixels, with stride 4
             layer_init(nn.Conv2d(16 * layout.picture_shape[0], 16, 2)),
             nn.ReLU(),
@@ -309,18 +312,18 @@ def play(model: Agent, env: PlayedEnv, greedy: bool, seed: int) -> Policy:
 
 def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: bool = False) -> Policy:
     """The policy of a checkpoint of this script in `env`, for evaluate.py and `puffer record`."""
-    model = Agent(env.layout, env.codec.num_actions)
+    model = Agent(env.layout, env.codec.num_actions, residual=checkpoint["args"]["residual"])
     load_weights(model, checkpoint["model"])
     return play(model, env, greedy, seed)
 
 
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
-    sizes = rollout_memory(args, empty_rollout, Agent, least=2)
+    sizes = rollout_memory(args, empty_rollout, partial(Agent, residual=args.residual), least=2)
     sizes |= {"novelty": 3 * sizes["minibatch"]} if args.rnd_coef else {}  # a minibatch of its three networks
     run.check_memory(sizes, "lower --num-envs or --num-steps")
     (env,) = run.open_envs()
-    model = run.to_device(Agent(env.layout, env.codec.num_actions, args.bf16), channels_last=True)
+    model = run.to_device(Agent(env.layout, env.codec.num_actions, args.bf16, args.residual), channels_last=True)
     torch.manual_seed(args.seed + run.world.rank)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
     rollout = empty_rollout(args, env.layout, env.device)
@@ -335,7 +338,7 @@ def train(args: Args, run: Run) -> None:
     run.restore(LOSSES, shared, **own)
 
     # Fast and special: without these lines the results are the same except for rounding.
-    if args.bf16 and env.layout.kind.is_picture:
+    if args.bf16 and env.layout.kind.is_picture and not args.residual:
         model.convolutions = FastConvolutions(model.convolutions)
     forward = run.compiled(model)
     act = run.recorded(partial(collect, forward, env, rollout, reuse=args.reuse_values), args.cuda_graph)

@@ -19,6 +19,7 @@ from gbxcule_puffer.tasks.goals.recipe import GoalRecipe, GoalSettings
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.pictures import NO_TILE, OBJECTS, PICTURE, PICTURES, picture_kind
 from gbxcule_puffer.tasks.observe.pixels import signed
+from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks import Patches, Replay
 from gbxcule_puffer.trainers.trained import load_script
 from tests.conformance.test_color import picture_rom
@@ -58,6 +59,33 @@ def test_a_network_sees_all_parts(obs: str, network: Any) -> None:
 def outputs(model: nn.Module, observations: torch.Tensor) -> torch.Tensor:
     found = model(observations)
     return found if isinstance(found, torch.Tensor) else torch.cat([part.flatten() for part in found])
+
+
+@pytest.mark.parametrize("obs", ["shades", "rgb555", "tiles"])
+def test_residual_blocks_begin_as_nothing_and_learn(obs: str) -> None:
+    layout = ObservationLayout({**PICTURES, **OBJECTS}[obs], 2)
+    model = ppo_lite.Agent(layout, 8, residual=True)
+    pixels = layout.pixels(noise(layout, 4))
+    layers: Any = model.convolutions
+    before, blocks = layers[:4](pixels), layers[4:6]
+    found = layers(pixels)
+    assert before.shape[2:] == (9, 10) or obs == "rgb555"
+    assert torch.equal(found, layers[6:](before))
+    found.square().sum().backward()
+    assert all(block.second.weight.grad.any() for block in blocks)
+
+
+def test_residual_blocks_are_for_grids() -> None:
+    with pytest.raises(ConfigError, match="--residual takes pictures or tiles, not objects"):
+        ppo_lite.Agent(ObservationLayout(OBJECTS["objects"], 1), 8, residual=True)
+
+
+def test_a_residual_agent_plays_again() -> None:
+    env = ToyEnv(num_envs=2)
+    obs, _ = env.reset(seed=1)
+    model = ppo_lite.Agent(env.layout, 8, residual=True)
+    checkpoint = {"args": {"residual": True}, "model": model.state_dict()}
+    assert torch.equal(ppo_lite.load_policy(checkpoint, env, 1, greedy=True)(obs), model(obs)[0].argmax(1))
 
 
 @pytest.mark.parametrize("obs", PICTURES)

@@ -44,7 +44,7 @@ SIZES: dict[str, tuple[str, int]] = {
 MORE = {
     "a2c_overlap": ["--env-groups 2 --recurrent gru --td-lambda 0.9 --reuse-values"],
     "dqn_nstep": ["--priority-alpha 0.5 --stack-k 2", "--recurrent gru --sequence-length 4 --burn-in 2"],
-    "ppo_lite": ["--no-anneal-lr --noise-scale --rnd-coef 0.5"],
+    "ppo_lite": ["--no-anneal-lr --noise-scale --rnd-coef 0.5 --residual"],
     "ppo_recurrent": ["--recurrent lstm --anneal-lr"],
     "pqn_recurrent": ["--recurrent lstm"],
 }

@@ -10,6 +10,7 @@ from gbxcule_puffer.trainers.blocks.noise import NoiseScale
 from gbxcule_puffer.trainers.blocks.novelty import Novelty
 from gbxcule_puffer.trainers.blocks.objects import object_layers
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
+from gbxcule_puffer.trainers.blocks.residual import residual_layers
 from gbxcule_puffer.trainers.blocks.returns import ReturnScale
 from gbxcule_puffer.trainers.blocks.rollout import rollout_memory
 
@@ -28,6 +29,7 @@ __all__ = [
     "object_layers",
     "own_copy",
     "remembering",
+    "residual_layers",
     "rollout_memory",
     "state_size",
     "unsettled",
