@@ -73,6 +73,13 @@ def test_a_loop_that_polls_nr52_ends_with_the_sound() -> None:
     assert emulator.read_memory(0, 0xC000, 1)[0] > 10
 
 
+def test_a_write_to_rom_across_the_end_of_a_frame() -> None:
+    """While a Game Boy Color's channel 1 sweeps, it ends PyBoy's batch, and so may the LCD within the instruction."""
+    # channel 1 sweeps a period of 0, which never changes; then ld (hl),a to 2000 on and on
+    code = "F3 3E 80 E0 26 3E F0 E0 12 3E 77 E0 10 AF E0 13 3E 80 E0 14  21 00 20 3E 01" + " 77" * 24 + " 18 E6"
+    assert lockstep(rom_of(bytes.fromhex(code)), "cgb", np.zeros((8, 1), np.uint8)) == []
+
+
 # Channel 3 plays, channel 1 sweeps, channel 4 has a width of 7; then NR52 and DIV to C000 on and on
 BUSY = """F3 3E 80 E0 1A E0 1D E0 1C 3E 87 E0 1E  3E 17 E0 10 3E F3 E0 12 3E 86 E0 14  3E A7 E0 21 3E 2B E0 22
           3E 80 E0 23  21 00 C0 F0 26 22 F0 04 22 F0 30 22 7C FE D0 20 F2 18 ED"""

@@ -14,6 +14,7 @@ from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.gpu.datapath import FLAG_C, FLAG_H, FLAG_N, Fast, Fixed, Lane, Turn
 from gbxcule_puffer.emulator.hw import areas, bus, counters, interrupts, intrinsics, model
 from gbxcule_puffer.emulator.hw.lcd import drawing, lcd_registers, ppu, timing
+from gbxcule_puffer.emulator.hw.sound import words
 from gbxcule_puffer.emulator.loops import packed, table
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
@@ -203,6 +204,8 @@ def access(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn])
     is_left = c.dma_active != 0
     if model.COLOR:  # code that draws would cost the common path registers
         is_left = is_left or (kind == ds.WRITE and drawing.is_drawing(c))
+    if model.SOUND:  # a write to a mapper may end the batch, too
+        is_left = is_left or (kind == ds.WRITE and words.is_exact(c) and t + 8 >= c.next_event)
     if is_left:
         done = 0
     elif kind == ds.WRITE and c.tima_reload == 0 and (address < hw.IO or may_write(c, r, i)):
