@@ -59,28 +59,20 @@ def memory_needed(cartridge: Cartridge, num_envs: int, pixel_step: int = 2, with
     return num_envs * per_env + shared
 
 
-def _check_color(accuracy: str, frames_per_step: int) -> None:
-    """Raises: ConfigError for an option that a Game Boy Color does not have."""
-    if accuracy != "pyboy":
-        raise ConfigError(f"model 'cgb' has accuracy 'pyboy' only, not {accuracy!r}: leave one of them out")
-    if frames_per_step > MOST_COLOR_FRAMES:
-        raise ConfigError(f"frames_per_step {frames_per_step:,} must be at most {MOST_COLOR_FRAMES:,} with model 'cgb'")
-
-
 class Emulator(HostAccess, Screens, Copies):
     """`num_envs` Game Boys with the same ROM, exactly as PyBoy 2.8.1 runs them.
 
     Args: rom: a path, the image's bytes, or a Cartridge; device: 'cpu', 'cuda' or 'cuda:N'; screen: 'half' keeps every
     second pixel (72x80), 'full' all (144x160); frames_per_step, release_after_frames: see `step`; num_threads: CPU
     threads, by default all usable cores; kernel: 'interpreter' or 'datapath', by default the faster one for the device.
-    accuracy: 'pyboy', or 'hardware': like a DMG where public test ROMs show that PyBoy is not (docs/accuracy.md), with
-    the slower kernel. sound: True for the sound registers of PyBoy(..., sound_emulated=True), by default False: they
-    read 00 (docs/sound.md). header: as in load_cartridge. model: 'dmg' (default), 'cgb' (a Game Boy Color,
-    docs/color.md), or 'auto': the model that PyBoy chooses by the header. instruction_budget: instructions per step
-    after which an env is locked at the end of the frame; 0: no limit. autotune: on a GPU, time some steps to find the
-    fastest way to launch the kernel for this game. native: on a CPU, compile the code that this game executes most, in
-    the background. num_threads, kernel, autotune and native change no result. launches: the launcher of steps on a GPU,
-    else None; native: the native code, None without.
+    accuracy: 'pyboy', or 'hardware': like a real machine where public test ROMs show that PyBoy is not
+    (docs/accuracy.md), with the slower kernel. sound: True for the sound registers of PyBoy(..., sound_emulated=True),
+    by default False: they read 00 (docs/sound.md). header: as in load_cartridge. model: 'dmg' (default), 'cgb' (a Game
+    Boy Color, docs/color.md), or 'auto': the model that PyBoy chooses by the header. instruction_budget: instructions
+    per step after which an env is locked at the end of the frame; 0: no limit. autotune: on a GPU, time some steps to
+    find the fastest way to launch the kernel for this game. native: on a CPU, compile the code that this game executes
+    most, in the background. num_threads, kernel, autotune and native change no result. launches: the launcher of steps
+    on a GPU, else None; native: the native code, None without.
     Raises: RomError, DeviceError, ConfigError.
     """
 
@@ -132,10 +124,9 @@ class Emulator(HostAccess, Screens, Copies):
             raise ConfigError(f"kernel is {kernel!r}; it must be 'interpreter' or 'datapath'")
         if accuracy == "hardware" and self.kernel != "interpreter":
             raise ConfigError("accuracy 'hardware' has kernel 'interpreter' only: leave kernel out")
-        if accuracy == "hardware" and self.sound:
-            raise ConfigError("accuracy 'hardware' has no sound unit: leave sound or accuracy out")
-        if self.model == "cgb":
-            _check_color(accuracy, frames_per_step)
+        if self.model == "cgb" and frames_per_step > MOST_COLOR_FRAMES:
+            most = f"{MOST_COLOR_FRAMES:,}"
+            raise ConfigError(f"frames_per_step {frames_per_step:,} must be at most {most} with model 'cgb'")
         needed = memory_needed(self.cartridge, num_envs, self.pixel_step, self.kernel == "datapath")
         with room_for(needed, self.device, f"num_envs {num_envs:,}", "use fewer envs"):
             self._allocate()

@@ -34,8 +34,9 @@ DTYPES = (np.int32, np.uint8, np.uint8)  # of state, memory and screen
 MAX_ROW = color_row_size(max(RAM_BANKS.values()), 1)
 MAX_ENV_SIZE = 4 * NUM_COLOR_FIELDS + MAX_ROW + hw.SCREEN_HEIGHT * hw.SCREEN_WIDTH  # bytes
 MAX_ENVS = 2**18
-SOUND_PROFILE = "pyboy-sound"
-PROFILES = ("pyboy", SOUND_PROFILE, "hardware")  # which machine: Emulator's `accuracy`, and whether it has sound
+SOUND = "-sound"
+# Which machine: Emulator's `accuracy`, and whether it has sound
+PROFILES = tuple(accuracy + sound for accuracy in ("pyboy", "hardware") for sound in ("", SOUND))
 
 
 @dataclass
@@ -65,7 +66,7 @@ class Snapshot:
     @property
     def has_sound(self) -> bool:
         """True if it is of an emulator with sound=True."""
-        return self.profile == SOUND_PROFILE
+        return self.profile.endswith(SOUND)
 
     @property
     def colors(self) -> np.ndarray:
@@ -247,7 +248,7 @@ def _checked_shapes(path: StrPath, shapes: Sequence[Sequence[int]], size: int, m
 
 def profile_of(cartridge: Cartridge, accuracy: str = "pyboy") -> str:
     """The profile of a snapshot."""
-    return SOUND_PROFILE if cartridge.sound else accuracy
+    return accuracy + (SOUND if cartridge.sound else "")
 
 
 def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
@@ -259,17 +260,19 @@ def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
     fields |= {"bank1": 1, "ram_enabled": int(cartridge.has_open_ram)}
     fields |= {"ram_offset": hw.CART_RAM - hw.ROW_BASE, "rom_high": (1 % cartridge.rom_banks - 1) * hw.ROM_BANK_SIZE}
     bytes_at = {**hw.POST_BOOT_MAP, **hw.POST_BOOT_HRAM}
-    if accuracy == "hardware":
+    picture = _picture()
+    if accuracy == "hardware" and is_color:
+        bytes_at, picture = hw.POST_BOOT_HRAM, np.zeros_like(picture)
+    elif accuracy == "hardware":
         fields |= hw.HARDWARE_POST_BOOT
         bytes_at |= hw.HARDWARE_POST_BOOT_IO
-    picture = _picture()
     rows, size = state_size(cartridge, 1)
     state = np.zeros((rows, 1), np.int32)
     for name, value in fields.items():
         state[INDEX[name]] = value
     row = np.zeros(size, np.uint8)
     if is_color:
-        bytes_at |= hw.COLOR_POST_BOOT_HRAM
+        bytes_at = {**bytes_at, **hw.COLOR_POST_BOOT_HRAM}
         palette = np.array(hw.POST_BOOT_PALETTE, "<u2")
         at = size - 2 * picture.size
         row[at - 0x80 : at] = np.tile(palette, 16).view(np.uint8)
@@ -279,7 +282,7 @@ def power_on(cartridge: Cartridge, accuracy: str = "pyboy") -> Snapshot:
     for address, value in bytes_at.items():
         row[address - hw.ROW_BASE] = value
     if cartridge.sound:
-        sound_fields.write(row, sound_fields.booted(cartridge.model, fields["cycles_low"]))
+        sound_fields.write(row, sound_fields.booted(cartridge.model, fields["cycles_low"], accuracy))
         row[hw.WAVE_RAM - hw.ROW_BASE : hw.WAVE_RAM_END - hw.ROW_BASE] = 0xFF
     return Snapshot(cartridge.sha256, state, row[None], picture[None], profile_of(cartridge, accuracy))
 

@@ -95,14 +95,16 @@ _AFTER_BOOT = {
             "noise_period_timer": 8, "noise_register": 0x5F80},
     "cgb": {"sweep_period_timer": 36, "sweep_frame": 1, "noise_alignment": 2},
 }  # fmt: skip
+_HARDWARE_DMG = {"sweep_control": 0, "sweep_enable": 1}  # NR10 and NR52 (mooneye, boot_hwio-dmgABCmgb)
 _FIRST_EDGE = 4_508_632  # of the frame sequencer behind PC=0100, from power-on
 _LOW, _HIGH = (np.array([getattr(field, end) for field in SOUND_FIELDS], np.int64) for end in ("low", "high"))
 _MAY_BE_NEVER = np.array([field.may_be_never for field in SOUND_FIELDS])
 
 
-def booted(model: str, cycles: int) -> dict[str, int]:
-    """The fields at PC=0100, `cycles` after power-on, as PyBoy's boot ROM leaves them."""
-    return {**_BOOTED, **_AFTER_BOOT[model], "sound_sequencer": _FIRST_EDGE - cycles}
+def booted(model: str, cycles: int, accuracy: str = "pyboy") -> dict[str, int]:
+    """The fields at PC=0100, `cycles` after power-on, as PyBoy's boot ROM leaves them, or as a real DMG's does."""
+    fields = {**_BOOTED, **_AFTER_BOOT[model], "sound_sequencer": _FIRST_EDGE - cycles}
+    return fields | _HARDWARE_DMG if (accuracy, model) == ("hardware", "dmg") else fields
 
 
 def exact(fields: Mapping[str, int], model: str) -> int:

@@ -51,7 +51,6 @@ def test_a_cartridge_for_color_only_is_no_warning_there(recwarn: pytest.Warnings
     ("options", "message"),
     [
         ({"model": "sgb"}, "model is 'sgb'"),
-        ({"model": "cgb", "accuracy": "hardware"}, "model 'cgb' has accuracy 'pyboy' only"),
         ({"model": "cgb", "frames_per_step": 20_000}, "at most 15,000"),
     ],
 )

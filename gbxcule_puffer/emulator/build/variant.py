@@ -37,7 +37,7 @@ CONSTANTS = {
 class Variant:
     """The options of a kernel.
 
-    color: a Game Boy Color; hardware: accuracy "hardware", only for a DMG and muted; counted: counts for `puffer
+    color: a Game Boy Color; hardware: accuracy "hardware", only of the interpreter; counted: counts for `puffer
     profile`; sound: the sound registers work (hw/sound/); pieces: the source of the module cpu.pieces, of one ROM
     (pieces/).
     """
@@ -47,9 +47,6 @@ class Variant:
     counted: bool = False
     sound: bool = False
     pieces: str = ""
-
-    def __post_init__(self) -> None:
-        assert not (self.hardware and (self.color or self.sound))
 
     @property
     def names(self) -> list[str]:

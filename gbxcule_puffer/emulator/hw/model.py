@@ -5,7 +5,7 @@ import warp as wp
 from gbxcule_puffer.emulator.state import Cpu
 
 HARDWARE = 0
-"""0: PyBoy. 1: a DMG, where public test ROMs show that PyBoy is not one (docs/accuracy.md lists what differs)."""
+"""0: PyBoy. 1: a real machine, where public test ROMs show that PyBoy is not one (docs/accuracy.md)."""
 COLOR = False
 """True: a Game Boy Color. `if model.COLOR:` by itself leaves nothing in a DMG's kernel."""
 SOUND = False

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.emulator import Emulator, sound_fields
+from gbxcule_puffer.emulator.cartridge import load_cartridge
+from gbxcule_puffer.emulator.snapshot import Snapshot, power_on
 from gbxcule_puffer.errors import ConfigError, StateError
 from tests.fuzz.generator import header
 
@@ -87,6 +89,23 @@ def test_a_snapshot_belongs_to_one_accuracy(tmp_path: Path) -> None:
     Emulator(rom, 1, accuracy="hardware").load(snapshot)
     with pytest.raises(StateError, match="profile 'hardware'"):
         Emulator(rom, 1).load(snapshot)
+
+
+def test_the_start_with_sound_on_hardware() -> None:
+    """NR10 reads 80 and NR52 F1 behind a DMG's boot ROM: mooneye, boot_hwio-dmgABCmgb."""
+    cartridge = load_cartridge(rom_of("00"), sound=True)
+    for accuracy, sweep, plays in (("pyboy", 0x13, 0), ("hardware", 0, 1)):
+        fields = sound_fields.read(power_on(cartridge, accuracy).memory[0])
+        assert (fields["sweep_control"], fields["sweep_enable"]) == (sweep, plays)
+        assert Emulator(cartridge, accuracy=accuracy).profile == f"{accuracy}-sound"
+
+
+def test_the_picture_at_the_start_of_a_game_boy_color_on_hardware() -> None:
+    """The boot ROM has cleared the tile map, as SameSuite's reference pictures show; PyBoy's leaves its logo there."""
+    cartridge = load_cartridge(rom_of("00"), model="cgb")
+    for accuracy, has_logo in (("pyboy", True), ("hardware", False)):
+        start = power_on(cartridge, accuracy)
+        assert (start.memory[0, 0x1800:0x1C00].any(), len(np.unique(start.screen)) > 1) == (has_logo, has_logo)
 
 
 def test_an_unknown_accuracy_is_refused() -> None:
