@@ -81,6 +81,9 @@ _PARTS = (UNIT, *_TONES, CHANNEL.format("wave"), CHANNEL.format("noise"), SWEEP,
 SOUND_FIELDS: tuple[Field, ...] = tuple(field for part in _PARTS for field in fields_of(part, hot=False))
 AT: dict[str, int] = {field.name: hw.SOUND + 4 * index for index, field in enumerate(SOUND_FIELDS)}
 """Address of each word in the memory row."""
+SAMPLES = hw.SOUND + 0x200
+"""Where an emulator with samples=True has them, behind the words: three words, then two bytes of each."""
+MOST_SAMPLES = (hw.OAM - SAMPLES - 12) // 2  # of a step; three frames have 2,412
 LONG_AGO = 0x10000  # of sound_since_div and sound_since_off
 NEUTRAL = {"sound_div": 3, "sound_sequencer": hw.NEVER, "sound_since_div": LONG_AGO, "sound_since_off": LONG_AGO,
             "sweep_length": 64, "tone_length": 64, "wave_length": 256, "noise_length": 64, "sweep_period": 4,

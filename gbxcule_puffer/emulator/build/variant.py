@@ -29,7 +29,8 @@ ENTRIES = {"interpreter": ("cpu.run",), "datapath": ("gpu.run", "hw.lcd.picture"
 GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}
 CONSTANTS = {
     "color": ("hw.model.COLOR", True), "hardware": ("hw.model.HARDWARE", 1), "counted": ("hw.counters.ON", 1),
-    "sound": ("hw.model.SOUND", True), "pieces": ("hw.model.PIECES", True),
+    "sound": ("hw.model.SOUND", True), "samples": ("hw.model.SAMPLES", True),
+    "pieces": ("hw.model.PIECES", True),
 }  # fmt: skip
 
 
@@ -38,14 +39,15 @@ class Variant:
     """The options of a kernel.
 
     color: a Game Boy Color; hardware: accuracy "hardware", only of the interpreter; counted: counts for `puffer
-    profile`; sound: the sound registers work (hw/sound/); pieces: the source of the module cpu.pieces, of one ROM
-    (pieces/).
+    profile`; sound: the sound registers work (hw/sound/); samples: and samples are made; pieces: the source of the
+    module cpu.pieces, of one ROM (pieces/).
     """
 
     color: bool = False
     hardware: bool = False
     counted: bool = False
     sound: bool = False
+    samples: bool = False
     pieces: str = ""
 
     @property

@@ -6,7 +6,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import interrupts, joypad, model, row
 from gbxcule_puffer.emulator.hw.cartridge import rtc
 from gbxcule_puffer.emulator.hw.lcd import drawing
-from gbxcule_puffer.emulator.hw.sound import unit
+from gbxcule_puffer.emulator.hw.sound import samples, unit
 from gbxcule_puffer.emulator.state import INDEX, Cpu, Machine
 
 CYCLES_LOW = wp.constant(INDEX["cycles_low"])
@@ -30,6 +30,8 @@ def begin_step(m: wp.ref[Machine], c: wp.ref[Cpu], buttons: int, frames: int, re
     c.executed = 0
     m.skipped[c.env] = 0
     c.now = 0
+    if model.SAMPLES:
+        samples.begin(c, m.state[CYCLES_LOW, c.env] & 0xFFFF)
     row.store(c, hw.P1, c.p1)  # for the data path
     joypad.press(c, buttons, release_after == 0)
 

@@ -7,11 +7,9 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model, row
-from gbxcule_puffer.emulator.hw.sound import hardware, lfsr, triggers, unit, words, writes
+from gbxcule_puffer.emulator.hw.sound import hardware, levels, triggers, unit, words, writes
 from gbxcule_puffer.emulator.hw.sound.words import load, store
 from gbxcule_puffer.emulator.state import Cpu
-
-DUTIES = wp.constant(0x7E_E1_81_80)  # a byte for each duty cycle, a bit for each sample, the first one lowest
 
 
 @wp.func
@@ -116,34 +114,13 @@ def write(c: wp.ref[Cpu], address: int, value: int, t: int):
         hardware.write(c, address, value)
 
 
-@wp.func
-def tone_level(c: wp.ref[Cpu], channel: int) -> int:
-    """The output of channel 1 or 2, 0 to 15."""
-    bit = (DUTIES >> (8 * load(c, channel + words.DUTY) + load(c, channel + words.FRAME))) & 1
-    is_heard = load(c, channel) != 0 and load(c, channel + words.SUPPRESSED) == 0
-    return wp.where(is_heard, load(c, channel + words.VOLUME) * bit, 0)
-
-
-@wp.func
-def wave_level(c: wp.ref[Cpu]) -> int:
-    """The output of channel 3, 0 to 15."""
-    frame = load(c, words.WAVE_SAMPLE_FRAME)
-    pair = row.load(c, hw.WAVE_RAM + (frame >> 1))
-    level = wp.where((frame & 1) == 0, pair >> 4, pair & 15) >> load(c, words.WAVE_SHIFT)
-    is_heard = load(c, words.WAVE) != 0 and load(c, words.WAVE_DAC) != 0 and load(c, words.WAVE + words.SUPPRESSED) == 0
-    return wp.where(is_heard, level, 0)
-
-
 @wp.func(inline=False)
 def read_pcm_unit(c: wp.ref[Cpu], address: int, t: int) -> int:
     """PCM12 or PCM34."""
     unit.advance(c, t)
     if address == hw.PCM12:
-        return tone_level(c, words.SWEEP) | (tone_level(c, words.TONE) << 4)
-    noise = int(0)
-    if load(c, words.NOISE) != 0 and (lfsr.make_steps(c) & 1) == 0:
-        noise = load(c, words.NOISE + words.VOLUME)
-    return wave_level(c) | (noise << 4)
+        return levels.tone(c, words.SWEEP) | (levels.tone(c, words.TONE) << 4)
+    return levels.wave(c) | (levels.noise(c) << 4)
 
 
 @wp.func

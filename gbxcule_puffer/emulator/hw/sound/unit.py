@@ -15,7 +15,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model
-from gbxcule_puffer.emulator.hw.sound import channels, lfsr, sweep, words
+from gbxcule_puffer.emulator.hw.sound import channels, lfsr, samples, sweep, words
 from gbxcule_puffer.emulator.hw.sound.words import load, store
 from gbxcule_puffer.emulator.state import Cpu
 
@@ -106,13 +106,23 @@ def pass_time(c: wp.ref[Cpu], t_cycles: int):
 
 
 @wp.func
-def advance(c: wp.ref[Cpu], t: int):
-    """Bring the unit up to date with time `t`."""
+def bring_up(c: wp.ref[Cpu], t: int):
+    """Bring the unit up to date with time `t`, without samples."""
     t_cycles = (t - load(c, words.LAST)) >> words.speed(c)
     store(c, words.LAST, t)
     store(c, words.WAVE_ACCESS, 0)
     if t_cycles > 0:
         pass_time(c, t_cycles)
+
+
+@wp.func
+def advance(c: wp.ref[Cpu], t: int):
+    """Bring the unit up to date with time `t`."""
+    if model.SAMPLES:
+        while load(c, samples.DUE) <= t:
+            bring_up(c, load(c, samples.DUE))
+            samples.take(c)
+    bring_up(c, t)
 
 
 @wp.func
