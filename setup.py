@@ -21,6 +21,7 @@ INSIDE = {
         "*/played.json",
         "*/agent.*",
         "arena/*/*",
+        "owned/*/game.toml",
         "homeward/*.json",
         "homeward/errand.py",
         "micro/*.gb",

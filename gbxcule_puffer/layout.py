@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).resolve().parent
 CLONE = None if (PACKAGE / "roms").is_dir() else PACKAGE.parent
 ROMS, SCRIPTS = (CLONE or PACKAGE) / "roms", (CLONE or PACKAGE) / "cleanrl_style"
 ARENA = ROMS / "arena"  # folders of games, most of them of other authors (docs/arena-games.md)
+OWNED = ROMS / "owned"  # folders of games that people own: no ROM, only names of a symbol file (docs/pokemon_red.md)
 FIRST = {"a2c": "a2c_streaming", "ppo": "ppo_lite", "pqn": "pqn"}
 NO_TRAINERS = ("evaluate",)
 # The suite's games, each with a folder and levels (docs/suite.md): gbxcule_GAME has the levels to train

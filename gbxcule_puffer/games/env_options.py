@@ -79,6 +79,8 @@ def _with_addresses(options: Mapping[str, Any], names: Names) -> dict[str, str]:
         if number is None:
             return match[0]
         where = number.where
+        if isinstance(where, str):
+            return where
         return f"{where[0]:X}:{where[1]:04X}" if isinstance(where, tuple) else f"{where:04X}"
 
     known = ("position", "ram_obs", "visit_key", "until")

@@ -12,6 +12,7 @@ from gbxcule_puffer.errors import GBxCuLEError, RomError
 from gbxcule_puffer.files import StrPath, make_folder, read_bytes, write_bytes
 from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.games.roms import digest, fetched_folder, images_below
+from gbxcule_puffer.tasks.ram.symbol_files import LARGEST_FILE, SYMBOL_FILE, files_beside
 
 MOST_LOOKED_AT = 100_000  # files of a folder
 SHOWN = 8  # digits of a digest in a file's name
@@ -19,22 +20,26 @@ SHOWN = 8  # digits of a digest in a file's name
 
 def fetch_roms(games: Sequence[Game], source: StrPath) -> dict[str, Path]:
     """Copies the games' ROMs from the folder `source`, or one below it, into the user's folder; their paths there by
-    the games' names. A game whose ROM is not in `source` is not in the result.
+    the games' names. A game whose ROM is not in `source` is not in the result. Where a game's addresses come from a
+    symbol file, the one beside the ROM is copied, too.
 
     Raises: RomError if `source` is not a folder; StorageError if a copy cannot be written.
     """
     if not Path(source).is_dir():
         raise RomError(f"{source}: is not a folder: give the one that has the ROMs")
-    wanted = {game.rom.sha256: game for game in games}
+    wanted = {digest: game for game in games for digest in game.rom.digests}
     found: dict[str, Path] = {}
     for path in islice(images_below(Path(source)), MOST_LOOKED_AT):
-        game = None
+        game, own = None, ""
         with contextlib.suppress(GBxCuLEError):  # cannot be read
-            game = wanted.pop(digest(path), None)
-        if game is not None:
-            target = make_folder(fetched_folder()) / f"{game.name}-{game.rom.sha256[:SHOWN]}{path.suffix.lower()}"
+            own = digest(path)
+            game = wanted.get(own)
+        if game is not None and game.name not in found:
+            target = make_folder(fetched_folder()) / f"{game.name}-{own[:SHOWN]}{path.suffix.lower()}"
             write_bytes(target, read_bytes(path, ROM_FILE, MAX_ROM_SIZE))
+            for symbols in files_beside(str(path)) if game.rom.by_symbols else ():
+                write_bytes(target.with_suffix(Path(symbols).suffix), read_bytes(symbols, SYMBOL_FILE, LARGEST_FILE))
             found[game.name] = target
-        if not wanted:
+        if len(found) == len(games):
             break
     return found

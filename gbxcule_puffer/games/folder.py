@@ -12,9 +12,9 @@ from pathlib import Path
 from types import EllipsisType
 from typing import TypeVar
 
-from gbxcule_puffer.emulator.cartridge import HEADERS, MODELS
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.files import Kind, StrPath, read_text
+from gbxcule_puffer.games.beginnings import read_rom, read_start
 from gbxcule_puffer.games.env_options import read_env, schedule_of
 from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.games.levels import Levels
@@ -25,21 +25,20 @@ from gbxcule_puffer.games.table import Table, check_inside, check_name, nearest
 from gbxcule_puffer.games.terms.nodes import BOOL, DECIMAL, WHOLE, Tape
 from gbxcule_puffer.games.terms.parse import TermParser
 from gbxcule_puffer.games.variants import ORIGINAL, Variant, read_variant
-from gbxcule_puffer.layout import ARENA, ROMS
-from gbxcule_puffer.tasks.actions import Schedule, checked_names
-from gbxcule_puffer.tasks.goals.traces import read_actions
+from gbxcule_puffer.layout import ARENA, OWNED, ROMS
 from gbxcule_puffer.tasks.ram import Symbols
+from gbxcule_puffer.tasks.ram.symbols import AnySymbols
 
 GAME_FILE = Kind("game", ConfigError, "write it as docs/games.md shows")
 LARGEST_FILE = 2**20  # bytes
 BYTE_ORDER_MARK = "\ufeff"  # which some editors write
 MOST_WEIGHT = 1e6  # of a reward: sums and products of several stay finite in float32
-MOST_STATES, MOST_ACTIONS = 1_024, 100_000  # of [start]
 MOST_LEVELS, LAST_LEVEL = 2**24, 2**31  # of one range, which is sampled from; and the last one's number
 MOST_SCORE = 1e9
 Default = TypeVar("Default")
 SCORED = ("noop", "random", "played", "solved")
 ENDS = ("success", "failure", "truncation")
+ROOTS = (ROMS, ARENA, OWNED)  # folders of the games that come with the package
 
 
 def load_game(path: StrPath) -> Game:
@@ -63,7 +62,7 @@ def load_game(path: StrPath) -> Game:
 
 def own_games() -> list[str]:
     """The names of the games that come with the package."""
-    return sorted(file.parent.name for root in (ROMS, ARENA) for file in root.glob(f"*/{FILE}"))
+    return sorted(file.parent.name for root in ROOTS for file in root.glob(f"*/{FILE}"))
 
 
 def find_game_folder(path: StrPath) -> Path:
@@ -81,7 +80,7 @@ def find_game_folder(path: StrPath) -> Path:
     except (OSError, ValueError):  # a zero byte, or a name that is too long
         pass
     if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
-        for root in (ROMS, ARENA):
+        for root in ROOTS:
             if (root / text / FILE).is_file():
                 return root / text
     own = own_games()
@@ -102,7 +101,7 @@ def saved_name(path: StrPath) -> str:
 
 def _is_own(folder: Path) -> bool:
     """True for the folder of a game that comes with the package."""
-    return folder.resolve().parent in (ROMS.resolve(), ARENA.resolve())
+    return folder.resolve().parent in {root.resolve() for root in ROOTS}
 
 
 class _Reader:
@@ -124,12 +123,12 @@ class _Reader:
         title = top.take_text("title", name, longest=200)
         goal, kind = top.take_text("goal", ""), top.take_choice("kind", KINDS, "other")
         task = top.take_text("task", None, "package.module:Class or file.py:Class")
-        rom = self._rom(top.take_table("rom"))
+        rom = read_rom(top.take_table("rom"), self._inside)
         start, env = top.take_table("start", None), top.take_table("env", None)
         numbers = top.take_table("numbers", None)
         tables = {
             name: top.take_table(name, None)
-            for name in ("reward", "end", "statistics", "milestones", "levels", "variants", "scores")
+            for name in ("terms", "reward", "end", "statistics", "milestones", "levels", "variants", "scores")
         }
         top.done()
         symbols_file, symbols = self._symbols(env, rom)
@@ -145,7 +144,7 @@ class _Reader:
             rom=rom,
             goal=goal,
             kind=kind,
-            start=Start() if start is None else self._start(start, rom, schedule_of(options)),
+            start=Start() if start is None else read_start(start, rom, schedule_of(options), names, self._inside),
             env=options,
             symbols=symbols_file,
             numbers=names.numbers,
@@ -155,6 +154,7 @@ class _Reader:
             task=task,
             scores=None if tables["scores"] is None else self._scores(tables["scores"], terms, task is not None),
             is_own=_is_own(self.folder),
+            names=tuple(symbols.asked) if isinstance(symbols, AnySymbols) else (),
         )
 
     def _file(self, table: Table, field: str, default: Default | EllipsisType = ...) -> Path | Default:
@@ -177,25 +177,12 @@ class _Reader:
             raise table.error(field, f"there is no file {given!r:.80} in the game's folder: put it there")
         return path
 
-    def _rom(self, table: Table) -> RomSource:
-        digest = table.take_text("sha256", meaning="the SHA-256 of the ROM's file, 64 hexadecimal digits")
-        if not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
-            raise table.error("sha256", f"{digest!r:.70} is not a SHA-256: give 64 hexadecimal digits")
-        found = RomSource(
-            digest.lower(),
-            self._file(table, "file", None),
-            table.take_choice("model", MODELS, "dmg"),
-            table.take_choice("header", HEADERS, "strict"),
-            table.take_text("author", ""),
-            table.take_text("license", ""),
-            table.take_text("source", ""),
-        )
-        table.done()
-        return found
-
     def _symbols(self, env: Table | None, rom: RomSource) -> tuple[Path | None, Symbols | None]:
-        """The symbol file that [env] names, and all symbols: of it, and of files beside the ROM in the folder."""
+        """The symbol file that [env] names, and all symbols: of it, and of files beside the ROM in the folder; any, of
+        a game whose addresses come from the symbols of the ROM that is played."""
         path = None if env is None else self._file(env, "symbols", None)
+        if rom.by_symbols:
+            return path, AnySymbols()
         table = env or self.top
         if rom.file is not None:
             Table(self.source, "rom", {}).checked("file", rom.find, self.folder)
@@ -203,38 +190,11 @@ class _Reader:
         found = table.checked("symbols", Symbols.find_files, path, None if beside is None else str(beside))
         return path, found
 
-    def _start(self, table: Table, rom: RomSource, schedule: Schedule) -> Start:
-        recorded = None
-        states = table.take_texts("states", (), "a file in the game's folder, or a list of them")
-        given = table.take("actions", [])
-        table.done()
-        if len(states) > MOST_STATES:
-            raise table.error("states", f"has {len(states):,} files: give at most {MOST_STATES:,}")
-        paths = tuple(self._inside(table, "states", each) for each in states)
-        if isinstance(given, str):
-            given, recorded = self._action_file(table, given, rom)
-        if not isinstance(given, list) or not all(isinstance(each, str) for each in given) or len(given) > MOST_ACTIONS:
-            raise table.error(
-                "actions", f'is not a list of at most {MOST_ACTIONS:,} actions: give e.g. ["NOOP:60", "START"]'
-            )
-        actions = tuple(table.checked("actions", checked_names, given))
-        if not paths and not actions:
-            raise table.error("", "has neither states nor actions: give one, or leave it out to start at power-on")
-        return Start(paths, actions, recorded or schedule)
-
-    def _action_file(self, table: Table, text: str, rom: RomSource) -> tuple[list[str], Schedule | None]:
-        """The actions of a file of names, or those of a trace and its schedule."""
-        path = self._inside(table, "actions", text)
-        names, trace = table.checked("actions", read_actions, path)
-        if trace is None:
-            return names, None
-        if trace.rom_sha256 != rom.sha256:
-            raise table.error("actions", f"{text!r:.60} was recorded with another ROM: record it with this one")
-        return names, table.checked("actions", Schedule, trace.frames_per_step, trace.release_after_frames)
-
     def _terms(self, tables: Mapping[str, Table | None], names: Names) -> Terms:
         tape = Tape()
         parser = names.parser(tape)
+        if (named := tables["terms"]) is not None:
+            self._name_terms(named, names, parser)
         reward = None if tables["reward"] is None else self._reward(tables["reward"], parser, tape)
         ends: dict[str, int | None] = dict.fromkeys(ENDS)
         if (table := tables["end"]) is not None:
@@ -258,6 +218,14 @@ class _Reader:
             statistics,
             milestones,
         )
+
+    def _name_terms(self, table: Table, names: Names, parser: TermParser) -> None:
+        """Reads [terms]: each may use those above it."""
+        for name in table.names():
+            check_name(table, name, "term")
+            if name in names.numbers:
+                raise table.error(name, "is in [numbers], too: rename one")
+            names.terms[name] = table.checked(name, parser.parse, _as_text(table, name))
 
     def _condition(self, table: Table, field: str, text: str, parser: TermParser) -> int:
         return table.checked(field, parser.condition, text)
@@ -311,7 +279,12 @@ class _Reader:
         tape = Tape()
         level = tape.add("number", (), WHOLE, 0)
         parser = TermParser(
-            tape, lambda name: level if name == "level" else None, lambda _: None, lambda: ["level"], None
+            tape,
+            lambda name: level if name == "level" else None,
+            lambda _: None,
+            lambda *_: None,
+            lambda: ["level"],
+            None,
         )
         values = []
         for each in given:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gbxcule_puffer.emulator import address_space
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.loops.table import MOST_HOOKS
 from gbxcule_puffer.emulator.probes.hooks import rom_index
@@ -17,7 +19,11 @@ from gbxcule_puffer.games.levels import Levels, choose_levels
 from gbxcule_puffer.games.parts import FILE, MAX_STEPS, PLAYED, LevelTable, Scores, Start, Terms
 from gbxcule_puffer.games.roms import RomSource
 from gbxcule_puffer.games.variants import ORIGINAL, Variant
+from gbxcule_puffer.tasks.ram import Symbols
+from gbxcule_puffer.tasks.ram.addresses import bank_of
 from gbxcule_puffer.tasks.ram.number import Number
+
+MOST_MISSING = 4  # names in one error
 
 if TYPE_CHECKING:
     from gbxcule_puffer.tasks.task import Task, TaskSpec
@@ -44,6 +50,7 @@ class Game:
     task: str | None = None
     scores: Scores | None = None
     is_own: bool = False
+    names: tuple[str, ...] = ()  # of the symbol file that the ROM must have
 
     @property
     def source(self) -> str:
@@ -72,24 +79,28 @@ class Game:
         levels: str | int | Levels | None = None,
         task: TaskSpec | None = None,
         max_steps: int | None = None,
+        symbols: StrPath | None = None,
     ) -> dict[str, Any]:
         """Keywords of an env: rom, model, header, task, symbols, start_state and the options of [env].
 
         variant: the name of a variant, or several with commas, of which each env draws one; rom: the ROM's file, else
         it is searched for; levels: as `choose_levels` takes them; task: in place of the folder's reward and ends;
-        max_steps: of the env, if it is not the folder's own. Each call makes another Task, for one env.
+        max_steps: of the env, if it is not the folder's own; symbols: a symbol file, in place of the folder's. Each
+        call makes another Task, for one env.
 
-        Raises: ConfigError for a variant or levels that the game does not have; RomError for a ROM that is missing,
-        damaged or another one; StateError for a start that does not fit.
+        Raises: ConfigError for a variant, levels, addresses or symbols that the game does not have; RomError for a ROM
+        that is missing, damaged or another one; StateError for a start that does not fit.
         """
         chosen = self.chosen(variant)
         cartridge = self.cartridge(chosen, rom)
-        check_addresses(self, cartridge)
+        given = self.symbols if symbols is None else symbols
+        known = self.find_symbols(cartridge, given)
+        check_addresses(self, cartridge, known)
         patched = any(each.patches for each in chosen)
         found = {**self.flags(), "rom": cartridge if patched else cartridge.path}
-        if self.symbols is not None:
-            found["symbols"] = str(self.symbols)
-        if (starts := self._starts(cartridge, patched)) is not None:
+        if given is not None:
+            found["symbols"] = str(given)
+        if (starts := self._starts(cartridge, patched, known)) is not None:
             found["start_state"] = starts
         found["task"] = self._task(chosen, levels, task, max_steps or self.env.get("max_steps") or MAX_STEPS)
         return found
@@ -106,7 +117,8 @@ class Game:
             raise ConfigError(f"variant {variant} changes the ROM: leave ROM out, and put it into the game's folder")
         cartridge = self.cartridge(chosen, rom)
         found = {} if self.symbols is None else {"symbols": str(self.symbols)}
-        if (starts := self._starts(cartridge, patched)) is not None:
+        known = self.find_symbols(cartridge, self.symbols)
+        if (starts := self._starts(cartridge, patched, known)) is not None:
             found["start_state"] = starts if isinstance(starts, str) else starts[0]
         if patched:
             from gbxcule_puffer.games.starts import kept_rom
@@ -116,21 +128,22 @@ class Game:
         return {**found, "rom": cartridge.path}
 
     def chosen(self, variant: str | None) -> list[Variant]:
-        """The variants of a text such as 'easy,original'; of None the original.
+        """The variants of a text such as 'easy,original', or 'rich+easy' for both at once; of None the original.
 
         Raises: ConfigError for an unknown one, and for several of which one changes the ROM.
         """
         found = []
         for name in (variant or ORIGINAL).split(","):
-            name = name.strip()
-            if name != ORIGINAL and name not in self.variants:
-                listed = ", ".join((*self.variants, ORIGINAL))
-                raise ConfigError(
-                    f"variant {name!r:.40} is not in {self.source}: give one of {listed}, or several of them"
-                )
-            if any(each.name == name for each in found):
-                raise ConfigError(f"variant {name!r:.40} is there twice: give each once")
-            found.append(self.variants.get(name, Variant()))
+            parts = [part.strip() for part in name.split("+")]
+            for part in parts:
+                if part not in self.variants and (part != ORIGINAL or len(parts) > 1):
+                    listed = ", ".join((*self.variants, ORIGINAL))
+                    raise ConfigError(
+                        f"variant {part!r:.40} is not in {self.source}: give one of {listed}, or several of them"
+                    )
+            if len(set(parts)) < len(parts) or any(each.name == "+".join(parts) for each in found):
+                raise ConfigError(f"variant {name.strip()!r:.40} is there twice: give each once")
+            found.append(reduce(Variant.with_, (self.variants.get(part, Variant()) for part in parts)))
         if len(found) > 1 and (patching := [each.name for each in found if each.patches]):
             raise ConfigError(f"variant {patching[0]} changes the ROM, and all envs play one: give it alone")
         return found
@@ -153,7 +166,8 @@ class Game:
         """
         path = self.rom.find(self.folder, rom)
         if path is None:
-            wanted = f"the ROM of {self.title} is missing (SHA-256 {self.rom.sha256})"
+            more = f" or one of {len(self.rom.others)} others" if self.rom.others else ""
+            wanted = f"the ROM of {self.title} is missing (SHA-256 {self.rom.sha256}{more})"
             raise RomError(f"{self.source}: [rom] sha256: {wanted}: {self.rom.remedy()}")
         found = load_cartridge(path, self.rom.header, self.rom.model)
         patches = [patch for each in variants for patch in each.patches]
@@ -167,14 +181,24 @@ class Game:
         except RomError as error:
             raise RomError(f"{patches[0].source}: makes a ROM that does not run: {error}") from None
 
-    def _starts(self, cartridge: Cartridge, patched: bool) -> str | tuple[str, ...] | None:
+    def find_symbols(self, cartridge: Cartridge, given: StrPath | None = None) -> Symbols | None:
+        """The symbols that the folder's names are looked up in: of the `given` file, and of those beside the ROM.
+
+        Raises: ConfigError for a file that cannot be read, and if names are not there (missing_names).
+        """
+        found = Symbols.find_files(given, cartridge.path)
+        if missing := missing_names(self, found):
+            raise ConfigError(f"{self.source}: {'; '.join(missing[:MOST_MISSING])}")
+        return found
+
+    def _starts(self, cartridge: Cartridge, patched: bool, symbols: Symbols | None) -> str | tuple[str, ...] | None:
         """The files of the start states, None for power-on."""
-        if not self.start.actions and not self.start.states:
+        if not self.start.is_played and not self.start.states:
             return None
         from gbxcule_puffer.games.starts import made_states  # takes Warp
 
         original = self.cartridge([], cartridge.path) if patched else cartridge
-        return made_states(self.source, self.start, self.rom.header, original, cartridge)
+        return made_states(self.source, self.start, self.rom.header, original, cartridge, symbols)
 
     def _task(
         self, variants: list[Variant], levels: str | int | Levels | None, given: TaskSpec | None, max_steps: int
@@ -201,21 +225,66 @@ class Game:
         return make_task(kind)
 
 
-def check_addresses(game: Game, cartridge: Cartridge) -> None:
+def missing_parts(game: Game, rom: StrPath | None = None, symbols: StrPath | None = None) -> list[tuple[str, str]]:
+    """The parts that a game whose addresses come from a symbol file lacks: (ROM, symbols or symbol, the fault and its
+    remedy) of each; of other games nothing, since their files are checked as they are read.
+
+    Raises: RomError or ConfigError for a file that cannot be read.
+    """
+    if not game.names:
+        return []
+    path = game.rom.find(game.folder, rom)
+    found = [] if path is not None else [("ROM", f"{game.title}: {game.rom.remedy()}")]
+    known = Symbols.find_files(game.symbols if symbols is None else symbols, None if path is None else str(path))
+    names = missing_names(game, known)
+    return [*found, *(("symbols" if known is None else "symbol", text) for text in names)]
+
+
+def missing_names(game: Game, symbols: Symbols | None) -> list[str]:
+    """The names of a game that are missing in its symbol file: a line for each name."""
+    if not game.names:
+        return []
+    if symbols is None:
+        of = f" of {game.rom.source:.200}, whose build writes it," if game.rom.source else ""
+        remedy = "put it beside the ROM under the ROM's name, or give it with --symbols"
+        return [f"the symbol file{of} is missing: {remedy}"]
+    missing = []
+    for name in game.names:
+        try:
+            symbols.find(name)
+        except ConfigError as error:
+            missing.append(str(error))
+    return missing
+
+
+def _located(where: object, symbols: Symbols | None) -> tuple[int | None, int]:
+    """(bank or None, address) of where a number or an instruction is.
+
+    Raises: ConfigError for a name that is not in RAM.
+    """
+    if isinstance(where, str):
+        assert symbols is not None
+        found = symbols.find(where)
+        bank = found.bank if found.address < hw.VRAM else bank_of(found.bank, found.address)
+        return bank, found.address
+    return where if isinstance(where, tuple) else (None, where)  # pyright: ignore[reportReturnType]
+
+
+def check_addresses(game: Game, cartridge: Cartridge, symbols: Symbols | None = None) -> None:
     """Raises: ConfigError for an address that this cartridge does not have, with the name of its field."""
 
     def check(field: str, where: object, length: int) -> None:
-        bank, address = where if isinstance(where, tuple) else (None, where)
+        bank, address = _located(where, symbols)
         try:
-            address_space.row_offset(cartridge, address, 1, bank)  # pyright: ignore[reportArgumentType]
-            address_space.row_offset(cartridge, address + length - 1, 1, bank)  # pyright: ignore[reportOperatorIssue]
+            address_space.row_offset(cartridge, address, 1, bank)
+            address_space.row_offset(cartridge, address + length - 1, 1, bank)
         except ConfigError as error:
             raise ConfigError(f"{game.source}: {field}: {error}") from None
 
     for name, number in game.numbers.items():
-        check(f"[numbers] {name}", number.where, number.size)
+        check(f"[numbers] {name}", number.where, number.length)
     for number in game.terms.numbers:  # those of symbols, too
-        check("a term", number.where, number.size)
+        check("a term", number.where, number.length)
     if game.levels is not None and game.levels.where is not None:
         check("[levels] write", game.levels.where, len(game.levels.values))
     for name, variant in game.variants.items():
@@ -223,9 +292,9 @@ def check_addresses(game: Game, cartridge: Cartridge) -> None:
             check(f"[variants.{name}] poke[{i}]", poke.where, len(poke.data))
     instructions = {node.value for node in game.terms.tape.nodes if node.operation == "executions"}
     for value in instructions:
-        bank, address = value if isinstance(value, tuple) else (None, value)
+        bank, address = _located(value, symbols)
         try:
-            rom_index(cartridge, bank, address)  # pyright: ignore[reportArgumentType]
+            rom_index(cartridge, bank, address)
         except ConfigError as error:
             raise ConfigError(f"{game.source}: executions: {error}") from None
     if len(instructions) > MOST_HOOKS:

@@ -36,6 +36,6 @@ def make_game_env(
     given = {name: value for name, value in options.items() if value is not None}
     machine = {name: given[name] for name in ("model", "header") if name in given}
     game = replace(game, rom=replace(game.rom, **machine))  # starts are made on it
-    own = game.options(variant, rom, levels, task, given.get("max_steps"))
+    own = game.options(variant, rom, levels, task, given.get("max_steps"), given.get("symbols"))
     image = own.pop("rom")
     return kind(image, num_envs, device, **(own | given))

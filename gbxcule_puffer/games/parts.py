@@ -18,13 +18,32 @@ MAX_STEPS = 128  # of an episode, where neither the game nor the user says
 
 
 @dataclass(frozen=True)
+class Until:
+    """The end of a start: the condition `node` of `tape`, whose numbers are `numbers`; until it holds, the actions
+    `repeat` are repeated, for at most `most_steps` steps. text: the condition as it is written."""
+
+    text: str
+    tape: Tape
+    numbers: tuple[Number, ...]
+    node: int
+    repeat: tuple[str, ...]
+    most_steps: int
+
+
+@dataclass(frozen=True)
 class Start:
     """The starts of episodes: state files, and the names of actions that lead on from there, or from power-on, in steps
-    of `schedule`."""
+    of `schedule`, and what follows them."""
 
     states: tuple[Path, ...] = ()
     actions: tuple[str, ...] = ()
     schedule: Schedule = field(default_factory=Schedule)
+    until: Until | None = None
+
+    @property
+    def is_played(self) -> bool:
+        """True if buttons lead to where episodes begin."""
+        return bool(self.actions) or self.until is not None
 
 
 @dataclass(frozen=True)

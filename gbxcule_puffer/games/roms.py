@@ -27,7 +27,8 @@ LARGEST_IPS = 2 * MAX_ROM_SIZE
 
 @dataclass(frozen=True)
 class RomSource:
-    """The ROM as a game.toml names it."""
+    """The ROM as a game.toml names it. by_symbols: all addresses are names of the symbol file beside the ROM, so that a
+    ROM that is given may be another build."""
 
     sha256: str
     file: Path | None = None
@@ -36,6 +37,13 @@ class RomSource:
     author: str = ""
     license: str = ""
     source: str = ""
+    others: tuple[str, ...] = ()  # digests of more versions
+    by_symbols: bool = False
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """The SHA-256 of each ROM that it may be."""
+        return (self.sha256, *self.others)
 
     def find(self, folder: Path, given: StrPath | None = None) -> Path | None:
         """The ROM's file: the `given` one, else the named one, else one that has the digest: in the game's `folder`,
@@ -47,7 +55,7 @@ class RomSource:
         named = Path(find_rom(given)) if given is not None else self.file
         if named is not None:
             found = digest(named)
-            if found != self.sha256:
+            if found not in self.digests and not self.by_symbols:
                 raise RomError(
                     f"{named}: is not the game's ROM, its SHA-256 is {found}, not {self.sha256}: {self.remedy()}"
                 )
@@ -58,7 +66,7 @@ class RomSource:
         elsewhere = chain(*(images_below(each) for each in named_folders), images(fetched_folder()))
         for path in chain(islice(beside, 2 * MOST_FILES), islice(elsewhere, MOST_FILES)):
             with contextlib.suppress(GBxCuLEError, OSError):
-                if _digest_of(path, path.stat().st_mtime_ns) == self.sha256:
+                if _digest_of(path, path.stat().st_mtime_ns) in self.digests:
                     return path
         return None
 

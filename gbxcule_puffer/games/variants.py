@@ -10,6 +10,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.games.roms import Patch
 from gbxcule_puffer.games.table import Table
 from gbxcule_puffer.tasks.ram.number import Number
+from gbxcule_puffer.tasks.ram.view import Where
 
 ORIGINAL = "original"  # the game as it is
 MOST_OFFSET = 2**23 - 1
@@ -20,7 +21,7 @@ START, ALWAYS = "start", "always"
 class Poke:
     """Bytes that are written from `where` on: when an episode starts, and if `always` also behind each step."""
 
-    where: int | tuple[int, int]
+    where: Where
     data: tuple[int, ...]
     always: bool = False
 
@@ -32,6 +33,11 @@ class Variant:
     name: str = ORIGINAL
     pokes: tuple[Poke, ...] = ()
     patches: tuple[Patch, ...] = ()
+
+    def with_(self, other: Variant) -> Variant:
+        """Both at once: what `other` writes comes later."""
+        name = f"{self.name}+{other.name}"
+        return Variant(name, self.pokes + other.pokes, self.patches + other.patches)
 
 
 def read_variant(
@@ -50,8 +56,7 @@ def read_variant(
             data = _bytes(value) if isinstance(value, list) else where.encode(value)
         except ConfigError as error:
             raise row.error("value", str(error)) from None
-        assert not isinstance(where.where, str)
-        pokes.append(Poke(where.where, tuple(data), when == ALWAYS))  # pyright: ignore[reportArgumentType]
+        pokes.append(Poke(where.where, tuple(data), when == ALWAYS))
     for field, row in _rows(table, "patch"):
         source = f"{table.source}: [{table.name}] {field}"
         if "ips" in row:

@@ -136,7 +136,8 @@ def address_text(where: Where) -> str:
 
 def _number(number: Number) -> str:
     fields: dict[str, object] = {"address": address_text(number.where)}
-    for name, plain in (("size", 1), ("read", "number"), ("order", "little"), ("mask", 0xFF), ("zero", 0)):
+    plain_values = {"size": 1, "read": "number", "order": "little", "mask": 0xFF, "zero": 0, "every": 1, "of": 0}
+    for name, plain in plain_values.items():
         if (value := getattr(number, name)) != plain and not (name == "order" and number.size == 1):
             fields[name] = value
     if len(fields) == 1:

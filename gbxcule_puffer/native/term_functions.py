@@ -51,6 +51,12 @@ def byte(g: TermArrays, env: int, offset: int, zero: int, mask: int) -> wp.int64
 
 
 @wp.func
+def equal(x: wp.int64, y: int) -> wp.int64:
+    """1 where a byte has this value, else 0."""
+    return wp.where(x == wp.int64(y), ONE, ZERO)
+
+
+@wp.func
 def set_bits(x: wp.int64) -> wp.int64:
     """The number of set bits."""
     x = x - ((x >> ONE) & PAIRS)

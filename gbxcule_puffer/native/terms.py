@@ -189,10 +189,13 @@ class TermWriter:
         mask, parts = number.mask & (0x0F if number.read == "digits" else 0xFF), []
         for byte in range(number.size):
             power = byte if number.order == "little" else number.size - 1 - byte
-            offset = self._offset(address + byte if bank is None else (bank, address + byte))
+            at = address + byte * number.every
+            offset = self._offset(at if bank is None else (bank, at))
             part = f"f.byte(g, env, {offset}, {number.zero}, {mask})"
             if number.read == "bits":
                 part = f"f.set_bits({part})"
+            elif number.read == "count":
+                part = f"f.equal({part}, {number.of})"
             elif number.read == "bcd":
                 part = f"f.decimal_digits({part})"
             elif number.read == "signed" and power == number.size - 1:

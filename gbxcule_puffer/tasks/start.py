@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
 from gbxcule_puffer.emulator.cartridge import Rom, load_cartridge
+from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
@@ -23,12 +24,14 @@ def play_to_start(
     schedule: Schedule | None = None,
     header: str = "strict",
     model: str | None = "dmg",
+    until: Callable[[EmulatorLike, Callable[[str], None]], None] | None = None,
 ) -> Snapshot:
     """The state behind some actions, from `start_state` or power-on.
 
     actions: a file (traces.read_actions), or a list of names, also with their own frames, such as NOOP:60. A trace is
     played with its own schedule, also one of real time, and has to be of this ROM and start, and end at the picture
-    that it ended at; names of actions are played with `schedule`.
+    that it ended at; names of actions are played with `schedule`. until: called behind them with the Game Boy and a
+    function that makes a step of one more action.
 
     Raises: ConfigError, ActionError, StateError or RomError.
     """
@@ -46,17 +49,23 @@ def play_to_start(
         frames_per_step=schedule.frames_per_step,
         release_after_frames=schedule.release_after_frames,
     )
+
+    def press(step: str) -> None:
+        frames = frames_of(step)
+        own = torch.full((1,), frames, dtype=torch.int32) if frames else None
+        emulator.step(torch.full((1,), buttons_of(step), dtype=torch.uint8), own)
+
     try:
         if start_state is not None:
             emulator.load(load_state_file(start_state, cartridge).doubled())
         if trace is not None and picture_hash(emulator.screen[0].numpy()) != trace.start_picture:
             raise ConfigError(f"trace {actions}: was recorded from another start: give the --start-state it began at")
         for step in steps:
-            frames = frames_of(step)
-            own = torch.full((1,), frames, dtype=torch.int32) if frames else None
-            emulator.step(torch.full((1,), buttons_of(step), dtype=torch.uint8), own)
+            press(step)
         if trace is not None and picture_hash(emulator.screen[0].numpy()) != trace.end_picture:
             raise ConfigError(f"trace {actions}: does not end at the picture it was recorded with: record it again")
+        if until is not None:
+            until(emulator, press)
         return emulator.save(0)
     finally:
         emulator.close()

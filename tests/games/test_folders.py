@@ -13,7 +13,7 @@ from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError, RomError
 from gbxcule_puffer.games import load_game, own_games
 from gbxcule_puffer.games.folder import GAME_FILE
-from gbxcule_puffer.layout import ARENA, ROMS
+from gbxcule_puffer.layout import ARENA, OWNED, ROMS
 from gbxcule_puffer.tasks.ram import Number
 from tests.games.folders import HEAD, ORCHARD, ROM, game_text, write
 
@@ -29,7 +29,7 @@ def test_our_own_games_are_found_by_name() -> None:
         *own_games()
     }
     for name in own_games():
-        folder = ROMS / name if (ROMS / name).is_dir() else ARENA / name
+        folder = next(root / name for root in (ROMS, ARENA, OWNED) if (root / name).is_dir())
         assert load_game(name).name == name and load_game(folder / "game.toml").is_own
     with pytest.raises(ConfigError, match=r"game 'orchrd': .*: did you mean orchard"):
         load_game("orchrd")
@@ -293,3 +293,34 @@ def test_a_strangers_task_runs_only_where_it_is_named(tmp_path: Path) -> None:
     assert "game.toml: task: pays and ends in place of [reward] and [end]" in fault_of(folder)
     write(folder, game_text(head=HEAD + 'task = "gbxcule_puffer.suite.homeward:Homeward"\n'))
     assert "task: is code" in fault_of(folder), "also of the package's, which a stranger's folder names"
+
+
+def test_terms_have_names_and_flags_have_numbers(tmp_path: Path) -> None:
+    """[terms], bit and read = "count": the nodes that they become."""
+    (tmp_path / "names.sym").write_text("00:C100 wFlags\n00:C140 wBag\n")
+    text = game_text(
+        '[env]\nsymbols = "names.sym"',
+        '[numbers]\nkey = {address = "wBag", size = 3, every = 2, read = "count", of = 0x3F}\n'
+        'wide = {address = "wFlags+1", size = 2}',
+        '[terms]\nboss = "bit(wFlags, 37)"\nboth = "boss + bit(wide, 15) + min(key, 1)"',
+        '[reward]\nboth = "rise(both) + rise(boss)"',
+    )
+    game = load_game(write(tmp_path, text))
+    assert game.numbers["key"] == Number(0xC140, 3, "count", every=2, of=0x3F) and game.numbers["key"].length == 5
+    assert {(number.where, number.mask) for number in game.terms.numbers} == {
+        (0xC104, 32),
+        (0xC102, 128),
+        (0xC140, 255),
+    }
+    for wrong, fault in (
+        ('"bit(wide, 16)"', r"\[terms\] boss: bit 16 of wide is not there: give 0 to 15"),
+        ('"bit(wFlags, both)"', r"bit takes a name and a number: bit\(flags, 12\)"),
+        ('"bit(wFlag, 3)"', "name 'wFlag' is unknown: did you mean wFlags"),
+        ('"later"', "name 'later' is unknown"),
+    ):
+        (tmp_path / "game.toml").write_text(text.replace('"bit(wFlags, 37)"', wrong))
+        assert re.search(fault, fault_of(tmp_path)), fault_of(tmp_path)
+    (tmp_path / "game.toml").write_text(text.replace("of = 0x3F", "of = 256"))
+    assert "[numbers.key] of: is 256: give a whole number from 0 to 255" in fault_of(tmp_path)
+    (tmp_path / "game.toml").write_text(text.replace("[reward]", '[reward]\ntwo = "bit(boss, 1)"'))
+    assert "bit takes a name of [numbers] or a symbol, not the term boss: write boss >> n & 1" in fault_of(tmp_path)

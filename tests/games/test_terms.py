@@ -25,7 +25,7 @@ class Terms:
         def column(name: str) -> int | None:
             return tape.add("number", (), WHOLE, NAMES.index(name)) if name in NAMES else None
 
-        parser = TermParser(tape, column, lambda _: None, lambda: NAMES, location)
+        parser = TermParser(tape, column, lambda _: None, lambda *_: None, lambda: NAMES, location)
         self.ends = [parser.parse(text) for text in texts]
         self.kinds = [tape.nodes[end].kind for end in self.ends]
         self.episode = torch.zeros(N, dtype=torch.int64)

@@ -51,7 +51,8 @@ class Run:
             raise ConfigError("--seconds or --steps is missing: give the length of a training")
         if self.game == "all":
             loaded = map(load_game, own_games())
-            games = [each.name for each in loaded if each.rom.find(each.folder) is not None]
+            here = (each for each in loaded if not each.rom.by_symbols and each.rom.find(each.folder) is not None)
+            games = [each.name for each in here]
         else:
             games = _names("--game", self.game, own_games(), own_games())
         known = {**trainer_scripts(), **trainers()}

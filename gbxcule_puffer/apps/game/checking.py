@@ -108,13 +108,14 @@ def check_game(
     steps: int | None = None,
     device: str = "cpu",
     seed: int = 0,
+    symbols: StrPath | None = None,
 ) -> Report:
     """Plays at most `steps` steps of a first episode in each of `num_envs` envs with random buttons, then with none,
     and for a folder with [scores] its played.json. steps: None for 1,000, or with [scores] for whole episodes.
 
     Raises: the errors of Game.options and of the env.
     """
-    options = {"rom": rom, "variant": variant, "io": "torch", "seed": seed, "autotune": False}
+    options = {"rom": rom, "variant": variant, "symbols": symbols, "io": "torch", "seed": seed, "autotune": False}
     scored = game.scores is not None and steps is None and variant is None
     if scored:
         options["levels"] = game.scored_levels

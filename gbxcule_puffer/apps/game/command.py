@@ -32,6 +32,7 @@ class CheckFlags(DeviceFlags):
     num_envs: int = flag(64, "Game Boys in parallel", TRIED, least=2)
     steps: int | None = flag(None, "most steps of an episode (default: 1,000, or for [scores] all)", TRIED, least=4)
     rom: str | None = flag(None, "Game Boy image (default: in the folder, or beside it)", GAME, metavar="ROM")
+    symbols: str | None = flag(None, "symbol file (default: beside the ROM)", GAME, metavar="FILE")
 
     def tried(self, folder: str, variant: str | None = None) -> Report:
         """The report of a folder."""
@@ -40,7 +41,7 @@ class CheckFlags(DeviceFlags):
 
         return check_game(
             load_game(folder), rom=self.rom, variant=variant, num_envs=self.num_envs, steps=self.steps,
-            device=self.device, seed=self.seed,
+            device=self.device, seed=self.seed, symbols=self.symbols,
         )  # fmt: skip
 
 
@@ -56,6 +57,14 @@ class Check(CheckFlags):
     json: bool = flag(False, "print JSON")
 
     def run(self) -> int:
+        from gbxcule_puffer.games import load_game
+        from gbxcule_puffer.games.game import missing_parts
+
+        if missing := missing_parts(load_game(self.dir), self.rom, self.symbols):
+            rows = [{"subject": subject, "state": "missing", "text": text} for subject, text in missing]
+            lines = [f"missing  {subject:8} {text}" for subject, text in missing]
+            print(json_text.dumps({"ok": False, "findings": rows}, indent=1) if self.json else "\n".join(lines))
+            return 1
         report = self.tried(self.dir, self.variant)
         show(report, self.json)
         return int(report.is_wrong)
@@ -240,6 +249,10 @@ class Fetch:
         from gbxcule_puffer.games.fetching import fetch_roms
 
         games = [load_game(name) for name in (own_games() if self.game == ALL else [self.game])]
+        if self.game == ALL:
+            games = [
+                game for game in games if not game.rom.by_symbols
+            ]  # those that a person owns are asked for by name
         absent = [game for game in games if game.rom.find(game.folder) is None]
         for game in games:
             if game not in absent:

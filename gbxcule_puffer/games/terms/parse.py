@@ -34,7 +34,8 @@ COMPARISONS = {
 OF_A_NUMBER = ("delta", "rise", "fall", "start", "previous")  # also behind a dot
 # Functions and how many arguments they take.
 FUNCTIONS = {
-    "abs": (1, 1), "min": (2, 64), "max": (2, 64), "clip": (3, 3), "bits": (1, 1), "changed": (1, 1), "once": (1, 1),
+    "abs": (1, 1), "min": (2, 64), "max": (2, 64), "clip": (3, 3), "bits": (1, 1), "bit": (2, 2), "changed": (1, 1),
+    "once": (1, 1),
     "once_ever": (1, 1), "first_visit": (1, 8), "total": (1, 1), "executions": (1, 1),
     **dict.fromkeys(OF_A_NUMBER, (1, 1)),
 }  # fmt: skip
@@ -50,13 +51,14 @@ WORD_OF = {
 }  # fmt: skip
 
 Name = Callable[[str], int | None]  # the node of a name, None for an unknown one
+Bit = Callable[[str, int], int | None]  # that of one of its bits
 
 
 class TermParser:
     """Adds terms to `tape`.
 
-    name: returns the node of a name's number; bits: that of its set bits; names: for suggestions; location: checks the
-    text of executions("...") and returns where the instruction is.
+    name: returns the node of a name's number; bits: that of its set bits; bit: of one of them; names: for suggestions;
+    location: checks the text of executions("...") and returns where the instruction is.
     """
 
     def __init__(
@@ -64,10 +66,12 @@ class TermParser:
         tape: Tape,
         name: Name,
         bits: Name,
+        bit: Bit,
         names: Callable[[], Sequence[str]],
         location: Callable[[str], object] | None,
     ) -> None:
-        self.tape, self._name, self._bits, self._names, self._location = tape, name, bits, names, location
+        self.tape, self._name, self._bits, self._bit = tape, name, bits, bit
+        self._names, self._location = names, location
 
     def parse(self, text: str) -> int:
         """The node of a term.
@@ -240,6 +244,8 @@ class TermParser:
             return self._executions(args[0])
         if name == "bits" and (found := self._bits_of(args[0])) is not None:
             return found
+        if name == "bit":
+            return self._bit_of(*args)
         nodes = [self._node(each) for each in args]
         if name in OF_A_NUMBER:
             return self._remember(name, nodes[0])
@@ -271,6 +277,19 @@ class TermParser:
     def _bits_of(self, node: ast.expr) -> int | None:
         """The set bits of a name's bytes; None for another expression."""
         return self._bits(ast.unparse(node)) if isinstance(node, ast.Name | ast.Attribute) else None
+
+    def _bit_of(self, node: ast.expr, index: ast.expr) -> int:
+        """One bit of a name's bytes."""
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(index, ast.Constant):
+            self._fail("bit takes a name and a number: bit(flags, 12)")
+        if type(index.value) is not int:
+            self._fail(f"bit {index.value!r:.40} is not a whole number: give one from 0 on")
+        name = ast.unparse(node)
+        found = self._bit(name, index.value)
+        if found is None:
+            self._named(name)
+            self._fail(f"bit takes a name of [numbers] or a symbol, not the term {name:.60}: write {name:.60} >> n & 1")
+        return found
 
     def _executions(self, node: ast.expr) -> int:
         if self._location is None or not isinstance(node, ast.Constant) or not isinstance(node.value, str):

@@ -14,6 +14,8 @@ from gbxcule_puffer.tasks.ram.symbol_files import LONGEST, SYMBOL_FILE, Location
 
 MOST_SUGGESTIONS, MOST_COMPARED = 3, 50_000  # names: comparing one takes some microseconds
 MOST_LOCATIONS = 4  # of one name, in an error
+_NAME = re.compile(r"(?![0-9A-Fa-f]+$)[A-Za-z_][\w.#@$]*")  # not a hexadecimal address
+ANYWHERE = Location(0, 0xC000)
 _WITH_OFFSET = re.compile(r"(.+?)\s*\+\s*(0[xX][0-9A-Fa-f]+|\d+)")
 
 
@@ -113,3 +115,23 @@ class Symbols(Mapping[str, Location]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+class AnySymbols(Symbols):
+    """Symbols of a file that is not known yet: it has every name. `asked`: the names that were looked up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: dict[str, None] = {}
+
+    def is_name(self, text: str) -> bool:
+        """True for a name, also with an offset, that is not a hexadecimal address."""
+        return self.knows(text.partition("+")[0].strip())
+
+    def knows(self, name: str) -> bool:
+        return _NAME.fullmatch(name) is not None
+
+    def find(self, text: str) -> Location:
+        """A location in RAM that stands for the later one."""
+        self.asked[text.partition("+")[0].strip()] = None
+        return ANYWHERE

@@ -35,6 +35,8 @@ def ram() -> Ram:
         ({"read": "signed", "size": 2, "order": "big"}, [0x80, 1], -0x7FFF),
         ({"read": "signed", "size": 7}, [0] * 6 + [0x80], -(2**55)),
         ({"read": "bcd"}, [0x42], 42),
+        ({"read": "count", "size": 3, "every": 2, "of": 7}, [7, 7, 5, 7, 7], 2),
+        ({"size": 2, "every": 3}, [1, 9, 9, 2], 513),
         ({"read": "bcd", "size": 3}, [0x56, 0x34, 0x12], 123456),
         ({"read": "bcd", "size": 3, "order": "big"}, [0x12, 0x34, 0x56], 123456),
         ({"read": "bcd", "size": 9}, [0x99] * 9, 10**18 - 1),
@@ -81,7 +83,7 @@ def test_several_numbers_are_read_at_once(ram: Ram) -> None:
 @pytest.mark.parametrize(
     ("fields", "fault"),
     [
-        ({"read": "float"}, "read 'float' must be one of number, signed, bcd, digits, bits"),
+        ({"read": "float"}, "read 'float' must be one of number, signed, bcd, digits, bits, count"),
         ({"order": "middle"}, "order 'middle' must be one of little, big"),
         ({"size": 0}, "size 0 must be from 1 to 7 bytes with read 'number'"),
         ({"size": True}, "size True must be"),
