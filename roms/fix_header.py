@@ -14,6 +14,7 @@ from pathlib import Path
 BANK_SIZE = 0x4000
 CARTRIDGE_TYPE_MBC3_RAM_BATTERY = 0x13
 RAM_SIZE_8_KIB = 0x02
+COLOR_TOO = 0x80  # for a Game Boy, and in colour on a Game Boy Color
 # The bitmap that the boot ROM compares before it starts a cartridge.
 LOGO = bytes.fromhex("ceed6666cc0d000b03730083000c000d0008111f8889000edccc6ee6ddddd999bbbb67636e0eecccdddc999fbbb9333e")
 
@@ -40,12 +41,15 @@ def join_banks(code, data_banks, least):
     return bytearray(b"".join(banks))
 
 
-def write_header(rom, title, cartridge_type, ram_size):
+def write_header(rom, title, cartridge_type, ram_size, color=False):
     """Fill 0104-014F in place, with both checksums."""
-    if len(title) > 16:
-        raise SystemExit(f"the title {title!r} is longer than 16 characters")
+    limit = 15 if color else 16
+    if len(title) > limit:
+        raise SystemExit(f"the title {title!r} is longer than {limit} characters")
     rom[0x104:0x134] = LOGO
     rom[0x134:0x144] = title.encode("ascii").ljust(16, b"\0")
+    if color:
+        rom[0x143] = COLOR_TOO
     rom[0x144:0x146] = b"\0\0"  # licensee: none
     rom[0x146] = 0  # no SGB functions
     rom[0x147] = cartridge_type
@@ -68,11 +72,12 @@ def main():
     parser.add_argument("--type", default=CARTRIDGE_TYPE_MBC3_RAM_BATTERY, **number)
     parser.add_argument("--ram", default=RAM_SIZE_8_KIB, **number)
     parser.add_argument("--banks", default=2, type=int)
+    parser.add_argument("--color", action="store_true", help="also for a Game Boy Color")
     parser.add_argument("code", type=Path)
     parser.add_argument("data", type=Path, nargs="*")
     args = parser.parse_args()
     rom = join_banks(args.code.read_bytes(), [path.read_bytes() for path in args.data], args.banks)
-    write_header(rom, args.title, args.type, args.ram)
+    write_header(rom, args.title, args.type, args.ram, args.color)
     args.output.write_bytes(rom)
 
 

@@ -1,0 +1,390 @@
+"""A player of GATEWARD that reads its memory: it follows walkthrough.txt, and writes the buttons to played.json.
+
+    PYTHONPATH=. python roms/gateward/player.py [--rom FILE] [--upto LINE]
+
+walkthrough.txt has a line for each aim; the player finds the way, fights, and heals on its own:
+
+    talk MAP.M     go there and press A; questions are answered with YES
+    go MAP.M       go to this cell
+    buy MAP.M ITEM NUMBER
+    lead SPECIES   make this fighter the first of the team
+    wait           a step without a button, for the last scene
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE))
+
+from maps import FACINGS, World  # noqa: E402
+from tables import CHARACTERS, DIGIT_TILE, FONT_TILE, SLASH_TILE, Tables  # noqa: E402
+
+from gbxcule_puffer.emulator import Emulator  # noqa: E402
+from gbxcule_puffer.tasks.actions import buttons_of  # noqa: E402
+
+START = ("NOOP", "START", "NOOP")
+DIRECTIONS = {"DOWN": (0, 1), "UP": (0, -1), "LEFT": (-1, 0), "RIGHT": (1, 0)}
+WALK, SOLID, WARP, GRASS, WATER, LEDGE = range(6)
+RATES = {GRASS: 5, WATER: 3}  # how much longer a step there counts, as it may bring a battle
+MON_SIZE, MON_HP, MON_TYPE1, MON_MOVES, MON_LEVEL, MON_MAXHP = 44, 2, 5, 8, 33, 35
+MON_ATTACK, MON_DEFENSE = 37, 39
+WEAK = 0.4  # of the HP: heal
+MOST_PRESSES = 3000  # for one aim
+
+Cell = tuple[int, int, int]
+
+
+class Stuck(Exception):
+    """The player cannot go on."""
+
+
+class Memory:
+    """The game's memory by its symbols."""
+
+    def __init__(self, emulator: Emulator, symbols: Path) -> None:
+        self.emulator = emulator
+        self.symbols = {}
+        for line in symbols.read_text().splitlines():
+            address, name = line.split()
+            self.symbols[name] = int(address[3:], 16)
+
+    def bytes(self, name: str, size: int) -> bytes:
+        """`size` bytes from a symbol on."""
+        return self.emulator.read_memory(0, self.symbols[name], size).tobytes()
+
+    def __getitem__(self, name: str) -> int:
+        return self.bytes(name, 1)[0]
+
+
+@dataclass
+class Fighter:
+    """A fighter as it is in memory."""
+
+    species: int
+    hp: int
+    level: int
+    maximum: int
+    attack: int
+    defense: int
+    types: tuple[int, int]
+    moves: list[int]
+
+    @staticmethod
+    def of(data: bytes) -> Fighter:
+        """The fighter in 44 bytes."""
+        moves = [move for move in data[MON_MOVES : MON_MOVES + 4] if move]
+        types = (data[MON_TYPE1], data[MON_TYPE1 + 1])
+        return Fighter(data[0], data[MON_HP], data[MON_LEVEL], data[MON_MAXHP], data[MON_ATTACK], data[MON_DEFENSE],
+                       types, moves)  # fmt: skip
+
+
+class Player:
+    """Plays one Game Boy; `actions` is what it has pressed."""
+
+    def __init__(self, rom: Path) -> None:
+        self.emulator = Emulator(rom, 1)
+        self.memory = Memory(self.emulator, rom.with_suffix(".sym"))
+        self.tables = Tables()
+        self.world = World(self.tables)
+        for each in self.world.maps:  # objects are known once a map is encoded
+            from maps import Encoder, Pool
+
+            Encoder(self.world, Pool(), each)
+        self.items = list(self.tables.items)
+        self.species = list(self.tables.species)
+        self.actions: list[str] = []
+        for action in START:
+            self.step(action)
+        self.actions.clear()
+
+    def step(self, action: str) -> None:
+        """One step of the environment."""
+        self.actions.append(action)
+        self.emulator.step(torch.tensor([buttons_of(action)], dtype=torch.uint8))
+
+    # What is so in the game
+
+    @property
+    def cell(self) -> Cell:
+        """(map, column, row) of the player."""
+        return self.memory["wCurMap"], self.memory["wXCoord"], self.memory["wYCoord"]
+
+    def event(self, name: str) -> bool:
+        """Whether an event has happened."""
+        number = self.tables.events[name]
+        return bool(self.memory.bytes("wEventFlags", 32)[number >> 3] >> (number & 7) & 1)
+
+    def bag(self) -> dict[str, int]:
+        """Items and their numbers, in order."""
+        data = self.memory.bytes("wBagItems", 2 * self.memory["wNumBagItems"])
+        return {self.items[item]: number for item, number in zip(data[::2], data[1::2], strict=True)}
+
+    def party(self) -> list[Fighter]:
+        """The team."""
+        data = self.memory.bytes("wPartyMons", MON_SIZE * self.memory["wPartyCount"])
+        return [Fighter.of(data[i : i + MON_SIZE]) for i in range(0, len(data), MON_SIZE)]
+
+    def rows(self) -> list[str]:
+        """The screen of boxes and menus as text."""
+        letters = {FONT_TILE + i: c for i, c in enumerate(CHARACTERS)} | {DIGIT_TILE + i: str(i) for i in range(10)}
+        letters[SLASH_TILE] = "/"
+        tiles = self.memory.bytes("wTileMap", 360)
+        return ["".join(letters.get(tile, "*") for tile in tiles[i : i + 20]) for i in range(0, 360, 20)]
+
+    # Ways
+
+    def blocked(self, number: int) -> set[tuple[int, int]]:
+        """Cells of a map where an object is."""
+        here = set()
+        for each in self.world.maps[number].objects:
+            happened = bool(each["event"]) and self.event(each["event"])
+            if each["condition"] == 0 or (each["condition"] == 1) != happened:
+                here.add(each["cell"])
+        return here
+
+    def neighbours(self, cell: Cell, cache: dict) -> Iterator[tuple[str, Cell, int]]:
+        """(button, cell, cost) of the steps from a cell."""
+        number, x, y = cell
+        here = self.world.maps[number]
+        if number not in cache:
+            cache[number] = self.blocked(number)
+        for button, (dx, dy) in DIRECTIONS.items():
+            to = (x + dx, y + dy)
+            kind = here.kinds.get(to, SOLID)
+            if kind == SOLID or to in cache[number] or (kind == WATER and "BOAT" not in cache["bag"]):
+                continue
+            if kind >= LEDGE:
+                if kind - LEDGE != ("DOWN", "UP", "LEFT", "RIGHT").index(button):
+                    continue
+                to = (to[0] + dx, to[1] + dy)
+                kind = here.kinds.get(to, SOLID)
+                if kind not in (WALK, GRASS) or to in cache[number]:
+                    continue
+            cost = 1 + RATES.get(kind, 0) * bool(any(thing.words[0] == "wild" for thing in here.things))
+            if kind == WARP and to in here.warps:
+                target, tx, ty, item, *_ = here.warps[to]
+                if item and item not in cache["bag"]:
+                    continue
+                yield button, (target, tx, ty), 2
+            else:
+                yield button, (number, *to), cost
+
+    def way(self, goals: set[Cell]) -> list[str]:
+        """The buttons of the shortest way to one of the cells.
+
+        Raises: Stuck where there is none.
+        """
+        start, cache = self.cell, {"bag": self.bag()}
+        best, queue, came = {start: 0}, [(0, start)], {}
+        while queue:
+            cost, cell = heapq.heappop(queue)
+            if cell in goals:
+                buttons = []
+                while cell != start:
+                    cell, button = came[cell]
+                    buttons.append(button)
+                return buttons[::-1]
+            if cost > best[cell]:
+                continue
+            for button, to, more in self.neighbours(cell, cache):
+                if cost + more < best.get(to, 1 << 30):
+                    best[to] = cost + more
+                    came[to] = (cell, button)
+                    heapq.heappush(queue, (cost + more, to))
+        raise Stuck(f"there is no way from {self.name(start)} to {[self.name(goal) for goal in goals][:4]}")
+
+    def name(self, cell: Cell) -> str:
+        """A cell as people write it."""
+        return f"{self.world.maps[cell[0]].name} {cell[1]},{cell[2]}"
+
+    def go(self, goals: set[Cell]) -> None:
+        """Walk to one of the cells; battles and texts on the way are dealt with."""
+        for _ in range(MOST_PRESSES):
+            self.settle()
+            if self.cell in goals:
+                return
+            self.patch_up()
+            self.step(self.way(goals)[0])
+        raise Stuck(f"never came to {[self.name(goal) for goal in goals][:4]}")
+
+    def cells(self, word: str) -> set[Cell]:
+        """The cells of a marker."""
+        name, _, marker = word.partition(".")
+        each = self.world.by_name[name]
+        return {(each.number, *cell) for cell in each.markers[marker]}
+
+    # Talking and fighting
+
+    def settle(self) -> None:
+        """Press on until the player can walk."""
+        for _ in range(MOST_PRESSES):
+            if self.memory["wIsInBattle"]:
+                self.fight()
+            elif self.memory["wMenuOpen"]:
+                self.choose(0)
+            elif self.memory["wTextBoxOpen"]:
+                self.step("A")
+            elif self.memory["wWalkCounter"]:
+                self.step("NOOP")
+            else:
+                return
+        raise Stuck("the text does not end")
+
+    def choose(self, line: int) -> None:
+        """Take a line of a menu."""
+        while self.memory["wCurrentMenuItem"] != line:
+            self.step("DOWN" if self.memory["wCurrentMenuItem"] < line else "UP")
+        self.step("A")
+
+    def talk(self, word: str) -> None:
+        """Walk to what is at a marker, look at it and press A."""
+        name, _, marker = word.partition(".")
+        each = self.world.by_name[name]
+        spots = {}
+        for x, y in each.markers[marker]:
+            for button, (dx, dy) in DIRECTIONS.items():
+                spots[each.number, x - dx, y - dy] = button
+        free = {cell for cell in spots if each.kinds.get(cell[1:], SOLID) not in (SOLID, WATER)}
+        self.go(free - {(each.number, *cell) for cell in self.blocked(each.number)})
+        button = spots[self.cell]
+        if self.memory["wPlayerDirection"] != FACINGS.index(button.lower()):
+            self.step(button)
+        self.step("A")
+        self.settle()
+
+    def value(self, move: int, attacker: Fighter, defender: Fighter) -> float:
+        """What a move may do."""
+        kind, power, accuracy = self.tables.move_data[move]
+        if not power:
+            return 0.5
+        count = len(self.tables.types)
+        factor = 1.0
+        for each in dict.fromkeys(defender.types):
+            factor *= self.tables.chart[kind * count + each] / 2
+        damage = (2 * attacker.level / 5 + 2) * power * attacker.attack / max(1, defender.defense) / 32 + 2
+        if kind in attacker.types:
+            damage *= 1.5
+        return damage * factor * accuracy / 256
+
+    def fight(self) -> None:
+        """One press of a battle."""
+        if not self.memory["wMenuOpen"]:
+            self.step("A")
+            return
+        me = self.party()[self.memory["wPlayerMonNumber"]]
+        foe = Fighter.of(self.memory.bytes("wEnemyMon", MON_SIZE))
+        rows = self.rows()
+        if rows[13][3:8] == "FIGHT":
+            bag = self.bag()
+            cure = next((item for item in ("TONIC", "POTION") if item in bag), None)
+            threat = max((self.value(move, foe, me) for move in foe.moves), default=0)
+            mine = max(self.value(move, me, foe) for move in me.moves)
+            if cure and me.hp <= threat * 1.1 and mine < foe.hp and me.hp < me.maximum * 0.7:
+                self.choose(1)
+                self.choose(list(bag).index(cure))
+            else:
+                self.choose(0)
+        elif rows[13][1:3].strip(" *") == "" and any(rows[13 + i][3:].strip() for i in range(4)):
+            values = [self.value(move, me, foe) for move in me.moves]
+            self.choose(values.index(max(values)))
+        else:
+            self.step("B")
+
+    def patch_up(self) -> None:
+        """Heal the first fighter from the bag where it needs it; give up a team that cannot be healed to chance."""
+        party, bag = self.party(), self.bag()
+        if not party or party[0].hp == 0 or party[0].hp >= WEAK * party[0].maximum:
+            return
+        cure = next((item for item in ("POTION", "TONIC") if item in bag), None)
+        if cure is None:
+            return
+        self.step("START")
+        self.choose(1)
+        self.choose(list(bag).index(cure))
+        self.choose(0)
+        self.settle()
+
+    def buy(self, word: str, item: str, number: int) -> None:
+        """Buy things in a shop, as many as the money allows."""
+        name, _, marker = word.partition(".")
+        each = self.world.by_name[name]
+        stock = next(line.split()[1:] for thing in each.things for _, line in thing.body if line.startswith("shop "))
+        x, y = each.markers[marker][0]
+        self.go({(each.number, x, y + 1)})
+        self.step("UP")
+        self.step("A")
+        while not self.memory["wMenuOpen"]:
+            self.step("A")
+        for _ in range(number):
+            self.choose(stock.index(item))
+            self.step("NOOP")
+        self.step("B")
+        self.settle()
+
+    def lead(self, name: str) -> None:
+        """Make a fighter the first of the team."""
+        index = [self.species[each.species] for each in self.party()].index(name)
+        self.step("START")
+        self.choose(0)
+        self.choose(index)
+        self.settle()
+
+    def follow(self, line: str) -> None:
+        """One line of the walkthrough."""
+        word, *rest = line.split()
+        if word == "talk":
+            self.talk(*rest)
+        elif word == "go":
+            self.go(self.cells(*rest))
+            self.settle()
+        elif word == "buy":
+            self.buy(rest[0], rest[1], int(rest[2]))
+        elif word == "lead":
+            self.lead(*rest)
+        elif word == "wait":
+            self.step("NOOP")
+        else:
+            raise Stuck(f"{word!r} is not an aim")
+
+    def said(self) -> str:
+        """How far it is."""
+        party = ", ".join(
+            f"{self.species[each.species]} {each.level} {each.hp}/{each.maximum}" for each in self.party()
+        )
+        events = sum(bin(byte).count("1") for byte in self.memory.bytes("wEventFlags", 32))
+        money = self.memory.bytes("wPlayerMoney", 3).hex()
+        badges = bin(self.memory["wObtainedBadges"]).count("1")
+        return (f"{len(self.actions)} {self.name(self.cell)}, {badges} gates, {events} events, money {money}, "
+                f"{self.memory['wBlackouts']} blackouts: {party} {self.bag()}")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rom", type=Path, default=HERE.parent / "gateward.gb")
+    parser.add_argument("--upto", type=int, default=1 << 30)
+    args = parser.parse_args()
+    player = Player(args.rom)
+    lines = (HERE / "walkthrough.txt").read_text().splitlines()
+    for number, line in enumerate(lines[: args.upto], 1):
+        if not line.strip() or line.startswith(";"):
+            continue
+        try:
+            player.follow(line)
+        except (Stuck, ValueError) as error:
+            print(player.said())
+            print("\n".join(player.rows()))
+            sys.exit(f"walkthrough.txt:{number}: {line}: {error}")
+        print(f"{line}: {player.said()}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
