@@ -8,7 +8,7 @@ walkthrough.txt has a line for each aim; the player finds the way, fights, and h
     go MAP.M       go to this cell
     buy MAP.M ITEM NUMBER
     lead SPECIES   make this fighter the first of the team
-    wait           a step without a button, for the last scene
+    press BUTTON
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ WALK, SOLID, WARP, GRASS, WATER, LEDGE = range(6)
 RATES = {GRASS: 5, WATER: 3}  # how much longer a step there counts, as it may bring a battle
 MON_SIZE, MON_HP, MON_TYPE1, MON_MOVES, MON_LEVEL, MON_MAXHP = 44, 2, 5, 8, 33, 35
 MON_ATTACK, MON_DEFENSE = 37, 39
-WEAK = 0.4  # of the HP: heal
+WEAK, WEARY = 0.4, 0.65  # of the HP: heal; heal before a trainer
 MOST_PRESSES = 3000  # for one aim
+MOST_ATTEMPTS = 4  # at a trainer
 
 Cell = tuple[int, int, int]
 
@@ -227,6 +228,8 @@ class Player:
     def settle(self) -> None:
         """Press on until the player can walk."""
         for _ in range(MOST_PRESSES):
+            if self.memory["wGameWon"]:
+                return
             if self.memory["wIsInBattle"]:
                 self.fight()
             elif self.memory["wMenuOpen"]:
@@ -246,14 +249,25 @@ class Player:
         self.step("A")
 
     def talk(self, word: str) -> None:
-        """Walk to what is at a marker, look at it and press A."""
+        """Walk to what is at a marker, look at it and press A. A trainer is challenged until beaten."""
         name, _, marker = word.partition(".")
+        found = [each for each in self.world.by_name[name].objects if each["marker"] == marker and each["sight"]]
+        for _ in range(MOST_ATTEMPTS if found else 1):
+            if not found or not self.event(found[0]["event"]):
+                if found:
+                    self.patch_up(WEARY)
+                self.talk_once(name, marker)
+        if found and not self.event(found[0]["event"]):
+            raise Stuck("the trainer wins each time")
+
+    def talk_once(self, name: str, marker: str) -> None:
+        """Walk to what is at a marker, look at it and press A."""
         each = self.world.by_name[name]
         spots = {}
         for x, y in each.markers[marker]:
             for button, (dx, dy) in DIRECTIONS.items():
                 spots[each.number, x - dx, y - dy] = button
-        free = {cell for cell in spots if each.kinds.get(cell[1:], SOLID) not in (SOLID, WATER)}
+        free = {cell for cell in spots if each.kinds.get(cell[1:], SOLID) != SOLID}
         self.go(free - {(each.number, *cell) for cell in self.blocked(each.number)})
         button = spots[self.cell]
         if self.memory["wPlayerDirection"] != FACINGS.index(button.lower()):
@@ -275,6 +289,19 @@ class Player:
             damage *= 1.5
         return damage * factor * accuracy / 256
 
+    def chance(self, me: Fighter, foe: Fighter) -> float:
+        """How many more rounds `me` stands than `foe`, roughly."""
+        give = max(self.value(move, me, foe) for move in me.moves)
+        take = max((self.value(move, foe, me) for move in foe.moves), default=1)
+        return me.hp / max(1, take) - foe.hp / max(1, give)
+
+    def better(self, foe: Fighter) -> int | None:
+        """Who of the team should fight instead, if that is worth a round."""
+        party, now = self.party(), self.memory["wPlayerMonNumber"]
+        chances = [self.chance(each, foe) if each.hp else -99 for each in party]
+        best = max(range(len(party)), key=chances.__getitem__)
+        return best if chances[now] < 0 and chances[best] > max(0, chances[now]) + 1.5 else None
+
     def fight(self) -> None:
         """One press of a battle."""
         if not self.memory["wMenuOpen"]:
@@ -288,7 +315,11 @@ class Player:
             cure = next((item for item in ("TONIC", "POTION") if item in bag), None)
             threat = max((self.value(move, foe, me) for move in foe.moves), default=0)
             mine = max(self.value(move, me, foe) for move in me.moves)
-            if cure and me.hp <= threat * 1.1 and mine < foe.hp and me.hp < me.maximum * 0.7:
+            better = self.better(foe)
+            if better is not None:
+                self.choose(2)
+                self.choose(better)
+            elif cure and me.hp <= threat * 1.1 and mine < foe.hp and me.hp < me.maximum * 0.7:
                 self.choose(1)
                 self.choose(list(bag).index(cure))
             else:
@@ -299,10 +330,10 @@ class Player:
         else:
             self.step("B")
 
-    def patch_up(self) -> None:
-        """Heal the first fighter from the bag where it needs it; give up a team that cannot be healed to chance."""
+    def patch_up(self, share: float = WEAK) -> None:
+        """Heal the first fighter from the bag if it has less than this share of its HP."""
         party, bag = self.party(), self.bag()
-        if not party or party[0].hp == 0 or party[0].hp >= WEAK * party[0].maximum:
+        if not party or party[0].hp == 0 or party[0].hp >= share * party[0].maximum:
             return
         cure = next((item for item in ("POTION", "TONIC") if item in bag), None)
         if cure is None:
@@ -326,7 +357,8 @@ class Player:
             self.step("A")
         for _ in range(number):
             self.choose(stock.index(item))
-            self.step("NOOP")
+            while not self.memory["wMenuOpen"]:
+                self.step("NOOP")
         self.step("B")
         self.settle()
 
@@ -350,8 +382,9 @@ class Player:
             self.buy(rest[0], rest[1], int(rest[2]))
         elif word == "lead":
             self.lead(*rest)
-        elif word == "wait":
-            self.step("NOOP")
+        elif word == "press":
+            self.step(*rest)
+            self.settle()
         else:
             raise Stuck(f"{word!r} is not an aim")
 

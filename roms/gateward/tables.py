@@ -215,6 +215,8 @@ class Tables:
                 (self.whole(a, 1, 40, "the level", fault), self.number(self.moves, b, "move", fault))
                 for a, b in zip(learns[::2], learns[1::2], strict=True)
             ]
+            if len(dict(learned)) != len(learned):
+                raise fault("it learns two moves at one level")
             self.species_data[name] = (types, stats, evolve, learned)
             names += self.name_bytes(name, NAME_LIMIT + 1, fault)
             body = ", ".join(map(str, (*types, *stats, *evolve)))
