@@ -36,10 +36,11 @@ def script(prog: str, words: Sequence[str]) -> str:
     return output.getvalue().replace("complete -F ", "complete -o default -F ")  # files, where bash has nothing else
 
 
-def _one_of(commands: Mapping[str, Any]) -> Any:
+def _one_of(commands: Mapping[str, Any]) -> type:
     """Commands by name as tyro takes them, those in a mapping as subcommands."""
     kinds = []
     for name, kind in commands.items():
         known = _one_of(kind) if isinstance(kind, Mapping) else tyro_class(flags_of(kind), choices=True)
         kinds.append(Annotated[Any, tyro.conf.subcommand(name, constructor=known, prefix_name=False)])
-    return Union[tuple(kinds)]  # noqa: UP007
+    union: Any = Union[tuple(kinds)]  # noqa: UP007
+    return union

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from gbxcule_puffer.emulator.cartridge import Rom, load_cartridge
 from gbxcule_puffer.env.options import EXPLORATION, EnvOptions
@@ -98,14 +98,6 @@ def _played(args: RunFlags, rom: Rom, out: Path) -> str:
     return str(path)
 
 
-class ObservationFlags(Protocol):
-    """The flags that decide what is observed."""
-
-    env: str
-    obs: str
-    stack_k: int
-
-
 def make_env(
     args: RunFlags,
     num_envs: int,
@@ -141,7 +133,7 @@ def make_env(
     return creator(num_envs=num_envs, device=device, seed=seed, **keywords)
 
 
-def layout_of(args: ObservationFlags) -> ObservationLayout:
+def layout_of(args: RunFlags) -> ObservationLayout:
     """The layout of the observations, as far as it is known before there is an env: without vectors."""
     if args.env == "toy":
         return board_layout(args.obs, args.stack_k)

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from gbxcule_puffer.errors import ConfigError, DeviceError
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
-from gbxcule_puffer.trainers.envs import ObservationFlags, layout_of
+from gbxcule_puffer.trainers.envs import layout_of
 
 MOST = 2**36  # steps of all Game Boys
 
 
-class RolloutFlags(ObservationFlags, Protocol):
-    """The flags that decide how large a rollout is."""
-
-    num_envs: int
-    num_steps: int
-    num_minibatches: int
-
-
 def rollout_memory(
-    args: RolloutFlags,
+    args: Any,  # RunFlags with num_steps and num_minibatches
     empty_rollout: Callable[[Any, ObservationLayout, torch.device], Mapping[str, Tensor]],
     network: Callable[[ObservationLayout, int], nn.Module],
     least: int = 1,
