@@ -106,7 +106,8 @@ sums = "score.delta * 0.1 + lives.fall - lives.rise * 3 + pair % 7 - signed.delt
 floats = "(pair / 3) % 1.7 + (signed * 0.5) // 1.3 % 9.0 + min(money, digits, 3) * 0.25"
 nothing = "max(flags, 2) / (clock - clock) + pair % (clock - clock) + pair // (clock - clock)"
 bits = "(pair & 255 | flags ^ 3) >> 2 if state.previous == 1 or not lives.start else -(~flags << (clock & 3))"
-once = "once(clock & 64) * 5 + once_ever(clock & 128) * 7 + changed(clock & 16) + bits(clock) * 0.01 + bit(clock, 3) + equal.delta"
+once = "once(clock & 64) * 5 + once_ever(clock & 128) * 7 + changed(clock & 16)"
+counts = "bits(clock) * 0.01 + bit(clock, 3) + equal.delta"
 total = "total(clock & 1) * 0.125 + total((clock & 6) / 4)"
 more = "abs(signed.delta) * 1e-9 + clip(clock % 1000, 3, 500) * 1e-3 + (1 < (clock & 3) <= 2)"
 
