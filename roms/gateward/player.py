@@ -25,10 +25,12 @@ import torch
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))
 
-from maps import FACINGS, World  # noqa: E402
+from maps import FACINGS, Encoder, Pool, World  # noqa: E402
 from tables import CHARACTERS, DIGIT_TILE, FONT_TILE, SLASH_TILE, Tables  # noqa: E402
 
+from gbxcule_puffer.apps.game.playing import play_episode  # noqa: E402
 from gbxcule_puffer.emulator import Emulator  # noqa: E402
+from gbxcule_puffer.games import load_game  # noqa: E402
 from gbxcule_puffer.tasks.actions import buttons_of  # noqa: E402
 
 START = ("NOOP", "START", "NOOP")
@@ -96,9 +98,7 @@ class Player:
         self.memory = Memory(self.emulator, rom.with_suffix(".sym"))
         self.tables = Tables()
         self.world = World(self.tables)
-        for each in self.world.maps:  # objects are known once a map is encoded
-            from maps import Encoder, Pool
-
+        for each in self.world.maps:  # its objects are known once a map is encoded
             Encoder(self.world, Pool(), each)
         self.items = list(self.tables.items)
         self.species = list(self.tables.species)
@@ -401,22 +401,25 @@ class Player:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description="Play GATEWARD by walkthrough.txt, and write played.json.")
     parser.add_argument("--rom", type=Path, default=HERE.parent / "gateward.gb")
-    parser.add_argument("--upto", type=int, default=1 << 30)
+    parser.add_argument("--upto", type=int, help="the last line to follow; nothing is written then")
     args = parser.parse_args()
     player = Player(args.rom)
     lines = (HERE / "walkthrough.txt").read_text().splitlines()
     for number, line in enumerate(lines[: args.upto], 1):
-        if not line.strip() or line.startswith(";"):
+        if not line or line.startswith(";"):
             continue
         try:
             player.follow(line)
         except (Stuck, ValueError) as error:
-            print(player.said())
-            print("\n".join(player.rows()))
+            print(player.said(), *player.rows(), sep="\n")
             sys.exit(f"walkthrough.txt:{number}: {line}: {error}")
         print(f"{line}: {player.said()}", flush=True)
+    if args.upto is None:
+        episode = play_episode(load_game(HERE), player.actions, args.rom)
+        episode.trace.save(HERE / "played.json")
+        print(f"played.json: {len(player.actions):,} steps, score {episode.score:g}, ended {episode.has_ended}")
 
 
 if __name__ == "__main__":
