@@ -296,6 +296,12 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
         """Episodes and successes from each start and each slot of the archive since the reset (Curriculum)."""
         return self._episodes.curriculum.slot_statistics()
 
+    def milestone_table(self) -> list[dict[str, Any]]:
+        """For each milestone of the game its name, whether any env has reached it, its states, and the episodes from
+        them that came to a further one or did not (Milestones); empty unless an option follows milestones."""
+        found = self._episodes.milestones
+        return [] if found is None else found.table()
+
     def state_dict(self, machines: bool = True) -> dict[str, Any]:
         """Everything that the next steps depend on. Without `machines`, which are gigabytes for thousands of envs, only
         the statistics of stages, visits and the archive: loading it begins new episodes."""

@@ -65,3 +65,13 @@ class EnvTask:
 def counts_visits(options: EnvOptions) -> bool:
     """True if a bonus or an archive needs the number of visits of each cell."""
     return bool(options.visit_bonus or options.archive_slots)
+
+
+def follows_milestones(options: EnvOptions) -> bool:
+    """True if an option needs the milestones that the envs have reached.
+
+    Raises: ConfigError for a swarm without states to go on from.
+    """
+    if options.swarm_steps is not None and not options.milestone_slots:
+        raise ConfigError("swarm_steps needs states to go on from: give milestone_slots, such as 16")
+    return bool(options.milestone_slots) or options.milestone_steps is not None

@@ -12,7 +12,7 @@ from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.curriculum.bonuses import VisitBonus
 from gbxcule_puffer.env.curriculum.curriculum import Curriculum
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
-from gbxcule_puffer.env.env_task import EnvTask, counts_visits
+from gbxcule_puffer.env.env_task import EnvTask, counts_visits, follows_milestones
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import STAGGER, CounterRandom, Seed
@@ -64,7 +64,9 @@ class Episodes:
         t = self.envs
         info = StepInfo(t.action, t.length, emulator.frames, t.was_locked, t.terminals, t.truncations)
         self.tasks = TaskRunners((*bonus, *task.tasks), self.ram, info, t, self.random, options.reward_scale)
-        self.curriculum = Curriculum(emulator, task.stages, self.score, t, self.visits, self.random, options)
+        follows = self.tasks.followed(task.task) if follows_milestones(options) else None
+        self.curriculum = Curriculum(emulator, task.stages, self.score, t, self.visits, self.random, options, follows)
+        self.milestones = self.tasks.milestones = self.curriculum.milestones
         pool = self.curriculum.pool
         # Else something of torch's is to be done between a step's end and the next episode's start.
         self._at_once = bool(pool.members) and not (self.tasks.active or self.curriculum.learns or objects)
@@ -78,6 +80,8 @@ class Episodes:
     def step(self, actions: torch.Tensor, seed: Seed) -> None:
         """One action in every env. No allocation, no branch on device data, no host synchronisation."""
         self.input.take(actions, seed)
+        if self.milestones is not None:
+            self.milestones.seed = seed
         self.emulator.step(self.envs.buttons, self.input.frames)
         if self._objects is not None:
             self._objects.read()
@@ -141,6 +145,7 @@ class Episodes:
     def env_tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that each env's next steps depend on, besides its machine."""
         own = self.envs.saved() | self.stats.tensors() | self.tasks.tensors()
+        own |= {} if self.milestones is None else self.milestones.env_tensors()
         return {**own, "observations": signed(self.stack.observations)}
 
     def run_tensors(self) -> dict[str, torch.Tensor]:
@@ -152,12 +157,12 @@ class Episodes:
 
         Raises: StateError if it cannot.
         """
-        starts, archive = self.curriculum.starts, self.curriculum.archive
+        starts = self.curriculum.starts
         values = int(self.stack.layout.box.high.max()) + 1
         numbers = {"stages": len(self.curriculum.names), "slots": len(starts.stage), "values": values}
         found = checked_tensors(tensors, saved, {**numbers, "actions": len(self.stats.histogram)})
-        if archive is not None:
-            archive.pool.check_spare(found, found["archive_filled"])
+        if len(self.curriculum.filled):
+            self.curriculum.pool.check_spare(found, found["spare_filled"])
         return found
 
     def _begin(self, seed: Seed) -> None:
@@ -171,4 +176,6 @@ class Episodes:
                 self._objects.read(self.envs.ended)
             self.step_end.run("start_restored")
         self.tasks.reset(self.envs.ended, seed)
+        if self.milestones is not None:
+            self.milestones.begin(self.envs.ended)
         self.tasks.observe(self.emulator.screen, self._vectors)

@@ -134,6 +134,19 @@ class EnvOptions:
     archive_steps: int | None = option(
         None, "steps after which an episode from the archive is truncated (default: as any other)", EXPLORATION,
         least=1, most=MOST_STEPS)
+    milestone_slots: int = option(
+        0, "states kept of each milestone of the game, in which later episodes may start", EXPLORATION, least=0,
+        most=1_024)
+    milestone_share: float = option(0.5, "share of the episodes that start in a milestone's state", EXPLORATION,
+                                    least=0, most=1)
+    milestone_steps: int | None = option(
+        None, "steps without a new milestone after which an episode is truncated", EXPLORATION, least=1,
+        most=MOST_STEPS)
+    swarm_steps: int | None = option(
+        None, "interval in steps at which envs that have reached fewer milestones than the best kept state go on from "
+        "it", EXPLORATION, least=1, most=MOST_STEPS)
+    swarm_share: float = option(0.5, "probability with which an env that is behind does so", EXPLORATION, least=0,
+                                most=1)
     visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this divided by the square root of n",
                                  EXPLORATION, **ANY_REWARD)
     visit_key: str = option("picture", "a cell: picture (coarse), pixels (the exact picture), or RAM such as "

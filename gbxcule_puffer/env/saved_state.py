@@ -30,8 +30,17 @@ RANGES: dict[str, tuple[float, float | str]] = {
     "progress_interval": (0, MOST_COUNT),
     "progress_weights": (1, 2**17),
     "archive_coarse_keys": (-(2**63), 2**63 - 1),
-    "archive_filled": (0, 1),
+    "spare_filled": (0, 1),
     "archive_forgotten": (0, MOST_COUNT),
+    "milestone_held": (0, 1),
+    "milestone_quiet": (0, 2**31 - 1),
+    "milestone_progressed": (0, 1),
+    "milestone_slot_held": (0, 1),
+    "milestone_saves": (0, MOST_COUNT),
+    "milestone_reached": (0, 1),
+    "milestone_progress_counts": (0, MOST_COUNT),
+    "milestone_progress_interval": (0, MOST_COUNT),
+    "milestone_progress_weights": (1, 2**17),
     "visit_table": (0, MOST_COUNT),
     "visit_coarse_table": (0, MOST_COUNT),
     "visit_totals": (0, MOST_COUNT),
@@ -63,8 +72,8 @@ def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Copies of an env's tensors for a saved state. Of the archive's snapshots it has only those of filled slots; the
     others are zeros, and may be gigabytes."""
     copies = {name: tensor.clone() for name, tensor in tensors.items() if name not in BY_SNAPSHOT}
-    if "archive_filled" in tensors:
-        used = tensors["archive_filled"].nonzero()[:, 0]
+    if "spare_filled" in tensors:
+        used = tensors["spare_filled"].nonzero()[:, 0]
         copies |= {name: tensors[name].index_select(axis, used) for name, axis in BY_SNAPSHOT.items()}
     return copies
 
@@ -72,9 +81,9 @@ def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def unpacked(saved: object, tensors: Mapping[str, torch.Tensor]) -> object:
     """A saved state's tensors with all slots of the archive, shaped as `tensors`. Tensors that do not fit stay as they
     are; checked_tensors refuses them."""
-    if not isinstance(saved, Mapping) or "archive_filled" not in tensors:
+    if not isinstance(saved, Mapping) or "spare_filled" not in tensors:
         return saved
-    filled, whole = saved.get("archive_filled"), dict(saved)
+    filled, whole = saved.get("spare_filled"), dict(saved)
     if not isinstance(filled, torch.Tensor) or filled.dtype != torch.bool or filled.dim() != 1:
         return saved
     for name, axis in BY_SNAPSHOT.items():

@@ -69,6 +69,16 @@ class TaskChecks:
         if tuple(statistics) != tuple(before):
             raise self.error(f"statistics are {list(statistics)}, in the first step {list(before)}: give the same")
 
+    def holds(self, found: object) -> torch.Tensor:
+        """Checks the answer of `holds`, and returns it."""
+        shape = (len(self.task.milestones), self.n)
+        good = isinstance(found, torch.Tensor) and found.shape == shape and found.dtype == torch.bool
+        if not good or not isinstance(found, torch.Tensor) or found.device != self.device:
+            raise self.error(
+                f"holds gave {_kind(found)}: give a tensor of shape {shape} of torch.bool on {self.device}"
+            )
+        return found
+
     def sample(self, below: int, counter: torch.Tensor) -> None:
         """Checks the arguments of Task.sample."""
         if not 1 <= below <= RANGE or counter.shape != (self.n,) or counter.dtype != torch.int64:
@@ -104,3 +114,10 @@ class TaskChecks:
             raise self.error(f"{field} carries gradients: give it with .detach()")
         if value.device != self.device:
             raise self.error(f"{field} is on {value.device}, the env on {self.device}: make it there (ram.device)")
+
+
+def _kind(value: object) -> str:
+    """A value in words, for an error."""
+    if not isinstance(value, torch.Tensor):
+        return f"a {type(value).__name__}"
+    return f"{tuple(value.shape)} of {value.dtype} on {value.device}"

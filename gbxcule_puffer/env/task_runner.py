@@ -4,13 +4,14 @@ up."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
 
 import torch
 
 from gbxcule_puffer.device import one_thread
+from gbxcule_puffer.env.curriculum.milestones import Milestones
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.randomness import TASK, CounterRandom, Seed
 from gbxcule_puffer.env.task_checks import TaskChecks
@@ -92,6 +93,12 @@ class TaskRunner:
             out[name].copy_(value)
             if value.is_floating_point():
                 self._checks.numbers(name, out[name])
+
+    def holds(self) -> torch.Tensor:
+        """Task.holds, checked."""
+        with self._code():
+            found = self.task.holds(self.ram)
+        return self._checks.holds(found)
 
     def look(self, reward: torch.Tensor) -> None:
         """Counts a step's rewards for `reward_range`."""
@@ -203,6 +210,20 @@ class TaskRunners:
         self.active = bool(tasks) or scale != 1
         self._may_fail = False  # a Task has given `failure`, and may leave it out in the next step
         self.may_succeed = False  # a Task has given `terminal`
+        self.milestones: Milestones | None = None  # which may cut episodes off, too
+
+    def followed(self, task: Task | None) -> tuple[Sequence[str], Callable[[], torch.Tensor]]:
+        """The milestones of a Task of the env, and the function that says which of them hold.
+
+        Raises: ConfigError for a Task that has none.
+        """
+        for runner in self.runners:
+            if runner.task is task and task is not None and task.milestones:
+                return task.milestones, runner.holds
+        raise ConfigError(
+            "milestone_slots, milestone_steps and swarm_steps need milestones: give a game whose game.toml has "
+            "[milestones] (--game), or a Task with `milestones` and `holds`"
+        )
 
     def step(self, picture: torch.Tensor) -> None:
         """Completes the rewards and ends of the last step."""
@@ -223,6 +244,8 @@ class TaskRunners:
             if result.truncation is not None:
                 truncation.logical_or_(result.truncation)
             results.append(result)
+        if self.milestones is not None:
+            truncation.logical_or_(self.milestones.ends())
         failed = [result.failure for result in results if result.failure is not None]
         if failed:
             self._may_fail = True
@@ -230,7 +253,8 @@ class TaskRunners:
             terminal.logical_or_(self.failures)
         elif self._may_fail:
             self.failures.zero_()
-        if failed or any(end is not None for result in results for end in (result.terminal, result.truncation)):
+        ends = (end for result in results for end in (result.terminal, result.truncation))
+        if failed or self.milestones is not None or any(end is not None for end in ends):
             torch.gt(truncation, terminal, out=truncation)
             torch.logical_or(terminal, truncation, out=self.ended)
         some = _may_have_any(self.ended)

@@ -33,6 +33,7 @@ class GameTask(Task):
         self.terms, self.table, self.levels = terms, table, levels
         self.variants, self.max_steps = tuple(variants), max_steps
         self.of_some = len(self.variants) > 1
+        self.milestones = tuple(terms.milestones)
 
     def setup(self, ram: Ram) -> None:
         n, device = ram.num_envs, ram.device
@@ -86,6 +87,12 @@ class GameTask(Task):
         if self.of_some:
             statistics |= self._of_variants(reward, success)
         return StepResult(reward, success, result(terms.truncation), statistics, result(terms.failure))
+
+    def holds(self, ram: Ram) -> torch.Tensor:
+        nodes = list(self.terms.milestones.values())
+        last = self._runner.results  # of the step, until episodes begin
+        found = self._runner.at_start(self._read(), nodes) if last is None else last
+        return torch.stack([found[node].expand(ram.num_envs) for node in nodes])
 
     def _of_variants(self, reward: torch.Tensor, success: torch.Tensor | None) -> dict[str, torch.Tensor]:
         """The return of each variant's episodes, and whether they succeed; NaN in the envs of the others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
@@ -73,6 +73,7 @@ class Task:
     of_some: bool = False  # its statistics may be NaN: such an episode does not count in their mean
     # Bytes for `Ram` that tell where the player is, (map,) row, column, or text as of the option: for those who watch.
     position: tuple[Any, ...] | str | None = None
+    milestones: Sequence[str] = ()  # names of the game's events in their order, of which `holds` says what has come
     _sampler: Sampler | None = None  # of the env that it plays in
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,6 +95,11 @@ class Task:
         """Numbers for the policy, (num_envs, *shape) by the names in `observations`, of the state as it is now: called
         after `step`, and again after `reset`, whose episodes show their starts then."""
         return {}
+
+    def holds(self, ram: Ram) -> torch.Tensor:
+        """Masks of the `milestones` that hold now, (milestones, num_envs) bool: called after `step`, and again after
+        `reset`; asked for where an option of the env needs it."""
+        raise ConfigError("has milestones and no holds: write one that says which of them hold")
 
     def sample(self, below: int, counter: torch.Tensor) -> torch.Tensor:
         """Random whole numbers from 0 to below - 1, (num_envs,) int64, with `below` at most 2 ** 24: the same for the

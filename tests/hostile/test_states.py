@@ -136,7 +136,7 @@ def test_machines_of_a_saved_state_and_of_the_archive_are_checked(env: GBxCuLEEn
     with pytest.raises(StateError, match="pc of env 1 is 65536"):
         env.load_state_dict(state)
     state = env.state_dict()
-    filled = state["tensors"]["archive_filled"]
+    filled = state["tensors"]["spare_filled"]
     filled[:] = True
     state["tensors"]["pool_state"] = env.state_dict()["machines"]["state"][:, :1].repeat(1, len(filled))
     for name in ("pool_memory", "pool_screen"):

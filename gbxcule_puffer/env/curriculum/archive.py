@@ -38,13 +38,13 @@ class Offers:
 
 @wp.struct
 class Slots:
-    """The slots of an archive, (size,), and where they stand in the pool: behind `given` ones."""
+    """The slots of an archive, (size,), and where they stand in the pool."""
 
     winner: wp.array(dtype=wp.int32)  # the env that gets the slot, the number of envs for none
     coarse_keys: wp.array(dtype=wp.int64)
     filled: wp.array(dtype=wp.bool)
     forgotten: wp.array2d(dtype=wp.int64)  # episodes and successes that no longer count
-    given: int
+    first: int  # of them in the pool
     stage: wp.array(dtype=wp.int64)  # of all of the pool's slots, as the next two (curriculum/starts.py)
     distance: wp.array(dtype=wp.float32)
     counts: wp.array2d(dtype=wp.int64)
@@ -69,20 +69,20 @@ def kernel_admit(offers: Offers, slots: Slots):
     """Records the states of the winners in their slots. The previous states are lost, and the episodes that began at
     them do not count."""
     env = wp.tid()
-    origin = offers.began[env] - slots.given  # below 0 for a given start
+    origin = offers.began[env] - slots.first  # below 0 for another start
     if origin >= 0 and slots.winner[wp.max(origin, 0)] < offers.began.shape[0]:  # a kernel's `and` evaluates both
         offers.replaced[env] = True
     slot = slot_of(offers.key[env], slots.winner.shape[0])
     won = offers.wanted[env] and slots.winner[slot] == env
     offers.admitted[env] = won
-    offers.slots[env] = slots.given + slot
+    offers.slots[env] = slots.first + slot
     if won:
         slots.coarse_keys[slot] = offers.coarse_key[env]
         slots.filled[slot] = True
-        slots.stage[slots.given + slot] = offers.stage[env]
-        slots.distance[slots.given + slot] = offers.distance[env]
+        slots.stage[slots.first + slot] = offers.stage[env]
+        slots.distance[slots.first + slot] = offers.distance[env]
         for row in range(slots.counts.shape[0]):
-            slots.counts[row, slots.given + slot] = wp.int64(0)
+            slots.counts[row, slots.first + slot] = wp.int64(0)
         for row in range(slots.forgotten.shape[0]):
             slots.forgotten[row, slot] = wp.int64(0)
 
@@ -106,8 +106,8 @@ def kernel_weigh(slots: Slots, visits: wp.array(dtype=wp.int64), by_chance: int,
     if slots.filled[slot]:
         weight = wp.int64(wp.float64(65536.0) / wp.sqrt(wp.float64(wp.max(visits[slot], wp.int64(1)))))
         if by_chance != 0:
-            episodes = slots.counts[0, slots.given + slot] - slots.forgotten[0, slot]
-            successes = slots.counts[1, slots.given + slot] - slots.forgotten[1, slot]
+            episodes = slots.counts[0, slots.first + slot] - slots.forgotten[0, slot]
+            successes = slots.counts[1, slots.first + slot] - slots.forgotten[1, slot]
             if episodes > wp.int64(WINDOW) and successes > wp.int64(0):
                 slots.forgotten[0, slot] = slots.forgotten[0, slot] + episodes // wp.int64(2)
                 slots.forgotten[1, slot] = slots.forgotten[1, slot] + successes // wp.int64(2)
@@ -143,11 +143,14 @@ def kernel_sum(
 
 
 class Archive:
-    """`size` spare slots of a pool, each for the cells whose key falls on it; a new state replaces the old one.
+    """The last `size` spare slots of a pool, each for the cells whose key falls on it; a new state replaces the old.
 
     A `share` of the episodes begins there, more often at rarely visited cells (with the key pixels: at rarely visited
     coarse cells). With `by_chance` also more often at slots whose last episodes sometimes succeeded and sometimes
     failed. Allocates only here.
+
+    filled (size,) bool: the slots that have a state; admitted (num_envs,) bool, slots (num_envs,) int32: the envs whose
+    state the last `offer` took, and where.
     """
 
     def __init__(
@@ -160,6 +163,7 @@ class Archive:
         by_chance: bool,
         random: CounterRandom,
         envs: EnvTensors,
+        filled: torch.Tensor,
     ) -> None:
         n, device = len(random.lane), visits.key.device
         self.pool, self.starts, self.visits, self.random, self.envs = pool, starts, visits, random, envs
@@ -168,21 +172,21 @@ class Archive:
             torch.zeros(size, dtype=torch.int64, device=device) for _ in range(4)
         )
         self._chunks = torch.zeros(-(-size // CHUNK), dtype=torch.int64, device=device)
-        self.filled = torch.zeros(size, dtype=torch.bool, device=device)
+        self.filled, self.first = filled, len(starts.stage) - size
         self.forgotten = torch.zeros((2, size), dtype=torch.int64, device=device)
         self._winner = torch.zeros(size, dtype=torch.int32, device=device)
-        self._wanted, self._admitted, self._coin = (torch.zeros(n, dtype=torch.bool, device=device) for _ in range(3))
+        self._wanted, self.admitted, self._coin = (torch.zeros(n, dtype=torch.bool, device=device) for _ in range(3))
         self._some = torch.zeros(1, dtype=torch.bool, device=device)
-        self._slots = torch.zeros(n, dtype=torch.int32, device=device)
+        self.slots, self._sampled = (torch.zeros(n, dtype=torch.int32, device=device) for _ in range(2))
         self._launch = Launcher(device)
         self._offer = fill(
             Offers(), key=visits.key, coarse_key=visits.coarse.key, wanted=self._wanted, stage=envs.stage,
-            distance=envs.previous, began=envs.slots, replaced=envs.replaced, admitted=self._admitted,
-            slots=self._slots,
+            distance=envs.previous, began=envs.slots, replaced=envs.replaced, admitted=self.admitted,
+            slots=self.slots,
         )  # fmt: skip
         self._all = fill(
             Slots(), winner=self._winner, coarse_keys=self.coarse_keys, filled=self.filled, forgotten=self.forgotten,
-            given=starts.given, stage=starts.stage, distance=starts.distance, counts=starts.counts,
+            first=self.first, stage=starts.stage, distance=starts.distance, counts=starts.counts,
         )  # fmt: skip
 
     def offer(self) -> None:
@@ -193,7 +197,7 @@ class Archive:
         self._winner.fill_(n)
         self._launch(kernel_claim, n, self._offer, self._all)
         self._launch(kernel_admit, n, self._offer, self._all)
-        self.pool.save(self._admitted, self._slots)
+        self.pool.save(self.admitted, self.slots)
 
     def sample(self, seed: Seed, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
         """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it has any."""
@@ -204,8 +208,8 @@ class Archive:
         self._launch(kernel_sum, self.size, self.weights, self._chunks, self.cumulative)
         torch.gt(self.cumulative[-1:], 0, out=self._some)
         self._coin.logical_and_(self._some)
-        sampled = pick(self.random.sample(seed, ARCHIVE_SLOT, episode), self.cumulative, self._slots)
-        sampled.clamp_(max=self.size - 1).add_(self.starts.given)  # an empty archive samples past the end, unused
+        sampled = pick(self.random.sample(seed, ARCHIVE_SLOT, episode), self.cumulative, self._sampled)
+        sampled.clamp_(max=self.size - 1).add_(self.first)  # an empty archive samples past the end, unused
         return torch.where(self._coin, sampled, slots, out=slots)
 
     def read(self) -> dict[str, float]:
@@ -215,6 +219,5 @@ class Archive:
         return {"archive/filled": float(filled), "archive/share": count / len(begun)}
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The tensors that a saved state holds: for the snapshots some 40 KiB a slot."""
-        slots = {"archive_filled": self.filled, "archive_forgotten": self.forgotten}
-        return {"archive_coarse_keys": self.coarse_keys, **slots, **self.pool.spare_tensors()}
+        """The tensors that a saved state holds."""
+        return {"archive_coarse_keys": self.coarse_keys, "archive_forgotten": self.forgotten}

@@ -10,6 +10,7 @@ from gbxcule_puffer.device import room_for
 from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.env.curriculum.archive import Archive
+from gbxcule_puffer.env.curriculum.milestones import Holds, Milestones
 from gbxcule_puffer.env.curriculum.progress import BayesProgressTracker
 from gbxcule_puffer.env.curriculum.starts import Starts
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
@@ -40,8 +41,10 @@ class Curriculum:
         visits: VisitCounter | None,
         random: CounterRandom,
         options: EnvOptions,
+        follows: tuple[Sequence[str], Holds] | None = None,
     ) -> None:
-        spare = options.archive_slots
+        each, names = options.milestone_slots, follows[0] if follows is not None else ()
+        spare = options.archive_slots + each * len(names)
         states, stages, distances = _play_starts(emulator, task, score, envs, options.start_waits)
         device = envs.distance.device
         self.starts = Starts(
@@ -61,15 +64,24 @@ class Curriculum:
         self._weights = self.starts.weights if tracker is None else tracker.weights
         slots, (first, *_) = len(states) + spare, states
         needed = slots * sum(part.nbytes for part in (first.state, first.memory, first.screen))
-        name = f"archive_slots {spare:,}" if spare else f"start_waits {options.start_waits:,}"
+        name = (
+            f"archive_slots and milestone_slots of {spare:,} states"
+            if spare
+            else f"start_waits {options.start_waits:,}"
+        )
         with room_for(needed, str(device), name, "use fewer"):
-            self.pool, self.archive = emulator.pool(states, spare), None
-        if spare:
+            self.pool = emulator.pool(states, spare)
+        self.filled = torch.zeros(spare, dtype=torch.bool, device=device)
+        of_milestones, of_archive = self.filled.split([each * len(names), options.archive_slots])
+        self.archive = self.milestones = None
+        if options.archive_slots:
             assert visits is not None
-            by_chance = options.curriculum == "progress"
-            share = options.archive_share
-            self.archive = Archive(self.pool, self.starts, visits, spare, share, by_chance, random, envs)
-        self.learns = self.tracker is not None or self.archive is not None
+            by_chance, share = options.curriculum == "progress", options.archive_share
+            size = options.archive_slots
+            self.archive = Archive(self.pool, self.starts, visits, size, share, by_chance, random, envs, of_archive)
+        if follows is not None:
+            self.milestones = Milestones(*follows, self.pool, self.starts, of_milestones, envs, random, options)
+        self.learns = any(part is not None for part in (self.tracker, self.archive, self.milestones))
 
     def count(self) -> None:
         """Learns from the last step: goals reached, episodes ended, states for the archive."""
@@ -78,17 +90,24 @@ class Curriculum:
             self.tracker.count(t.stage_before, t.reached, t.truncations, t.from_start)
         if self.archive is not None:
             self.archive.offer()
+        if self.milestones is not None:
+            if self.archive is not None:
+                self.milestones.record(self.archive.admitted, self.archive.slots)
+            self.milestones.count()
 
     def sample(self, seed: Seed) -> torch.Tensor:
         """The pool's slot (num_envs,) for each env's next episode: `sampled_slot` of the env's tensors."""
         episode = self.envs.episode
         slots = self.starts.sample(seed, episode, self._weights)
-        return slots if self.archive is None else self.archive.sample(seed, episode, slots)
+        if self.archive is not None:
+            slots = self.archive.sample(seed, episode, slots)
+        return slots if self.milestones is None else self.milestones.sample(seed, episode, slots)
 
     def read(self) -> dict[str, float]:
         """Statistics for the infos; nothing for a single stage without an archive."""
         info = {} if self.tracker is None else self.tracker.read()
-        return info | ({} if self.archive is None else self.archive.read())
+        parts = (self.archive, self.milestones)
+        return info | {name: value for part in parts if part is not None for name, value in part.read().items()}
 
     def slot_statistics(self) -> list[dict[str, float]]:
         """For each slot of the pool: its stage, the episodes that began there and ended, the successes among them, and
@@ -101,13 +120,15 @@ class Curriculum:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that a saved state holds beside each env's slot."""
-        parts = (self.starts, self.tracker, self.archive)
-        return {name: tensor for part in parts if part is not None for name, tensor in part.tensors().items()}
+        parts = (self.starts, self.tracker, self.archive, self.milestones)
+        own = {name: tensor for part in parts if part is not None for name, tensor in part.tensors().items()}
+        return own | ({"spare_filled": self.filled, **self.pool.spare_tensors()} if len(self.filled) else {})
 
     def reset(self) -> None:
         """Computes the weights after everything in `tensors` was set to 0."""
-        if self.tracker is not None:
-            self.tracker.update()
+        for tracker in (self.tracker, None if self.milestones is None else self.milestones.tracker):
+            if tracker is not None:
+                tracker.update()
 
 
 def _play_starts(

@@ -87,8 +87,9 @@ class Group:
 class TermRunner:
     """The results of a tape, step by step.
 
-    memory: by name the tensors that later results depend on, for the owner to save. `executions` returns the counts of
-    an instruction; episode (num_envs,) int64: numbers of the episodes, from 1.
+    memory: by name the tensors that later results depend on, for the owner to save; results: those of the last step,
+    None once episodes have begun. `executions` returns the counts of an instruction; episode (num_envs,) int64: numbers
+    of the episodes, from 1.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class TermRunner:
         self._at_start = sorted(tape.remembering())
         self._probes = torch.arange(PROBES, device=device)
         self.memory: dict[str, torch.Tensor] = {}
+        self.results: list[torch.Tensor] | None = None
         self._state: list[torch.Tensor | None] = []
         constants: list[torch.Tensor | None] = []
         self._groups = self._grouped(tape)
@@ -143,10 +145,12 @@ class TermRunner:
                 found[index] = self._visit(node, found, state, None)
             else:
                 found[index] = _remembered(node.operation, found[node.args[0]], state)
-        return [found[index] for index in range(len(self.nodes))]
+        self.results = [found[index] for index in range(len(self.nodes))]
+        return self.results
 
     def begin(self, numbers: torch.Tensor, which: torch.Tensor) -> None:
         """Begins the episodes of `which` (num_envs,) bool with these numbers."""
+        self.results = None
         columns, found = numbers.unbind(1), self._of_groups(numbers, which)
         for index in self._at_start:
             node, state = self.nodes[index], self._state[index]
@@ -159,6 +163,24 @@ class TermRunner:
                 found[index] = torch.zeros_like(which)
             else:
                 found[index] = _begun(node.operation, found[node.args[0]], state, which)
+
+    def at_start(self, numbers: torch.Tensor, wanted: Sequence[int]) -> dict[int, torch.Tensor]:
+        """The results of some nodes, and of those that they take, at the start of an episode with these numbers; what
+        is remembered stays as it is."""
+        needed = set(wanted)
+        for index in range(len(self.nodes) - 1, -1, -1):
+            if index in needed:
+                needed.update(self.nodes[index].args)
+        columns, found = numbers.unbind(1), dict[int, torch.Tensor]()
+        for index in sorted(needed):
+            node = self.nodes[index]
+            if node.operation in ("start", "previous"):
+                found[index] = found[node.args[0]]
+            elif node.operation in REMEMBERING:
+                found[index] = torch.zeros(self.n, dtype=DTYPES[node.kind], device=numbers.device)
+            else:
+                found[index] = self._plain(index, node, found, columns)
+        return found
 
     def _of_groups(self, numbers: torch.Tensor, which: torch.Tensor | None) -> dict[int, torch.Tensor]:
         """The results of the nodes that remember numbers, all of an operation at once; in a step, or at the start of

@@ -78,7 +78,7 @@ def test_a_saved_state_holds_the_slots_that_are_filled_only(tmp_path: Path) -> N
                 other.load_state_dict({**state, "tensors": {**tensors, name: part}})
     for part in (torch.ones(3, dtype=torch.bool), torch.ones(64), torch.ones(64, dtype=torch.bool), None):
         with pytest.raises(StateError, match="saved env state does not fit in"):
-            other.load_state_dict({**state, "tensors": {**tensors, "archive_filled": part}})
+            other.load_state_dict({**state, "tensors": {**tensors, "spare_filled": part}})
 
 
 def test_episodes_from_the_archive_can_be_shorter(tmp_path: Path) -> None:
