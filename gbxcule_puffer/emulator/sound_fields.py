@@ -82,8 +82,9 @@ SOUND_FIELDS: tuple[Field, ...] = tuple(field for part in _PARTS for field in fi
 AT: dict[str, int] = {field.name: hw.SOUND + 4 * index for index, field in enumerate(SOUND_FIELDS)}
 """Address of each word in the memory row."""
 SAMPLES = hw.SOUND + 0x200
-"""Where an emulator with samples=True has them, behind the words: three words, then two bytes of each."""
-MOST_SAMPLES = (hw.OAM - SAMPLES - 12) // 2  # of a step; three frames have 2,412
+"""Where a HeardEmulator has its samples, behind the words: four words, then two bytes of each sample."""
+SAMPLES_HEAD = 16
+MOST_SAMPLES = (hw.OAM - SAMPLES - SAMPLES_HEAD) // 2  # of a step; three frames have 2,412
 LONG_AGO = 0x10000  # of sound_since_div and sound_since_off
 NEUTRAL = {"sound_div": 3, "sound_sequencer": hw.NEVER, "sound_since_div": LONG_AGO, "sound_since_off": LONG_AGO,
             "sweep_length": 64, "tone_length": 64, "wave_length": 256, "noise_length": 64, "sweep_period": 4,
@@ -108,6 +109,11 @@ def booted(model: str, cycles: int, accuracy: str = "pyboy") -> dict[str, int]:
     """The fields at PC=0100, `cycles` after power-on, as PyBoy's boot ROM leaves them, or as a real DMG's does."""
     fields = {**_BOOTED, **_AFTER_BOOT[model], "sound_sequencer": _FIRST_EDGE - cycles}
     return fields | _HARDWARE_DMG if (accuracy, model) == ("hardware", "dmg") else fields
+
+
+def idle(divider: int) -> dict[str, int]:
+    """The fields of a unit that is on and plays nothing; divider: the timer's T-cycles since DIV was written."""
+    return {**NEUTRAL, "sound_on": 1, "sound_panning": 0xFF, "nr50": 0x77, "sound_sequencer": 8192 - (divider & 8191)}
 
 
 def exact(fields: Mapping[str, int], model: str) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import wave
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from PIL import Image, ImageSequence
 from cleanrl_style import a2c_streaming
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.record.command import Record
-from gbxcule_puffer.apps.record.film import Camera
+from gbxcule_puffer.apps.record.film import Camera, SoundCamera, in_time
 from gbxcule_puffer.apps.record.record import record
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.env import GBxCuLEEnv
@@ -22,6 +24,8 @@ from gbxcule_puffer.pictures import mosaic, to_rgb
 from gbxcule_puffer.tasks.observe.layout import shades_layout
 from gbxcule_puffer.trainers.checkpoints import save_checkpoint
 from gbxcule_puffer.trainers.flags import flags_to_save
+from tests.conformance.test_sound import rom_of
+from tests.emulator.probes.test_samples import BAND
 from tests.support.envs import CODEC, Task, make_test_task, random_actions
 
 ENCODER = importlib.util.find_spec("imageio") and importlib.util.find_spec("imageio_ffmpeg")
@@ -117,6 +121,42 @@ def test_a_gif_holds_every_step(task: Task, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.gif", "film.gif"]
 
 
+def test_a_film_with_sound_has_pyboy_s(tmp_path: Path) -> None:
+    """Each sample of a WAV, from power-on, though the game's own machine is muted; and each frame."""
+    rom = tmp_path / "band.gb"
+    rom.write_bytes(rom_of(bytes.fromhex(BAND)))
+    made = record(Record(rom=str(rom), out=str(tmp_path / "sound.wav"), steps=3, sound=True, max_steps=2))
+    assert (made.steps, made.episodes) == (3, 1)
+    machine = PyBoyMachine(rom.read_bytes(), 24, 8, sound=True)
+    expected = []
+    for _ in range(48):  # the buttons do not matter
+        machine.pyboy.tick(1, True, True)
+        expected.append(machine.pyboy.sound.ndarray.astype(int))
+    with wave.open(str(made.path)) as file:
+        assert file.getparams()[:3] == (2, 2, 48_000)
+        found = np.frombuffer(file.readframes(file.getnframes()), "<i2").reshape(-1, 2)
+    heard = np.concatenate(expected)
+    np.testing.assert_array_equal(found[: len(heard)], 256 * heard)
+    np.testing.assert_array_equal(found[len(heard) :], 256 * heard[: len(found) - len(heard)])  # the second episode
+    env = GBxCuLEEnv(rom, 1, io="torch")
+    env.reset()
+    camera, actions, starts = SoundCamera(env), torch.zeros(1, dtype=torch.int64), torch.ones(1, dtype=torch.bool)
+    pictures, _ = zip(*camera.roll(actions, starts), strict=True)
+    assert len(pictures) == 24
+    np.testing.assert_array_equal(pictures[-1], camera.shoot(actions)[0])
+    env.step(actions)
+    _, later = zip(*camera.roll(actions, starts), strict=True)  # as from a start state
+    assert np.concatenate(later).max() > 15
+
+
+def test_pictures_in_time_with_the_sound() -> None:
+    """59.7 a second: short frames, where the LCD is switched on, have no picture of their own."""
+    lengths = [803, 804, 20, 30, 804, 403, 803]
+    takes = [(np.full((2, 2), number), np.full((length, 2), number)) for number, length in enumerate(lengths)]
+    pictures, sound = in_time(takes)
+    assert [int(picture[0, 0]) for picture in pictures] == [0, 1, 4, 5, 6] and len(sound) == sum(lengths)
+
+
 def test_mosaic() -> None:
     sheet = mosaic(np.arange(3, dtype=np.uint8)[:, None, None].repeat(2, 1).repeat(2, 2), columns=2)
     expected = [[0, 0, 3, 1, 1], [0, 0, 3, 1, 1], [3, 3, 3, 3, 3], [2, 2, 3, 3, 3], [2, 2, 3, 3, 3]]
@@ -164,6 +204,24 @@ def test_mp4(task: Task, tmp_path: Path) -> None:
     assert difference.mean() < 8, "but for what the encoder loses"
 
 
+@pytest.mark.skipif(not ENCODER, reason="no encoder: pip install 'imageio[ffmpeg]'")
+def test_mp4_with_sound(tmp_path: Path) -> None:
+    """The strengths of its frequencies below 12 kHz are those of the WAV, but for what the encoder loses."""
+    import imageio_ffmpeg  # pyright: ignore[reportMissingImports]
+
+    rom, sounds = tmp_path / "band.gb", list[np.ndarray]()
+    rom.write_bytes(rom_of(bytes.fromhex(BAND)))
+    for suffix in (".wav", ".mp4"):
+        made = record(Record(rom=str(rom), out=str(tmp_path / f"film{suffix}"), steps=5, sound=True, scale=1))
+        command = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", str(made.path), "-f", "s16le", "-ar", "48000", "-"]
+        raw = subprocess.run(command, capture_output=True, check=True).stdout
+        sounds.append(np.frombuffer(raw, "<i2").reshape(-1, 2)[:90_000].astype(float))
+    frames, seconds = imageio_ffmpeg.count_frames_and_secs(str(made.path))
+    assert (frames, round(seconds, 1)) == (120, 2.0)
+    levels = [np.abs(np.fft.rfft(sound, axis=0))[1:22_500] for sound in sounds]
+    assert np.corrcoef(*(level.ravel() for level in levels))[0, 1] > 0.95
+
+
 @pytest.mark.skipif(bool(ENCODER), reason="an encoder is installed")
 def test_mp4_without_an_encoder(task: Task, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert cli.main(["record", task.kwargs["rom"], "--out", str(tmp_path / "film.mp4")]) == 2
@@ -183,6 +241,10 @@ def test_mp4_without_an_encoder(task: Task, tmp_path: Path, capsys: pytest.Captu
         (["--out", "film.gif", "--steps", "1000000000"], "--steps 1,000,000,000 needs"),
         (["--out", "film.gif", "--policy", "."], "folder . holds no run"),
         (["--out", "film.gif", "--fps", "0"], "--fps 0.0"),
+        (["--out", "film.wav"], "unknown format"),
+        (["--out", "film.gif", "--sound"], "can have no sound: name it .mp4, or .wav for the sound alone"),
+        (["--out", "film.wav", "--sound", "--num-envs", "2"], "--sound is of one Game Boy, not of --num-envs 2"),
+        (["--out", "film.wav", "--sound", "--fps", "8"], "console's speed: leave --fps out"),
         (["--out", "film.gif", "--policy", "none.pt"], "checkpoint none.pt: cannot be read"),
         (["--out", "film.gif", "--goal-dir", "none"], "goal none"),
         (["--out", "film.gif", "--start-state", "none"], "state none"),

@@ -17,7 +17,7 @@ class RecordFlags(GameFlags, DeviceFlags):
     """The flags of `puffer record`."""
 
     levels: str | None = flag(None, "levels of --game: how many, or test (default: the training's, or all)", GAME)
-    out: str = flag(help="film to write, .gif or .mp4", metavar="FILE")
+    out: str = flag(help="film to write, .gif or .mp4, or .wav for the sound alone", metavar="FILE")
     policy: str = flag("random", "random, or a trainer's checkpoint.pt", metavar="RUN")
     steps: int = flag(120, "steps to film", least=1)
     num_envs: int = flag(1, "Game Boys, side by side", least=1)
@@ -27,7 +27,8 @@ class RecordFlags(GameFlags, DeviceFlags):
     task: str | None = option_flag("task")
     symbols: str | None = option_flag("symbols", default=Later("the training's"))
     scale: int = flag(2, "width of a screen pixel in the film, in pixels", PICTURE, least=1)
-    fps: float = flag(8.0, "steps per second; the console makes 2.5", PICTURE, least=0.01, most=50)
+    fps: float | None = flag(None, "steps per second (default: 8; the console makes 2.5)", PICTURE, least=0.01, most=50)
+    sound: bool = flag(False, "film every frame of one Game Boy at the console's speed, with its sound", PICTURE)
     columns: int | None = flag(None, "Game Boys per row (default: nearly a square)", PICTURE, least=1)
     model: str | None = option_flag("model", GAME, Later("the training's, or dmg"))
     header: str | None = option_flag("header", GAME, Later("the training's, or strict"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gbxcule_puffer.apps.record.film import Camera, check_path, write_film
+from gbxcule_puffer.apps.record.film import FRAMES_A_SECOND, Camera, SoundCamera, check_path, in_time, write_film
 from gbxcule_puffer.apps.record.flags import RecordFlags
 from gbxcule_puffer.commandline import check
 from gbxcule_puffer.device import room_for
@@ -24,6 +25,7 @@ from gbxcule_puffer.trainers.evaluation import random_policy
 from gbxcule_puffer.trainers.trained import Trained
 
 SCREEN = (hw.SCREEN_HEIGHT, hw.SCREEN_WIDTH)
+FPS = 8.0  # steps per second of a film without sound
 LONGEST_SIDE = 8192  # pixels of a film's picture
 
 
@@ -41,13 +43,17 @@ class Recording:
 
 
 def record(flags: RecordFlags) -> Recording:
-    """Films Game Boys into `flags.out`, a .gif or .mp4 with one picture per step.
+    """Films Game Boys into `flags.out`, a .gif or .mp4 with one picture per step, or with sound.
 
     Raises: ConfigError, RomError, StateError, GoalError or DeviceError, before anything is written.
     """
     check(flags)
     _check_size(flags)
-    path = check_path(flags.out)
+    path = check_path(flags.out, flags.sound)
+    if flags.sound and flags.num_envs > 1:
+        raise ConfigError(f"--sound is of one Game Boy, not of --num-envs {flags.num_envs:,}: leave one of them out")
+    if flags.sound and flags.fps is not None:
+        raise ConfigError("a film with --sound has the console's speed: leave --fps out")
     options = {name: getattr(flags, name) for name in ("start_state", "goal_dir", "task", "symbols")}
     options |= {name: value for name in ("model", "header") if (value := getattr(flags, name)) is not None}
     if flags.policy == "random":
@@ -74,10 +80,22 @@ def record(flags: RecordFlags) -> Recording:
     height, width = mosaic_shape(flags.num_envs, *SCREEN, flags.columns)
     depth = 1 if env.emulator.model == "dmg" else 2
     # Pillow keeps a GIF's pictures, as large as they are shown
-    needed = flags.steps * height * width * (depth + flags.scale**2)
+    frames = env.schedule.frames_per_step if flags.sound else 1
+    needed = flags.steps * height * width * (frames * depth + flags.scale**2)
     with room_for(needed, "cpu", f"--steps {flags.steps:,}", "use fewer, a lower --scale, or fewer --num-envs"):
-        pictures, episodes, solved = film(env, play, flags.steps, flags.seed, flags.columns)
-        write_film(path, pictures, flags.scale, flags.fps)
+        if flags.sound:
+            rolling, takes = SoundCamera(env), list[tuple[np.ndarray, np.ndarray]]()
+            episodes, solved = film(
+                env, play, flags, lambda actions, starts: takes.extend(rolling.roll(actions, starts))
+            )
+            pictures, sound = in_time(takes)
+            write_film(path, pictures, flags.scale, FRAMES_A_SECOND, sound)
+        else:
+            camera, pictures = Camera(env), list[np.ndarray]()
+            episodes, solved = film(
+                env, play, flags, lambda actions, _: pictures.append(mosaic(camera.shoot(actions), flags.columns))
+            )
+            write_film(path, pictures, flags.scale, FPS if flags.fps is None else flags.fps)
     height, width = pictures[0].shape[:2]
     return Recording(path, flags.scale * width, flags.scale * height, flags.steps, episodes, solved)
 
@@ -95,17 +113,17 @@ def _check_size(flags: RecordFlags) -> None:
 
 @torch.no_grad()
 def film(
-    env: GBxCuLEEnv, policy: Policy, steps: int, seed: int, columns: int | None
-) -> tuple[list[np.ndarray], int, int | None]:
-    """(mosaic of all envs after each step, episodes that ended, those that ended as a success)."""
-    observations, _ = env.reset(seed=seed)
-    camera, pictures = Camera(env), []
+    env: GBxCuLEEnv, policy: Policy, flags: RecordFlags, shoot: Callable[[torch.Tensor, torch.Tensor], object]
+) -> tuple[int, int | None]:
+    """(episodes that ended, those that ended as a success); shoot(actions, starts) is called before each step, `starts`
+    where an episode begins."""
+    observations, _ = env.reset(seed=flags.seed)
     starts = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
     episodes = solved = 0
-    for _ in range(steps):
+    for _ in range(flags.steps):
         actions = policy(observations, starts)
-        pictures.append(mosaic(camera.shoot(actions), columns))
+        shoot(actions, starts)
         observations, _, terminals, truncations, _ = env.step(actions)
         starts = terminals | truncations
         episodes, solved = episodes + int(starts.sum()), solved + int((terminals & ~env.failures).sum())
-    return pictures, episodes, solved if env.has_success else None
+    return episodes, solved if env.has_success else None

@@ -83,6 +83,9 @@ def read_unit(c: wp.ref[Cpu], address: int, t: int) -> int:
 @wp.func
 def read(c: wp.ref[Cpu], address: int, t: int) -> int:
     """FF10-FF3F at time `t`."""
+    if model.SAMPLES:
+        if load(c, words.MUTED) != 0:
+            return 0
     if model.SOUND:
         return read_unit(c, address, t)
     return hardware.read(c, address)
@@ -126,6 +129,9 @@ def read_pcm_unit(c: wp.ref[Cpu], address: int, t: int) -> int:
 @wp.func
 def read_pcm(c: wp.ref[Cpu], address: int, t: int) -> int:
     """PCM12 or PCM34 at time `t`."""
+    if model.SAMPLES:
+        if load(c, words.MUTED) != 0:
+            return 0
     if model.SOUND:
         return read_pcm_unit(c, address, t)
     return 0

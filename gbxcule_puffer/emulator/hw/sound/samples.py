@@ -9,12 +9,12 @@ import warp as wp
 from gbxcule_puffer.emulator.hw import row
 from gbxcule_puffer.emulator.hw.sound import levels, words
 from gbxcule_puffer.emulator.hw.sound.words import load, store
-from gbxcule_puffer.emulator.sound_fields import MOST_SAMPLES, SAMPLES
+from gbxcule_puffer.emulator.sound_fields import MOST_SAMPLES, SAMPLES, SAMPLES_HEAD
 from gbxcule_puffer.emulator.state import Cpu
 
 COUNT, DUE, REST = (wp.constant(SAMPLES + 4 * index) for index in range(3))
 """Words: samples since the step began, the time of the next, and by how many 375ths of a T-cycle that is rounded up."""
-FIRST = wp.constant(SAMPLES + 12)
+FIRST = wp.constant(SAMPLES + SAMPLES_HEAD)
 MOST = wp.constant(MOST_SAMPLES)
 PERIOD, PARTS = wp.constant(32_768), wp.constant(375)  # the period in 375ths of a T-cycle
 WHOLE = wp.constant(87)  # T-cycles in it

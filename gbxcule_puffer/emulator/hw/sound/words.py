@@ -3,7 +3,7 @@
 import warp as wp
 
 from gbxcule_puffer.emulator.hw import intrinsics, model, row
-from gbxcule_puffer.emulator.sound_fields import AT
+from gbxcule_puffer.emulator.sound_fields import AT, SAMPLES
 from gbxcule_puffer.emulator.sound_fields import LONG_AGO as MOST_AGE
 from gbxcule_puffer.emulator.state import Cpu
 
@@ -45,6 +45,8 @@ NOISE_STEPS, NOISE_COUNTER = wp.constant(AT["noise_steps"]), wp.constant(AT["noi
 NOISE_COUNTDOWN, NOISE_ALIGNMENT = wp.constant(AT["noise_countdown"]), wp.constant(AT["noise_alignment"])
 NOISE_RUNNING = wp.constant(AT["noise_running"])
 
+MUTED = wp.constant(SAMPLES + 12)  # with samples: 1 if the game reads 00 from the registers
+
 EDGE_T_CYCLES = wp.constant(8192)  # between two edges of the frame sequencer, 512 Hz
 LONG_AGO = wp.constant(MOST_AGE)  # of SINCE_DIV and SINCE_OFF
 
@@ -72,6 +74,9 @@ def speed(c: wp.ref[Cpu]) -> int:
 @wp.func
 def is_exact(c: wp.ref[Cpu]) -> bool:
     """True while batches have to end where PyBoy's end."""
+    if model.SAMPLES:
+        if load(c, MUTED) != 0:
+            return False
     return load(c, EXACT) != 0
 
 
