@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from gbxcule_puffer.apps.play.agent import Agent
@@ -23,6 +24,7 @@ PAGE = Path(__file__).with_name("play.html")
 SCRIPT = "ram.js"
 MOST_NAMES = 5_000  # symbols that the page can complete
 RAM_SECONDS = 0.1  # between two messages on the RAM
+TAIL = 2_412  # samples, of three frames
 IDLE_SECONDS = 0.25  # without a message
 MOST_MESSAGES = 256  # that wait to be taken; more than a person sends
 
@@ -52,9 +54,15 @@ class BrowserPlay:
         self._messages: queue.Queue[dict[str, Any]] = queue.Queue(MOST_MESSAGES)
         self._shown = -1  # viewers that the last picture was sent to
         self._paused = False  # while somebody types
+        self._samples, self._tail = 0, np.zeros((0, 2), np.uint8)  # of sound that were sent, and the last of them
         self._ram, self._ram_due = "", 0.0  # what was sent last, and when the next may be
         hello = {"title": session.emulator.title or session.rom.stem, "goal": session.goal}
-        hello |= {"agent": session.agent is not None, "names": session.memory.names[:MOST_NAMES], "readings": ANY}
+        hello |= {
+            "sound": session.emulator.sound,
+            "agent": session.agent is not None,
+            "names": session.memory.names[:MOST_NAMES],
+            "readings": ANY,
+        }
         self.server = Server(address, PAGE, hello, self._receive, [SCRIPT])
 
     def turn(self) -> None:
@@ -134,10 +142,19 @@ class BrowserPlay:
         header["colors"] = session.emulator.model == "cgb"
         header["written"] = [path.name for path in session.written]
         parts = [session.shown] if self._beside is None else [session.shown, self._beside.shown]
+        header["heard"], sound = self._sound()
         pictures = b"".join(encoded(torch.from_numpy(part)).numpy().tobytes() for part in parts)
         text = json.dumps(header).encode()
-        self.server.call(self.server.publish, struct.pack("<I", len(text)) + text + pictures)
+        self.server.call(self.server.publish, struct.pack("<I", len(text)) + text + pictures + sound)
         self._publish_ram()
+
+    def _sound(self) -> tuple[int, bytes]:
+        """(number of the first sample, samples): the new ones, after some that the last messages had, because a viewer
+        does not get each message."""
+        new = self.session.take_sound()
+        self._tail = np.concatenate([self._tail[-TAIL:], new])
+        self._samples += len(new)
+        return self._samples - len(self._tail), self._tail.tobytes()
 
     def _publish_ram(self) -> None:
         """Sends what is known of the RAM where that has changed, some times per second in real time."""

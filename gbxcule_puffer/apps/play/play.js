@@ -1,6 +1,7 @@
 "use strict";
 // A game in the browser. A message of bytes is: length of the header (uint32), the header as JSON, and one or two pictures,
-// four pixels a byte, the leftmost in bits 7 and 6, or in colour two bytes a pixel, red in bits 4 to 0. The page sends {key}, as `puffer play` names keys, and {held}, the buttons; ram.js has the rest.
+// four pixels a byte, the leftmost in bits 7 and 6, or in colour two bytes a pixel, red in bits 4 to 0. Behind them is sound: two bytes
+// a sample, 0 to 60, left and right, from sample number header.heard on. The page sends {key}, as `puffer play` names keys, and {held}, the buttons; ram.js has the rest.
 const $ = (id) => document.getElementById(id);
 const SHADES = [[0xe8, 0xf0, 0xd0], [0xa4, 0xb8, 0x84], [0x58, 0x70, 0x4c], [0x18, 0x22, 0x14]];
 const COLOURS = SHADES.map(([r, g, b]) => (0xff000000 | b << 16 | g << 8 | r) >>> 0);
@@ -56,8 +57,42 @@ function show(data) {
   for (const each of document.querySelectorAll(".of-steps")) each.hidden = header.real_time;
   const pressed = header.pressed.split("+");
   for (const each of document.querySelectorAll("[data-button]")) each.classList.toggle("on", pressed.includes(each.dataset.button));
+  play(header.heard, new Uint8Array(data, 4 + length + size * (header.beside ? 2 : 1)));
   $("written").textContent = header.written.length ? `saved: ${header.written.join(", ")}` : "";
 }
+
+// Sound begins with the first key or touch: before, a browser plays none. Messages overlap, since some may be lost.
+const RATE = 48000, LOUDEST = 60, SOON = 0.05, LATEST = 0.25, LATEST_OF_STEPS = 1;  // seconds from now until a sound is played
+let audio = null, speaker = null, played = 0, due = 0;
+
+function wake() {
+  if (!hello || !hello.sound) return;
+  if (audio) return audio.resume();
+  audio = new AudioContext({sampleRate: RATE});
+  speaker = new BiquadFilterNode(audio, {type: "highpass", frequency: 20});  // the sum of the channels is never below 0
+  speaker.connect(audio.destination);
+}
+
+function play(first, bytes) {
+  const skipped = Math.max(0, played - first), count = bytes.length / 2 - skipped;
+  if (count <= 0) return;
+  played = first + bytes.length / 2;
+  if (!audio || audio.state !== "running") return;
+  const now = audio.currentTime;
+  if (due < now) due = now + SOON;
+  if (due > now + (header.real_time ? LATEST : LATEST_OF_STEPS)) return;
+  const buffer = audio.createBuffer(2, count, RATE);
+  for (const side of [0, 1]) {
+    const samples = buffer.getChannelData(side);
+    for (let i = 0; i < count; i++) samples[i] = bytes[2 * (skipped + i) + side] / (2 * LOUDEST);
+  }
+  const source = new AudioBufferSourceNode(audio, {buffer});
+  source.connect(speaker);
+  source.start(due);
+  due += count / RATE;
+}
+
+for (const kind of ["keydown", "pointerdown", "pointerup"]) addEventListener(kind, wake, true);
 
 const colour = (rgb) => 0xff000000 | (rgb & 0x7c00) << 9 | (rgb & 0x3e0) << 6 | (rgb & 31) << 3;
 

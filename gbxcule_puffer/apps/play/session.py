@@ -13,6 +13,7 @@ import torch
 from gbxcule_puffer.apps.play.agent import Agent
 from gbxcule_puffer.apps.play.memory import Memory
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.probes.samples import HeardEmulator
 from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.emulator.state import INDEX
@@ -23,6 +24,7 @@ from gbxcule_puffer.tasks.goals.traces import Trace, picture_hash
 
 FRAMES_A_SECOND, LATEST = 59.7275, 0.1
 UNDO_STEPS = 512
+MOST_HEARD = 60  # frames whose sound waits to be taken
 UNDO_FRAMES = 60  # of real time are taken back at once
 ONE_FRAME = (1, 1)  # the schedule of real time: each frame holds its buttons
 # Keys by the names that all displays give them, and what they press.
@@ -73,17 +75,19 @@ class PlaySession:
         goal: bool = False,
         agent: Agent | None = None,
     ) -> None:
-        """symbols: as of Memory; goal: the session recognises a goal's picture; agent: may take over."""
+        """symbols: as of Memory; goal: the session recognises a goal's picture; agent: may take over; sound: with its
+        sound unit, which can be heard (`take_sound`)."""
         self.rom, self.goal, self.out, self.agent = Path(rom), goal, None if out is None else Path(out), agent
-        self.emulator = Emulator(
+        kind = HeardEmulator if sound else Emulator
+        self.emulator = kind(
             rom,
             screen="full",
             frames_per_step=frames_per_step,
             release_after_frames=release_after_frames,
             header=header,
             model=model,
-            sound=sound,
         )
+        self._heard: deque[np.ndarray] = deque(maxlen=MOST_HEARD)
         if start_state is not None:
             snapshot = load_state_file(start_state, self.emulator.cartridge)
             # A state saved with every second pixel shows 2x2 blocks until the first step.
@@ -114,6 +118,12 @@ class PlaySession:
     def shown(self) -> np.ndarray:
         """The picture for a window or a page: shades, or for a Game Boy Color its colours [144, 160] uint16."""
         return self.picture if self.emulator.model == "dmg" else self.emulator.colors[0].numpy()
+
+    def take_sound(self) -> np.ndarray:
+        """The sound since the last call, at most of a second: (samples, 2) uint8, as of HeardEmulator; none without
+        sound."""
+        parts = [self._heard.popleft() for _ in range(len(self._heard))]
+        return np.concatenate(parts) if parts else np.zeros((0, 2), np.uint8)
 
     @property
     def runs(self) -> bool:
@@ -268,9 +278,15 @@ class PlaySession:
 
     def _run(self, action: str, schedule: tuple[int, int], frames: int | None = None) -> None:
         """A step of a schedule; frames: in place of the schedule's, the action's own."""
-        self.emulator.frames_per_step, self.emulator.release_after_frames = schedule
-        own = None if frames is None else torch.full((1,), frames, dtype=torch.int32)
-        self.emulator.step(torch.full((1,), buttons_of(action), dtype=torch.uint8), own)
+        emulator, buttons = self.emulator, torch.full((1,), buttons_of(action), dtype=torch.uint8)
+        if isinstance(emulator, HeardEmulator) and schedule[0] > 1:
+            for _ in emulator.frames_of_step(buttons, *schedule, Schedule(*schedule).holds):
+                self._heard.append(emulator.take_samples())
+        else:
+            emulator.frames_per_step, emulator.release_after_frames = schedule
+            emulator.step(buttons, None if frames is None else torch.full((1,), frames, dtype=torch.int32))
+            if isinstance(emulator, HeardEmulator):
+                self._heard.append(emulator.take_samples())
         if self.memory.frozen:
             self.memory.write_frozen()
             self._was_frozen = True

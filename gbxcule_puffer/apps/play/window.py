@@ -8,6 +8,7 @@ import select
 import sys
 
 from gbxcule_puffer.apps.play.session import STEP_KEYS, Pace, PlaySession
+from gbxcule_puffer.integrations.speaker import Speaker
 from gbxcule_puffer.integrations.window import DOWN, QUIT, Event, Window
 from gbxcule_puffer.pictures import to_rgb
 
@@ -24,6 +25,7 @@ def play_in_window(session: PlaySession) -> None:
     Raises: ConfigError if no window can be opened.
     """
     window = Window("puffer play", HEIGHT, WIDTH, SCALE, "give --browser or --terminal")
+    speaker = Speaker("leave --sound out") if session.emulator.sound else None
     lines = Lines()
     print("\n".join([session.help, session.help_in_time, *([TYPE] if lines.are_typed else [])]), flush=True)
     held, pace = set[str](), Pace()
@@ -39,7 +41,11 @@ def play_in_window(session: PlaySession) -> None:
             if session.runs and not session.finished:
                 session.frame(held)
                 pace.wait()
+            if speaker is not None:
+                speaker.play(session.take_sound())
     finally:
+        if speaker is not None:
+            speaker.close()
         window.close()
 
 
