@@ -32,6 +32,7 @@ TESTED = ("NOOP", "RIGHT", "LEFT", "UP", "DOWN", "A")
 MIDDLE, LAST = 4, 8  # looks of a test at which what differs is seen
 SCENE, MOST_SCENES, BIG = 0.6, 3, 0.5  # worth of a change of scene, as titles have things to move, too
 ENOUGH, SETTLED_STEPS = 10.5, 18  # worth of a state, and steps that are still walked behind it
+MOST_WORK = 8_000_000  # instructions of a Game Boy, without skipped loops, after which any state that moves is enough
 DELAY = 0.015  # worth that a step costs
 WORTH = {"axis": 2.0, "goes_on": 3.0, "own": 1.5, "jumps": 2.0}
 SAME = 0.15  # part of the picture that A changes at most where it makes something jump, and is not a menu's choice
@@ -73,6 +74,7 @@ class _Walk:
         self._worth = torch.full((), -1.0, device=device)
         self._scenes, self._changing = torch.zeros(count, device=device), ~self._everyone
         self._all = torch.arange(count, device=device)
+        self._work = torch.zeros((), dtype=torch.int64, device=device)  # of all envs
 
     def step(self) -> None:
         """One step of the default schedule: the button is pressed for 8 of 24 frames."""
@@ -80,11 +82,15 @@ class _Walk:
         self.history.append(index)
         before = self._picture()
         frames = torch.full_like(self._own_slot, RELEASE_AFTER_FRAMES)
-        self.emulator.step(self._masks[index], frames)
-        self.emulator.step(self._nothing, torch.full_like(frames, FRAMES_PER_STEP - RELEASE_AFTER_FRAMES))
+        self._emulate(self._masks[index], frames)
+        self._emulate(self._nothing, torch.full_like(frames, FRAMES_PER_STEP - RELEASE_AFTER_FRAMES))
         changed = (self._picture() != before).float().mean(1) > BIG
         self._scenes += changed & ~self._changing
         self._changing = changed
+
+    def _emulate(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
+        self.emulator.step(buttons, frames)
+        self._work += (self._state[INDEX["instructions"]] - self.emulator.skipped).sum()
 
     def _picture(self) -> torch.Tensor:
         """Some pixels of each env, (envs, pixels)."""
@@ -103,12 +109,13 @@ class _Walk:
         self.pool.save((self._all == env) & better, self._kept)
 
     def is_settled(self, steps: int) -> bool:
-        """True if a state that leaves nothing to wish for is some time ago, so that the walk may end."""
-        return float(self._worth) + DELAY * int(self.best[1]) >= ENOUGH and steps - int(self.best[1]) >= SETTLED_STEPS
+        """True if the walk may end."""
+        work = int(self._work) / self.emulator.num_envs
+        return is_enough(float(self._worth) + DELAY * int(self.best[1]), steps - int(self.best[1]), work)
 
     def moves(self) -> bool:
         """True if directions move something of their own in the state that was kept."""
-        return float(self._worth) + DELAY * int(self.best[1]) > SCENE * MOST_SCENES
+        return moves(float(self._worth) + DELAY * int(self.best[1]))
 
     def state(self) -> Snapshot:
         """The state that was kept."""
@@ -121,12 +128,23 @@ class _Walk:
         held = torch.full_like(self._nothing, buttons)
         seen = []
         for look in range(1, LAST + 1):
-            self.emulator.step(held)
+            self._emulate(held)
             if look in (MIDDLE, LAST):
                 sprites = self.emulator.memory[:, hw.OAM - hw.ROW_BASE : hw.OAM_END - hw.ROW_BASE]
                 camera = self._state[[INDEX["scy"], INDEX["scx"]]].T.to(torch.uint8)
                 seen.append(torch.cat([sprites.view(-1, 40, 4)[:, :, :2].flatten(1), camera], 1))
         return torch.stack(seen, 1), self._picture()
+
+
+def moves(worth: float) -> bool:
+    """True for the worth of a state in which directions move something of their own: scenes alone are not worth it."""
+    return worth > SCENE * MOST_SCENES
+
+
+def is_enough(worth: float, ago: int, work: float) -> bool:
+    """True if the best state, found `ago` steps ago, leaves nothing to wish for; where Game Boys have taken much work
+    (instructions of each), if anything moves in it."""
+    return ago >= SETTLED_STEPS and (worth >= ENOUGH or (work >= MOST_WORK and moves(worth)))
 
 
 def _worth(seen: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:

@@ -12,6 +12,7 @@ Stats = dict[str, torch.Tensor]
 AXES = {"x": ("RIGHT", "LEFT", "UP", "DOWN"), "y": ("DOWN", "UP", "LEFT", "RIGHT")}
 JUMPS = 0.6  # confidence in a height that only A changes
 SELDOM = 12  # looks between two changes
+SEEN, UNSEEN = 0.5, 0.6  # of the doubt in what a sprite follows; what is left of what none does, beside such a one
 OWN_WAY = 0.8  # confidence in what follows the directions on its way, but not beside a Game Boy without buttons
 SHOWN = 0.6  # part of the doubt in a score that goes where the picture shows its digits
 BRANCH = {name: index for index, name in enumerate(NAMES)}
@@ -90,6 +91,14 @@ def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     if axis == "y":
         height = jumps(stats, causes) * ramp(stats["distinct"].float(), 6, 16, 0.0) * ramp(causes.stays, 0.1, 0.6, 0.2)
         chance = torch.maximum(chance, height)
+    # What moves its sprite along the axis alone, or a camera that stands still by itself, is what is seen to move;
+    # what moves none may be a speed, and so may what moves all of them.
+    across, camera = (causes.sprites_y, causes.camera_x) if axis == "x" else (causes.sprites_x, causes.camera_y)
+    sprite, apart = own > 0.2, across > 0.5 * own
+    seen = torch.where(sprite, ~apart, (camera > 0.2) & (stats["noop_rate"] < 0.3))
+    chance = torch.where(sprite & seen & (chance > 0.1), 1 - (1 - chance) * (1 - SEEN * soft(own, 0.2, 0.5)), chance)
+    rival = torch.where(seen, chance, 0.0).max()
+    chance = chance * torch.where(seen, 1.0, 1 - (1 - UNSEEN) * soft(rival, 0.1, 0.3))
     return (chance * torch.where(other > 2 * drawn + 0.3, 0.6, 1.0)) ** 0.7 * 0.97
 
 
@@ -154,6 +163,7 @@ def lives(stats: Stats, causes: Causes) -> torch.Tensor:
     chance = chance * ((stats["highest"] <= 120) & (stats["highest"] >= 1)).float()
     chance = chance * ramp(stats["distinct"].float(), 1.5, 3, 0.1) * ramp(stats["distinct"].float(), 30, 12, 0.2)
     chance = chance * irregular(stats) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
+    chance = chance * ramp(stats["regardless"], 0.5, 0.2, 0.3)  # the digits of a time, too, fall by one
     return chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.3, 0.6), on_screen(stats)) * 0.85
 
 

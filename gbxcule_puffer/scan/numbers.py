@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import torch
 
-from gbxcule_puffer.scan.recording import Recording
+from gbxcule_puffer.scan.recording import Recording, address_of
 from gbxcule_puffer.scan.shown import READS as READS_SHOWN
 from gbxcule_puffer.scan.tally import Tally
 from gbxcule_puffer.tasks.ram.number import READS, Number
+from gbxcule_puffer.tasks.ram.view import Where
 
 Stats = dict[str, torch.Tensor]
+DIGITS = {"bcd": 2, "digits": 1}  # of a byte
 LEAST_CARRIES, CARRIED, MOST_BYTES = 3, 0.8, 6
 
 
@@ -68,6 +70,26 @@ def number_of(
         seen = READS_SHOWN[int(stats["shown_read"][byte])] if is_shown else None
         read = "bcd" if seen == "bcd" or (seen is None and int(stats["distinct"][byte]) > 10) else "number"
     members = members[: READS[read]]
+    more = 0  # bytes above them that were 0 all the time
+    if read in DIGITS and float(stats["shown"][byte]) > 0.6:
+        wanted = -(-int(stats["shown_digits"][byte]) // DIGITS[read])
+        sides = (lower,) if len(members) > 1 else (False, True)
+        counts_of = [_zeros(recording, members[-1], -1 if side else 1, wanted - len(members), zero) for side in sides]
+        more = max(counts_of)
+        lower = sides[counts_of.index(more)] if more else lower
     where = recording.where[members[-1] if lower else byte]
-    order = "big" if lower and len(members) > 1 else "little"
-    return Number(where, len(members), read, order, zero=zero), members
+    order = "big" if lower and len(members) + more > 1 else "little"
+    return Number(moved(where, -more if lower else 0), len(members) + more, read, order, zero=zero), members
+
+
+def _zeros(recording: Recording, byte: int, step: int, most: int, zero: int) -> int:
+    """The number of bytes that are always a digit 0, next to a byte in one direction."""
+    count = 0
+    while count < most and recording.constant(moved(recording.where[byte], step * (count + 1))) == zero:
+        count += 1
+    return count
+
+
+def moved(where: Where, distance: int) -> Where:
+    """A location some bytes on, in the same bank."""
+    return (where[0], address_of(where) + distance) if isinstance(where, tuple) else address_of(where) + distance

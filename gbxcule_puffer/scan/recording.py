@@ -167,6 +167,12 @@ class Recording:
             return self.index.get((where[0], address_of(where) + distance), -1)
         return self.index.get(address_of(where) + distance, -1)
 
+    def constant(self, where: Where) -> int | None:
+        """The value of a byte that never changes; None for another one, and for what is not looked at."""
+        if where not in self._all_where or self._changed[at := self._all_where.index(where)]:
+            return None
+        return int(self._first[at])
+
     def _kept(self, first: torch.Tensor) -> torch.Tensor:
         """The bytes that changed often enough to say something of them; all, where there are few."""
         if len(first) <= FEW:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 
 READS = ("number", "bcd", "digits")  # how a byte is shown: as two decimal digits, as its two halves, or as one digit
 LEAST_EVENTS, LEAST_STEPS = 4, 2  # changes of the lowest digit between two pictures, and different ones among all
 LEAST_VALUES = 4  # different ones: a tile that another one replaces has two
+MOST_DIGITS, COLUMNS = 8, 32  # of a number; cells of a row of the maps
 MOST_EVENTS = 120  # changes that are compared
 BASES = {"number": 10, "bcd": 16}  # of a byte's two digits
 
@@ -18,17 +21,57 @@ def find_shown(values: torch.Tensor, tiles: torch.Tensor, worth: torch.Tensor) -
     bool, bytes that are looked for.
 
     Returns, of each byte, (bytes,), shown: the part of its digits' changes that a cell shows, 0 where too few are seen;
-    shown_read: the reading that is shown, an index of READS; shown_cell: the cell of the lowest digit that changes.
+    shown_read: the reading that is shown, an index of READS; shown_cell: the cell of the lowest digit that changes;
+    shown_digits: the digits of the whole number, with those of other bytes and zeros in front.
     """
     shown = torch.zeros(len(worth), device=values.device)
-    read, cell = torch.zeros_like(shown, dtype=torch.int64), torch.zeros_like(shown, dtype=torch.int64)
+    read, cell, digits = (torch.zeros_like(shown, dtype=torch.int64) for _ in range(3))
     steps = (tiles[1:] - tiles[:-1]).flatten(0, 1)  # uint8, of each cell from a picture to the next one
     for byte in worth.nonzero()[:, 0].tolist():
         for index, reading in enumerate(READS):
             share, where = _share(steps, values[:, :, byte].short(), reading)
             if share > shown[byte]:
                 shown[byte], read[byte], cell[byte] = share, index, where
-    return {"shown": shown, "shown_read": read, "shown_cell": cell}
+        if shown[byte] > 0:
+            base = BASES.get(READS[int(read[byte])], 256)
+            shows = _Digit.of(tiles[:, :, int(cell[byte])].short(), values[:, :, byte].short(), base)
+            shown[byte] *= shows.steady
+            digits[byte] = shows.still + _digits(tiles, int(cell[byte]), shows)
+    return {"shown": shown, "shown_read": read, "shown_cell": cell, "shown_digits": digits}
+
+
+@dataclass(frozen=True)
+class _Digit:
+    """A cell that shows a digit: the tile of 0, the part of the digit's changes with this tile of 0, and the digits
+    behind it that never change."""
+
+    zero: int
+    steady: float
+    still: int
+    seen: torch.Tensor  # (pictures, Game Boys) bool: pictures with a digit in the cell
+
+    @classmethod
+    def of(cls, tiles: torch.Tensor, values: torch.Tensor, base: int) -> _Digit:
+        """Of the tiles in the cell and the bytes, (pictures, Game Boys) each."""
+        still = int(not bool((values[1:] % base != values[:-1] % base).any()))
+        digit = values // base % base if still else values % base
+        zeros = (tiles - digit) % 256
+        changes = zeros[1:][(digit[1:] != digit[:-1]) & (zeros[1:] == zeros[:-1])]
+        zero = int(changes.mode().values) if len(changes) else 0
+        steady = float((changes == zero).float().mean()) if len(changes) else 0.0
+        return cls(zero, steady, still, (tiles - zero) % 256 <= 9)
+
+
+def _digits(tiles: torch.Tensor, cell: int, digit: _Digit) -> int:
+    """The digits in a row up to a cell, those in front nearly always there; 1 where there are more than MOST_DIGITS:
+    then the background has a digit's tile."""
+    for front in range(1, MOST_DIGITS + 1):
+        if front > cell % COLUMNS:
+            return front
+        other = (tiles[:, :, cell - front].short() - digit.zero) % 256 <= 9
+        if float(other[digit.seen].float().mean()) < 0.9:
+            return front
+    return 1
 
 
 def _share(steps: torch.Tensor, values: torch.Tensor, reading: str) -> tuple[float, int]:

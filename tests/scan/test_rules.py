@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from gbxcule_puffer.scan import kinds
-from gbxcule_puffer.scan.find_start import TESTED, WORTH, _worth  # pyright: ignore[reportPrivateUsage]
+from gbxcule_puffer.scan.find_start import (
+    MOST_WORK,
+    SETTLED_STEPS,
+    TESTED,
+    WORTH,
+    _worth,  # pyright: ignore[reportPrivateUsage]
+    is_enough,
+)
 from gbxcule_puffer.scan.pokes import Causes
 from gbxcule_puffer.scan.statistics import NAMES
 
@@ -21,21 +29,50 @@ def test_a_start_in_which_only_a_moves_something_is_worth_it() -> None:
     assert worth[0] >= WORTH["jumps"] and worth[1] < 1 and worth[2] == 0
 
 
-def test_the_road_is_not_where_the_player_is() -> None:
-    """Two bytes rise with DOWN and fall with UP, the first more often; sprites follow the second, the first goes on
-    without buttons."""
-    total = 2
-    none, forks = torch.zeros(total), torch.zeros((len(NAMES), total))
-    stats = {name: forks.clone() for name in ("higher", "lower", "reacts", "goes_on", "one_way", "back")}
-    stats |= {name: forks.clone() for name in ("goes_higher", "goes_lower", "goes_further")}
+@pytest.mark.parametrize(
+    ("worth", "ago", "work", "enough"),
+    [(11, 18, 0, True), (11, 17, 0, False), (8, 60, 1e6, False), (8, 18, MOST_WORK, True), (1, 60, MOST_WORK, False)],
+)
+def test_a_walk_that_takes_much_work_ends_with_what_moves(worth: float, ago: int, work: float, enough: bool) -> None:
+    assert SETTLED_STEPS == 18 and is_enough(worth, ago, work) is enough
+
+
+def two_ways_up(forks: tuple[float, float], moves_alone: tuple[float, float]) -> dict[str, torch.Tensor]:
+    """Statistics of two bytes that rise with DOWN and fall with UP in these parts of the forks, and change by
+    themselves at these rates."""
+    none, of_branches = torch.zeros(2), torch.zeros((len(NAMES), 2))
+    stats = {name: of_branches.clone() for name in ("higher", "lower", "reacts", "goes_on", "one_way", "back")}
+    stats |= {name: of_branches.clone() for name in ("goes_higher", "goes_lower", "goes_further")}
     for name in ("UP", "DOWN"):
-        part = torch.tensor([0.6, 0.5])
-        stats["higher" if name == "DOWN" else "lower"][NAMES.index(name)] = part
-        for each in ("reacts", "goes_on", "one_way"):
-            stats[each][NAMES.index(name)] = part
+        for each in ("higher" if name == "DOWN" else "lower", "reacts", "goes_on", "one_way"):
+            stats[each][NAMES.index(name)] = torch.tensor(forks)
     stats |= {"distinct": none + 100, "spread": none + 5, "lowest": none, "highest": none + 140}
-    stats["noop_rate"] = torch.tensor([1.0, 0.0])
-    one = none + 1
-    causes = Causes(one.bool(), one, one, one, one, none, torch.tensor([0.0, 0.5]), none, torch.tensor([0.9, 0.0]))
-    road, player = kinds.position(stats, causes, "y").tolist()
+    return stats | {"noop_rate": torch.tensor(moves_alone)}
+
+
+Pair = tuple[float, float]
+
+
+def causes(sprites_y: Pair, camera_y: Pair = (0, 0), sprites_x: Pair = (0, 0)) -> Causes:
+    """Effects of changing two bytes, which all stay and show."""
+    one, none = torch.ones(2), torch.zeros(2)
+    return Causes(
+        one.bool(), one, one, one, one, torch.tensor(sprites_x), torch.tensor(sprites_y), none, torch.tensor(camera_y)
+    )
+
+
+def test_the_road_is_not_where_the_player_is() -> None:
+    """The first byte moves the camera and goes on without buttons; sprites follow the second one."""
+    road, player = kinds.position(two_ways_up((0.6, 0.5), (1, 0)), causes((0, 0.5), (0.9, 0)), "y").tolist()
     assert player > 0.8 and road < 0.7 * player
+
+
+def test_a_speed_is_not_where_the_player_is() -> None:
+    """No sprite moves with the first byte, though it follows the buttons better, or all of them do along both axes.
+    Alone it may be a position."""
+    speed, player = kinds.position(two_ways_up((0.6, 0.2), (0, 0)), causes((0, 0.5)), "y").tolist()
+    alone, _ = kinds.position(two_ways_up((0.6, 0), (0, 0)), causes((0, 0)), "y").tolist()
+    assert player > 0.8 and speed < 0.8 * player and alone > 0.7
+    everywhere = causes((0.6, 0.5), sprites_x=(0.5, 0))
+    speed, player = kinds.position(two_ways_up((0.6, 0.2), (0, 0)), everywhere, "y").tolist()
+    assert player > 0.8 and speed < 0.9 * player

@@ -45,6 +45,7 @@ def test_a_score_on_the_screen_is_found(read: str, zero: int, step: int, blank: 
     found = find_shown(values, draw(score, zero, blank), torch.tensor([True, True]))
     assert found["shown"][0] > 0.9 and int(found["shown_cell"][0]) == CELL
     assert found["shown"][1] < 0.6
+    assert int(found["shown_digits"][0]) == (1 if blank else 3)
     if step > 1 and read != "digits":  # up to 9, all readings are the same
         assert READS[int(found["shown_read"][0])] == read
 
@@ -54,6 +55,16 @@ def test_a_score_in_tens_is_found_where_its_last_digit_never_changes() -> None:
     values = stored(score, "bcd")[:, :, None].to(torch.uint8)
     found = find_shown(values, draw(score, 0x30, False), torch.tensor([True]))
     assert found["shown"][0] > 0.9 and int(found["shown_cell"][0]) == CELL - 1
+
+
+def test_a_number_that_moves_with_a_tile_is_not_on_the_screen() -> None:
+    """The tile steps with the byte, but does not stand for its digits: each game begins with another one."""
+    score = scores(3)
+    first = 40 * torch.arange(GAME_BOYS) + 7 * (torch.arange(PICTURES) // 9)[:, None]
+    tiles = draw(score, 0x30, False)
+    tiles[:, :, CELL] = ((score % 10 + first) % 256).to(torch.uint8)
+    found = find_shown(stored(score, "digits")[:, :, None].to(torch.uint8), tiles, torch.tensor([True]))
+    assert found["shown"][0] < 0.6
 
 
 def test_bytes_that_are_not_worth_it_are_not_looked_for() -> None:
