@@ -111,7 +111,7 @@ def counts(stats: Stats) -> torch.Tensor:
     """True for bytes that count up or down and begin again, (bytes,) bool: only their digits are looked for."""
     rises, falls = stats["rise_count"].float(), stats["fall_count"].float()
     against = torch.minimum(rises * (1 - stats["rises_to_one"]), falls * (1 - stats["falls_to_start"]))
-    seen = (rises + falls >= 8) & (stats["distinct"] >= 3) & (stats["rate"] < 0.2)
+    seen = (rises + falls >= 8) & (stats["distinct"] >= 3)
     return seen & (against < 0.3 * (rises + falls))
 
 
@@ -128,16 +128,20 @@ def score(stats: Stats, causes: Causes) -> torch.Tensor:
     own = falls * (1 - stats["carries"])
     real = own * (1 - stats["falls_to_start"])
     chance = soft(1 - real / (rises + real).clamp(min=1), 0.9, 0.99) * soft(rises, 1, 12)
-    chance = chance * ramp(own / rises.clamp(min=1), 0.9, 0.3, 0.15)
+    # In short games a score falls about as often as it rises, but always to its start, and from several values.
+    often = torch.where((real == 0) & (stats["distinct"] >= 4), 0.5, 0.0)
+    chance = chance * torch.maximum(ramp(own / rises.clamp(min=1), 0.9, 0.3, 0.15), often)
     # Some scores are the time: what the picture shows may rise at a constant rate, whatever the buttons.
     timed = ramp(stats["rate"], 0.2, 0.06, 0.0) * irregular(stats) * ramp(stats["regardless"], 0.9, 0.5, 0.1)
     timed = timed * ramp(stats["noop_rate"] / stats["rate"].clamp(min=1e-9), 1.5, 0.6, 0.3)
     chance = chance * torch.maximum(timed, 0.7 * shown)
     chance = chance * ramp(stats["distinct"].float(), 1.5, 4, 0.1)
-    menus = stats["reacts"][BRANCH["START"]] / stats["reacts"].sum(0).clamp(min=1e-6)
-    # What START changes is a choice of a menu, and surely what A does as well.
-    chance = chance * torch.maximum(ramp(menus, 0.5, 0.25, 0.3), shown)
-    both = torch.minimum(stats["reacts"][BRANCH["START"]], stats["reacts"][BRANCH["A"]])
+    # What START raises is a choice of a menu, and surely what A does as well. Where it begins the game again, it lowers
+    # a score.
+    higher = stats["goes_higher"]
+    started = (higher[BRANCH["START"]] - higher[BRANCH["NOOP"]]).clamp(min=0)
+    chance = chance * torch.maximum(ramp(started / stats["reacts"].sum(0).clamp(min=1e-6), 0.5, 0.25, 0.3), shown)
+    both = torch.minimum(started, stats["reacts"][BRANCH["A"]])
     chance = chance * ramp(both, 0.2, 0.12, 0.2)
     chance = chance * ramp(causes.stays_late, 0.2, 0.8, 0.15)
     chance = chance * torch.where(stats["lowest"] > 0, 0.7, 1.0)  # a picture of a digit, as a tile's number

@@ -28,13 +28,14 @@ def find_shown(values: torch.Tensor, tiles: torch.Tensor, worth: torch.Tensor) -
     read, cell, digits = (torch.zeros_like(shown, dtype=torch.int64) for _ in range(3))
     steps = (tiles[1:] - tiles[:-1]).flatten(0, 1)  # uint8, of each cell from a picture to the next one
     for byte in worth.nonzero()[:, 0].tolist():
-        for index, reading in enumerate(READS):
-            share, where = _share(steps, values[:, :, byte].short(), reading)
+        own = values[:, :, byte].short()
+        for index in _readings(own):
+            share, where = _share(steps, own, READS[index])
             if share > shown[byte]:
                 shown[byte], read[byte], cell[byte] = share, index, where
         if shown[byte] > 0:
             base = BASES.get(READS[int(read[byte])], 256)
-            shows = _Digit.of(tiles[:, :, int(cell[byte])].short(), values[:, :, byte].short(), base)
+            shows = _Digit.of(tiles[:, :, int(cell[byte])].short(), own, base)
             shown[byte] *= shows.steady
             digits[byte] = shows.still + _digits(tiles, int(cell[byte]), shows)
     return {"shown": shown, "shown_read": read, "shown_cell": cell, "shown_digits": digits}
@@ -74,10 +75,18 @@ def _digits(tiles: torch.Tensor, cell: int, digit: _Digit) -> int:
     return 1
 
 
+def _readings(values: torch.Tensor) -> list[int]:
+    """The readings that a byte with these values may have, as indices of READS."""
+    different = values.unique()
+    if len(different) < LEAST_VALUES:
+        return []
+    decimal = bool(((different & 15 <= 9) & (different <= 0x99)).all())
+    may = {"number": True, "bcd": decimal, "digits": int(different[-1] - different[0]) <= 9}
+    return [index for index, reading in enumerate(READS) if may[reading]]
+
+
 def _share(steps: torch.Tensor, values: torch.Tensor, reading: str) -> tuple[float, int]:
     """The part of a byte's changes that the best cell shows, and that cell."""
-    if len(values.unique()) < LEAST_VALUES:
-        return 0.0, 0
     base = BASES.get(reading, 256)
     parts = [values] if reading == "digits" else [values, values // base]  # without the lower digits
     moved = [(part[1:] % base - part[:-1] % base).flatten() for part in parts]
