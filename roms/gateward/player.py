@@ -1,6 +1,6 @@
 """A player of GATEWARD that reads its memory: it follows walkthrough.txt, and writes the buttons to played.json.
 
-    PYTHONPATH=. python roms/gateward/player.py [--rom FILE] [--upto LINE]
+    PYTHONPATH=. python roms/gateward/player.py [--rom FILE] [--model dmg|cgb] [--upto LINE]
 
 walkthrough.txt has a line for each aim; the player finds the way, fights, and heals on its own:
 
@@ -93,13 +93,14 @@ class Fighter:
 class Player:
     """Plays one Game Boy; `actions` is what it has pressed."""
 
-    def __init__(self, rom: Path) -> None:
-        self.emulator = Emulator(rom, 1)
+    def __init__(self, rom: Path, model: str = "dmg", screen: str = "half") -> None:
+        self.emulator = Emulator(rom, 1, model=model, screen=screen)
         self.memory = Memory(self.emulator, rom.with_suffix(".sym"))
         self.tables = Tables()
         self.world = World(self.tables)
         for each in self.world.maps:  # its objects are known once a map is encoded
             Encoder(self.world, Pool(), each)
+        self.wild = {each.number for each in self.world.maps if any(thing.words[0] == "wild" for thing in each.things)}
         self.items = list(self.tables.items)
         self.species = list(self.tables.species)
         self.actions: list[str] = []
@@ -119,10 +120,11 @@ class Player:
         """(map, column, row) of the player."""
         return self.memory["wCurMap"], self.memory["wXCoord"], self.memory["wYCoord"]
 
-    def event(self, name: str) -> bool:
-        """Whether an event has happened."""
+    def event(self, name: str, flags: bytes | None = None) -> bool:
+        """Whether an event has happened, by the bytes of all events."""
         number = self.tables.events[name]
-        return bool(self.memory.bytes("wEventFlags", 32)[number >> 3] >> (number & 7) & 1)
+        flags = flags or self.memory.bytes("wEventFlags", 32)
+        return bool(flags[number >> 3] >> (number & 7) & 1)
 
     def bag(self) -> dict[str, int]:
         """Items and their numbers, in order."""
@@ -145,9 +147,9 @@ class Player:
 
     def blocked(self, number: int) -> set[tuple[int, int]]:
         """Cells of a map where an object is."""
-        here = set()
+        here, flags = set(), self.memory.bytes("wEventFlags", 32)
         for each in self.world.maps[number].objects:
-            happened = bool(each["event"]) and self.event(each["event"])
+            happened = bool(each["event"]) and self.event(each["event"], flags)
             if each["condition"] == 0 or (each["condition"] == 1) != happened:
                 here.add(each["cell"])
         return here
@@ -170,7 +172,7 @@ class Player:
                 kind = here.kinds.get(to, SOLID)
                 if kind not in (WALK, GRASS) or to in cache[number]:
                     continue
-            cost = 1 + RATES.get(kind, 0) * bool(any(thing.words[0] == "wild" for thing in here.things))
+            cost = 1 + (RATES.get(kind, 0) if number in self.wild else 0)
             if kind == WARP and to in here.warps:
                 target, tx, ty, item, *_ = here.warps[to]
                 if item and item not in cache["bag"]:
@@ -403,9 +405,10 @@ class Player:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Play GATEWARD by walkthrough.txt, and write played.json.")
     parser.add_argument("--rom", type=Path, default=HERE.parent / "gateward.gb")
+    parser.add_argument("--model", choices=("dmg", "cgb"), default="dmg", help="played.json is written for dmg only")
     parser.add_argument("--upto", type=int, help="the last line to follow; nothing is written then")
     args = parser.parse_args()
-    player = Player(args.rom)
+    player = Player(args.rom, args.model)
     lines = (HERE / "walkthrough.txt").read_text().splitlines()
     for number, line in enumerate(lines[: args.upto], 1):
         if not line or line.startswith(";"):
@@ -416,7 +419,7 @@ def main() -> None:
             print(player.said(), *player.rows(), sep="\n")
             sys.exit(f"walkthrough.txt:{number}: {line}: {error}")
         print(f"{line}: {player.said()}", flush=True)
-    if args.upto is None:
+    if args.upto is None and args.model == "dmg":
         episode = play_episode(load_game(HERE), player.actions, args.rom)
         episode.trace.save(HERE / "played.json")
         print(f"played.json: {len(player.actions):,} steps, score {episode.score:g}, ended {episode.has_ended}")
