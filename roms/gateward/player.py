@@ -41,7 +41,7 @@ MON_SIZE, MON_HP, MON_TYPE1, MON_MOVES, MON_LEVEL, MON_MAXHP = 44, 2, 5, 8, 33, 
 MON_ATTACK, MON_DEFENSE = 37, 39
 WEAK, WEARY = 0.4, 0.65  # of the HP: heal; heal before a trainer
 MOST_PRESSES = 3000  # for one aim
-MOST_ATTEMPTS = 4  # at a trainer
+MOST_ATTEMPTS = 8  # at a trainer
 
 Cell = tuple[int, int, int]
 
