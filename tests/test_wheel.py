@@ -66,7 +66,7 @@ def test_wheel_has_everything(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names} == {"gbxcule_puffer", info}
     inside = {"py.typed", "roms/homeward.gb", "roms/homeward/stages.json", "integrations/pufferl/gbxcule.ini"}
     inside |= {"cleanrl_style/ppo_lite.py", "baselines/pyboy_machine.py", "roms/micro/alu_loop.gb"}
-    inside |= {f"roms/{name}/game.toml" for name in ("homeward", "orchard", "storeroom")}
+    inside |= {f"roms/{name}/game.toml" for name in ("gateward", "homeward", "orchard", "storeroom")}
     inside |= {f"roms/{name}/agent.{suffix}" for name in ("homeward", "orchard") for suffix in ("json", "safetensors")}
     arena = ROOT / "roms/arena"
     inside |= {f"roms/arena/{path.relative_to(arena).as_posix()}" for path in arena.glob("*/*") if path.is_file()}
