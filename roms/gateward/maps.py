@@ -213,9 +213,18 @@ class World:
                         doors += 1
                         each.warps[each.markers[f"d{doors}"][0]] = (*self.where(target), "")
             except (ValueError, KeyError, IndexError) as error:
-                raise each.fault(thing.at, str(error)) from None
+                raise each.fault(thing.at, what_is_wrong(error, word)) from None
         if f"d{doors + 1}" in each.markers:
             raise each.fault(each.at, "it has more doors than `doors` says")
+
+
+def what_is_wrong(error: Exception, word: str) -> str:
+    """What to say of an error in a line that begins with `word`."""
+    if isinstance(error, KeyError):
+        return f"there is no {error.args[0]}"
+    if isinstance(error, IndexError) or "unpack" in str(error):
+        return f"{word} needs other words: see maps.py"
+    return str(error)
 
 
 class Pool:
@@ -246,7 +255,7 @@ class Encoder:
             try:
                 self._thing(thing)
             except (ValueError, KeyError, IndexError) as error:
-                raise each.fault(thing.at, str(error)) from None
+                raise each.fault(thing.at, what_is_wrong(error, thing.words[0])) from None
         if len(self.objects) > OBJECT_LIMIT:
             raise each.fault(each.at, f"{len(self.objects)} objects are more than {OBJECT_LIMIT}")
 

@@ -93,11 +93,15 @@ def test_every_exit_and_object_of_a_map_can_be_reached_from_every_exit(world: An
         ("maps/a_mossby.txt", "set got_letter", "set got_later", "map mill: the event got_later is not in events.txt"),
         ("maps/a_mossby.txt", "say As you like.", "sag As you like.", "map mill: 'sag' is not a command"),
         ("maps/a_mossby.txt", "TT,uuu;,f,==,,TT", "TT,uuu;,f,==,,T", "map mossby: its rows have different lengths"),
+        ("maps/a_mossby.txt", "person 5 child down", "person 5 chimp down", "map mossby: nobody looks like chimp"),
+        ("maps/b_ferrow.txt", "child left 3 tim", "child left tim", "trainer needs other words"),
+        ("maps/b_ferrow.txt", "  after I need more practice.", "", "map route1: there is no after"),
+        ("maps/b_ferrow.txt", "item A POTION", "item A PORTION", "map route1: there is no item PORTION"),
         ("tables/species.txt", "1 NUDGE 2 SPIT", "1 NUDGE 2 SPOT", "there is no move SPOT"),
         ("tables/moves.txt", "NUDGE PLAIN 40", "NUDGE PLANE 40", "there is no type PLANE"),
         ("tables/trainers.txt", "TIM 60 NIBBIT 4", "TIM 60 NIBBIT 41", "the level is '41': give a number from"),
     ],
-    ids=["exit", "item", "event", "command", "rows", "move", "type", "level"],
+    ids=["exit", "item", "event", "command", "rows", "look", "words", "after", "found", "move", "type", "level"],
 )  # fmt: skip
 def test_a_fault_in_a_text_file_is_one_line(
     game: Any, tmp_path: Path, file: str, old: str, new: str, fault: str
@@ -208,6 +212,35 @@ def test_a_lost_battle_costs_half_of_the_money(machine: Machine, world: Any) -> 
     assert machine["wBlackouts"] == 1 and machine.bytes("wPlayerMoney", 3).hex() == "000150"
     assert world.maps[machine["wCurMap"]].name == "home" and not machine["wIsInBattle"]
     assert machine.bytes("wPartyMon1HP", 2) == machine.bytes("wPartyMon1MaxHP", 2)
+
+
+@pytest.mark.kernel
+def test_a_net_a_new_leader_a_salve_and_a_thread(machine: Machine, world: Any) -> None:
+    """In the meadow's grass, with 9 NETs, 2 SALVEs and 2 THREADs in the bag."""
+    machine.press(*json.loads((FOLDER / "played.json").read_text())["actions"][:200], "RIGHT", "RIGHT", "UP")
+    net, salve, thread = (world.tables.items[name] for name in ("NET", "SALVE", "THREAD"))
+    machine.poke("wBagItems", net, 9, salve, 2, thread, 2, 0xFF)
+    machine.poke("wNumBagItems", 3)
+    for step in range(100):
+        machine.press("LEFT" if step % 2 else "RIGHT")
+        if machine["wIsInBattle"]:
+            break
+    assert machine["wIsInBattle"] == 1
+    machine.press("A")
+    for _ in range(6):
+        if machine["wMenuOpen"]:
+            machine.press("DOWN", "A", "A")
+        machine.press("A")
+        if not machine["wIsInBattle"]:
+            break
+    assert machine["wPartyCount"] == 2 and machine.bytes("wBagItems", 2)[1] < 9
+    first, second, end = machine.bytes("wPartySpecies", 3)
+    machine.press("START", "A", "DOWN", "A", "NOOP")
+    assert machine.bytes("wPartySpecies", 3) == bytes((second, first, end)) and end == 0xFF
+    machine.press("START", "DOWN", "A", "DOWN", "A", "NOOP")
+    assert machine["wRepelRemainingSteps"] == 120
+    machine.press("START", "DOWN", "A", "DOWN", "DOWN", "A", "NOOP")
+    assert world.maps[machine["wCurMap"]].name == "home" and machine.bytes("wBagItems", 7)[5] == 1
 
 
 @pytest.mark.kernel
