@@ -31,11 +31,14 @@ START = ("NOOP", "START", "NOOP")
 @pytest.fixture(scope="module")
 def game() -> Iterator[Any]:
     """The modules that compile the game and play it. They lie beside the ROM, not in the package."""
-    before = list(sys.path)
+    before, loaded = list(sys.path), set(sys.modules)
     sys.path.insert(0, str(FOLDER))
     names = ("faults", "tables", "pictures", "scripts", "maps", "player")
     yield SimpleNamespace(**{name: importlib.import_module(name) for name in names})
     sys.path[:] = before
+    for name in sys.modules.keys() - loaded:  # names as short as `maps` are not for other tests
+        if str(ROMS) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 @pytest.fixture(scope="module")
