@@ -6,6 +6,7 @@ Results go into a record by model, and the page is written from the record: a mo
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import platform
 import sys
@@ -30,6 +31,7 @@ from gbxcule_puffer.provenance import versions
 HALT, STOP = 0x76, 0x10  # their PC and M-cycles are a convention of the emulator that made the cases
 FIB_PASS, FIB_FAIL = (3, 5, 8, 13, 21, 34), (0x42,) * 6
 FRAMES_PER_CHECK = 10
+SHOOTOUT = ROOT / "benchmarks" / "results" / "cpu" / "shootout.json"
 RECORD = ROOT / "benchmarks" / "results" / "cpu" / "accuracy.json"
 PUBLIC_ROMS = ROOT / "benchmarks" / "results" / "cpu" / "color_test_roms.json"
 PLANTED = ROOT / "benchmarks" / "results" / "cpu" / "color_faults.json"
@@ -42,14 +44,25 @@ the columns "ours" and "PyBoy" should be equal. With `sound=True` it reproduces 
 
 `Emulator(rom, accuracy="hardware")` follows the DMG (CPU revisions A to C) where public test ROMs show a difference:
 registers, DIV and LCD after the boot ROM, the halt bug, P1 (both rows, live), serial clock and SB, sound registers and
-their unused bits, the write to STAT, and the locks of VRAM and OAM for all instructions. The Game Boy Color's columns
-are those of `model="cgb"` ([color.md](color.md)).
+their unused bits, the write to STAT, and the locks of VRAM and OAM for all instructions. For a Game Boy Color it also
+has the tile map that the boot ROM leaves. The Game Boy Color's columns are those of `model="cgb"`
+([color.md](color.md)).
 """
 SOUND_INTRO = """
 ## With sound
 
 `python -m benchmarks.pages.accuracy --sound` measures `Emulator(rom, sound=True)` beside `PyBoy(rom)`, whose default is
 `sound_emulated=True` ([sound.md](sound.md)). Steps in lockstep compare the whole sound unit, too.
+
+"""
+SHOOTOUT_INTRO = """
+## The GBEmulatorShootout
+
+`python -m benchmarks.shootout FOLDER [--sound] [--accuracy hardware] [--pyboy]` runs the tests of
+github.com/gbdev/GBEmulatorShootout, whose clone is FOLDER: {total} have a ROM there and a reference picture, which the
+screen has to show. The machines start behind the boot ROM. The default passes the same tests as PyBoy muted, and
+`sound=True` the same as PyBoy's default. Of blargg's and SameSuite's tests of sound, `accuracy="hardware"` with sound
+passes all.
 
 """
 PUBLIC_INTRO = """
@@ -234,6 +247,23 @@ def table(rows: dict[str, list[Row]]) -> str:
     return "\n".join(lines)
 
 
+def shootout() -> str:
+    """The section about the Shootout, from its record."""
+    record = json.loads(SHOOTOUT.read_text())
+    machines = [f"{machine}{how}" for how in ("", ", sound") for machine in ("gbxcule-puffer", "PyBoy")]
+    machines += [f"gbxcule-puffer, hardware{how}" for how in ("", ", sound")]
+    titles = [name.replace("gbxcule-puffer", "ours") for name in machines]
+    names = sorted(record[machines[0]]["PASS"] + record[machines[0]]["FAIL"])
+    suites = {"all": names} | {
+        suite: list(of) for suite, of in itertools.groupby(names, lambda name: name.split("/")[0])
+    }
+    lines = ["| suite | of | " + " | ".join(titles) + " |", "| --- |" + " ---: |" * (1 + len(titles))]
+    for suite, of in suites.items():
+        counts = (len(set(of) & set(record[machine]["PASS"])) for machine in machines)
+        lines.append(f"| {suite} | {len(of)} | " + " | ".join(map(str, counts)) + " |")
+    return SHOOTOUT_INTRO.format(total=len(names)) + "\n".join(lines) + "\n"
+
+
 def public_roms() -> str:
     """The section about public test ROMs, from its record."""
     lines = ["| suite | ROMs | equal | ours pass | PyBoy passes |", "| --- | ---: | ---: | ---: | ---: |"]
@@ -266,7 +296,7 @@ def page(record: dict[str, Any]) -> str:
     lines = [f"Measured with {record[model]['with']} ({name})." for model, name in MODELS.items()]
     intro = INTRO.format(pyboy=versions()["pyboy"])
     text = f"{intro}\n{table(rows)}\n\n" + "\n\n".join(lines) + "\n"
-    return text + with_sound(record) + public_roms() + planted_faults()
+    return text + with_sound(record) + shootout() + public_roms() + planted_faults()
 
 
 def key_of(model: str, sound: bool) -> str:

@@ -13,6 +13,7 @@ from PIL import Image
 from benchmarks import shootout
 
 HOMEWARD = Path(__file__).parents[2] / "roms" / "homeward.gb"
+RECORD = HOMEWARD.parents[1] / "benchmarks" / "results" / "cpu" / "shootout.json"
 NAME = "acid/dmg-acid2.gb"
 
 
@@ -58,6 +59,15 @@ def test_a_picture_decides(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert entry["runtime"] <= 0.5 if result == "PASS" else entry["runtime"] == 7.5
         assert json.loads(record.read_text())["gbxcule-puffer"][result] == [NAME]
     assert capsys.readouterr().out == "gbxcule-puffer: 1 of 1 pass\ngbxcule-puffer: 0 of 1 pass\n"
+
+
+def test_the_record_has_pyboy_s_verdicts() -> None:
+    """On each test, muted and with sound; and all tests of sound pass on hardware."""
+    record = json.loads(RECORD.read_text())
+    for how in ("", ", sound"):
+        assert record[f"gbxcule-puffer{how}"]["PASS"] == record[f"PyBoy{how}"]["PASS"]
+    failing = record["gbxcule-puffer, hardware, sound"]["FAIL"]
+    assert len(failing) == 43 and not [name for name in failing if "_sound/" in name or "/apu/" in name]
 
 
 def test_a_folder_without_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
