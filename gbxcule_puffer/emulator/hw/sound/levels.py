@@ -1,4 +1,4 @@
-"""What the channels give now, 0 to 15 each: PCM12, PCM34, and what is heard. Call it after unit.advance."""
+"""The output of each channel now, 0 to 15: for PCM12, PCM34 and samples. Call it after unit.advance."""
 
 import warp as wp
 
