@@ -51,8 +51,8 @@ has the tile map that the boot ROM leaves. The Game Boy Color's columns are thos
 SOUND_INTRO = """
 ## With sound
 
-`python -m benchmarks.pages.accuracy --sound` measures `Emulator(rom, sound=True)` beside `PyBoy(rom)`, whose default is
-`sound_emulated=True` ([sound.md](sound.md)). Steps in lockstep compare the whole sound unit, too.
+`python -m benchmarks.pages.accuracy --sound --steps 100` measures `Emulator(rom, sound=True)` beside `PyBoy(rom)`,
+whose default is `sound_emulated=True` ([sound.md](sound.md)). Steps in lockstep compare the whole sound unit, too.
 
 """
 SHOOTOUT_INTRO = """
