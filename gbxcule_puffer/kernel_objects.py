@@ -93,7 +93,7 @@ class CpuObject:
 
 def compiled(kernel: Any) -> CpuObject:
     """The object of a kernel, which is compiled for this machine's CPU, if it is not yet."""
-    built = kernel.module.load("cpu")
+    built = kernel.module.load("cpu", 1)  # the block size of launches on a CPU
     path = Path(built.binary_path)
     symbol = f"{built.get_kernel_mangled_name(kernel)}_cpu_forward"
     return CpuObject(str(path.relative_to(str(wp.config.kernel_cache_dir))), _digest(path), symbol)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,14 @@ def no_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         pytest.fail(f"a kernel of {module.name} is loaded: mark the test with pytest.mark.kernel")
 
     monkeypatch.setattr("warp._src.context.Module.load", refuse)
+
+
+@pytest.fixture(autouse=True)
+def no_search_for_native_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test has a search in the background, which would take a core from the others; tests of native code begin it
+    themselves."""
+    if native := sys.modules.get("gbxcule_puffer.emulator.pieces.native"):
+        monkeypatch.setattr(native, "START_SECONDS", math.inf)
 
 
 @pytest.fixture(scope="session")
