@@ -48,6 +48,12 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         (), f"envs (default: {USUAL['cpu']}; on a GPU {USUAL['cuda']})", metavar="N,...", least=1
     )
     autotune: bool = flag(False, "instead, find and save the fastest way to launch this GPU's kernel")
+    fit: tuple[int, ...] = flag(
+        (),
+        "instead, say how many Game Boys fit into GPUs with these GiB of memory, also with a trainer's rollouts",
+        metavar="GIB,...",
+        least=1,
+    )
     rom: tuple[str, ...] = flag((), "Game Boy images (default: HOMEWARD)", GAME, metavar="ROM")
     suite: str | None = flag(
         None,
@@ -132,6 +138,12 @@ class Bench(StartFlags, FolderFlags, DeviceFlags):
         self._check()
         from gbxcule_puffer.apps.bench.run import run
 
+        if self.fit:
+            from gbxcule_puffer.apps.bench.fit import fit
+
+            (first, *_) = self.workloads()
+            words = ["--model", first.model, "--obs", first.obs, "--stack-k", str(first.stack_k)]
+            return fit(self.fit, first.rom, first.model, words)
         plan = self.plan()
         if self.autotune:
             from gbxcule_puffer.apps.bench.autotune import autotune

@@ -26,10 +26,10 @@ def tables(records: Sequence[Record], name: str) -> dict[str, list[list[str]]]:
     return found
 
 
-def text(title: str, rows: Sequence[Sequence[str]]) -> str:
+def text(title: str, rows: Sequence[Sequence[str]], titles: Sequence[str] = TITLES) -> str:
     """A table for the terminal."""
-    lines = [TITLES, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(TITLES))]
+    lines = [titles, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
     aligned = (
         [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
         for line in lines
