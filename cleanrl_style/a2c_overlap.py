@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from gbxcule_puffer.trainers import ConfigError, GraphFlags, ObservationLayout, Run, Stopwatch, flag, load_weights
 from gbxcule_puffer.trainers.blocks import (
+    Adam,
     Group,
     Patches,
     layer_init,
@@ -308,7 +309,7 @@ def train(args: Args, run: Run) -> None:
     model = run.to_device(Agent(layout, num_actions, args.recurrent == "gru", args.bf16), channels_last=True)
     if run.world.rank:
         torch.manual_seed(args.seed + run.world.rank)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    optimizer = Adam(model.parameters(), lr=args.lr, eps=1e-5)
     groups = [Group(env, model.state_size, args.overlap) for env in envs]
     memories = {f"memory{number}": group.memory for number, group in enumerate(groups)}
     run.restore(LOSSES, {"model": model, "optimizer": optimizer}, **memories)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.trainers import ConfigError, GraphFlags, ObservationLayout, Run, Stopwatch, flag, load_weights
-from gbxcule_puffer.trainers.blocks import Patches, layer_init, linear_schedule, object_layers, own_copy
+from gbxcule_puffer.trainers.blocks import Adam, Patches, layer_init, linear_schedule, object_layers, own_copy
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.protocol import ActorCritic, EnvLike, PlayedEnv, Policy
@@ -155,7 +155,7 @@ def train(args: Args, run: Run) -> None:
     model = run.to_device(Agent(env.layout, env.codec.num_actions, args.bf16), channels_last=True)
     if run.world.rank:
         torch.manual_seed(args.seed + run.world.rank)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    optimizer = Adam(model.parameters(), lr=args.lr, eps=1e-5)
     run.restore(LOSSES, {"model": model, "optimizer": optimizer})
     coef = torch.zeros((), device=run.device)
 

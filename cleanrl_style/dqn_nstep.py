@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from gbxcule_puffer.trainers import ConfigError, ObservationLayout, Run, RunFlags, Stopwatch, flag, load_weights
 from gbxcule_puffer.trainers.blocks import (
+    Adam,
     Patches,
     Replay,
     Sequences,
@@ -308,7 +309,7 @@ def train(args: Args, run: Run) -> None:
     (env,) = run.open_envs()
     model = run.to_device(QNetwork(env.layout, env.codec.num_actions, args.recurrent))
     target = copy.deepcopy(model).requires_grad_(False)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
+    optimizer = Adam(model.parameters(), lr=args.lr, eps=1.5e-4)
     sizes = {"n_step": args.n_step, "alpha": args.priority_alpha, "num_actions": env.codec.num_actions}
     replay = Replay(rows, env.num_envs, env.layout, env.device, **sizes)
     obs = torch.zeros_like(env.observations)  # of the previous step: the next step overwrites the env's

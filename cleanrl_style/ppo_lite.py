@@ -15,6 +15,7 @@ from typing import Any
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, in_all, load_weights
 from gbxcule_puffer.trainers.blocks import (
+    Adam,
     NoiseScale,
     Novelty,
     Patches,
@@ -325,7 +326,7 @@ def train(args: Args, run: Run) -> None:
     (env,) = run.open_envs()
     model = run.to_device(Agent(env.layout, env.codec.num_actions, args.bf16, args.residual), channels_last=True)
     torch.manual_seed(args.seed + run.world.rank)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    optimizer = Adam(model.parameters(), lr=args.lr, eps=1e-5)
     rollout = empty_rollout(args, env.layout, env.device)
     scale = ReturnScale(args.num_envs, args.gamma, run.world, env.device) if args.norm_returns else None
     noise = NoiseScale(model.policy) if args.noise_scale else None

@@ -26,6 +26,7 @@ from gbxcule_puffer.trainers import (
     load_weights,
 )
 from gbxcule_puffer.trainers.blocks import (
+    Adam,
     MemoryCell,
     Patches,
     Replayed,
@@ -328,7 +329,7 @@ def train(args: Args, run: Run) -> None:
     (env,) = run.open_envs()
     model = run.to_device(agent(env.layout, env.codec.num_actions, bf16=args.bf16), channels_last=True)
     torch.manual_seed(args.seed + run.world.rank)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    optimizer = Adam(model.parameters(), lr=args.lr, eps=1e-5)
     rollout = empty_rollout(args, env.layout, env.device)
     memory = torch.zeros_like(rollout["memory"])
     scale = ReturnScale(args.num_envs, args.gamma, run.world, env.device) if args.norm_returns else None

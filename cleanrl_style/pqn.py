@@ -19,6 +19,7 @@ from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, in_all, load_weights
 from gbxcule_puffer.trainers.blocks import (
     Patches,
+    RAdam,
     Replayed,
     ReturnScale,
     layer_init,
@@ -227,7 +228,7 @@ def train(args: Args, run: Run) -> None:
     (env,) = run.open_envs()
     model = run.to_device(QNetwork(env.layout, env.codec.num_actions))
     torch.manual_seed(args.seed + run.world.rank)
-    optimizer = torch.optim.RAdam(model.parameters(), lr=args.lr)
+    optimizer = RAdam(model.parameters(), lr=args.lr)
     rollout = empty_rollout(args, env.layout, env.device)
     scale = ReturnScale(args.num_envs, args.gamma, run.world, env.device) if args.norm_returns else None
     run.restore(LOSSES, {"model": model, "optimizer": optimizer}, return_scale=scale)

@@ -30,6 +30,7 @@ from gbxcule_puffer.trainers import (
 from gbxcule_puffer.trainers.blocks import (
     MemoryCell,
     Patches,
+    RAdam,
     Replayed,
     ReturnScale,
     layer_init,
@@ -277,7 +278,7 @@ def train(args: Args, run: Run) -> None:
     (env,) = run.open_envs()
     model = run.to_device(network(env.layout, env.codec.num_actions))
     torch.manual_seed(args.seed + run.world.rank)
-    optimizer = torch.optim.RAdam(model.parameters(), lr=args.lr)
+    optimizer = RAdam(model.parameters(), lr=args.lr)
     rollout = empty_rollout(args, env.layout, env.device)
     memory = torch.zeros_like(rollout["memory"])
     scale = ReturnScale(args.num_envs, args.gamma, run.world, env.device) if args.norm_returns else None

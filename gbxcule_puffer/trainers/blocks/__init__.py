@@ -1,5 +1,5 @@
 """Building blocks that the scripts' algorithms share: layers, memories, policies for other envs, the replay, groups of
-envs, CUDA graphs."""
+envs, CUDA graphs, optimizers."""
 
 from gbxcule_puffer.trainers.blocks.acting import linear_schedule, own_copy, remembering
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
@@ -9,17 +9,20 @@ from gbxcule_puffer.trainers.blocks.memory import MemoryCell, state_size
 from gbxcule_puffer.trainers.blocks.noise import NoiseScale
 from gbxcule_puffer.trainers.blocks.novelty import Novelty
 from gbxcule_puffer.trainers.blocks.objects import object_layers
+from gbxcule_puffer.trainers.blocks.optimizers import Adam, RAdam
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
 from gbxcule_puffer.trainers.blocks.residual import residual_layers
 from gbxcule_puffer.trainers.blocks.returns import ReturnScale
 from gbxcule_puffer.trainers.blocks.rollout import rollout_memory
 
 __all__ = [
+    "Adam",
     "Group",
     "MemoryCell",
     "NoiseScale",
     "Novelty",
     "Patches",
+    "RAdam",
     "Replay",
     "Replayed",
     "ReturnScale",

@@ -14,6 +14,7 @@ from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.blocks.layers import Patches, layer_init
 from gbxcule_puffer.trainers.blocks.objects import object_layers
+from gbxcule_puffer.trainers.blocks.optimizers import Adam
 from gbxcule_puffer.trainers.blocks.returns import ReturnScale
 from gbxcule_puffer.trainers.distributed import World
 
@@ -54,7 +55,7 @@ class Novelty(nn.Module):
         self.value = layer_init(nn.Linear(HIDDEN, 1), 1.0)
         self.to(device)
         groups = [(self.predictor, PREDICTOR_LR), (self.critic, CRITIC_LR), (self.value, CRITIC_LR)]
-        self.optimizer = torch.optim.Adam([{"params": part.parameters(), "lr": lr} for part, lr in groups], eps=1e-5)
+        self.optimizer = Adam([{"params": part.parameters(), "lr": lr} for part, lr in groups], eps=1e-5)
         self.scale = ReturnScale(self.obs.shape[1], gamma, world, device)
         self.rollout = {name: torch.zeros_like(rollout["values"]) for name in ("rewards", "values", "next_values")}
         self.rollout |= {name: torch.zeros_like(rollout["terminals"]) for name in ("terminals", "truncations")}

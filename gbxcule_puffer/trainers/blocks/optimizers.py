@@ -1,0 +1,37 @@
+"""Torch's optimizers without their first call's import of torch.compile's machinery, which none of the trainers uses.
+
+Torch wraps methods of its optimizers for torch.compile, and the wrappers import torch._dynamo with SymPy and 1,000 more
+modules: a third of what a short run's start takes. The methods inside of the wrappers do the work.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+
+WRAPPED = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+
+
+class _Unwrapped(torch.optim.Optimizer):
+    """The methods of an optimizer, as they are without torch.compile."""
+
+    def __init_subclass__(cls) -> None:
+        for name in WRAPPED:
+            setattr(cls, name, inspect.unwrap(getattr(cls, name)))
+        step = inspect.unwrap(cls.step)
+
+        def step_without_gradients(self: torch.optim.Optimizer, *args: Any) -> Any:
+            with torch.no_grad():
+                return step(self, *args)
+
+        cls.step = step_without_gradients  # type: ignore[method-assign]
+
+
+class Adam(_Unwrapped, torch.optim.Adam):
+    """torch.optim.Adam."""
+
+
+class RAdam(_Unwrapped, torch.optim.RAdam):
+    """torch.optim.RAdam."""

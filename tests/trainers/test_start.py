@@ -1,0 +1,57 @@
+"""What a training imports: nothing that only torch.compile needs, which takes as long as all else."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from gbxcule_puffer.layout import child_environment, trainer_scripts
+from gbxcule_puffer.trainers.blocks import Adam, RAdam
+
+Optimizers = Callable[..., torch.optim.Optimizer]
+LOOK = """
+import runpy, sys
+sys.argv = sys.argv[1:]
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+finally:
+    print("imported", *sorted({name.split(".")[0] for name in sys.modules} & {"sympy", "matplotlib", "triton"}),
+          *[name for name in sys.modules if name in ("torch._dynamo", "torch._inductor")])
+"""
+
+
+def test_a_run_imports_no_compiler(tmp_path: Path) -> None:
+    """From the start of the process to its end, with a checkpoint."""
+    words = ["--env", "toy", "--smoke", "--run-dir", str(tmp_path / "run")]
+    command = [sys.executable, "-c", LOOK, str(trainer_scripts()["ppo_lite"]), *words]
+    found = subprocess.run(command, env=child_environment(), capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines()[-1] == "imported"
+    assert (tmp_path / "run/checkpoint.pt").exists()
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(Adam, torch.optim.Adam), (RAdam, torch.optim.RAdam)])
+def test_the_optimizers_are_torch_s(ours: Optimizers, theirs: Optimizers) -> None:
+    """The same weights and state after the same gradients, also from a saved state."""
+    start = torch.nn.Linear(5, 3)
+    models = [copy.deepcopy(start) for _ in range(2)]
+    kinds = ours, theirs
+    optimizers = [kind(model.parameters(), lr=0.1) for kind, model in zip(kinds, models, strict=True)]
+    for step in range(8):
+        for index, (optimizer, model) in enumerate(zip(optimizers, models, strict=True)):
+            optimizer.zero_grad()
+            model(torch.arange(5.0) + step).square().sum().backward()
+            optimizer.step()
+            if step == 4:
+                saved = optimizer.state_dict()
+                optimizers[index] = kinds[index](model.parameters(), lr=0.1)
+                optimizers[index].load_state_dict(saved)
+    assert all(torch.equal(a, b) for a, b in zip(models[0].parameters(), models[1].parameters(), strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(models[0].parameters(), start.parameters(), strict=True))
+    assert models[0].weight.requires_grad
