@@ -52,8 +52,8 @@ def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
 
 
 def compile_pieces(cartridge: Cartridge, traces: Sequence[Trace]) -> Pieces:
-    """Compile the interpreter with the pieces of these traces."""
-    variant = Variant(color=cartridge.model == "cgb", pieces=source(traces))
+    """Compile the interpreter with the pieces of these traces; a game whose code runs in RAM has none."""
+    variant = Variant(color=cartridge.model == "cgb", pieces=source(traces) if traces else "")
     instructions = [[step.index for step in trace.steps] for trace in traces]
     return Pieces(instructions, compiled(build("interpreter", variant).step))
 

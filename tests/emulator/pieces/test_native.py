@@ -15,7 +15,11 @@ from gbxcule_puffer.apps.bench.contenders import make_contender
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.build import cache, interpreter
+from gbxcule_puffer.emulator.build.variant import build
+from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.pieces import native
+from gbxcule_puffer.emulator.pieces.worker import compile_pieces
+from gbxcule_puffer.kernel_objects import compiled
 from gbxcule_puffer.layout import ROMS
 from tests.fuzz.pieces import BUS, FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
 
@@ -85,6 +89,19 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch) 
     assert changed is not None and changed.function is None  # to be looked for again
     kept.unlink()
     (cache.directory() / f"{name}.lock").unlink()
+
+
+def test_a_game_without_pieces_has_the_interpreter() -> None:
+    """Code that runs in RAM only is in no trace."""
+    pieces = compile_pieces(load_cartridge(ROM), [])
+    assert pieces == native.Pieces([], compiled(build("interpreter").step))
+    emulator = Emulator(ROM, 2, native=True)
+    plain = Emulator(ROM, 2)
+    assert emulator.native is not None
+    emulator.native._take(pieces)
+    for each in (emulator, plain):
+        each.step(torch.zeros(2, dtype=torch.uint8))
+    assert (emulator.state_hash() == plain.state_hash()).all()
 
 
 def refuse_to_compile(*_: object, **__: object) -> None:
