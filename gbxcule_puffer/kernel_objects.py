@@ -85,6 +85,10 @@ class CpuObject:
     sha256: str
     symbol: str
 
+    def file(self) -> Path:
+        """The object."""
+        return Path(str(wp.config.kernel_cache_dir)) / self.path
+
     def runs_beside(self, kernel: Any) -> bool:
         """True where it was compiled for the CPU that a kernel is compiled for; the names of objects say for which."""
         name = kernel.module._get_compile_output_name(wp.get_device("cpu"))
@@ -106,7 +110,7 @@ def load_function(found: CpuObject) -> Callable[..., None]:
 
     Raises: StateError if the object is not there, or is another one.
     """
-    path = Path(str(wp.config.kernel_cache_dir)) / found.path
+    path = found.file()
     data = read_bytes(path, KIND, LIMIT)
     if hashlib.sha256(data).hexdigest() != found.sha256:
         raise KIND.bad(path, "has another digest than when it was compiled")

@@ -93,6 +93,11 @@ class NativeCode:
         self._is_over = False
         self._take(recall(cartridge))
 
+    @property
+    def compiled(self) -> CpuObject | None:
+        """The object that `function` is of."""
+        return None if self._pieces is None else self._pieces.compiled
+
     def look(self) -> None:
         """Before a step: look for the pieces, or begin the search."""
         now = time.monotonic()
