@@ -33,6 +33,7 @@ GAME_FILE = Kind("game", ConfigError, "write it as docs/games.md shows")
 LARGEST_FILE = 2**20  # bytes
 BYTE_ORDER_MARK = "\ufeff"  # which some editors write
 MOST_WEIGHT = 1e6  # of a reward: sums and products of several stay finite in float32
+MOST_WAIT, MOST_WAITS = 3600, 256  # frames of a level, and levels that are waits
 MOST_LEVELS, LAST_LEVEL = 2**24, 2**31  # of one range, which is sampled from; and the last one's number
 MOST_SCORE = 1e9
 Default = TypeVar("Default")
@@ -137,6 +138,10 @@ class _Reader:
         if task is not None and (tables["reward"] or tables["end"]):
             raise top.error("task", "pays and ends in place of [reward] and [end]: give either")
         terms = self._terms(tables, names)
+        begins = Start() if start is None else read_start(start, rom, schedule_of(options), names, self._inside)
+        levels = None if tables["levels"] is None else self._levels(tables["levels"], names, task is not None)
+        if levels is not None and levels.wait and not (begins.is_played or begins.states) and tables["levels"]:
+            raise tables["levels"].error("wait", "is before the actions of [start]: give some")
         return Game(
             folder=self.folder,
             name=name,
@@ -144,12 +149,12 @@ class _Reader:
             rom=rom,
             goal=goal,
             kind=kind,
-            start=Start() if start is None else read_start(start, rom, schedule_of(options), names, self._inside),
+            start=begins,
             env=options,
             symbols=symbols_file,
             numbers=names.numbers,
             terms=terms,
-            levels=None if tables["levels"] is None else self._levels(tables["levels"], names, task is not None),
+            levels=levels,
             variants={} if tables["variants"] is None else self._variants(tables["variants"], names),
             task=task,
             scores=None if tables["scores"] is None else self._scores(tables["scores"], terms, task is not None),
@@ -268,9 +273,13 @@ class _Reader:
         test = self._range(table, "test", None)
         if test is not None and test.first < train.first + train.count and train.first < test.first + test.count:
             raise table.error("test", "has levels of train: give others")
-        if has_task:
+        wait = table.take_whole("wait", 1, MOST_WAIT, None)
+        if wait is not None or has_task:
             table.done()
-            return LevelTable(train, test)
+            for each in (train, test) if wait is not None else ():
+                if each is not None and each.first + each.count > MOST_WAITS:
+                    raise table.error("wait", f"makes a start of each level: give levels below {MOST_WAITS}")
+            return LevelTable(train, test, wait=wait or 0)
         where = names.number(table, "write", table.take("write", meaning="a symbol or an address such as C0A5")).where
         given = table.take("bytes", meaning='a list of terms of `level`, e.g. ["level & 255", "level >> 8"]')
         table.done()

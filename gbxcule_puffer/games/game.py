@@ -100,7 +100,7 @@ class Game:
         found = {**self.flags(), "rom": cartridge if patched else cartridge.path}
         if given is not None:
             found["symbols"] = str(given)
-        if (starts := self._starts(cartridge, patched, known)) is not None:
+        if (starts := self._starts(cartridge, patched, known, self.check_levels(levels))) is not None:
             found["start_state"] = starts
         found["task"] = self._task(chosen, levels, task, max_steps or self.env.get("max_steps") or MAX_STEPS)
         return found
@@ -191,14 +191,22 @@ class Game:
             raise ConfigError(f"{self.source}: {'; '.join(missing[:MOST_MISSING])}")
         return found
 
-    def _starts(self, cartridge: Cartridge, patched: bool, symbols: Symbols | None) -> str | tuple[str, ...] | None:
-        """The files of the start states, None for power-on."""
-        if not self.start.is_played and not self.start.states:
+    def _starts(
+        self, cartridge: Cartridge, patched: bool, symbols: Symbols | None, levels: Levels | None = None
+    ) -> str | tuple[str, ...] | None:
+        """The files of the start states, None for power-on. levels: those that are waits have a start each."""
+        starts = [self.start]
+        if self.levels is not None and self.levels.wait and levels is not None:
+            numbers = range(levels.first, levels.first + levels.count)
+            starts = [self.start.after(number * self.levels.wait) for number in numbers]
+        if not any(each.is_played or each.states for each in starts):
             return None
         from gbxcule_puffer.games.starts import made_states  # takes Warp
 
         original = self.cartridge([], cartridge.path) if patched else cartridge
-        return made_states(self.source, self.start, self.rom.header, original, cartridge, symbols)
+        found = [made_states(self.source, each, self.rom.header, original, cartridge, symbols) for each in starts]
+        flat = [path for each in found for path in ([each] if isinstance(each, str) else each)]
+        return flat[0] if len(flat) == 1 else tuple(flat)
 
     def _task(
         self, variants: list[Variant], levels: str | int | Levels | None, given: TaskSpec | None, max_steps: int
@@ -214,7 +222,8 @@ class Game:
             )
         text = given if given is not None else self.task
         if text is None:
-            return GameTask(self.terms, self.levels, chosen, variants, max_steps)
+            written = chosen if self.levels is not None and not self.levels.wait else None
+            return GameTask(self.terms, self.levels if written else None, written, variants, max_steps)
         if any(each.pokes for each in variants):
             raise ConfigError(
                 f"variant {variants[0].name} writes RAM, and a Task of your own replaces what does: leave one out"

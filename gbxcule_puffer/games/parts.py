@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from gbxcule_puffer.emulator.schedule import MOST_FRAMES
 from gbxcule_puffer.games.levels import Levels
 from gbxcule_puffer.games.terms.nodes import Tape
 from gbxcule_puffer.tasks.actions import Schedule
@@ -45,17 +46,25 @@ class Start:
         """True if buttons lead to where episodes begin."""
         return bool(self.actions) or self.until is not None
 
+    def after(self, frames: int) -> Start:
+        """The same, with a wait of as many frames before its actions."""
+        whole, rest = divmod(frames, MOST_FRAMES)
+        waits = [f"NOOP:{MOST_FRAMES}"] * whole + ([f"NOOP:{rest}"] if rest else [])
+        return replace(self, actions=(*waits, *self.actions))
+
 
 @dataclass(frozen=True)
 class LevelTable:
     """Levels: `train` and `test` ones, and the bytes that write a level from `where` on, nodes of `tape`, whose only
-    number is the level; where is None if a Task writes them."""
+    number is the level; where is None if a Task writes them. Or a level is a wait of `wait` frames times its number,
+    before the buttons that lead to where episodes begin."""
 
     train: Levels
     test: Levels | None = None
     where: int | tuple[int, int] | None = None
     tape: Tape = field(default_factory=Tape)
     values: tuple[int, ...] = ()
+    wait: int = 0
 
 
 @dataclass(frozen=True)

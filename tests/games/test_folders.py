@@ -170,6 +170,10 @@ TABLES: list[tuple[str, str]] = [
     ('[levels]\ntrain = [0, 10]\nwrite = "C000"\nbytes = ["levl"]', "[levels] bytes: name 'levl' is unknown: did you"),
     ('[levels]\ntrain = [0, 10]\nwrite = "C000"\nbytes = ["level / 2"]', "[levels] bytes: 'level / 2' is a decimal"),
     ('[levels]\ntrain = [0, 10]\nwrite = "C000"\nbytes = ["level.delta"]', "[levels] bytes: remembers something"),
+    ("[start]\nactions = ['A']\n[levels]\ntrain = [0, 10]\nwait = 0", "[levels] wait: "),
+    ("[levels]\ntrain = [0, 10]\nwait = 7", "[levels] wait: is before the actions of [start]: give some"),
+    ("[start]\nactions = ['A']\n[levels]\ntrain = [0, 257]\nwait = 7", "[levels] wait: makes a start of each level"),
+    ("[start]\nactions = ['A']\n[levels]\ntrain = [0, 9]\nwait = 7\nwrite = 'C000'", "[levels] write: "),
     # [variants]
     ("[variants.easy]", "[variants.easy] changes nothing: give poke or patch"),
     ("[variants]\neasy = 1", "[variants.easy] is 1: write it as a table"),

@@ -47,6 +47,22 @@ def make(folder: Path | str, num_envs: int, name: str = "gbxcule", **options: An
     return env_creator(name, game=folder, **game)(num_envs, **{"io": "torch", "info_mode": "none", **options})
 
 
+def test_levels_that_are_waits(tmp_path: Path) -> None:
+    """A level is a wait before the first button: each has a start, the one that its wait leads to."""
+    parts = '[start]\nactions = ["NOOP:9", "A"]', "[levels]\nwait = 7\ntrain = [0, 3]\ntest = [3, 2]"
+    folder = write(tmp_path, game_text(*parts), rom=True)
+    cartridge, ends = load_cartridge(ROMS / "orchard.gb"), {}
+    for level in range(5):
+        wait = [f"NOOP:{7 * level}"] if level else []
+        ends[play_to_start(cartridge.data, [*wait, "NOOP:9", "A"]).bus(cartridge).tobytes()] = level
+    assert len(ends) == 5
+    for levels, wanted in ((None, {0, 1, 2}), ("test", {3, 4}), (1, {0})):
+        env = make(folder, 16, levels=levels)
+        env.reset(seed=1)
+        assert {ends[env.emulator.save(row).bus(cartridge).tobytes()] for row in range(16)} == wanted
+        env.close()
+
+
 @pytest.mark.parametrize("variant", [None, "many", "many,original"])
 @pytest.mark.parametrize(
     ("name", "more"),
