@@ -107,6 +107,11 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures, Generic[Given]):  # pyr
         return self.num_agents
 
     @property
+    def milestones(self) -> None:
+        """None: each worker follows its own."""
+        return None
+
+    @property
     def has_goal(self) -> bool:
         """As of GBxCuLEEnv."""
         return self.goal is not None

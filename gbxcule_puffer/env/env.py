@@ -19,6 +19,7 @@ from gbxcule_puffer.emulator.protocol import Launches
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask, range_error
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.copies import EnvCopies
+from gbxcule_puffer.env.curriculum.milestones import Milestones
 from gbxcule_puffer.env.env_task import EnvTask
 from gbxcule_puffer.env.episodes import Episodes
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
@@ -296,11 +297,10 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
         """Episodes and successes from each start and each slot of the archive since the reset (Curriculum)."""
         return self._episodes.curriculum.slot_statistics()
 
-    def milestone_table(self) -> list[dict[str, Any]]:
-        """For each milestone of the game its name, whether any env has reached it, its states, and the episodes from
-        them that came to a further one or did not (Milestones); empty unless an option follows milestones."""
-        found = self._episodes.milestones
-        return [] if found is None else found.table()
+    @property
+    def milestones(self) -> Milestones | None:
+        """The milestones that are followed, with their states; None unless an option asks for it."""
+        return self._episodes.milestones
 
     def state_dict(self, machines: bool = True) -> dict[str, Any]:
         """Everything that the next steps depend on. Without `machines`, which are gigabytes for thousands of envs, only

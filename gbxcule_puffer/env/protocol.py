@@ -9,6 +9,7 @@ import torch
 
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.protocol import EmulatorLike, Launches
+from gbxcule_puffer.env.curriculum.milestones import Milestones
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.ram.position import Position
@@ -96,6 +97,11 @@ class EnvLike(PlayedEnv, Protocol):
     @property
     def final_observation(self) -> torch.Tensor:
         """The observations that the last actions led to, before any new episode, shape as of `observations`."""
+        ...
+
+    @property
+    def milestones(self) -> Milestones | None:
+        """The milestones that are followed; None if none are."""
         ...
 
     @property

@@ -49,6 +49,7 @@ class Watches:
         """each: Game Boys of all processes."""
         self._begun = begun
         self._open: list[Watch] = [Nearness()] if envs[0].has_goal else []
+        self._open += [Stalls(envs[0])] if envs[0].milestones is not None else []
         self._open += [
             Rewards(envs),
             Statistics(envs[0]),
@@ -75,6 +76,40 @@ class Nearness:
         if infos.get("charts/success_rate", 0) > 0 or infos.get("env/dist_below_tau", 0) > 0:
             return ""
         return never_near(steps, self._nearest) if steps >= PATIENCE else None
+
+
+class Stalls:
+    """A watch on milestones: says when none has come for as long as all before took, and at least PATIENCE steps; again
+    after the next one."""
+
+    def __init__(self, env: EnvLike) -> None:
+        self._env = env
+        self._reached, self._since, self._is_said = -1.0, 0, False
+
+    def look(self, steps: int, infos: Mapping[str, float]) -> str | None:
+        found = self._env.milestones
+        assert found is not None
+        if (reached := infos.get("env/milestones/reached", 0.0)) > self._reached:
+            self._reached, self._since, self._is_said = reached, steps, False
+        if reached >= len(found.names):
+            return ""
+        if not self._is_said and steps - self._since >= max(PATIENCE, self._since):
+            self._is_said = True
+            advise(self._text(found.names, steps - self._since))
+        return None
+
+    def _text(self, names: Sequence[str], steps: int) -> str:
+        assert self._env.milestones is not None
+        table = self._env.milestones.table()
+        before = [row["name"] for row in table if row["reached"]]
+        following = [row["name"] for row in table if not row["reached"]]
+        behind = f"behind {before[-1]}" if before else "at all"
+        known = f"{len(before)} of {len(names)} reached, next {following[0]}"
+        return (
+            f"no new milestone {behind} in {steps:,} steps ({known}): play on from its state in the run's folder "
+            "(`puffer play --start-state`) to see what is missing, explore more (--visit-bonus, --entropy-coef), or "
+            "add a milestone in between"
+        )
 
 
 class Rewards:

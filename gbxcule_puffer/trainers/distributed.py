@@ -82,6 +82,19 @@ class World:
         dist.gather_object(value, box, dst=0)
         return box or []
 
+    def gather_all(self, tensor: torch.Tensor) -> list[torch.Tensor]:
+        """Every process's `tensor` (equal shapes and types) in the order of ranks, in all processes."""
+        if self.size == 1:
+            return [tensor]
+        found = [torch.zeros_like(tensor) for _ in range(self.size)]
+        dist.all_gather(found, tensor.contiguous())
+        return found
+
+    def send(self, tensor: torch.Tensor, source: int) -> None:
+        """Fills a contiguous `tensor` in every process with that of the process `source`."""
+        if self.size > 1:
+            dist.broadcast(tensor, src=source)
+
     def average(self, tensor: torch.Tensor) -> None:
         """Replaces a tensor by its mean over the processes, in place; the host does not wait."""
         if self.size > 1:

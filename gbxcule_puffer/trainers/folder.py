@@ -14,7 +14,7 @@ from gbxcule_puffer.files.kinds import file_type
 
 CHECKPOINT, MANIFEST, METRICS, LOCK = "checkpoint.pt", "manifest.json", "metrics.jsonl", "run.lock"
 WRITTEN = ("*.pt", "*.json*", "events.out.*", LOCK, "media", "media/*")
-WRITTEN += ("start", "stage", "stages", "start/*", "stage/**/*", "stages/**/*")
+WRITTEN += ("start", "stage", "stages", "start/*", "stage/**/*", "stages/**/*", "milestones", "milestones/*")
 NOTE = "task_code"  # in checkpoint and manifest: known_tasks.Known of the run's --task
 RUN = Kind("run", StateError, "give the folder of a run")
 

@@ -34,6 +34,7 @@ from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, NOTE, RunFolder
 from gbxcule_puffer.trainers.media import record_media
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
+from gbxcule_puffer.trainers.milestones import MilestoneLog
 from gbxcule_puffer.trainers.parts import Parts
 from gbxcule_puffer.trainers.report import SUCCESS, report
 from gbxcule_puffer.trainers.runlog import RunLog, merge_infos
@@ -216,6 +217,8 @@ class Run(AbstractContextManager):
             project, entity = args.wandb_project_name, args.wandb_entity
             tracking = Tracking(self.run_dir, project, entity, manifest) if args.track else None
             self._records = RunLog(self.run_dir, manifest, resumed_at, tracking)
+        from_step = begun * self.steps if self.resumed else None
+        self._milestones = MilestoneLog(self.run_dir, self.envs, self.world, from_step)
         self.seconds: dict[str, float] = {}
         self._logged, self._logged_at = begun * self.steps, time.time()
         self._watches = Watches(self.envs, self._logged, self.steps // steps)
@@ -250,6 +253,7 @@ class Run(AbstractContextManager):
         the times of a step's parts."""
         if not self.due:
             return
+        self._milestones.look(self.step, time.time() - self._begun_at)
         losses = self.losses.read(self.world)
         infos = self.world.gather([env.read_infos() for env in self.envs])
         for name, seconds in self.clock.seconds.items():

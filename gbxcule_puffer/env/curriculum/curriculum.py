@@ -80,7 +80,8 @@ class Curriculum:
             size = options.archive_slots
             self.archive = Archive(self.pool, self.starts, visits, size, share, by_chance, random, envs, of_archive)
         if follows is not None:
-            self.milestones = Milestones(*follows, self.pool, self.starts, of_milestones, envs, random, options)
+            own = (self.pool, self.starts, of_milestones, envs, random, options, emulator.cartridge)
+            self.milestones = Milestones(*follows, *own)
         self.learns = any(part is not None for part in (self.tracker, self.archive, self.milestones))
 
     def count(self) -> None:

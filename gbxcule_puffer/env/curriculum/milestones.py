@@ -3,16 +3,19 @@ episodes that end where no event comes in time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
+from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.protocol import PoolLike
+from gbxcule_puffer.emulator.snapshot import Snapshot, profile_of
 from gbxcule_puffer.env.curriculum.progress import BayesProgressTracker
 from gbxcule_puffer.env.curriculum.starts import Starts, pick
 from gbxcule_puffer.env.fields import EnvTensors
 from gbxcule_puffer.env.options import EnvOptions
 from gbxcule_puffer.env.randomness import MILESTONE_COIN, MILESTONE_SLOT, RANGE, SWARM, CounterRandom, Seed
+from gbxcule_puffer.errors import ConfigError
 
 Holds = Callable[[], torch.Tensor]
 
@@ -39,10 +42,11 @@ class Milestones:
         envs: EnvTensors,
         random: CounterRandom,
         options: EnvOptions,
+        cartridge: Cartridge,
     ) -> None:
         n, device = len(random.lane), random.lane.device
         self.names, self._holds, self.pool, self.starts = tuple(names), holds, pool, starts
-        self.envs, self.random, self.filled = envs, random, filled
+        self.envs, self.random, self.filled, self.cartridge = envs, random, filled, cartridge
         self.each, self.first = options.milestone_slots, starts.given
         self.seed: Seed = 0
         self.steps, self.swarm = options.milestone_steps, options.swarm_steps
@@ -156,6 +160,42 @@ class Milestones:
         self.quiet.masked_fill_(which, 0)
         self.progressed.masked_fill_(which, False)
         self._moved.masked_fill_(which, False)
+
+    def kept(self, number: int) -> torch.Tensor:
+        """How many states there are of a milestone, () int64."""
+        return self.filled[number * self.each : (number + 1) * self.each].sum()
+
+    def newest(self, name: str) -> Snapshot:
+        """The newest state of a milestone.
+
+        Raises: ConfigError for an unknown milestone, or one without a state.
+        """
+        if name not in self.names or not self.each or not self.kept(self.names.index(name)):
+            raise ConfigError(f"milestone {name!r:.60} has no state: give one whose row in table() has kept above 0")
+        number = self.names.index(name)
+        slot = (int(self.saves[number]) - 1) % self.each
+        pool = {key: part.cpu().numpy() for key, part in self.parts(number).items()}
+        one = slice(slot, slot + 1)
+        arrays = (pool["state"][:, one], pool["memory"][one], pool["screen"][one])
+        return Snapshot(self.cartridge.sha256, *arrays, profile=profile_of(self.cartridge))
+
+    def parts(self, number: int) -> dict[str, torch.Tensor]:
+        """The states of a milestone and what belongs to them, as views: for `adopt`."""
+        spare = slice(number * self.each, (number + 1) * self.each)
+        slots = slice(self.first + spare.start, self.first + spare.stop)
+        pool = self.pool.spare_tensors()
+        return {
+            "filled": self.filled[spare], "saves": self.saves[number : number + 1], "held": self.slot_held[:, slots],
+            "stage": self.starts.stage[slots], "distance": self.starts.distance[slots],
+            "state": pool["pool_state"][:, spare], "memory": pool["pool_memory"][spare],
+            "screen": pool["pool_screen"][spare],
+        }  # fmt: skip
+
+    def adopt(self, number: int, parts: Mapping[str, torch.Tensor]) -> None:
+        """Takes the states of a milestone from another env of the same game, in place of its own."""
+        for name, part in self.parts(number).items():
+            part.copy_(parts[name])
+        self.reached[number] = True
 
     def read(self) -> dict[str, float]:
         """Milestones that any env has reached, and of which there are states; the most that a state or an env has

@@ -13,29 +13,16 @@ from gbxcule_puffer import env_creator
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
-from gbxcule_puffer.games.roms import digest
-from tests.games.standin import RED, Entry, build
+from tests.games.events import EVENTS, write_events
+from tests.games.standin import RED
 from tests.support.envs import make_test_task
 
-N, EVENTS, BETWEEN = 12, 5, 3  # envs; milestones; presses of A that lead from one to the next
-PRESSES: list[list[Entry]] = [
-    entry for event in range(EVENTS) for entry in [*([[]] * (BETWEEN - 1)), [f"wEventFlags+{event}"]]
-]  # fmt: skip
+N = 12
 
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A game in which every third press of A is a milestone; an episode has time for few."""
-    folder = tmp_path_factory.mktemp("events")
-    rom = build(folder, "events", RED, PRESSES, [[]])
-    milestones = "\n".join(f'event{event} = "bit(wEventFlags, {event})"' for event in range(EVENTS))
-    (folder / "game.toml").write_text(
-        f'format = "gbxcule-game"\nversion = 1\nname = "events"\n[rom]\nsha256 = "{digest(rom)}"\n'
-        '[start]\nactions = ["NOOP:30", "START", "NOOP", "A", "NOOP", "A", "NOOP", "A", "NOOP"]\n'
-        '[env]\nmax_steps = 12\naction_codec = "NOOP,A"\nframes_per_step = 4\nrelease_after_frames = 2\n'
-        f'[reward]\nevents = "delta(bits(wEventFlags))"\n[milestones]\n{milestones}\n'
-    )
-    return folder
+    return write_events(tmp_path_factory.mktemp("events"))
 
 
 def make(game: Path, num_envs: int = N, name: str = "gbxcule", **options: Any) -> Any:
@@ -65,7 +52,7 @@ def test_the_state_of_a_milestone_is_kept_and_later_episodes_begin_there(game: P
     reached, began = [], 0
     for row in actions(100):
         env.step(row)
-        reached.append([each["reached"] for each in env.milestone_table()])
+        reached.append([each["reached"] for each in env.milestones.table()])
         found = env._episodes.milestones
         from_slots = (env._episodes.envs.slots >= found.first).nonzero()[:, 0]
         began += len(from_slots)
@@ -75,7 +62,7 @@ def test_the_state_of_a_milestone_is_kept_and_later_episodes_begin_there(game: P
     assert len(states) > 8 and {milestone for milestone, _ in states} == set(range(EVENTS))
     assert all(flags == 2 ** (milestone + 1) - 1 for milestone, flags in states)
     assert began > 200 and reached[-1] == [True] * EVENTS
-    table = env.milestone_table()
+    table = env.milestones.table()
     assert [each["name"] for each in table] == [f"event{event}" for event in range(EVENTS)]
     assert table[0]["kept"] == 3 and table[0]["won"] > table[0]["lost"]
     assert table[-1]["won"] == 0 and table[-1]["lost"] > 5, "there is no further one"
@@ -141,11 +128,11 @@ def test_a_saved_state_goes_on_equally(game: Path, machines: bool) -> None:
     other.load_state_dict(state)
     assert kept(other) == kept(env)
     if not machines:
-        assert other.milestone_table() == env.milestone_table()
+        assert other.milestones.table() == env.milestones.table()
         return
     for one, two in zip(play(env, rows[70:]), play(other, rows[70:]), strict=True):
         assert all(torch.equal(part, same) for part, same in zip(one, two, strict=True))
-    assert env.milestone_table() == other.milestone_table() and kept(env) == kept(other)
+    assert env.milestones.table() == other.milestones.table() and kept(env) == kept(other)
 
 
 def test_an_archive_beside_them_knows_what_its_states_have_reached(game: Path) -> None:
@@ -175,7 +162,7 @@ def test_a_gpu_does_the_same(game: Path) -> None:
         env.reset(seed=1)
     for one, two in zip(play(own, rows), play(other, rows.cuda()), strict=True):
         assert all(torch.equal(part, same.cpu()) for part, same in zip(one, two, strict=True))
-    assert own.milestone_table() == other.milestone_table()
+    assert own.milestones.table() == other.milestones.table()
 
 
 @pytest.mark.gpu
