@@ -53,7 +53,7 @@ class ToyEnv(ShowsPictures):
     io = "torch"
     stages = ()
     has_goal = has_success = True
-    emulator = launches = cartridge = position = symbols = milestones = None  # there are no Game Boys
+    emulator = launches = cartridge = position = symbols = milestones = coverage = None  # there are no Game Boys
 
     def __init__(
         self,

@@ -106,10 +106,8 @@ class PyBoyPufferVec(pufferlib.PufferEnv, ShowsPictures, Generic[Given]):  # pyr
     def num_envs(self) -> int:
         return self.num_agents
 
-    @property
-    def milestones(self) -> None:
-        """None: each worker follows its own."""
-        return None
+    milestones = coverage = None
+    """Each worker has its own."""
 
     @property
     def has_goal(self) -> bool:

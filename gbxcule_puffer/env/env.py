@@ -19,6 +19,7 @@ from gbxcule_puffer.emulator.protocol import Launches
 from gbxcule_puffer.env.action_input import checked_actions, checked_mask, range_error
 from gbxcule_puffer.env.buffers import StepBuffers
 from gbxcule_puffer.env.copies import EnvCopies
+from gbxcule_puffer.env.coverage import Coverage
 from gbxcule_puffer.env.curriculum.milestones import Milestones
 from gbxcule_puffer.env.env_task import EnvTask
 from gbxcule_puffer.env.episodes import Episodes
@@ -267,6 +268,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
         info = {name: value for name, value in info.items() if name not in absent}
         if self.options.info_mode == "full":
             info |= {f"action_hist/{name}": share for name, share in zip(self.codec.actions, shares, strict=True)}
+        info |= {} if episodes.coverage is None else episodes.coverage.read()
         return info | episodes.curriculum.read() | episodes.tasks.read()
 
     def statistics(self) -> dict[str, torch.Tensor]:
@@ -301,6 +303,11 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
     def milestones(self) -> Milestones | None:
         """The milestones that are followed, with their states; None unless an option asks for it."""
         return self._episodes.milestones
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """The visits of each position; None without the option."""
+        return self._episodes.coverage
 
     def state_dict(self, machines: bool = True) -> dict[str, Any]:
         """Everything that the next steps depend on. Without `machines`, which are gigabytes for thousands of envs, only

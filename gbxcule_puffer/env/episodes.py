@@ -9,6 +9,7 @@ import torch
 from gbxcule_puffer.emulator.protocol import EmulatorLike
 from gbxcule_puffer.env.action_input import ActionInput
 from gbxcule_puffer.env.buffers import StepBuffers
+from gbxcule_puffer.env.coverage import Coverage
 from gbxcule_puffer.env.curriculum.bonuses import VisitBonus
 from gbxcule_puffer.env.curriculum.curriculum import Curriculum
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
@@ -21,6 +22,7 @@ from gbxcule_puffer.env.score import GoalScore
 from gbxcule_puffer.env.statistics import EpisodeStats
 from gbxcule_puffer.env.step_end.step_end import StepEnd
 from gbxcule_puffer.env.task_runner import TaskRunners
+from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.objects import ObjectReader
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.tasks.observe.stack import FrameStack
@@ -67,9 +69,15 @@ class Episodes:
         follows = self.tasks.followed(task.task) if follows_milestones(options) else None
         self.curriculum = Curriculum(emulator, task.stages, self.score, t, self.visits, self.random, options, follows)
         self.milestones = self.tasks.milestones = self.curriculum.milestones
+        self.coverage = None
+        if options.coverage:
+            if task.position is None:
+                raise ConfigError("coverage needs position: give MAP,ROW,COLUMN or ROW,COLUMN in RAM")
+            self.coverage = Coverage(self.ram, task.position)
         pool = self.curriculum.pool
         # Else something of torch's is to be done between a step's end and the next episode's start.
-        self._at_once = bool(pool.members) and not (self.tasks.active or self.curriculum.learns or objects)
+        torchs = self.tasks.active or self.curriculum.learns or objects or self.coverage
+        self._at_once = bool(pool.members) and not torchs
         self.step_end = StepEnd(n, device, stack.layout.kind.in_color)
         self.final_pictures: torch.Tensor | None = None
         parts = (self.score, self.curriculum.starts, pool)
@@ -96,6 +104,8 @@ class Episodes:
             self.tasks.observe(self.emulator.screen, self._final_vectors)
             self.step_end.run("count")
             self.curriculum.count()
+            if self.coverage is not None:
+                self.coverage.count()
             self._begin(seed)
         t = self.envs
         ends = (t.terminals, t.failures, t.truncations, t.was_locked)
@@ -149,8 +159,9 @@ class Episodes:
         return {**own, "observations": signed(self.stack.observations)}
 
     def run_tensors(self) -> dict[str, torch.Tensor]:
-        """The tensors that all envs share: progress at the stages, the archive, visits."""
-        return {**self.curriculum.tensors(), **({} if self.visits is None else self.visits.tensors())}
+        """The tensors that all envs share: progress at the stages, the archive, visits, coverage."""
+        counts = [part.tensors() for part in (self.visits, self.coverage) if part is not None]
+        return {**self.curriculum.tensors(), **{name: part for each in counts for name, part in each.items()}}
 
     def checked_saved(self, tensors: Mapping[str, torch.Tensor], saved: object) -> Mapping[str, torch.Tensor]:
         """`saved`, which can be copied into `tensors`, those of env_tensors and run_tensors.

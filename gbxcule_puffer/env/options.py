@@ -147,6 +147,8 @@ class EnvOptions:
         "it", EXPLORATION, least=1, most=MOST_STEPS)
     swarm_share: float = option(0.5, "probability with which an env that is behind does so", EXPLORATION, least=0,
                                 most=1)
+    coverage: bool = option(False, "count how often each position of the game's maps was visited, for a picture (needs "
+                            "position)", EXPLORATION)
     visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this divided by the square root of n",
                                  EXPLORATION, **ANY_REWARD)
     visit_key: str = option("picture", "a cell: picture (coarse), pixels (the exact picture), or RAM such as "

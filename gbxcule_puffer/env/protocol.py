@@ -9,6 +9,7 @@ import torch
 
 from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.protocol import EmulatorLike, Launches
+from gbxcule_puffer.env.coverage import Coverage
 from gbxcule_puffer.env.curriculum.milestones import Milestones
 from gbxcule_puffer.tasks.actions import ActionCodec
 from gbxcule_puffer.tasks.observe.layout import ObservationLayout
@@ -102,6 +103,11 @@ class EnvLike(PlayedEnv, Protocol):
     @property
     def milestones(self) -> Milestones | None:
         """The milestones that are followed; None if none are."""
+        ...
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """The visits of each position; None if they are not counted."""
         ...
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from gbxcule_puffer.env.coverage import merged, picture
 from gbxcule_puffer.env.protocol import EnvLike, Policy
 from gbxcule_puffer.pictures import indexed, mosaic, to_rgb
 from gbxcule_puffer.trainers.runlog import RunLog
@@ -135,3 +136,12 @@ def record_media(log: RunLog, step: int, env: EnvLike, films: BothEnds) -> None:
     log.picture("envs", step, "png", file.getvalue())
     for kind, pictures in films.found().items():
         log.picture(kind, step, "gif", gif(pictures))
+
+
+def record_coverage(log: RunLog, step: int, parts: list[np.ndarray]) -> None:
+    """Writes a picture of the positions that the envs of all processes have visited (Coverage.cells), if they count
+    them."""
+    if parts:
+        file = io.BytesIO()
+        Image.fromarray(picture(merged(parts))).save(file, "PNG")
+        log.picture("coverage", step, "png", file.getvalue())

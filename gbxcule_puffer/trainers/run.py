@@ -32,7 +32,7 @@ from gbxcule_puffer.trainers.evaluation import GIVEN_UP, Evaluations, PolicyMake
 from gbxcule_puffer.trainers.evaluator import Evaluator
 from gbxcule_puffer.trainers.flags import RunFlags, flags_to_save
 from gbxcule_puffer.trainers.folder import CHECKPOINT, METRICS, NOTE, RunFolder
-from gbxcule_puffer.trainers.media import record_media
+from gbxcule_puffer.trainers.media import record_coverage, record_media
 from gbxcule_puffer.trainers.meters import Means, Stopwatch
 from gbxcule_puffer.trainers.milestones import MilestoneLog
 from gbxcule_puffer.trainers.parts import Parts
@@ -350,8 +350,10 @@ class Run(AbstractContextManager):
     def _save(self) -> None:
         """Writes a checkpoint; each process gives its part."""
         processes = self.world.gather(self._parts.of_process())
+        visits = self.world.gather([env.coverage.cells() for env in self.envs if env.coverage is not None])
         if self._records:
             self._records.check_weights(self.step, self._parts.networks)
+            record_coverage(self._records, self.step, list(itertools.chain(*visits)))
             state = {"exp_name": self.exp_name, "counters": self.counters, "env_config": self.envs[0].config}
             state |= {"args": flags_to_save(self.args, self.run_dir), "processes": processes}
             state |= {name: part.state_dict() for name, part in self._parts.shared.items()}

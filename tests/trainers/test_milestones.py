@@ -54,13 +54,14 @@ def test_a_run_writes_lines_and_states_and_goes_on(game: Path, tmp_path: Path) -
         "1",
     ]
     flags += ["--eval-every-steps", "100000", "--eval-envs", "2", "--eval-episodes", "2", "--update-epochs", "1"]
-    flags += ["--milestone-slots", "2", "--swarm-steps", "16", "--run-dir", str(run), "--total-env-steps"]
+    flags += ["--milestone-slots", "2", "--swarm-steps", "16", "--coverage", "--run-dir", str(run), "--total-env-steps"]
     assert ppo_lite.main([*flags, "512"]) == 0
     lines = [json.loads(line) for line in (run / "milestones.jsonl").read_text().splitlines()]
     assert [line["name"] for line in lines] == [f"event{event}" for event in range(len(lines))] and len(lines) > 1
     assert [line["step"] for line in lines] == sorted(line["step"] for line in lines) and lines[0]["step"] <= 256
     states = sorted((run / "milestones").iterdir())
     assert [path.name for path in states] == [f"{line['number']:03}-{line['name']}.state" for line in lines]
+    assert (run / "media/coverage_000000000512.png").is_file()
     env = make(game, 1, start_state=str(states[1]), milestone_slots=0)
     assert env.ram["wEventFlags"].tolist() == [3], "an episode begins behind the second milestone"
     # A resumed run forgets what came behind its checkpoint, and knows what is there.
