@@ -70,7 +70,8 @@ class ActionInput:
     """The action of each env: fills `action`, the action taken, and `buttons` of the env's tensors. frames: of each
     env's step, (num_envs,) int32; None if all actions take frames_per_step.
 
-    A blocked action presses nothing. With probability `sticky` a step repeats the previous action, except in an
+    A blocked action presses nothing. blocked (num_envs, actions) bool: those that a Task blocks now; None without such
+    a Task. With probability `sticky` a step repeats the previous action, except in an
     episode's first step. Allocates only here.
     """
 
@@ -82,6 +83,7 @@ class ActionInput:
         envs: EnvTensors,
         random: CounterRandom,
         frames_per_step: int,
+        is_blocked: bool = False,
     ) -> None:
         allowed = allowed_actions(codec, blocked)
         masks = [codec.to_buttons(action) * allowed[action] for action in range(codec.num_actions)]
@@ -94,6 +96,8 @@ class ActionInput:
             self._lengths = torch.tensor(lengths, dtype=torch.int32, device=envs.action.device)
             self.frames = torch.zeros(len(envs.action), dtype=torch.int32, device=envs.action.device)
         self._flag = torch.zeros_like(envs.bad_action)
+        shape = (len(envs.action), codec.num_actions)
+        self.blocked = torch.zeros(shape, dtype=torch.bool, device=envs.action.device) if is_blocked else None
 
     def take(self, actions: torch.Tensor, seed: Seed) -> None:
         """Takes checked `actions`. A value out of range is clamped and recorded in `bad_action`."""
@@ -107,6 +111,8 @@ class ActionInput:
             torch.where(self._flag, t.last_action, t.action, out=t.action)
             t.last_action.copy_(t.action)
         torch.index_select(self.table, 0, t.action, out=t.buttons)
+        if self.blocked is not None:
+            t.buttons.masked_fill_(self.blocked.gather(1, t.action[:, None])[:, 0], 0)
         if self.frames is not None:
             torch.index_select(self._lengths, 0, t.action, out=self.frames)
         t.clock.add_(1)

@@ -204,8 +204,11 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
 
     @property
     def action_mask(self) -> Given:
-        """Mask of the actions that are not blocked, (num_actions,) bool, for a policy's logits."""
-        return self._give(torch.tensor(self.allowed, device=self.device))
+        """Mask of the actions that are not blocked, (num_actions,) bool, for a policy's logits; where a Task blocks
+        some, of each env, (num_envs, num_actions)."""
+        allowed = torch.tensor(self.allowed, device=self.device)
+        blocked = None if self._started is None else self._started.input.blocked
+        return self._give(allowed if blocked is None else allowed & ~blocked)
 
     @property
     def emulated(self) -> dict[str, np.dtype] | bool:

@@ -55,7 +55,8 @@ class Episodes:
         self.envs = EnvTensors(n, device, rewards=out.rewards, terminals=out.terminals, truncations=out.truncations)
         self.random = CounterRandom(n, device, options.first_env)
         codec, blocked, sticky = task.codec, options.blocked_actions, options.sticky_actions
-        self.input = ActionInput(codec, blocked, sticky, self.envs, self.random, emulator.frames_per_step)
+        self.actions, blocks = codec.actions, any(each.blocks for each in task.tasks)
+        self.input = ActionInput(codec, blocked, sticky, self.envs, self.random, emulator.frames_per_step, blocks)
         self.score = GoalScore(task.stages, options, self.envs)
         self.stats = EpisodeStats(n, codec.num_actions, device, bool(options.until or codec.frames))
         self.ram, key = Ram(emulator, task.symbols), task.visit_key
@@ -156,6 +157,7 @@ class Episodes:
         """The tensors that each env's next steps depend on, besides its machine."""
         own = self.envs.saved() | self.stats.tensors() | self.tasks.tensors()
         own |= {} if self.milestones is None else self.milestones.env_tensors()
+        own |= {} if self.input.blocked is None else {"blocked": self.input.blocked}
         return {**own, "observations": signed(self.stack.observations)}
 
     def run_tensors(self) -> dict[str, torch.Tensor]:
@@ -189,4 +191,6 @@ class Episodes:
         self.tasks.reset(self.envs.ended, seed)
         if self.milestones is not None:
             self.milestones.begin(self.envs.ended)
+        if self.input.blocked is not None:
+            self.tasks.block(self.actions, self.input.blocked)
         self.tasks.observe(self.emulator.screen, self._vectors)

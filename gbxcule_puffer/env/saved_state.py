@@ -41,6 +41,7 @@ RANGES: dict[str, tuple[float, float | str]] = {
     "milestone_progress_counts": (0, MOST_COUNT),
     "milestone_progress_interval": (0, MOST_COUNT),
     "milestone_progress_weights": (1, 2**17),
+    "blocked": (0, 1),
     "coverage_counts": (0, 2**31 - 1),
     "visit_table": (0, MOST_COUNT),
     "visit_coarse_table": (0, MOST_COUNT),

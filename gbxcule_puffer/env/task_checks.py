@@ -69,13 +69,13 @@ class TaskChecks:
         if tuple(statistics) != tuple(before):
             raise self.error(f"statistics are {list(statistics)}, in the first step {list(before)}: give the same")
 
-    def holds(self, found: object) -> torch.Tensor:
-        """Checks the answer of `holds`, and returns it."""
-        shape = (len(self.task.milestones), self.n)
+    def masks(self, name: str, found: object, count: int) -> torch.Tensor:
+        """Checks the answer of `holds` or `blocked`, (count, num_envs) bool, and returns it."""
+        shape = (count, self.n)
         good = isinstance(found, torch.Tensor) and found.shape == shape and found.dtype == torch.bool
         if not good or not isinstance(found, torch.Tensor) or found.device != self.device:
             raise self.error(
-                f"holds gave {_kind(found)}: give a tensor of shape {shape} of torch.bool on {self.device}"
+                f"{name} gave {_kind(found)}: give a tensor of shape {shape} of torch.bool on {self.device}"
             )
         return found
 

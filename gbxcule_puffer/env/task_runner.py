@@ -98,7 +98,13 @@ class TaskRunner:
         """Task.holds, checked."""
         with self._code():
             found = self.task.holds(self.ram)
-        return self._checks.holds(found)
+        return self._checks.masks("holds", found, len(self.task.milestones))
+
+    def blocked(self) -> torch.Tensor:
+        """Task.blocked, checked."""
+        with self._code():
+            found = self.task.blocked(self.ram)
+        return self._checks.masks("blocked", found, len(self.task.blocks))
 
     def look(self, reward: torch.Tensor) -> None:
         """Counts a step's rewards for `reward_range`."""
@@ -224,6 +230,15 @@ class TaskRunners:
             "milestone_slots, milestone_steps and swarm_steps need milestones: give a game whose game.toml has "
             "[milestones] (--game), or a Task with `milestones` and `holds`"
         )
+
+    def block(self, actions: Sequence[str], blocked: torch.Tensor) -> None:
+        """Writes which of the `actions` the Tasks block now into `blocked`, (num_envs, actions) bool."""
+        for runner in self.runners:
+            if runner.task.blocks:
+                found = runner.blocked()
+                for row, name in zip(found, runner.task.blocks, strict=True):
+                    if name in actions:
+                        blocked[:, actions.index(name)].copy_(row)
 
     def step(self, picture: torch.Tensor) -> None:
         """Completes the rewards and ends of the last step."""

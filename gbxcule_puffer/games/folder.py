@@ -26,6 +26,7 @@ from gbxcule_puffer.games.terms.nodes import BOOL, DECIMAL, WHOLE, Tape
 from gbxcule_puffer.games.terms.parse import TermParser
 from gbxcule_puffer.games.variants import ORIGINAL, Variant, read_variant
 from gbxcule_puffer.layout import ARENA, OWNED, ROMS
+from gbxcule_puffer.tasks.actions import DEFAULT_CODEC, allowed_actions, get_codec
 from gbxcule_puffer.tasks.ram import Symbols
 from gbxcule_puffer.tasks.ram.symbols import AnySymbols
 
@@ -39,6 +40,7 @@ MOST_SCORE = 1e9
 Default = TypeVar("Default")
 SCORED = ("noop", "random", "played", "solved")
 ENDS = ("success", "failure", "truncation")
+TABLES = ("terms", "blocked", "reward", "end", "statistics", "milestones", "levels", "variants", "scores")
 ROOTS = (ROMS, ARENA, OWNED)  # folders of the games that come with the package
 
 
@@ -127,14 +129,15 @@ class _Reader:
         rom = read_rom(top.take_table("rom"), self._inside)
         start, env = top.take_table("start", None), top.take_table("env", None)
         numbers = top.take_table("numbers", None)
-        tables = {
-            name: top.take_table(name, None)
-            for name in ("terms", "reward", "end", "statistics", "milestones", "levels", "variants", "scores")
-        }
+        tables = {name: top.take_table(name, None) for name in TABLES}
         top.done()
         symbols_file, symbols = self._symbols(env, rom)
         names = (numbers or top).checked("", Names, numbers, symbols)
         options = {} if env is None else read_env(env, names, rom.sha256)
+        if tables["blocked"] is not None:
+            codec = get_codec(options.get("action_codec", DEFAULT_CODEC))
+            for name in tables["blocked"].names():
+                tables["blocked"].checked(name, allowed_actions, codec, (name,))
         if task is not None and (tables["reward"] or tables["end"]):
             raise top.error("task", "pays and ends in place of [reward] and [end]: give either")
         terms = self._terms(tables, names)
@@ -211,6 +214,7 @@ class _Reader:
             table.done()
         statistics = self._named(tables["statistics"], parser.parse)
         milestones = self._named(tables["milestones"], parser.condition)
+        blocked = self._named(tables["blocked"], parser.condition, is_name=False)
         if both := statistics.keys() & milestones.keys():
             raise Table(self.source, "milestones", {}).error(min(both), "is in [statistics], too: rename one")
         return Terms(
@@ -222,6 +226,7 @@ class _Reader:
             ends["truncation"],
             statistics,
             milestones,
+            blocked,
         )
 
     def _name_terms(self, table: Table, names: Names, parser: TermParser) -> None:
@@ -235,11 +240,12 @@ class _Reader:
     def _condition(self, table: Table, field: str, text: str, parser: TermParser) -> int:
         return table.checked(field, parser.condition, text)
 
-    def _named(self, table: Table | None, parse: Callable[[str], int]) -> dict[str, int]:
+    def _named(self, table: Table | None, parse: Callable[[str], int], is_name: bool = True) -> dict[str, int]:
         found = {}
         for name in [] if table is None else table.names():
             assert table is not None
-            check_name(table, name, table.name.rstrip("s"))
+            if is_name:
+                check_name(table, name, table.name.rstrip("s"))
             text = _as_text(table, name)
             found[name] = table.checked(name, parse, text)
         return found

@@ -86,7 +86,8 @@ class Scores:
 
 @dataclass(frozen=True)
 class Terms:
-    """Reward and ends of an episode: nodes of `tape`, whose numbers are `numbers`. names: of `statistics`."""
+    """Reward and ends of an episode: nodes of `tape`, whose numbers are `numbers`. statistics, milestones: by
+    name; blocked: by the name of the action."""
 
     tape: Tape = field(default_factory=Tape)
     numbers: tuple[Number, ...] = ()
@@ -96,3 +97,4 @@ class Terms:
     truncation: int | None = None
     statistics: Mapping[str, int] = field(default_factory=dict)
     milestones: Mapping[str, int] = field(default_factory=dict)
+    blocked: Mapping[str, int] = field(default_factory=dict)

@@ -33,7 +33,7 @@ class GameTask(Task):
         self.terms, self.table, self.levels = terms, table, levels
         self.variants, self.max_steps = tuple(variants), max_steps
         self.of_some = len(self.variants) > 1
-        self.milestones = tuple(terms.milestones)
+        self.milestones, self.blocks = tuple(terms.milestones), tuple(terms.blocked)
 
     def setup(self, ram: Ram) -> None:
         n, device = ram.num_envs, ram.device
@@ -89,7 +89,13 @@ class GameTask(Task):
         return StepResult(reward, success, result(terms.truncation), statistics, result(terms.failure))
 
     def holds(self, ram: Ram) -> torch.Tensor:
-        nodes = list(self.terms.milestones.values())
+        return self._now(ram, list(self.terms.milestones.values()))
+
+    def blocked(self, ram: Ram) -> torch.Tensor:
+        return self._now(ram, list(self.terms.blocked.values()))
+
+    def _now(self, ram: Ram, nodes: list[int]) -> torch.Tensor:
+        """The results of some conditions as they are, (nodes, num_envs) bool."""
         last = self._runner.results  # of the step, until episodes begin
         found = self._runner.at_start(self._read(), nodes) if last is None else last
         return torch.stack([found[node].expand(ram.num_envs) for node in nodes])

@@ -97,6 +97,10 @@ def check(env: GBxCuLEEnv) -> None:
         has = f"obs {env.obs!r} needs Python"
     elif env.layout.vectors:
         has = f"observations {', '.join(env.layout.vectors)} beside pictures need Python"
+    elif options.milestone_slots or options.milestone_steps or options.coverage:
+        has = "milestone_slots, milestone_steps and coverage need Python"
+    elif env.task is not None and env.task.blocks:
+        has = "[blocked] needs Python"
     elif options.visit_bonus or options.archive_slots:
         has = "visit_bonus and archive_slots need Python"
     elif options.curriculum in ("progress", "by_env") or options.stagger:

@@ -73,6 +73,7 @@ class Task:
     of_some: bool = False  # its statistics may be NaN: such an episode does not count in their mean
     # Bytes for `Ram` that tell where the player is, (map,) row, column, or text as of the option: for those who watch.
     position: tuple[Any, ...] | str | None = None
+    blocks: Sequence[str] = ()  # names of actions that `blocked` may take away; an env without them ignores them
     milestones: Sequence[str] = ()  # names of the game's events in their order, of which `holds` says what has come
     _sampler: Sampler | None = None  # of the env that it plays in
 
@@ -95,6 +96,11 @@ class Task:
         """Numbers for the policy, (num_envs, *shape) by the names in `observations`, of the state as it is now: called
         after `step`, and again after `reset`, whose episodes show their starts then."""
         return {}
+
+    def blocked(self, ram: Ram) -> torch.Tensor:
+        """Masks of `blocks`: where each presses nothing in the next step, (blocks, num_envs) bool; called after `step`,
+        and again after `reset`."""
+        raise ConfigError("has blocks and no blocked: write one that says where each action is blocked")
 
     def holds(self, ram: Ram) -> torch.Tensor:
         """Masks of the `milestones` that hold now, (milestones, num_envs) bool: called after `step`, and again after

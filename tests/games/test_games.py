@@ -21,6 +21,7 @@ from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.tasks.actions import Schedule
 from gbxcule_puffer.tasks.start import play_to_start
 from gbxcule_puffer.trainers.evaluation import evaluate, random_policy
+from tests.games.events import write_events
 from tests.games.folders import HEAD, game_text, write
 from tests.support.envs import random_actions
 
@@ -319,3 +320,29 @@ def test_levels_of_a_game_without_any(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"levels 'test': .*game\.toml has no \[levels\]: leave them out"):
         env_creator("gbxcule", game=folder, levels="test")
     assert load_cartridge(load_game(folder).options()["rom"]).title and os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["gbxcule", "pyboy_puffer_single"])
+def test_actions_are_blocked_while_a_term_holds(tmp_path: Path, name: str) -> None:
+    """Steps to the right are blocked from column 5 on; the mask says so, also behind a saved state."""
+    folder = write_events(tmp_path)
+    text = (folder / "game.toml").read_text().replace("[reward]", '[blocked]\nRIGHT = "wXCoord >= 5"\n\n[reward]')
+    (folder / "game.toml").write_text(text.replace('"NOOP,A"', '"NOOP,LEFT,RIGHT"').replace("= 12", "= 100"))
+    env = make(folder, 1, name)
+    env.reset(seed=1)
+    found = []
+    for step in range(12):
+        before = env.action_mask.tolist()
+        env.step(torch.tensor([2 if step % 2 else 0]))
+        found.append((before[0][2], int(env.ram["wXCoord"][0])))
+    assert [column for _, column in found] == [3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5, 5]
+    assert [free for free, _ in found] == [True] * 4 + [False] * 8 and before[0][:2] == [True, True]
+    if name == "gbxcule":
+        other = make(folder, 1)
+        other.load_state_dict(env.state_dict())
+        assert other.action_mask.tolist() == [[True, True, False]]
+    env.step(torch.tensor([1]))
+    assert env.action_mask.tolist() == [[True, True, True]]
+    (folder / "game.toml").write_text((folder / "game.toml").read_text().replace('RIGHT = "w', 'UP = "w'))
+    with pytest.raises(ConfigError, match=r"\[blocked\] UP: blocked_actions has 'UP', which NOOP,LEFT,RIGHT lacks"):
+        load_game(folder)
