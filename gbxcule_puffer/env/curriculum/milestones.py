@@ -162,7 +162,7 @@ class Milestones:
         self._moved.masked_fill_(which, False)
 
     def kept(self, number: int) -> torch.Tensor:
-        """How many states there are of a milestone, () int64."""
+        """The number of states of a milestone, () int64."""
         return self.filled[number * self.each : (number + 1) * self.each].sum()
 
     def newest(self, name: str) -> Snapshot:
