@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from gbxcule_puffer import env_creator
 from gbxcule_puffer.emulator import address_space
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.tasks.ram import Ram
+from gbxcule_puffer.tasks.task import StepInfo, Task
 from tests.games.events import EVENTS, write_events
 from tests.games.standin import RED
 from tests.support.envs import make_test_task
@@ -181,3 +184,35 @@ def test_a_recorded_step_does_the_same(game: Path) -> None:
         graph.replay()
         for one, two in zip(plain.step(row)[:4], found, strict=True):
             assert torch.equal(one, two)
+
+
+class Walk(Task):
+    """Milestones in Python: steps to the right and down of where the game begins; `found` is what `holds` gives."""
+
+    milestones = ("right", "down")
+    found: Any = None
+
+    def step(self, ram: Ram, picture: torch.Tensor, info: StepInfo) -> torch.Tensor:
+        return torch.zeros(ram.num_envs)
+
+    def holds(self, ram: Ram) -> torch.Tensor:
+        return torch.stack([ram["wXCoord"] > 3, ram["wYCoord"] > 3]) if self.found is None else self.found
+
+
+def test_a_task_in_python_has_milestones(game: Path) -> None:
+    env = make(game, 2, task=Walk, action_codec="NOOP,RIGHT,DOWN")
+    env.reset(seed=1)
+    for action in (0, 1, 0):
+        env.step(torch.tensor([action, 0]))
+    assert env.milestones.held.tolist() == [[True, False], [False, False]]
+    assert [row["kept"] for row in env.milestones.table()] == [1, 0]
+    for wrong, fault in (
+        (torch.zeros(2, 2), "holds gave (2, 2) of torch.float32 on cpu: give"),
+        (7, "holds gave a int"),
+    ):
+        task = Walk()
+        task.found = wrong
+        with pytest.raises(ConfigError, match=re.escape(f"task Walk: {fault}")):
+            make(game, 2, task=task).reset(seed=1)
+    with pytest.raises(ConfigError, match="has milestones and no holds: write one that says which of them hold"):
+        make(game, 2, task=type("Bare", (Walk,), {"holds": Task.holds})).reset(seed=1)
