@@ -91,14 +91,15 @@ def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     if axis == "y":
         height = jumps(stats, causes) * ramp(stats["distinct"].float(), 6, 16, 0.0) * ramp(causes.stays, 0.1, 0.6, 0.2)
         chance = torch.maximum(chance, height)
-    # What moves its sprite along the axis alone, or a camera that stands still by itself, is what is seen to move;
-    # what moves none may be a speed, and so may what moves all of them.
+    # What moves its sprite along the axis alone is what is seen to move. Beside it, what moves none and takes all
+    # values may be a road or a part of a speed, and what moves all sprites a speed.
     across, camera = (causes.sprites_y, causes.camera_x) if axis == "x" else (causes.sprites_x, causes.camera_y)
-    sprite, apart = own > 0.2, across > 0.5 * own
-    seen = torch.where(sprite, ~apart, (camera > 0.2) & (stats["noop_rate"] < 0.3))
+    sprite = own > 0.2
+    seen = torch.where(sprite, across <= 0.5 * own, (camera > 0.2) & (stats["noop_rate"] < 0.3))
     chance = torch.where(sprite & seen & (chance > 0.1), 1 - (1 - chance) * (1 - SEEN * soft(own, 0.2, 0.5)), chance)
-    rival = torch.where(seen, chance, 0.0).max()
-    chance = chance * torch.where(seen, 1.0, 1 - (1 - UNSEEN) * soft(rival, 0.1, 0.3))
+    rival = torch.where(sprite & seen, chance, 0.0).max()
+    wide = torch.where(sprite, 1.0, soft((stats["highest"] - stats["lowest"]).float(), 128, 224))
+    chance = chance * torch.where(seen, 1.0, 1 - (1 - UNSEEN) * soft(rival, 0.1, 0.3) * wide)
     return (chance * torch.where(other > 2 * drawn + 0.3, 0.6, 1.0)) ** 0.7 * 0.97
 
 
@@ -129,7 +130,7 @@ def score(stats: Stats, causes: Causes) -> torch.Tensor:
     real = own * (1 - stats["falls_to_start"])
     chance = soft(1 - real / (rises + real).clamp(min=1), 0.9, 0.99) * soft(rises, 1, 12)
     # In short games a score falls about as often as it rises, but always to its start, and from several values.
-    often = torch.where((real == 0) & (stats["distinct"] >= 4), 0.5, 0.0)
+    often = torch.where((real == 0) & (stats["distinct"] >= 4), 0.6, 0.0)
     chance = chance * torch.maximum(ramp(own / rises.clamp(min=1), 0.9, 0.3, 0.15), often)
     # Some scores are the time: what the picture shows may rise at a constant rate, whatever the buttons.
     timed = ramp(stats["rate"], 0.2, 0.06, 0.0) * irregular(stats) * ramp(stats["regardless"], 0.9, 0.5, 0.1)

@@ -29,6 +29,9 @@ def test_a_start_in_which_only_a_moves_something_is_worth_it() -> None:
     assert worth[0] >= WORTH["jumps"] and worth[1] < 1 and worth[2] == 0
 
 
+Pair = tuple[float, float]
+
+
 @pytest.mark.parametrize(
     ("worth", "ago", "work", "enough"),
     [(11, 18, 0, True), (11, 17, 0, False), (8, 60, 1e6, False), (8, 18, MOST_WORK, True), (1, 60, MOST_WORK, False)],
@@ -37,20 +40,17 @@ def test_a_walk_that_takes_much_work_ends_with_what_moves(worth: float, ago: int
     assert SETTLED_STEPS == 18 and is_enough(worth, ago, work) is enough
 
 
-def two_ways_up(forks: tuple[float, float], moves_alone: tuple[float, float]) -> dict[str, torch.Tensor]:
-    """Statistics of two bytes that rise with DOWN and fall with UP in these parts of the forks, and change by
-    themselves at these rates."""
+def two_ways_up(forks: Pair, moves_alone: Pair = (0, 0), most: int = 140) -> dict[str, torch.Tensor]:
+    """Statistics of two bytes of 0 to `most` that rise with DOWN and fall with UP in these parts of the forks, and
+    change by themselves at these rates."""
     none, of_branches = torch.zeros(2), torch.zeros((len(NAMES), 2))
     stats = {name: of_branches.clone() for name in ("higher", "lower", "reacts", "goes_on", "one_way", "back")}
     stats |= {name: of_branches.clone() for name in ("goes_higher", "goes_lower", "goes_further")}
     for name in ("UP", "DOWN"):
         for each in ("higher" if name == "DOWN" else "lower", "reacts", "goes_on", "one_way"):
             stats[each][NAMES.index(name)] = torch.tensor(forks)
-    stats |= {"distinct": none + 100, "spread": none + 5, "lowest": none, "highest": none + 140}
+    stats |= {"distinct": none + 100, "spread": none + 5, "lowest": none, "highest": none + most}
     return stats | {"noop_rate": torch.tensor(moves_alone)}
-
-
-Pair = tuple[float, float]
 
 
 def causes(sprites_y: Pair, camera_y: Pair = (0, 0), sprites_x: Pair = (0, 0)) -> Causes:
@@ -68,11 +68,17 @@ def test_the_road_is_not_where_the_player_is() -> None:
 
 
 def test_a_speed_is_not_where_the_player_is() -> None:
-    """No sprite moves with the first byte, though it follows the buttons better, or all of them do along both axes.
-    Alone it may be a position."""
-    speed, player = kinds.position(two_ways_up((0.6, 0.2), (0, 0)), causes((0, 0.5)), "y").tolist()
-    alone, _ = kinds.position(two_ways_up((0.6, 0), (0, 0)), causes((0, 0)), "y").tolist()
-    assert player > 0.8 and speed < 0.8 * player and alone > 0.7
+    """No sprite moves with the first byte, which takes all values and follows the buttons better. Alone, or with few
+    values, it may be a position: in tiles, for example."""
+    one, both = (0.6, 0), (0.6, 0.2)
+    speed, player = kinds.position(two_ways_up(both, most=255), causes((0, 0.5)), "y").tolist()
+    alone, _ = kinds.position(two_ways_up(one, most=255), causes((0, 0)), "y").tolist()
+    tiles, _ = kinds.position(two_ways_up(both, most=20), causes((0, 0.5)), "y").tolist()
+    assert player > 0.8 and speed < 0.8 * player and alone > 0.7 and tiles > 0.7
+
+
+def test_what_moves_all_sprites_is_not_where_the_player_is() -> None:
+    """All sprites move with the first byte, along both axes: a speed."""
     everywhere = causes((0.6, 0.5), sprites_x=(0.5, 0))
-    speed, player = kinds.position(two_ways_up((0.6, 0.2), (0, 0)), everywhere, "y").tolist()
+    speed, player = kinds.position(two_ways_up((0.6, 0.2)), everywhere, "y").tolist()
     assert player > 0.8 and speed < 0.9 * player

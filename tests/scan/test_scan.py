@@ -7,14 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.scan.film import Seen
+from gbxcule_puffer.scan.numbers import Carries, number_of
 from gbxcule_puffer.scan.result import KINDS, ScanResult
 from gbxcule_puffer.scan.scan import scan
+from gbxcule_puffer.scan.shown import READS
+from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.start import play_to_start
 
@@ -58,6 +62,29 @@ def test_the_best_position_is_the_players(orchard: ScanResult) -> None:
     assert best.number.where == Symbols.load(ROMS / "orchard.sym")["basket_x"].address
     assert best.confidence > 0.8 and "RIGHT" in best.evidence
     assert best.number.read == "number"  # decimal by chance: a basket's x rises by eight
+
+
+@pytest.mark.parametrize(("digits", "size"), [(2, 1), (4, 2), (5, 3)])
+@pytest.mark.parametrize("side", [1, -1])
+def test_zeros_on_the_screen_are_bytes_of_a_score(orchard: ScanResult, digits: int, size: int, side: int) -> None:
+    """A BCD byte of which random play reaches no more, and bytes of 0 beside it: as many as the picture has digits."""
+    recording = orchard.recording
+    byte = next(
+        index
+        for index, where in enumerate(recording.where)
+        if isinstance(where, int)
+        and [recording.constant(where + side * i) for i in (1, 2)] == [0, 0]
+        and recording.constant(where - side) != 0
+    )
+    whole = torch.zeros(len(recording.where))
+    stats = {name: whole for name in ("lowest", "start")} | {name: whole + 1 for name in ("decimal", "shown")}
+    stats |= {"highest": whole + 0x35, "distinct": whole + 20, "shown_read": whole + READS.index("bcd")}
+    alone = Carries(torch.full((len(whole),), -1), torch.zeros(len(whole), dtype=torch.bool))
+    number, _ = number_of(byte, recording, {**stats, "shown_digits": whole + digits}, alone, counts=True)
+    where = recording.where[byte]
+    assert isinstance(where, int)
+    first = where if side == 1 or size == 1 else where - size + 1
+    assert number == Number(first, size, "bcd", "big" if side == -1 and size > 1 else "little")
 
 
 def test_the_start_is_where_its_actions_lead(orchard: ScanResult) -> None:
