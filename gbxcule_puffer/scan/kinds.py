@@ -144,9 +144,15 @@ def score(stats: Stats, causes: Causes) -> torch.Tensor:
     chance = chance * torch.maximum(ramp(started / stats["reacts"].sum(0).clamp(min=1e-6), 0.5, 0.25, 0.3), shown)
     both = torch.minimum(started, stats["reacts"][BRANCH["A"]])
     chance = chance * ramp(both, 0.2, 0.12, 0.2)
-    chance = chance * ramp(causes.stays_late, 0.2, 0.8, 0.15)
+    # What the picture shows may be worked out anew from something else; it is then a number, not a tile's.
+    anew = 0.6 * shown * (stats["lowest"] == 0)
+    chance = chance * torch.maximum(ramp(causes.stays_late, 0.2, 0.8, 0.15), anew)
     chance = chance * torch.where(stats["lowest"] > 0, 0.7, 1.0)  # a picture of a digit, as a tile's number
-    chance = chance * torch.where(own > 0, 1.0, 0.85)  # a best score does not fall where a game begins again
+    moves = torch.maximum(causes.sprites_x, causes.sprites_y) > 0.2
+    chance = chance * torch.where(moves, torch.maximum(shown, torch.full_like(shown, 0.5)), 1.0)
+    # A best score does not fall where a game begins again, as a score that is shown beside it.
+    beside = (shown * (own > 0) * (chance > 0.12)).max()
+    chance = chance * torch.where(own > 0, 1.0, 0.85 - 0.35 * beside)
     # A game draws its score anew where it rises: a changed byte is not seen until then.
     chance = chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.15, 0.5), shown) * 0.9
     return 1 - (1 - chance) * (1 - SHOWN * shown * (chance > 0.12))

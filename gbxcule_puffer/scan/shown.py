@@ -37,18 +37,21 @@ def find_shown(values: torch.Tensor, tiles: torch.Tensor, worth: torch.Tensor) -
             base = BASES.get(READS[int(read[byte])], 256)
             shows = _Digit.of(tiles[:, :, int(cell[byte])].short(), own, base)
             shown[byte] *= shows.steady
+            if shows.is_copy:
+                read[byte] = READS.index("digits")
             digits[byte] = shows.still + _digits(tiles, int(cell[byte]), shows)
     return {"shown": shown, "shown_read": read, "shown_cell": cell, "shown_digits": digits}
 
 
 @dataclass(frozen=True)
 class _Digit:
-    """A cell that shows a digit: the tile of 0, the part of the digit's changes with this tile of 0, and the digits
-    behind it that never change."""
+    """A cell that shows a digit: the tile of 0, the part of the digit's changes with this tile of 0, the digits behind
+    it that never change, and whether the byte is the number of the tile."""
 
     zero: int
     steady: float
     still: int
+    is_copy: bool
     seen: torch.Tensor  # (pictures, Game Boys) bool: pictures with a digit in the cell
 
     @classmethod
@@ -60,7 +63,9 @@ class _Digit:
         changes = zeros[1:][(digit[1:] != digit[:-1]) & (zeros[1:] == zeros[:-1])]
         zero = int(changes.mode().values) if len(changes) else 0
         steady = float((changes == zero).float().mean()) if len(changes) else 0.0
-        return cls(zero, steady, still, (tiles - zero) % 256 <= 9)
+        moves = values[1:] != values[:-1]
+        is_copy = bool(values.max() > 9) and float((tiles[1:] == values[1:])[moves].float().mean()) > 0.8
+        return cls(zero, steady, still, is_copy, (tiles - zero) % 256 <= 9)
 
 
 def _digits(tiles: torch.Tensor, cell: int, digit: _Digit) -> int:

@@ -67,6 +67,13 @@ def test_a_number_that_moves_with_a_tile_is_not_on_the_screen() -> None:
     assert found["shown"][0] < 0.6
 
 
+def test_the_number_of_a_digits_tile_is_read_as_a_digit() -> None:
+    score = scores(3)
+    tiles = draw(score, 0x30, False)
+    found = find_shown(tiles[:, :, CELL : CELL + 1].clone(), tiles, torch.tensor([True]))
+    assert found["shown"][0] > 0.9 and READS[int(found["shown_read"][0])] == "digits"
+
+
 def test_bytes_that_are_not_worth_it_are_not_looked_for() -> None:
     score = scores(3)
     found = find_shown(score[:, :, None].to(torch.uint8), draw(score, 0x30, False), torch.tensor([False]))
