@@ -46,7 +46,7 @@ def find_shown(values: torch.Tensor, tiles: torch.Tensor, worth: torch.Tensor) -
 @dataclass(frozen=True)
 class _Digit:
     """A cell that shows a digit: the tile of 0, the part of the digit's changes with this tile of 0, the digits behind
-    it that never change, and whether the byte is the number of the tile."""
+    it that never change, and whether the byte stands for the tile, as ASCII does, not for a number."""
 
     zero: int
     steady: float
@@ -64,7 +64,8 @@ class _Digit:
         zero = int(changes.mode().values) if len(changes) else 0
         steady = float((changes == zero).float().mean()) if len(changes) else 0.0
         moves = values[1:] != values[:-1]
-        is_copy = bool(values.max() > 9) and float((tiles[1:] == values[1:])[moves].float().mean()) > 0.8
+        apart = (tiles - values)[1:][moves] % 256
+        is_copy = bool(values.max() > 9) and float((apart == apart.mode().values).float().mean()) > 0.8
         return cls(zero, steady, still, is_copy, (tiles - zero) % 256 <= 9)
 
 

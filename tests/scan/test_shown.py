@@ -67,10 +67,10 @@ def test_a_number_that_moves_with_a_tile_is_not_on_the_screen() -> None:
     assert found["shown"][0] < 0.6
 
 
-def test_the_number_of_a_digits_tile_is_read_as_a_digit() -> None:
-    score = scores(3)
-    tiles = draw(score, 0x30, False)
-    found = find_shown(tiles[:, :, CELL : CELL + 1].clone(), tiles, torch.tensor([True]))
+@pytest.mark.parametrize("ahead", [0, 0x20])
+def test_the_number_of_a_digits_tile_is_read_as_a_digit(ahead: int) -> None:
+    tiles = draw(scores(3), 0x30, False)
+    found = find_shown(tiles[:, :, CELL : CELL + 1] + ahead, tiles, torch.tensor([True]))
     assert found["shown"][0] > 0.9 and READS[int(found["shown_read"][0])] == "digits"
 
 
