@@ -64,11 +64,8 @@ class Curriculum:
         self._weights = self.starts.weights if tracker is None else tracker.weights
         slots, (first, *_) = len(states) + spare, states
         needed = slots * sum(part.nbytes for part in (first.state, first.memory, first.screen))
-        name = (
-            f"archive_slots and milestone_slots of {spare:,} states"
-            if spare
-            else f"start_waits {options.start_waits:,}"
-        )
+        of = "milestone_slots" if each and not options.archive_slots else "archive_slots"
+        name = f"{of} {spare:,}" if spare else f"start_waits {options.start_waits:,}"
         with room_for(needed, str(device), name, "use fewer"):
             self.pool = emulator.pool(states, spare)
         self.filled = torch.zeros(spare, dtype=torch.bool, device=device)
