@@ -89,15 +89,15 @@ class CpuObject:
         """The object."""
         return Path(str(wp.config.kernel_cache_dir)) / self.path
 
-    def runs_beside(self, kernel: Any) -> bool:
+    def runs_beside(self, kernel: wp.Kernel) -> bool:
         """True where it was compiled for the CPU that a kernel is compiled for; the names of objects say for which."""
         name = kernel.module._get_compile_output_name(wp.get_device("cpu"))
         return Path(self.path).suffixes == Path(name).suffixes
 
 
-def compiled(kernel: Any) -> CpuObject:
+def compiled(kernel: wp.Kernel) -> CpuObject:
     """The object of a kernel, which is compiled for this machine's CPU, if it is not yet."""
-    built = kernel.module.load("cpu", 1)  # the block size of launches on a CPU
+    built: Any = kernel.module.load("cpu", 1)  # the block size of launches on a CPU
     path = Path(built.binary_path)
     symbol = f"{built.get_kernel_mangled_name(kernel)}_cpu_forward"
     return CpuObject(str(path.relative_to(str(wp.config.kernel_cache_dir))), _digest(path), symbol)

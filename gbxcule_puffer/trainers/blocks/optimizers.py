@@ -7,7 +7,6 @@ modules: a third of what a short run's start takes. The methods inside of the wr
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 import torch
 
@@ -22,7 +21,7 @@ class _Unwrapped(torch.optim.Optimizer):
             setattr(cls, name, inspect.unwrap(getattr(cls, name)))
         step = inspect.unwrap(cls.step)
 
-        def step_without_gradients(self: torch.optim.Optimizer, *args: Any) -> Any:
+        def step_without_gradients(self: torch.optim.Optimizer, *args: object) -> float | None:
             with torch.no_grad():
                 return step(self, *args)
 
