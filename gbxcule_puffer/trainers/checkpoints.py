@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -17,6 +17,7 @@ from gbxcule_puffer.files import Kind, new_file, read_object, read_tensors
 from gbxcule_puffer.provenance import versions
 from gbxcule_puffer.trainers.folder import CHECKPOINT, MANIFEST, NOTE, RUN, newest_run
 
+Saved = TypeVar("Saved")
 KIND = Kind("checkpoint", StateError, "give another")
 LIMIT = 2**40  # bytes: nothing in the file is compressed, so its size on disk is its size in memory
 PARTS = {"exp_name": str, "args": dict, "counters": dict, "env_config": dict, "processes": list, "model": dict}
@@ -178,13 +179,16 @@ def _check_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Any]) ->
     check_like(saved["state"], {key: after[key] for key in saved["state"]}, "optimizer")
 
 
-def to_host(state: Any) -> Any:
+def to_host(state: Saved) -> Saved:
     """The same dicts and lists with every tensor on the CPU, so that another process or machine can read them."""
+    host: Any = state
     if isinstance(state, torch.Tensor):
-        return state.cpu()
-    if isinstance(state, dict):
-        return {name: to_host(value) for name, value in state.items()}
-    return [to_host(value) for value in state] if isinstance(state, list) else state
+        host = state.cpu()
+    elif isinstance(state, dict):
+        host = {name: to_host(value) for name, value in state.items()}
+    elif isinstance(state, list):
+        host = [to_host(value) for value in state]
+    return host
 
 
 def rng_state(device: torch.device) -> dict[str, Any]:

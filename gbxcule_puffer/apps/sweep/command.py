@@ -99,6 +99,12 @@ class SweepFlags:
     )  # fmt: skip
 
 
+if TYPE_CHECKING:
+
+    class AllFlags(SweepFlags, RunFlags):  # pyright: ignore[reportGeneralTypeIssues]  as RunFlags itself
+        """The flags of a sweep and of its trainings."""
+
+
 def sweep(script: Path, prog: str, words: Sequence[str]) -> int:
     """Runs or continues a sweep, and writes its report; exit code 1 where no trial came to its end.
 
@@ -144,7 +150,7 @@ def _plan(
     script: Path,
     args: type[RunFlags],
     ranges: Mapping[str, str | tuple[str, str]],
-    flags: Any,
+    flags: AllFlags,
     rest: Sequence[str],
     given: set[str],
     out: Path,
@@ -196,7 +202,7 @@ def _plan(
         seconds,
         flags.steps,
         flags.reach,
-        _tag(flags),
+        _tag(flags.metric, flags.game),
         {each.name: getattr(defaults, each.name) for each in space},
         out,
         budget,
@@ -206,13 +212,12 @@ def _plan(
     )
 
 
-def _tag(flags: Any) -> str:
+def _tag(name: str | None, game: str | None) -> str:
     """The name in a run's records of what --metric means."""
-    name = flags.metric
-    if name is None and flags.game is not None:
+    if name is None and game is not None:
         from gbxcule_puffer.games import load_game
 
-        scores = load_game(flags.game).scores
+        scores = load_game(game).scores
         name = None if scores is None else scores.statistic
     name = name or "return"
     return TAGS.get(name, f"env/task/{name}")

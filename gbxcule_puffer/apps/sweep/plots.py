@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optuna
@@ -15,6 +15,9 @@ from gbxcule_puffer.apps.plot.plot import COLOURS
 from gbxcule_puffer.apps.sweep.search import RUNS, Plan, ranked
 from gbxcule_puffer.apps.sweep.space import Dimension
 from gbxcule_puffer.trainers.curves import curve_of, last_score
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 COLUMNS = 3
 LEAST = 4  # whole trials of which importance says something
@@ -43,7 +46,7 @@ def draw(plan: Plan, study: optuna.Study, out: Path) -> None:
         save(figure, out)
 
 
-def _history(plan: Plan, study: optuna.Study, whole: list[FrozenTrial], axes: Any) -> None:
+def _history(plan: Plan, study: optuna.Study, whole: list[FrozenTrial], axes: Axes) -> None:
     """The value of each whole trial, and the best so far."""
     by_number = sorted(whole, key=lambda trial: trial.number)
     numbers, values = [trial.number for trial in by_number], np.array([trial.value for trial in by_number])
@@ -51,11 +54,12 @@ def _history(plan: Plan, study: optuna.Study, whole: list[FrozenTrial], axes: An
     axes.scatter(numbers, values, s=14, color=WHOLE)
     axes.plot(numbers, best.accumulate(values), color=BEST, drawstyle="steps-post")
     axes.set_xlim(-0.5, max(trial.number for trial in study.get_trials(deepcopy=False)) + 0.5)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    locator: Any = axes.xaxis.get_major_locator()
+    locator.set_params(integer=True)
     axes.set(title="Trials, and the best so far", xlabel="trial", ylabel=_objective(plan))
 
 
-def _importance(study: optuna.Study, whole: list[FrozenTrial], axes: Any) -> None:
+def _importance(study: optuna.Study, whole: list[FrozenTrial], axes: Axes) -> None:
     """The share of the values' spread that each flag explains."""
     axes.set(title="Importance")
     if len(whole) < LEAST or len({trial.value for trial in whole}) < 2:
@@ -69,7 +73,7 @@ def _importance(study: optuna.Study, whole: list[FrozenTrial], axes: Any) -> Non
     axes.grid(axis="y", visible=False)
 
 
-def _curves(plan: Plan, trials: list[FrozenTrial], axes: Any) -> None:
+def _curves(plan: Plan, trials: list[FrozenTrial], axes: Axes) -> None:
     """The score of each trial over its length, of the first seed."""
     for number, trial in reversed(list(enumerate(trials))):
         curve = curve_of(plan.out / RUNS / f"{trial.number}__{plan.seeds[0]}", plan.metric)
@@ -81,11 +85,12 @@ def _curves(plan: Plan, trials: list[FrozenTrial], axes: Any) -> None:
     axes.set(title="Their curves, the best in orange", xlabel=plan.unit, ylabel="score")
 
 
-def _slice(plan: Plan, each: Dimension, whole: list[FrozenTrial], axes: Any) -> None:
+def _slice(plan: Plan, each: Dimension, whole: list[FrozenTrial], axes: Axes) -> None:
     """The trials' values over one flag."""
     x = _along(each, whole)
-    axes.scatter(x, [trial.value for trial in whole], s=14, color=WHOLE)
-    axes.scatter(x[:1], [whole[0].value], s=30, color=BEST, zorder=3)
+    values = [float(trial.values[0]) for trial in whole]
+    axes.scatter(x, values, s=14, color=WHOLE)
+    axes.scatter(x[:1], values[:1], s=30, color=BEST, zorder=3)
     if each.choices:
         axes.set_xticks(range(len(each.choices)), [f"{choice}" for choice in each.choices], fontsize=8)
         axes.set_xlim(-0.5, len(each.choices) - 0.5)
@@ -101,7 +106,7 @@ def _along(each: Dimension, trials: list[FrozenTrial]) -> list[float]:
     return [each.choices.index(value) for value in values] if each.choices else values
 
 
-def _foot(axes: Any, x: list[float] | list[int]) -> None:
+def _foot(axes: Axes, x: list[float] | list[int]) -> None:
     axes.scatter(x, [0.02] * len(x), marker="|", s=40, color=EARLY, transform=axes.get_xaxis_transform())
 
 

@@ -50,18 +50,21 @@ class Dimension:
             trial.suggest_float(self.name, self.low, self.high, log=self.log)
         return self.value(trial.params[self.name])
 
-    def value(self, parameter: Any) -> Any:
+    def value(self, parameter: object) -> Any:
         """The flag's value of a trial's parameter: of numbers in a list, which the sampler knows by their index."""
-        if self.choices:
-            return self.choices[parameter] if self.is_ordered else parameter
-        return parameter if self.whole else min(max(float(f"{parameter:.{DIGITS}g}"), self.low), self.high)
+        if self.choices and self.is_ordered:
+            assert isinstance(parameter, int)
+            return self.choices[parameter]
+        if self.choices or self.whole:
+            return parameter
+        return min(max(float(f"{parameter:.{DIGITS}g}"), self.low), self.high)
 
-    def parameter(self, value: Any) -> Any:
+    def parameter(self, value: object) -> object:
         """The inverse of `value`; None for one that is not in the space."""
         if self.choices:
             index = self.choices.index(value) if value in self.choices else None
             return index if self.is_ordered else value if index is not None else None
-        return value if value is not None and self.low <= value <= self.high else None
+        return value if isinstance(value, int | float) and self.low <= value <= self.high else None
 
 
 def space_of(

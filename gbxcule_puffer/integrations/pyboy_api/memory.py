@@ -163,7 +163,7 @@ class RegisterFile:
             raise AttributeError(f"register_file has no {name}: give one of {', '.join(self.NAMES)}")
 
 
-def _address(key: object) -> Any:
+def _address(key: object) -> object:
     return key[1] if isinstance(key, tuple) and len(key) == 2 else key
 
 
@@ -172,7 +172,8 @@ def _range(key: object) -> tuple[int | None, int, int, int]:
 
     Raises: ConfigError for another one.
     """
-    bank, where = key[0] if isinstance(key, tuple) and len(key) == 2 else None, _address(key)
+    bank: Any = key[0] if isinstance(key, tuple) and len(key) == 2 else None
+    where: Any = _address(key)
     try:
         if isinstance(where, slice):
             first, end = operator.index(where.start), operator.index(where.stop)
