@@ -17,7 +17,6 @@ import argparse
 import heapq
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -26,6 +25,7 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE))
 
 from maps import FACINGS, Encoder, Pool, World  # noqa: E402
+from memory import MON_SIZE, Fighter, Memory  # noqa: E402
 from tables import CHARACTERS, DIGIT_TILE, FONT_TILE, SLASH_TILE, Tables  # noqa: E402
 
 from gbxcule_puffer.apps.game.playing import play_episode  # noqa: E402
@@ -37,8 +37,6 @@ START = ("NOOP", "START", "NOOP")
 DIRECTIONS = {"DOWN": (0, 1), "UP": (0, -1), "LEFT": (-1, 0), "RIGHT": (1, 0)}
 WALK, SOLID, WARP, GRASS, WATER, LEDGE = range(6)
 RATES = {GRASS: 5, WATER: 3}  # how much longer a step there counts, as it may bring a battle
-MON_SIZE, MON_HP, MON_TYPE1, MON_MOVES, MON_LEVEL, MON_MAXHP = 44, 2, 5, 8, 33, 35
-MON_ATTACK, MON_DEFENSE = 37, 39
 WEAK, WEARY = 0.4, 0.65  # of the HP: heal; heal before a trainer
 MOST_PRESSES = 3000  # for one aim
 MOST_ATTEMPTS = 8  # at a trainer
@@ -48,46 +46,6 @@ Cell = tuple[int, int, int]
 
 class Stuck(Exception):
     """The player cannot go on."""
-
-
-class Memory:
-    """The game's memory by its symbols."""
-
-    def __init__(self, emulator: Emulator, symbols: Path) -> None:
-        self.emulator = emulator
-        self.symbols = {}
-        for line in symbols.read_text().splitlines():
-            address, name = line.split()
-            self.symbols[name] = int(address[3:], 16)
-
-    def bytes(self, name: str, size: int) -> bytes:
-        """`size` bytes from a symbol on."""
-        return self.emulator.read_memory(0, self.symbols[name], size).tobytes()
-
-    def __getitem__(self, name: str) -> int:
-        return self.bytes(name, 1)[0]
-
-
-@dataclass
-class Fighter:
-    """A fighter as it is in memory."""
-
-    species: int
-    hp: int
-    level: int
-    maximum: int
-    attack: int
-    defense: int
-    types: tuple[int, int]
-    moves: list[int]
-
-    @staticmethod
-    def of(data: bytes) -> Fighter:
-        """The fighter in 44 bytes."""
-        moves = [move for move in data[MON_MOVES : MON_MOVES + 4] if move]
-        types = (data[MON_TYPE1], data[MON_TYPE1 + 1])
-        return Fighter(data[0], data[MON_HP], data[MON_LEVEL], data[MON_MAXHP], data[MON_ATTACK], data[MON_DEFENSE],
-                       types, moves)  # fmt: skip
 
 
 class Player:
