@@ -36,23 +36,23 @@ def draw_aggregates(results: Results, out: Path) -> None:
     with plt.rc_context(STYLE):
         figure, ((bars, profiles), (steps, seconds)) = plt.subplots(2, 2, figsize=(10, 6.6), layout="constrained")
         top, right = 1.0, 0.1
-        for row, agent in enumerate(results.agents):
-            colour, scores = COLOURS[row % len(COLOURS)], results.scores(agent, games)
+        for row, agent in enumerate(results.compared):
+            colour, scores = colour_of(results, agent), results.scores(agent, games)
             low, high = bootstrap(iqm, scores)
             right = max(right, high)
             bars.barh(row, high - low, left=low, height=0.55, color=colour, alpha=0.35, lw=0)
             bars.plot([iqm(scores)] * 2, [row - 0.28, row + 0.28], color=colour, lw=2.5)
             top = max(top, *(np.quantile(runs, 0.9) for runs in scores))
-        bars.set_yticks(range(len(results.agents)), results.agents)
-        bars.set_ylim(len(results.agents) - 0.4, -0.6)
+        bars.set_yticks(range(len(results.compared)), results.compared)
+        bars.set_ylim(len(results.compared) - 0.4, -0.6)
         bars.set_xlim(min(0.0, bars.get_xlim()[0]), 1.1 * right)
         bars.grid(axis="y", visible=False)
         bars.set(title="After the training", xlabel="normalised score, IQM and 95 % interval")
         thresholds = np.linspace(0, min(top, 3.0), POINTS)
-        for row, agent in enumerate(results.agents):
+        for agent in results.compared:
             scores = results.scores(agent, games)
             band = bootstrap(partial(profile, thresholds=thresholds), scores)
-            _line(profiles, agent, row, thresholds, profile(scores, thresholds), band)
+            _line(profiles, agent, colour_of(results, agent), thresholds, profile(scores, thresholds), band)
         profiles.set(title="Performance profile", xlabel="normalised score", ylabel="share of runs above it")
         _over(results, steps, STEPS)
         steps.set(title="Equal steps", xlabel="million steps", ylabel="normalised score, IQM")
@@ -65,13 +65,20 @@ def draw_aggregates(results: Results, out: Path) -> None:
 def _over(results: Results, axes: Axes, column: str) -> None:
     """The IQMs of the training's own episodes, up to where an agent's first run ends."""
     games = results.common
-    for row, agent in enumerate(results.agents):
+    for agent in results.compared:
         runs = [run for game in games for run in results.runs(agent, game)]
         if not runs:
             continue
         at = np.linspace(0, min(last(run, column) for run in runs), POINTS)
         curves = results.curves(agent, games, column, at)
-        _line(axes, agent, row, at / (1e6 if column == STEPS else 1), iqm(curves), bootstrap(iqm, curves))
+        _line(
+            axes,
+            agent,
+            colour_of(results, agent),
+            at / (1e6 if column == STEPS else 1),
+            iqm(curves),
+            bootstrap(iqm, curves),
+        )
 
 
 def draw_games(results: Results, out: Path) -> None:
@@ -86,12 +93,19 @@ def draw_games(results: Results, out: Path) -> None:
             scale = results.scales[game]
             for value, style in ((scale.played, (0, (4, 3))), (scale.random, (0, (1, 2)))):
                 axes.axhline(value, color=INK, ls=style, lw=1)
-            for row, agent in enumerate(results.agents):
+            for agent in results.agents:
                 runs = results.runs(agent, game)
                 if any(run.curve[STEPS] for run in runs):  # else no episode has ended
                     at = np.linspace(0, min(last(run, STEPS) for run in runs), POINTS)
                     own = scale.random + (scale.played - scale.random) * results.curves(agent, [game], STEPS, at)[0]
-                    _line(axes, agent, row, at / 1e6, np.median(own, 0), np.array([own.min(0), own.max(0)]))
+                    _line(
+                        axes,
+                        agent,
+                        colour_of(results, agent),
+                        at / 1e6,
+                        np.median(own, 0),
+                        np.array([own.min(0), own.max(0)]),
+                    )
             axes.set_title(game)
         for axes in panels.flat[len(games) :]:
             axes.set_axis_off()
@@ -103,8 +117,12 @@ def draw_games(results: Results, out: Path) -> None:
         save(figure, out)
 
 
-def _line(axes: Axes, agent: str, row: int, x: np.ndarray, y: np.ndarray, band: np.ndarray) -> None:
-    colour = COLOURS[row % len(COLOURS)]
+def colour_of(results: Results, agent: str) -> str:
+    """An agent's colour in all pictures."""
+    return COLOURS[results.agents.index(agent) % len(COLOURS)]
+
+
+def _line(axes: Axes, agent: str, colour: str, x: np.ndarray, y: np.ndarray, band: np.ndarray) -> None:
     axes.fill_between(x, *band, color=colour, alpha=0.16, lw=0)
     axes.plot(x, y, color=colour, label=agent)
 

@@ -12,19 +12,22 @@ from gbxcule_puffer.apps.arena.records import SECONDS, STEPS, TEST, TRAIN
 from gbxcule_puffer.apps.arena.results import Results
 
 HEAD = """Scores are normalised: 0 is random play, 1 the played episode. The aggregates are over the {} games that all
-agents have records of: interquartile means (IQM) of all runs, where there are several seeds with 95 % intervals of a
-stratified bootstrap. *Final* is the evaluation after the training, on test levels where the game has some. *Equal
-steps* and *equal seconds* are the training's own episodes at the step and the second at which the first of a game's
-runs ends."""
+agents with a third of the games have records of: interquartile means (IQM) of all runs, where there are several seeds
+with 95 % intervals of a stratified bootstrap. *Final* is the evaluation after the training, on test levels where the
+game has some. *Equal steps* and *equal seconds* are the training's own episodes at the step and the second at which
+the first of a game's runs ends."""
 
 
 def report(results: Results) -> str:
     """All tables."""
-    games, agents = results.common, results.agents
+    games = results.common
     parts = [HEAD.format(len(games))]
-    parts.append(of_agents(results, games) if games else "There is no game that all agents have records of.")
-    if len(agents) > 1 and games:
-        parts += ["The probability that the agent of a row beats that of a column:", improvement(results, games)]
+    parts.append(of_agents(results, games) if games else "There is no game that all these agents have records of.")
+    if len(results.agents) > 1:
+        parts += [
+            "The probability that the agent of a row beats that of a column, over the games that both have records of:",
+            improvement(results),
+        ]
     parts += [
         "Mean scores of the final evaluations; **bold** where the game is solved, in brackets the runs, if not all:",
         of_games(results),
@@ -44,13 +47,15 @@ def of_agents(results: Results, games: Sequence[str]) -> str:
         seeds = [len(results.runs(agent, game)) for game in own]
         steps = [run.steps for game in own for run in results.runs(agent, game)]
         seconds = [run.seconds for game in own for run in results.runs(agent, game)]
+        aggregated: list[Scores] = [[], [], []]
+        if agent in results.compared:
+            equal = (results.at_equal(agent, games, each) for each in (STEPS, SECONDS))
+            aggregated = [results.scores(agent, games), *equal]
         rows.append([
             f"`{agent}`",
             len(own),
             _span(seeds),
-            interval(iqm, results.scores(agent, games)),
-            interval(iqm, results.at_equal(agent, games, STEPS)),
-            interval(iqm, results.at_equal(agent, games, SECONDS)),
+            *(interval(iqm, each) if each else "" for each in aggregated),
             f"{np.median(seconds):.0f}",
             f"{np.median(steps) / 1e6:.2f}",
             sum(results.solved(agent, game) for game in own),
@@ -70,15 +75,17 @@ def of_agents(results: Results, games: Sequence[str]) -> str:
     return table([*head, "10 x random or solved"], rows)
 
 
-def improvement(results: Results, games: Sequence[str]) -> str:
+def improvement(results: Results) -> str:
     """A row and a column for each agent."""
-    scores = {agent: results.scores(agent, games) for agent in results.agents}
-    rows = [
-        [f"`{one}`", *("" if one == other else interval(probability_of_improvement, scores[one], scores[other])
-                       for other in scores)]
-        for one in scores
-    ]  # fmt: skip
-    return table(["", *(f"`{agent}`" for agent in scores)], rows)
+
+    def cell(one: str, other: str) -> str:
+        games = results.shared(one, other)
+        if one == other or not games:
+            return ""
+        return interval(probability_of_improvement, results.scores(one, games), results.scores(other, games))
+
+    rows = [[f"`{one}`", *(cell(one, other) for other in results.agents)] for one in results.agents]
+    return table(["", *(f"`{agent}`" for agent in results.agents)], rows)
 
 
 def of_games(results: Results) -> str:

@@ -14,6 +14,7 @@ from gbxcule_puffer.games import load_game, own_games
 from gbxcule_puffer.games.parts import Scores
 
 POINTS = 100  # of a curve that is drawn
+LEAST_SHARE = 3  # an agent with fewer than 1/3 of the games would leave few games for the aggregates
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,18 @@ class Results:
         return [game for game in self.scales if self.runs(agent, game)]
 
     @cached_property
+    def compared(self) -> list[str]:
+        """The agents of the aggregates: those with records of a third of the games at least."""
+        return [agent for agent in self.agents if len(self.games_of(agent)) * LEAST_SHARE >= len(self.scales)]
+
+    @cached_property
     def common(self) -> list[str]:
-        """The games that all agents have records of."""
-        return [game for game in self.scales if all(self.runs(agent, game) for agent in self.agents)]
+        """The games that all compared agents have records of."""
+        return self.shared(*self.compared)
+
+    def shared(self, *agents: str) -> list[str]:
+        """The games that all these agents have records of."""
+        return [game for game in self.scales if agents and all(self.runs(agent, game) for agent in agents)]
 
     def runs(self, agent: str, game: str) -> list[Record]:
         """An agent's records of a game."""
