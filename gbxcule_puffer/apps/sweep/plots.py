@@ -97,6 +97,7 @@ def _slice(plan: Plan, each: Dimension, whole: list[FrozenTrial], axes: Axes) ->
     else:
         axes.set_xscale("log" if each.log else "linear")
         axes.set_xlim(each.low, each.high)
+        axes.xaxis.set_minor_formatter("")  # labels between the powers of ten would overlap
     axes.set(title=each.name.replace("_", "-"), ylabel=_objective(plan))
 
 
