@@ -137,7 +137,7 @@ def test_processes_share_their_states(game: Path, tmp_path: Path) -> None:
 def test_a_stall_is_said_once_and_again_behind_the_next_milestone(
     game: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    env = make(game)
+    env = make(game, max_steps=100)
     press(env, 7)
     watch, reached = Stalls(env), "env/milestones/reached"
     for step in (1_000, PATIENCE, PATIENCE + 1_000, 3 * PATIENCE):

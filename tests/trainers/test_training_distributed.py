@@ -39,8 +39,8 @@ assert model.weight.grad.tolist() == [[1.5, 1.5, 1.5]], model.weight.grad
 assert world.tell(world.rank) == 0
 assert world.gather(world.rank * 10) == ([0, 10] if world.rank == 0 else [])
 
-def recorded(make, models, *args):
-    models.append(make(*args))
+def recorded(make, models, *args, **options):
+    models.append(make(*args, **options))
     return models[-1]
 
 for name, network, runs in json.loads(sys.argv[1]):
