@@ -84,8 +84,8 @@ def test_python_imports_what_is_there(block: Block) -> None:
 
 
 def with_start(block: Block) -> Any:
-    """A block whose game plays actions before its flags are known."""
-    marks = [pytest.mark.kernel] if block.page.name == "games.md" else []
+    """A block of a page with a game that plays actions before its flags are known."""
+    marks = [pytest.mark.kernel] if block.page.name in ("games.md", "long-games.md", "gateward.md") else []
     return pytest.param(block, marks=marks, id=str(block))
 
 
