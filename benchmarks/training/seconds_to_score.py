@@ -134,7 +134,7 @@ def train(job: Job, plan: Any, record: Record) -> None:
     curve = curve_of(folder, game.metric)
     if curve:
         config = json.loads((folder / MANIFEST).read_text())["config"]
-        facts |= {"envs": config["num_envs"] * gpus, "flags": config, "wall": round(time.time() - begun, 1)}
+        facts |= {"envs": config["num_envs"] * gpus, "flags": portable(config), "wall": round(time.time() - begun, 1)}
         facts |= {"curve": curve, "last": last_score(curve)}
         facts |= {name: series(folder, f"charts/{name}")[-1][1] for name in ("eval_share", "SPS")}
         if noise := series(folder, "charts/noise_scale"):
@@ -228,6 +228,12 @@ def parse(argv: Sequence[str] | None) -> Any:
             raise ConfigError("--out is missing: give a JSON file for the record")
         check_target(plan.out)
     return plan
+
+
+def portable(flags: dict[str, Any]) -> dict[str, Any]:
+    """Flags whose paths within the clone begin at its root."""
+    prefix = f"{ROOT}/"
+    return {name: each.removeprefix(prefix) if isinstance(each, str) else each for name, each in flags.items()}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
