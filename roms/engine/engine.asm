@@ -186,27 +186,7 @@ random_seed::
 
 ; A = the next random number, of a 16-bit xorshift (7, 9, 8). Changes HL.
 random::
-	ld	hl,#rng
-	ld	a,(hl+)
-	ld	h,(hl)
-	ld	l,a
-	ld	a,h
-	rra
-	ld	a,l
-	rra
-	xor	a,h
-	ld	h,a
-	ld	a,l
-	rra
-	ld	a,h
-	rra
-	xor	a,l
-	ld	l,a
-	xor	a,h
-	ld	(rng + 1),a
-	ld	a,l
-	ld	(rng),a
-	ld	a,(rng + 1)
+	.include "random.inc"
 	ret
 
 ; A = a random number below B. Changes HL.

@@ -161,7 +161,7 @@ sees:
 
 ; All sprites off the screen.
 sprites_clear::
-	ld	hl,#wShadowOAM
+	ld	hl,#shadow_oam
 	ld	b,#160
 	xor	a,a
 1$:	ld	(hl+),a
@@ -171,7 +171,7 @@ sprites_clear::
 
 ; Take off what a text box covers. A sprite's Y in OAM is the line below its last one.
 sprites_hide_below::
-	ld	hl,#wShadowOAM
+	ld	hl,#shadow_oam
 	ld	de,#4
 	ld	b,#40
 1$:	ld	a,(hl)
@@ -188,7 +188,7 @@ sprites_draw::
 	call	player_draw
 	ld	a,(wObjectCount)
 	or	a,a
-	ld	hl,#wShadowOAM + 8
+	ld	hl,#shadow_oam + 8
 	jr	z,4$
 	ld	b,a
 	ld	de,#wObjects
@@ -354,7 +354,7 @@ player_draw::
 	sub	a,c
 	add	a,#8
 	ld	c,a
-	ld	hl,#wShadowOAM
+	ld	hl,#shadow_oam
 	jp	sprite_put
 
 poses:					; tile, OAM attributes

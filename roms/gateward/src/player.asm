@@ -10,15 +10,15 @@ player_update::
 	ld	a,(wWalkCounter)
 	or	a,a
 	jp	nz,step_frame
-	ldh	a,(hJoyHeld)
+	ldh	a,(h_keys)
 	or	a,a
 	ret	z			; standing still: nothing to do
-	ldh	a,(hJoyPressed)
+	ldh	a,(h_keys_new)
 	bit	0,a			; KEY_A
 	jp	nz,interact
 	bit	3,a			; KEY_START
 	jp	nz,start_menu
-	ldh	a,(hJoyHeld)
+	ldh	a,(h_keys)
 	ld	b,#DOWN
 	add	a,a			; the keys come out from the left
 	jr	c,walk

@@ -3,7 +3,7 @@
 	.include "game.inc"
 
 	.area _WRAM			; C000
-wShadowOAM::		.ds 160		; copied to OAM at every VBlank; page-aligned
+shadow_oam::		.ds 160		; copied to OAM at every VBlank; page-aligned
 wMapHeader::				; copied from the map's bank (layout: maps.py)
 wCurMapWidth::		.ds 1
 wCurMapHeight::		.ds 1
@@ -79,7 +79,7 @@ wEnemyMonSpecial::	.ds 2
 wNewMon::		.ds MON_SIZE	; one that is being made
 
 wMainDataStart::
-wRandom::		.ds 2
+rng::		.ds 2
 wCurMap::		.ds 1
 wYCoord::		.ds 1
 wXCoord::		.ds 1
@@ -209,10 +209,10 @@ wMainDataEnd::
 wRamEnd::
 
 	.area _HRAM			; FF80
-hDMA::			.ds 12		; the OAM DMA routine
-hFrame::		.ds 1		; set by the VBlank handler
-hJoyHeld::		.ds 1
-hJoyPressed::		.ds 1		; buttons that went down in this frame
+h_dma::			.ds 12		; the OAM DMA routine
+h_frame::		.ds 1		; set by the VBlank handler
+h_keys::		.ds 1
+h_keys_new::		.ds 1		; buttons that went down in this frame
 hSCX::			.ds 1		; for the registers at the next VBlank
 hSCY::			.ds 1
 hWY::			.ds 1
@@ -226,6 +226,6 @@ hCount::		.ds 1
 hTemp::			.ds 4
 hEnd::
 
-RAM_SIZE  == wRamEnd - wShadowOAM
+RAM_SIZE  == wRamEnd - shadow_oam
 MAIN_SIZE == wMainDataEnd - wMainDataStart
-HRAM_SIZE == hEnd - hDMA
+HRAM_SIZE == hEnd - h_dma

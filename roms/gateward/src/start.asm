@@ -62,14 +62,14 @@ new_game:
 	ld	(wBagItems),a
 	ld	(wPartySpecies),a
 	ldh	a,(DIV)			; chance begins with the moment of the button
-	ld	(wRandom),a
+	ld	(rng),a
 	ld	a,#0x5D			; never both 0
-	ld	(wRandom + 1),a
+	ld	(rng + 1),a
 	ret
 
 ; Clear the variables, OAM's shadow and high RAM. Keeps B.
 clear_ram:
-	ld	hl,#wShadowOAM
+	ld	hl,#shadow_oam
 	ld	de,#RAM_SIZE
 1$:	xor	a,a
 	ld	(hl+),a
@@ -77,7 +77,7 @@ clear_ram:
 	ld	a,d
 	or	a,e
 	jr	nz,1$
-	ld	hl,#hDMA
+	ld	hl,#h_dma
 	ld	c,#<HRAM_SIZE
 2$:	ld	(hl+),a
 	dec	c

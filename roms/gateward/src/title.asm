@@ -52,7 +52,7 @@ title_run::
 5$:	call	lcd_on
 6$:	call	wait_frame
 	call	read_joypad
-	ldh	a,(hJoyPressed)
+	ldh	a,(h_keys_new)
 	and	a,#KEY_START
 	jr	z,6$
 	call	save_check

@@ -177,7 +177,7 @@ wait_more::
 wait_button::
 	call	wait_frame
 	call	read_joypad
-	ldh	a,(hJoyPressed)
+	ldh	a,(h_keys_new)
 	and	a,#KEY_A | KEY_B
 	jr	z,wait_button
 	ret
@@ -304,7 +304,7 @@ menu_wait:
 	call	ui_flush
 4$:	call	wait_frame
 	call	read_joypad
-	ldh	a,(hJoyPressed)
+	ldh	a,(h_keys_new)
 	ld	b,a
 	ld	hl,#wCurrentMenuItem
 	ld	a,(hl)

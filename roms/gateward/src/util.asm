@@ -62,27 +62,7 @@ divide::
 ; A = the next random number, of a 16-bit xorshift (7, 9, 8). Keeps BC, DE, HL.
 random::
 	push	hl
-	ld	hl,#wRandom
-	ld	a,(hl+)
-	ld	h,(hl)
-	ld	l,a
-	ld	a,h
-	rra
-	ld	a,l
-	rra
-	xor	a,h
-	ld	h,a
-	ld	a,l
-	rra
-	ld	a,h
-	rra
-	xor	a,l
-	ld	l,a
-	xor	a,h
-	ld	(wRandom + 1),a
-	ld	a,l
-	ld	(wRandom),a
-	ld	a,(wRandom + 1)
+	.include "random.inc"
 	pop	hl
 	ret
 

@@ -13,7 +13,7 @@ vblank::
 	ldh	a,(hTransfer)
 	or	a,a
 	call	nz,transfer
-	call	hDMA
+	call	h_dma
 	ldh	a,(hSCX)
 	ldh	(SCX),a
 	ldh	a,(hSCY)
@@ -21,7 +21,7 @@ vblank::
 	ldh	a,(hWY)
 	ldh	(WY),a
 	ld	a,#1
-	ldh	(hFrame),a
+	ldh	(h_frame),a
 	pop	hl
 	pop	de
 	pop	bc
@@ -67,65 +67,9 @@ transfer:
 	jp	nz,4$
 	ret
 
-; Sleep until the next VBlank has been handled.
-wait_frame::
-	xor	a,a
-	ldh	(hFrame),a
-1$:	halt
-	nop
-	ldh	a,(hFrame)
-	or	a,a
-	jr	z,1$
-	ret
+	.globl	wait_frame, dma_install, read_joypad
+	.include "wait_frame.inc"
 
-; Copy the DMA routine to high RAM, the only memory that the CPU can reach during the transfer.
-dma_install::
-	ld	hl,#dma_routine
-	ld	c,#<hDMA
-	ld	b,#dma_routine_end - dma_routine
-1$:	ld	a,(hl+)
-	ldh	(c),a
-	inc	c
-	dec	b
-	jr	nz,1$
-	ret
+	.include "oam_dma.inc"
 
-dma_routine:
-	ld	a,#>wShadowOAM
-	ldh	(DMA),a
-	ld	a,#40			; 40 * 4 + 4 machine cycles
-1$:	dec	a
-	jr	nz,1$
-	ret
-dma_routine_end:
-
-; Read both rows of buttons into hJoyHeld; what was not held before also into hJoyPressed.
-; A row takes a moment to settle, so it is read more than once.
-read_joypad::
-	ld	a,#0x20			; direction row
-	ldh	(P1),a
-	ldh	a,(P1)
-	ldh	a,(P1)
-	cpl
-	and	a,#0x0F
-	swap	a
-	ld	b,a
-	ld	a,#0x10			; button row
-	ldh	(P1),a
-	ldh	a,(P1)
-	ldh	a,(P1)
-	ldh	a,(P1)
-	ldh	a,(P1)
-	cpl
-	and	a,#0x0F
-	or	a,b
-	ld	b,a
-	ld	a,#0x30			; neither
-	ldh	(P1),a
-	ldh	a,(hJoyHeld)
-	cpl
-	and	a,b
-	ldh	(hJoyPressed),a
-	ld	a,b
-	ldh	(hJoyHeld),a
-	ret
+	.include "joypad.inc"
