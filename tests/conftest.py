@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,12 @@ def is_slow(path: Path) -> bool:
     return any(path.is_relative_to(HERE / each) for each in SLOW)
 
 
+def pytest_configure() -> None:
+    """No test, and no process that a test starts, looks for native code in the background, which would take a core from
+    the others, or runs what another has kept. Tests of native code turn it on."""
+    os.environ["GBXCULE_NO_NATIVE"] = "1"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_slow(item.path):
@@ -76,14 +82,6 @@ def no_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         pytest.fail(f"a kernel of {module.name} is loaded: mark the test with pytest.mark.kernel")
 
     monkeypatch.setattr("warp._src.context.Module.load", refuse)
-
-
-@pytest.fixture(autouse=True)
-def no_search_for_native_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test has a search in the background, which would take a core from the others; tests of native code begin it
-    themselves."""
-    if native := sys.modules.get("gbxcule_puffer.emulator.pieces.native"):
-        monkeypatch.setattr(native, "START_SECONDS", math.inf)
 
 
 @pytest.fixture(scope="session")

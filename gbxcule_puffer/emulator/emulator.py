@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,7 +23,7 @@ from gbxcule_puffer.emulator.gpu.schedule.steps import GpuSteps
 from gbxcule_puffer.emulator.hw import areas
 from gbxcule_puffer.emulator.launch import current_stream, fill
 from gbxcule_puffer.emulator.loops.find import marked_words
-from gbxcule_puffer.emulator.pieces.native import NativeCode
+from gbxcule_puffer.emulator.pieces.native import OFF, NativeCode
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
 from gbxcule_puffer.emulator.probes.copies import Copies
@@ -135,7 +136,8 @@ class Emulator(HostAccess, Screens, Copies):
         on_gpu = self.device != "cpu"
         self.launches = GpuSteps(self._buttons, self._lanes, autotune) if on_gpu else None
         is_plain = self.kernel == "interpreter" and not on_gpu and accuracy == "pyboy" and not self.sound
-        self.native = NativeCode(self.cartridge, self._code, self._some_envs) if native and is_plain else None
+        has_native = native and is_plain and not os.environ.get(OFF)
+        self.native = NativeCode(self.cartridge, self._code, self._some_envs) if has_native else None
         self._cpu_steps = CpuSteps(num_envs, num_threads if not on_gpu else 1, self.native)
         self._start: Snapshot | None = None
         self._user = OneUser("this Emulator")

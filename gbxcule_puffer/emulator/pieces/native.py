@@ -39,6 +39,7 @@ START_SECONDS = 20.0  # of a run, after which pieces are looked for
 LOOK_SECONDS = 0.5  # between two looks whether they are there
 WORKER = "gbxcule_puffer.emulator.pieces.worker"
 ERRORS = "errors.txt"  # what it says where it fails
+OFF = "GBXCULE_NO_NATIVE"  # the environment variable that turns native code off, in child processes as well
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,7 @@ class NativeCode:
         """Load the pieces, and mark where they begin. A kernel that is gone from the cache is looked for anew."""
         if pieces is None:
             return
+        assert self._pieces is None, "marks of other pieces stand in the code"
         with contextlib.suppress(StateError):
             self.function = load_function(pieces.compiled)
             self._is_over, self._pieces = True, pieces

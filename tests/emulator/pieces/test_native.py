@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import uuid
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,19 @@ from gbxcule_puffer.layout import ROMS
 from tests.fuzz.pieces import BUS, FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
 
 ROM = ROMS / "homeward.gb"
+
+
+@pytest.fixture(autouse=True)
+def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Turns native code on, without searches in the background. What a test keeps and recalls has a name of its own, by
+    which nothing was kept before; it is removed afterwards."""
+    monkeypatch.delenv(native.OFF)  # conftest.py has set it
+    monkeypatch.setattr(native, "START_SECONDS", math.inf)
+    name = f"pieces_test_{uuid.uuid4().hex}"
+    monkeypatch.setattr(native, "_name", lambda cartridge: name)
+    yield name
+    for path in cache.directory().glob(f"*{name}*"):
+        path.unlink()
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +61,9 @@ def test_a_planted_fault_is_found(roms: PiecesOfRoms) -> None:
     assert search(PiecesOfRoms(roms.cartridges, roms.traces, [FAULTS["flags are lost"]]), 24)[0]
 
 
-def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A process looks for them; later emulators, and copies, have them from their first step; a hook leaves pieces
     out; results are equal throughout."""
-    name = f"pieces_test_{uuid.uuid4().hex}"
-    monkeypatch.setattr(native, "_name", lambda cartridge: name)
     monkeypatch.setattr(native, "WORKER", "tests.emulator.pieces.named_worker")
     monkeypatch.setenv("PIECES_TEST_NAME", name)
     plain, first = Emulator(ROM, 4), Emulator(ROM, 4, native=True)
@@ -87,8 +100,6 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch) 
     cache.keep(name, interpreter.makers(), kept.read_text().partition("\n")[2].replace(sha256, 64 * "0"))
     changed = Emulator(ROM, 4, native=True).native
     assert changed is not None and changed.function is None  # to be looked for again
-    kept.unlink()
-    (cache.directory() / f"{name}.lock").unlink()
 
 
 def test_a_game_without_pieces_has_the_interpreter() -> None:
@@ -102,6 +113,15 @@ def test_a_game_without_pieces_has_the_interpreter() -> None:
     for each in (emulator, plain):
         each.step(torch.zeros(2, dtype=torch.uint8))
     assert (emulator.state_hash() == plain.state_hash()).all()
+    with pytest.raises(AssertionError, match="other pieces"):
+        emulator.native._take(pieces)
+
+
+def test_a_variable_turns_native_code_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all tests but those of this file, and for the processes that they start."""
+    assert Emulator(ROM, 1, native=True).native is not None
+    monkeypatch.setenv(native.OFF, "1")
+    assert Emulator(ROM, 1, native=True).native is None
 
 
 def refuse_to_compile(*_: object, **__: object) -> None:
@@ -114,22 +134,18 @@ def found_digest(kept: Path) -> str:
     return str(json.loads(kept.read_text().partition("\n")[2])["compiled"]["sha256"])
 
 
-def test_one_of_several_processes_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_several_processes_searches() -> None:
     """The others wait for what it finds."""
-    name = f"pieces_test_{uuid.uuid4().hex}"
-    monkeypatch.setattr(native, "_name", lambda cartridge: name)
     first, second = (Emulator(ROM, 1, native=True).native for _ in range(2))
     assert first is not None and second is not None
     assert first._has_lock() and not second._has_lock()
     first.close()
     assert second._has_lock()
     second.close()
-    (cache.directory() / f"{name}.lock").unlink()
 
 
 def test_a_search_that_fails_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter goes on."""
-    monkeypatch.setattr(native, "_name", lambda cartridge: "pieces_of_nothing")
     monkeypatch.setattr(native, "WORKER", "gbxcule_puffer.no_such_module")
     emulator = Emulator(ROM, 1, native=True)
     assert emulator.native is not None
