@@ -22,25 +22,33 @@ try:
     import sdl2
 except ImportError:
     sys.exit("it needs PySDL2: pip install pysdl2 pysdl2-dll")
-sys.exit(sdl2.SDL_GetError().decode() if sdl2.SDL_Init(sdl2.SDL_INIT_VIDEO) else 0)
+if sdl2.SDL_Init(sdl2.SDL_INIT_VIDEO):
+    sys.exit(sdl2.SDL_GetError().decode())
+print(sdl2.SDL_GetCurrentVideoDriver().decode())
 """
+UNSEEN = ("offscreen", "dummy", "evdev")  # SDL's drivers that show nothing, which it takes where no other works
 QUIT, DOWN, UP = "quit", "down", "up"
 
 
 def why_no_window() -> str:
     """The reason why no window can be opened here; empty if one can. SDL would wait forever for a display that is named
-    but does not answer, so it is tried in a separate process."""
+    but does not answer, so it is tried in a separate process. A driver of SDL_VIDEODRIVER is taken as it is."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
     named = {name: os.environ[name] for name in names if os.environ.get(name)}
     if sys.platform not in ("darwin", "win32") and not named:
         return "DISPLAY and WAYLAND_DISPLAY are not set"
+    displays = " ".join(f"{name}={value}" for name, value in named.items())
     try:
         found = subprocess.run(
             [sys.executable, "-P", "-c", TRIAL], capture_output=True, text=True, timeout=TRIAL_SECONDS
         )
     except subprocess.TimeoutExpired:
-        return f"{' '.join(f'{name}={value}' for name, value in named.items())} does not answer"
-    return found.stderr.strip()
+        return f"{displays} does not answer"
+    if found.returncode:
+        return found.stderr.strip()
+    if found.stdout.strip() in UNSEEN and "SDL_VIDEODRIVER" not in named:
+        return f"SDL cannot use {displays}: nothing is there, or libX11 or libwayland is missing"
+    return ""
 
 
 @dataclass(frozen=True)

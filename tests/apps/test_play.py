@@ -227,6 +227,20 @@ def test_a_display_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monk
             show(PlaySession(ROM, tmp_path), "window")
 
 
+def test_a_display_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SDL takes a driver that shows nothing, and what it says on stderr is not an error."""
+    for name, value in (("DISPLAY", ":97"), ("XDG_RUNTIME_DIR", str(tmp_path))):
+        monkeypatch.setenv(name, value)
+    for name in ("SDL_VIDEODRIVER", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError, match=r"SDL cannot use DISPLAY=:97: nothing is there.*: give --browser or --term"):
+        show(PlaySession(ROM, tmp_path), "window")
+    for name in ("DISPLAY", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SDL_VIDEODRIVER", "offscreen")
+    assert window.why_no_window() == ""
+
+
 def test_backspace_is_select() -> None:
     """Terminals send DEL, or BS; it did nothing."""
     reader, writer = os.pipe()
