@@ -69,8 +69,8 @@ class EnvOptions:
                       check=observation_kind)
     stack_k: int = option(1, "pictures in an observation, the newest last", PICTURE, least=1, most=MOST_PICTURES)
     ram_obs: str | None = option(
-        None, "bytes of RAM to observe as well, by symbol or hexadecimal address, with lengths: wMoney:3,D347",
-        PICTURE)
+        None, "bytes of RAM to observe as well, by symbol or hexadecimal address, with lengths, also as bits: "
+        "wMoney:3,D347,wEventFlags:32:bits", PICTURE)
     visited_obs: int = option(0, "radius in cells of the observed map around the player: 1 where the episode has been "
                               "(needs position)", PICTURE, least=0, most=MOST_RADIUS)
     action_obs: int = option(0, "number of last actions to observe as well", PICTURE, least=0, most=64)

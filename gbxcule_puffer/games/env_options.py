@@ -84,7 +84,7 @@ def _with_addresses(options: Mapping[str, Any], names: Names) -> dict[str, str]:
         return f"{where[0]:X}:{where[1]:04X}" if isinstance(where, tuple) else f"{where:04X}"
 
     known = ("position", "ram_obs", "visit_key", "until")
-    pattern = re.compile(r"(?<![\w.+])(?<!\d:)[A-Za-z_]\w*(?![\w.])")
+    pattern = re.compile(r"(?<![\w.+:])[A-Za-z_]\w*(?![\w.])")
     found = {name: text for name in known if isinstance(text := options.get(name), str)}
     for name, text in found.items():
         kind, colon, rest = text.partition(":") if name == "visit_key" else ("", "", text)

@@ -16,7 +16,7 @@ from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.integrations.gym import make, make_vec
-from gbxcule_puffer.tasks.observe.observers import parse_ram_obs
+from gbxcule_puffer.tasks.observe.observers import RamEntry, parse_ram_obs
 from gbxcule_puffer.tasks.ram import Ram
 from gbxcule_puffer.tasks.task import StepInfo, Task
 from tests.support.envs import STAGE, assert_same, make_test_task, play, random_actions
@@ -93,6 +93,18 @@ def test_the_parts_of_an_observation(start: dict[str, Any]) -> None:
         else:
             np.testing.assert_array_equal(observations, env.final_observation)
     assert ages < len(actions)
+
+
+def test_bits_of_ram(start: dict[str, Any]) -> None:
+    """They stand where their entry stands, the lowest bit of a byte first."""
+    env = GBxCuLEEnv(**start, num_envs=2, ram_obs="player_x:2:bits,player_map,C0A5:bits")
+    env.reset()
+    for row in random_actions(3, 2, seed=4):
+        observations = env.step(row)[0]
+    for i, numbers in enumerate(env.layout.split(observations)["ram"]):
+        ram = env.emulator.read_memory(i, 0xC0A0, 6).astype(int)
+        bits = [[byte >> bit & 1 for bit in range(8)] for byte in ram]
+        assert numbers.tolist() == [*bits[1], *bits[2], float(np.float32(ram[0]) * np.float32(1 / 255)), *bits[5]]
 
 
 @pytest.mark.parametrize("kind", ["torch", "pyboy", "stack"])
@@ -180,6 +192,7 @@ def test_a_task_that_observes_something_else(members: dict[str, Any], fault: str
         ({"ram_obs": "wMoney"}, r"ram_obs 'wMoney': symbol 'wMoney' is not in .*homeward\.sym: give one of its names"),
         ({"ram_obs": "player_q", "symbols": SYMBOLS}, "'player_q' is not in .*did you mean"),
         ({"ram_obs": "C000:0"}, "has 0 bytes: give from 1 to 1024"),
+        ({"ram_obs": "C000:bits:3"}, "'C000:bits:3' has ':3' behind :bits"),
         ({"ram_obs": "0100"}, "is not VRAM, WRAM, OAM or HRAM"),
         ({"ram_obs": ""}, "is not a hexadecimal address"),
         ({"visited_obs": 32}, "must be from 0 to 31"),
@@ -197,6 +210,7 @@ def test_visited_obs_needs_a_place() -> None:
 
 
 def test_entries_of_ram_obs(tmp_path: Path) -> None:
-    assert parse_ram_obs("C0A0:3, 0xC0A5,1:A000:2,1:A010") == [
-        (0xC0A0, 3), (0xC0A5, 1), ((1, 0xA000), 2), ((1, 0xA010), 1),
+    assert parse_ram_obs("C0A0:3, 0xC0A5,1:A000:2,1:A010, C0A7:bits,1:A000:2:bits") == [
+        RamEntry(0xC0A0, 3), RamEntry(0xC0A5), RamEntry((1, 0xA000), 2), RamEntry((1, 0xA010)),
+        RamEntry(0xC0A7, 1, True), RamEntry((1, 0xA000), 2, True),
     ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import torch
@@ -22,19 +23,33 @@ MOST_NUMBERS = 2**16  # of an observation's vector
 RAM, VISITED, ACTIONS = "ram", "visited", "actions"
 
 
-def parse_ram_obs(text: str, symbols: Symbols | None = None) -> list[tuple[int | tuple[int, int], int]]:
-    """(address, length) of each entry of a text such as 'wMoney:3,D347,1:A000:8'.
+@dataclass(frozen=True)
+class RamEntry:
+    """`length` bytes from an address on, observed as bytes, or as their bits."""
+
+    where: int | tuple[int, int]
+    length: int = 1
+    bits: bool = False
+
+
+def parse_ram_obs(text: str, symbols: Symbols | None = None) -> list[RamEntry]:
+    """The entries of a text such as 'wMoney:3,D347,1:A000:8,wEventFlags:32:bits'.
 
     Raises: ConfigError.
     """
     found = []
     for entry in text.split(","):
-        where, colon, length = entry.strip().rpartition(":")
+        where, as_bits, rest = entry.strip().partition(":bits")
+        address, colon, length = where.rpartition(":")
         if not (colon and length.isdecimal()):
-            where, length = entry.strip(), "1"
-        if not 1 <= int(length[:9]) <= MOST_BYTES:
-            raise ConfigError(f"ram_obs {entry!r:.60} has {length:.9} bytes: give from 1 to {MOST_BYTES}")
-        found.append((parse_address(where, f"ram_obs {text!r:.60}", symbols), int(length)))
+            address, length = where, "1"
+        if rest or not 1 <= int(length[:9]) <= MOST_BYTES:
+            raise ConfigError(
+                f"ram_obs {entry!r:.60} has {rest!r:.20} behind :bits: give a comma between two entries"
+                if rest
+                else f"ram_obs {entry!r:.60} has {length:.9} bytes: give from 1 to {MOST_BYTES}"
+            )
+        found.append(RamEntry(parse_address(address, f"ram_obs {text!r:.60}", symbols), int(length), bool(as_bits)))
     return found
 
 
@@ -52,16 +67,31 @@ class _Observer(Task):
 
 
 class RamBytes(_Observer):
-    """`ram` (bytes,): bytes of RAM in the given order, divided by 255."""
+    """`ram` (numbers,): bytes of RAM in the given order, divided by 255; of an entry with bits 0 or 1 for each bit, the
+    lowest of a byte first."""
 
     prefix: ClassVar[str] = "ram_obs"
 
-    def __init__(self, entries: Sequence[tuple[int | tuple[int, int], int]]) -> None:
-        self.places = [_later(position, byte) for position, length in entries for byte in range(length)]
-        self.observations = {RAM: (len(self.places),)}
+    def __init__(self, entries: Sequence[RamEntry]) -> None:
+        self.places = [_later(each.where, byte) for each in entries for byte in range(each.length)]
+        as_bits = [each.bits for each in entries for _ in range(each.length)]
+        # For each number: the index of its byte, how far to shift it, what remains of it, and its unit.
+        self.parts = [
+            (i, shift, 1 if bits else 255, 1.0 if bits else 1 / 255)
+            for i, bits in enumerate(as_bits)
+            for shift in range(8 if bits else 1)
+        ]
+        self.observations = {RAM: (len(self.parts),)}
+
+    def setup(self, ram: Ram) -> None:
+        super().setup(ram)
+        index, shift, mask, unit = zip(*self.parts, strict=True)
+        self.index, self.shift, self.mask = (torch.tensor(part, device=ram.device) for part in (index, shift, mask))
+        self.unit = torch.tensor(unit, dtype=torch.float32, device=ram.device)
 
     def observe(self, ram: Ram, picture: torch.Tensor) -> Mapping[str, torch.Tensor]:
-        return {RAM: ram[self.places] * (1 / 255)}  # as a GPU divides by a constant: equal bits everywhere
+        numbers = (ram[self.places][:, self.index] >> self.shift) & self.mask
+        return {RAM: numbers * self.unit}  # not a division, for which a GPU multiplies: equal bits everywhere
 
 
 class VisitedCells(_Observer):
