@@ -11,7 +11,7 @@ from gbxcule_puffer.commandline.flags import (
     option_name,
     word,
 )
-from gbxcule_puffer.commandline.help import help_text
+from gbxcule_puffer.commandline.help import help_text, page_width
 from gbxcule_puffer.commandline.parsing import parse, unknown
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "flags_of",
     "help_text",
     "option_name",
+    "page_width",
     "parse",
     "unknown",
     "word",

@@ -31,7 +31,7 @@ def table(rows: Iterable[tuple[str, str]], column: int = COLUMN) -> str:
     """Two columns; if the left side is too wide, the text begins on the next line."""
     lines = []
     for left, text in rows:
-        texts = textwrap.wrap(text, _width() - column, break_long_words=False, break_on_hyphens=False) or [""]
+        texts = textwrap.wrap(text, page_width() - column, break_long_words=False, break_on_hyphens=False) or [""]
         fits = len(left) + 4 <= column
         lines += [f"  {left:{column - 2}}{texts[0]}".rstrip()] if fits else [f"  {left}", " " * column + texts[0]]
         lines += [" " * column + each for each in texts[1:]]
@@ -42,11 +42,12 @@ def wrapped(text: str) -> str:
     """Paragraphs of a description, wrapped; indented ones as they are."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(
-        each if each.startswith("    ") else textwrap.fill(" ".join(each.split()), _width()) for each in paragraphs
+        each if each.startswith("    ") else textwrap.fill(" ".join(each.split()), page_width()) for each in paragraphs
     )
 
 
-def _width() -> int:
+def page_width() -> int:
+    """Columns of a page: the terminal's, at most 120; `COLUMNS` where there is no terminal."""
     return max(40, min(WIDEST, shutil.get_terminal_size().columns))
 
 

@@ -1,4 +1,4 @@
-"""Games in folders: a ROM's digest, a start, options, and terms that say what is paid and what ends (docs/games.md)."""
+"""Games in folders: a ROM's digest, a start, options, and terms for the reward and the ends (docs/games.md)."""
 
 from gbxcule_puffer.games.folder import find_game_folder, load_game, own_games, saved_name
 from gbxcule_puffer.games.game import Game

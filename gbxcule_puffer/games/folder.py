@@ -139,7 +139,7 @@ class _Reader:
             for name in tables["blocked"].names():
                 tables["blocked"].checked(name, allowed_actions, codec, (name,))
         if task is not None and (tables["reward"] or tables["end"]):
-            raise top.error("task", "pays and ends in place of [reward] and [end]: give either")
+            raise top.error("task", "a Task has its own reward and ends, in place of [reward] and [end]: give either")
         terms = self._terms(tables, names)
         begins = Start() if start is None else read_start(start, rom, schedule_of(options), names, self._inside)
         levels = None if tables["levels"] is None else self._levels(tables["levels"], names, task is not None)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import string
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from gbxcule_puffer.games.parts import FILE, FORMAT, VERSION
 from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.ram.symbol_writing import save_symbols
 from gbxcule_puffer.tasks.ram.view import Where
+
+LEAST_TITLE = 3  # letters of a header that are taken for a title
 
 
 @dataclass
@@ -70,6 +73,15 @@ class Draft:
 def game_name(path: StrPath) -> str:
     """A name for a game from the name of a file or folder: small letters, digits, _ and -."""
     return re.sub(r"[^a-z0-9_-]+", "-", Path(path).stem.lower()).strip("-")[:64] or "game"
+
+
+def game_title(header: str, path: StrPath) -> str:
+    """A title for a game, from its ROM's header and file: the words of the file's name where they are the header's
+    letters, which has no room for spaces, or where the header has fewer than LEAST_TITLE letters."""
+    words = re.sub(r"[\W_]+", " ", Path(path).stem).strip()
+    letters = [re.sub(r"[\W\d_]+", "", each).lower() for each in (header, words)]
+    fits = len(letters[0]) < LEAST_TITLE or letters[0] == letters[1]
+    return string.capwords(words if fits and words else header) or "Game"
 
 
 def check_new_folder(path: StrPath) -> Path:

@@ -7,6 +7,7 @@ import torch
 from gbxcule_puffer.scan.kinds import AXES, BRANCH
 from gbxcule_puffer.scan.pokes import Causes
 
+ROUNDED = 0.005  # shares up to this are 0%, and say nothing
 WITH_A = 0.1  # part of the forks in which A changes a height, from which it is evidence
 Stats = dict[str, torch.Tensor]
 
@@ -31,12 +32,12 @@ def evidence_of(kind: str, byte: int, stats: Stats, causes: Causes, num_envs: in
         is_inverse = bool(torch.minimum(lower[a], higher[b]) > torch.minimum(higher[a], lower[b]))
         up, down = ("falls", "rises") if is_inverse else ("rises", "falls")
         first, second = (lower[a], higher[b]) if is_inverse else (higher[a], lower[b])
-        parts.append(f"{up} with {ahead} in {percent(first)} of the forks, {down} with {behind} in {percent(second)}")
-        parts.append(
-            f"changes with {cross} or {cross2} in {percent((reacts[BRANCH[cross]] + reacts[BRANCH[cross2]]) / 2)}"
-        )
-        if kind == "y" and reacts[BRANCH["A"]] > WITH_A:
-            parts.append(f"with A in {percent(reacts[BRANCH['A']])}")
+        across = (reacts[BRANCH[cross]] + reacts[BRANCH[cross2]]) / 2
+        with_a = reacts[BRANCH["A"]] if kind == "y" else torch.zeros(())
+        shares = [(f"{up} with {ahead}", first, 0.0), (f"{down} with {behind}", second, 0.0)]
+        shares += [(f"changes with {cross} or {cross2}", across, 0.0), ("changes with A", with_a, WITH_A)]
+        said = [f"{text} in {percent(share)}" for text, share, least in shares if share > max(least, ROUNDED)]
+        parts += [f"{said[0]} of the forks", *said[1:]] if said else []
         sprites = causes.sprites_x if kind == "x" else causes.sprites_y
         if sprites[byte] > 0.2:
             parts.append("sprites follow it")

@@ -130,8 +130,8 @@ class Rewards:
         listed = " and ".join(f"{reward:g} by {name}" for name, reward in same.items())
         return (
             f"the reward was the same in all of {steps:,} steps ({listed}), which teaches nothing: compare the bytes "
-            "that it is made of with what you see (--watch shows both), begin nearer to what it pays (--start-state), "
-            "or pay for smaller progress"
+            "that it is made of with what you see (--watch shows both), begin nearer to a reward (--start-state), "
+            "or reward smaller progress"
         )
 
 

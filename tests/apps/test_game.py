@@ -11,11 +11,13 @@ import pytest
 from gbxcule_puffer import cli
 from gbxcule_puffer.apps.game.proposing import choose_numbers, lost, share_of_changes, try_buttons
 from gbxcule_puffer.apps.game.seeding import find_seed
+from gbxcule_puffer.apps.scan.command import table
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.games import load_game
 from gbxcule_puffer.games.levels import Levels
+from gbxcule_puffer.games.writing import game_title
 from gbxcule_puffer.layout import ROMS
-from gbxcule_puffer.scan.result import Candidate, ScanResult
+from gbxcule_puffer.scan.result import Candidate, ScanResult, Start
 from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.start import play_to_start
 from tests.games.folders import game_text, write
@@ -51,17 +53,20 @@ def test_a_good_game_is_well(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("tables", "state", "text"),
     [
-        ((START, NUMBERS), "wrong", "random buttons were never paid"),
-        ((START, NUMBERS, '[reward]\nunused = "unused.delta"'), "wrong", "random buttons were never paid"),
-        ((START, NUMBERS, '[reward]\nsame = "1"'), "wrong", "random buttons were never paid"),
+        ((START, NUMBERS), "wrong", "random buttons were never rewarded"),
+        ((START, NUMBERS, '[reward]\nunused = "unused.delta"'), "wrong", "random buttons were never rewarded"),
+        ((START, NUMBERS, '[reward]\nsame = "1"'), "wrong", "random buttons were never rewarded"),
         ((*GOOD[:3], '[end]\nfailure = "lives <= 9"'), "wrong", "100% of the episodes end within 2 steps"),
         ((*GOOD[:3], '[end]\nfailure = "unused == 1"'), "wrong", "failure cannot come: unused (0) never changed"),
         ((*GOOD[:3], '[end]\nsuccess = "score > 200"'), "hint", "no episode came to an end of its own"),
+        ((*GOOD[:3], "[env]\nmax_steps = 20"), "hint", "only max_steps ends an episode"),
+        ((*GOOD[:3], '[env]\naction_codec = "NOOP,LEFT,A"'), "ok", "the picture answers to the D-pad"),
+        ((*GOOD[1:3], '[env]\naction_codec = "NOOP,START"'), "ok", "the picture answers to a button"),
         ((*GOOD, '[milestones]\nfar = "score > 200"'), "ok", "far: 0% of the episodes"),
         ((*GOOD[:4], '[statistics]\nunused = "unused"'), "hint", "unused was 0 all the time"),
         ((*GOOD[:3], '[statistics]\nscore = "score"', "[env]\nmax_steps = 99"), "hint", "no episode has ended in 40"),
         ((*GOOD[1:3], '[end]\nfailure = "lives.delta < 0"'), "hint", "does not look like play"),
-        ((*GOOD[:2], '[reward]\nmoves = "-abs(basket_x.delta)"'), "hint", "to press nothing pays more"),
+        ((*GOOD[:2], '[reward]\nmoves = "-abs(basket_x.delta)"'), "hint", "pressing nothing is rewarded more"),
         ((*GOOD[:2], '[reward]\nlives = "once(lives == 1)"'), "wrong", "it is the same whatever is pressed"),
     ],
 )
@@ -103,6 +108,30 @@ def test_the_rom_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     check(folder, "--rom", str(ROMS / "orchard.gb"), code=1, capsys=capsys)
 
 
+@pytest.mark.parametrize(
+    ("header", "file", "title"),
+    [
+        ("ORCHARD", "my-rom.gb", "Orchard"),
+        ("LATEBUS", "roms/late-bus.gb", "Late Bus"),
+        ("CRYSTALS2", "crystals 2.gbc", "Crystals 2"),
+        ("1", "night_shift.gb", "Night Shift"),
+        ("", "x.gb", "X"),
+        ("", "-.gb", "Game"),
+    ],
+)
+def test_the_title_that_is_proposed(header: str, file: str, title: str) -> None:
+    assert game_title(header, file) == title
+
+
+def test_the_table_of_a_scan_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    start = Start(None, ("NOOP",) * 99)  # pyright: ignore[reportArgumentType]
+    candidates = [Candidate("score", "score", Number(0xC122), 0.3, "rises with an apple, " * 20)]
+    facts = {"title": "ORCHARD", "num_envs": 64, "game_seconds": 101, "bytes_that_change": 99, "seconds": 18.0}
+    said = table(ScanResult(start, candidates, None, facts | {"device": "cpu"}))  # pyright: ignore[reportArgumentType]
+    assert max(map(len, said.splitlines())) <= 80
+
+
 def new(tmp_path: Path, *words: str) -> int:
     (tmp_path / "start.txt").write_text("NOOP START NOOP")
     return cli.main(["game", "new", str(ROMS / "orchard.gb"), "--out", str(tmp_path / "mine"), "--num-envs", "16",
@@ -129,7 +158,9 @@ def test_new_asks_and_writes(
 
 def test_new_takes_proposals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert new(tmp_path, "--yes") == 0
-    assert "frames of a step: " in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "frames of a step: " in said.out and "x of the player, from left to right: 1\n" in said.out
+    assert [line[:11] for line in said.err.splitlines()] == ["... playing"] * 3, "what it does in its silent seconds"
     game = load_game(tmp_path / "mine")
     assert game.numbers["x"].where == 0xC124, "the basket"
     assert game.terms.reward is not None and game.env["action_codec"] == "NOOP,LEFT,RIGHT"
@@ -193,7 +224,7 @@ def test_list_names_our_own(capsys: pytest.CaptureFixture[str]) -> None:
         ("C122\n", "the answers have ended"),
         ("77\n-\n-\n-\n-\n", "77"),
         ("C122\n-\n-\n-\n-\nC0A4 u32\n", "C0A4 u32"),
-        ("-\n-\n-\n-\n-\n-\nORCHARD\n", "nothing to pay for was chosen"),
+        ("-\n-\n-\n-\n-\n-\nORCHARD\n", "nothing to reward was chosen"),
         ("C122 u9\n", "u9"),
         ("4000\n", "4000"),
         ("C122\n-\n-\n-\n-\n-\nT\nG\nNOOP,JUMP\n8\n", "JUMP"),
@@ -205,8 +236,8 @@ def test_wrong_answers_are_one_line_and_leave_nothing(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(answers))
     assert new(tmp_path) == 2
-    said = capsys.readouterr().err
-    assert text in said and said.strip().count("\n") == 0 and not (tmp_path / "mine").exists()
+    said = [line for line in capsys.readouterr().err.splitlines() if line and not line.startswith("... ")]
+    assert len(said) == 1 and text in said[0] and not (tmp_path / "mine").exists()
 
 
 def test_new_does_not_touch_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -294,7 +294,7 @@ def test_a_strangers_task_runs_only_where_it_is_named(tmp_path: Path) -> None:
     given: Any = "roms/homeward/errand.py:Errand"
     assert type(load_game(folder).options(task=given)["task"]).__name__ == "Errand"
     write(folder, game_text('[reward]\nx = "1"', head=HEAD + 'task = "own.py:Own"\n'))
-    assert "game.toml: task: pays and ends in place of [reward] and [end]" in fault_of(folder)
+    assert "game.toml: task: a Task has its own reward and ends, in place of [reward] and [end]" in fault_of(folder)
     write(folder, game_text(head=HEAD + 'task = "gbxcule_puffer.suite.homeward:Homeward"\n'))
     assert "task: is code" in fault_of(folder), "also of the package's, which a stranger's folder names"
 

@@ -165,4 +165,4 @@ def test_a_reward_that_random_buttons_miss_is_shown_by_the_played_episode(
     folder = write(tmp_path / "mine", game_text(*tables, SCORES.format(noop=72, played=8)), rom=True)
     assert "wrong  reward" in check(folder, capsys)[1]
     play_episode(load_game(folder), ["LEFT"] * 12).trace.save(folder / "played.json")
-    assert "hint   reward     random buttons were never paid" in check(folder, capsys)[1]
+    assert "hint   reward     random buttons were never rewarded" in check(folder, capsys)[1]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from gbxcule_puffer.scan import kinds
+from gbxcule_puffer.scan.evidence import evidence_of
 from gbxcule_puffer.scan.find_start import (
     MOST_WORK,
     SETTLED_STEPS,
@@ -82,3 +83,16 @@ def test_what_moves_all_sprites_is_not_where_the_player_is() -> None:
     everywhere = causes((0.6, 0.5), sprites_x=(0.5, 0))
     speed, player = kinds.position(two_ways_up((0.6, 0.2)), everywhere, "y").tolist()
     assert player > 0.8 and speed < 0.9 * player
+
+
+def test_evidence_leaves_out_what_never_happened() -> None:
+    """Of a height that only A changes it does not say that it rises with DOWN in 0% of the forks."""
+    envs = {"envs": torch.ones(2)}
+    only_a = two_ways_up((0, 0)) | envs
+    only_a["reacts"][NAMES.index("A")] = 0.5
+    found = causes((1, 1))
+    said = evidence_of("y", 0, only_a, found, 64)
+    assert said.startswith("changes with A in 50% of the forks, sprites follow it") and " 0%" not in said
+    assert evidence_of("y", 0, two_ways_up((0.75, 0)) | envs, found, 64).startswith(
+        "rises with DOWN in 75% of the forks, falls with UP in 75%, sprites follow it"
+    )

@@ -1,11 +1,11 @@
-"""A game's folder, tried: whether it begins in play, pays, ends, and what random and no buttons reach."""
+"""A game's folder, tried: whether it begins in play, rewards, ends, and what random and no buttons reach."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import torch
@@ -15,12 +15,14 @@ from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.files import StrPath
 from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.games.make import make_game_env
+from gbxcule_puffer.games.parts import PLAYED
 from gbxcule_puffer.games.writing import address_text
 from gbxcule_puffer.tasks.actions import MOST_STEPS
 from gbxcule_puffer.tasks.ram import Numbers
 from gbxcule_puffer.trainers.advice import unlike_play
 
 OK, HINT, WRONG = "ok", "hint", "wrong"
+D_PAD = 0x0F  # of the bits of buttons
 AT_ONCE = 2  # steps: an episode that ends by itself within them began at its end
 SAME = 1e-6
 STEPS = 1_000  # of an episode, where the folder has no [scores]
@@ -109,9 +111,11 @@ def check_game(
     device: str = "cpu",
     seed: int = 0,
     symbols: StrPath | None = None,
+    progress: Callable[[str], object] = lambda line: None,
 ) -> Report:
     """Plays at most `steps` steps of a first episode in each of `num_envs` envs with random buttons, then with none,
-    and for a folder with [scores] its played.json. steps: None for 1,000, or with [scores] for whole episodes.
+    and for a folder with [scores] its played.json. steps: None for 1,000, or with [scores] for whole episodes;
+    progress: takes a line before each of these.
 
     Raises: the errors of Game.options and of the env.
     """
@@ -123,15 +127,19 @@ def check_game(
     env = make_game_env(game, GBxCuLEEnv, num_envs, device, **options)
     try:
         advice = unlike_play(env, seed)
+        pad = any(env.codec.to_buttons(action) & D_PAD for action in range(env.codec.num_actions))
+        progress(f"playing {num_envs:,} Game Boys with random buttons, at most {limit:,} steps of an episode")
         random = play(env, game, limit, seed, pressing=True)
     finally:
         env.close()
     still = make_game_env(game, GBxCuLEEnv, num_envs, device, **options, action_codec="NOOP,A", blocked_actions=())
     try:
+        progress("playing them without a button")
         idle = play(still, game, limit, seed, pressing=False)
     finally:
         still.close()
-    start = Finding("start", HINT, advice) if advice else Finding("start", OK, "it answers to the D-pad")
+    answers = f"the picture answers to {'the D-pad' if pad else 'a button'}"
+    start = Finding("start", HINT, advice) if advice else Finding("start", OK, answers)
     found = [_LOCKED] if random.locked or idle.locked else []
     findings = [
         start,
@@ -142,6 +150,8 @@ def check_game(
     ]
     if not scored:
         return Report(findings, random, idle)
+    if game.played is not None:
+        progress(f"replaying {PLAYED}")
     scores, compared = compare_scores(game, {"noop": idle, "random": random}, rom)
     return Report([*findings, *compared], random, idle, scores)
 
@@ -257,8 +267,8 @@ def _rewards(random: Played, idle: Played, steps: int, paid: bool) -> list[Findi
     score = f"random {random.mean:.2f} ± {random.spread:.2f}, no button {idle.mean:.2f} ± {idle.spread:.2f}"
     if random.rewarded == 0:
         text = (
-            f"random buttons were never paid in {max(random.lengths):,} steps: compare the numbers with what you see "
-            "(`puffer play` shows both), begin nearer to what pays, or pay for smaller progress, such as first_visit"
+            f"random buttons were never rewarded in {max(random.lengths):,} steps: compare the numbers with what you "
+            "see (`puffer play` shows both), begin nearer to a reward, or reward smaller progress, such as first_visit"
         )
         return [Finding("reward", HINT if paid else WRONG, text)]
     found = [Finding("reward", OK, f"{random.rewarded:.0%} of the Game Boys got some; {score}")]
@@ -266,10 +276,10 @@ def _rewards(random: Played, idle: Played, steps: int, paid: bool) -> list[Findi
         text = f"every Game Boy got exactly {random.mean:g} from random buttons: rather a state than a score"
         found.append(Finding("reward", HINT, f"{text}; compare its bytes with what you see"))
     if idle.mean > random.mean + 2 * max(random.spread, SAME):
-        text = f"to press nothing pays more than random buttons ({score}): see that the terms have the right sign"
+        text = f"pressing nothing is rewarded more than random buttons ({score}): check the sign of the terms"
         found.append(Finding("reward", HINT, text))
     if abs(random.mean - idle.mean) < SAME and random.spread < SAME:
-        text = f"it is the same whatever is pressed ({score}), which teaches nothing: pay for something that is done"
+        text = f"it is the same whatever is pressed ({score}), which teaches nothing: reward what the player does"
         found.append(Finding("reward", WRONG, text))
     return found
 
@@ -302,6 +312,9 @@ def _ends_of(game: Game, random: Played, idle: Played) -> list[Finding]:
         found.append(
             Finding("end", HINT, f"no episode came to an end of its own in {max(random.lengths):,} steps: {remedy}")
         )
+    elif by_itself == 0 and terms.truncation is None and not game.task:
+        text = "only max_steps ends an episode: name what a lost game changes in [end], as failure, if it can be lost"
+        found.append(Finding("end", HINT, text))
     if idle.ends["failure"] == len(idle.returns) and max(idle.lengths) < min(random.lengths):
         found.append(Finding("end", HINT, "without a button every episode fails sooner than with random ones"))
     return found

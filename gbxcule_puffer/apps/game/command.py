@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json as json_text
-import string
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from gbxcule_puffer.apps.flags import GAME, DeviceFlags, check_rom
+from gbxcule_puffer.apps.flags import GAME, DeviceFlags, check_rom, progress
 from gbxcule_puffer.commandline import at_most_one, command, flag, word
 from gbxcule_puffer.env.option_flags import option_flag
 from gbxcule_puffer.errors import ConfigError
@@ -41,13 +40,13 @@ class CheckFlags(DeviceFlags):
 
         return check_game(
             load_game(folder), rom=self.rom, variant=variant, num_envs=self.num_envs, steps=self.steps,
-            device=self.device, seed=self.seed, symbols=self.symbols,
+            device=self.device, seed=self.seed, symbols=self.symbols, progress=progress,
         )  # fmt: skip
 
 
 @command
 class Check(CheckFlags):
-    """Try a game's folder: does it begin in play, is anything paid, does it end?
+    """Try a game's folder: does it begin in play, is anything rewarded, do episodes end?
 
     Exit code 1 if something has to be mended.
     """
@@ -95,17 +94,18 @@ class New(DeviceFlags):
         check_rom(self.rom, self.header, self.model)
         from gbxcule_puffer.apps.game import proposing, seeding
         from gbxcule_puffer.apps.game.checking import check_game
-        from gbxcule_puffer.apps.scan.command import NO_START, table, write_folder
+        from gbxcule_puffer.apps.scan.command import NO_START, SCANNING, table, write_folder
         from gbxcule_puffer.emulator.cartridge import load_cartridge
         from gbxcule_puffer.files import make_folder
         from gbxcule_puffer.games import load_game
-        from gbxcule_puffer.games.writing import check_new_folder, game_name, write_game
+        from gbxcule_puffer.games.writing import check_new_folder, game_name, game_title, write_game
         from gbxcule_puffer.scan.scan import scan
 
         name = game_name(self.out or self.rom)
         out = check_new_folder(self.out or name)
         folder = make_folder(self.pictures) if self.pictures else None
         cartridge = load_cartridge(self.rom, self.header, self.model)
+        progress(SCANNING)
         result = scan(
             self.rom, start=self.start_state, start_actions=self.start_actions, num_envs=self.num_envs,
             device=self.device, seed=self.seed, seconds=self.seconds, header=self.header, model=self.model,
@@ -125,7 +125,7 @@ class New(DeviceFlags):
                 "no button changes the picture at the start that was found: play to where the game begins (puffer play "
                 f"{self.rom}), save the state there, and give it with --start-state"
             )
-        title = ask("title", string.capwords(cartridge.title) or name)
+        title = ask("title", game_title(cartridge.title, self.rom))
         draft = proposing.draft_of(cartridge, name, title, result, chosen, answers, self.max_steps)
         draft.header, draft.levels = self.header, {} if chance is None else seeding.levels_of(chance)
         draft.goal = ask("goal, in one line", "Score as much as possible." if "score" in chosen else "Explore.")
@@ -136,7 +136,7 @@ class New(DeviceFlags):
         draft.env = env
         path = write_game(draft, out)
         print(f"written   {path}: game.toml, start.state, {name}.sym", flush=True)
-        show(check_game(load_game(path), rom=self.rom, device=self.device, seed=self.seed))
+        show(check_game(load_game(path), rom=self.rom, device=self.device, seed=self.seed, progress=progress))
         print(f"train     puffer train ppo --game {path} --rom {self.rom}")
 
 
@@ -186,8 +186,8 @@ def question(text: str, default: str) -> str:
 
 
 def propose(text: str, default: str) -> str:
-    """The default, shown."""
-    print(f"{text}: {default}", flush=True)
+    """The default, shown behind the question's first line."""
+    print(f"{text.splitlines()[0].removesuffix(':')}: {default}", flush=True)
     return default
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,13 +24,13 @@ Ask = Callable[[str, str], str]  # (question, what an empty answer means) -> the
 
 # What is asked for, what it is for people, and the confidence from which the best candidate is proposed.
 WANTED = {
-    "score": ("the score, which is paid", 0.4),
-    "lives": ("lives or health, whose loss ends an episode", 0.4),
-    "x": ("the player's position from left to right", 0.4),
-    "y": ("the player's position from top to bottom", 0.4),
-    "map": ("the map or room", 0.5),
+    "score": ("whose rise is the reward", 0.4),
+    "lives": ("or health, whose loss ends an episode", 0.4),
+    "x": ("of the player, from left to right", 0.4),
+    "y": ("of the player, from top to bottom", 0.4),
+    "map": ("or room", 0.5),
 }
-CELLS = ("map", "x", "y")  # what is paid for, if new, without a score
+CELLS = ("map", "x", "y")  # what is rewarded, if new, without a score
 PLAYED = ("A", "B", "UP", "DOWN", "LEFT", "RIGHT")
 TRIED_FRAMES, TRIED_STEPS = 12, 20  # a button is held for one look and left for the next
 MOMENTS, WALKED = 6, 20  # moments at which the buttons are tried; looks of random play that each adds
@@ -37,6 +38,7 @@ MOVING, FEWEST_LOOKS = 0.4, 8  # share of looks, and of how many at least, from 
 ACTION, SLOW = (8, 8), (24, 8)  # frames of a step, and of a button in it
 FEW = 9  # the most lives; more are health
 NOTHING = "-"
+MOST_NOTE = 180  # letters behind a number in game.toml
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,14 @@ def choose_numbers(result: ScanResult, ask: Ask) -> dict[str, Candidate | Number
     for kind, (words, least) in WANTED.items():
         listed = result.of(kind)
         if kind == "score" and not has_cells:
-            least = 0.0  # as there is nothing else to pay for
-        options = ", ".join(
-            f"{i}: {text_of(each.number.where)} {word_of(each.number)} {each.confidence:.0%}"
+            least = 0.0  # as there is nothing else to reward
+        options = "".join(
+            f"\n  {i}  {text_of(each.number.where)} {word_of(each.number)}, {each.confidence:.0%} sure"
             for i, each in enumerate(listed[:5], 1)
         )
         default = "1" if listed and listed[0].confidence >= least else NOTHING
-        question = f"{kind}, {words} [{options or 'nothing was found'}; an address such as C0A5 u8; {NOTHING} for none]"
+        choice = "the line's number" if options else "nothing was found"
+        question = f"{kind} {words}:{options}\n  {choice}, an address such as C0A5 u8, or {NOTHING} for none"
         answer = ask(question, default).strip()
         if answer == NOTHING:
             continue
@@ -130,8 +133,8 @@ def draft_of(
     answers: Answers,
     max_steps: int,
 ) -> Draft:
-    """The folder that follows from the choices: the score's rise is paid, or else cells that are new in the episode; no
-    lives or health is a failure."""
+    """The folder that follows from the choices: the score's rise is the reward, or else cells new in the episode;
+    no lives or health is a failure."""
     draft = Draft(
         cartridge.sha256, name, title, cartridge.model, kind="action" if answers.moving >= MOVING else "other"
     )
@@ -139,7 +142,8 @@ def draft_of(
     for kind, each in chosen.items():
         draft.numbers[kind] = each.number if isinstance(each, Candidate) else each
         if isinstance(each, Candidate):
-            draft.notes[kind] = f"{each.confidence:.0%}: {each.evidence}"[:180]
+            note = f"{each.confidence:.0%}: {each.evidence}"
+            draft.notes[kind] = textwrap.shorten(note, MOST_NOTE, placeholder=" ...")
     frames, release = ACTION if answers.moving >= MOVING else SLOW
     env: dict[str, object] = {
         "action_codec": ",".join(("NOOP", *answers.buttons)), "frames_per_step": frames,
@@ -154,7 +158,7 @@ def draft_of(
     else:
         cells = [kind for kind in CELLS if kind in chosen]
         if not cells:
-            raise ConfigError("nothing to pay for was chosen: choose the score, or a position whose cells are new")
+            raise ConfigError("nothing to reward was chosen: choose the score, or a position whose cells are new")
         coarse = answers.moving >= MOVING
         terms = [f"{kind} // 8" if coarse and kind != "map" else kind for kind in cells]
         draft.reward["cells"] = f"first_visit({', '.join(terms)})"

@@ -8,14 +8,14 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gbxcule_puffer.apps.flags import GAME, DeviceFlags, GameFlags, check_rom
-from gbxcule_puffer.commandline import at_most_one, command, flag
+from gbxcule_puffer.apps.flags import GAME, DeviceFlags, GameFlags, check_rom, progress
+from gbxcule_puffer.commandline import at_most_one, command, flag, page_width
 
 if TYPE_CHECKING:
     from gbxcule_puffer.scan.result import ScanResult
 
+SCANNING = "playing the game many times at once, for about half a minute"
 OUTPUT, SEEN = "Output", "What is seen"
-WIDTH = 118
 NO_START = "no start was found in which directions move anything: give one by --start-state or --start-actions"
 
 
@@ -58,6 +58,7 @@ class Scan(GameFlags, DeviceFlags):
         if self.sym:
             check_target(self.sym)
         out = make_folder(self.out) if self.out else None
+        progress(SCANNING)
         result = scan(
             self.rom, start=self.start_state, start_actions=self.start_actions, num_envs=self.num_envs,
             device=self.device, seed=self.seed, seconds=self.seconds, header=self.header, model=self.model,
@@ -87,18 +88,18 @@ def table(result: ScanResult) -> str:
     from gbxcule_puffer.scan.result import text_of
     from gbxcule_puffer.tasks.ram.readings import word_of
 
-    facts, actions = result.facts, result.start.actions
+    facts, actions, width = result.facts, result.start.actions, page_width() - 2
     lines = [
         f"{facts['title'] or 'game'}: {facts['num_envs']:,} Game Boys played {facts['game_seconds']} s each; "
         f"{facts['bytes_that_change']:,} bytes of RAM change ({facts['seconds']:.0f} s on {facts['device']})"
     ]
     if actions is not None:
-        lines.append(textwrap.shorten(f"start: {' '.join(actions)}", WIDTH, placeholder=" ..."))
+        lines.append(textwrap.shorten(f"start: {' '.join(actions)}", width, placeholder=" ..."))
     lines.append(f"{'name':8} {'address':8} {'reading':8} {'sure':>4}  evidence")
     for each in result.candidates:
         head = f"{each.name:8} {text_of(each.number.where):8} {word_of(each.number):8} {each.confidence:>4.0%}  "
         also = f"; the same: {', '.join(map(text_of, each.aliases[:6]))}" if each.aliases else ""
-        text = textwrap.wrap(each.evidence + also, WIDTH - len(head))
+        text = textwrap.wrap(each.evidence + also, width - len(head))
         lines += [head + text[0], *(" " * len(head) + more for more in text[1:])]
     return "\n".join(lines)
 

@@ -52,7 +52,7 @@ def reward_of(
         notes.append(_script("reward", spec["script"]))
         return {}
     if not spec:
-        notes.append("scenario: reward: is empty: nothing is paid")
+        notes.append("scenario: reward: is empty: nothing is rewarded")
     found: dict[str, str] = {}
     rows = spec.get("variables")
     entries = list(rows.items()) if isinstance(rows, dict) else []

@@ -11,7 +11,7 @@ def hardly_apart(start_distance: float, name: str = "goal") -> str | None:
     if start_distance >= HARDLY_APART:
         return None
     return (
-        f"{name}: start and goal are hardly apart (distance {start_distance:.4f}), so that coming closer pays next to "
+        f"{name}: start and goal are hardly apart (distance {start_distance:.4f}), so that coming closer earns next to "
         "nothing: raise --alpha, add --visit-bonus 0.1, or reward what RAM tells with --game or --task"
     )
 
@@ -36,9 +36,9 @@ def never_near(steps: int, nearest_tenth: float | None) -> str:
     if nearest_tenth is not None and nearest_tenth < HARDLY_APART:
         return (
             f"no episode reached the goal in {steps:,} steps, though a tenth of the Game Boys was {nearest_tenth:.3f} "
-            "away from its picture: another position looks nearly like it (see it with --watch). Explore, and pay less "
-            "for coming closer (--alpha 1, --visit-bonus 0.1, --archive-slots 4096), take away the button that leads "
-            "there (--blocked-actions START), or reward what RAM tells with --game or --task"
+            "away from its picture: another position looks nearly like it (see it with --watch). Explore, and reward "
+            "less for coming closer (--alpha 1, --visit-bonus 0.1, --archive-slots 4096), take away the button that "
+            "leads there (--blocked-actions START), or reward what RAM tells with --game or --task"
         )
     how_near = "" if nearest_tenth is None else f"; the nearest tenth of the Game Boys was {nearest_tenth:.3f} away"
     return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from collections.abc import Mapping
 
 from gbxcule_puffer.emulator import hardware as hw
@@ -118,5 +119,6 @@ def _is_same(one: Location, other: Location) -> bool:
 
 def _line(name: str, location: Location, number: Number, note: str) -> str:
     """A line of a symbol file; a note has no control characters there."""
-    plain = "".join(each if each.isprintable() else " " for each in note[:LONGEST_NOTE])
+    short = textwrap.shorten(note, LONGEST_NOTE, placeholder=" ...")
+    plain = "".join(each if each.isprintable() else " " for each in short)
     return f"{location} {name} ; {MARK} {word_of(number)}{f', {plain}' if plain else ''}"

@@ -24,13 +24,13 @@ NUMBERS = {
 def test_a_new_file_is_read_back(tmp_path: Path) -> None:
     """By our reader of symbols, with its banks, and with the readings."""
     path = tmp_path / "new" / "game.sym"
-    save_symbols(path, NUMBERS, {"score": "rises with\nan apple"})
+    save_symbols(path, NUMBERS, {"score": "rises with\nan apple", "money": "word " * 99})
     assert numbers_in(path) == NUMBERS
     symbols = Symbols.load(path)
     assert {name: parse_address(name, "", symbols) for name in symbols} == {n: e.where for n, e in NUMBERS.items()}
     assert path.read_text().splitlines()[:2] == [
         "00:C122 score ; puffer: u8, rises with an apple",
-        "01:D347 money ; puffer: bcd3",
+        f"01:D347 money ; puffer: bcd3, {'word ' * 39}...",
     ]
 
 
