@@ -1,11 +1,16 @@
 """Precision, recall and calibration of `puffer scan` on games whose bytes are known.
 
 python -m benchmarks.scan --out benchmarks/results/cpu/scan.json
-python -m benchmarks.scan --device cuda --out benchmarks/results/h200/scan.json
+python -m benchmarks.scan --device cuda --out benchmarks/results/h100/scan.json
+
+scan_truth.json says which bytes are right, of which ROM (SHA-256), and for some games where the ROM may be had ("from":
+a repository, a commit and a file); games whose ROM is not there are left out. A kind that is neither listed nor
+"unknown" is one that the game does not have: each candidate for it is wrong.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -14,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.commandline import command, flag, parse
-from gbxcule_puffer.errors import GBxCuLEError
+from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.layout import ROMS
 from gbxcule_puffer.scan.result import KINDS, ScanResult, text_of
@@ -32,27 +37,44 @@ class Flags:
     games: tuple[str, ...] = flag(
         (), "names of scan_truth.json (default: all whose ROM is there)", metavar="NAME", repeat=True
     )
-    roms: str = flag("../shared/roms", "folder with homebrew/ and corpus/", metavar="DIR")
+    roms: tuple[str, ...] = flag(
+        ("../shared/roms",), "folder in which ROMs are looked for, by what they contain", metavar="DIR", repeat=True
+    )
     device: str = flag("cpu", "cpu, cuda or cuda:N")
     num_envs: int | None = flag(None, "Game Boys in parallel", least=16)
     seed: int = flag(0, "seed")
-    out: str | None = flag(None, "the JSON to write", metavar="FILE")
+    out: str | None = flag(None, "the JSON to write, anew after each game", metavar="FILE")
 
 
 def run(flags: Flags) -> dict[str, Any]:
     """The record: a row for each game, and totals of each kind."""
     truth = json.loads(TRUTH.read_text())
-    rows = []
+    if unknown := set(flags.games) - truth.keys():
+        raise ConfigError(f"{min(unknown)!r:.40} is not in {TRUTH.name}: give some of {', '.join(truth)}")
+    roms = roms_in([ROMS, *map(Path, flags.roms)])
+    rows: list[dict[str, Any]] = []
     for name in flags.games or truth:
-        rom = next(
-            (path for path in (ROMS / f"{name}.gb", *Path(flags.roms).glob(f"*/{name}.gb")) if path.exists()), None
-        )
+        rom = roms.get(truth[name]["sha256"])
         if rom is None:
+            print(f"{name}: no ROM", file=sys.stderr)
             continue
         result = scan(rom, device=flags.device, num_envs=flags.num_envs, seed=flags.seed)
         rows.append(row_of(name, truth[name], result))
         print(json.dumps(rows[-1]), flush=True)
+        if flags.out:
+            write_json(flags.out, record_of(rows))
+    return record_of(rows)
+
+
+def record_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The record of some games."""
     return {"games": rows, "kinds": totals(rows), "calibration": calibration(rows)}
+
+
+def roms_in(folders: Iterable[Path]) -> dict[str, Path]:
+    """The ROMs in folders and below them, by their SHA-256."""
+    files = (path for folder in folders for path in sorted(folder.rglob("*.gb*")) if path.is_file())
+    return {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
 
 
 def row_of(name: str, known: dict[str, Any], result: ScanResult) -> dict[str, Any]:
@@ -73,7 +95,7 @@ def row_of(name: str, known: dict[str, Any], result: ScanResult) -> dict[str, An
         )
     return {
         "game": name, "half": known["half"], "seconds": result.facts["seconds"],
-        "seconds_of_steps": result.facts["seconds_of_steps"],
+        "seconds_of_steps": result.facts["seconds_of_steps"], "memory_mib": result.facts["memory_mib"],
         "known": sorted(kind for kind in KINDS if addresses[kind]),
         "unknown": known.get("unknown", []), "candidates": candidates,
     }  # fmt: skip
@@ -126,8 +148,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         flags = parse(Flags, "python -m benchmarks.scan", argv=argv)
         record = run(flags)
-        if flags.out:
-            write_json(flags.out, record)
     except GBxCuLEError as error:
         print(f"benchmarks.scan: {error}", file=sys.stderr)
         return 2

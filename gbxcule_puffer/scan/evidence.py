@@ -33,14 +33,14 @@ def evidence_of(kind: str, byte: int, stats: Stats, causes: Causes, num_envs: in
         up, down = ("falls", "rises") if is_inverse else ("rises", "falls")
         first, second = (lower[a], higher[b]) if is_inverse else (higher[a], lower[b])
         across = (reacts[BRANCH[cross]] + reacts[BRANCH[cross2]]) / 2
-        with_a = reacts[BRANCH["A"]] if kind == "y" else torch.zeros(())
         shares = [(f"{up} with {ahead}", first, 0.0), (f"{down} with {behind}", second, 0.0)]
-        shares += [(f"changes with {cross} or {cross2}", across, 0.0), ("changes with A", with_a, WITH_A)]
+        shares += [(f"changes with {cross} or {cross2}", across, 0.0), ("changes with A", reacts[BRANCH["A"]], WITH_A)]
         said = [f"{text} in {percent(share)}" for text, share, least in shares if share > max(least, ROUNDED)]
         parts += [f"{said[0]} of the forks", *said[1:]] if said else []
         sprites = causes.sprites_x if kind == "x" else causes.sprites_y
-        if sprites[byte] > 0.2:
-            parts.append("sprites follow it")
+        camera = causes.camera_x if kind == "x" else causes.camera_y
+        if sprites[byte] > 0.2 or camera[byte] > 0.2:
+            parts.append(f"{'sprites follow' if sprites[byte] > 0.2 else 'the camera follows'} it")
     elif kind == "score":
         parts.append(f"rises {int(of('rise_count'))} times in {envs}, falls {int(of('fall_count'))} times")
     elif kind == "lives":

@@ -11,9 +11,11 @@ from gbxcule_puffer.scan.statistics import NAMES
 Stats = dict[str, torch.Tensor]
 AXES = {"x": ("RIGHT", "LEFT", "UP", "DOWN"), "y": ("DOWN", "UP", "LEFT", "RIGHT")}
 JUMPS = 0.6  # confidence in a height that only A changes
+DRIVES = 0.5  # confidence in a position that only A or B changes
 SELDOM = 12  # looks between two changes
 SEEN, UNSEEN = 0.5, 0.6  # of the doubt in what a sprite follows; what is left of what none does, beside such a one
 OWN_WAY = 0.8  # confidence in what follows the directions on its way, but not beside a Game Boy without buttons
+LEAST_MOVED = 0.3  # confidence in a position, from which on the table of the sprites is left out
 SHOWN = 0.6  # part of the doubt in a score that goes where the picture shows its digits
 BRANCH = {name: index for index, name in enumerate(NAMES)}
 
@@ -74,7 +76,17 @@ def jumps(stats: Stats, causes: Causes) -> torch.Tensor:
     chance = chance * ramp(torch.maximum(higher, lower) / (higher + lower).clamp(min=1e-6), 0.6, 0.9, 0.2)
     chance = chance * soft(causes.sprites_y, 0.1, 0.5) * torch.where(causes.sprites_x > causes.sprites_y, 0.3, 1.0)
     span = (stats["highest"] - stats["lowest"]).float()  # what is shot leaves the picture
+    # What is shot goes its way in equal steps before.
+    chance = chance * ramp(stats["same_step"], 0.9, 0.75, 0.1)
     return JUMPS * chance * ramp(stats["spread"], 1, 3, 0.3) * soft(span, 210, 160)
+
+
+def drives(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
+    """Confidence that a byte is the position of what A or B drives, wherever it is headed: the camera follows it."""
+    button = torch.maximum(*(stats["goes_on"][BRANCH[name]] for name in ("A", "B")))
+    along, across = (causes.camera_x, causes.camera_y) if axis == "x" else (causes.camera_y, causes.camera_x)
+    chance = soft(button, 0.15, 0.4) * soft(along, 0.4, 0.8) * (across <= 0.2 * along)
+    return DRIVES * chance * ramp(stats["noop_rate"], 0.6, 0.3, 0.0) * soft(stats["spread"], 3, 5)
 
 
 def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
@@ -91,6 +103,7 @@ def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     if axis == "y":
         height = jumps(stats, causes) * ramp(stats["distinct"].float(), 6, 16, 0.0) * ramp(causes.stays, 0.1, 0.6, 0.2)
         chance = torch.maximum(chance, height)
+    chance = torch.maximum(chance, drives(stats, causes, axis) * ramp(causes.stays_late, 0.0, 0.5, 0.25))
     # What moves its sprite along the axis alone is what is seen to move. Beside it, what moves none and takes all
     # values may be a road or a part of a speed, and what moves all sprites a speed.
     across, camera = (causes.sprites_y, causes.camera_x) if axis == "x" else (causes.sprites_x, causes.camera_y)
@@ -100,7 +113,20 @@ def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     rival = torch.where(sprite & seen, chance, 0.0).max()
     wide = torch.where(sprite, 1.0, soft((stats["highest"] - stats["lowest"]).float(), 128, 224))
     chance = chance * torch.where(seen, 1.0, 1 - (1 - UNSEEN) * soft(rival, 0.1, 0.3) * wide)
-    return (chance * torch.where(other > 2 * drawn + 0.3, 0.6, 1.0)) ** 0.7 * 0.97
+    # What moves both ways alike is where the player is headed.
+    both = torch.where(other > 0.3, ramp(other / drawn.clamp(min=1e-6), 1.2, 0.8, 0.5), 1.0)
+    return (chance * both) ** 0.7 * 0.97
+
+
+def positions(stats: Stats, causes: Causes, usable: torch.Tensor, sprites: torch.Tensor) -> Stats:
+    """Confidence that a byte is a position, for each of AXES; among bytes (bytes,) bool that are usable, or, where none
+    of these is likely one, also among those of `sprites`: some games keep a position in the sprites' table alone."""
+    found = {}
+    for axis in AXES:
+        found[axis] = position(stats, causes.of(usable), axis) * usable
+        if not bool((found[axis] > LEAST_MOVED).any()):
+            found[axis] = position(stats, causes, axis) * (usable | sprites)
+    return found
 
 
 def irregular(stats: Stats) -> torch.Tensor:
@@ -173,8 +199,11 @@ def lives(stats: Stats, causes: Causes) -> torch.Tensor:
     chance = chance * torch.where(again, 0.3, 1.0) * ((start > 0) | (rises > 0)).float()
     chance = chance * ((stats["highest"] <= 120) & (stats["highest"] >= 1)).float()
     chance = chance * ramp(stats["distinct"].float(), 1.5, 3, 0.1) * ramp(stats["distinct"].float(), 30, 12, 0.2)
-    chance = chance * irregular(stats) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
-    chance = chance * ramp(stats["regardless"], 0.5, 0.2, 0.3)  # the digits of a time, too, fall by one
+    # The digits of a time, too, fall by one, at a constant rate and whatever the buttons. But what says that directions
+    # do nothing any more, as it has come to its end, ends the game.
+    timed = irregular(stats) * ramp(stats["regardless"], 0.5, 0.2, 0.3)
+    ends = soft(stats["rules"], 0.5, 0.9) * soft(stats["highest"].float(), 40, 20)
+    chance = chance * torch.maximum(timed, ends) * ramp(causes.stays_late, 0.2, 0.8, 0.15)
     return chance * torch.maximum(ramp(causes.draws_late, 0.0, 0.3, 0.6), on_screen(stats)) * 0.85
 
 
@@ -230,9 +259,9 @@ def menu(stats: Stats, causes: Causes) -> torch.Tensor:
     return chance * ramp(stats["distinct"].float(), 16, 4, 0.2) * ramp(causes.stays_late, 0.2, 0.8, 0.3) * 0.8
 
 
-def judge(stats: Stats, causes: Causes) -> dict[str, torch.Tensor]:
-    """The confidence of each byte for each kind, (bytes,) each, by the names of KINDS."""
-    found = {axis: position(stats, causes, axis) for axis in AXES}
+def judge(stats: Stats, causes: Causes, axes: Stats) -> Stats:
+    """The confidence of each byte for each kind, (bytes,) each, by the names of KINDS; axes: of the positions."""
+    found = dict(axes)
     several = {
         "map": map_number,
         "score": score,

@@ -9,7 +9,7 @@ import torch
 from gbxcule_puffer.scan.recording import Recording, address_of
 from gbxcule_puffer.scan.shown import READS as READS_SHOWN
 from gbxcule_puffer.scan.tally import Tally
-from gbxcule_puffer.tasks.ram.number import READS, Number
+from gbxcule_puffer.tasks.ram.number import BASES, READS, Number
 from gbxcule_puffer.tasks.ram.view import Where
 
 Stats = dict[str, torch.Tensor]
@@ -88,6 +88,21 @@ def _zeros(recording: Recording, byte: int, step: int, most: int, zero: int) -> 
     while count < most and recording.constant(moved(recording.where[byte], step * (count + 1))) == zero:
         count += 1
     return count
+
+
+def value_of(recording: Recording, number: Number, look: int, env: int) -> int | None:
+    """The value of a candidate's number at a look of an env; None where a byte of it changed too seldom to be kept."""
+    total = 0
+    for index in range(number.size):
+        where = moved(number.where, index)
+        kept = where in recording.index
+        byte = int(recording.values[look, env, recording.index[where]]) if kept else recording.constant(where)
+        if byte is None:
+            return None
+        digit = (byte - number.zero & 15) if number.read == "digits" else byte
+        power = index if number.order == "little" else number.size - 1 - index
+        total += (digit - (digit >> 4) * 6 if number.read == "bcd" else digit) * BASES[number.read] ** power
+    return total
 
 
 def moved(where: Where, distance: int) -> Where:

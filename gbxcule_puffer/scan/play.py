@@ -7,7 +7,7 @@ import torch
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.scan.recording import Recording
+from gbxcule_puffer.scan.recording import SPARSE, Recording
 
 LOOK_FRAMES = 4  # frames between two looks
 BRANCHES = {
@@ -21,6 +21,7 @@ PERSISTENCE = (2, 5, 12, 30)  # looks for which a random button is held on avera
 RANDOM = [0] * 3 + [1, 2, 4, 8] * 3 + [0x10] * 4 + [0x11, 0x12, 0x14, 0x18] + [0x20] * 2 + [0x21, 0x22] + [0x80]
 SCENES = 12  # moments that are kept, in which bytes are changed to see what depends on them
 SHORT, LONG = 4, 28  # rounds after which a context begins again at the start: of even and odd contexts
+DEAD = 2  # forks in a row in which no button changes the picture, after which it begins again, too: the game is over
 
 
 class Rounds:
@@ -46,27 +47,45 @@ class Rounds:
         self._renewal = 1 / persistence
         self._held = self._nothing.clone()
         self._everyone = torch.ones(count, dtype=torch.bool, device=device)
+        self._alike = torch.zeros(self.contexts, dtype=torch.int32, device=device)  # forks in a row
 
     def play(self, rounds: int, first: int = 0) -> None:
         """Plays and records rounds, and keeps scenes, evenly over them."""
         for index in range(first, first + rounds):
             if self.scenes < SCENES and index * SCENES >= rounds * self.scenes:
-                env = self._env == (self.scenes * 11 + 5) % self.emulator.num_envs
+                env = self._env == self._in_play((self.scenes * 11 + 5) % self.emulator.num_envs)
                 self.pool.save(env, torch.full_like(self._env, self.first_scene + self.scenes, dtype=torch.int32))
                 self.scenes += 1
             self.fork(index)
             for look in range(FORK_LOOKS):
                 self.step(self._branch if look < HELD_LOOKS else self._nothing)
+            self._alike = torch.where(self._reacts(), 0, self._alike + 1)
             for _ in range(RANDOM_LOOKS):
                 self.step(self.random())
 
+    def _reacts(self) -> torch.Tensor:
+        """(contexts,) true where some button has changed the picture."""
+        pictures = self.emulator.screen[:, :: SPARSE // 2, :: SPARSE // 2].flatten(1)
+        pictures = pictures.view(self.contexts, len(BRANCHES), -1)
+        return (pictures[:, 1:] != pictures[:, :1]).flatten(1).any(1)
+
+    def _in_play(self, env: int) -> torch.Tensor:
+        """An env, or, if no button did anything in its context lately, the next one that is in another context."""
+        ahead = torch.arange(self.contexts, device=self._env.device)
+        order = (env // len(BRANCHES) + ahead) % self.contexts
+        first = (self._alike[order] == 0).int().argmax()  # the first one, also if none is in play
+        return order[first] * len(BRANCHES) + env % len(BRANCHES)
+
     def fork(self, index: int) -> None:
-        """Copies one env of each context to the others of it; some contexts begin again at the start."""
+        """Copies one env of each context to the others of it; some contexts begin again at the start, as do those in
+        which the game is over."""
         leader = self._env % len(BRANCHES) == (index * 3 + self._context) % len(BRANCHES)
         slots = (1 + self._context).to(torch.int32)
         self.pool.save(leader, slots)
         period = torch.where(self._context % 2 == 0, SHORT, LONG)
-        again = (index + self._context // 2) % period == 0 if index else self._everyone
+        dead = self._alike[self._context] >= DEAD
+        again = ((index + self._context // 2) % period == 0) | dead if index else self._everyone
+        self._alike = torch.where(self._alike >= DEAD, 0, self._alike)
         self.pool.reset(self._everyone, torch.where(again, 0, slots))
         self.recording.forks.append(self.recording.looks)
         self.recording.look(self._nothing, False)

@@ -38,6 +38,10 @@ class Causes:
         """The same on the CPU."""
         return Causes(*[getattr(self, each.name).cpu() for each in fields(self)])
 
+    def of(self, some: torch.Tensor) -> Causes:
+        """Those of some bytes, (bytes,) bool; nothing depends on the others."""
+        return Causes(*[getattr(self, each.name) * some for each in fields(self)])
+
     @classmethod
     def unknown(cls, total: int, device: torch.device) -> Causes:
         """Before anything was changed: as if everything had an effect."""
@@ -47,11 +51,12 @@ class Causes:
 
 
 def poke_all(rounds: Rounds, interest: torch.Tensor) -> Causes:
-    """Changes each byte in each of the scenes that `rounds` kept, the most interesting ones if they are too many."""
+    """Changes each byte in each of the scenes that `rounds` kept, the most interesting ones if they are too many.
+    interest: (bytes,), below 0 for a byte that is left alone."""
     emulator, recording = rounds.emulator, rounds.recording
     device, total = recording.values.device, len(recording.where)
     offsets = torch.tensor(recording.offsets, device=device)
-    can = (offsets >= 0) & ~recording.is_stack.to(device) & ~recording.is_hardware.to(device)
+    can = (offsets >= 0) & (interest >= 0)
     chosen = torch.where(can, interest, -1.0).argsort(descending=True)[: min(MOST_POKED, int(can.sum()))]
     scenes, count = rounds.scenes, len(chosen) + 1  # the last of each scene is left alone
     looks = torch.zeros((scenes * count, 2, total), dtype=torch.uint8, device=device)

@@ -154,11 +154,8 @@ class Recording:
         low, high = self._stack.tolist()
         low = max(low - STACK_MARGIN, high - MOST_STACK)
         self.is_stack = (self.addresses >= low) & (self.addresses < high)
-        self.is_hardware = (
-            self._shadows()
-            | ((self.addresses >= hw.OAM) & (self.addresses < hw.OAM_END))
-            | ((self.addresses >= hw.IO) & (self.addresses < hw.HRAM))
-        )
+        self.is_register = (self.addresses >= hw.IO) & (self.addresses < hw.HRAM)
+        self.is_sprite = self._shadows() | ((self.addresses >= hw.OAM) & (self.addresses < hw.OAM_END))
 
     def neighbour(self, index: int, distance: int) -> int:
         """The index of the byte at the address `distance` behind a byte's, -1 if that is not recorded."""

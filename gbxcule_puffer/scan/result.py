@@ -10,7 +10,7 @@ import torch
 
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.files import StrPath
-from gbxcule_puffer.pictures import mosaic
+from gbxcule_puffer.scan.numbers import value_of
 from gbxcule_puffer.scan.recording import Recording
 from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.ram.symbol_writing import save_symbols
@@ -88,15 +88,20 @@ class ScanResult:
         save_symbols(path, {each.name: each.number for each in named}, notes)
         return named
 
-    def strip(self, candidate: Candidate) -> np.ndarray | None:
-        """Pictures before and after changes of a candidate, shades (rows, columns) uint8: a column for each moment;
-        None where none of the witnesses saw one."""
+    def strip(self, candidate: Candidate) -> tuple[np.ndarray, list[int | None]] | None:
+        """Pictures of moments at which a candidate changed, shades (2 * moments, rows, columns) uint8, those before and
+        then those after, and its value in each, None where that is not known; None where no witness saw a change."""
         if not candidate.moments:
             return None
-        pictures = self.recording.pictures
+        pictures, witnesses = self.recording.pictures, self.recording.witnesses
         before = [pictures[look - 1, witness] for look, witness in candidate.moments]
         after = [pictures[min(look + DRAWN_LOOKS, len(pictures) - 1), witness] for look, witness in candidate.moments]
-        return mosaic(torch.stack([*before, *after]).cpu().numpy(), len(candidate.moments))
+        values = [
+            value_of(self.recording, candidate.number, look - ago, witnesses[witness])
+            for ago in (1, 0)
+            for look, witness in candidate.moments
+        ]
+        return torch.stack([*before, *after]).cpu().numpy(), values
 
     def as_json(self) -> dict[str, Any]:
         """For scan.json."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -116,21 +120,42 @@ class Scan:
         tally = count(recording)
         stats = measure(recording, tally)
         carries = find_carries(tally, stats)
-        usable = ~(recording.is_stack | recording.is_hardware).to(recording.values.device)
+        device = recording.values.device
+        sprites = recording.is_sprite.to(device)
+        usable = ~(recording.is_stack | recording.is_register).to(device) & ~sprites
         stats["rules"] = torch.zeros_like(stats["rate"])
         stats |= find_shown(recording.filmed, recording.tiles, usable & kinds.counts(stats))
         self._lap("statistics")
-        guess = torch.stack([*kinds.judge(stats, Causes.unknown(len(usable), usable.device)).values()])
-        causes = poke_all(self.rounds, torch.where(usable, guess.amax(0), -1.0))
+        unknown = Causes.unknown(len(usable), device)
+        axes = {axis: kinds.position(stats, unknown, axis) for axis in kinds.AXES}
+        guess = torch.stack([*kinds.judge(stats, unknown, axes).values()]).amax(0)
+        moved = torch.stack([*axes.values()]).amax(0)
+        interest = torch.where(sprites & (moved > kinds.LEAST_MOVED), moved, -1.0)
+        causes = poke_all(self.rounds, torch.where(usable, guess, interest))
         self._lap("changed bytes")
-        axes = [kinds.position(stats, causes, axis) * usable for axis in kinds.AXES]
-        best = torch.cat([axis.topk(min(3, len(axis))).indices for axis in axes])
-        stats["rules"] = rules(recording, best[torch.cat([a.topk(min(3, len(a))).values for a in axes]) > 0.2])
-        chances = {kind: (chance * usable).cpu() for kind, chance in kinds.judge(stats, causes).items()}
+        axes = kinds.positions(stats, causes, usable, sprites)
+        best = [chance.topk(min(3, len(chance))) for chance in axes.values()]
+        stats["rules"] = rules(recording, torch.cat([each.indices[each.values > 0.2] for each in best]))
+        judged = kinds.judge(stats, causes, axes)
+        chances = {kind: (chance if kind in axes else chance * usable).cpu() for kind, chance in judged.items()}
         stats = {name: values.cpu() for name, values in stats.items()}
         found = choose(recording, chances, stats, causes.cpu(), carries)
         self._lap("candidates")
         return found
+
+
+def _name(rom: Rom) -> str:
+    """The name of a ROM whose header has no title."""
+    return Path(rom).stem if isinstance(rom, str | os.PathLike) else "game"
+
+
+def memory_used(device: str) -> int:
+    """MiB that are taken: of a GPU, by all programs, with what torch keeps for later; else the most of this process."""
+    if device == "cpu":
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most >> (20 if sys.platform == "darwin" else 10)
+    free, total = torch.cuda.mem_get_info(device)
+    return (total - free) >> 20
 
 
 def scan(
@@ -160,10 +185,11 @@ def scan(
         recording = run.play(origin, seconds)
         candidates = run.judge()
         facts: dict[str, Any] = {
-            "rom_sha256": run.cartridge.sha256, "title": run.cartridge.title, "num_envs": run.emulator.num_envs,
-            "device": run.emulator.device, "bytes_that_change": len(recording.where),
+            "rom_sha256": run.cartridge.sha256, "title": run.cartridge.title or _name(rom),
+            "num_envs": run.emulator.num_envs, "device": run.emulator.device, "bytes_that_change": len(recording.where),
             "game_seconds": round(len(recording.values) * LOOK_FRAMES / 60),
             "seconds": round(time.monotonic() - began, 1), "seconds_of_steps": run.seconds,
+            "memory_mib": memory_used(run.emulator.device),
         }  # fmt: skip
         return ScanResult(origin, candidates, recording, facts)
     finally:

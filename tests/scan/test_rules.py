@@ -50,7 +50,7 @@ def two_ways_up(forks: Pair, moves_alone: Pair = (0, 0), most: int = 140) -> dic
     for name in ("UP", "DOWN"):
         for each in ("higher" if name == "DOWN" else "lower", "reacts", "goes_on", "one_way"):
             stats[each][NAMES.index(name)] = torch.tensor(forks)
-    stats |= {"distinct": none + 100, "spread": none + 5, "lowest": none, "highest": none + most}
+    stats |= {"distinct": none + 100, "spread": none + 5, "lowest": none, "highest": none + most, "same_step": none}
     return stats | {"noop_rate": torch.tensor(moves_alone)}
 
 
@@ -96,3 +96,42 @@ def test_evidence_leaves_out_what_never_happened() -> None:
     assert evidence_of("y", 0, two_ways_up((0.75, 0)) | envs, found, 64).startswith(
         "rises with DOWN in 75% of the forks, falls with UP in 75%, sprites follow it"
     )
+
+
+def test_what_is_shot_is_not_what_jumps() -> None:
+    """Both are lower with A in a quarter of the forks; the first goes down in equal steps until then."""
+    stats, lifted = two_ways_up((0, 0)), NAMES.index("A")
+    stats["reacts"][lifted], stats["lower"][lifted] = 0.25, 0.25
+    stats["same_step"] = torch.tensor([0.95, 0.5])
+    shot, jumper = kinds.position(stats, causes((1, 1)), "y").tolist()
+    assert jumper > 0.5 and shot < 0.3 * jumper
+
+
+def test_where_the_player_is_headed_is_not_where_the_player_is() -> None:
+    """Sprites move along both axes when the first byte is changed."""
+    heading, player = kinds.position(two_ways_up((0.6, 0.6), most=15), causes((0.4, 0.9), sprites_x=(0.4, 0)), "y")
+    assert player > 0.8 and heading < 0.7 * player
+
+
+def test_what_only_a_drives_is_found_by_its_camera() -> None:
+    """A and B move both bytes to either side, as they are headed. The camera follows the first one, a sprite the other:
+    what A shoots."""
+    stats = two_ways_up((0, 0), most=255)
+    for name in ("A", "B"):
+        for each in ("reacts", "goes_on"):
+            stats[each][NAMES.index(name)] = 0.7
+        for each in ("higher", "lower"):
+            stats[each][NAMES.index(name)] = 0.35
+    driven, shot = kinds.position(stats, causes((0, 1), camera_y=(1, 0)), "y").tolist()
+    assert driven > 0.5 and shot < 0.2
+
+
+def test_lives_that_fall_at_a_constant_rate_are_those_that_end_the_game() -> None:
+    """Both bytes fall by one, from 3 to 0, every eighth look, whatever the buttons. Where the first is 0, directions
+    do nothing any more."""
+    none = torch.zeros(2)
+    stats = {"rise_count": none, "fall_count": none + 100, "rises_to": none, "rises_to_one": none, "rate": none + 0.006}
+    stats |= {"falls_by_one": none + 1, "lowest": none, "highest": none + 3, "start": none + 3, "distinct": none + 4}
+    stats |= {"gap": none + 8, "gap_spread": none, "regardless": none + 1, "shown": none, "shown_read": none}
+    ends, goes_on = kinds.lives({**stats, "rules": torch.tensor([1.0, 0])}, causes((0, 0))).tolist()
+    assert ends > 0.8 and goes_on < 0.1

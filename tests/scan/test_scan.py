@@ -21,6 +21,7 @@ from gbxcule_puffer.scan.shown import READS
 from gbxcule_puffer.tasks.ram.number import Number
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.start import play_to_start
+from tests.support.roms import tiny_rom
 
 pytestmark = pytest.mark.kernel
 HOUSE = ("NOOP", "NOOP", "START", "NOOP", "A", "NOOP", "NOOP", "NOOP")
@@ -87,6 +88,20 @@ def test_zeros_on_the_screen_are_bytes_of_a_score(orchard: ScanResult, digits: i
     assert number == Number(first, size, "bcd", "big" if side == -1 and size > 1 else "little")
 
 
+# A sprite whose x is nowhere but in the table of sprites: RIGHT and LEFT add to the byte itself, once a frame.
+OWN_SPRITE = bytes.fromhex(
+    "F044FE9020FA"  # until line 144
+    "210080 36FF23 36FF 2100FE 3650 23 3650 3E93E040"  # a row of tile 0, the sprite at 80, 80, sprites on
+    "F044FE9020FA 3E20E000F000F000 47 2101FE CB40200134 CB48200135 F044FE9028FA 18DF"
+)
+
+
+def test_a_position_that_only_the_table_of_sprites_has_is_found(tmp_path: Path) -> None:
+    result = scan(tiny_rom(tmp_path / "sprite.gb", OWN_SPRITE), start_actions=["NOOP"], seconds=5, num_envs=16)
+    assert [each.number for each in result.of("x")] == [Number(hw.OAM + 1)] and result.of("x")[0].confidence > 0.5
+    assert not result.of("y")
+
+
 def test_the_start_is_where_its_actions_lead(orchard: ScanResult) -> None:
     actions = orchard.start.actions
     assert actions
@@ -97,8 +112,13 @@ def test_the_start_is_where_its_actions_lead(orchard: ScanResult) -> None:
 def test_strips_show_pictures_that_differ(orchard: ScanResult) -> None:
     strip = orchard.strip(orchard.of("x")[0])
     assert strip is not None
-    upper, lower = strip[:72], strip[73:]
-    assert upper.shape == lower.shape and (upper != lower).any()
+    pictures, values = strip
+    moments = len(pictures) // 2
+    assert pictures.shape == (2 * moments, 72, 80) and len(values) == 2 * moments
+    for i in range(moments):
+        before, after = values[i], values[moments + i]
+        assert before is not None and after is not None and abs(after - before) == 8
+        assert (pictures[i] != pictures[moments + i]).any()
 
 
 def test_the_command_writes_a_folder_and_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

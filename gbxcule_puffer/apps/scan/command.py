@@ -90,7 +90,7 @@ def table(result: ScanResult) -> str:
 
     facts, actions, width = result.facts, result.start.actions, page_width() - 2
     lines = [
-        f"{facts['title'] or 'game'}: {facts['num_envs']:,} Game Boys played {facts['game_seconds']} s each; "
+        f"{facts['title']}: {facts['num_envs']:,} Game Boys played {facts['game_seconds']} s each; "
         f"{facts['bytes_that_change']:,} bytes of RAM change ({facts['seconds']:.0f} s on {facts['device']})"
     ]
     if actions is not None:
@@ -105,9 +105,10 @@ def table(result: ScanResult) -> str:
 
 
 def write_folder(result: ScanResult, out: Path) -> None:
-    """The start, the report, the film, and a picture strip of each candidate."""
+    """The start, the report, the film, and a picture strip of each candidate: before changes above, after below."""
+    from gbxcule_puffer.apps.show.show import contact_sheet
     from gbxcule_puffer.files import make_folder, write_text
-    from gbxcule_puffer.pictures import save_png
+    from gbxcule_puffer.pictures import save_png, to_rgb, write_png
 
     result.start.state.to_file(out / "start.state")
     if result.start.actions is not None:
@@ -117,9 +118,12 @@ def write_folder(result: ScanResult, out: Path) -> None:
     for index, picture in enumerate(result.recording.film.pictures.cpu().numpy()):
         save_png(film / f"{index:03}.png", picture, 2)
     for each in result.candidates:
-        strip = result.strip(each)
-        if strip is not None:
-            save_png(out / f"{each.name}.png", strip, 2)
+        if (strip := result.strip(each)) is not None:
+            pictures, values = strip
+            names = ["" if value is None else f"{each.name} {value}" for value in values]
+            write_png(
+                out / f"{each.name}.png", contact_sheet([to_rgb(each, 2) for each in pictures], names, len(names) // 2)
+            )
 
 
 COMMAND = Scan
