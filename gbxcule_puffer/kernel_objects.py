@@ -8,13 +8,13 @@ process as they are. SHA256SUMS beside them has their digests, in the format of 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import functools
 import hashlib
 import os
 import shutil
 import sys
+import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from typing import Any
 import warp as wp
 
 from gbxcule_puffer.errors import StateError, StorageError, printable
-from gbxcule_puffer.files import Kind, read_bytes, read_text, write_text
+from gbxcule_puffer.files import Kind, read_bytes, read_text, write_bytes, write_text
 
 SUMS = "SHA256SUMS"
 LOADED = (".o", ".cubin", ".ptx", ".meta")  # suffixes of the files that are loaded
@@ -78,8 +78,8 @@ def check_before_loading() -> None:
 
 @dataclass(frozen=True)
 class CpuObject:
-    """A kernel that is compiled for a CPU. path: of its object, below the kernel cache; sha256: of the object; symbol:
-    the kernel's function in it."""
+    """A function that is compiled for a CPU. path: of its object, below the kernel cache; sha256: of the object;
+    symbol: its name in it."""
 
     path: str
     sha256: str
@@ -89,24 +89,39 @@ class CpuObject:
         """The object."""
         return Path(str(wp.config.kernel_cache_dir)) / self.path
 
-    def runs_beside(self, kernel: wp.Kernel) -> bool:
-        """True where it was compiled for the CPU that a kernel is compiled for; the names of objects say for which."""
-        name = kernel.module._get_compile_output_name(wp.get_device("cpu"))
-        return Path(self.path).suffixes == Path(name).suffixes
+    def runs_here(self) -> bool:
+        """True where it was compiled for a CPU like this one; the names of objects say for which."""
+        return self.path.endswith(_object_suffix(_cpu_flags()))
 
 
-def compiled(kernel: wp.Kernel) -> CpuObject:
-    """The object of a kernel, which is compiled for this machine's CPU, if it is not yet."""
-    built: Any = kernel.module.load("cpu", 1)  # the block size of launches on a CPU
-    path = Path(built.binary_path)
-    symbol = f"{built.get_kernel_mangled_name(kernel)}_cpu_forward"
-    return CpuObject(str(path.relative_to(str(wp.config.kernel_cache_dir))), _digest(path), symbol)
+def compile_cpp(source: str, symbol: str, folder: Path) -> CpuObject:
+    """Compile C++ without headers for this machine's CPU, with Warp's compiler, into a folder in the kernel cache."""
+    flags = _cpu_flags()
+    with tempfile.TemporaryDirectory(prefix="gbxcule_cpp_") as scratch:
+        text, built = Path(scratch) / "source.cpp", Path(scratch) / "built.o"
+        text.write_text(source)
+        build: Any = wp._src.build  # pyright: ignore
+        build.build_cpu(str(built), str(text), extra_flags=flags)
+        data = built.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    path = folder / f"{symbol}_{digest[:16]}{_object_suffix(flags)}"
+    write_bytes(path, data, REMEDY)
+    return CpuObject(str(path.relative_to(str(wp.config.kernel_cache_dir))), digest, symbol)
+
+
+def _cpu_flags() -> str:
+    """The compiler's flags for kernels on a CPU."""
+    return wp._src.context._resolve_cpu_compiler_flags(None, wp.config.cpu_compiler_flags)  # pyright: ignore
+
+
+def _object_suffix(flags: str) -> str:
+    """The end of the names of objects for this CPU, as Warp's have it."""
+    return f".cpu{wp._src.context._get_cpu_target_hash(flags)}.o"  # pyright: ignore
 
 
 @functools.cache
-def load_function(found: CpuObject) -> Callable[..., None]:
-    """The function of a compiled kernel. Warp would generate the kernel's source again to know whether it is still the
-    same, which takes seconds for a large one; here its digest says so.
+def load_address(found: CpuObject) -> int:
+    """The address of a compiled function.
 
     Raises: StateError if the object is not there, or is another one.
     """
@@ -118,7 +133,7 @@ def load_function(found: CpuObject) -> Callable[..., None]:
     handle = f"gbxcule_{found.sha256}".encode()
     if llvm.wp_load_obj_from_bytes(data, len(data), handle, wp.config.legacy_cpu_linker) != 0:
         raise KIND.bad(path, "cannot be loaded")
-    return ctypes.CFUNCTYPE(None)(llvm.wp_lookup(handle, found.symbol.encode()))
+    return int(llvm.wp_lookup(handle, found.symbol.encode()))
 
 
 def as_written(folder: Path) -> bool:

@@ -23,13 +23,15 @@ from typing import Any
 import torch
 
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator.pieces.source import SYMBOL
 from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.kernel_objects import load_address
 
 ENVS, WARMUP, RATE = 16, 24, 3_000
 BUTTONS = torch.tensor([0x00, 0x10, 0x20, 0x80, 0x04, 0x08, 0x02, 0x01], dtype=torch.uint8)
 # Functions of the kernel by their names' beginnings; the first that fits counts. `run` has the tree of opcodes.
 PARTS = {
-    "native code": ("piece_",),
+    "native code": (SYMBOL,),
     "interpreter": ("make_kernel__locals__run", "run"),
     "drawing": ("draw_", "blank"),
     "length of mode 3": ("extra",),
@@ -50,18 +52,12 @@ def step_game(rom: str, steps: int, native: bool) -> None:
     rows = BUTTONS[torch.randint(len(BUTTONS), (WARMUP + steps, ENVS), generator=torch.Generator().manual_seed(1))]
     for row in rows[:WARMUP]:
         emulator.step(row)
-    kernel: Any = emulator._kernel()
-    (built,) = kernel.module.execs.values()
-    path, symbol = built.binary_path, f"{kernel.get_mangled_name()}_cpu_forward"
-    function: Any = built.get_kernel_hooks(kernel).forward
+    objects = [object_of(emulator._kernel())]
     if emulator.native is not None:
         emulator.native.find_now()
-        assert emulator.native.function is not None and emulator.native.compiled is not None
-        function, symbol, path = (
-            emulator.native.function,
-            emulator.native.compiled.symbol,
-            emulator.native.compiled.file(),
-        )
+        assert emulator.native.pieces is not None
+        if (found := emulator.native.pieces.compiled) is not None:
+            objects.append((str(found.file()), found.symbol, load_address(found)))
     instructions = skipped = 0
     begin = time.process_time()
     for row in rows[WARMUP:]:
@@ -69,9 +65,15 @@ def step_game(rom: str, steps: int, native: bool) -> None:
         instructions += int(emulator._state[INDEX["instructions"]].sum())
         skipped += int(emulator.skipped.sum())
     count, seconds = ENVS * steps, time.process_time() - begin
-    address = ctypes.cast(function, ctypes.c_void_p).value
     facts = {"us": 1e6 * seconds / count, "instructions": instructions / count, "skipped": skipped / count}
-    print(json.dumps({"object": str(path), "symbol": symbol, "address": address, **facts}))
+    print(json.dumps({"objects": objects, **facts}))
+
+
+def object_of(kernel: Any) -> tuple[str, str, int]:
+    """(path of its object, its symbol there, its address) of a kernel, which is compiled if it is not yet."""
+    built = kernel.module.load("cpu", 1)  # the block size of launches on a CPU
+    address = ctypes.cast(built.get_kernel_hooks(kernel).forward, ctypes.c_void_p).value
+    return str(built.binary_path), f"{kernel.get_mangled_name()}_cpu_forward", int(address or 0)
 
 
 def symbols_of(path: str) -> list[tuple[int, int, str]]:
@@ -95,15 +97,16 @@ def measure(rom: str, steps: int, native: bool) -> dict[str, Any]:
         facts = json.loads(subprocess.run(perf, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1])
         script = ["perf", "script", "-i", data, "-F", "ip"]
         samples = subprocess.run(script, capture_output=True, text=True, check=True).stdout.split()
-    symbols = symbols_of(facts.pop("object"))
-    symbol = facts.pop("symbol")
-    shift = facts.pop("address") - next(begin for begin, _, name in symbols if name == symbol)
-    begins, counts = [begin for begin, _, _ in symbols], Counter[str]()
-    for sample in samples:
-        address = int(sample, 16) - shift
-        begin, size, name = symbols[max(0, bisect.bisect(begins, address) - 1)]
-        if begin <= address < begin + size:
-            counts[part_of(name)] += 1
+    counts = Counter[str]()
+    for path, symbol, loaded in facts.pop("objects"):
+        symbols = symbols_of(path)
+        shift = loaded - next(begin for begin, _, name in symbols if name == symbol)
+        begins = [begin for begin, _, _ in symbols]
+        for sample in samples:
+            address = int(sample, 16) - shift
+            begin, size, name = symbols[max(0, bisect.bisect(begins, address) - 1)]
+            if begin <= address < begin + size:
+                counts[part_of(name)] += 1
     total = sum(counts.values())
     shares = {part: round(counts[part] / total, 3) for part in PARTS if counts[part]}
     own = facts["instructions"] - facts["skipped"]

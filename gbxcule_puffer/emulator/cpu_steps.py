@@ -10,16 +10,14 @@ from typing import Any
 import warp as wp
 
 from gbxcule_puffer.device import default_threads
-from gbxcule_puffer.emulator.pieces.native import NativeCode
 
 
 class CpuSteps:
-    """Launches steps of `num_envs` envs. num_threads: all usable cores by default; native: of the game. They change no
-    result."""
+    """Launches steps of `num_envs` envs. num_threads: all usable cores by default; it changes no result."""
 
-    def __init__(self, num_envs: int, num_threads: int | None = None, native: NativeCode | None = None) -> None:
+    def __init__(self, num_envs: int, num_threads: int | None = None) -> None:
         threads = max(1, min(default_threads() if num_threads is None else num_threads, num_envs))
-        self.num_threads, self._native = threads, native
+        self.num_threads = threads
         bounds = [num_envs * thread // threads for thread in range(threads + 1)]
         self._shares = list(itertools.pairwise(bounds))
         self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -29,18 +27,12 @@ class CpuSteps:
         self, kernel: Callable[[], wp.Kernel], frames: int, release_after: int, inputs: Callable[[int], list[object]]
     ) -> None:
         """One step; inputs: the arguments of the share that begins with an env."""
-        function = None
-        if self._native is not None:
-            self._native.look()
-            function = self._native.function
-        key = (frames, release_after, function is not None)
+        key = (frames, release_after)
         if key not in self._commands:
             self._commands[key] = [
                 wp.launch(kernel(), dim=end - begin, inputs=inputs(begin), device="cpu", record_cmd=True)
                 for begin, end in self._shares
             ]
-            for command in self._commands[key] if function is not None else []:
-                command.hooks = type(command.hooks)(function, None)  # which has the kernel's arguments
         commands = self._commands[key]
         if self._executor is None:
             commands[0].launch()
@@ -58,5 +50,3 @@ class CpuSteps:
         self._commands.clear()
         if self._executor is not None:
             self._executor.shutdown()
-        if self._native is not None:
-            self._native.close()

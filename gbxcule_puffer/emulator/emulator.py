@@ -136,9 +136,9 @@ class Emulator(HostAccess, Screens, Copies):
         on_gpu = self.device != "cpu"
         self.launches = GpuSteps(self._buttons, self._lanes, autotune) if on_gpu else None
         is_plain = self.kernel == "interpreter" and not on_gpu and accuracy == "pyboy" and not self.sound
+        self._cpu_steps = CpuSteps(num_envs, num_threads if not on_gpu else 1)
         has_native = native and is_plain and not os.environ.get(OFF)
-        self.native = NativeCode(self.cartridge, self._code, self._some_envs) if has_native else None
-        self._cpu_steps = CpuSteps(num_envs, num_threads if not on_gpu else 1, self.native)
+        self.native = self._native_code() if has_native else None
         self._start: Snapshot | None = None
         self._user = OneUser("this Emulator")
         self.reset()
@@ -277,7 +277,16 @@ class Emulator(HostAccess, Screens, Copies):
             patience = [PATIENCE, 0] if self.kernel == "datapath" else []
             return [*self._arguments(first_env, frames, release_after), *patience]
 
+        if self.native is not None:
+            self.native.look()
         self._cpu_steps.launch(self._kernel, frames, release_after, inputs)
+
+    def _native_code(self) -> NativeCode:
+        def attach(numbers: torch.Tensor) -> None:
+            self.machine.native = wp.from_torch(numbers)
+            self._cpu_steps.forget()
+
+        return NativeCode(self.cartridge, self._code, attach, self._some_envs)
 
     def _some_envs(self) -> Snapshot:
         """Some of the envs, from which NativeCode finds out what the game executes."""
@@ -383,5 +392,7 @@ class Emulator(HostAccess, Screens, Copies):
     def close(self) -> None:
         """Stop the threads; every other call is an error from then on."""
         self._cpu_steps.close()
+        if self.native is not None:
+            self.native.close()
         self._user.closed = True
         close_for_good(self)

@@ -6,15 +6,14 @@ import shutil
 
 import pytest
 
-from benchmarks.kernel.cpu_parts import PARTS, part_of, symbols_of
+from benchmarks.kernel.cpu_parts import PARTS, object_of, part_of, symbols_of
 from gbxcule_puffer.emulator.build.variant import build
-from gbxcule_puffer.kernel_objects import compiled
 
 
 def test_parts_by_name() -> None:
     """The first beginning that fits counts."""
     names = {
-        "piece_12_0": "native code", "make_kernel__locals__run_0": "interpreter", "draw_lines_0": "drawing",
+        "gbxcule_pieces": "native code", "make_kernel__locals__run_0": "interpreter", "draw_lines_0": "drawing",
         "settle_changes_0": "LCD", "write_register_0": "registers", "write_any_0": "memory",
     }  # fmt: skip
     assert {name: part_of(name) for name in names} == names
@@ -24,10 +23,10 @@ def test_parts_by_name() -> None:
 @pytest.mark.skipif(shutil.which("nm") is None, reason="no binutils")
 def test_the_kernel_s_functions_belong_to_parts() -> None:
     """Nearly all of its code has a name in the table: a function that is renamed is missed here."""
-    found = compiled(build("interpreter").step)
+    path, symbol, _ = object_of(build("interpreter").step)
     sizes = dict.fromkeys(PARTS, 0)
-    for _, size, name in symbols_of(str(found.file())):
-        if name != found.symbol:  # the step around the loop
+    for _, size, name in symbols_of(path):
+        if name != symbol:  # the step around the loop
             sizes[part_of(name)] += size
     assert sizes["the rest"] < 0.02 * sum(sizes.values())
     assert all(size for part, size in sizes.items() if part not in ("native code", "the rest"))

@@ -2,78 +2,86 @@
 
 Random ROMs (generator.py: self-modifying code, bank switches, interrupts, DMA) run with their pieces as native code and
 without. All fields, memory and pictures have to be equal after each step. With --faults, each of FAULTS is planted into
-the native code, and one of the ROMs has to find it. Several ROMs share one kernel, which takes long to compile.
+the native code, and one of the ROMs has to find it.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
-import warp as wp
 
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.build.instantiate import Edit
-from gbxcule_puffer.emulator.build.variant import Variant, build
+from gbxcule_puffer.emulator.build import cache
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
-from gbxcule_puffer.emulator.pieces.native import PIECE
+from gbxcule_puffer.emulator.pieces import worker
+from gbxcule_puffer.emulator.pieces.native import Pieces
 from gbxcule_puffer.emulator.pieces.source import source
 from gbxcule_puffer.emulator.pieces.traces import Trace
-from gbxcule_puffer.emulator.pieces.worker import find_traces
+from gbxcule_puffer.emulator.pieces.worker import compile_pieces, find_traces
 from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.kernel_objects import load_address
 from tests.fuzz.generator import make_rom
 
-BUS = "cpu.piece_bus"
-FAULTS = {
-    "an event comes within a piece": Edit(BUS, "can_start", "c.now + bound < c.next_event", "c.now < c.next_event"),
-    "a piece runs at another address": Edit(BUS, "can_start", "c.pc == pc", "c.pc == c.pc"),
-    "lines are not drawn before VRAM changes": Edit(BUS, "can_write", "r.drawing == 0", "r.drawing == r.drawing"),
-    "the echo is memory": Edit(BUS, "is_ram", "address < hw.ECHO", "address < hw.OAM"),
-    "IE is memory": Edit(BUS, "is_ram", "address < hw.IE", "address <= hw.IE"),
-    "a locked VRAM is read": Edit(BUS, "can_read_ahead", "address < hw.VRAM", "address < hw.CART_RAM"),
-    "flags are lost": Edit(BUS, "leave", "r.f", "c.f"),
-    "DI is lost": Edit(BUS, "leave", "r.ime", "c.ime"),
-    "the last instruction's time is lost": Edit(BUS, "leave", "r.previous", "c.previous"),
-    "pieces run during an OAM DMA": Edit("cpu.pieces", "run", "(c.ei_delay | c.dma_active) == 0", "c.ei_delay == 0"),
-    "pieces run after EI": Edit("cpu.pieces", "run", "(c.ei_delay | c.dma_active) == 0", "c.dma_active == 0"),
+Fault = tuple[str, str]  # text of the source, and what stands in its stead
+FAULTS: dict[str, Fault] = {
+    "an event comes within a piece": ("<= bounds[", "<= 0 * bounds["),
+    "a piece runs at another address": ("(pc < 0x4000) != (index < 0x4000)", "false"),
+    "a piece goes on in another bank": ("if (rom_high != ", "if (false && rom_high != "),
+    "bank 0 is another one": (" | c.rom_low", ""),
+    "lines are not drawn before VRAM changes": ("c.render && c.next_line < 144 ? 0 : 0x10", "0x10"),
+    "the echo is memory": ("8192u", "0x3E00u"),
+    "IE is memory": ("< 0x7F;", "< 0x80;"),
+    "a locked VRAM is read": ("((c.lcdc & 0x80) == 0 || c.ly >= 144) ? 0x10 : 0", "true ? 0x10 : 0"),
+    "cartridge RAM is always on": ("c.ram_enabled == 1 && ", ""),
+    "cartridge RAM has one bank": (" && c.ram_offset == 0x2000", ""),
+    "flags are lost": ("c.f = f;", ""),
+    "DI is lost": ("c.ime = ime;", ""),
+    "the last instruction's time is lost": ("c.previous = c.now - last;", ""),
+    "pieces run during an OAM DMA": ("c.ei_delay | c.dma_active", "c.ei_delay"),
+    "pieces run after EI": ("c.ei_delay | c.dma_active", "c.dma_active"),
 }
 SCHEDULES = ((24, 8), (3, 1), (1, 1))  # frames of a step, and of them with the buttons held
 ENVS = 8
 
 
 class PiecesOfRoms:
-    """The pieces of several ROMs of one model in one kernel; edits: faults."""
+    """The pieces of some ROMs. They are compiled into a folder that is gone afterwards."""
 
-    def __init__(self, cartridges: Sequence[Cartridge], traces: Sequence[Sequence[Trace]], edits: Sequence[Edit] = ()):
+    def __init__(self, cartridges: Sequence[Cartridge], traces: Sequence[Sequence[Trace]]) -> None:
         self.cartridges, self.traces = cartridges, traces
-        variant = Variant(
-            color=cartridges[0].model == "cgb", pieces=source([trace for found in traces for trace in found])
-        )
-        self.kernel = build("interpreter", variant, tuple(edits)).step
 
-    def emulator(self, index: int, frames: int, release: int) -> Emulator:
-        """An emulator of ROM `index` whose pieces run as native code."""
-        pieces, first = self, sum(map(len, self.traces[:index]))
+    def pieces(self, index: int, fault: Fault | None = None) -> Pieces | None:
+        """Those of a ROM; None where its code does not have the text of a fault."""
+        cartridge, traces = self.cartridges[index], self.traces[index]
+        if fault is not None and fault[0] not in source(cartridge, traces):
+            return None
 
-        class NativeEmulator(Emulator):
-            """An emulator with the kernel of all of them."""
+        def changed(*arguments: Any) -> str:
+            text = source(*arguments)
+            return text if fault is None else text.replace(*fault)
 
-            def _kernel(self) -> wp.Kernel:
-                return pieces.kernel
+        with (
+            tempfile.TemporaryDirectory(dir=cache.directory()) as folder,
+            patch.multiple(worker, source=changed, folder_of_objects=lambda: Path(folder)),
+        ):
+            pieces = compile_pieces(cartridge, traces)
+            if pieces.compiled is not None:
+                load_address(pieces.compiled)  # which stays loaded
+            return pieces
 
-        emulator = plain(self.cartridges[index], frames, release, NativeEmulator)
-        for number, trace in enumerate(self.traces[index]):
-            emulator._code[trace.begin] = PIECE | first + number
-        return emulator
 
-
-def plain(cartridge: Cartridge, frames: int, release: int, kind: type[Emulator] = Emulator) -> Emulator:
-    """An emulator without native code of its own."""
-    return kind(cartridge, ENVS, native=False, frames_per_step=frames, release_after_frames=release)
+def plain(cartridge: Cartridge, frames: int, release: int, native: bool = False) -> Emulator:
+    """An emulator; native: it has no pieces yet."""
+    return Emulator(cartridge, ENVS, native=native, frames_per_step=frames, release_after_frames=release)
 
 
 def traces_of(cartridge: Cartridge) -> list[Trace]:
@@ -99,12 +107,16 @@ def first_difference(native: Emulator, interpreted: Emulator, steps: int, seed: 
     return ""
 
 
-def search(roms: PiecesOfRoms, steps: int) -> tuple[dict[str, str], int]:
-    """Differences by ROM and schedule, and the number of instructions that were compared."""
+def search(roms: PiecesOfRoms, steps: int, fault: Fault | None = None) -> tuple[dict[str, str], int]:
+    """Differences by ROM and schedule, and the number of instructions that were compared; with a fault, until the first
+    difference."""
     found, instructions = dict[str, str](), 0
     for index, cartridge in enumerate(roms.cartridges):
-        for frames, release in SCHEDULES:
-            native, interpreted = roms.emulator(index, frames, release), plain(cartridge, frames, release)
+        pieces = roms.pieces(index, fault)
+        for frames, release in SCHEDULES if pieces is not None and not (fault and found) else ():
+            native, interpreted = plain(cartridge, frames, release, True), plain(cartridge, frames, release)
+            assert native.native is not None and pieces is not None
+            native.native.take(pieces)
             difference = first_difference(native, interpreted, max(2, steps // frames), index)
             instructions += ENVS * max(2, steps // frames) * int(interpreted.save().state[INDEX["instructions"]].mean())
             if difference:
@@ -126,22 +138,22 @@ def main() -> int:
     parser.add_argument("--kind", help="of the ROMs (default: by the seed)")
     parser.add_argument("--model", default="dmg", choices=("dmg", "cgb"))
     parser.add_argument("--steps", type=int, default=2_400, help="frames that each ROM runs on each schedule")
-    parser.add_argument("--at-once", type=int, default=8, help="ROMs that share a kernel")
     parser.add_argument("--faults", action="store_true", help="plant each fault as well")
     args = parser.parse_args()
     first, last = map(int, args.seeds.split(":"))
     total, failed, missed = 0, 0, set(FAULTS) if args.faults else set[str]()
-    for begin in range(first, last, args.at_once):
+    for seed in range(first, last):
         began = time.monotonic()
-        cartridges = cartridges_of(range(begin, min(begin + args.at_once, last)), args.kind, args.model)
+        cartridges = cartridges_of([seed], args.kind, args.model)
         traces = [traces_of(cartridge) for cartridge in cartridges]
-        found, instructions = search(PiecesOfRoms(cartridges, traces), args.steps)
+        roms = PiecesOfRoms(cartridges, traces)
+        found, instructions = search(roms, args.steps)
         total, failed = total + instructions, failed + len(found)
         pieces = sum(map(len, traces))
         seconds = time.monotonic() - began
-        print(f"seeds from {begin}: {pieces} pieces, {instructions:,} instructions, {seconds:.0f} s", found, flush=True)
+        print(f"seed {seed}: {pieces} pieces, {instructions:,} instructions, {seconds:.0f} s", found, flush=True)
         for name in sorted(missed):
-            if search(PiecesOfRoms(cartridges, traces, [FAULTS[name]]), args.steps)[0]:
+            if search(roms, args.steps, FAULTS[name])[0]:
                 missed.discard(name)
                 print(f"  found: {name}", flush=True)
     print(f"{total:,} instructions, {failed} differences, faults not found: {sorted(missed) or 'none'}")

@@ -209,7 +209,7 @@ def warp_facts(emulator: Emulator) -> dict[str, Any]:
     instructions = fields[INDEX["instructions"]]
     return {
         "kernel": emulator.kernel_version,
-        "native": emulator.native is not None and emulator.native.function is not None,
+        "native": emulator.native is not None and emulator.native.pieces is not None,
         "unique_pcs": len(np.unique(fields[INDEX["pc"]])),
         "distinct_pictures": len(set(picture_digests(emulator.screen.cpu().numpy()))),
         "locked_envs": int(emulator.locked.sum()),

@@ -6,7 +6,6 @@ The usual kernels come from the device code itself, the others from an instance 
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 from collections.abc import Sequence
@@ -30,7 +29,6 @@ GROUP_SIZES = {"interpreter": interpreter.GROUP_SIZE, "datapath": 4}
 CONSTANTS = {
     "color": ("hw.model.COLOR", True), "hardware": ("hw.model.HARDWARE", 1), "counted": ("hw.counters.ON", 1),
     "sound": ("hw.model.SOUND", True), "samples": ("hw.model.SAMPLES", True),
-    "pieces": ("hw.model.PIECES", True),
 }  # fmt: skip
 
 
@@ -39,8 +37,7 @@ class Variant:
     """The options of a kernel.
 
     color: a Game Boy Color; hardware: accuracy "hardware", only of the interpreter; counted: counts for `puffer
-    profile`; sound: the sound registers work (hw/sound/); samples: and samples are made; pieces: the source of the
-    module cpu.pieces, of one ROM (pieces/).
+    profile`; sound: the sound registers work (hw/sound/); samples: and samples are made.
     """
 
     color: bool = False
@@ -48,7 +45,6 @@ class Variant:
     counted: bool = False
     sound: bool = False
     samples: bool = False
-    pieces: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -83,11 +79,9 @@ class Kernels:
         return importlib.import_module(f"{self.package}.{name}")
 
 
-def device_code(kernel: str, color: bool = False, pieces: str = "") -> DeviceCode:
-    """The device code of a kernel ('interpreter' or 'datapath') and the modules that are generated for it."""
+def device_code(kernel: str, color: bool = False) -> DeviceCode:
+    """The device code of a kernel ('interpreter' or 'datapath') and the module that is generated for it."""
     generated = {"interpreter": interpreter.source(GROUP_SIZES[kernel], color=color)}
-    if pieces:
-        generated["cpu.pieces"] = pieces
     return DeviceCode(EMULATOR, FOLDER, ENTRIES[kernel], generated)
 
 
@@ -101,10 +95,9 @@ def build(kernel: str, variant: Variant = Variant(), edits: Sequence[Edit] = ())
     def make() -> str:
         constants = dict(CONSTANTS[name] for name in variant.names)
         rename = {"Cpu": "ColorCpu"} if variant.color else {}
-        return json.dumps(instantiate(device_code(kernel, variant.color, variant.pieces), constants, rename, edits))
+        return json.dumps(instantiate(device_code(kernel, variant.color), constants, rename, edits))
 
     name = "_".join([kernel, *variant.names])
-    kept_as = name + hashlib.sha256(variant.pieces.encode()).hexdigest()[:12] if variant.pieces else name
-    made = make() if edits else cache.remembered(kept_as, interpreter.makers(), make)
+    made = make() if edits else cache.remembered(name, interpreter.makers(), make)
     package = cache.import_package(name, json.loads(made))
     return Kernels(package, importlib.import_module(f"{package}.interpreter"), loop)

@@ -4,7 +4,7 @@
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu import marks, pieces
+from gbxcule_puffer.emulator.cpu import marks
 from gbxcule_puffer.emulator.hw import bus, intrinsics, model, oam_dma, row
 from gbxcule_puffer.emulator.hw.color import banks
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -45,18 +45,12 @@ def fetch_at_pc(m: wp.ref[Machine], c: wp.ref[Cpu]):
     """Fetch at PC. At 3FFE and 3FFF all bytes come from the end of the bank before the selected one, as in PyBoy."""
     if c.pc < 0x3FFE:
         c.code = intrinsics.load_word(c.words, 4 * (c.rom_low + c.pc))
-        if model.PIECES:
-            if c.code < 0:
-                pieces.run(m, c, c.rom_low + c.pc)
         if c.code >= FIRST_MARK:
             marks.at_mark(m, c, c.rom_low + c.pc)
     elif c.rom_high + c.pc < 0:
         c.code = 0  # bank 0 at 4000: PyBoy reads what lies before the image, in practice 0
     elif c.pc < hw.VRAM - 2:
         c.code = intrinsics.load_word(c.words, 4 * (c.rom_high + c.pc))
-        if model.PIECES:
-            if c.code < 0:
-                pieces.run(m, c, c.rom_high + c.pc)
         if c.code >= FIRST_MARK:
             marks.at_mark(m, c, c.rom_high + c.pc)
     else:

@@ -1,16 +1,15 @@
-"""One instruction of the interpreter: fetch, execute, finish; for the main loops of both kernels."""
+"""An instruction of the interpreter after its fetch, for the main loops of both kernels."""
 
 from __future__ import annotations
 
 import warp as wp
 
-from gbxcule_puffer.emulator.cpu import fetch
 from gbxcule_puffer.emulator.hw import interrupts, model
 from gbxcule_puffer.emulator.hw.color import hdma
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
-def make_instruction(execute: wp.Function) -> wp.Function:
+def make_perform(execute: wp.Function) -> wp.Function:
     """The function around the generated `execute`, which does the instruction in c.code."""
 
     @wp.func(inline=True)
@@ -24,14 +23,4 @@ def make_instruction(execute: wp.Function) -> wp.Function:
         c.previous = begin
         interrupts.finish_instruction(c)
 
-    @wp.func(inline=True)
-    def instruction(m: wp.ref[Machine], c: wp.ref[Cpu]):
-        """Do the instruction at PC, or the piece of native code there."""
-        fetch.fetch(m, c)
-        if model.PIECES:
-            if c.code >= 0:
-                perform(m, c)
-        else:
-            perform(m, c)
-
-    return instruction
+    return perform

@@ -1,11 +1,20 @@
-"""Pieces of a ROM as native code: of a ROM's own kernel this module is generated (pieces/source.py); here are none."""
+"""The call of a ROM's native code (pieces/), which is compiled by itself, and known by its address."""
 
 import warp as wp
 
-from gbxcule_puffer.emulator.state import Cpu, Machine
+from gbxcule_puffer.emulator.state import Cpu
+
+MARK = -(1 << 31)  # of Machine.code: a piece begins there, whose number the other bits are
+
+_RUN = """
+#if !defined(__CUDA_ARCH__)
+    ((void (*)(void*, const long long*))native.data[0])(&c, native.data + 1);
+#endif
+"""
 
 
-@wp.func
-def run(m: wp.ref[Machine], c: wp.ref[Cpu], index: int):
-    """Run the piece that begins at PC, `index` of the ROM, if no event comes before its end; else load the instruction
-    at PC into c.code."""
+@wp.func_native(_RUN)
+def run(c: wp.ref[Cpu], native: wp.array(dtype=wp.int64)):
+    """Run the pieces from the one at PC on, whose word is in c.code. Afterwards c.code is the instruction at PC that
+    the interpreter executes next, or negative where it has to fetch it."""
+    ...

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import warp as wp
 
-from gbxcule_puffer.emulator.cpu.instruction import make_instruction
+from gbxcule_puffer.emulator.cpu import fetch, pieces
+from gbxcule_puffer.emulator.cpu.instruction import make_perform
 from gbxcule_puffer.emulator.hw import counters, interrupts, model, step
 from gbxcule_puffer.emulator.hw.lcd import drawing
 from gbxcule_puffer.emulator.state import Cpu, Machine
@@ -16,7 +17,7 @@ from gbxcule_puffer.emulator.state import Cpu, Machine
 def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
     """The kernel of one step around generated functions: execute(m, c) does the instruction in c.code, load(m, c) and
     store(m, c) copy the hot fields of the state."""
-    instruction = make_instruction(execute)
+    perform = make_perform(execute)
 
     @wp.func
     def run(m: wp.ref[Machine], c: wp.ref[Cpu]):
@@ -26,7 +27,11 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
             interrupts.begin_batch(m, c)
             while c.now < c.next_event:
                 counters.begin_instruction(m, c)
-                instruction(m, c)
+                fetch.fetch(m, c)
+                if c.code < 0:
+                    pieces.run(c, m.native)
+                if c.code >= 0:
+                    perform(m, c)
                 counters.end_instruction(m, c)
             interrupts.end_batch(m, c)
             if model.COLOR:

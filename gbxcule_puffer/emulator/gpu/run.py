@@ -8,7 +8,8 @@ from __future__ import annotations
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.cpu.instruction import make_instruction
+from gbxcule_puffer.emulator.cpu import fetch
+from gbxcule_puffer.emulator.cpu.instruction import make_perform
 from gbxcule_puffer.emulator.gpu import datapath, lane_state, operations, slow_path, stop_counters
 from gbxcule_puffer.emulator.gpu import descriptors as ds
 from gbxcule_puffer.emulator.hw import counters, interrupts, intrinsics, step
@@ -24,7 +25,7 @@ SOON_T_CYCLES = wp.constant(24)  # a lane this close to its next event stays in 
 def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> wp.Kernel:
     """The kernel around generated functions: execute(m, c) does the instruction in c.code, load(m, c) and store(m, c)
     copy the hot fields of the state."""
-    instruction = make_instruction(execute)
+    perform = make_perform(execute)
 
     @wp.func(inline=False)
     def between(m: wp.ref[Machine], c: wp.ref[Cpu]) -> int:
@@ -49,7 +50,8 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                     path = operations.multiply(m.path[c.env], PATH_FACTOR) ^ (c.executed - c.skipped)
                     m.path[c.env] = operations.multiply(path, PATH_FACTOR) ^ (c.sp * 65_536 + c.pc)
             else:
-                instruction(m, c)
+                fetch.fetch(m, c)
+                perform(m, c)
         return running
 
     @wp.func

@@ -12,8 +12,6 @@ SOUND = False
 """True: PyBoy with sound_emulated=True, whose sound registers work (hw/sound/)."""
 SAMPLES = False
 """True: with SOUND, the samples of each step (hw/sound/samples.py)."""
-PIECES = False
-"""True: of a ROM whose most executed pieces are native code (pieces/)."""
 
 
 @wp.func

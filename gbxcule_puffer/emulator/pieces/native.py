@@ -2,9 +2,9 @@
 
 The interpreter fetches and dispatches each instruction. A piece does a whole trace of them at once, from the same
 templates, where nothing can come between: no event is due before its end, and all of its accesses are plain. States are
-equal to the bit with and without it. A process in the background compiles the interpreter with the pieces, and its
-object is loaded between two steps, in milliseconds. What was found for a ROM is kept beside Warp's kernels, by digests
-of the ROM and of the emulator's code, and serves all later runs from their first step.
+equal to the bit with and without it. A process in the background compiles the pieces, and their object is loaded
+between two steps, in milliseconds. What was found for a ROM is kept beside Warp's kernels, by digests of the ROM and of
+the emulator's code, and serves all later runs from their first step.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from pathlib import Path
 import torch
 
 from gbxcule_puffer.emulator.build import cache, interpreter
-from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.cpu.pieces import MARK
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import StateError
-from gbxcule_puffer.kernel_objects import CpuObject, load_function
+from gbxcule_puffer.kernel_objects import CpuObject, load_address
 from gbxcule_puffer.layout import child_environment
 
-PIECE = -(1 << 31)  # of Machine.code, with the number of the piece that begins there
+NEVER = 1 << 40  # in place of a bound: no event is as far away
 START_SECONDS = 20.0  # of a run, after which pieces are looked for
 LOOK_SECONDS = 0.5  # between two looks whether they are there
 WORKER = "gbxcule_puffer.emulator.pieces.worker"
@@ -44,11 +44,13 @@ OFF = "GBXCULE_NO_NATIVE"  # the environment variable that turns native code off
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of a ROM. instructions: of each piece, the ROM indices of its instructions, its begin first; compiled:
-    the interpreter with them."""
+    """The pieces of a ROM. indices: of the instructions of each part of each piece in the ROM, the piece's begin first;
+    bounds: of each part, in T-cycles, how much further away than its begin the next event has to be; compiled: their
+    function, None where there are none."""
 
-    instructions: list[list[int]]
-    compiled: CpuObject
+    indices: list[list[list[int]]]
+    bounds: list[int]
+    compiled: CpuObject | None
 
     def to_text(self) -> str:
         """As `recall` reads it."""
@@ -65,9 +67,8 @@ def recall(cartridge: Cartridge) -> Pieces | None:
     if text is None:
         return None
     fields = json.loads(text)
-    pieces = Pieces(fields["instructions"], CpuObject(**fields["compiled"]))
-    plain = build("interpreter", Variant(color=cartridge.model == "cgb")).step
-    return pieces if pieces.compiled.runs_beside(plain) else None
+    found = None if fields["compiled"] is None else CpuObject(**fields["compiled"])
+    return None if found is not None and not found.runs_here() else Pieces(**fields | {"compiled": found})
 
 
 def keep(cartridge: Cartridge, pieces: Pieces) -> None:
@@ -76,28 +77,29 @@ def keep(cartridge: Cartridge, pieces: Pieces) -> None:
 
 
 class NativeCode:
-    """The pieces that an emulator runs. function: the step's kernel with them, None while there are none.
+    """The pieces that an emulator runs. pieces: None while there are none.
 
-    Args: words: Machine's `code`, in which the pieces' begins are marked; snapshot: of the envs from which a process
-    in the background finds out what this game executes most.
+    Args: words: Machine's `code`, in which the pieces' begins are marked; attach: is called with Machine's `native`;
+    snapshot: of the envs from which a process in the background finds out what this game executes most.
     """
 
-    def __init__(self, cartridge: Cartridge, words: torch.Tensor, snapshot: Callable[[], Snapshot]) -> None:
-        self.function: Callable[..., None] | None = None
-        self._cartridge, self._words, self._snapshot = cartridge, words, snapshot
+    def __init__(
+        self,
+        cartridge: Cartridge,
+        words: torch.Tensor,
+        attach: Callable[[torch.Tensor], None],
+        snapshot: Callable[[], Snapshot],
+    ) -> None:
+        self.pieces: Pieces | None = None
+        self._cartridge, self._words, self._attach, self._snapshot = cartridge, words, attach, snapshot
+        self._numbers = torch.zeros(0, dtype=torch.int64)  # Machine's `native`: the function's address, then bounds
         self._hooked: set[int] = set()
         self._begin = self._looked = time.monotonic()
         self._search: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._lock: int | None = None
-        self._pieces: Pieces | None = None
         self._is_over = False
-        self._take(recall(cartridge))
-
-    @property
-    def compiled(self) -> CpuObject | None:
-        """The object that `function` is of."""
-        return None if self._pieces is None else self._pieces.compiled
+        self.take(recall(cartridge))
 
     def look(self) -> None:
         """Before a step: look for the pieces, or begin the search."""
@@ -107,23 +109,29 @@ class NativeCode:
         self._looked = now
         if self._search is None:
             is_ours = self._has_lock()
-            self._take(recall(self._cartridge))  # of another process, which had the lock
+            self.take(recall(self._cartridge))  # of another process, which had the lock
             if self._is_over:
                 self.close()
             elif is_ours:
                 self._start(self._snapshot())
         elif self._search.poll() is not None:
-            self._take(recall(self._cartridge) if self._search.returncode == 0 else None)
-            if self._pieces is None:
+            self.take(recall(self._cartridge) if self._search.returncode == 0 else None)
+            if self.pieces is None:
                 self._warn()
             self.close()
 
     def leave_out(self, index: int) -> None:
-        """Run no piece with the instruction at a ROM index any more, since the interpreter counts it."""
+        """Run no part of a piece with the instruction at a ROM index any more, since the interpreter counts it."""
         self._hooked.add(index)
-        for piece in self._pieces.instructions if self._pieces is not None else []:
-            if index in piece:
-                self._words[piece[0]] = int.from_bytes(self._cartridge.data[piece[0] : piece[0] + 3], "little")
+        number = 0
+        for parts in self.pieces.indices if self.pieces is not None else []:
+            for part in parts:
+                number += 1  # the address comes first
+                if index in part:
+                    self._numbers[number] = NEVER
+                    if part is parts[0]:
+                        begin = part[0]
+                        self._words[begin] = int.from_bytes(self._cartridge.data[begin : begin + 3], "little")
 
     def find_now(self) -> None:
         """Find and compile the pieces now, which takes half a minute of one core, unless that was done."""
@@ -159,17 +167,20 @@ class NativeCode:
             self._lock = None
         return False
 
-    def _take(self, pieces: Pieces | None) -> None:
-        """Load the pieces, and mark where they begin. A kernel that is gone from the cache is looked for anew."""
+    def take(self, pieces: Pieces | None) -> None:
+        """Load the pieces, and mark where they begin. An object that is gone from the cache is looked for anew."""
         if pieces is None:
             return
-        assert self._pieces is None, "marks of other pieces stand in the code"
+        assert self.pieces is None, "marks of other pieces stand in the code"
         with contextlib.suppress(StateError):
-            self.function = load_function(pieces.compiled)
-            self._is_over, self._pieces = True, pieces
-            for number, piece in enumerate(pieces.instructions):
-                if not self._hooked.intersection(piece):
-                    self._words[piece[0]] = PIECE | number
+            address = 0 if pieces.compiled is None else load_address(pieces.compiled)
+            self._is_over, self.pieces = True, pieces
+            self._numbers = torch.tensor([address, *pieces.bounds], dtype=torch.int64)
+            for number, parts in enumerate(pieces.indices):
+                self._words[parts[0][0]] = MARK | number
+            for index in self._hooked:
+                self.leave_out(index)
+            self._attach(self._numbers)
 
     def _start(self, snapshot: Snapshot) -> None:
         """Begin the search, in a process that leaves the cores to this one."""

@@ -16,11 +16,12 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.isa import Instruction
 
-MOST_TRACES, MOST_INSTRUCTIONS = 160, 1_600  # of a ROM: they bound the time that compiling takes
-SHARE = 0.98  # of all instructions, which is enough
-LEAST_WEIGHT = 1e-4  # of all instructions, at a trace's begin
+MOST_TRACES, MOST_INSTRUCTIONS = 800, 3_200  # of a ROM: they bound the time that compiling takes
+SHARE = 0.995  # of all instructions, which is enough
+LEAST_WEIGHT = 3e-5  # of all instructions, at a trace's begin
 MOST_OF_TRACE = 48
-LEAST_INSTRUCTIONS = 3
+MOST_OF_SEGMENT = 8
+LEAST_INSTRUCTIONS = 2
 NOT_PLAIN = ("halt", "stop", "ei", "reti")  # they end a batch, or may
 BRANCHES = ("jump", "jump_relative", "call", "ret")
 AROUND = 3  # bytes at the end of a bank from which no instruction is fetched
@@ -42,11 +43,23 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Segment:
+    """Steps of a trace that run where no event is due before their end.
+
+    first: its first one's number in the trace; indices: in the ROM, of all; bound: T-cycles from the begin of the first
+    one to the begin of the last one, at most.
+    """
+
+    first: int
+    indices: Sequence[int]
+    bound: int
+
+
+@dataclass(frozen=True)
 class Trace:
-    """The steps of a piece; is_loop: the last one leads to the first one."""
+    """The steps of a piece."""
 
     steps: Sequence[Step]
-    is_loop: bool
 
     @property
     def begin(self) -> int:
@@ -54,9 +67,22 @@ class Trace:
         return self.steps[0].index
 
     @property
-    def bound(self) -> int:
-        """T-cycles from its begin to the begin of its last instruction, at most."""
-        return sum(4 * step.instruction.m_cycles_taken for step in self.steps[:-1])
+    def segments(self) -> list[Segment]:
+        """Its steps in parts."""
+        parts = [
+            (first, self.steps[first : first + MOST_OF_SEGMENT]) for first in range(0, len(self.steps), MOST_OF_SEGMENT)
+        ]
+        return [
+            Segment(
+                first, [step.index for step in part], sum(4 * step.instruction.m_cycles_taken for step in part[:-1])
+            )
+            for first, part in parts
+        ]
+
+    @property
+    def first_banked(self) -> Step | None:
+        """The first step in the switchable bank."""
+        return next((step for step in self.steps if step.pc >= hw.ROM_BANK_SIZE), None)
 
 
 class Tracer:
@@ -159,27 +185,37 @@ class Tracer:
         """The trace that begins at an index, None where it would be too short."""
         steps, returns, seen = list[Step](), list[int](), set[int]()
         first = pc = self.pc_of(begin)
-        shift = begin - first  # from a PC to the index, in this half of the ROM's addresses
+        shift = begin - first if begin >= hw.ROM_BANK_SIZE else None  # from a PC in the switchable bank to the index
         while len(steps) < MOST_OF_TRACE:
-            index = pc + shift
+            if pc >= hw.ROM_BANK_SIZE and shift is None:
+                shift = self._usual_bank(pc) - pc
+            index = pc if pc < hw.ROM_BANK_SIZE else pc + (shift or 0)
             step = self._step(index, pc)
-            if step is None or not self._is_plain(step) or index in seen:
+            if step is None or not self._is_plain(step) or index in seen or self.marked[index]:
                 break
-            if self.marked[index] or (steps and index in begins):
+            if steps and index in begins:
                 break
             seen.add(index)
             follows = self._follows(step, first, shift, returns)
-            if follows is not None and (follows >= hw.VRAM or (follows < hw.ROM_BANK_SIZE) != (pc < hw.ROM_BANK_SIZE)):
-                follows = None  # in RAM, or in another bank
-            steps.append(replace(step, follows=follows))
-            if follows is None or follows == first:
+            steps.append(replace(step, follows=follows if follows is not None and follows < hw.VRAM else None))
+            pc = steps[-1].follows
+            if pc is None or pc == first:
                 break
-            pc = follows
-        if len(steps) < LEAST_INSTRUCTIONS:
-            return None
-        return Trace(steps, is_loop=steps[-1].follows == first)
+        return Trace(steps) if len(steps) >= LEAST_INSTRUCTIONS else None
 
-    def _follows(self, step: Step, first: int, shift: int, returns: list[int]) -> int | None:
+    def _usual_bank(self, pc: int) -> int:
+        """The index of the code at a PC in the switchable bank, in the bank where it was executed most."""
+        return max(range(pc, len(self.rom), hw.ROM_BANK_SIZE), key=lambda index: int(self.executed[index]))
+
+    def _often(self, pc: int, shift: int | None) -> int:
+        """How often the code at a PC was executed; shift: of the switchable bank, None where it is not known."""
+        if pc >= hw.VRAM:
+            return 0
+        if pc < hw.ROM_BANK_SIZE:
+            return int(self.executed[pc])
+        return int(self.executed[self._usual_bank(pc) if shift is None else pc + shift])
+
+    def _follows(self, step: Step, first: int, shift: int | None, returns: list[int]) -> int | None:
         """Where a trace that began at the PC `first` goes on after a step, None where it ends; returns: the return
         addresses of the calls that it is in."""
         instruction, after, target = step.instruction, step.pc + step.instruction.length, self._target(step)
@@ -191,9 +227,9 @@ class Tracer:
         if instruction.family not in BRANCHES:
             return after
         if is_conditional:
-            if target is None or not 0 <= target + shift < len(self.rom):
+            if target is None or target >= hw.VRAM:
                 return after
-            if target != first and self.executed[target + shift] <= self.executed[after + shift]:
+            if target != first and self._often(target, shift) <= self._often(after, shift):
                 return after
         if instruction.family == "call":
             returns.append(after)

@@ -1,7 +1,7 @@
 """The process that finds and compiles a ROM's pieces. Arguments: a folder, with rom.gb and envs.state, and a model.
 
-It counts what the game executes from these states on, chooses traces, and compiles the kernel that has them, so that
-the emulator only has to load it.
+It counts what the game executes from these states on, chooses traces, and compiles them, so that the emulator only has
+to load them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from gbxcule_puffer.emulator.build.variant import Variant, build
+from gbxcule_puffer.emulator.build import cache
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.hw import counters
 from gbxcule_puffer.emulator.loops.find import marked_words
 from gbxcule_puffer.emulator.loops.table import MARK_SHIFT
 from gbxcule_puffer.emulator.pieces.native import Pieces, keep
-from gbxcule_puffer.emulator.pieces.source import source
+from gbxcule_puffer.emulator.pieces.source import SYMBOL, source
 from gbxcule_puffer.emulator.pieces.traces import Trace, Tracer
 from gbxcule_puffer.emulator.probes.counting import CountingEmulator
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.kernel_objects import compiled
+from gbxcule_puffer.kernel_objects import compile_cpp
 
 STEPS = 60
 
@@ -52,10 +52,19 @@ def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
 
 
 def compile_pieces(cartridge: Cartridge, traces: Sequence[Trace]) -> Pieces:
-    """Compile the interpreter with the pieces of these traces; a game whose code runs in RAM has none."""
-    variant = Variant(color=cartridge.model == "cgb", pieces=source(traces) if traces else "")
-    instructions = [[step.index for step in trace.steps] for trace in traces]
-    return Pieces(instructions, compiled(build("interpreter", variant).step))
+    """Compile the pieces of these traces; a game whose code runs in RAM has none."""
+    parts = [trace.segments for trace in traces]
+    compiled = compile_cpp(source(cartridge, traces), SYMBOL, folder_of_objects()) if traces else None
+    return Pieces(
+        [[list(part.indices) for part in each] for each in parts],
+        [part.bound for each in parts for part in each],
+        compiled,
+    )
+
+
+def folder_of_objects() -> Path:
+    """Where the objects of ROMs are kept."""
+    return cache.directory()
 
 
 def main() -> None:

@@ -17,13 +17,11 @@ from gbxcule_puffer.apps.bench.contenders import make_contender
 from gbxcule_puffer.apps.bench.workload import Workload
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.build import cache, interpreter
-from gbxcule_puffer.emulator.build.variant import build
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.pieces import native
 from gbxcule_puffer.emulator.pieces.worker import compile_pieces
-from gbxcule_puffer.kernel_objects import compiled
 from gbxcule_puffer.layout import ROMS
-from tests.fuzz.pieces import BUS, FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
+from tests.fuzz.pieces import FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
 
 ROM = ROMS / "homeward.gb"
 
@@ -43,7 +41,7 @@ def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def roms() -> PiecesOfRoms:
-    """The pieces of two random ROMs in one kernel."""
+    """The pieces of two random ROMs."""
     cartridges = cartridges_of([1, 3], None, "dmg")
     return PiecesOfRoms(cartridges, [traces_of(cartridge) for cartridge in cartridges])
 
@@ -57,8 +55,7 @@ def test_random_programs_are_equal(roms: PiecesOfRoms) -> None:
 
 def test_a_planted_fault_is_found(roms: PiecesOfRoms) -> None:
     """Flags that a piece loses."""
-    assert FAULTS["flags are lost"].module == BUS
-    assert search(PiecesOfRoms(roms.cartridges, roms.traces, [FAULTS["flags are lost"]]), 24)[0]
+    assert search(roms, 24, FAULTS["flags are lost"])[0]
 
 
 def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -68,12 +65,12 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("PIECES_TEST_NAME", name)
     plain, first = Emulator(ROM, 4), Emulator(ROM, 4, native=True)
     buttons = torch.tensor([0, 16, 32, 128], dtype=torch.uint8)
-    assert first.native is not None and first.native.function is None
+    assert first.native is not None and first.native.pieces is None
     for emulator in (plain, first):
         for _ in range(3):
             emulator.step(buttons)
     first.native.find_now()
-    assert first.native.function is not None
+    assert first.native.pieces is not None
     # Warp generates the source of a kernel to know whether it has changed, which would pause the run for seconds.
     with monkeypatch.context() as patch:
         patch.setattr("warp._src.context.Module._compile", refuse_to_compile)
@@ -99,22 +96,22 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, 
     sha256 = found_digest(kept)
     cache.keep(name, interpreter.makers(), kept.read_text().partition("\n")[2].replace(sha256, 64 * "0"))
     changed = Emulator(ROM, 4, native=True).native
-    assert changed is not None and changed.function is None  # to be looked for again
+    assert changed is not None and changed.pieces is None  # to be looked for again
 
 
 def test_a_game_without_pieces_has_the_interpreter() -> None:
     """Code that runs in RAM only is in no trace."""
     pieces = compile_pieces(load_cartridge(ROM), [])
-    assert pieces == native.Pieces([], compiled(build("interpreter").step))
+    assert pieces == native.Pieces([], [], None)
     emulator = Emulator(ROM, 2, native=True)
     plain = Emulator(ROM, 2)
     assert emulator.native is not None
-    emulator.native._take(pieces)
+    emulator.native.take(pieces)
     for each in (emulator, plain):
         each.step(torch.zeros(2, dtype=torch.uint8))
     assert (emulator.state_hash() == plain.state_hash()).all()
     with pytest.raises(AssertionError, match="other pieces"):
-        emulator.native._take(pieces)
+        emulator.native.take(pieces)
 
 
 def test_a_variable_turns_native_code_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gbxcule_puffer.emulator.pieces import traces as traces_module
-from gbxcule_puffer.emulator.pieces.traces import Trace, Tracer
+from gbxcule_puffer.emulator.pieces.traces import Segment, Trace, Tracer
 
 SIZE = 0x8000
 
@@ -23,7 +23,7 @@ def rom_of(**parts: str) -> bytes:
 
 def find(rom: bytes, counts: dict[int, int], marked: tuple[int, ...] = ()) -> list[Trace]:
     """The traces of a ROM whose instructions were executed so often."""
-    executed, marks = np.zeros(SIZE, np.int64), np.zeros(SIZE, bool)
+    executed, marks = np.zeros(len(rom), np.int64), np.zeros(len(rom), bool)
     for index, count in counts.items():
         executed[index] = count
     marks[list(marked)] = True
@@ -39,7 +39,15 @@ def test_a_loop_leads_to_its_begin() -> None:
     """`inc a / dec b / jr nz` is a loop; its bound is the time until the jump begins."""
     rom = rom_of(at_0150="3c 05 20 fc 76")
     (trace,) = find(rom, {0x150: 90, 0x151: 90, 0x152: 90, 0x154: 9})
-    assert (pcs(trace), trace.is_loop, trace.bound) == ([0x150, 0x151, 0x152], True, 8)
+    assert pcs(trace) == [0x150, 0x151, 0x152] and trace.steps[-1].follows == 0x150
+    assert trace.segments == [Segment(0, [0x150, 0x151, 0x152], 8)]
+
+
+def test_a_long_trace_has_parts() -> None:
+    """So that an event ends it soon before it, not a trace before."""
+    rom = rom_of(at_0140="18 0e", at_0150="3c " * 10 + "76")
+    trace = find(rom, {0x140: 9, **{0x150 + index: 9 for index in range(10)}})[0]
+    assert [(part.first, len(part.indices), part.bound) for part in trace.segments] == [(0, 8, 28), (8, 2, 4)]
 
 
 def test_the_side_that_is_executed_more_often_goes_on() -> None:
@@ -70,11 +78,12 @@ def test_it_ends_before_what_is_not_plain() -> None:
     assert pcs(find(rom, counts, marked=(0x153,))[0]) == [0x150, 0x151, 0x152]
 
 
-def test_other_banks_end_it() -> None:
-    """A jump from bank 0 into the switchable bank."""
-    rom = rom_of(at_0140="18 0e", at_0150="04 05 c3 00 40", at_4000="0c 0d 14")
-    counts = {0x140: 9, 0x150: 9, 0x151: 9, 0x152: 9, 0x4000: 9, 0x4001: 9, 0x4002: 9}
-    assert [0x150, 0x151, 0x152] in [pcs(trace) for trace in find(rom, counts)]
+def test_it_goes_on_in_the_bank_that_was_executed_most() -> None:
+    """At a jump from bank 0 into the switchable bank."""
+    rom = rom_of(at_0140="18 0e", at_0150="04 05 c3 00 40", at_4000="0c 0d 14 76") + bytes(SIZE)
+    counts = {0x140: 9, 0x150: 9, 0x151: 9, 0x152: 9, 0x4000: 9, 0x4001: 9, 0x4002: 9, 0x8000: 2, 0x8001: 2}
+    (trace, *_) = (each for each in find(rom, counts) if each.begin == 0x150)
+    assert [step.index for step in trace.steps] == [0x150, 0x151, 0x152, 0x4000, 0x4001, 0x4002]
 
 
 def test_their_number_and_length_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
