@@ -283,7 +283,7 @@ class Emulator(HostAccess, Screens, Copies):
 
     def _native_code(self) -> NativeCode:
         def attach(numbers: torch.Tensor) -> None:
-            self.machine.native = wp.from_torch(numbers)
+            self.machine.native = numbers.data_ptr()
             self._cpu_steps.forget()
 
         return NativeCode(self.cartridge, self._code, attach, self._some_envs)

@@ -258,7 +258,6 @@ took int32[num_envs]: how long the step took
 path int32[num_envs]: a hash of the step's frames
 counts int64[events, columns]: for `puffer profile` (hw/counters.py), as the next; empty where nothing is counted
 marks int32[num_envs, columns]: what was counted up to
-native int64[numbers]: on a CPU, the address of the ROM's native code, and its numbers (pieces/)
 """
 OF_CARTRIDGE: dict[str, Callable[[Cartridge], int]] = {
     "mapper": lambda cartridge: cartridge.mapper.number,
@@ -287,7 +286,8 @@ def _arrays(text: str) -> dict[str, object]:
     return members
 
 
-Machine = _struct("Machine", _arrays(ARRAYS) | dict.fromkeys((*OF_CARTRIDGE, *SETTINGS), wp.int32))
+NATIVE = {"native": wp.uint64}  # on a CPU, where the address of the ROM's native code and its numbers are (pieces/)
+Machine = _struct("Machine", _arrays(ARRAYS) | dict.fromkeys((*OF_CARTRIDGE, *SETTINGS), wp.int32) | NATIVE)
 """All envs: ARRAYS, then numbers that they share."""
 
 

@@ -45,7 +45,7 @@ def test_the_machine_is_as_declared(kernel: str) -> None:
         elif name != "rom":  # which has padding
             assert all(known.get(size, found) == found for size, found in zip(sizes, shape, strict=True)), line
     of_datapath = {"descriptors", "areas", "order", "took", "path"}
-    assert empty == {"until", "counts", "marks", "native"} | (of_datapath if kernel == "interpreter" else set())
+    assert empty == {"until", "counts", "marks"} | (of_datapath if kernel == "interpreter" else set())
 
 
 def test_too_many_envs_are_refused() -> None:

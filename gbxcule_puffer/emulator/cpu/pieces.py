@@ -8,13 +8,14 @@ MARK = -(1 << 31)  # of Machine.code: a piece begins there, whose number the oth
 
 _RUN = """
 #if !defined(__CUDA_ARCH__)
-    ((void (*)(void*, const long long*))native.data[0])(&c, native.data + 1);
+    const long long* numbers = (const long long*)native;
+    ((void (*)(void*, const long long*))numbers[0])(&c, numbers + 1);
 #endif
 """
 
 
 @wp.func_native(_RUN)
-def run(c: wp.ref[Cpu], native: wp.array(dtype=wp.int64)):
+def run(c: wp.ref[Cpu], native: wp.uint64):
     """Run the pieces from the one at PC on, whose word is in c.code. Afterwards c.code is the instruction at PC that
     the interpreter executes next, or negative where it has to fetch it."""
     ...
