@@ -260,10 +260,9 @@ def test_splits() -> None:
 
 
 def test_a_dead_worker_is_an_error_and_leaves_no_process(task: Task) -> None:
-    others = psutil.Process().children()
     env = env_creator("pyboy_puffer_vec")(**task.kwargs, num_envs=2, num_workers=2)
     env.reset()
-    workers = [child for child in psutil.Process().children() if child not in others]
+    workers = [psutil.Process(pid) for pid in env.worker_pids()]
     os.kill(workers[-1].pid, signal.SIGKILL)
     with pytest.raises(RuntimeError, match=r"worker 1 has died \(exit code -9\)"):
         env.step(np.zeros(2, np.int32))

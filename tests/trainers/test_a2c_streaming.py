@@ -132,7 +132,7 @@ def test_a_run_leaves_its_files(tmp_path: Path, one_step_task: dict[str, str], c
     assert {record.get("charts/entropy_coef", 0.02) for record in records(run_dir)} == {0.02}, "no --entropy-end"
     manifest = json.loads((run_dir / "manifest.json").read_text())
     assert manifest["config"]["num_envs"] == 8
-    assert manifest["versions"]["torch"] == torch.__version__
+    assert torch.__version__.startswith(manifest["versions"]["torch"])  # which may lack +cu132
     state = torch.load(run_dir / "checkpoint.pt", weights_only=True)
     assert state["counters"]["global_step"] == 512
     report = capsys.readouterr().out

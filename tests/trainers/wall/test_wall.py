@@ -197,11 +197,13 @@ def test_without_its_server_the_training_goes_on(wall: Wall) -> None:
 
 
 ALONE = """
+import time
 from pathlib import Path
 from gbxcule_puffer.trainers.wall.process import Begin, ServerProcess
 begin = Begin("127.0.0.1:0", Path("gbxcule_puffer/trainers/wall/page.html"), {"num_envs": 1})
 print(ServerProcess(begin, print).port, flush=True)
-input()
+while True:  # reading would miss a Ctrl-C that comes just before
+    time.sleep(0.1)
 """
 
 
