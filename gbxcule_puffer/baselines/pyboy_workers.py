@@ -11,6 +11,7 @@ import multiprocessing.util
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,6 +37,10 @@ from gbxcule_puffer.tasks.task import Task
 BACKENDS = ("serial", "mp_sync", "mp_async")
 POLL_SECONDS = 50e-6
 ALIVE_SECONDS = 1.0  # interval between checks of the processes while waiting for them
+UNGUARDED = (
+    "processes that are not forked import your script, and it starts some itself: "
+    'put what it does under `if __name__ == "__main__":`, or give backend="serial"'
+)
 
 
 @dataclass(frozen=True)
@@ -227,7 +232,7 @@ class Workers:
 
     Args: options: the workers' keyword arguments; shared: name -> dtype and shape of one env's part. Each name is an
     attribute of the workers that is shared after every reset and step.
-    Raises: DeviceError if PufferLib cannot count this machine's cores.
+    Raises: DeviceError if PufferLib cannot count this machine's cores; ConfigError if the processes cannot start.
     """
 
     def __init__(
@@ -259,6 +264,8 @@ class Workers:
             return
         if psutil.cpu_count(logical=False) is None:
             raise DeviceError("the machine does not tell its number of cores, which PufferLib needs: use 'serial'")
+        if getattr(multiprocessing.current_process(), "_inheriting", False):  # to become a worker, it runs the script
+            sys.exit(UNGUARDED)
         others = set(multiprocessing.active_children())
         try:
             with _interrupts_wait():
@@ -266,6 +273,9 @@ class Workers:
                     creators, arguments, keywords, pufferlib.vector.Multiprocessing, count,
                     num_workers=count, batch_size=split.workers_per_batch, overwork=True,
                 )  # fmt: skip
+        except (ConnectionError, EOFError):
+            end_children(others)
+            raise ConfigError(f"PyBoy's processes could not start: {UNGUARDED}") from None
         except BaseException:
             end_children(others)
             raise

@@ -280,6 +280,20 @@ def test_a_program_that_never_closes_its_env_ends(task: Task) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
 
 
+def test_a_script_that_each_worker_would_run_is_refused(task: Task, tmp_path: Path) -> None:
+    """Python 3.14 has a fork server by default."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import multiprocessing; multiprocessing.set_start_method('forkserver', force=True)\n"
+        "import sys; from gbxcule_puffer import env_creator\n"
+        "env_creator('pyboy_puffer_vec')(sys.argv[1], num_envs=2, num_workers=2).reset()"
+    )
+    command = [sys.executable, str(script), task.kwargs["rom"]]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 1
+    assert "put what it does under" in result.stderr.splitlines()[-1], result.stderr
+
+
 def test_workers_end_with_a_killed_parent(task: Task) -> None:
     code = (
         "import sys, psutil; from gbxcule_puffer import env_creator\n"

@@ -63,7 +63,7 @@ def compile_pieces(cartridge: Cartridge, traces: Sequence[Trace]) -> Pieces:
 
 
 def folder_of_objects() -> Path:
-    """Where the objects of ROMs are kept."""
+    """The folder of the objects of ROMs."""
     return cache.directory()
 
 
