@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import fields
 from typing import Any
@@ -14,11 +13,6 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.actions import ActionCodec, get_codec
 
 GAME, STEP = "The game", "A step"
-
-
-def progress(line: str) -> None:
-    """Says on stderr what a command does next, where it is then silent for seconds."""
-    print(f"... {line}", file=sys.stderr, flush=True)
 
 
 @command

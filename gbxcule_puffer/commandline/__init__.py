@@ -11,8 +11,9 @@ from gbxcule_puffer.commandline.flags import (
     option_name,
     word,
 )
-from gbxcule_puffer.commandline.help import help_text, page_width
+from gbxcule_puffer.commandline.help import help_text
 from gbxcule_puffer.commandline.parsing import parse, unknown
+from gbxcule_puffer.commandline.terminal import page_width, progress
 
 __all__ = [
     "Flag",
@@ -26,6 +27,7 @@ __all__ = [
     "option_name",
     "page_width",
     "parse",
+    "progress",
     "unknown",
     "word",
 ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from gbxcule_puffer.commandline.flags import Flag, option_name
+from gbxcule_puffer.commandline.terminal import page_width
 
-WIDEST, COLUMN = 120, 30  # columns of a page, and the column at which the texts begin
+COLUMN = 30  # at which the texts begin
 FLAGS = "Flags"
 
 
@@ -44,11 +44,6 @@ def wrapped(text: str) -> str:
     return "\n\n".join(
         each if each.startswith("    ") else textwrap.fill(" ".join(each.split()), page_width()) for each in paragraphs
     )
-
-
-def page_width() -> int:
-    """Columns of a page: the terminal's, at most 120; `COLUMNS` where there is no terminal."""
-    return max(40, min(WIDEST, shutil.get_terminal_size().columns))
 
 
 def _usage(each: Flag) -> str:

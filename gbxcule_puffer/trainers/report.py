@@ -13,6 +13,7 @@ from gbxcule_puffer.trainers.folder import CHECKPOINT
 from gbxcule_puffer.trainers.runlog import TAGS
 
 RETURN, SUCCESS = TAGS["episode_return"], TAGS["success"]
+SPEED = "charts/SPS"  # in every record of a training
 
 
 def report(
@@ -22,9 +23,11 @@ def report(
     training: Mapping[str, float],
     seconds_of: Mapping[str, float],
     trained: str,
+    steps: int = 0,
 ) -> str:
     """The last lines of a run: its last evaluation next to a random policy's and to the `training`'s own episodes (its
-    newest metrics), the shares of a step's time (from its parts `seconds_of`), its files, and how long it `trained`."""
+    newest metrics), the shares of a step's time (from its parts `seconds_of`), its files, and how long it `trained`;
+    steps: of each Game Boy."""
     sampled = {name.removeprefix("eval/"): value for name, value in result.items()}
     greedy = {name.removeprefix("greedy_"): value for name, value in sampled.items() if name.startswith("greedy_")}
     greedy = {"success_rate" if name == "success" else name: value for name, value in greedy.items()}
@@ -35,7 +38,7 @@ def report(
         outcome("success rate" if "success_rate" in sampled else "mean return", sampled)
         + outcome("greedy", {name: value for name, value in greedy.items() if name != "median_steps"})
         + outcome("random policy", {name: value for name, value in random.items() if name != "median_steps"})
-        + in_training(training)
+        + in_training(training, steps)
         # A run shorter than --log-interval has measured no times.
         + (f"a step's time  {shares}\n" if shares else "")
         + f"checkpoint     {run_dir / CHECKPOINT}\n"
@@ -44,10 +47,12 @@ def report(
     )
 
 
-def in_training(metrics: Mapping[str, float]) -> str:
-    """The training's own episodes of the last record in which some ended, as a line; empty where there was none."""
+def in_training(metrics: Mapping[str, float], steps: int) -> str:
+    """The training's own episodes of the last record in which some ended, as a line; where none has in that many steps
+    of each Game Boy, a line that says so, if there were records."""
     if RETURN not in metrics:
-        return ""
+        text = f"no episode has ended in {steps:,} steps of each Game Boy: train longer, or lower --max-steps"
+        return f"{'in training':<15}{text}\n" if SPEED in metrics else ""
     result = {"return": metrics[RETURN], **({"success_rate": metrics[SUCCESS]} if SUCCESS in metrics else {})}
     statistics = {name.removeprefix("env/"): value for name, value in metrics.items()}
     result |= {name: value for name, value in statistics.items() if name.startswith(PREFIX)}

@@ -372,4 +372,5 @@ class Run(AbstractContextManager):
         why = twice if self.counters["passed"] >= 2 else through
         speed = f"{(self.step - self._begun) / seconds:,.0f} a second, evaluations {self._evaluator.budget.taken:.1%}"
         trained = f"{self.step:,} steps in {seconds:.0f} s ({speed} of the time), {why}"
-        print(report(self.run_dir, self.result, random, records.last, self.seconds, trained))
+        of_each = self.step // (sum(env.num_envs for env in self.envs) * self.world.size)
+        print(report(self.run_dir, self.result, random, records.last, self.seconds, trained, of_each))

@@ -124,7 +124,9 @@ def test_the_last_evaluation_ends_within_its_seconds(max_steps: int, episodes: i
         assert result["eval/cut_at"] * SECOND <= share / 3 + SECOND
         assert result["eval/success_rate"] == 0 and "eval/greedy_cut_at" in result
         text = report(Path("run"), result, random, {}, {}, "")
-        assert text.count("no time for whole ones") == 3
+        assert text.count("no time for whole ones") == 3 and "in training" not in text, "nothing was recorded"
+        text = report(Path("run"), result, random, {"charts/SPS": 99.0}, {}, "", 46)
+        assert "in training    no episode has ended in 46 steps of each Game Boy" in text
     else:
         assert lowest_success(result, greedy=True) == 0
 

@@ -7,8 +7,8 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from gbxcule_puffer.apps.flags import GAME, DeviceFlags, check_rom, progress
-from gbxcule_puffer.commandline import at_most_one, command, flag, word
+from gbxcule_puffer.apps.flags import GAME, DeviceFlags, check_rom
+from gbxcule_puffer.commandline import at_most_one, command, flag, progress, word
 from gbxcule_puffer.env.option_flags import option_flag
 from gbxcule_puffer.errors import ConfigError
 

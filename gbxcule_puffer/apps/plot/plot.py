@@ -74,7 +74,7 @@ def read_run(path: Path) -> RunCurves:
             own_steps, values = np.array(found, float).T
             curves[tag] = own_steps, values
     if not curves:
-        raise ConfigError(f"run {path} has no record of {', '.join(PANELS)} yet: give a longer run")
+        raise ConfigError(f"run {path} has no record of its training yet: wait for the first, or train longer")
     return RunCurves(path, config, curves)
 
 

@@ -8,8 +8,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gbxcule_puffer.apps.flags import GAME, DeviceFlags, GameFlags, check_rom, progress
-from gbxcule_puffer.commandline import at_most_one, command, flag, page_width
+from gbxcule_puffer.apps.flags import GAME, DeviceFlags, GameFlags, check_rom
+from gbxcule_puffer.commandline import at_most_one, command, flag, page_width, progress
 
 if TYPE_CHECKING:
     from gbxcule_puffer.scan.result import ScanResult
