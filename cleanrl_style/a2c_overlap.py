@@ -294,7 +294,9 @@ def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: b
 def refuse_unusable(args: Args) -> None:
     """Raises: ConfigError for flags that exclude each other."""
     if args.norm_adv and args.num_envs < 2 * args.env_groups:
-        raise ConfigError(f"--num-envs {args.num_envs} has nothing to normalise over: give --no-norm-adv")
+        raise ConfigError(
+            f"--num-envs {args.num_envs} leaves one advantage, which cannot be normalised: give --no-norm-adv"
+        )
     if args.td_lambda and args.update_every == 1:
         raise ConfigError("--td-lambda looks over the steps of a round: give --update-every 16")
     if args.reuse_values and args.update_every == 1:

@@ -150,7 +150,9 @@ def load_policy(checkpoint: dict[str, Any], env: PlayedEnv, seed: int, greedy: b
 def train(args: Args, run: Run) -> None:
     """One run, from its envs to its report."""
     if args.norm_adv and args.num_envs < 2:
-        raise ConfigError(f"--num-envs {args.num_envs} has nothing to normalise over: give --no-norm-adv")
+        raise ConfigError(
+            f"--num-envs {args.num_envs} leaves one advantage, which cannot be normalised: give --no-norm-adv"
+        )
     (env,) = run.open_envs()
     model = run.to_device(Agent(env.layout, env.codec.num_actions, args.bf16), channels_last=True)
     if run.world.rank:

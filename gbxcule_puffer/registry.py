@@ -69,7 +69,7 @@ def env_creator(
         raise ConfigError(f"environment {name!r} is unknown: give one of {', '.join((*ENVIRONMENTS, *SUITE))}{rom}")
     if game is None:
         if variant is not None or levels is not None:
-            raise ConfigError("variant and levels are of a game: give game, too")
+            raise ConfigError("variant and levels need a game: give game, too")
         return ENVIRONMENTS[name]()
     if name == "toy":
         raise ConfigError("environment 'toy' plays no Game Boy: leave game out")

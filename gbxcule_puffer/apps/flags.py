@@ -31,7 +31,7 @@ class FolderFlags:
 
     game: str | None = flag(
         None,
-        "a game's folder, or homeward, orchard or storeroom, in place of ROM and of the defaults here (docs/games.md)",
+        "a game's folder, or a name of `puffer game list`, in place of ROM and of the defaults here (docs/games.md)",
         GAME,
         metavar="FOLDER",
     )
@@ -45,7 +45,7 @@ class FolderFlags:
         """
         if self.game is None:
             if self.variant is not None:
-                raise ConfigError("--variant is of a game: give --game, too")
+                raise ConfigError("--variant needs a game: give --game, too")
             return {}
         from gbxcule_puffer.games import load_game
 

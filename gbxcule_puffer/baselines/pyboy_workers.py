@@ -263,7 +263,7 @@ class Workers:
             self.vec = pufferlib.vector.make(creators, arguments, keywords, pufferlib.vector.Serial, count)
             return
         if psutil.cpu_count(logical=False) is None:
-            raise DeviceError("the machine does not tell its number of cores, which PufferLib needs: use 'serial'")
+            raise DeviceError("the machine does not report its number of cores, which PufferLib needs: use 'serial'")
         if getattr(multiprocessing.current_process(), "_inheriting", False):  # to become a worker, it runs the script
             sys.exit(UNGUARDED)
         others = set(multiprocessing.active_children())

@@ -240,7 +240,7 @@ def _checked_shapes(path: StrPath, shapes: Sequence[Sequence[int]], size: int, m
     except (TypeError, ValueError):
         fits, num_envs = False, 0
     if not fits:
-        raise StateError(f"{path}: the snapshot is damaged (its shapes are none of envs)")
+        raise StateError(f"{path}: the snapshot is damaged (its shapes are not those of envs)")
     if num_envs > max_envs:
         raise StateError(f"{path}: the snapshot is of {num_envs:,} envs, at most {max_envs:,} are of use here")
     return [tuple(shape) for shape in shapes]

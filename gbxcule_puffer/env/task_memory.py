@@ -84,7 +84,7 @@ class TaskMemory:
     def _checked(self, name: str, old: object, new: torch.Tensor) -> torch.Tensor | None:
         """The tensor of this name before, or None."""
         if new.requires_grad:
-            raise self._error(f"attribute {name!r} has gradients, of ever more steps: assign it with .detach()")
+            raise self._error(f"attribute {name!r} keeps the gradients of all steps so far: assign it with .detach()")
         if not isinstance(old, torch.Tensor):
             return None
         if (old.shape, old.dtype, old.device) != (new.shape, new.dtype, new.device):

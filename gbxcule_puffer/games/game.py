@@ -83,7 +83,7 @@ class Game:
     ) -> dict[str, Any]:
         """Keywords of an env: rom, model, header, task, symbols, start_state and the options of [env].
 
-        variant: the name of a variant, or several with commas, of which each env draws one; rom: the ROM's file, else
+        variant: the name of a variant, or several with commas, of which each env samples one; rom: the ROM's file, else
         it is searched for; levels: as `choose_levels` takes them; task: in place of the folder's reward and ends;
         max_steps: of the env, if it is not the folder's own; symbols: a symbol file, in place of the folder's. Each
         call makes another Task, for one env.
@@ -142,7 +142,7 @@ class Game:
                         f"variant {part!r:.40} is not in {self.source}: give one of {listed}, or several of them"
                     )
             if len(set(parts)) < len(parts) or any(each.name == "+".join(parts) for each in found):
-                raise ConfigError(f"variant {name.strip()!r:.40} is there twice: give each once")
+                raise ConfigError(f"variant {name.strip()!r:.40} is named twice: name each once")
             found.append(reduce(Variant.with_, (self.variants.get(part, Variant()) for part in parts)))
         if len(found) > 1 and (patching := [each.name for each in found if each.patches]):
             raise ConfigError(f"variant {patching[0]} changes the ROM, and all envs play one: give it alone")

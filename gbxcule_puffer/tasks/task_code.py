@@ -39,7 +39,7 @@ def make_task(spec: TaskSpec) -> Task:
         except TypeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise  # by its own code
-            raise ConfigError(f"cannot be made without arguments ({error}): give one made") from None
+            raise ConfigError(f"cannot be made without arguments ({error}): give an instance") from None
 
 
 @contextmanager

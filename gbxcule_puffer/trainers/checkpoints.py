@@ -68,7 +68,7 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     state = read_tensors(path, KIND, LIMIT)
     for name, kind in PARTS.items():
         if not isinstance(state, dict) or not isinstance(state.get(name), kind):
-            raise KIND.bad(path, f"is of no trainer ({name} is missing)")
+            raise KIND.bad(path, f"is not a trainer's ({name} is missing)")
     counts = (state["counters"].get("global_step"), *state["counters"].values())
     if not all(type(count) is int and 0 <= count < 2**62 for count in counts):
         raise KIND.bad(path, "is damaged (a counter is not a number of steps)")

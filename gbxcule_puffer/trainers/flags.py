@@ -57,13 +57,13 @@ class TaskFlags(OptionFlags):
     )
     game: str | None = flag(
         None,
-        "a game's folder, or homeward, orchard or storeroom: its ROM, start, reward and ends, and its options in place "
+        "a game's folder, or a name of `puffer game list`: its ROM, start, reward and ends, and its options in place "
         "of the defaults here (docs/games.md)",
         "The game",
         resumable=True,
     )
     variant: str | None = flag(
-        None, "variant of --game, or several with commas, of which each env draws one", "The game"
+        None, "variant of --game, or several with commas, of which each env samples one", "The game"
     )
     levels: str | None = flag(
         None, "levels of --game: how many of the training levels, or test (default: all)", "The game"

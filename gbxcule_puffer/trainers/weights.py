@@ -94,5 +94,5 @@ def own_agent(name: str) -> Path | None:
         raise StateError(f"game {name} comes without an agent: train one with puffer train ppo --game {name}")
     record = read_object(path.with_name(RECORD), KIND)
     if hashlib.sha256(read_bytes(path, KIND, LIMIT)).hexdigest() != record.get(DIGEST):
-        raise KIND.bad(path, f"is not the file that {RECORD} beside it is of")
+        raise KIND.bad(path, f"is not the file that {RECORD} beside it describes")
     return path

@@ -236,7 +236,7 @@ def test_a_space_in_a_file_and_in_words(tmp_path: Path) -> None:
         ("--budget 9s --vary device=cpu,cuda", "'device' is not a flag"),
         ("--budget 9s --lr 1 --vary lr", "--lr is given, and varies"),
         ("--budget 9s --space none.toml", "none.toml"),
-        ("--budget 9s --seeds 1,1 --jobs 2", "give different ones"),
+        ("--budget 9s --seeds 1,1 --jobs 2", "name each seed once"),
         ("--budget 9s --seeds 1,2 --jobs 1", "as many --jobs"),
     ],
 )

@@ -152,7 +152,7 @@ class PokesAFloat(Steps):
     ("task", "told"),
     [
         (Learns, "reward carries gradients: give it with .detach()"),
-        (KeepsGradients, "attribute 'kept' has gradients, of ever more steps: assign it with .detach()"),
+        (KeepsGradients, "attribute 'kept' keeps the gradients of all steps so far: assign it with .detach()"),
         (KeepsAList, "attribute 'several' is a list of tensors, which is not kept: stack them into one"),
         (Forgets, "attribute 'kept' is not a tensor any more"),
         (TooLarge, "reward is inf in env 1"),

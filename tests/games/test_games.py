@@ -303,9 +303,9 @@ def test_a_saved_state_has_what_terms_remember(folder: Path) -> None:
     [
         ({"name": "gbxcule_orchard", "game": "orchard"}, "'gbxcule_orchard' is a game itself"),
         ({"name": "toy", "game": "orchard"}, "'toy' plays no Game Boy"),
-        ({"name": "gbxcule", "variant": "easy"}, "variant and levels are of a game: give game, too"),
-        ({"name": "gbxcule", "levels": 5}, "variant and levels are of a game: give game, too"),
-        ({"name": "gbxcule", "game": "orchard", "variant": "one_life,one_life"}, "'one_life' is there twice"),
+        ({"name": "gbxcule", "variant": "easy"}, "variant and levels need a game: give game, too"),
+        ({"name": "gbxcule", "levels": 5}, "variant and levels need a game: give game, too"),
+        ({"name": "gbxcule", "game": "orchard", "variant": "one_life,one_life"}, "'one_life' is named twice"),
         ({"name": "gbxcule", "game": "chess"}, "game 'chess': there is no game.toml"),
     ],
 )

@@ -122,7 +122,7 @@ def test_helpers_are_off_unless_they_are_named(tmp_path: Path) -> None:
     assert [each.name for each in load_game("pokemon-red").chosen("infinite_money, no_wild_battles")] == [
         "infinite_money", "no_wild_battles",
     ]  # fmt: skip
-    with pytest.raises(ConfigError, match="variant 'infinite_money\\+infinite_money' is there twice"):
+    with pytest.raises(ConfigError, match="variant 'infinite_money\\+infinite_money' is named twice"):
         load_game("pokemon-red").chosen("infinite_money+infinite_money")
 
 

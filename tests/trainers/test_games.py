@@ -107,7 +107,7 @@ def test_a_game_of_ours_is_trained_as_its_environment_is(tmp_path: Path) -> None
         (["--game=chess"], "game 'chess': there is no game.toml in such a folder"),
         (["--game=orchard", "--env=gbxcule_orchard"], "'gbxcule_orchard' is a game itself"),
         (["--game=orchard", "--env=toy"], "'toy' plays no Game Boy: leave game out"),
-        (["--variant=easy"], "variant and levels are of a game: give game, too"),
+        (["--variant=easy"], "variant and levels need a game: give game, too"),
         (["--game=orchard", "--variant=easy"], "variant 'easy' is not in"),
         (["--game=orchard", "--levels=0"], "levels '0' are unknown"),
         (["--game=orchard", "--rom=homeward"], "is not the game's ROM"),

@@ -53,10 +53,10 @@ REFUSED = {
         ("--num-envs 9 --env-groups 2", "--num-envs 9 must be a multiple of --env-groups 2"),
         ("--td-lambda 0.9 --update-every 1", "--td-lambda looks over the steps of a round"),
         ("--reuse-values --update-every 1", "--reuse-values is for rounds of several steps"),
-        ("--num-envs 2 --env-groups 2", "--num-envs 2 has nothing to normalise over"),
+        ("--num-envs 2 --env-groups 2", "--num-envs 2 leaves one advantage"),
     ],
     "a2c_streaming": [
-        ("--num-envs 1", "--num-envs 1 has nothing to normalise over: give --no-norm-adv"),
+        ("--num-envs 1", "--num-envs 1 leaves one advantage, which cannot be normalised: give --no-norm-adv"),
         ("--adv-floor 0", "--adv-floor 0.0 must be at least 1e-06"),
         ("--cuda-graph", "--cuda-graph needs an env on a GPU"),
     ],

@@ -72,7 +72,7 @@ def test_an_agent_is_trusted_by_its_digest(file: Path, monkeypatch: pytest.Monke
     assert own_agent("orchard") == file
     assert trained._newest("orchard") == file
     file.with_name(RECORD).write_text(json.dumps({DIGEST: digest[::-1]}))
-    with pytest.raises(StateError, match=r"is not the file that agent\.json beside it is of"):
+    with pytest.raises(StateError, match=r"is not the file that agent\.json beside it describes"):
         own_agent("orchard")
     file.unlink()
     with pytest.raises(StateError, match="comes without an agent: train one with puffer train ppo --game orchard"):

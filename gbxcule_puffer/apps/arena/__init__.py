@@ -1,1 +1,1 @@
-"""`puffer arena ...`: train agents on games, record and verify what they reach, compare them."""
+"""Train agents on games side by side, record what they reach, verify and compare the records."""

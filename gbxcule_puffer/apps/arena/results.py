@@ -41,7 +41,7 @@ class Results:
         """The agents, the best one first."""
         names = {each.agent for each in self.records if each.game in self.scales}
         if not names:
-            raise ConfigError("no record is of a game with [scores], by which it could be compared: give others")
+            raise ConfigError("none of the records is of a game with [scores], which are compared: give others")
         whole = {name: np.mean([runs.mean() for runs in self.scores(name, self.games_of(name))]) for name in names}
         return sorted(names, key=lambda name: (-len(self.games_of(name)), -whole[name], name))
 

@@ -1,1 +1,1 @@
-"""`puffer game ...`: folders of games, made, checked and read from other projects."""
+"""Make, check, list, fetch, solve and import folders of games."""

@@ -18,7 +18,9 @@ class RecordFlags(GameFlags, DeviceFlags):
 
     levels: str | None = flag(None, "levels of --game: how many, or test (default: the training's, or all)", GAME)
     out: str = flag(help="film to write, .gif or .mp4, or .wav for the sound alone", metavar="FILE")
-    policy: str = flag("random", "random, or a trainer's checkpoint.pt", metavar="RUN")
+    policy: str = flag(
+        "random", "random, or a run's folder, a checkpoint, or a game that comes with an agent", metavar="RUN"
+    )
     steps: int = flag(120, "steps to film", least=1)
     num_envs: int = flag(1, "Game Boys, side by side", least=1)
     greedy: bool = flag(False, "take the likeliest action instead of sampling")

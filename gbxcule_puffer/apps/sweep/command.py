@@ -172,7 +172,7 @@ def _plan(
     side_by_side = len(devices) * jobs // len(flags.seeds)
     if not side_by_side or len(set(flags.seeds)) < len(flags.seeds):
         raise ConfigError(
-            f"--seeds are {len(flags.seeds)} trainings at a time: give different ones, and as many --jobs"
+            f"--seeds start {len(flags.seeds)} trainings at a time: name each seed once, and give as many --jobs"
         )
     known = [each for each in flags_of(args) if each.name not in OWN and each.name != "device"]
     fixed = [each.name for each in known if {each.text, option_name(f"no-{each.name}")} & given]

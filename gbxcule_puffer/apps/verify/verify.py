@@ -110,9 +110,7 @@ def verify(
     """
     cartridge = load_cartridge(options.rom, options.header, options.model, options.sound)
     if options.rom_sha256 not in (None, cartridge.sha256):
-        raise RomError(
-            f"{options.rom}: its SHA-256 is {cartridge.sha256}, asked for was {options.rom_sha256}: give that ROM"
-        )
+        raise RomError(f"{options.rom}: its SHA-256 is {cartridge.sha256}, not {options.rom_sha256}: give that ROM")
     codec, region = plain_codec(options.action_codec), parse_region(options.mem_region)
     actions = action_indices(options.actions, options.steps, codec)
     release = options.release_after_frames

@@ -128,9 +128,7 @@ class Memory:
     def _register(self, address: int) -> torch.Tensor:
         value = self._fields.register(address)
         if value is None:
-            raise ConfigError(
-                f"memory[0x{address:04X}]: that register is not kept for a look from outside: leave it out"
-            )
+            raise ConfigError(f"memory[0x{address:04X}]: that register cannot be read from outside: leave it out")
         return value
 
 

@@ -167,7 +167,7 @@ def calibrate(
     here = np.concatenate([part.split()[0] for part in (at_goal, near, random)])
     elsewhere = np.concatenate([part.split()[1] for part in (at_goal, near, random)])
     if not len(elsewhere):
-        raise GoalError(f"goal {folder} shows in every step: there is nothing to tell it from, make another")
+        raise GoalError(f"goal {folder} shows in every step, so that nothing differs from it: make another")
     tau = best_tau(here, elsewhere)
     k = max(SMALLEST_K, random.longest_false_run(tau) + 1, near.longest_false_run(tau) + 1)
     return Calibration(at_goal, near, random, tau, k)

@@ -105,7 +105,7 @@ def observation_kind(obs: str) -> PictureKind:
 def picture_kind(obs: str) -> PictureKind:
     """The kind of picture that `obs` names: one of PICTURES, or grey of another size, such as grey_64x96.
 
-    Raises: ConfigError for an unknown one, for tiles and objects, and for a size that there is not.
+    Raises: ConfigError for an unknown one, for tiles and objects, and for an impossible size.
     """
     if obs in PICTURES:
         return PICTURES[obs]
@@ -117,7 +117,7 @@ def picture_kind(obs: str) -> PictureKind:
     rows, columns = map(int, size.groups())
     if not (1 <= rows <= MOST_SIDE and 1 <= columns <= MOST_SIDE) or rows * columns % 4:
         allowed = f"from 1 to {MOST_SIDE} rows and columns, whose product is a multiple of 4"
-        raise ConfigError(f"obs {obs!r} has a size that there is not: give {allowed}")
+        raise ConfigError(f"obs {obs!r} has an impossible size: give {allowed}")
     return replace(PICTURES["grey"], rows=rows, row_values=columns)
 
 

@@ -94,7 +94,7 @@ class Server:
         self._ready.wait()
         if self._error:
             reason = os.strerror(self._error.errno) if self._error.errno else self._error  # asyncio's is a sentence
-            raise ConfigError(f"address {address} cannot be had ({reason}): give another one")
+            raise ConfigError(f"address {address} cannot be used ({reason}): give another")
 
     @property
     def url(self) -> str:

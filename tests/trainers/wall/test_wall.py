@@ -253,9 +253,7 @@ def test_wrong_addresses_are_one_line(wall: Wall) -> None:
     for address in ("8484", "example.org:80", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:80/x", ""):
         with pytest.raises(ConfigError, match=r"is not HOST:PORT: give an IP address and a port"):
             parse_address(address)
-    with pytest.raises(
-        ConfigError, match=r"^address 127.* cannot be had \(Address already in use\): give another one$"
-    ):
+    with pytest.raises(ConfigError, match=r"^address 127.* cannot be used \(Address already in use\): give another$"):
         Wall(wall.env, "again", dict, f"127.0.0.1:{wall._server.port}")
 
 
