@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -51,6 +52,7 @@ SLOW = (*SLOW_FOLDERS, *(f"{folder}/test_{name}.py" for folder, names in SLOW_FI
 HERE = Path(__file__).parent
 
 
+@functools.cache
 def is_slow(path: Path) -> bool:
     """True for a test file that `make test-quick` leaves out."""
     if path.parent.name == "trainers" and path.stem.removeprefix("test_") in QUICK:

@@ -174,16 +174,11 @@ def same(one: Emulator, oracle: PyBoyEmulator) -> list[str]:
     return sorted(names) + [f"memory {offset:04X}" for offset in offsets[:4]]
 
 
-def without_clock(seed: int) -> bool:
-    """True where a seed's program is for the Game Boy Color, and its cartridge has no clock, which PyBoy sets anew."""
-    cartridge = load_cartridge(make_rom(seed, "color").data, model="cgb")
-    return cartridge.is_for_color and not cartridge.has_rtc
-
-
-@pytest.mark.parametrize("seed", [seed for seed in range(14) if without_clock(seed) and seed != 8])
+@pytest.mark.parametrize("seed", [1, 4, 5, 7, 10, 11, 13])
 def test_states_of_pyboy(seed: int, tmp_path: Path) -> None:
     """PyBoy goes on from a file that the emulator wrote, and the emulator from one that PyBoy wrote."""
     emulator = both(seed, 5)
+    assert emulator.cartridge.is_for_color and not emulator.cartridge.has_rtc, "PyBoy sets its clock anew"
     options = {"screen": "full", "model": "cgb", "frames_per_step": 4, "release_after_frames": 2}
     write_pyboy_state(tmp_path / "x.state", emulator.save(), emulator.cartridge)
     oracle = PyBoyEmulator(emulator.cartridge, **options)

@@ -221,10 +221,10 @@ def test_an_env_with_any_codec(codec: str, tmp_path: Path) -> None:
         if ends[0]:
             assert 2 < player.count < sum(mask != 0 for mask, _ in played)
             player, played = Player(ROM, state=start, held=A), []
-        assert [count(each.emulator) for each in (env, copy, single)] == [player.count] * 3
+        assert [count(each.emulator) for each in (env, copy)] == [player.count] * 2
+        baselines = single.emulator.machines[0], vec._run().vec.envs[0].emulator.machines[0]
+        assert [machine.pyboy.memory[COUNT] for machine in baselines] == [player.count] * 2
         assert env.emulator.state_hash() == copy.emulator.state_hash()
-        (counted,) = vec.call("read_memory", [0], [COUNT], [1])
-        assert int(counted[0]) == player.count
         if step % 8 == 7:
             assert not differences(player.save(env.emulator), env.emulator.save(0), env.cartridge)
     for each in all_envs:

@@ -10,8 +10,7 @@ import torch
 
 from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.build.instantiate import Edit
-from gbxcule_puffer.emulator.build.variant import build
+from tests.fuzz.faults import OF_INSTRUCTIONS, faulty_step
 from tests.fuzz.generator import CARTRIDGES, ILLEGAL, FuzzRom, header, make_rom
 from tests.fuzz.lockstep import Result, compare, compare_seed, random_buttons
 from tests.fuzz.shrink import code_left, shrink
@@ -20,15 +19,6 @@ FRAMES = 40
 SEEDS = 8
 FIRST_SEED = 100_000
 MOST_BANKS = 16  # the data path's table of a random bank takes 10 ms
-LDH_READ = "c.a = bus.read(m, c, 0xFF00 | ((c.code >> 8) & 0xFF), c.now + 4, 0)"
-# The fault that each env has, all in one kernel: (name, a change of the generated module)
-FAULTS = (
-    ("EI works at once", Edit("interpreter", "", "c.ei_delay = 2", "c.ei_delay = 2 - int(c.env == 0)")),
-    (
-        "LDH A,[n] reads 4 T-cycles late",
-        Edit("interpreter", "", LDH_READ, LDH_READ.replace("c.now + 4", "c.now + 4 + 4 * int(c.env == 1)")),
-    ),
-)
 
 
 def small_roms(count: int) -> Iterator[FuzzRom]:
@@ -105,20 +95,20 @@ def test_a_seed_gives_one_rom_and_all_kinds_and_cartridges_occur() -> None:
 
 
 def test_planted_faults_are_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    step = build("interpreter", edits=tuple(edit for _, edit in FAULTS)).step
-    usual = Emulator._kernel
+    step, usual = faulty_step(), Emulator._kernel
     monkeypatch.setattr(Emulator, "_kernel", lambda self: step if self.kernel == "interpreter" else usual(self))
 
+    envs = range(len(OF_INSTRUCTIONS))
     found: dict[int, int] = {}  # the seed that found an env's fault
     for rom in small_roms(60):
-        buttons = random_buttons(rom.seed, FRAMES, 1).repeat(len(FAULTS), 1)
+        buttons = random_buttons(rom.seed, FRAMES, 1).repeat(len(envs), 1)
         lines = compare(rom.data, buttons, with_datapath=False).difference
-        for env in range(len(FAULTS)):
-            if any(line.startswith(f"env {env}") for line in lines):
+        for env in envs:
+            if any(line.startswith(f"env {env}:") for line in lines):
                 found.setdefault(env, rom.seed)
-        if len(found) == len(FAULTS):
+        if len(found) == len(envs):
             break
-    assert len(found) == len(FAULTS), f"60 ROMs found only {[FAULTS[env][0] for env in found]}"
+    assert len(found) == len(envs), f"60 ROMs found only {[OF_INSTRUCTIONS[env] for env in found]}"
     rom, buttons = make_rom(found[0]).data, random_buttons(found[0], FRAMES, 1)
     small, buttons = shrink(rom, buttons, most_runs=6, with_datapath=False)
     assert compare(small, buttons, check_every=1, with_datapath=False).difference

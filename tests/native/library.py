@@ -99,7 +99,7 @@ class Library:
             size = len(argument.raw)
             raw += bytes(-len(raw) % (8 if size >= 8 else 4)) + ctypes.string_at(arguments[1 + number], size)
         packed = (ctypes.c_char * len(raw)).from_buffer(raw)
-        module = launch.kernel.module.load(wp.get_device("cpu"))
+        module = launch.kernel.module.load(wp.get_device("cpu"), 1)  # as launches on a CPU, which share the object
         module.get_kernel_hooks(launch.kernel).forward(ctypes.c_void_p(arguments[0]), ctypes.byref(packed))
         return 0
 
