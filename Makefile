@@ -7,7 +7,7 @@ ARGS ?=
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-quick test-fast test-newest test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer size clean
+.PHONY: help setup train test test-quick test-fast test-newest test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer wheel size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,10 @@ $(NEWEST)/.stamp: setup.py tests/support/newest.py
 	$(PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/bin/python tests/support/newest.py
 	@touch $@
+
+wheel: setup  ## build a wheel that has compiled kernels for CPUs and GPUs, minutes (ARGS="--arch 90")
+	$(BIN)/python -m gbxcule_puffer warm --archive gbxcule_puffer/kernels.zip $(ARGS)
+	$(BIN)/python -m build
 
 size: setup  ## print what the kernels compile to: code bytes, registers, stack, spills, seconds
 	$(BIN)/python -m gbxcule_puffer size $(ARGS)

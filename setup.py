@@ -70,7 +70,7 @@ setup(
     python_requires=">=3.11",
     packages=find_packages(include=["gbxcule_puffer*"]),
     package_data={
-        "gbxcule_puffer": ["py.typed"],
+        "gbxcule_puffer": ["py.typed", "kernels.zip"],  # the second by `make wheel`
         "gbxcule_puffer.integrations.pufferl": ["*.ini"],
         "gbxcule_puffer.integrations.pufferlib5": ["*.cu", "*.ini"],
         "gbxcule_puffer.native": ["*.c", "*.h"],

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from functools import partial
 
-from gbxcule_puffer import __version__
+from gbxcule_puffer import __version__, progress
 from gbxcule_puffer.apps.commands import COMMANDS, NAMES, find
 from gbxcule_puffer.apps.watchdog import supervised
 from gbxcule_puffer.commandline import parse, unknown
@@ -41,6 +41,9 @@ def _run(argv: Sequence[str] | None) -> int:
         return 0
     command, prog, rest = _choose(words)
     flags = parse(command, prog, None, rest)
+
+    if sys.stderr.isatty():
+        progress.listen(partial(print, file=sys.stderr, flush=True))
 
     def work() -> int:
         rom = getattr(flags, "rom", None)

@@ -1,5 +1,5 @@
 """Compiled kernels on disk: their digests are checked before Warp loads them; a kernel that has changed is compiled
-again.
+again, unless it came compiled with the wheel (shipped_kernels.py).
 
 Warp's cache has a folder per module of kernels. Its objects (.o, .cubin, .ptx) and metadata (.meta) are loaded into the
 process as they are. SHA256SUMS beside them has their digests, in the format of `sha256sum -c`.
@@ -16,15 +16,21 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import warp as wp
 
+from gbxcule_puffer import shipped_kernels
 from gbxcule_puffer.errors import StateError, StorageError, printable
 from gbxcule_puffer.files import Kind, read_bytes, read_text, write_bytes, write_text
+from gbxcule_puffer.progress import Work
+from gbxcule_puffer.provenance import usable_cores
+from gbxcule_puffer.shipped_kernels import Shipped
 
 SUMS = "SHA256SUMS"
 LOADED = (".o", ".cubin", ".ptx", ".meta")  # suffixes of the files that are loaded
@@ -32,21 +38,67 @@ LIMIT = 2**28  # bytes of one of them
 ROOM = 2**24  # the most bytes of a module: on a full disk the compiler would end the process
 KIND = Kind("compiled kernel", StateError, "it is compiled anew")
 REMEDY = "set WARP_CACHE_PATH to a folder that can be written"
-_announced: list[Callable[[], None]] = []  # by announce_compiling, until it has been called
+# Where this CPU has the FEATURES, by LLVM's names, kernels are compiled for all CPUs that have them, so that a wheel's
+# kernels fit most. In place of Warp's flags, for exactly this CPU and with more inlining: as fast, and compiled sooner.
+LEVEL, WARPS = "-target-cpu x86-64-v3", "-march=native"
+# Of the native code of a game: the flags that Warp has by default.
+EXACT = (
+    f"{WARPS} -mllvm=-inline-threshold=9000 -mllvm=-inline-cold-callsite-threshold=3000"
+    " -mllvm=-slp-recursion-max-depth=4"
+)
+FEATURES = {"avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sahf", "sse4.2", "xsave"}
+CPU_BLOCK = 1  # the block size of launches on a CPU
+WORK = Work(("compiling", "compiled"), "once for this version on this machine")
+_names: weakref.WeakKeyDictionary[wp.Module, str] = weakref.WeakKeyDictionary()  # as people read them, by `prepare`
 
 
-def announce_compiling(announce: Callable[[], None]) -> None:
-    """Has `announce` be called, once, before the next kernel that is compiled in this process, if any is."""
-    _announced[:] = [announce]
+@dataclass(frozen=True)
+class Needed:
+    """A kernel that will be launched. name: as people read it; block_dim: threads per block on a GPU."""
+
+    name: str
+    kernel: object
+    block_dim: int = 256
+
+    @property
+    def module(self) -> wp.Module:
+        """The module that is compiled with it."""
+        kernel: Any = self.kernel
+        return kernel.module
+
+
+def prepare(needed: Sequence[Needed], device: str) -> None:
+    """Loads the modules of kernels that have to be compiled, on a GPU at the same time. Those that are compiled load at
+    their first launch, in milliseconds."""
+    on = wp.get_device(device)
+    names = {(each.module, CPU_BLOCK if on.is_cpu else each.block_dim): each.name for each in needed}
+    new = [each for each in names if (on.context, each[1]) not in each[0].execs]
+    missing = [each for each in new if not _is_there(each[0], on, each[1])]
+    for module, block_dim in missing:
+        _names[module] = names[module, block_dim]
+    if not missing:
+        return
+    WORK.announce([names[each] for each in missing])
+    if on.is_cpu:  # where each thread would read Warp's headers anew, which takes longer than a small kernel
+        for module, block_dim in missing:
+            module.load(on, block_dim)
+        return
+    with ThreadPoolExecutor(min(len(missing), usable_cores())) as threads:
+        loads = [threads.submit(module.load, on, block_dim) for module, block_dim in missing]
+    for load in loads:
+        load.result()
 
 
 def check_before_loading() -> None:
-    """Checks every module of Warp's when it is loaded, in this process; call it once.
+    """Checks every module of Warp's when it is loaded, in this process; call it once, after Warp has started.
 
     Afterwards `wp.Module.load`, and so every first launch, raises StorageError if a kernel must be compiled and the
     cache is not writable.
     """
     load, loaded = wp.Module.load, weakref.WeakValueDictionary()
+    flags, features = wp.config.cpu_compiler_flags, wp._src.context._get_cpu_feature_set()  # pyright: ignore
+    if (flags is None or WARPS in flags) and features >= FEATURES:
+        wp.config.cpu_compiler_flags = LEVEL
 
     @functools.wraps(load)
     def checked(
@@ -62,12 +114,15 @@ def check_before_loading() -> None:
             return load(module, device, block_dim, binary_path, **rest)
         folder = Path(str(wp.config.kernel_cache_dir)) / name
         with _writing(folder.parent), _locked(folder):
-            if not as_written(folder):
-                _remove(folder)
+            compiles = nullcontext()
+            if not _is_there(module, device, block_dim):
+                if not as_written(folder):
+                    _remove(folder)
                 _check_room(folder.parent)
-                while _announced:
-                    _announced.pop()()
-            found = load(module, device, block_dim, **rest)
+                if not _unpack(module, device, block_dim, folder):
+                    compiles = WORK.doing(_names.get(module) or next(iter(module.kernels)))
+            with compiles:
+                found = load(module, device, block_dim, **rest)
             if found is not None:
                 _note(folder)
                 loaded[key] = found
@@ -91,27 +146,21 @@ class CpuObject:
 
     def runs_here(self) -> bool:
         """True where it was compiled for a CPU like this one; the names of objects say for which."""
-        return self.path.endswith(_object_suffix(_cpu_flags()))
+        return self.path.endswith(_object_suffix(EXACT))
 
 
 def compile_cpp(source: str, symbol: str, folder: Path) -> CpuObject:
     """Compile C++ without headers for this machine's CPU, with Warp's compiler, into a folder in the kernel cache."""
-    flags = _cpu_flags()
     with tempfile.TemporaryDirectory(prefix="gbxcule_cpp_") as scratch:
         text, built = Path(scratch) / "source.cpp", Path(scratch) / "built.o"
         text.write_text(source)
         build: Any = wp._src.build  # pyright: ignore
-        build.build_cpu(str(built), str(text), extra_flags=flags)
+        build.build_cpu(str(built), str(text), extra_flags=EXACT)
         data = built.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
-    path = folder / f"{symbol}_{digest[:16]}{_object_suffix(flags)}"
+    path = folder / f"{symbol}_{digest[:16]}{_object_suffix(EXACT)}"
     write_bytes(path, data, REMEDY)
     return CpuObject(str(path.relative_to(str(wp.config.kernel_cache_dir))), digest, symbol)
-
-
-def _cpu_flags() -> str:
-    """The compiler's flags for kernels on a CPU."""
-    return wp._src.context._resolve_cpu_compiler_flags(None, wp.config.cpu_compiler_flags)  # pyright: ignore
 
 
 def _object_suffix(flags: str) -> str:
@@ -134,6 +183,48 @@ def load_address(found: CpuObject) -> int:
     if llvm.wp_load_obj_from_bytes(data, len(data), handle, wp.config.legacy_cpu_linker) != 0:
         raise KIND.bad(path, "cannot be loaded")
     return int(llvm.wp_lookup(handle, found.symbol.encode()))
+
+
+def compile_for(needed: Needed, arch: int | None) -> Shipped:
+    """A kernel's module compiled for GPUs of an architecture, or for CPUs (None), without loading it."""
+    module, block_dim = needed.module, CPU_BLOCK if arch is None else needed.block_dim
+    options = module.resolve_options(wp.config, block_dim=block_dim)
+    on = wp.get_device("cpu") if arch is None else None
+    name = module.get_module_identifier(block_dim)
+    file = module._get_compile_output_name(on, arch, use_ptx=False, block_dim=block_dim)
+    folder = Path(str(wp.config.kernel_cache_dir)) / name
+    with _writing(folder.parent), _locked(folder):
+        if not as_written(folder):
+            _remove(folder)
+        if not (folder / file).is_file():
+            module._compile(on, folder, file, arch, use_ptx=False, options=options)
+            _note(folder)
+        found = (folder / file).read_bytes(), (folder / f"{name}.meta").read_bytes()
+    target = file.removeprefix(name)
+    return Shipped(target, shipped_kernels.key(module, block_dim, target), *found)
+
+
+def _is_there(module: wp.Module, device: wp.Device, block_dim: int | None) -> bool:
+    """True if a module is compiled for a device, in the cache."""
+    folder = Path(str(wp.config.kernel_cache_dir)) / module.get_module_identifier(block_dim)
+    return (folder / f"{folder.name}{_target(module, device, block_dim)}").is_file() and as_written(folder)
+
+
+def _target(module: wp.Module, device: wp.Device, block_dim: int | None) -> str:
+    """The end of the name of a module's object."""
+    file = module._get_compile_output_name(wp.get_device(device), block_dim=block_dim)
+    return file.removeprefix(module.get_module_identifier(block_dim))
+
+
+def _unpack(module: wp.Module, device: wp.Device, block_dim: int | None, folder: Path) -> bool:
+    """Put the object that came with the wheel into the cache; False if there is none."""
+    found = shipped_kernels.find(module, block_dim, _target(module, device, block_dim))
+    if found is None:
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(folder / f"{folder.name}{found.target}", found.data, REMEDY)
+    write_bytes(folder / f"{folder.name}.meta", found.meta, REMEDY)
+    return True
 
 
 def as_written(folder: Path) -> bool:

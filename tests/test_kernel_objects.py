@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,13 +18,14 @@ import torch
 import warp as wp
 
 from benchmarks.workload import ROOT
+from gbxcule_puffer import progress, shipped_kernels
 from gbxcule_puffer.device import start_warp
 from gbxcule_puffer.emulator.build import cache as sources
 from gbxcule_puffer.emulator.build import interpreter
 from gbxcule_puffer.emulator.launch import Launcher
 from gbxcule_puffer.env.step_end import kernels as step_end
 from gbxcule_puffer.errors import StorageError
-from gbxcule_puffer.kernel_objects import ROOM, SUMS, announce_compiling, as_written
+from gbxcule_puffer.kernel_objects import FEATURES, LEVEL, ROOM, SUMS, Needed, as_written, compile_for, prepare
 
 SOURCE = """
 import warp as wp
@@ -64,14 +67,111 @@ def compiled(cache: Path) -> tuple[Any, Path]:
     return module, folder
 
 
-def test_compiling_is_announced_where_it_is_done(compiled: tuple[Any, Path]) -> None:
-    """Once, and not for what is on the disk."""
-    said: list[str] = []
-    announce_compiling(lambda: said.append("compiles"))
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    """The lines about what takes long."""
+    lines: list[str] = []
+    progress.listen(lines.append)
+    yield lines
+    progress.listen(None)
+
+
+def another(number: int) -> Any:
+    """A module like the compiled one with another number in it."""
+    return sources.import_source("another", SOURCE.replace("a[i] + i", f"a[i] + i + {number} - {number}"))
+
+
+def test_compiling_is_said_where_it_is_done(compiled: tuple[Any, Path], said: list[str]) -> None:
+    """And not for what is on the disk."""
     assert count(compiled[0]) == [0, 1, 2, 3] and said == []
-    for name in ("again", "and_again"):
-        count(sources.import_source(name, SOURCE.replace("a[i] + i", f"a[i] + i + {len(name)}")))
-        assert said == ["compiles"]
+    for number in (1, 2):
+        assert count(another(number)) == [0, 1, 2, 3]
+        first, last = said
+        assert first == "compiling kernel_count (once for this version on this machine)"
+        assert re.fullmatch(r"compiled kernel_count in \d+\.\d s, 1 of 1", last)
+        said.clear()
+
+
+def test_what_is_prepared_is_said_by_name_and_number(compiled: tuple[Any, Path], said: list[str]) -> None:
+    names = {"one": another(3), "two": another(4), "there": compiled[0]}
+    needed = [Needed(name, module.kernel_count) for name, module in names.items()]
+    prepare(needed, "cpu")
+    assert said[0] == "compiling one, two (once for this version on this machine)"
+    assert [re.sub(r"\d+\.\d", "X", line) for line in said[1:]] == [
+        "compiled one in X s, 1 of 2",
+        "compiled two in X s, 2 of 2",
+    ]
+    said.clear()
+    prepare(needed, "cpu")
+    assert [count(module) for module in names.values()] == [[0, 1, 2, 3]] * 3 and said == []
+
+
+def test_kernels_are_compiled_for_a_level_of_cpus(compiled: tuple[Any, Path]) -> None:
+    """So that a wheel's serve most; an older CPU has its own."""
+    features = wp._src.context._get_cpu_feature_set()  # pyright: ignore
+    assert (wp.config.cpu_compiler_flags == LEVEL) == (features >= FEATURES)
+
+
+@pytest.fixture
+def archive(compiled: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A wheel's archive with the module's object, and an empty kernel cache."""
+    path = tmp_path / "kernels.zip"
+    shipped_kernels.write(path, [compile_for(Needed("tiny", compiled[0].kernel_count), None)])
+    monkeypatch.setattr(shipped_kernels, "ARCHIVE", path)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path / "empty"))
+    shipped_kernels._of_target.cache_clear()
+    yield path
+    shipped_kernels._of_target.cache_clear()
+
+
+def test_a_wheel_s_kernel_is_not_compiled(
+    archive: Path, compiled: tuple[Any, Path], said: list[str], tmp_path: Path
+) -> None:
+    assert count(compiled[0]) == [0, 1, 2, 3] and said == []
+    folder = tmp_path / "empty" / compiled[1].name
+    assert as_written(folder)
+    (ours,), (theirs,) = folder.glob("*.o"), compiled[1].glob("*.o")
+    assert ours.name == theirs.name and ours.read_bytes() == theirs.read_bytes()
+    prepare([Needed("tiny", compiled[0].kernel_count)], "cpu")
+    assert said == []
+
+
+@pytest.mark.parametrize("other", ["version of Warp", "source"])
+def test_another_kernel_than_the_wheel_s_is_compiled(
+    other: str, archive: Path, compiled: tuple[Any, Path], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = another(5) if other == "source" else compiled[0]
+    if other == "version of Warp":
+        monkeypatch.setattr(wp.config, "version", "1.19.1")
+    assert count(module) == [0, 1, 2, 3] and len(said) == 2
+
+
+def test_a_kernel_has_a_key_for_each_target(compiled: tuple[Any, Path]) -> None:
+    module = compiled[0].kernel_count.module
+    assert len({shipped_kernels.key(module, 1, target) for target in (".cpu0.o", ".cpu1.o", ".sm90.cubin")}) == 3
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "one bit", "longer", "missing", "device", "FIFO", "folder"])
+def test_a_damaged_archive_is_not_used(
+    damage: str, archive: Path, compiled: tuple[Any, Path], said: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    DAMAGES[damage](archive)
+    assert count(compiled[0]) == [0, 1, 2, 3]
+    used, warned = not said, "kernels.zip is damaged: kernels are compiled instead\n" in capfd.readouterr().err
+    assert (used, warned) == {"longer": (True, False), "missing": (False, False)}.get(damage, (False, True))
+
+
+def test_a_target_of_the_archive_with_another_digest_is_not_used(
+    archive: Path, compiled: tuple[Any, Path], said: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile(archive) as before:
+        files = {name: before.read(name) for name in before.namelist()}
+    with zipfile.ZipFile(archive, "w") as after:
+        for name, data in files.items():
+            after.writestr(name, data if name == shipped_kernels.SUMS else data + b"\0")
+    assert count(compiled[0]) == [0, 1, 2, 3] and len(said) == 2
+    assert "kernels.zip is damaged: kernels are compiled instead" in capfd.readouterr().err
 
 
 def flip(path: Path, *bits: int) -> None:

@@ -9,7 +9,7 @@ COMMANDS = {
     "Play and train": ("play", "train", "eval", "watch", "record", "plot", "show", "copy"),
     "Find out and make goals": ("scan", "game", "goal", "stage"),
     "Compare agents and settings": ("arena", "sweep"),
-    "Check and measure": ("verify", "bench", "profile", "size"),
+    "Check and measure": ("verify", "bench", "profile", "size", "warm"),
     "For programs in C": ("native",),
     "PufferLib's own modes": ("autotune", "export"),
 }

@@ -23,6 +23,7 @@ from gbxcule_puffer.env.coverage import Coverage
 from gbxcule_puffer.env.curriculum.milestones import Milestones
 from gbxcule_puffer.env.env_task import EnvTask
 from gbxcule_puffer.env.episodes import Episodes
+from gbxcule_puffer.env.needed import prepare_env
 from gbxcule_puffer.env.options import EnvOptions, options_of, signature, whole_number
 from gbxcule_puffer.env.protocol import Infos
 from gbxcule_puffer.env.randomness import Seed, checked_seed
@@ -376,6 +377,7 @@ class GBxCuLEEnv(EnvCopies, pufferlib.PufferEnv, ShowsPictures, Generic[Given]):
 
         emulator = self._make_emulator()
         emulator.end_steps_when(self.until)
+        prepare_env(self._task, str(device))
         size = 2 * n * self.layout.dtype.itemsize  # observations, and those that new episodes replace
         with room_for(size, str(device), f"num_envs {n:,}", "use fewer envs, or smaller observations"):
             self._out = StepBuffers(n, self.layout.box, device, numpy_buffers)

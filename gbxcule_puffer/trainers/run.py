@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import nn
 
+from gbxcule_puffer import progress
 from gbxcule_puffer.device import free_bytes, size_text
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError, DeviceError
@@ -119,11 +120,8 @@ class Run(AbstractContextManager):
         args: Any = self.args
         if args.num_envs % groups:
             raise ConfigError(f"--num-envs {args.num_envs} must be a multiple of --env-groups {groups}")
-        if self.first and args.env != "toy":
-            from gbxcule_puffer.kernel_objects import announce_compiling  # with Warp, which the toy does not need
-
-            text = "preparing (the first start compiles the emulator, which takes up to a minute)"
-            announce_compiling(partial(print, text, flush=True))
+        if self.first:
+            progress.listen(partial(print, flush=True))
         files = task_files(args, self.run_dir, self.world)
         for name, path in files.items():  # saved with the flags: a resumed run uses the same files
             setattr(args, name, None if path == str(ROM) else path)

@@ -1,0 +1,1 @@
+"""`puffer warm`: the kernels that most commands need, compiled before they are needed."""

@@ -1,0 +1,55 @@
+"""What takes long, as a program says it line by line: to nobody, unless a command or a trainer listens."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+_listeners: list[Callable[[str], None]] = []
+
+
+def listen(say: Callable[[str], None] | None) -> None:
+    """Has `say` be called with each line from now on, in place of who listened before; None: nobody listens."""
+    _listeners[:] = [] if say is None else [say]
+
+
+def say(line: str) -> None:
+    """Tells who listens."""
+    for listener in _listeners:
+        listener(line)
+
+
+class Work:
+    """Pieces of work by name, of which each is said when all begin and when it is done; several threads may do them.
+
+    verb: what is done, "compiling" and "compiled"; why: what a reader should know about it.
+    """
+
+    def __init__(self, verb: tuple[str, str], why: str) -> None:
+        self._verb, self._why, self._lock = verb, why, threading.Lock()
+        self._open: list[str] = []
+        self._done = 0
+
+    def announce(self, names: Sequence[str]) -> None:
+        """Say what will be done."""
+        with self._lock:
+            self._open += names
+            say(f"{self._verb[0]} {', '.join(names)} ({self._why})")
+
+    @contextmanager
+    def doing(self, name: str) -> Iterator[None]:
+        """Around one piece, which is announced where it is not yet."""
+        if name not in self._open:
+            self.announce([name])
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.remove(name)
+                self._done += 1
+                seconds, total = time.perf_counter() - begin, self._done + len(self._open)
+                say(f"{self._verb[1]} {name} in {seconds:.1f} s, {self._done} of {total}")
+                self._done *= bool(self._open)
