@@ -96,15 +96,17 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     raise StateError(failures[0])
 
 
-def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) -> Resumed:
-    """The run that --resume names: its folder or checkpoint; if empty, `run_dir`, or the newest run of the trainer in
-    `runs`.
+def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) -> Resumed | None:
+    """The run that --resume names: its folder or checkpoint; if empty, that in `run_dir`, None where that has no run
+    yet; without `run_dir` the newest run of the trainer in `runs`.
 
     Raises: ConfigError if there is none; StateError if it cannot be read or is another trainer's.
     """
     path = Path(resume or run_dir or newest_run(runs, exp_name))
+    if not resume and run_dir and not (path.is_file() or (path / MANIFEST).exists() or _checkpoints(path)):
+        return None
     state = None
-    if path.is_dir() and not list(path.glob(f"{Path(CHECKPOINT).stem}*.pt")):  # ended before its first checkpoint
+    if path.is_dir() and not _checkpoints(path):  # ended before its first checkpoint
         path = path / MANIFEST
         if not path.is_file():
             raise ConfigError(f"--resume: {path.parent} has no run in it: give the folder of a run, or leave it out")
@@ -119,6 +121,11 @@ def find_resumed(resume: str, run_dir: str | None, runs: Path, exp_name: str) ->
     if name != exp_name:
         raise StateError(f"{path} is of the trainer {name!r:.40}, not of {exp_name}: go on with that one")
     return Resumed(path, flags, state, note)
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints of a run's folder."""
+    return list(folder.glob(f"{Path(CHECKPOINT).stem}*.pt"))
 
 
 def load_weights(part: torch.nn.Module | torch.optim.Optimizer, saved: dict[str, Any]) -> None:

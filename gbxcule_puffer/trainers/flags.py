@@ -183,7 +183,8 @@ class RunFlags(TaskFlags):
     )
     resume: str | None = flag(
         None,
-        "continue a run with its flags: a folder or checkpoint.pt; without a value that of --run-dir, or the newest",
+        "continue a run with its flags: a folder or checkpoint.pt; without a value that of --run-dir, which begins if "
+        "it has not, or the newest",
         FILES,
         bare="",
         resumable=True,

@@ -63,7 +63,7 @@ def _start(
     if args.resume is not None:
         # Read once, for all processes: none may continue from another checkpoint, and only the first may have the file.
         resumed = world.tell(find_resumed(args.resume, args.run_dir, RUNS, prog) if world.rank == 0 else None)
-        assert resumed is not None
+    if resumed is not None:
         device, args = args.device, resumed_flags(flags, resumed.flags, resumed.path, prog, argv, resumed.note)
         args.check()
         _find_game(args)

@@ -244,7 +244,9 @@ def make_run(path: Path) -> None:
 def read_run_folder(path: Path) -> None:
     """As `puffer plot` and --resume do."""
     experiments([read_run(path)])
-    flags_of(a2c_overlap.Args, find_resumed(str(path), None, path, "a2c_overlap").flags, path, "a2c_overlap")
+    resumed = find_resumed(str(path), None, path, "a2c_overlap")
+    assert resumed is not None
+    flags_of(a2c_overlap.Args, resumed.flags, path, "a2c_overlap")
 
 
 def make_weights(path: Path) -> None:

@@ -22,13 +22,13 @@ def test_killed_runs_go_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
     changes = {"total_env_steps": 1024, "eval_every_steps": 512, "checkpoint_every": 128, "eval_episodes": 4}
     changes |= {"env_groups": 2, "recurrent": "gru", "media_every": 512}
     assert main(toy_run(tmp_path / "whole", **changes)) == 0
-    run_dir, flags = tmp_path / "killed", toy_run(tmp_path / "killed", **changes)
+    run_dir = tmp_path / "killed"
+    flags = [*toy_run(run_dir, **changes), "--resume"]  # also where there is no run yet
     whole, draw = len(records(tmp_path / "whole")), random.Random()
     for _ in range(2):
         moment = draw.randrange(whole // 4, whole - 8)
         print(f"killed after {moment} of {whole} records")  # shown when the test fails
         killed_after(moment, run_dir, flags)
-        flags = ["--resume", str(run_dir)]
     assert main(flags) == 0
     assert records(tmp_path / "killed") == records(tmp_path / "whole")
 
