@@ -31,7 +31,8 @@ from gbxcule_puffer.layout import trainers
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roms/*.md")])
 LANGUAGES = ("python", "sh", "console", "json", "toml", "c", "text")
-PROGRAMS = ("puffer", "python", "torchrun", "make", "pip", "tensorboard")
+PROGRAMS = ("puffer", "python", "torchrun", "make", "pip", "tensorboard", "sbatch", "sky", "docker")
+IMAGE = "gbxcule-puffer"  # of clusters/Dockerfile, which starts puffer
 NAMES = {name: name for name in PROGRAMS} | {".venv-puffer/bin/puffer": "puffer"}
 ELLIPSIS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -138,7 +139,18 @@ def check_arguments(command: Sequence[str]) -> None:
     Raises: SystemExit, with the program's message on stderr, where it refuses them; AssertionError where make does.
     """
     name, *arguments = command
-    if name == "make":
+    if name == "sbatch":
+        script = next(i for i, word in enumerate(arguments) if word.startswith("clusters/"))
+        assert (ROOT / arguments[script]).is_file(), arguments[script]
+        check_arguments(["python", *arguments[script + 1 :]])
+    elif name == "sky":
+        assert (ROOT / arguments[-1]).is_file(), arguments[-1]
+    elif name == "docker":
+        if arguments[0] == "run":
+            check_arguments(["puffer", *arguments[arguments.index(IMAGE) + 1 :]])
+        else:
+            assert (ROOT / arguments[arguments.index("-f") + 1]).is_file() and IMAGE in arguments, command
+    elif name == "make":
         result = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
     elif name == "torchrun":

@@ -1,11 +1,9 @@
-"""Two processes that torchrun starts, with gloo: averaged gradients, equal weights, steps counted over both."""
+"""Two processes of a SLURM job, with gloo: averaged gradients, equal weights, steps counted over both."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,8 @@ from cleanrl_style import ppo_lite
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World
+from tests.support.clusters import SLURM, slurm_job
 from tests.support.training_runs import records, toy_run
-
-ROOT = Path(__file__).parents[2]
 
 NETWORKS = {"a2c_streaming": "Agent", "ppo_lite": "Agent", "pqn": "QNetwork"}
 PARTS = {"parts": 512, "whole": 1024}
@@ -69,10 +66,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("ppo_lite", "pqn"):
         flags[name] = [toy_run(folder / name, **seldom)]
     (folder / "worker.py").write_text(WORKER)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command += [str(folder / "worker.py"), json.dumps([(name, NETWORKS[name], flags[name]) for name in NETWORKS])]
-    result = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=240)
+    env = slurm_job(folder, ["localhost"], "2", 'exec "$@"')
+    command = ["bash", str(SLURM), str(folder / "worker.py")]
+    command.append(json.dumps([(name, NETWORKS[name], flags[name]) for name in NETWORKS]))
+    result = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=240)
     assert result.returncode == 0, result.stderr[-4000:]
     assert result.stdout.count("success rate") == 5, "one process reports, of each run"
     return folder
