@@ -1,0 +1,55 @@
+"""The benchmark of long games: the row of a run, from the files that the run has written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.training.long_game import main
+from benchmarks.workload import ROOT
+
+COUNT = 200  # records
+
+
+@pytest.fixture()
+def run(tmp_path: Path) -> Path:
+    """The folder of a run of two processes, which was cut while it wrote a record."""
+    folder = tmp_path / "run"
+    (folder / "media").mkdir(parents=True)
+    config = {"num_envs": 32, "seed": 3, "rom": f"{ROOT}/roms/gateward.gb"}
+    (folder / "manifest.json").write_text(json.dumps({"exp_name": "ppo_lite", "processes": 2, "config": config}))
+    rows = [
+        {"global_step": 100 * i, "charts/seconds": 60 + i, "env/milestones/most": float(i // 50), "losses/entropy": 1.5}
+        for i in range(1, COUNT + 1)
+    ]
+    lines = [*map(json.dumps, rows), json.dumps({"global_step": 100 * COUNT, "eval/return": 1.0}), '{"global_st']
+    (folder / "metrics.jsonl").write_text("\n".join(lines))
+    milestones = [{"name": "got_letter", "number": 2, "step": 7000, "seconds": 130.5}]
+    (folder / "milestones.jsonl").write_text("".join(json.dumps(line) + "\n" for line in milestones))
+    for number, name in enumerate(("coverage_9.png", "coverage_10.png", "sheet.png")):
+        (folder / "media" / name).write_bytes(bytes([number]))
+    return folder
+
+
+def test_a_row_is_of_the_files_of_a_run(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "long.json"
+    assert main(["--read", str(run), "--out", str(out)]) == 0
+    (row,) = json.loads(out.read_text())["rows"]
+    assert (row["envs"], row["processes"], row["steps"], row["seconds"]) == (64, 2, 20_000, 260.0)
+    assert row["steps_per_second"] == 100, "without the first fifth, in which kernels are compiled"
+    assert row["milestones"] == [["got_letter", 7000, 130.5]] and row["flags"]["rom"] == "roms/gateward.gb"
+    curve = row["curves"]["most"]
+    assert len(curve) <= 41 and curve[0] == [100, 0.0] and curve[-1] == [20_000, 4.0] and row["curves"]["maps"] == []
+    assert row["files"]["number"] == 6
+    assert (tmp_path / "long-run.png").read_bytes() == b"\1", "the newest picture of coverage"
+    line = "| ppo_lite | 3 | 64 | 20,000 | 260 | 100 | 1 | got_letter, 7,000 steps, 130 s | 6, 0.0 MB |"
+    assert capsys.readouterr().out.splitlines()[-1] == line
+
+
+def test_a_folder_without_a_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--read", str(tmp_path), "--out", str(tmp_path / "out.json")]) == 2
+    assert capsys.readouterr().err == (
+        f"benchmarks.training.long_game: {tmp_path} has no records of a training: give a run's folder\n"
+    )
