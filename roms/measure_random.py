@@ -1,14 +1,16 @@
-"""Measure what uniformly random actions reach: how often they solve a stage of HOMEWARD within its max_steps, or
-how many maps of GATEWARD they see.
+"""Measure what uniformly random actions reach: how often they solve a stage of HOMEWARD within its max_steps, how many
+maps of GATEWARD they see, or how often they come from one milestone of GATEWARD to the next.
 
     PYTHONPATH=. python3 roms/measure_random.py --stage stage1 --episodes 2048
     PYTHONPATH=. python3 roms/measure_random.py --gateward 10000 --episodes 64
+    PYTHONPATH=. python3 roms/measure_random.py --milestones 512 --episodes 8
 
 An episode counts as a success when the picture of the stage's last state is seen at the end of 4 steps in a row.
 """
 
 import argparse
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -38,13 +40,54 @@ def count_maps(steps, episodes, seed):
     print(f"GATEWARD: {mean:.2f} maps in the mean of {episodes} players in {steps:,} steps, {int(seen.max())} at most")
 
 
+def keep_states(folder):
+    """Replay the scripted win of GATEWARD; write a state for its start and each milestone but the last. Returns their
+    names and steps, with the win's own."""
+    env = env_creator("gbxcule", game="gateward")(1, io="torch", info_mode="none", milestone_slots=1, milestone_share=0)
+    env.reset(seed=1)
+    actions = json.loads((HERE / "gateward/played.json").read_text())["actions"]
+    found, before = [("start", 0)], env.milestones.held[:, 0].clone()
+    env.emulator.save(0).to_file(folder / "00.state")
+    for step, action in enumerate(actions[:-1], 1):
+        env.step(torch.tensor([env.codec.actions.index(action)]))
+        new = env.milestones.held[:, 0] & ~before
+        if new.any():
+            env.emulator.save(0).to_file(folder / f"{len(found):02}.state")
+            found.append((env.milestones.names[int(new.nonzero()[-1])], step))
+            before = env.milestones.held[:, 0].clone()
+    return [*found[: len(env.milestones.names)], (env.milestones.names[-1], len(actions))]
+
+
+def count_next(steps, episodes, seed):
+    """Print how many random players come from each milestone of GATEWARD to a further one in this many steps, without
+    START and NOOP, and how many steps the scripted player takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = keep_states(Path(folder))
+        starts = sorted(map(str, Path(folder).glob("*.state")))[: len(found) - 1]
+        options = {"io": "torch", "info_mode": "none", "max_steps": steps + 1, "milestone_slots": 1}
+        options |= {"milestone_share": 0, "action_codec": "A,B,UP,DOWN,LEFT,RIGHT"}
+        options |= {"start_state": starts, "curriculum": "by_env"}
+        env = env_creator("gbxcule", game="gateward")(len(starts) * episodes, **options)
+    env.reset(seed=seed)
+    generator = torch.Generator().manual_seed(seed)
+    before = env.milestones.held.sum(0)
+    for _ in range(steps):
+        env.step(torch.randint(6, before.shape, generator=generator))
+    came = (env.milestones.held.sum(0) > before).view(episodes, -1).sum(0).tolist()  # env i begins at start i % starts
+    for (name, at), (then, later), count in zip(found, found[1:], came, strict=False):
+        print(f"{name:18} to {then:18} {later - at:4} steps; random: {count} of {episodes}")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Measure what random actions reach.")
     parser.add_argument("--stage", default="stage1", help="name of a file in homeward/")
     parser.add_argument("--episodes", type=int, default=2048)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--gateward", type=int, metavar="STEPS", help="count the maps of GATEWARD seen in STEPS steps")
+    parser.add_argument("--milestones", type=int, metavar="STEPS", help="from each milestone of GATEWARD, STEPS steps")
     args = parser.parse_args()
+    if args.milestones:
+        return count_next(args.milestones, args.episodes, args.seed)
     if args.gateward:
         return count_maps(args.gateward, args.episodes, args.seed)
     codec = CODECS[DEFAULT_CODEC]
