@@ -1,4 +1,4 @@
-"""What takes long, as a program says it line by line: to nobody, unless a command or a trainer listens."""
+"""Lines about what takes long; nobody reads them unless a command or a trainer listens."""
 
 from __future__ import annotations
 

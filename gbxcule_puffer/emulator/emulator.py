@@ -23,7 +23,7 @@ from gbxcule_puffer.emulator.gpu.schedule.steps import GpuSteps
 from gbxcule_puffer.emulator.hw import areas
 from gbxcule_puffer.emulator.launch import current_stream, fill
 from gbxcule_puffer.emulator.loops.find import marked_words
-from gbxcule_puffer.emulator.needed import kernels_of_steps
+from gbxcule_puffer.emulator.needed import prepare_steps
 from gbxcule_puffer.emulator.pieces.native import OFF, NativeCode
 from gbxcule_puffer.emulator.pool import SnapshotPool
 from gbxcule_puffer.emulator.probes.access import HostAccess
@@ -42,7 +42,6 @@ from gbxcule_puffer.emulator.schedule import (
 from gbxcule_puffer.emulator.snapshot import Snapshot, power_on, profile_of
 from gbxcule_puffer.emulator.state import INDEX, LCD_REGISTERS, Machine, describe, state_size
 from gbxcule_puffer.errors import ActionError, ConfigError, StateError
-from gbxcule_puffer.kernel_objects import prepare
 
 ROW_PADDING = 128  # bytes: without them, the same address of all envs would share one set of a cache
 ROM_PADDING = 16  # bytes: the data path reads words before it checks whether they cross the end
@@ -143,8 +142,7 @@ class Emulator(HostAccess, Screens, Copies):
         self.native = self._native_code() if has_native else None
         self._start: Snapshot | None = None
         self._user = OneUser("this Emulator")
-        shape = None if self.launches is None else self.launches.shape
-        prepare(kernels_of_steps(self._variant, self.kernel, shape), self.device)
+        prepare_steps(self._variant, self.kernel, self.launches and self.launches.shape, self.device)
         self.reset()
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gbxcule_puffer.emulator.build.variant import Variant, build
 from gbxcule_puffer.emulator.gpu.schedule import lane_order, twins
 from gbxcule_puffer.emulator.gpu.schedule.launch_shape import MEASURED, LaunchShape
-from gbxcule_puffer.kernel_objects import Needed
+from gbxcule_puffer.kernel_objects import Needed, prepare
 
 USUAL_SHAPE = MEASURED[max(MEASURED)]
 
@@ -22,3 +22,8 @@ def kernels_of_steps(variant: Variant, kernel: str, shape: LaunchShape | None) -
             Needed("its twins", twins.kernel_learn),
         ]
     return found
+
+
+def prepare_steps(variant: Variant, kernel: str, shape: LaunchShape | None, device: str) -> None:
+    """Compiles the kernels of an emulator's first steps, where they are not compiled yet; as kernels_of_steps."""
+    prepare(kernels_of_steps(variant, kernel, shape), device)
