@@ -82,7 +82,7 @@ class PyBoyEmulator:
             for _ in range(num_envs)
         ]
         row, color = state_size(self.cartridge, self.pixel_step)[1], row_size(self.cartridge.ram_banks)
-        self.mirror = PyBoyMirror(self.machines, row, color, self.save)
+        self.mirror = PyBoyMirror(self.machines, row, color, pyboy_layout.oam_offset(self.cartridge))
         self._until = Until(self.cartridge, num_envs, "cpu", frames_per_step)
         self._lcd_registers = {name: torch.zeros(num_envs, dtype=torch.int32) for name in LCD_REGISTERS}
         self._counts: dict[int, torch.Tensor] = {}  # of each hook, by its index in the ROM

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import torch
 
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.snapshot import Snapshot
 
 # Ranges of the memory row that PyBoy shows without side effects: with a bank, or as the CPU sees them.
 BANKED = ((hw.VRAM, hw.CART_RAM), (hw.CART_RAM, hw.WRAM))
@@ -20,10 +19,10 @@ PLAIN = ((hw.WRAM, hw.ECHO), (hw.HRAM, hw.IE))
 class PyBoyMirror:
     """A MirrorLike: `memory` (num_envs, row) uint8 has the rows that Emulator.memory has; `rows` is the same as an
     array. A load brings all of a row, a step what is watched. row: bytes of a row; color: where in it the banks of a
-    Game Boy Color begin, or its end; save: the state of one of the machines."""
+    Game Boy Color begin, or its end; oam_at: where in PyBoy's states OAM begins."""
 
-    def __init__(self, machines: Sequence[PyBoyMachine], row: int, color: int, save: Callable[[int], Snapshot]) -> None:
-        self._machines, self._color, self._save = machines, color, save
+    def __init__(self, machines: Sequence[PyBoyMachine], row: int, color: int, oam_at: int) -> None:
+        self._machines, self._color, self._oam_at = machines, color, oam_at
         shape = (len(machines), row)
         self.memory = torch.zeros(shape, dtype=torch.uint8)
         self.rows = self.memory.numpy()
@@ -73,7 +72,9 @@ class PyBoyMirror:
         elif any(begin <= address < stop for begin, stop in PLAIN):
             self.rows[env, first:end] = memory[address : last + 1]
         else:  # OAM, which a look through the bus may change while a DMA is under way
-            self.rows[env, first:end] = self._save(env).memory[0, first:end]
+            end_at = self._oam_at + last + 1 - hw.OAM
+            state = self._machines[env].begin_of_state(end_at)
+            self.rows[env, first:end] = np.frombuffer(state, np.uint8)[first - end :]
         return self.rows[env]
 
     def _bank_and_address(self, first: int) -> tuple[int | None, int]:

@@ -13,6 +13,7 @@ from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.emulator import Emulator, EmulatorLike, PoolLike
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.errors import ConfigError, StateError
+from tests.conformance.test_color import rom_of
 
 ROM = Path(__file__).parents[2] / "roms" / "micro" / "joy_diverge_persist.gb"
 BUTTONS = (hw.BUTTON_START, hw.BUTTON_A, 0, hw.BUTTON_DOWN, hw.BUTTON_LEFT)
@@ -66,6 +67,28 @@ def test_every_name_of_the_protocol_is_there(kind: type[Emulator] | type[PyBoyEm
     assert facts == (1, "cpu", 4, 2)
     assert (emulator.cartridge.title, emulator.pixel_step) == ("JOY-DIVERGE-PER", 2)
     assert (emulator.mirror is None) == (kind is Emulator)
+
+
+@pytest.mark.parametrize(("model", "flag"), [("dmg", 0), ("cgb", 0), ("cgb", 0xC0)])
+def test_pyboys_sprites_are_those_of_its_states(model: str, flag: int) -> None:
+    """A look at OAM reads the begin of a state, and changes nothing, wherever in an OAM DMA."""
+    rom, seen = rom_of("2150C1 34 3EC1 E046 3E28 3D 20FD 18F4", flag), set()  # counts in C150, copies C100 for ever
+    options = {"model": model, "frames_per_step": 1, "release_after_frames": 1}
+    watched, alone = (PyBoyEmulator(rom, 1, **options) for _ in range(2))
+    for each in (watched, alone):
+        each.machines[0].pyboy.memory[0xC100:0xC1A0] = list(range(1, 161))
+    first = hw.OAM - hw.ROW_BASE
+    watched.mirror.watch(first + 2, first + 160)
+    for step in range(30):
+        for each in (watched, alone):
+            each.step(torch.tensor([step], dtype=torch.uint8))
+        found, expected = watched.memory[0].numpy(), alone.save(0).memory[0]
+        seen.add(expected[first + 2 : first + 160].tobytes())
+        np.testing.assert_array_equal(found[first + 2 : first + 160], expected[first + 2 : first + 160])
+        assert watched.machines[0].state() == alone.machines[0].state()
+    assert len(seen) > 1
+    for each in (watched, alone):
+        each.close()
 
 
 def test_pools_refuse_what_they_cannot_hold() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +41,7 @@ class PyBoyOracle(PyBoyMachine):
 
     def registers(self) -> dict[str, int]:
         """The CPU registers and the interrupt state."""
-        return _cpu_registers(self._state())
+        return _cpu_registers(self._state(OAM_DMA_AT))
 
     def cpu(self) -> dict[str, int]:
         """The CPU's registers of 8 and 16 bits, a hundred times as fast as PyBoy's whole state."""
@@ -56,7 +55,7 @@ class PyBoyOracle(PyBoyMachine):
 
     def view(self) -> MachineView:
         """Everything that lockstep compares, read without disturbing the machine."""
-        state = self._state()
+        state = self._state(LCD_REGISTERS_AT + len(LCD_REGISTERS))
         io_values = dict(zip(LCD_REGISTERS, state[LCD_REGISTERS_AT:], strict=False))
         memory = {
             "VRAM": (0x8000, np.frombuffer(state, np.uint8, 0x2000, VRAM_AT)),
@@ -68,10 +67,9 @@ class PyBoyOracle(PyBoyMachine):
         io_values |= {address: int(self.pyboy.memory[address]) for address in PURE_IO}
         return MachineView(_cpu_registers(state), memory, io_values, self.picture())
 
-    def _state(self) -> bytes:
-        out = io.BytesIO()
-        self.pyboy.save_state(out)
-        state = out.getvalue()
+    def _state(self, size: int | None = None) -> bytes:
+        """PyBoy's state, or its first `size` bytes."""
+        state = self.state() if size is None else self.begin_of_state(size)
         if state[0] != STATE_VERSION:
             raise RuntimeError(
                 f"PyBoy writes save states of version {state[0]}, not {STATE_VERSION}: install PyBoy 2.8.1"

@@ -198,6 +198,13 @@ def size(entries: list[Entry]) -> int:
     return sum(entry.size for entry in entries)
 
 
+def oam_offset(cartridge: Cartridge) -> int:
+    """Where OAM begins in a file of PyBoy 2.8.1."""
+    machine = machine_of(cartridge)
+    entries = _entries(_start(machine), VERSION, Variant(True, True, True, machine))
+    return size(entries[: [entry.name for entry in entries].index("oam")])
+
+
 def read(data: bytes, cartridge: Cartridge, name: str) -> dict[str, Any]:
     """The values of a file by name: numbers, or bytes for blocks.
 
