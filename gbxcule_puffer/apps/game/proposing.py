@@ -101,8 +101,8 @@ def choose_numbers(result: ScanResult, ask: Ask) -> dict[str, Candidate | Number
             for i, each in enumerate(listed[:5], 1)
         )
         default = "1" if listed and listed[0].confidence >= least else NOTHING
-        choice = "the line's number" if options else "nothing was found"
-        question = f"{kind} {words}:{options}\n  {choice}, an address such as C0A5 u8, or {NOTHING} for none"
+        choice = "the line's number," if options else "nothing was found:"
+        question = f"{kind} {words}:{options}\n  {choice} an address such as C0A5 u8, or {NOTHING} for none"
         answer = ask(question, default).strip()
         if answer == NOTHING:
             continue

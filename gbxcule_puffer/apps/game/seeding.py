@@ -36,7 +36,7 @@ def choose_seed(cartridge: Cartridge, result: ScanResult, ask: Ask) -> Number | 
     found = find_seed(cartridge, result.start.state, likely)
     proposed = NOTHING if found is None else f"{text_of(found.where)} {word_of(found)}"
     answer = ask(
-        f"seed, the state of random numbers, new in each episode [an address such as C0A5 u16; {NOTHING}: none]",
+        f"seed of random numbers, new in each episode:\n  an address such as C0A5 u16, or {NOTHING} for none",
         proposed,
     ).strip()
     if answer == NOTHING:
