@@ -73,12 +73,16 @@ def jumps(stats: Stats, causes: Causes) -> torch.Tensor:
     reacts, higher, lower = stats["reacts"], stats["higher"][lifted], stats["lower"][lifted]
     sideways = (reacts[BRANCH["LEFT"]] + reacts[BRANCH["RIGHT"]]) / (2 * reacts[lifted]).clamp(min=1e-6)
     chance = soft(reacts[lifted], 0.05, 0.25) * ramp(sideways, 0.8, 0.3, 0.1)
-    chance = chance * ramp(torch.maximum(higher, lower) / (higher + lower).clamp(min=1e-6), 0.6, 0.9, 0.2)
-    chance = chance * soft(causes.sprites_y, 0.1, 0.5) * torch.where(causes.sprites_x > causes.sprites_y, 0.3, 1.0)
-    span = (stats["highest"] - stats["lowest"]).float()  # what is shot leaves the picture
-    # What is shot goes its way in equal steps before.
+    like = soft(stats["like_y"], 0.7, 0.9)  # it moves as a sprite does, also where no changed byte is seen
+    one_way = torch.maximum(higher, lower) / (higher + lower).clamp(min=1e-6)
+    chance = chance * torch.maximum(ramp(one_way, 0.6, 0.9, 0.2), 0.5 * like)
+    drawn = torch.maximum(soft(causes.sprites_y, 0.1, 0.5), like) * (0.4 + 0.6 * like)
+    chance = chance * drawn * torch.where(causes.sprites_x > causes.sprites_y, 0.3, 1.0)
+    # What is shot goes its way in equal steps, and leaves the picture.
     chance = chance * ramp(stats["same_step"], 0.9, 0.75, 0.1)
-    return JUMPS * chance * ramp(stats["spread"], 1, 3, 0.3) * soft(span, 210, 160)
+    span = (stats["highest"] - stats["lowest"]).float()
+    within = torch.maximum(soft(span, 210, 160), 0.6 * soft(stats["same_step"], 0.7, 0.55))
+    return JUMPS * chance * ramp(stats["spread"], 1, 3, 0.3) * within
 
 
 def drives(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
@@ -98,7 +102,7 @@ def position(stats: Stats, causes: Causes, axis: str) -> torch.Tensor:
     chance = chance * ramp(causes.stays_late, 0.0, 0.5, 0.25)
     chance = chance * ramp(drawn, 0.0, 0.4, 0.75) * ramp(causes.draws_late, 0.0, 0.3, 0.9)
     # What moves without buttons, and no sprite with it, is the road.
-    own = causes.sprites_x if axis == "x" else causes.sprites_y
+    own = torch.maximum(causes.sprites_x if axis == "x" else causes.sprites_y, soft(stats[f"like_{axis}"], 0.85, 0.97))
     chance = chance * torch.where(own > 0.2, 1.0, ramp(stats["noop_rate"], 0.6, 0.3, 0.5))
     if axis == "y":
         height = jumps(stats, causes) * ramp(stats["distinct"].float(), 6, 16, 0.0) * ramp(causes.stays, 0.1, 0.6, 0.2)
@@ -125,7 +129,9 @@ def positions(stats: Stats, causes: Causes, usable: torch.Tensor, sprites: torch
     for axis in AXES:
         found[axis] = position(stats, causes.of(usable), axis) * usable
         if not bool((found[axis] > LEAST_MOVED).any()):
-            found[axis] = position(stats, causes, axis) * (usable | sprites)
+            chance = position(stats, causes, axis)
+            best = torch.where(sprites, chance, -1.0).argmax()  # others are other sprites
+            found[axis] = chance * (usable | (sprites & (torch.arange(len(chance), device=chance.device) == best)))
     return found
 
 

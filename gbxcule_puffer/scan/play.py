@@ -48,20 +48,22 @@ class Rounds:
         self._held = self._nothing.clone()
         self._everyone = torch.ones(count, dtype=torch.bool, device=device)
         self._alike = torch.zeros(self.contexts, dtype=torch.int32, device=device)  # forks in a row
+        self._moved = ~self._everyone  # envs whose picture changed in the last half of random play
 
     def play(self, rounds: int, first: int = 0) -> None:
         """Plays and records rounds, and keeps scenes, evenly over them."""
         for index in range(first, first + rounds):
             if self.scenes < SCENES and index * SCENES >= rounds * self.scenes:
-                env = self._env == self._in_play((self.scenes * 11 + 5) % self.emulator.num_envs)
+                env = self._env == self._in_play(index, self.scenes * 11 // len(BRANCHES))
                 self.pool.save(env, torch.full_like(self._env, self.first_scene + self.scenes, dtype=torch.int32))
                 self.scenes += 1
             self.fork(index)
             for look in range(FORK_LOOKS):
                 self.step(self._branch if look < HELD_LOOKS else self._nothing)
             self._alike = torch.where(self._reacts(), 0, self._alike + 1)
-            for _ in range(RANDOM_LOOKS):
+            for look in range(RANDOM_LOOKS):
                 self.step(self.random())
+                self._moved = (self.recording.latest_drawn > 0) | (self._moved & (look > RANDOM_LOOKS // 2))
 
     def _reacts(self) -> torch.Tensor:
         """(contexts,) true where some button has changed the picture."""
@@ -69,17 +71,22 @@ class Rounds:
         pictures = pictures.view(self.contexts, len(BRANCHES), -1)
         return (pictures[:, 1:] != pictures[:, :1]).flatten(1).any(1)
 
-    def _in_play(self, env: int) -> torch.Tensor:
-        """An env, or, if no button did anything in its context lately, the next one that is in another context."""
-        ahead = torch.arange(self.contexts, device=self._env.device)
-        order = (env // len(BRANCHES) + ahead) % self.contexts
+    def _leaders(self, index: int) -> torch.Tensor:
+        """The env of each context that a fork copies, (contexts,): each in turn, but none whose picture stands still,
+        unless all do."""
+        turn = (self._env - index * 3 - self._context) % len(BRANCHES) + len(BRANCHES) * ~self._moved
+        return turn.view(self.contexts, -1).argmin(1) + self._env[:: len(BRANCHES)]
+
+    def _in_play(self, index: int, context: int) -> torch.Tensor:
+        """The leader of a context, or, if no button did anything there lately, of the next one where some did."""
+        order = (self._env[: self.contexts] + context) % self.contexts
         first = (self._alike[order] == 0).int().argmax()  # the first one, also if none is in play
-        return order[first] * len(BRANCHES) + env % len(BRANCHES)
+        return self._leaders(index)[order[first]]
 
     def fork(self, index: int) -> None:
         """Copies one env of each context to the others of it; some contexts begin again at the start, as do those in
         which the game is over."""
-        leader = self._env % len(BRANCHES) == (index * 3 + self._context) % len(BRANCHES)
+        leader = self._env == self._leaders(index)[self._context]
         slots = (1 + self._context).to(torch.int32)
         self.pool.save(leader, slots)
         period = torch.where(self._context % 2 == 0, SHORT, LONG)

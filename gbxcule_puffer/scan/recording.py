@@ -93,6 +93,11 @@ class Recording:
         """Number of looks until now."""
         return len(self._looks)
 
+    @property
+    def latest_drawn(self) -> torch.Tensor:
+        """The part of each env's picture that changed before the latest look, (envs,)."""
+        return self._drawn[-1]
+
     def _bytes(self) -> torch.Tensor:
         """All bytes that are looked at, (envs, bytes)."""
         memory = [self.emulator.memory[:, first:end] for first, end in self.cells.ranges]

@@ -27,7 +27,7 @@ from gbxcule_puffer.scan.pokes import Causes, poke_all
 from gbxcule_puffer.scan.recording import Recording
 from gbxcule_puffer.scan.result import Candidate, ScanResult, Start
 from gbxcule_puffer.scan.shown import find_shown
-from gbxcule_puffer.scan.statistics import count, measure, rules
+from gbxcule_puffer.scan.statistics import count, like_sprites, measure, rules
 from gbxcule_puffer.tasks.start import play_to_start
 
 LEAST_ENVS, CPU_ENVS, GPU_ENVS = 2 * len(BRANCHES), 64, 16_384
@@ -118,7 +118,7 @@ class Scan:
         """The candidates, from statistics, and from changing bytes."""
         recording = self.recording
         tally = count(recording)
-        stats = measure(recording, tally)
+        stats = measure(recording, tally) | like_sprites(recording)
         carries = find_carries(tally, stats)
         device = recording.values.device
         sprites = recording.is_sprite.to(device)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import torch
 
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.scan.play import BRANCHES, FORK_LOOKS
 from gbxcule_puffer.scan.recording import Recording
 from gbxcule_puffer.scan.tally import DRAWN, SCENE, VALID, Tally, tally
 
 SAMPLED = 8_000  # looks of envs from which the spread of values is taken
 SCENE_LOOKS = 6
+COMPARED, JUMP = 15_000, 32  # steps that are compared with those of sprites; larger ones are not compared
 BIG = 0.25  # part of the picture: of a change of scene
 VALUES = 256
 NAMES = list(BRANCHES)
@@ -95,6 +97,24 @@ def rules(recording: Recording, positions: torch.Tensor) -> torch.Tensor:
     weight = by_value.sum(2) / by_value.sum((1, 2), keepdim=True)[..., 0].clamp(min=1)
     rest = (weight * _entropy(by_value.flatten(0, 1)).view(total, VALUES)).sum(1)
     return torch.where(whole > 0.15, 1 - rest / whole.clamp(min=1e-6), 0.0).float()
+
+
+def like_sprites(recording: Recording) -> dict[str, torch.Tensor]:
+    """The share in which each byte changes as a sprite moves, (bytes,), by `like_x` and `like_y`: the correlation of
+    its steps with those of the sprite that moves most like it along the axis."""
+    addresses, values = recording.addresses.to(recording.values.device), recording.values.flatten(0, 1)
+    envs = recording.values.shape[1]
+    after = recording.valid[1:].flatten().nonzero()[:, 0] + envs
+    after = after[torch.linspace(0, max(0, len(after) - 1), min(COMPARED, len(after)), device=values.device).long()]
+    step = wrapped(values[after].short() - values[after - envs].short()).float()
+    step = torch.where(step.abs() > JUMP, 0.0, step)  # what begins again elsewhere
+    step = step / step.square().sum(0).sqrt().clamp(min=1e-6)
+    found = {}
+    for name, part in (("like_y", 0), ("like_x", 1)):
+        own = (addresses >= hw.OAM) & (addresses < hw.OAM_END) & (addresses % 4 == part)
+        near = (step.T @ step[:, own]).abs()
+        found[name] = near.amax(1) if near.shape[1] else torch.zeros(len(addresses), device=values.device)
+    return found
 
 
 def _histogram(values: torch.Tensor, size: int) -> torch.Tensor:

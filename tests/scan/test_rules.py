@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.scan import kinds
 from gbxcule_puffer.scan.evidence import evidence_of
 from gbxcule_puffer.scan.find_start import (
@@ -16,7 +17,8 @@ from gbxcule_puffer.scan.find_start import (
     is_enough,
 )
 from gbxcule_puffer.scan.pokes import Causes
-from gbxcule_puffer.scan.statistics import NAMES
+from gbxcule_puffer.scan.recording import Recording
+from gbxcule_puffer.scan.statistics import NAMES, like_sprites
 
 
 def test_a_start_in_which_only_a_moves_something_is_worth_it() -> None:
@@ -51,7 +53,7 @@ def two_ways_up(forks: Pair, moves_alone: Pair = (0, 0), most: int = 140) -> dic
         for each in ("higher" if name == "DOWN" else "lower", "reacts", "goes_on", "one_way"):
             stats[each][NAMES.index(name)] = torch.tensor(forks)
     stats |= {"distinct": none + 100, "spread": none + 5, "lowest": none, "highest": none + most, "same_step": none}
-    return stats | {"noop_rate": torch.tensor(moves_alone)}
+    return stats | {"noop_rate": torch.tensor(moves_alone), "like_x": none, "like_y": none}
 
 
 def causes(sprites_y: Pair, camera_y: Pair = (0, 0), sprites_x: Pair = (0, 0)) -> Causes:
@@ -102,9 +104,18 @@ def test_what_is_shot_is_not_what_jumps() -> None:
     """Both are lower with A in a quarter of the forks; the first goes down in equal steps until then."""
     stats, lifted = two_ways_up((0, 0)), NAMES.index("A")
     stats["reacts"][lifted], stats["lower"][lifted] = 0.25, 0.25
-    stats["same_step"] = torch.tensor([0.95, 0.5])
+    stats["same_step"], stats["like_y"] = torch.tensor([0.95, 0.5]), torch.ones(2)
     shot, jumper = kinds.position(stats, causes((1, 1)), "y").tolist()
     assert jumper > 0.5 and shot < 0.3 * jumper
+
+
+def test_what_changes_as_a_sprite_moves_is_what_jumps() -> None:
+    """No changed byte is seen, as the game is over wherever one was changed; the first one moves with a sprite."""
+    stats, lifted = two_ways_up((0, 0)), NAMES.index("A")
+    stats["reacts"][lifted], stats["lower"][lifted], stats["higher"][lifted] = 0.5, 0.28, 0.22
+    stats["like_y"] = torch.tensor([1.0, 0.3])
+    jumper, other = kinds.position(stats, causes((0, 0)), "y").tolist()
+    assert jumper > 0.4 and other < 0.1
 
 
 def test_where_the_player_is_headed_is_not_where_the_player_is() -> None:
@@ -135,3 +146,17 @@ def test_lives_that_fall_at_a_constant_rate_are_those_that_end_the_game() -> Non
     stats |= {"gap": none + 8, "gap_spread": none, "regardless": none + 1, "shown": none, "shown_read": none}
     ends, goes_on = kinds.lives({**stats, "rules": torch.tensor([1.0, 0])}, causes((0, 0))).tolist()
     assert ends > 0.8 and goes_on < 0.1
+
+
+def test_a_byte_that_moves_a_sprite_is_like_it() -> None:
+    """Of three bytes, the first is added to a sprite's x, but for a leap to another one; the second to its y and moves
+    at other times; the third is the sprite's x."""
+    steps = torch.randint(-2, 3, (40, 2, 2), generator=torch.Generator().manual_seed(0))
+    x, y = (steps[..., axis].cumsum(0) + 80 for axis in (0, 1))
+    values = torch.stack([x + 7, y, x], 2).to(torch.uint8)
+    values[20:, :, 2] += 60
+    recording = Recording.__new__(Recording)
+    recording.values, recording.valid = values, torch.ones((40, 2), dtype=torch.bool)
+    recording.addresses = torch.tensor([0xC000, 0xC001, hw.OAM + 1])
+    found = like_sprites(recording)
+    assert found["like_x"][0] > 0.95 and found["like_x"][1] < 0.5 and not found["like_y"].any()
