@@ -22,7 +22,9 @@ from gbxcule_puffer.emulator.pieces.translate import Registers, Translator, Valu
 from gbxcule_puffer.emulator.state import OF_CARTRIDGE, ColorCpu, Cpu
 
 SYMBOL = "gbxcule_pieces"
-WRITES_AT_ONCE = ("push", "call", "store_sp")  # of two bytes, which both have to be plain before the first changes
+MOST_OF_GROUP = 800  # instructions
+DOUBLE = {"pop": "+", "ret": "+", "push": "-", "call": "-", "store_sp": "+"}
+"""Families that access two bytes, of which the second one is after or before the first one. One check is for both."""
 READ, READ_AHEAD, WRITE, WRITE_AHEAD = range(4)  # kinds of accesses
 
 HEAD = """
@@ -31,30 +33,29 @@ typedef unsigned char byte;
 static inline bool is_high(int address) { return (unsigned)(address - 0xFF80) < 0x7F; }
 // plain: for each kind of access eight bits, one for each 8 KiB
 static inline bool is_plain(int plain, int kind, int address) {
-    return ((plain >> (8 * kind + (address >> 13))) & 1) | is_high(address);
+    return ((plain >> (8 * kind + (address >> 13))) & 1) != 0 || is_high(address);
 }
 // A piece is of one address, and ROM can also be seen at others
 static inline bool is_elsewhere(int pc, int index) { return (pc < 0x4000) != (index < 0x4000); }
 """
+# A group of traces from the trace `number` on; the number of the one that another group goes on with, else -1.
+# before: instructions executed when the interpreter called.
 BEGIN = """
-extern "C" void SYMBOL(Cpu& c, const long long* bounds) {
+static __attribute__((noinline)) int GROUP(Cpu& c, const long long* bounds, int number, const int before) {
     const byte* const rom = (const byte*)c.rom;
+    const byte* const banked = rom + c.rom_high;
     byte* const row = (byte*)c.row;
     const int rom_high = c.rom_high, event = c.next_event;
-    int pc = c.pc, number = c.code & 0xFFFFFF;
-    const int first = (pc < 0x4000 ? c.rom_low : rom_high) + pc;
-    int code = rom[first] | rom[first + 1] << 8 | rom[first + 2] << 16;
-    if ((c.ei_delay | c.dma_active | c.rom_low) != 0 || is_elsewhere(pc, first)) { c.code = code; return; }
     const int vram = IS_FORWARD && ((c.lcdc & 0x80) == 0 || c.ly >= 144) ? 0x10 : 0;
     const int written = c.render && c.next_line < 144 ? 0 : 0x10;
-    const int ram = HAS_PLAIN_RAM && c.ram_enabled == 1 && c.ram_offset == 0x2000 ? 0x20 : 0;
-    const int plain = 0x50 | ram | (vram | ram | 0x40) << 8 | (written | ram | 0x40) << 16
-        | ((vram & written) | ram | 0x40) << 24;
-    int a = c.a, f = c.f, sp = c.sp, ime = c.ime, executed = 0;
+    const int ram = HAS_PLAIN_RAM && c.ram_enabled == 1 && c.ram_offset == 0x2000 ? 0x60 : 0x40;
+    const int plain = 0x1F | ram | (0x0F | vram | ram) << 8 | (written | ram) << 16 | ((vram & written) | ram) << 24;
+    int a = c.a, f = c.f, sp = c.sp, ime = c.ime, executed = 0, pc = c.pc, code = -1;
     int bc = c.b << 8 | c.c, de = c.d << 8 | c.e, hl = c.h << 8 | c.l;
     int left = event - c.now, last = c.now - c.previous;
     goto enter;
 follow: {
+    number = -1;
     if (pc >= 0x8000) goto done;
     const int index = (pc < 0x4000 ? 0 : rom_high) + pc, word = ((const int*)c.words)[index];
     if (word >= 0 || is_elsewhere(pc, index)) goto done;
@@ -64,14 +65,26 @@ enter:
 """
 END = """
 late:
-    if (executed == 0) goto leave;
+    number = -1;
+    if (c.executed + executed == before) goto leave;
 done:
     code = -1;
 leave:
     c.a = a; c.f = f; c.sp = sp; c.ime = ime; c.pc = pc; c.code = code;
     c.b = bc >> 8; c.c = bc & 255; c.d = de >> 8; c.e = de & 255; c.h = hl >> 8; c.l = hl & 255;
     c.now = event - left; c.previous = c.now - last; c.executed += executed;
+    return number;
 }
+"""
+RUN = """
+extern "C" void SYMBOL(Cpu& c, const long long* bounds) {
+    const byte* const rom = (const byte*)c.rom;
+    const int index = (c.pc < 0x4000 ? c.rom_low : c.rom_high) + c.pc;
+    int number = c.code & 0xFFFFFF;
+    c.code = rom[index] | rom[index + 1] << 8 | rom[index + 2] << 16;
+    if ((c.ei_delay | c.dma_active | c.rom_low) != 0 || is_elsewhere(c.pc, index)) return;
+    const int before = c.executed;
+    while (number >= 0) {
 """
 COLOR_SHIFT = """
 static inline int shift(const Cpu& c, int address) {
@@ -83,19 +96,35 @@ static inline int shift(const Cpu& c, int address) {
 def source(cartridge: Cartridge, traces: Sequence[Trace]) -> str:
     """The source for a ROM, whose function is SYMBOL."""
     color, has_plain_ram = cartridge.model == "cgb", OF_CARTRIDGE["has_plain_ram"](cartridge)
-    begin = BEGIN.replace("SYMBOL", SYMBOL).replace("HAS_PLAIN_RAM", str(int(has_plain_ram)))
+    begin = BEGIN.replace("HAS_PLAIN_RAM", str(int(has_plain_ram)))
     begin = begin.replace("IS_FORWARD", "c.lcd_wrapped == 0" if color else "true")
     struct = "\n".join(
         f"    {'int' if kind.__name__ == 'int32' else 'unsigned long long'} {name};" for name, kind in _members(color)
     )
-    parts = [f"struct Cpu {{\n{struct}\n}};", HEAD, COLOR_SHIFT if color else "", pure_functions(), begin]
-    parts += ["switch (number) {", *(f"case {number}: goto L{number};" for number in range(len(traces))), "}"]
+    parts = [f"struct Cpu {{\n{struct}\n}};", HEAD, COLOR_SHIFT if color else "", pure_functions()]
     numbers = {trace.begin: number for number, trace in enumerate(traces)}
-    check = 0
+    check, groups = 0, list(_groups(traces))
+    for name, group in enumerate(groups):
+        parts += [begin.replace("GROUP", f"group_{name}"), "switch (number) {"]
+        parts += [*(f"case {number}: goto L{number};" for number in group), "default: goto done;", "}"]
+        for number in group:
+            parts += _TraceSource(traces[number], numbers, group, check, color).lines(number)
+            check += len(traces[number].segments)
+        parts.append(END)
+    parts.append(RUN.replace("SYMBOL", SYMBOL))
+    calls = [f"number = group_{name}(c, bounds, number, before);" for name in range(len(groups))]
+    tests = [f"if (number < {group.stop}) {call}" for group, call in zip(groups, calls, strict=True)]
+    return "\n".join([*parts, " else ".join(tests), "    }", "}", ""])
+
+
+def _groups(traces: Sequence[Trace]) -> Iterator[range]:
+    """The numbers of the traces in a function: the time that one takes to compile grows faster than its length."""
+    first, length = 0, 0
     for number, trace in enumerate(traces):
-        parts += _TraceSource(trace, numbers, check, color).lines(number)
-        check += len(trace.segments)
-    return "\n".join([*parts, END])
+        length += len(trace.steps)
+        if length >= MOST_OF_GROUP or number == len(traces) - 1:
+            yield range(first, number + 1)
+            first, length = number + 1, 0
 
 
 def _members(color: bool) -> Iterator[tuple[str, type]]:
@@ -111,11 +140,11 @@ def _statements(opcode: int) -> list[ast.stmt]:
 
 
 class _TraceSource:
-    """The source of one trace. numbers: of the traces, by the ROM index of their begins; check: the number of its first
-    check."""
+    """The source of one trace. numbers: of the traces, by the ROM index of their begins; group: those in the same
+    function; check: the number of its first check."""
 
-    def __init__(self, trace: Trace, numbers: dict[int, int], check: int, color: bool) -> None:
-        self._trace, self._numbers, self._check, self._color = trace, numbers, check, color
+    def __init__(self, trace: Trace, numbers: dict[int, int], group: range, check: int, color: bool) -> None:
+        self._trace, self._numbers, self._group, self._check, self._color = trace, numbers, group, check, color
         self._code = Translator(self._read, self._write)
         self._before, self._step, self._is_checked = self._code.r, trace.steps[0], False
         self._shift: int | None = None  # rom_high, once it is known
@@ -183,10 +212,12 @@ class _TraceSource:
         if pc is None or (hw.ROM_BANK_SIZE <= pc < hw.VRAM and self._shift is None):
             return self._leave(r, "follow")
         number = self._numbers.get(pc if pc < hw.ROM_BANK_SIZE else pc + (self._shift or 0)) if pc < hw.VRAM else None
-        return self._leave(r, "done" if number is None else f"L{number}")
+        if number is None or number not in self._group:
+            return self._leave(r, "done", number=-1 if number is None else number)
+        return self._leave(r, f"L{number}")
 
-    def _leave(self, r: Registers, label: str, code: int | None = None) -> str:
-        """Set the variables to what the registers are, and go to a label."""
+    def _leave(self, r: Registers, label: str, **variables: int) -> str:
+        """Set the variables to what the registers are, and others, and go to a label."""
         values = {"a": r.a, "f": r.flag_bits(0xF0), "sp": r.sp, "ime": r.ime}
         values |= {pair: r.pair(pair) for pair in ("bc", "de", "hl")}
         changed = {name: value for name, value in values.items() if value.text != name}
@@ -195,12 +226,12 @@ class _TraceSource:
         parts += [f"left -= {r.now};", f"executed += {r.executed};"] if r.executed else []
         parts += [f"last = {r.last};"] if r.last is not None else []
         parts += [f"pc = {r.pc.text};"] if not label.startswith("L") else []
-        parts += [f"code = {code};"] if code is not None else []
+        parts += [f"{name} = {value};" for name, value in variables.items()]
         return f"{{ {' '.join(parts)} goto {label}; }}"
 
     def _give_up(self) -> str:
         """Leave the instruction to the interpreter, because an access is not plain."""
-        return self._leave(self._before, "leave", self._step.code)
+        return self._leave(self._before, "leave", code=self._step.code, number=-1)
 
     def _at(self, address: Value) -> str:
         """A byte of the memory row."""
@@ -210,29 +241,24 @@ class _TraceSource:
 
     def _read(self, address: Value, ahead: bool) -> Value:
         """Read a byte."""
-        kind, name, text = READ_AHEAD if ahead else READ, self._code.name(), address.text
-        rom = f"rom[({text} < 16384 ? 0 : rom_high) + {text}]"
-        self._code.lines += [
-            f"int {name};",
-            f"if ((unsigned)({text} - 49152) < 8192u) {name} = {self._at(address)};",
-            f"else if ({text} < 32768) {name} = {rom};",
-            f"else if (is_plain(plain, {kind}, {text})) {name} = {self._at(address)};",
-            f"else {self._give_up()}",
-        ]
-        return Value(name, 0xFF)
+        text = address.text
+        self._require(READ_AHEAD if ahead else READ, text)
+        where = f"({text} < 16384 ? rom : {text} < 32768 ? banked : row)[{text}]"
+        if self._color:
+            where = f"({text} < 32768 ? {where} : {self._at(address)})"
+        return self._code.bind(Value(where, 0xFF))
 
     def _write(self, address: Value, value: Value, ahead: bool) -> None:
         """Write a byte."""
-        kind, text = WRITE_AHEAD if ahead else WRITE, address.text
-        if not self._is_checked:
-            self._check_write(kind, text)
-            if self._step.instruction.family in WRITES_AT_ONCE:
-                is_upward = self._step.instruction.family == "store_sp"
-                self._check_write(kind, f"(({text} {'+' if is_upward else '-'} 1) & 65535)")
-                self._is_checked = True
+        self._require(WRITE_AHEAD if ahead else WRITE, address.text)
         self._code.lines.append(f"{self._at(address)} = {value.text};")
 
-    def _check_write(self, kind: int, text: str) -> None:
-        self._code.lines.append(
-            f"if ((unsigned)({text} - 49152) >= 8192u && !is_plain(plain, {kind}, {text})) {self._give_up()}"
-        )
+    def _require(self, kind: int, text: str) -> None:
+        """Leave where an access is not plain."""
+        if self._is_checked:
+            return
+        test = f"!is_plain(plain, {kind}, {text})"
+        if (sign := DOUBLE.get(self._step.instruction.family)) is not None:
+            test += f" || !is_plain(plain, {kind}, ({text} {sign} 1) & 65535)"
+            self._is_checked = True
+        self._code.lines.append(f"if ({test}) {self._give_up()}")

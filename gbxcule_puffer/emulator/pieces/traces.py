@@ -16,9 +16,9 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.isa import Instruction
 
-MOST_TRACES, MOST_INSTRUCTIONS = 800, 3_200  # of a ROM: they bound the time that compiling takes
-SHARE = 0.995  # of all instructions, which is enough
-LEAST_WEIGHT = 3e-5  # of all instructions, at a trace's begin
+MOST_TRACES, MOST_INSTRUCTIONS = 2_000, 6_400  # of a ROM: they bound the time that compiling takes
+SHARE = 0.998  # of all instructions, which is enough
+LEAST_WEIGHT = 1e-5  # of all instructions, at a trace's begin
 MOST_OF_TRACE = 48
 MOST_OF_SEGMENT = 8
 LEAST_INSTRUCTIONS = 2
@@ -109,14 +109,26 @@ class Tracer:
             found.append(trace)
             begins.add(begin)
             length += len(trace.steps)
+            flow = float(self.executed[begin])
             for step in trace.steps:
-                taken = min(left[step.index], float(self.executed[begin]))
+                taken = min(left[step.index], flow)
                 covered += taken
                 left[step.index] -= taken
+                flow *= self._share(step)
                 heads[step.index + step.instruction.length] = True  # the interpreter may leave the trace here
                 for target in self._targets(step):
                     heads[target] = True
         return found
+
+    def _share(self, step: Step) -> float:
+        """How often a trace goes on after a step, of the times that it comes to it, by how often each side of a
+        conditional jump was executed."""
+        targets = self._targets(step)
+        if "cond" not in step.instruction.operands or not targets:
+            return 1.0
+        taken, after = (int(self.executed[index]) for index in (targets[0], step.index + step.instruction.length))
+        goes_on = after if step.follows == step.pc + step.instruction.length else taken
+        return goes_on / max(1, taken + after)
 
     def _heads(self) -> np.ndarray:
         """Where traces may begin, bool by ROM index: after a jump, a call or a return, and after what is not plain."""
