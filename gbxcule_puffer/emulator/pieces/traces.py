@@ -17,11 +17,11 @@ from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.isa import Instruction
 
 MOST_TRACES, MOST_INSTRUCTIONS = 2_000, 6_400  # of a ROM: they bound the time that compiling takes
-SHARE = 0.998  # of all instructions, which is enough
-LEAST_WEIGHT = 1e-5  # of all instructions, at a trace's begin
+LEAST_WEIGHT = 3e-5  # of all instructions, at a trace's begin
+RETURNED = 0.25  # of the times that code behind a call is executed, at least, a return that is in no trace leads there
 MOST_OF_TRACE = 48
 MOST_OF_SEGMENT = 8
-LEAST_INSTRUCTIONS = 2
+LEAST_OF_ENTRY = 3  # instructions of a trace behind one that the interpreter executes
 NOT_PLAIN = ("halt", "stop", "ei", "reti")  # they end a batch, or may
 BRANCHES = ("jump", "jump_relative", "call", "ret")
 AROUND = 3  # bytes at the end of a bank from which no instruction is fetched
@@ -91,16 +91,19 @@ class Tracer:
 
     def __init__(self, rom: bytes, executed: np.ndarray, marked: np.ndarray) -> None:
         self.rom, self.executed, self.marked = rom, executed, marked
+        self._entries = set[int]()  # behind what the interpreter executes
         self.table = isa.expand()
 
     def find(self) -> list[Trace]:
         """The traces, those that begin where most is executed first. What is in one of them counts no more."""
         left = self.executed.astype(np.float64)
-        total, found, begins = left.sum(), list[Trace](), set[int]()
-        heads, length, covered = self._heads(), 0, 0.0
-        while len(found) < MOST_TRACES and length < MOST_INSTRUCTIONS and covered < SHARE * total:
-            begin = int(np.argmax(np.where(heads, left, 0)))
-            if not heads[begin] or left[begin] < LEAST_WEIGHT * total:
+        least, found, begins = LEAST_WEIGHT * left.sum(), list[Trace](), set[int]()
+        heads, returns = self._heads()
+        length, returned = 0, np.where(returns, RETURNED * left, 0)
+        while len(found) < MOST_TRACES and length < MOST_INSTRUCTIONS:
+            weight = np.where(heads, np.maximum(left, returned), 0)
+            begin = int(np.argmax(weight))
+            if weight[begin] <= least:
                 break
             heads[begin] = False
             trace = self._trace(begin, begins)
@@ -111,13 +114,12 @@ class Tracer:
             length += len(trace.steps)
             flow = float(self.executed[begin])
             for step in trace.steps:
-                taken = min(left[step.index], flow)
-                covered += taken
-                left[step.index] -= taken
+                left[step.index] -= min(left[step.index], flow)
                 flow *= self._share(step)
-                heads[step.index + step.instruction.length] = True  # the interpreter may leave the trace here
+                if step.index + step.instruction.length not in begins:
+                    heads[step.index + step.instruction.length] = True  # the interpreter may leave the trace here
                 for target in self._targets(step):
-                    heads[target] = True
+                    heads[target] = heads[target] or target not in begins
         return found
 
     def _share(self, step: Step) -> float:
@@ -130,15 +132,19 @@ class Tracer:
         goes_on = after if step.follows == step.pc + step.instruction.length else taken
         return goes_on / max(1, taken + after)
 
-    def _heads(self) -> np.ndarray:
-        """Where traces may begin, bool by ROM index: after a jump, a call or a return, and after what is not plain."""
-        heads = np.zeros(len(self.rom), bool)
+    def _heads(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where traces may begin, bool by ROM index: after a jump, a call or a return, and after what is not plain; and
+        which of these are behind a call."""
+        heads, returns = np.zeros(len(self.rom), bool), np.zeros(len(self.rom), bool)
         for index in np.flatnonzero(self.executed).tolist():
             step = self._step(index, self.pc_of(index))
             if step is not None and (step.instruction.family in BRANCHES or not self._is_plain(step)):
+                if not self._is_plain(step):
+                    self._entries.add(index + step.instruction.length)
                 for target in [*self._targets(step), index + step.instruction.length]:
                     heads[target] = True
-        return heads
+                returns[index + step.instruction.length] |= step.instruction.family == "call"
+        return heads, returns
 
     def _is_plain(self, step: Step) -> bool:
         """False where an instruction never is a part of a piece: it ends the batch, or accesses IO."""
@@ -194,7 +200,8 @@ class Tracer:
         return [bank + pc - hw.ROM_BANK_SIZE for bank in banks if self.executed[bank + pc - hw.ROM_BANK_SIZE]]
 
     def _trace(self, begin: int, begins: set[int]) -> Trace | None:
-        """The trace that begins at an index, None where it would be too short."""
+        """The trace that begins at an index, None where it would be too short: to be called by the interpreter takes as
+        long as two instructions."""
         steps, returns, seen = list[Step](), list[int](), set[int]()
         first = pc = self.pc_of(begin)
         shift = begin - first if begin >= hw.ROM_BANK_SIZE else None  # from a PC in the switchable bank to the index
@@ -213,7 +220,7 @@ class Tracer:
             pc = steps[-1].follows
             if pc is None or pc == first:
                 break
-        return Trace(steps) if len(steps) >= LEAST_INSTRUCTIONS else None
+        return Trace(steps) if len(steps) >= (LEAST_OF_ENTRY if begin in self._entries else 1) else None
 
     def _usual_bank(self, pc: int) -> int:
         """The index of the code at a PC in the switchable bank, in the bank where it was executed most."""

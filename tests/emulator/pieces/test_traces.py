@@ -90,7 +90,7 @@ def test_their_number_and_length_are_limited(monkeypatch: pytest.MonkeyPatch) ->
     """A ROM that is executed everywhere still compiles in bounded time."""
     executed = np.where(np.arange(SIZE) < 8_000, 5, 0)
     tracer = Tracer(bytes([0x3C]) * SIZE, executed, np.zeros(SIZE, bool))
-    monkeypatch.setattr(tracer, "_heads", lambda: np.ones(SIZE, bool))
+    monkeypatch.setattr(tracer, "_heads", lambda: (np.ones(SIZE, bool), np.zeros(SIZE, bool)))
     traces = tracer.find()
     assert max(len(trace.steps) for trace in traces) <= traces_module.MOST_OF_TRACE
     assert sum(len(trace.steps) for trace in traces) < traces_module.MOST_INSTRUCTIONS + traces_module.MOST_OF_TRACE
