@@ -183,8 +183,7 @@ class RunFlags(TaskFlags):
     )
     resume: str | None = flag(
         None,
-        "continue a run with its flags: a folder or checkpoint.pt; without a value that of --run-dir, which begins if "
-        "it has not, or the newest",
+        "continue a run, a folder or checkpoint.pt, with its flags; without a value --run-dir's, or the newest run",
         FILES,
         bare="",
         resumable=True,

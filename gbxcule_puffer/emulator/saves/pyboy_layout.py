@@ -199,7 +199,7 @@ def size(entries: list[Entry]) -> int:
 
 
 def oam_offset(cartridge: Cartridge) -> int:
-    """Where OAM begins in a file of PyBoy 2.8.1."""
+    """The offset of OAM in a file of PyBoy 2.8.1."""
     machine = machine_of(cartridge)
     entries = _entries(_start(machine), VERSION, Variant(True, True, True, machine))
     return size(entries[: [entry.name for entry in entries].index("oam")])
