@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import re
@@ -40,6 +41,7 @@ print(time.process_time(), file=sys.stderr)
 """
 
 
+@functools.cache
 def leaves() -> dict[str, type]:
     """The class of flags of each command by its words, trainers among them."""
     found: dict[str, type] = {}
