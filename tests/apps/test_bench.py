@@ -35,6 +35,7 @@ from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.provenance import usable_cores
 from gbxcule_puffer.tasks.actions import get_codec
 from gbxcule_puffer.tasks.goals.template import GoalTemplate
+from tests.support.browser import PATIENCE
 from tests.support.roms import tiny_rom
 from tests.support.signals import HEARS_CTRL_C
 
@@ -374,5 +375,5 @@ def test_ctrl_c_leaves_complete_records_and_no_process(tmp_path: Path) -> None:
     assert error.strip() == f"interrupted: 2 complete records in {out / 'records.json'}"
     assert [(record["rom"], record["num_envs"]) for record in records_of(out)] == [("homeward", 64), ("homeward", 2)]
     assert [path.name for path in out.iterdir()] == ["records.json"]
-    _, alive = psutil.wait_procs(children, timeout=20)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert not alive

@@ -131,7 +131,7 @@ def test_the_page_of_a_game_shows_colours(rom: Path) -> None:
     page = BrowserPlay(session, "127.0.0.1:0")
     with Browser() as browser:
         browser.open(page.server.url)
-        wait_for(lambda: page.server.viewers, 10)
+        wait_for(lambda: page.server.viewers)
         for _ in range(2):
             session.press("NOOP")
         page.turn()

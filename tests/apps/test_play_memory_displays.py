@@ -20,7 +20,7 @@ from gbxcule_puffer.tasks.ram import Number
 from gbxcule_puffer.tasks.ram.symbol_writing import numbers_in
 from tests.apps.test_play import Terminal
 from tests.apps.test_play_in_time import turn_until
-from tests.support.browser import Browser
+from tests.support.browser import PATIENCE, Browser
 
 BEGIN = ("NOOP", "START", "NOOP", "NOOP")
 
@@ -145,7 +145,7 @@ def test_what_the_page_sends_and_is_sent(session: PlaySession) -> None:
             turn_until(page, lambda: session.memory.answered > before)
             page.turn()
             while True:
-                message = viewer.recv(timeout=20)
+                message = viewer.recv(timeout=PATIENCE)
                 state = json.loads(message).get("ram") if isinstance(message, str) else None
                 if state and state["answered"] > before:
                     return state

@@ -19,6 +19,7 @@ from gbxcule_puffer.cli import main
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall.wall import Wall
+from tests.support.browser import PATIENCE
 from tests.support.viewers import receive_picture
 
 
@@ -35,7 +36,7 @@ def test_a_run_is_watched(run: Path) -> None:
     def view(url: str) -> None:
         with connect(url.replace("http", "ws") + "socket", origin=url.rstrip("/")) as connection:  # pyright: ignore[reportArgumentType]
             connection.send(json.dumps({"speed": 240, "watches": ["C000"]}))
-            seen.append(json.loads(connection.recv(timeout=20)))
+            seen.append(json.loads(connection.recv(timeout=PATIENCE)))
             seen.extend(receive_picture(connection, 20) for _ in range(2))
 
     viewers: list[threading.Thread] = []

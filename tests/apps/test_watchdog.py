@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from gbxcule_puffer.apps.watchdog import limit
+from tests.support.browser import PATIENCE
 from tests.support.signals import HEARS_CTRL_C
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,7 +90,7 @@ def test_a_killed_command_leaves_no_process() -> None:
     child = psutil.Process(int(process.stdout.readline().split()[1]))
     process.kill()
     process.communicate(timeout=60)
-    child.wait(timeout=20)
+    child.wait(timeout=PATIENCE)
 
 
 ENDS = """

@@ -22,6 +22,7 @@ from gbxcule_puffer.baselines.pyboy_puffer_vec import PyBoyPufferVec
 from gbxcule_puffer.baselines.pyboy_workers import PyBoyWorker, Split
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError, GoalError, StateError
+from tests.support.browser import PATIENCE
 from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
 
 STEPS = 120
@@ -306,7 +307,7 @@ def test_workers_end_with_a_killed_parent(task: Task) -> None:
         workers = [int(pid) for pid in parent.stdout.readline().split()]
         assert len(workers) == 2
         parent.kill()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in workers):
         assert time.monotonic() < deadline, "a worker outlived its parent"
         time.sleep(0.05)

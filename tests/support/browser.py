@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
+PATIENCE = 180.0  # seconds until a test says that something does not come; nothing is asserted about speed
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -34,7 +35,7 @@ class Browser(AbstractContextManager):
             [program, *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": "/tmp"}
         )
         active = Path(self._folder.name, "DevToolsActivePort")
-        wait_for(lambda: active.exists() and len(active.read_text().split()) == 2, 30)
+        wait_for(lambda: active.exists() and len(active.read_text().split()) == 2)
         port, path = active.read_text().split()
         self._stack = ExitStack()
         url = f"ws://127.0.0.1:{port}{path}"
@@ -74,7 +75,7 @@ class Browser(AbstractContextManager):
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    def wait_until(self, script: str, seconds: float = 20) -> None:
+    def wait_until(self, script: str, seconds: float = PATIENCE) -> None:
         """Waits for a JavaScript expression to be true."""
         wait_for(lambda: self.run(script), seconds)
 
@@ -85,11 +86,11 @@ class Browser(AbstractContextManager):
     def __exit__(self, *_: object) -> None:
         self._stack.close()
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(PATIENCE)
         self._folder.cleanup()
 
 
-def wait_for(condition: Any, seconds: float) -> None:
+def wait_for(condition: Any, seconds: float = PATIENCE) -> None:
     """Raises: AssertionError where a condition does not become true in time."""
     end = time.monotonic() + seconds
     while not condition():

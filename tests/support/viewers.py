@@ -45,7 +45,7 @@ def receive_text(connection: ClientConnection, key: str, seconds: float = 10) ->
 
 def next_picture(wall: Wall) -> None:
     """Has the wall look again at once: pictures are not limited to a few a second."""
-    wait_for(lambda: wall._server.viewers and not wall._busy, 10)
+    wait_for(lambda: wall._server.viewers and not wall._busy)
     wall._next = 0.0
 
 

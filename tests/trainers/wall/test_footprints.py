@@ -50,7 +50,7 @@ def test_the_map_in_a_browser() -> None:
         browser.open(wall.url)
         browser.wait_until("typeof hello !== 'undefined' && hello !== null")
         for _ in range(3):
-            wait_for(lambda: wall._server.viewers and not wall._busy, 5)
+            wait_for(lambda: wall._server.viewers and not wall._busy)
             wall._next = 0.0
             time.sleep(footprints.SECONDS)  # so that each picture tells the cells
             env.step(torch.tensor([3, 3, 0]))  # START, until a game has begun

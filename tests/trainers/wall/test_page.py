@@ -75,7 +75,7 @@ def test_the_page_in_a_browser(wall: Wall) -> None:
         browser.wait_until("last !== null")
         width, height = browser.run(CLICK)
         assert width > 400 and height > 200
-        wait_for(lambda: wall._focus == 1, 5)
+        wait_for(lambda: wall._focus == 1)
         env = browser.run("hello.envs[1]")
         assert words(browser, "#name") == f"Game Boy {env}"
         show(wall)
@@ -86,7 +86,7 @@ def test_the_page_in_a_browser(wall: Wall) -> None:
         shades = browser.run(f"Array.from(last.pictures.slice({size}, {2 * size}), (pixel) => COLOURS.indexOf(pixel))")
         assert shades == wall.env.observations[env, -1].flatten().tolist()
         browser.run("document.getElementById('pause').click()")
-        wait_for(lambda: wall.paused, 5)
+        wait_for(lambda: wall.paused)
         assert words(browser, "#pause") == "Go on" and words(browser, "#state") == "paused"
 
 
@@ -103,7 +103,7 @@ def test_the_page_shows_colours() -> None:
         open_wall(browser, wall)
         for _ in range(2):
             env.step(torch.zeros(4, dtype=torch.int64))
-        wait_for(lambda: wall._server.viewers, 5)
+        wait_for(lambda: wall._server.viewers)
         wall.look()
         browser.wait_until("last !== null")
         pixels = np.array(browser.run(canvas(72, 80))).reshape(72, 80, 4)
@@ -131,7 +131,7 @@ def test_the_chosen_game_boy_in_whole() -> None:
         open_wall(browser, wall)
         browser.run("choose(2); document.getElementById('words').value = 'player_facing c0a1 playr_facing';")
         browser.run("document.getElementById('words').dispatchEvent(new Event('input'))")
-        wait_for(lambda: len(wall._watches) == 2, 10)
+        wait_for(lambda: len(wall._watches) == 2)
         assert "did you mean player_facing" in words(browser, "#watches .error")
 
         def is_whole() -> bool:
@@ -139,7 +139,7 @@ def test_the_chosen_game_boy_in_whole() -> None:
             step()
             return browser.run("whole !== null && whole.focus === 2 && last.header.focus === 2")
 
-        wait_for(is_whole, 180)
+        wait_for(is_whole)
         browser.run("last = null")
         next_picture(wall)
         step()

@@ -15,7 +15,7 @@ from gbxcule_puffer.tasks.ram import Symbols
 from gbxcule_puffer.tasks.source import ROM
 from gbxcule_puffer.trainers.wall.ram_words import MOST_WORDS, find_words
 from gbxcule_puffer.trainers.wall.wall import Wall
-from tests.support.browser import wait_for
+from tests.support.browser import PATIENCE, wait_for
 from tests.support.roms import tiny_rom
 from tests.support.viewers import next_picture, receive_picture, receive_text, viewer
 
@@ -67,13 +67,13 @@ def test_a_viewer_reads_bytes_by_their_names(model: str) -> None:
     words = ["player_facing", "step_left", "wrong", "C0A1", "FF80", "player_facing+1", "0:A000", "9800"]
     wheres = ["player_facing", "step_left", 0xC0A1, 0xFF80, "player_facing+1", (0, 0xA000), 0x9800]
     with Wall(env, "ram", dict, "127.0.0.1:0") as wall, viewer(wall) as connection:
-        assert json.loads(connection.recv(timeout=5))["symbols"] == len(Symbols.load(SYMBOLS))
+        assert json.loads(connection.recv(timeout=PATIENCE))["symbols"] == len(Symbols.load(SYMBOLS))
         connection.send(json.dumps({"focus": 2, "watches": words}))
         answer = receive_text(connection, "watches")
         assert [word["word"] for word in answer] == words
         assert ["error" in word for word in answer] == [word == "wrong" for word in words]
         columns = [word["column"] for word in answer if "column" in word]
-        wait_for(lambda: wall._watches == tuple(columns), 5)
+        wait_for(lambda: wall._watches == tuple(columns))
         generator = torch.Generator().manual_seed(1)
         for _ in range(5):
             env.step(torch.randint(8, (4,), generator=generator))

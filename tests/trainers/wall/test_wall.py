@@ -35,7 +35,7 @@ from gbxcule_puffer.trainers.blocks.replay import unpack
 from gbxcule_puffer.trainers.wall.process import TELL_SECONDS
 from gbxcule_puffer.trainers.wall.server import MAX_VIEWERS, Server, parse_address
 from gbxcule_puffer.trainers.wall.wall import PAGE, Wall
-from tests.support.browser import wait_for
+from tests.support.browser import PATIENCE, wait_for
 from tests.support.signals import HEARS_CTRL_C
 from tests.support.viewers import next_picture, read, receive_picture, viewer
 
@@ -61,7 +61,7 @@ def show(wall: Wall) -> None:
 
 def status_of(url: str, **headers: str) -> int:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=5) as response:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=PATIENCE) as response:
             return response.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -69,11 +69,11 @@ def status_of(url: str, **headers: str) -> int:
 
 def test_a_viewer_sees_the_env(wall: Wall) -> None:
     with viewer(wall) as connection:
-        hello = json.loads(connection.recv(timeout=5))
+        hello = json.loads(connection.recv(timeout=PATIENCE))
         rows, columns, envs = hello["rows"], hello["columns"], hello["envs"]
         assert hello["num_envs"] == ENVS and len(envs) == 64 and envs[0] == 0 and envs[-1] < ENVS
         show(wall)
-        header, payload = read(connection.recv(timeout=5))
+        header, payload = read(connection.recv(timeout=PATIENCE))
     assert header["step"] == 7 and header["losses/value"] is None
     numbers = np.frombuffer(payload[: 3 * 4 * 64], dtype=np.float32).reshape(3, 64)
     assert (numbers[1] == wall.env.rewards[envs].numpy()).all()
@@ -89,9 +89,9 @@ def test_a_viewer_sees_games(device: str) -> None:
     assert env.position is not None
     generator = torch.Generator().manual_seed(1)
     with Wall(env, "games", dict, "127.0.0.1:0") as wall, viewer(wall) as connection:
-        envs = json.loads(connection.recv(timeout=5))["envs"]
+        envs = json.loads(connection.recv(timeout=PATIENCE))["envs"]
         connection.send(json.dumps({"focus": 5, "watches": ["C0A1", "FF80"]}))
-        wait_for(lambda: wall._watches, 5)
+        wait_for(lambda: wall._watches)
         for _ in range(12):
             env.step(torch.randint(8, (ENVS,), generator=generator).to(env.device))
             next_picture(wall)
@@ -112,8 +112,8 @@ def test_nothing_is_gathered_while_nobody_looks(wall: Wall, monkeypatch: pytest.
     monkeypatch.setattr(wall.env, "pictures", lambda _: pytest.fail("somebody looked"))
     wall.look()
     with viewer(wall) as connection:
-        connection.recv(timeout=5)
-    wait_for(lambda: wall._server.viewers == 0, 5)
+        connection.recv(timeout=PATIENCE)
+    wait_for(lambda: wall._server.viewers == 0)
     wall.look()
 
 
@@ -122,9 +122,9 @@ def test_a_page_has_an_icon(page: Path) -> None:
     """Without one browsers ask for favicon.ico, and say that it is missing."""
     server = Server("127.0.0.1:0", page, {}, print)
     try:
-        html = urllib.request.urlopen(server.url, timeout=5).read().decode()
+        html = urllib.request.urlopen(server.url, timeout=PATIENCE).read().decode()
         (icon,) = re.findall('<link rel="icon" href="(.+?)"', html)
-        with urllib.request.urlopen(server.url + icon, timeout=5) as response:
+        with urllib.request.urlopen(server.url + icon, timeout=PATIENCE) as response:
             assert response.headers["Content-Type"].startswith("image/svg+xml")
             assert ElementTree.fromstring(response.read()).tag == "{http://www.w3.org/2000/svg}svg"
     finally:
@@ -155,7 +155,7 @@ def test_another_address_needs_the_token() -> None:
         with pytest.raises(InvalidStatus, match="403"):
             connect(place, origin=page.rstrip("/"))  # pyright: ignore[reportArgumentType]
         with connect(f"{place}?token={token}", origin=page.rstrip("/")) as connection:  # pyright: ignore[reportArgumentType]
-            assert json.loads(connection.recv(timeout=5))["num_envs"] == 2
+            assert json.loads(connection.recv(timeout=PATIENCE))["num_envs"] == 2
 
 
 def test_a_hundred_viewers_and_one_that_never_reads(wall: Wall) -> None:
@@ -168,15 +168,15 @@ def test_a_hundred_viewers_and_one_that_never_reads(wall: Wall) -> None:
     sleeping = [socket.create_connection(("127.0.0.1", port)) for _ in range(99)]
     for each in sleeping[: MAX_VIEWERS - 1]:
         each.sendall(request.encode())
-    wait_for(lambda: wall._server.viewers == MAX_VIEWERS - 1, 10)
+    wait_for(lambda: wall._server.viewers == MAX_VIEWERS - 1)
     with viewer(wall) as reading:
         for each in sleeping[MAX_VIEWERS - 1 :]:
             each.sendall(request.encode())
         assert all(b" 503 " in each.recv(100) for each in sleeping[MAX_VIEWERS - 1 :])
-        reading.recv(timeout=5)
+        reading.recv(timeout=PATIENCE)
         for _ in range(100):  # 9 MB, more than a socket's buffers hold
             show(wall)
-            assert isinstance(reading.recv(timeout=5), bytes)
+            assert isinstance(reading.recv(timeout=PATIENCE), bytes)
     for each in sleeping:
         each.close()
 
@@ -184,16 +184,16 @@ def test_a_hundred_viewers_and_one_that_never_reads(wall: Wall) -> None:
 def test_without_its_server_the_training_goes_on(wall: Wall) -> None:
     """Also where it ends amid a picture; the one who looked is told nothing more."""
     with viewer(wall) as connection:
-        connection.recv(timeout=5)
+        connection.recv(timeout=PATIENCE)
         show(wall)
         os.kill(wall._server._process.pid, signal.SIGKILL)
         with pytest.raises(ConnectionClosed):
             while True:
-                connection.recv(timeout=5)
+                connection.recv(timeout=PATIENCE)
     for _ in range(3):
         wall._next = 0.0
         wall.look()
-    wait_for(lambda: wall._server.viewers == 0, 5)
+    wait_for(lambda: wall._server.viewers == 0)
 
 
 ALONE = """
@@ -222,14 +222,14 @@ def test_the_server_ends_with_the_training(way: signal.Signals) -> None:
     address = f"127.0.0.1:{int(training.stdout.readline())}"
     assert is_listened_on(address)
     training.send_signal(way)
-    training.wait(10)
-    wait_for(lambda: not is_listened_on(address), 10)
+    training.wait(PATIENCE)
+    wait_for(lambda: not is_listened_on(address))
 
 
 def test_what_a_viewer_may_ask_for(wall: Wall) -> None:
     with viewer(wall) as connection:
         connection.send(json.dumps({"focus": 3, "watches": ["C000"], "speed": 1e9, "paused": True}))
-        wait_for(lambda: wall.paused, 5)
+        wait_for(lambda: wall.paused)
         assert (wall._focus, wall._watches, wall.speed) == (3, (), 240.0)  # a board has no RAM
         bad = [{"focus": 64}, {"focus": -1}, {"speed": 0}, {"speed": float("nan")}, {"paused": 1}, {"step": "x"}]
         for each in (*bad, {"speed": 10**400}, {"watches": "C000"}, {"viewers": 0}):
@@ -237,15 +237,15 @@ def test_what_a_viewer_may_ask_for(wall: Wall) -> None:
             time.sleep(2 * TELL_SECONDS)  # so that each is heard: of several at once the latest counts
         assert wall._server.viewers == 1
         connection.send(json.dumps({"paused": False}))
-        wait_for(lambda: not wall.paused, 5)
+        wait_for(lambda: not wall.paused)
         assert (wall._focus, wall.speed) == (3, 240.0)
     for bad in ("[]", "{", "[" * 3000, '"' + "x" * 5000 + '"'):
         with viewer(wall) as connection, pytest.raises(ConnectionClosed):
-            connection.recv(timeout=5)
+            connection.recv(timeout=PATIENCE)
             connection.send(bad)
-            connection.recv(timeout=5)
+            connection.recv(timeout=PATIENCE)
     with viewer(wall) as connection:
-        assert connection.recv(timeout=5)
+        assert connection.recv(timeout=PATIENCE)
 
 
 def test_wrong_addresses_are_one_line(wall: Wall) -> None:
@@ -267,7 +267,7 @@ def test_a_watched_training_is_the_same(tmp_path: Path, env: str) -> None:
 
     def view() -> None:
         with contextlib.suppress(ConnectionClosed):
-            wait_for(lambda: is_listened_on(address), 60)
+            wait_for(lambda: is_listened_on(address))
             with connect(f"ws://{address}/socket", origin=f"http://{address}") as connection:  # pyright: ignore[reportArgumentType]
                 while True:
                     seen.append(connection.recv(timeout=60))

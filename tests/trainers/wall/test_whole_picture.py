@@ -16,7 +16,7 @@ from gbxcule_puffer.toy import ToyEnv
 from gbxcule_puffer.trainers.blocks.graphs import Replayed
 from gbxcule_puffer.trainers.wall.wall import Wall
 from tests.conformance.test_color import picture_rom
-from tests.support.browser import wait_for
+from tests.support.browser import PATIENCE, wait_for
 from tests.support.viewers import next_picture, receive_picture, viewer, whole_picture
 
 ENVS, STEPS, READY = 5, 12, 180  # seconds for the server's emulator, whose kernel may be compiled
@@ -73,7 +73,7 @@ def test_every_pixel_is_that_of_an_env_that_draws_all(name: str, device: str) ->
         for number in range(STEPS):
             focus = number // 4
             connection.send(json.dumps({"focus": focus}))
-            wait_for(lambda focus=focus: wall._focus == focus, 5)
+            wait_for(lambda focus=focus: wall._focus == focus)
             next_picture(wall)
             step()
             header, payload = receive_picture(connection)
@@ -119,7 +119,7 @@ def test_the_steps_of_a_cuda_graph_are_seen() -> None:
             ready(wall, connection, update)
             for focus in (0, 0, 2, 2, 2):
                 connection.send(json.dumps({"focus": focus}))
-                wait_for(lambda focus=focus: wall._focus == focus, 5)
+                wait_for(lambda focus=focus: wall._focus == focus)
                 next_picture(wall)
                 update()
                 header, payload = receive_picture(connection)
@@ -151,7 +151,7 @@ def test_an_env_without_a_larger_picture_has_no_lens(make: Any) -> None:
     env = make()
     env.reset(seed=1)
     with Wall(env, "small", dict, "127.0.0.1:0", follow=True) as wall, viewer(wall) as connection:
-        hello = json.loads(connection.recv(timeout=5))
+        hello = json.loads(connection.recv(timeout=PATIENCE))
         shape = tuple(env.pictures().shape[1:])
         assert (hello["whole"], hello["rows"], hello["columns"]) == (False, *shape) and wall._lens is None
         next_picture(wall)
