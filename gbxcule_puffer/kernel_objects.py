@@ -73,20 +73,20 @@ def prepare(needed: Sequence[Needed], device: str) -> None:
     on = wp.get_device(device)
     names = {(each.module, CPU_BLOCK if on.is_cpu else each.block_dim): each.name for each in needed}
     new = [each for each in names if (on.context, each[1]) not in each[0].execs]
-    missing = [each for each in new if not _is_there(each[0], on, each[1])]
+    missing = [each for each in new if not _is_there(each[0], on, each[1]) and not _is_shipped(each[0], on, each[1])]
     for module, block_dim in missing:
         _names[module] = names[module, block_dim]
     if not missing:
         return
-    WORK.announce([names[each] for each in missing])
-    if on.is_cpu:  # where each thread would read Warp's headers anew, which takes longer than a small kernel
-        for module, block_dim in missing:
-            module.load(on, block_dim)
-        return
-    with ThreadPoolExecutor(min(len(missing), usable_cores())) as threads:
-        loads = [threads.submit(module.load, on, block_dim) for module, block_dim in missing]
-    for load in loads:
-        load.result()
+    with WORK.announced([names[each] for each in missing]):
+        if on.is_cpu:  # where each thread would read Warp's headers anew, which takes longer than a small kernel
+            for module, block_dim in missing:
+                module.load(on, block_dim)
+        else:
+            with ThreadPoolExecutor(min(len(missing), usable_cores())) as threads:
+                loads = [threads.submit(module.load, on, block_dim) for module, block_dim in missing]
+            for load in loads:
+                load.result()
 
 
 def check_before_loading() -> None:
@@ -214,6 +214,11 @@ def _target(module: wp.Module, device: wp.Device, block_dim: int | None) -> str:
     """The end of the name of a module's object."""
     file = module._get_compile_output_name(wp.get_device(device), block_dim=block_dim)
     return file.removeprefix(module.get_module_identifier(block_dim))
+
+
+def _is_shipped(module: wp.Module, device: wp.Device, block_dim: int | None) -> bool:
+    """True if a module's object came with the wheel."""
+    return shipped_kernels.find(module, block_dim, _target(module, device, block_dim)) is not None
 
 
 def _unpack(module: wp.Module, device: wp.Device, block_dim: int | None, folder: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 _listeners: list[Callable[[str], None]] = []
 
@@ -32,21 +32,25 @@ class Work:
         self._open: list[str] = []
         self._done = 0
 
-    def announce(self, names: Sequence[str]) -> None:
-        """Say what will be done."""
+    @contextmanager
+    def announced(self, names: Sequence[str]) -> Iterator[None]:
+        """Say what will be done, around it; what another process has done meanwhile is not said again."""
         with self._lock:
             self._open += names
             say(f"{self._verb[0]} {', '.join(names)} ({self._why})")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open = [name for name in self._open if name not in names]
+                self._done *= bool(self._open)
 
     @contextmanager
     def doing(self, name: str) -> Iterator[None]:
         """Around one piece, which is announced where it is not yet."""
-        if name not in self._open:
-            self.announce([name])
         begin = time.perf_counter()
-        try:
+        with nullcontext() if name in self._open else self.announced([name]):
             yield
-        finally:
             with self._lock:
                 self._open.remove(name)
                 self._done += 1
