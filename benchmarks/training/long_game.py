@@ -168,7 +168,7 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
         if "error" in row:
             continue
         name, step, seconds = row["milestones"][-1] if row["milestones"] else ("none", 0, 0)
-        cells = [row.get("variant", row["script"]), row["flags"]["seed"], f"{row['envs']:,}", f"{row['steps']:,}"]
+        cells = [row["variant"], row["seed"], f"{row['envs']:,}", f"{row['steps']:,}"]
         cells += [row["seconds"], f"{row['steps_per_second'] or 0:,}", len(row["milestones"])]
         cells += [f"{name}, {step:,} steps, {seconds:.0f} s", f"{row['files']['number']}, {row['files']['mb']} MB"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
@@ -216,7 +216,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         plan = parse(argv)
         record = Record(plan, "rows")
         for folder in plan.read or ():
-            record.add(row_of(folder))
+            row = row_of(folder)
+            record.add({"variant": folder.name, "seed": row["flags"]["seed"], **row})
             keep(folder, folder.name, plan.out)
         if not plan.read:
             plan.side_by_side = SideBySide(plan.devices, plan.jobs)

@@ -183,7 +183,7 @@ class RunFlags(TaskFlags):
     )
     resume: str | None = flag(
         None,
-        "continue a run, a folder or checkpoint.pt, with its flags; without a value --run-dir's, or the newest run",
+        "continue a run: its folder or checkpoint.pt; without a value that of --run-dir, begun if new, or the newest",
         FILES,
         bare="",
         resumable=True,

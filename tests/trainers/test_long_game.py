@@ -44,7 +44,7 @@ def test_a_row_is_of_the_files_of_a_run(run: Path, tmp_path: Path, capsys: pytes
     assert len(curve) <= 41 and curve[0] == [100, 0.0] and curve[-1] == [20_000, 4.0] and row["curves"]["maps"] == []
     assert row["files"]["number"] == 6
     assert (tmp_path / "long-run.png").read_bytes() == b"\1", "the newest picture of coverage"
-    line = "| ppo_lite | 3 | 64 | 20,000 | 260 | 100 | 1 | got_letter, 7,000 steps, 130 s | 6, 0.0 MB |"
+    line = "| run | 3 | 64 | 20,000 | 260 | 100 | 1 | got_letter, 7,000 steps, 130 s | 6, 0.0 MB |"
     assert capsys.readouterr().out.splitlines()[-1] == line
 
 
