@@ -15,11 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from gbxcule_puffer.commandline import flag, parse, progress, word
+from gbxcule_puffer.commandline import flag, parse, word
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.env.protocol import EnvLike
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import check_target, write_bytes, write_json
+from gbxcule_puffer.progress import say
 from gbxcule_puffer.tasks.task import PREFIX
 from gbxcule_puffer.trainers.evaluation import evaluate
 from gbxcule_puffer.trainers.launch import exit_code
@@ -83,7 +84,7 @@ def run(args: Args) -> None:
     env, results = make(args.num_envs), {}
     for name in ("sampled", "greedy") if args.policy == "both" else (args.policy,):
         policy = trained.policy(env, args.seed, name == "greedy")
-        progress(f"playing {args.episodes} episodes with {name} actions")
+        say(f"playing {args.episodes} episodes with {name} actions")
         results[name] = evaluate(policy, env, args.episodes, args.seed)
         print(shown(name, results[name]), file=sys.stderr if to_stdout else sys.stdout, flush=True)
     result = {"checkpoint": label(trained), "seed": args.seed, **results}

@@ -13,7 +13,7 @@ from gbxcule_puffer.commandline.flags import (
 )
 from gbxcule_puffer.commandline.help import help_text
 from gbxcule_puffer.commandline.parsing import parse, unknown
-from gbxcule_puffer.commandline.terminal import page_width, progress
+from gbxcule_puffer.commandline.terminal import page_width
 
 __all__ = [
     "Flag",
@@ -27,7 +27,6 @@ __all__ = [
     "option_name",
     "page_width",
     "parse",
-    "progress",
     "unknown",
     "word",
 ]

@@ -18,6 +18,7 @@ from gbxcule_puffer.emulator.saves.state_files import load_state_file
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.files import StrPath
+from gbxcule_puffer.progress import say
 from gbxcule_puffer.scan import kinds
 from gbxcule_puffer.scan.choose import choose
 from gbxcule_puffer.scan.find_start import find_start
@@ -93,6 +94,7 @@ class Scan:
             return Start(play_to_start(self.cartridge, actions, state, model=self.emulator.model), names)
         if state is not None:
             return Start(load_state_file(state, self.cartridge).doubled(), None)
+        say("looking for a start")
         if self.emulator.num_envs <= WALKERS:
             return find_start(self.emulator, self.seed)
         few = self._emulator(WALKERS)
@@ -105,6 +107,7 @@ class Scan:
         """Plays from a start and records it: at least two rounds."""
         if seconds is None:
             seconds = SECONDS if self.emulator.device == "cpu" else GPU_SECONDS
+        say(f"playing {self.emulator.num_envs:,} Game Boys for {seconds:g} seconds each")
         self.rounds = Rounds(self.emulator, start.state, self.seed)
         looks = seconds * 60 / LOOK_FRAMES
         self.rounds.play(max(2, round(looks / (1 + FORK_LOOKS + RANDOM_LOOKS))))
@@ -116,6 +119,7 @@ class Scan:
 
     def judge(self) -> list[Candidate]:
         """The candidates, from statistics, and from changing bytes."""
+        say("comparing bytes, and changing them to see what follows")
         recording = self.recording
         tally = count(recording)
         stats = measure(recording, tally) | like_sprites(recording)

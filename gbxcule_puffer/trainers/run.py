@@ -86,6 +86,7 @@ class Run(AbstractContextManager):
     def __exit__(self, fault: type[BaseException] | None, *_: object) -> None:
         """Closes the envs and releases the folder; a new run that fails before its first record leaves nothing
         behind."""
+        progress.listen(None)
         if self.wall:
             failed = fault is not None and not issubclass(fault, KeyboardInterrupt)
             self.wall.close("failed" if failed else "ended" if fault is None else "been stopped")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import torch
@@ -17,6 +17,7 @@ from gbxcule_puffer.games.game import Game
 from gbxcule_puffer.games.make import make_game_env
 from gbxcule_puffer.games.parts import PLAYED
 from gbxcule_puffer.games.writing import address_text
+from gbxcule_puffer.progress import say
 from gbxcule_puffer.tasks.actions import MOST_STEPS
 from gbxcule_puffer.tasks.ram import Numbers
 from gbxcule_puffer.trainers.advice import unlike_play
@@ -111,11 +112,9 @@ def check_game(
     device: str = "cpu",
     seed: int = 0,
     symbols: StrPath | None = None,
-    progress: Callable[[str], object] = lambda line: None,
 ) -> Report:
     """Plays at most `steps` steps of a first episode in each of `num_envs` envs with random buttons, then with none,
-    and for a folder with [scores] its played.json. steps: None for 1,000, or with [scores] for whole episodes;
-    progress: takes a line before each of these.
+    and for a folder with [scores] its played.json. steps: None for 1,000, or with [scores] for whole episodes.
 
     Raises: the errors of Game.options and of the env.
     """
@@ -128,13 +127,13 @@ def check_game(
     try:
         advice = unlike_play(env, seed)
         pad = any(env.codec.to_buttons(action) & D_PAD for action in range(env.codec.num_actions))
-        progress(f"playing {num_envs:,} Game Boys with random buttons, at most {limit:,} steps of an episode")
+        say(f"playing {num_envs:,} Game Boys with random buttons, at most {limit:,} steps of an episode")
         random = play(env, game, limit, seed, pressing=True)
     finally:
         env.close()
     still = make_game_env(game, GBxCuLEEnv, num_envs, device, **options, action_codec="NOOP,A", blocked_actions=())
     try:
-        progress("playing them without a button")
+        say("playing them without a button")
         idle = play(still, game, limit, seed, pressing=False)
     finally:
         still.close()
@@ -151,7 +150,7 @@ def check_game(
     if not scored:
         return Report(findings, random, idle)
     if game.played is not None:
-        progress(f"replaying {PLAYED}")
+        say(f"replaying {PLAYED}")
     scores, compared = compare_scores(game, {"noop": idle, "random": random}, rom)
     return Report([*findings, *compared], random, idle, scores)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from gbxcule_puffer.apps.flags import GAME, DeviceFlags, check_rom
-from gbxcule_puffer.commandline import at_most_one, command, flag, progress, word
+from gbxcule_puffer.commandline import at_most_one, command, flag, word
 from gbxcule_puffer.env.option_flags import option_flag
 from gbxcule_puffer.errors import ConfigError
 
@@ -40,7 +40,7 @@ class CheckFlags(DeviceFlags):
 
         return check_game(
             load_game(folder), rom=self.rom, variant=variant, num_envs=self.num_envs, steps=self.steps,
-            device=self.device, seed=self.seed, symbols=self.symbols, progress=progress,
+            device=self.device, seed=self.seed, symbols=self.symbols,
         )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ class New(DeviceFlags):
         check_rom(self.rom, self.header, self.model)
         from gbxcule_puffer.apps.game import proposing, seeding
         from gbxcule_puffer.apps.game.checking import check_game
-        from gbxcule_puffer.apps.scan.command import NO_START, SCANNING, table, write_folder
+        from gbxcule_puffer.apps.scan.command import NO_START, table, write_folder
         from gbxcule_puffer.emulator.cartridge import load_cartridge
         from gbxcule_puffer.files import make_folder
         from gbxcule_puffer.games import load_game
@@ -107,7 +107,6 @@ class New(DeviceFlags):
         out = check_new_folder(self.out or name)
         folder = make_folder(self.pictures) if self.pictures else None
         cartridge = load_cartridge(self.rom, self.header, self.model)
-        progress(SCANNING)
         result = scan(
             self.rom, start=self.start_state, start_actions=self.start_actions, num_envs=self.num_envs,
             device=self.device, seed=self.seed, seconds=self.seconds, header=self.header, model=self.model,
@@ -138,7 +137,7 @@ class New(DeviceFlags):
         draft.env = env
         path = write_game(draft, out)
         print(f"written   {path}: game.toml, start.state, {name}.sym", flush=True)
-        show(check_game(load_game(path), rom=self.rom, device=self.device, seed=self.seed, progress=progress))
+        show(check_game(load_game(path), rom=self.rom, device=self.device, seed=self.seed))
         print(f"train     puffer train ppo --game {path} --rom {self.rom}")
 
 

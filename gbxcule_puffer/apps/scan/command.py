@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gbxcule_puffer.apps.flags import GAME, DeviceFlags, GameFlags, check_rom
-from gbxcule_puffer.commandline import at_most_one, command, flag, page_width, progress
+from gbxcule_puffer.commandline import at_most_one, command, flag, page_width
 
 if TYPE_CHECKING:
     from gbxcule_puffer.scan.result import ScanResult
 
-SCANNING = "playing the game many times at once, for about half a minute"
 OUTPUT, SEEN = "Output", "What is seen"
 NO_START = "no start was found in which directions move anything: give one by --start-state or --start-actions"
 
@@ -58,7 +57,6 @@ class Scan(GameFlags, DeviceFlags):
         if self.sym:
             check_target(self.sym)
         out = make_folder(self.out) if self.out else None
-        progress(SCANNING)
         result = scan(
             self.rom, start=self.start_state, start_actions=self.start_actions, num_envs=self.num_envs,
             device=self.device, seed=self.seed, seconds=self.seconds, header=self.header, model=self.model,
