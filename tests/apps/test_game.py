@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from gbxcule_puffer import cli, progress
-from gbxcule_puffer.apps.game.proposing import choose_numbers, lost, share_of_changes, try_buttons
+from gbxcule_puffer.apps.game.proposing import choose_numbers, late, lost, share_of_changes, try_buttons
 from gbxcule_puffer.apps.game.seeding import find_seed
 from gbxcule_puffer.apps.scan.command import table
 from gbxcule_puffer.emulator.cartridge import load_cartridge
@@ -206,6 +208,17 @@ def test_how_much_a_game_goes_on_by_itself(changes: list[bool], share: float) ->
 )
 def test_the_end_that_is_proposed(values: tuple[int, int] | None, term: str) -> None:
     assert lost(values) == term
+
+
+@pytest.mark.parametrize(("left", "most", "warns"), [(1, 6, True), (3, 6, True), (4, 6, False), (3, 3, False)])
+def test_a_start_late_in_a_game_is_warned_of(left: int, most: int, warns: bool) -> None:
+    values = torch.tensor([[[left, 7]], [[0, 7]], [[most, 9]]], dtype=torch.uint8)
+    recording = SimpleNamespace(where=[0xC123, 0xC124], values=values, start=values[0, 0])
+    result = ScanResult(None, [], recording)  # pyright: ignore[reportArgumentType]
+    said = late(result, Number(0xC123))
+    assert said is not None if warns else said is None
+    assert said is None or said.startswith(f"lives are {left} at the start, and {most} were seen later")
+    assert late(result, Number(0xC200)) is None and late(result, Number((1, 0xA000), 2)) is None, "not recorded"
 
 
 def test_the_seed_is_found_among_other_numbers() -> None:

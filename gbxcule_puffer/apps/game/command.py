@@ -119,6 +119,8 @@ class New(DeviceFlags):
             print(f"warning: {NO_START}", file=sys.stderr)
         ask = propose if self.yes else question
         chosen = proposing.choose_numbers(result, ask)
+        if "lives" in chosen and (advice := proposing.late(result, proposing.number_in(chosen["lives"]))):
+            print(f"warning: {advice}", file=sys.stderr)
         chance = seeding.choose_seed(cartridge, result, ask)
         answers = proposing.try_buttons(cartridge, result.start.state)
         if not answers.buttons:

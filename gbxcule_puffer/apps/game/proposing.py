@@ -114,6 +114,11 @@ def _is_one_of(answer: str, listed: list[Candidate]) -> bool:
     return answer.isdecimal() and 1 <= int(answer) <= min(len(listed), 5)
 
 
+def number_in(chosen: Candidate | Number) -> Number:
+    """The number of a choice."""
+    return chosen.number if isinstance(chosen, Candidate) else chosen
+
+
 def given_number(text: str) -> Number:
     """A number by address and reading: 'C0A5', 'C0A5 bcd3'.
 
@@ -140,7 +145,7 @@ def draft_of(
     )
     draft.state, draft.start_actions = result.start.state, result.start.actions or ()
     for kind, each in chosen.items():
-        draft.numbers[kind] = each.number if isinstance(each, Candidate) else each
+        draft.numbers[kind] = number_in(each)
         if isinstance(each, Candidate):
             note = f"{each.confidence:.0%}: {each.evidence}"
             draft.notes[kind] = textwrap.shorten(note, MOST_NOTE, placeholder=" ...")
@@ -182,3 +187,17 @@ def seen(result: ScanResult, number: Number) -> tuple[int, int] | None:
         return None
     values = result.recording.values[..., where.index(number.where)]
     return int(values.min()), int(values.max())
+
+
+def late(result: ScanResult, number: Number) -> str | None:
+    """A warning where half of the lives or health that the recording saw are gone at the start, else None."""
+    values = seen(result, number)
+    if values is None:
+        return None
+    left = int(result.recording.start[result.recording.where.index(number.where)])
+    if 2 * left > values[1]:
+        return None
+    return (
+        f"lives are {left} at the start, and {values[1]} were seen later: if that is late in a game, play to its "
+        "beginning (`puffer play`), save the state there, and give it with --start-state"
+    )
