@@ -51,7 +51,10 @@ def _run(argv: Sequence[str] | None) -> int:
             from gbxcule_puffer.apps.flags import check_rom
 
             check_rom(rom, getattr(flags, "header", None) or "strict", getattr(flags, "model", None))
-        return flags.run() or 0
+        try:
+            return flags.run() or 0
+        finally:
+            progress.listen(None)
 
     if argv is None and getattr(command, "may_hang", False):
         return supervised(PROG, partial(exit_code, PROG, work))

@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from gbxcule_puffer import cli
+from gbxcule_puffer import cli, progress
 from gbxcule_puffer.apps.commands import NAMES, find
 from gbxcule_puffer.apps.train.scripts import FLAGS, flags_module
 from gbxcule_puffer.commandline.flags import flags_of
@@ -29,7 +29,7 @@ SECONDS = 1.5  # of the processor, until a help is there
 HEAVY = {"torch", "warp", "pyboy", "pufferlib", "gymnasium"}
 TIMED = """
 import sys, time
-from gbxcule_puffer import cli
+from gbxcule_puffer import cli, progress
 for words in {commands}:
     try:
         assert cli.main(words) == 0, words
@@ -148,6 +148,18 @@ def test_a_trainer_s_first_word_is_its_name() -> None:
 def test_mistyped_words(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(words) == 2
     assert capsys.readouterr().err == f"{line}\n"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_terminal_hears_what_takes_long(
+    is_terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as the command runs."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(find("size"), "run", lambda _: progress.say("compiling"))
+    assert cli.main(["size"]) == 0
+    progress.say("compiling more")
+    assert capsys.readouterr().err == ("compiling\n" if is_terminal else "")
 
 
 def completed(script: str, words: list[str], folder: Path) -> set[str]:
