@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from gbxcule_puffer.scan.evidence import evidence_of
@@ -16,6 +17,7 @@ from gbxcule_puffer.scan.statistics import wrapped
 from gbxcule_puffer.tasks.ram.number import BASES, Number
 
 LEAST, MOST, LOOKED_AT = 0.2, 4, 32  # confidence and number of the candidates of a kind; bytes that are compared
+LEAST_SURE = 0.1  # of all but the best candidate of a kind
 SAMPLES = 60_000  # transitions that are compared
 ALIKE = 0.9  # correlation of the changes of copies
 MOMENTS = 6
@@ -24,6 +26,15 @@ RUNNER_UP = {
     "x": 0.75, "y": 0.75, "map": 0.5, "score": 0.6, "lives": 0.6, "timer": 0.9, "random": 0.9, "menu": 0.5,
     "flags": 0.7,
 }  # fmt: skip
+# How confident the rules are of a kind, and how often they are right then, on the games of benchmarks/scan_truth.json.
+POSITION_SURE = ((0.0, 0.0), (0.35, 0.15), (0.5, 0.4), (0.7, 0.6), (0.8, 0.9), (0.9, 0.97), (1.0, 1.0))
+SURE = {
+    "x": POSITION_SURE,
+    "y": POSITION_SURE,
+    "score": ((0.0, 0.0), (0.4, 0.1), (0.6, 0.2), (0.8, 0.6), (0.9, 0.9), (1.0, 1.0)),
+    "lives": ((0.0, 0.0), (0.3, 0.1), (0.4, 0.4), (0.5, 0.6), (0.8, 0.9), (1.0, 1.0)),
+}
+OTHERS_SURE = ((0.0, 0.0), (0.3, 0.15), (0.6, 0.5), (0.8, 0.85), (1.0, 0.95))
 COUNTED = ("score", "lives", "timer")  # kinds of numbers that may be decimal
 CARRIED_DOUBT = 0.5  # what is left of the doubt in a score of several bytes
 
@@ -42,9 +53,18 @@ def choose(
             _candidates(kind, recording, chances[kind], stats, causes, carries), key=lambda each: -each.confidence
         )
         for index, each in enumerate(several[:MOST]):
-            name, sure = (kind, 1.0) if index == 0 else (f"{kind}{index + 1}", RUNNER_UP[kind])
-            found.append(replace(each, name=name, confidence=each.confidence * sure))
+            name, doubt = (kind, 1.0) if index == 0 else (f"{kind}{index + 1}", RUNNER_UP[kind])
+            sure = sure_of(kind, each.confidence * doubt)
+            if index == 0 or sure >= LEAST_SURE:
+                found.append(replace(each, name=name, confidence=sure))
     return found
+
+
+def sure_of(kind: str, confidence: float) -> float:
+    """The share of candidates of a kind that are right, of those for which the rules have that confidence, 0 to 1: on
+    lines between the points of SURE."""
+    points = np.array(SURE.get(kind, OTHERS_SURE))
+    return float(np.interp(confidence, points[:, 0], points[:, 1]))
 
 
 def _candidates(

@@ -7,6 +7,7 @@ import torch
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.scan import kinds
+from gbxcule_puffer.scan.choose import sure_of
 from gbxcule_puffer.scan.evidence import evidence_of
 from gbxcule_puffer.scan.find_start import (
     MOST_WORK,
@@ -18,6 +19,7 @@ from gbxcule_puffer.scan.find_start import (
 )
 from gbxcule_puffer.scan.pokes import Causes
 from gbxcule_puffer.scan.recording import Recording
+from gbxcule_puffer.scan.result import KINDS
 from gbxcule_puffer.scan.statistics import NAMES, like_sprites
 
 
@@ -160,3 +162,9 @@ def test_a_byte_that_moves_a_sprite_is_like_it() -> None:
     recording.addresses = torch.tensor([0xC000, 0xC001, hw.OAM + 1])
     found = like_sprites(recording)
     assert found["like_x"][0] > 0.95 and found["like_x"][1] < 0.5 and not found["like_y"].any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_confidence_is_surer(kind: str) -> None:
+    sure = [sure_of(kind, step / 100) for step in range(101)]
+    assert sure == sorted(sure) and sure[0] == 0 and 0.9 < sure[-1] <= 1

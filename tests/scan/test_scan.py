@@ -54,8 +54,13 @@ def test_homewards_position_and_map_are_found() -> None:
     for axis, names in (("x", ("player_px", "player_x")), ("y", ("player_py", "player_y"))):
         best = [each.number.where for each in result.of(axis)[:2]]
         assert set(best) == {symbols[name].address for name in names}
-        assert all(each.confidence > 0.4 for each in result.of(axis)[:2])
+        assert all(each.confidence > 0.2 for each in result.of(axis)[:2])
     assert symbols["player_map"].address in found(result, "map")
+
+
+def test_of_each_kind_the_best_and_what_is_at_least_ten_percent_sure_is_listed(orchard: ScanResult) -> None:
+    for kind in KINDS:
+        assert all(each.confidence >= 0.1 for each in orchard.of(kind)[1:])
 
 
 def test_the_best_position_is_the_players(orchard: ScanResult) -> None:
