@@ -265,7 +265,7 @@ class PlaySession:
             self.trace().save(path)
             self.written.append(path)
             self._saved = len(self.actions)
-            self.message = f"saved {path.name}: {len(self.actions)} actions"
+            self.message = f"saved {path.name}: {len(self.actions)} action{'s' * (len(self.actions) != 1)}"
             self.message += f" from {path.stem}.state, which was poked" if self._is_poked else ""
 
     def quit(self) -> None:
