@@ -215,13 +215,13 @@ def test_what_strangers_send_does_nothing(session: PlaySession) -> None:
     with connect(address, origin=origin, close_timeout=0.1) as viewer:  # pyright: ignore[reportArgumentType]
         for message in [*bad, *[{"key": "?"}] * (2 * MOST_MESSAGES)]:
             viewer.send(json.dumps(message))
-        viewer.send(json.dumps({"held": ["A", "UP"]}))
         for _ in range(4):
             page.turn()
         assert session.actions == [] and not session.runs and page._messages.qsize() <= MOST_MESSAGES
-        while page._held != ["A", "UP"]:
-            viewer.send(json.dumps({"held": ["A", "UP"]}))
+        while not page._held:
+            viewer.send(json.dumps({"held": [1, "NOOP", "A", "JUMP", "UP", None]}))
             page.turn()
+        assert page._held == ["A", "UP"]
     page.close()
 
 
