@@ -33,7 +33,7 @@ typedef unsigned char byte;
 static inline bool is_high(int address) { return (unsigned)(address - 0xFF80) < 0x7F; }
 // plain: for each kind of access eight bits, one for each 8 KiB
 static inline bool is_plain(int plain, int kind, int address) {
-    return ((plain >> (8 * kind + (address >> 13))) & 1) != 0 || is_high(address);
+    return ((plain >> (8 * kind + (address >> 13 & 7))) & 1) != 0 || is_high(address);
 }
 // A piece is of one address, and ROM can also be seen at others
 static inline bool is_elsewhere(int pc, int index) { return (pc < 0x4000) != (index < 0x4000); }

@@ -18,7 +18,7 @@ from gbxcule_puffer.emulator.isa import Instruction
 
 MOST_TRACES, MOST_INSTRUCTIONS = 2_000, 6_400  # of a ROM: they bound the time that compiling takes
 LEAST_WEIGHT = 3e-5  # of all instructions, at a trace's begin
-RETURNED = 0.25  # of the times that code behind a call is executed, at least, a return that is in no trace leads there
+RETURNED = 0.25  # of the executions of code behind a call, at least, come from a return that is in no trace
 MOST_OF_TRACE = 48
 MOST_OF_SEGMENT = 8
 LEAST_OF_ENTRY = 3  # instructions of a trace behind one that the interpreter executes
@@ -133,18 +133,24 @@ class Tracer:
         return goes_on / max(1, taken + after)
 
     def _heads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where traces may begin, bool by ROM index: after a jump, a call or a return, and after what is not plain; and
-        which of these are behind a call."""
-        heads, returns = np.zeros(len(self.rom), bool), np.zeros(len(self.rom), bool)
+        """Where traces may begin, bool by ROM index: after a jump, a call or a return, after what is not plain, and
+        where no instruction before leads to; and which of these are led to by what is not known, as a return."""
+        size = len(self.rom)
+        heads, follows, returns = np.zeros(size, bool), np.zeros(size, bool), np.zeros(size, bool)
         for index in np.flatnonzero(self.executed).tolist():
             step = self._step(index, self.pc_of(index))
-            if step is not None and (step.instruction.family in BRANCHES or not self._is_plain(step)):
-                if not self._is_plain(step):
-                    self._entries.add(index + step.instruction.length)
-                for target in [*self._targets(step), index + step.instruction.length]:
-                    heads[target] = True
-                returns[index + step.instruction.length] |= step.instruction.family == "call"
-        return heads, returns
+            if step is None:
+                continue
+            after, family = index + step.instruction.length, step.instruction.family
+            is_plain, is_branch = self._is_plain(step), family in BRANCHES
+            follows[after] |= not is_branch or "cond" in step.instruction.operands
+            returns[after] |= family == "call"
+            if not is_plain:
+                self._entries.add(after)
+            for target in [*self._targets(step), after] if is_branch or not is_plain else ():
+                heads[target] = True
+        begun = (self.executed > 0) & ~follows & ~heads  # by an interrupt, or `jp hl`
+        return heads | begun, returns | begun
 
     def _is_plain(self, step: Step) -> bool:
         """False where an instruction never is a part of a piece: it ends the batch, or accesses IO."""

@@ -17,6 +17,7 @@ import torch
 
 from gbxcule_puffer.emulator.build import cache
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
+from gbxcule_puffer.emulator.emulator import Emulator
 from gbxcule_puffer.emulator.hw import counters
 from gbxcule_puffer.emulator.loops.find import marked_words
 from gbxcule_puffer.emulator.loops.table import MARK_SHIFT
@@ -25,6 +26,7 @@ from gbxcule_puffer.emulator.pieces.source import SYMBOL, source
 from gbxcule_puffer.emulator.pieces.traces import Trace, Tracer
 from gbxcule_puffer.emulator.probes.counting import CountingEmulator
 from gbxcule_puffer.emulator.snapshot import Snapshot
+from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.kernel_objects import compile_cpp
 
 STEPS = 60
@@ -38,17 +40,46 @@ def find_traces(cartridge: Cartridge, states: Snapshot) -> list[Trace]:
 
 def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
     """Executions of each instruction of the ROM from `states` on with random buttons, int64, by ROM index."""
-    screen = "full" if states.screen.shape[1] == 144 else "half"
-    emulator = CountingEmulator(cartridge, states.num_envs, screen=screen)
+    emulator = CountingEmulator(cartridge, states.num_envs, screen=_screen_of(states))
     emulator.load(states)
     emulator.counts.zero_()  # what its own start executed
-    generator = torch.Generator().manual_seed(int(hashlib.sha256(cartridge.data).hexdigest()[:8], 16))
-    table = torch.tensor([0x00, 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x80], dtype=torch.uint8)
-    for _ in range(STEPS):
-        emulator.step(table[torch.randint(len(table), (states.num_envs,), generator=generator)])
+    for row in _buttons(cartridge, states):
+        emulator.step(row)
     executed = emulator.counts[counters.EXECUTED, : len(cartridge.data)].numpy().copy()
     emulator.close()
     return executed
+
+
+def check(cartridge: Cartridge, states: Snapshot, pieces: Pieces) -> None:
+    """Run the pieces beside the interpreter from `states` on: a compiler can have faults, and one was met.
+
+    Raises: StateError where they differ.
+    """
+    emulators = [
+        Emulator(cartridge, states.num_envs, screen=_screen_of(states), native=native) for native in (False, True)
+    ]
+    for emulator in emulators:
+        if emulator.native is not None:
+            emulator.native.take(pieces)
+        emulator.load(states)
+        for row in _buttons(cartridge, states):
+            emulator.step(row)
+    first, second = (emulator.save() for emulator in emulators)
+    for emulator in emulators:
+        emulator.close()
+    if not np.array_equal(first.state, second.state) or not np.array_equal(first.memory, second.memory):
+        raise StateError("it does not do what the interpreter does")
+
+
+def _screen_of(states: Snapshot) -> str:
+    return "full" if states.screen.shape[1] == 144 else "half"
+
+
+def _buttons(cartridge: Cartridge, states: Snapshot) -> torch.Tensor:
+    """Random buttons of STEPS steps, always the same for a ROM."""
+    generator = torch.Generator().manual_seed(int(hashlib.sha256(cartridge.data).hexdigest()[:8], 16))
+    table = torch.tensor([0x00, 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x80], dtype=torch.uint8)
+    return table[torch.randint(len(table), (STEPS, states.num_envs), generator=generator)]
 
 
 def compile_pieces(cartridge: Cartridge, traces: Sequence[Trace]) -> Pieces:
@@ -72,7 +103,10 @@ def main() -> None:
     folder, model = Path(sys.argv[1]), sys.argv[2]
     os.nice(10)
     cartridge = load_cartridge((folder / "rom.gb").read_bytes(), "pyboy", model)
-    keep(cartridge, compile_pieces(cartridge, find_traces(cartridge, Snapshot.from_file(folder / "envs.state"))))
+    states = Snapshot.from_file(folder / "envs.state")
+    pieces = compile_pieces(cartridge, find_traces(cartridge, states))
+    check(cartridge, states, pieces)
+    keep(cartridge, pieces)
 
 
 if __name__ == "__main__":

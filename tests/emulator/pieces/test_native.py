@@ -19,7 +19,8 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.build import cache, interpreter
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.pieces import native
-from gbxcule_puffer.emulator.pieces.worker import compile_pieces
+from gbxcule_puffer.emulator.pieces.worker import check, compile_pieces
+from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.layout import ROMS
 from tests.fuzz.pieces import FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
 
@@ -56,6 +57,18 @@ def test_random_programs_are_equal(roms: PiecesOfRoms) -> None:
 def test_a_planted_fault_is_found(roms: PiecesOfRoms) -> None:
     """Flags that a piece loses."""
     assert search(roms, 24, FAULTS["flags are lost"])[0]
+
+
+def test_pieces_that_differ_are_not_kept(roms: PiecesOfRoms) -> None:
+    """The process that compiles them runs them beside the interpreter."""
+    cartridge = roms.cartridges[0]
+    emulator = Emulator(cartridge, 4)
+    emulator.step(torch.zeros(4, dtype=torch.uint8))
+    usual, wrong = roms.pieces(0), roms.pieces(0, FAULTS["flags are lost"])
+    assert usual is not None and wrong is not None
+    check(cartridge, emulator.save(), usual)
+    with pytest.raises(StateError, match="does not do what the interpreter does"):
+        check(cartridge, emulator.save(), wrong)
 
 
 def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
