@@ -12,6 +12,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -41,10 +42,12 @@ REMEDY = "set WARP_CACHE_PATH to a folder that can be written"
 # Where this CPU has the FEATURES, by LLVM's names, kernels are compiled for all CPUs that have them, so that a wheel's
 # kernels fit most. In place of Warp's flags, for exactly this CPU and with more inlining: as fast, and compiled sooner.
 LEVEL, WARPS = "-target-cpu x86-64-v3", "-march=native"
-# Of the native code of a game: the flags that Warp has by default.
+# Of the native code of a game: the flags that Warp has by default. On x86, LLVM turns `x & ~255 | byte` into a load of
+# the low byte, and its pass FixupBWInsts that into one that clears the upper ones, which are still needed: without it.
 EXACT = (
     f"{WARPS} -mllvm=-inline-threshold=9000 -mllvm=-inline-cold-callsite-threshold=3000"
     " -mllvm=-slp-recursion-max-depth=4"
+    f"{' -mllvm=-fixup-byte-word-insts=0' if platform.machine() in ('x86_64', 'AMD64') else ''}"
 )
 FEATURES = {"avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sahf", "sse4.2", "xsave"}
 CPU_BLOCK = 1  # the block size of launches on a CPU

@@ -32,12 +32,14 @@ BUTTONS = torch.tensor([0x00, 0x10, 0x20, 0x80, 0x04, 0x08, 0x02, 0x01], dtype=t
 # Functions of the kernel by their names' beginnings; the first that fits counts. `run` has the tree of opcodes.
 PARTS = {
     "native code": (SYMBOL,),
-    "interpreter": ("make_kernel__locals__run", "run"),
-    "drawing": ("draw_", "blank"),
+    "interpreter": ("make_kernel__locals__run", "run", "alu_", "add"),
+    "drawing": ("draw_", "blank", "group_of_line", "first_ten"),
     "length of mode 3": ("extra",),
     "LCD": ("settle", "change", "halt_event"),
-    "events, interrupts, HALT": ("begin_batch", "end_batch", "dispatch", "finish_rare", "next_batch", "ends_early"),
-    "skipped loops": ("at_mark", "skip_"),
+    "events, interrupts, HALT": (
+        "begin_batch", "end_batch", "dispatch", "finish_rare", "next_batch", "ends_early", "end_step",
+    ),
+    "skipped loops": ("at_mark", "skip_", "delay", "multiply", "count"),
     "registers": ("write_register", "end_write_io", "register"),
     "memory": ("read", "write", "store", "load"),
     "timer, DMA, serial": ("advance",),

@@ -51,7 +51,7 @@ def test_what_fails_in_a_thread_fails_the_step(monkeypatch: pytest.MonkeyPatch) 
             raise RuntimeError("no launch")
 
     emulator = Emulator("homeward", 2, num_threads=2)
-    key = (emulator.frames_per_step, emulator.release_after_frames, False)  # without native code
+    key = (emulator.frames_per_step, emulator.release_after_frames)
     monkeypatch.setitem(emulator._cpu_steps._commands, key, [Failing(), Failing()])
     with pytest.raises(RuntimeError, match="no launch"):
         emulator.step(torch.zeros(2, dtype=torch.uint8))

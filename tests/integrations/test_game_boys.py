@@ -214,7 +214,7 @@ def test_what_is_left_out_says_so(pair: Pair) -> None:
         (lambda: ours.button("a", -1), "delay of a button is -1: give 0 or more"),
         (lambda: ours.button(1), "button 1 is unknown"),
         (lambda: ours.button("a", envs=torch.ones(3, dtype=torch.bool)), "envs has shape"),
-        (lambda: ours.memory[0xFF05], "FF05]: that register is not kept"),
+        (lambda: ours.memory[0xFF05], "FF05]: that register cannot be read from outside"),
         (lambda: ours.memory[0x10000], "is not an address"),
         (lambda: ours.memory[1, 0xD000], "bank 1 at D000 does not exist on this machine: give 0 to 0"),
         (lambda: ours.memory[0xC000:0xC000], "is not an address"),

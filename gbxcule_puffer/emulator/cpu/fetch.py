@@ -64,4 +64,4 @@ def fetch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     if model.HARDWARE == 1 and c.halted == 2:  # the byte at PC is read twice: it stands where HALT does, too
         c.halted = 0
         c.pc = (c.pc - 1) & 0xFFFF
-        c.code = (c.code & 0xFF) | (c.code << 8)
+        c.code = (c.code & 0xFF) | ((c.code << 8) & 0xFFFF00)

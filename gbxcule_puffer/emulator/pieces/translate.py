@@ -77,8 +77,7 @@ class Registers:
         """BC, DE or HL."""
         if name in self.pairs:
             return self.pairs[name]
-        high, low = self.half(name[0]).text, self.half(name[1]).text
-        return Value(f"({f'({name} & 65280)' if high == f'({name} >> 8)' else f'({high} << 8)'} | {low})", 0xFFFF)
+        return Value(f"({self.half(name[0]).text} << 8 | {self.half(name[1]).text})", 0xFFFF)
 
     def half(self, name: str) -> Value:
         """B, C, D, E, H or L."""
