@@ -123,7 +123,8 @@ def check_before_loading() -> None:
                     _remove(folder)
                 _check_room(folder.parent)
                 if not _unpack(module, device, block_dim, folder):
-                    compiles = WORK.doing(_names.get(module) or next(iter(module.kernels)))
+                    first = next(iter(module.kernels)).removeprefix("kernel_").replace("_", " ")
+                    compiles = WORK.doing(_names.get(module) or first)
             with compiles:
                 found = load(module, device, block_dim, **rest)
             if found is not None:

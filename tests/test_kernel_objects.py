@@ -88,8 +88,8 @@ def test_compiling_is_said_where_it_is_done(compiled: tuple[Any, Path], said: li
     for number in (1, 2):
         assert count(another(number)) == [0, 1, 2, 3]
         first, last = said
-        assert first == "compiling kernel_count (once for this version on this machine)"
-        assert re.fullmatch(r"compiled kernel_count in \d+\.\d s, 1 of 1", last)
+        assert first == "compiling count (once for this version on this machine)"
+        assert re.fullmatch(r"compiled count in \d+\.\d s, 1 of 1", last)
         said.clear()
 
 
