@@ -24,7 +24,7 @@ train: setup  ## train the agent to leave the house (ARGS="--seed 2 ..." for fla
 	$(BIN)/python cleanrl_style/a2c_streaming.py --env gbxcule $(ARGS)
 
 test: setup  ## run the tests that need no GPU, on up to 8 cores (ARGS="-n 0 ..." for one)
-	@echo "about 9 to 10 minutes on two cores, 10 to 12 where kernels are compiled; at the end stand the skipped tests with their reasons"
+	@echo "about 10 minutes on two cores, with the kernels that are compiled; at the end stand the skipped tests with their reasons"
 	$(BIN)/python -m pytest -m "not gpu" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 test-fast: setup  ## run the tests that load no kernel, in about a minute on two cores
