@@ -45,7 +45,8 @@ sys.exit(main(sys.argv[1:]))
 
 def measure(tree: Path, cache: Path, command: list[str]) -> dict[str, float]:
     """One run of a tree: seconds, and those of the processor, to the first step and to the end."""
-    names = {"PYTHONPATH": str(tree), "WARP_CACHE_PATH": str(cache), "GBXCULE_NO_NATIVE": "1"}
+    path = os.pathsep.join([str(tree), *filter(None, [os.environ.get("PYTHONPATH")])])
+    names = {"PYTHONPATH": path, "WARP_CACHE_PATH": str(cache), "GBXCULE_NO_NATIVE": "1"}
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.time()
     with tempfile.TemporaryDirectory() as folder:
