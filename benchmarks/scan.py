@@ -22,6 +22,7 @@ from gbxcule_puffer.commandline import command, flag, parse
 from gbxcule_puffer.errors import ConfigError, GBxCuLEError
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.layout import ROMS
+from gbxcule_puffer.provenance import device_name, git_sha
 from gbxcule_puffer.scan.result import KINDS, ScanResult, text_of
 from gbxcule_puffer.scan.scan import scan
 
@@ -62,13 +63,14 @@ def run(flags: Flags) -> dict[str, Any]:
         rows.append(row_of(name, truth[name], result))
         print(json.dumps(rows[-1]), flush=True)
         if flags.out:
-            write_json(flags.out, record_of(rows))
-    return record_of(rows)
+            write_json(flags.out, record_of(rows, flags.device))
+    return record_of(rows, flags.device)
 
 
-def record_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The record of some games."""
-    return {"games": rows, "kinds": totals(rows), "calibration": calibration(rows)}
+def record_of(rows: list[dict[str, Any]], device: str) -> dict[str, Any]:
+    """The record of some games that were scanned on a device."""
+    made = {"git_sha": git_sha(), "device_name": device_name(device)}
+    return made | {"games": rows, "kinds": totals(rows), "calibration": calibration(rows)}
 
 
 def roms_in(folders: Iterable[Path]) -> dict[str, Path]:
