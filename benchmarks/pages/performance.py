@@ -28,13 +28,14 @@ OURS = "gbxcule"
 FIGURES, FIGURES_END = "<!-- figures, by python -m benchmarks.pages.performance -->\n", "<!-- end of figures -->\n"
 README_SIZE, TRAINING_SIZE = 131_072, 16_384
 GAMES_SIZES = (16_384, 131_072)
-CPU_ENVS = 64
+ONE_CORE = RESULTS / "cpu" / "one_core.json"
+FEW = 4  # times PyBoy's core: the page says how many games are below
 README_FIGURES = """\
 | measured | environment steps per second | beside PyBoy 2.8.1 |
 | --- | ---: | ---: |
 | {games} games, {size} Game Boys on one {device}, random actions | {gpu_rates} | {gpu_ratios} times all {cores} cores |
 | streaming A2C on HOMEWARD, {train_size} Game Boys on one {device} | {training} | |
-| the same games, {cpu_envs} Game Boys on one CPU core | {cpu_rates} | {cpu_ratios} times one core |
+| {cpu_games} games, {cpu_envs} Game Boys on one CPU core | {cpu_rates} | {cpu_mean} times one core ({cpu_ratios}) |
 
 A step is 24 frames and a picture. [docs/performance.md](docs/performance.md) has every game and the method.
 """
@@ -148,17 +149,35 @@ def training() -> tuple[str, str]:
     return rounded(rates["overlap"]), rounded(rates["overlap+graph+bf16+reuse"])
 
 
-def on_one_core(roms: Iterable[str]) -> list[tuple[str, float, float]]:
-    """(game, steps per second, ratio to PyBoy) on one CPU core."""
-    records = read(RESULTS / "cpu" / "games" / "records.json")
-    own = {r["rom"]: r for r in records if (r["backend"], r["num_envs"]) == (OURS, CPU_ENVS)}
-    return [(rom, own[rom]["sps"], own[rom]["ratio"]) for rom in roms]
+def on_one_core() -> dict[str, str]:
+    """What the pages say of one CPU core, by name."""
+    record = json.loads(ONE_CORE.read_text())
+    games, mean = record["games"], record["geometric_mean_to_pyboy"]
+    ratios = [game["to_pyboy"]["native"] for game in games]
+    rates = [game["steps_per_second"]["native"] for game in games]
+    header = ["game", "PyBoy", "the interpreter", "with native code", "times PyBoy"]
+    by_ratio = sorted(games, key=lambda game: game["to_pyboy"]["native"])
+    few = [game for game in by_ratio if game["to_pyboy"]["native"] < FEW]
+    shown = [*few, *by_ratio[len(few) :: 9]]
+    rows = [
+        (game["game"], *map(rounded, game["steps_per_second"].values()), f"{game['to_pyboy']['native']:.1f}")
+        for game in shown
+    ]
+    return {
+        "cpu_envs": str(record["num_envs"]),
+        "cpu_games": str(len(games)),
+        "cpu_rates": f"{rounded(min(rates))} to {rounded(max(rates))}",
+        "cpu_ratios": f"{min(ratios):.1f} to {max(ratios):.0f}",
+        "cpu_mean": f"{mean['native']:.1f}",
+        "cpu_interpreter": f"{mean['interpreter']:.1f}",
+        "cpu_few": str(len(few)),
+        "cpu": markdown(header, rows),
+    }
 
 
 def page(records: list[Record]) -> str:
     """docs/performance.md."""
     ours = [record for record in records if record["backend"] == OURS]
-    rows = on_one_core(dict.fromkeys(record["rom"] for record in ours))
     usual, fastest = training()
     return TEXT.read_text().format(
         device=ours[0]["device_name"],
@@ -166,13 +185,9 @@ def page(records: list[Record]) -> str:
         table=scaling_table(records, read(GPU / "pyboy_alone.json")),
         training=usual,
         fastest=fastest,
-        cpu_envs=CPU_ENVS,
-        cpu=markdown(
-            ["game", "gbxcule-puffer", "PyBoy", "ratio"],
-            [(rom, rounded(rate), rounded(rate / ratio), f"{ratio:.1f}") for rom, rate, ratio in rows],
-        ),
         parts=parts_table(),
         joined=joined_table(),
+        **on_one_core(),
     )
 
 
@@ -183,8 +198,6 @@ def readme(records: list[Record]) -> str:
     alone = [*records, *read(GPU / "pyboy_alone.json")]
     rates = [best(ours, rom, README_SIZE) for rom in roms]
     ratios = [rate / best(alone, rom) for rate, rom in zip(rates, roms, strict=True)]
-    on_cpu = on_one_core(roms)
-    cpu_rates, cpu_ratios = [rate for _, rate, _ in on_cpu], [ratio for *_, ratio in on_cpu]
     figures = README_FIGURES.format(
         games=len(roms),
         size=f"{README_SIZE:,}",
@@ -194,9 +207,7 @@ def readme(records: list[Record]) -> str:
         cores=next(record["cores"] for record in records if record["backend"] != OURS),
         train_size=f"{TRAINING_SIZE:,}",
         training=training()[1],
-        cpu_envs=CPU_ENVS,
-        cpu_rates=f"{rounded(min(cpu_rates))} to {rounded(max(cpu_rates))}",
-        cpu_ratios=f"{min(cpu_ratios):.0f} to {max(cpu_ratios):.0f}",
+        **on_one_core(),
     )
     return between(README.read_text(), FIGURES, figures, FIGURES_END)
 
