@@ -70,8 +70,10 @@ def counts_visits(options: EnvOptions) -> bool:
 def follows_milestones(options: EnvOptions) -> bool:
     """True if an option needs the milestones that the envs have reached.
 
-    Raises: ConfigError for a swarm without states to go on from.
+    Raises: ConfigError for a swarm, or for weights of states, without states.
     """
     if options.swarm_steps is not None and not options.milestone_slots:
         raise ConfigError("swarm_steps needs states to go on from: give milestone_slots, such as 16")
-    return bool(options.milestone_slots) or options.milestone_steps is not None
+    if options.archive_behind < 1 and not options.archive_slots:
+        raise ConfigError("archive_behind is about saved states: give archive_slots, such as 4096")
+    return bool(options.milestone_slots) or options.milestone_steps is not None or options.archive_behind < 1

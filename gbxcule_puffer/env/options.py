@@ -134,6 +134,9 @@ class EnvOptions:
     archive_steps: int | None = option(
         None, "steps after which an episode from the archive is truncated (default: as any other)", EXPLORATION,
         least=1, most=MOST_STEPS)
+    archive_behind: float = option(
+        1.0, "factor of a saved state's chance for each milestone by which it is behind the furthest state (below 1: "
+        "needs milestones)", EXPLORATION, least=2**-8, most=1)
     milestone_slots: int = option(
         0, "states kept of each milestone of the game, in which later episodes may start", EXPLORATION, least=0,
         most=1_024)
@@ -152,7 +155,7 @@ class EnvOptions:
     visit_bonus: float = option(0.0, "reward for the n-th visit of a cell: this divided by the square root of n",
                                  EXPLORATION, **ANY_REWARD)
     visit_key: str = option("picture", "a cell: picture (coarse), pixels (the exact picture), or RAM such as "
-                            "ram:C0A0,C0A1 or symbols (for exploration only)", EXPLORATION, check=check_visit_key)
+                            "ram:C0A0,C0B0:24 or symbols (for exploration only)", EXPLORATION, check=check_visit_key)
     reward_scale: float = option(1.0, "factor that multiplies the whole reward", EXPLORATION, **ANY_REWARD)
 
     io: str = option("numpy", "PufferLib's NumPy buffers, or torch tensors on the device without a copy", RUNNING,

@@ -52,6 +52,7 @@ OF_A_TASK = (-MOST_SUM, MOST_SUM)  # its memory, "prefix.name", and the sums of 
 MACHINES = ("state", "memory", "screen")  # of a Snapshot
 # SnapshotPool.check_spare checks these; name -> the axis of the archive's slots.
 BY_SNAPSHOT = {"pool_state": 1, "pool_memory": 0, "pool_screen": 0}
+SPARSE = ("coverage_counts",)  # one row of mostly zeros: a saved state has the indices and the values of the others
 
 
 def check_parts(state: object, **parts: type | UnionType) -> None:
@@ -72,8 +73,11 @@ def check_config(state: Mapping[str, Any], config: Mapping[str, Any]) -> None:
 
 def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Copies of an env's tensors for a saved state. Of the archive's snapshots it has only those of filled slots; the
-    others are zeros, and may be gigabytes."""
-    copies = {name: tensor.clone() for name, tensor in tensors.items() if name not in BY_SNAPSHOT}
+    others are zeros, and may be gigabytes. Those of SPARSE are (2, numbers that are not 0) int32: indices, values."""
+    copies = {name: tensor.clone() for name, tensor in tensors.items() if name not in (*BY_SNAPSHOT, *SPARSE)}
+    for name in tensors.keys() & {*SPARSE}:
+        index = tensors[name].nonzero()[:, 0]
+        copies[name] = torch.stack([index.to(torch.int32), tensors[name][index]])
     if "spare_filled" in tensors:
         used = tensors["spare_filled"].nonzero()[:, 0]
         copies |= {name: tensors[name].index_select(axis, used) for name, axis in BY_SNAPSHOT.items()}
@@ -81,13 +85,22 @@ def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def unpacked(saved: object, tensors: Mapping[str, torch.Tensor]) -> object:
-    """A saved state's tensors with all slots of the archive, shaped as `tensors`. Tensors that do not fit stay as they
-    are; checked_tensors refuses them."""
-    if not isinstance(saved, Mapping) or "spare_filled" not in tensors:
+    """A saved state's tensors with all slots of the archive and all zeros, shaped as `tensors`. Tensors that do not fit
+    stay as they are; checked_tensors refuses them."""
+    if not isinstance(saved, Mapping):
         return saved
-    filled, whole = saved.get("spare_filled"), dict(saved)
-    if not isinstance(filled, torch.Tensor) or filled.dtype != torch.bool or filled.dim() != 1:
-        return saved
+    whole = dict(saved)
+    for name in tensors.keys() & {*SPARSE}:
+        found = saved.get(name)
+        if isinstance(found, torch.Tensor) and found.dtype == torch.int32 and found.dim() == 2 and len(found) == 2:
+            (index, values), size = found, len(tensors[name])
+            if not len(index) or 0 <= int(index.min()) <= int(index.max()) < size:
+                whole[name] = found.new_zeros(size).index_copy_(0, index.long(), values)
+    filled = saved.get("spare_filled")
+    if "spare_filled" not in tensors or not isinstance(filled, torch.Tensor):
+        return whole
+    if filled.dtype != torch.bool or filled.dim() != 1:
+        return whole
     for name, axis in BY_SNAPSHOT.items():
         found, shape = saved.get(name), list(tensors[name].shape)
         full, shape[axis] = shape[axis], int(filled.sum())

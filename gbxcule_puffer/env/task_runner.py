@@ -227,8 +227,8 @@ class TaskRunners:
             if runner.task is task and task is not None and task.milestones:
                 return task.milestones, runner.holds
         raise ConfigError(
-            "milestone_slots, milestone_steps and swarm_steps need milestones: give a game whose game.toml has "
-            "[milestones] (--game), or a Task with `milestones` and `holds`"
+            "milestone_slots, milestone_steps, swarm_steps and archive_behind need milestones: give a game whose "
+            "game.toml has [milestones] (--game), or a Task with `milestones` and `holds`"
         )
 
     def block(self, actions: Sequence[str], blocked: torch.Tensor) -> None:

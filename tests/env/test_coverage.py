@@ -11,7 +11,7 @@ import torch
 
 from gbxcule_puffer import env_creator
 from gbxcule_puffer.env.coverage import COLD, GROUND, WARM, merged, picture
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.errors import ConfigError, StateError
 from tests.games.events import write_events
 
 pytestmark = pytest.mark.kernel
@@ -35,6 +35,8 @@ def test_each_step_counts_where_it_ended(game: Path) -> None:
     for step, row in enumerate(torch.from_numpy(np.random.default_rng(5).integers(4, size=(60, 4)))):
         if step == 40:
             state = env.state_dict()
+            seen = len(env.coverage.cells())
+            assert state["tensors"]["coverage_counts"].nbytes == 8 * seen < 1000, "not of all positions that may be"
             env = make(game)
             env.load_state_dict(state)
         before = env.ram[["wCurMap", "wYCoord", "wXCoord"]]
@@ -52,6 +54,22 @@ def test_each_step_counts_where_it_ended(game: Path) -> None:
     assert found == counted
     infos = env.read_infos()
     assert infos["coverage/cells"] == len(found) and infos["coverage/maps"] == len({cell[0] for cell in found})
+
+
+def test_damaged_counts_are_refused(game: Path) -> None:
+    env = make(game)
+    env.reset(seed=1)
+    env.step(torch.zeros(4, dtype=torch.int64))
+    state = env.state_dict()
+    counts = state["tensors"]["coverage_counts"]
+    assert counts.tolist()[1] == [4]
+    far, below, less = (counts + torch.tensor([[change], [0]], dtype=torch.int32) for change in (2**24, -(2**24), 0))
+    less[1] = -1
+    for wrong in (far, below, counts[:1], counts.long(), counts[0], None):
+        with pytest.raises(StateError, match="saved env state does not fit in coverage_counts"):
+            env.load_state_dict({**state, "tensors": {**state["tensors"], "coverage_counts": wrong}})
+    with pytest.raises(StateError, match="coverage_counts is -1 to 0"):
+        env.load_state_dict({**state, "tensors": {**state["tensors"], "coverage_counts": less}})
 
 
 def test_the_picture_has_each_map_cut_to_what_was_seen() -> None:

@@ -10,6 +10,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator.launch import Launcher, fill
 from gbxcule_puffer.emulator.protocol import PoolLike
+from gbxcule_puffer.env.curriculum.progress import UNIT
 from gbxcule_puffer.env.curriculum.starts import Starts, pick
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
 from gbxcule_puffer.env.fields import EnvTensors
@@ -147,7 +148,8 @@ class Archive:
 
     A `share` of the episodes begins there, more often at rarely visited cells (with the key pixels: at rarely visited
     coarse cells). With `by_chance` also more often at slots whose last episodes sometimes succeeded and sometimes
-    failed. Allocates only here.
+    failed. With `behind` below 1 a state's chance is multiplied by it for each of the `milestones` by which it is
+    behind the furthest state. Allocates only here.
 
     filled (size,) bool: the slots that have a state; admitted (num_envs,) bool, slots (num_envs,) int32: the envs whose
     state the last `offer` took, and where.
@@ -164,6 +166,8 @@ class Archive:
         random: CounterRandom,
         envs: EnvTensors,
         filled: torch.Tensor,
+        behind: float,
+        milestones: int,
     ) -> None:
         n, device = len(random.lane), visits.key.device
         self.pool, self.starts, self.visits, self.random, self.envs = pool, starts, visits, random, envs
@@ -178,6 +182,8 @@ class Archive:
         self._wanted, self.admitted, self._coin = (torch.zeros(n, dtype=torch.bool, device=device) for _ in range(3))
         self._some = torch.zeros(1, dtype=torch.bool, device=device)
         self.slots, self._sampled = (torch.zeros(n, dtype=torch.int32, device=device) for _ in range(2))
+        factors = [round(UNIT * behind**number) for number in range(milestones + 1)]
+        self._factors = torch.tensor(factors, dtype=torch.int64, device=device) if behind < 1 else None
         self._launch = Launcher(device)
         self._offer = fill(
             Offers(), key=visits.key, coarse_key=visits.coarse.key, wanted=self._wanted, stage=envs.stage,
@@ -199,11 +205,18 @@ class Archive:
         self._launch(kernel_admit, n, self._offer, self._all)
         self.pool.save(self.admitted, self.slots)
 
-    def sample(self, seed: Seed, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
-        """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it has any."""
+    def sample(
+        self, seed: Seed, episode: torch.Tensor, slots: torch.Tensor, heights: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it has any.
+        heights: the number of milestones that each of its states has reached, (size,) int64."""
         torch.lt(self.random.sample(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
         self.visits.coarse.look_up(self.coarse_keys, self.occupant_visits)
         self._launch(kernel_weigh, self.size, self._all, self.occupant_visits, self.by_chance, self.weights)
+        if self._factors is not None and heights is not None:
+            factors = self._factors[(heights.amax() - heights).clamp_(max=len(self._factors) - 1)]
+            nearer = (self.weights * factors).bitwise_right_shift_(16).clamp_(min=1)
+            self.weights.copy_(nearer).mul_(self.filled)
         self._launch(kernel_add_chunks, len(self._chunks), self.weights, self._chunks)
         self._launch(kernel_sum, self.size, self.weights, self._chunks, self.cumulative)
         torch.gt(self.cumulative[-1:], 0, out=self._some)

@@ -74,8 +74,10 @@ class Curriculum:
         if options.archive_slots:
             assert visits is not None
             by_chance, share = options.curriculum == "progress", options.archive_share
-            size = options.archive_slots
-            self.archive = Archive(self.pool, self.starts, visits, size, share, by_chance, random, envs, of_archive)
+            self.archive = Archive(
+                self.pool, self.starts, visits, options.archive_slots, share, by_chance, random, envs, of_archive,
+                options.archive_behind, len(names),
+            )  # fmt: skip
         if follows is not None:
             own = (self.pool, self.starts, of_milestones, envs, random, options, emulator.cartridge)
             self.milestones = Milestones(*follows, *own)
@@ -98,7 +100,9 @@ class Curriculum:
         episode = self.envs.episode
         slots = self.starts.sample(seed, episode, self._weights)
         if self.archive is not None:
-            slots = self.archive.sample(seed, episode, slots)
+            archive, found = self.archive, self.milestones
+            heights = None if found is None else found.heights_of(archive.filled, archive.first)
+            slots = archive.sample(seed, episode, slots, heights)
         return slots if self.milestones is None else self.milestones.sample(seed, episode, slots)
 
     def read(self) -> dict[str, float]:

@@ -125,8 +125,12 @@ class Milestones:
 
     def _heights(self) -> torch.Tensor:
         """How many milestones each slot's state has reached, -1 for an empty one."""
-        held = self.slot_held[:, self.first : self.first + len(self.filled)].sum(0)
-        return torch.where(self.filled, held, -1)
+        return self.heights_of(self.filled, self.first)
+
+    def heights_of(self, filled: torch.Tensor, first: int) -> torch.Tensor:
+        """How many milestones the states of some slots of the pool have reached, from slot `first` on; -1 where they
+        are not `filled`."""
+        return torch.where(filled, self.slot_held[:, first : first + len(filled)].sum(0), -1)
 
     def sample(self, seed: Seed, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
         """Replaces a share of the `slots` sampled for the next episodes by slots of milestones, and those of the envs

@@ -12,7 +12,7 @@ import torch
 from gbxcule_puffer.device import room_for
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.observe.pictures import PICTURE, SIDE
-from gbxcule_puffer.tasks.ram.addresses import parse_address
+from gbxcule_puffer.tasks.ram.addresses import later, parse_address
 from gbxcule_puffer.tasks.ram.position import Position
 from gbxcule_puffer.tasks.ram.symbols import Symbols
 from gbxcule_puffer.tasks.ram.view import Ram
@@ -73,7 +73,7 @@ class RamBytes(_Observer):
     prefix: ClassVar[str] = "ram_obs"
 
     def __init__(self, entries: Sequence[RamEntry]) -> None:
-        self.places = [_later(each.where, byte) for each in entries for byte in range(each.length)]
+        self.places = [later(each.where, byte) for each in entries for byte in range(each.length)]
         as_bits = [each.bits for each in entries for _ in range(each.length)]
         # For each number: the index of its byte, how far to shift it, what remains of it, and its unit.
         self.parts = [
@@ -223,7 +223,3 @@ def make_observers(
     if options.action_obs:
         found.append(LastActions(options.action_obs, num_actions))
     return found
-
-
-def _later(address: int | tuple[int, int], byte: int) -> int | tuple[int, int]:
-    return (address[0], address[1] + byte) if isinstance(address, tuple) else address + byte

@@ -57,16 +57,21 @@ def parse_address(text: object, source: str, symbols: Symbols | None = None) -> 
     return address if bank is None else (bank, address)
 
 
+def later(where: int | tuple[int, int], bytes_later: int) -> int | tuple[int, int]:
+    """The location some bytes behind another."""
+    return (where[0], where[1] + bytes_later) if isinstance(where, tuple) else where + bytes_later
+
+
 def check_visit_key(text: str) -> None:
     """Raises: ConfigError for an unknown kind of cell; addresses may be symbols, which the env knows."""
     if text not in ("picture", "pixels") and text.partition(":")[0] != "ram":
         raise ConfigError(
-            f"visit_key {text!r:.80} is unknown: give picture, pixels, or ram:ADDRESS,ADDRESS... in hexadecimal"
+            f"visit_key {text!r:.80} is unknown: give picture, pixels, or ram:ADDRESS,ADDRESS:LENGTH... in hexadecimal"
         )
 
 
 def parse_visit_key(text: str, symbols: Symbols | None = None) -> list[int | tuple[int, int]] | str:
-    """'picture' or 'pixels' as it is, the locations of 'ram:ADDRESS,ADDRESS...', which may be symbols.
+    """'picture' or 'pixels' as it is, the locations of 'ram:ADDRESS,ADDRESS:LENGTH...', which may be symbols.
 
     Raises: ConfigError.
     """
@@ -74,4 +79,13 @@ def parse_visit_key(text: str, symbols: Symbols | None = None) -> list[int | tup
     if text in ("picture", "pixels"):
         return text
     source = f"visit_key {text!r:.80}"
-    return [parse_address(address.strip(), source, symbols) for address in text.partition(":")[2].split(",")]
+    found = []
+    for entry in text.partition(":")[2].split(","):
+        address, colon, length = entry.strip().rpartition(":")
+        if not (colon and length.isdecimal() and len(length) < 4):  # else an address behind a bank
+            address, length = entry.strip(), "1"
+        if not int(length):
+            raise ConfigError(f"{source}: {entry!r:.60} has 0 bytes: give from 1 to 999")
+        where = parse_address(address, source, symbols)
+        found += [later(where, byte) for byte in range(int(length))]
+    return found

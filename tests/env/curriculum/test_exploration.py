@@ -146,6 +146,7 @@ def end_cells(plain: GBxCuLEEnv, task: Task, step: int, row: np.ndarray) -> list
     [
         ("sound", "visit_key 'sound' is unknown"),
         ("ram:", "'' is not a hexadecimal address"),
+        ("ram:C0A0:0", "'C0A0:0' has 0 bytes: give from 1 to 999"),
         ("ram:C0A0,xyz", r"symbol 'xyz' is not in .*homeward\.sym: give one of its names"),
         ("ram:4000", "is not VRAM, WRAM, OAM or HRAM"),
         ("ram:FF44", "is not VRAM, WRAM, OAM or HRAM"),
@@ -159,12 +160,13 @@ def test_visit_keys_that_are_refused(task: Task, key: str, message: str) -> None
 def test_a_visit_key_may_be_of_symbols(task: Task) -> None:
     symbols = Path(task.kwargs["rom"]).with_suffix(".sym")
     keys = []
-    for key in ("ram:C0A0,C0A1,C0A2", "ram:player_map, player_x,player_y"):
+    for key in ("ram:C0A0,C0A1,C0A2", "ram:player_map, player_x,player_y", "ram:player_map:3", "ram:C0A0, C0A1:2"):
         env = GBxCuLEEnv(**task.kwargs, num_envs=8, visit_bonus=1.0, visit_key=key, symbols=symbols)
         env.reset(seed=1)
         rewards = [env.step(past)[1].copy() for past in random_actions(20, 8, seed=2)]
         keys.append(np.stack(rewards))
-    np.testing.assert_array_equal(*keys)
+    for other in keys[1:]:
+        np.testing.assert_array_equal(keys[0], other)
     with pytest.raises(ConfigError, match="did you mean player_map"):
         GBxCuLEEnv(**task.kwargs, visit_bonus=1.0, visit_key="ram:player_mop", symbols=symbols)
 

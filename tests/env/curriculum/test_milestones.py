@@ -147,11 +147,37 @@ def test_an_archive_beside_them_knows_what_its_states_have_reached(game: Path) -
     assert env.read_infos()["archive/filled"] > 5 and len(kept(env)) > 5
 
 
+def test_an_archive_prefers_states_that_have_reached_more(game: Path) -> None:
+    """The chance of each state is that without archive_behind, times a half for each milestone that it lacks."""
+    options: dict[str, Any] = {"archive_slots": 64, "archive_share": 0.9, "visit_key": "ram:wEventFlags:2,wXCoord:3"}
+    options |= {"milestone_slots": 0, "archive_behind": 0.5}
+    env, saved = make(game, **options), make(game, **options)
+    env.reset(seed=1)
+    rows = actions(80)
+    play(env, rows[:60])
+    episodes = env._episodes
+    archive, found = episodes.curriculum.archive, episodes.milestones
+    held = found.slot_held[:, archive.first : archive.first + archive.size].sum(0)
+    assert held[archive.filled].unique().tolist() == list(range(EVENTS + 1))
+    archive.sample(1, episodes.envs.episode, episodes.envs.sampled_slot, None)
+    plain = archive.weights.clone()
+    assert (plain[archive.filled] > 32).all() and not plain[~archive.filled].any()
+    episodes.curriculum.sample(1)
+    assert archive.weights.tolist() == (plain >> (EVENTS - held)).tolist()
+    saved.load_state_dict(env.state_dict())
+    for one, two in zip(play(env, rows[60:]), play(saved, rows[60:]), strict=True):
+        assert all(torch.equal(part, same) for part, same in zip(one, two, strict=True))
+
+
 def test_what_has_no_milestones_is_one_line(game: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"need milestones: give a game whose game.toml has"):
         GBxCuLEEnv(**make_test_task(tmp_path).kwargs, num_envs=2, milestone_slots=4).reset()
     with pytest.raises(ConfigError, match="swarm_steps needs states to go on from: give milestone_slots"):
         make(game, milestone_slots=0, swarm_steps=4)
+    with pytest.raises(ConfigError, match="archive_behind is about saved states: give archive_slots"):
+        make(game, archive_behind=0.5)
+    with pytest.raises(ConfigError, match=r"archive_behind need milestones: give a game whose game.toml has"):
+        GBxCuLEEnv(**make_test_task(tmp_path).kwargs, num_envs=2, archive_slots=4, archive_behind=0.5).reset()
     with pytest.raises(ConfigError, match=r"milestone_slots -1 must be from 0 to 1,024"):
         make(game, milestone_slots=-1)
 
