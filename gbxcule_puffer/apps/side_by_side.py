@@ -35,10 +35,16 @@ class SideBySide:
         self._children: set[subprocess.Popen[bytes]] = set()
 
     def each(
-        self, work: Iterable[Work], run: Callable[[Work, Sequence[str]], Result], together: int = 1
+        self,
+        work: Iterable[Work],
+        run: Callable[[Work, Sequence[str]], Result],
+        together: int = 1,
+        after: Callable[[Work, Result], Result] | None = None,
     ) -> list[Result]:
         """The results of `run(one, devices)` of all work, in its order, as many at a time as there is room for;
-        devices: of the `together` programs that one starts at the same time, which are at most the jobs of all devices.
+        devices: of the `together` programs that one starts at the same time, which are at most the jobs of all devices;
+        after: is called with a result, needs no device, and returns what counts instead; as many of these at a time
+        beside the next runs.
 
         Where one raises, or this process is interrupted or ended, all programs end, and the error is raised.
         """
@@ -50,11 +56,12 @@ class SideBySide:
         def one(item: Work) -> Result:
             devices = free.get()
             try:
-                return run(item, devices)
+                result = run(item, devices)
             finally:
                 free.put(devices)
+            return result if after is None else after(item, result)
 
-        with ThreadPoolExecutor(len(groups)) as pool, ended_by(signal.SIGTERM):
+        with ThreadPoolExecutor(len(groups) * (1 if after is None else 2)) as pool, ended_by(signal.SIGTERM):
             try:
                 pending = [pool.submit(one, item) for item in work]
                 wait(pending, return_when=FIRST_EXCEPTION)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from gbxcule_puffer.apps.arena.recording import has_ended
 from gbxcule_puffer.apps.arena.records import read_record
 from gbxcule_puffer.apps.arena.running import BARE
+from gbxcule_puffer.apps.side_by_side import SideBySide
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.commandline import as_words
 
@@ -142,6 +145,45 @@ def test_a_damaged_record_is_one_line(
     assert main(["arena", "verify", str(tmp_path / "bad.json")]) == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert "arena record" in line and len(line) < 300
+
+
+def test_a_record_is_made_beside_the_next_run() -> None:
+    """With one slot, the second run begins while the first is recorded; a record that fails ends the rest."""
+    second, runner = threading.Event(), SideBySide(["cpu"], 1)
+
+    def run(item: int, devices: Sequence[str]) -> int:
+        assert devices == ["cpu"]
+        if item == 2:
+            second.set()
+        return 10 * item
+
+    def after(item: int, result: int) -> int:
+        assert item > 1 or second.wait(60)
+        return result + item
+
+    assert runner.each([1, 2, 3], run, after=after) == [11, 22, 33]
+
+    def fail(item: int, result: int) -> int:
+        raise RuntimeError(f"record {item}")
+
+    with pytest.raises(RuntimeError, match="record 1"):
+        runner.each([1, 2], run, after=fail)
+    assert runner.stopped.is_set()
+
+
+@pytest.mark.parametrize(
+    ("lines", "ended"),
+    [
+        (['{"global_step": 8}', '{"global_step": 8, "eval/random_return": 1.0}'], True),
+        (['{"global_step": 8}'], False),
+        ([], False),
+        (['{"global_step": 8}', '{"global_st'], False),
+    ],
+    ids=["ended", "cut", "empty", "in-a-line"],
+)
+def test_a_run_that_was_cut_off_has_not_ended(tmp_path: Path, lines: list[str], ended: bool) -> None:
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+    assert has_ended(tmp_path) == ended
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from gbxcule_puffer.commandline import parse
 from gbxcule_puffer.device import resolve_device
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.env.options import EPISODES, PICTURE, TASK, EnvOptions
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.errors import ConfigError, StateError
 from gbxcule_puffer.files import StrPath, parse_json, read_object, read_text
 from gbxcule_puffer.games import Game, load_game, own_games
 from gbxcule_puffer.layout import trainer_scripts, trainers
@@ -40,9 +40,13 @@ FIXED += ["header", "model", "env", "variant"]
 
 
 def has_ended(run: Path) -> bool:
-    """True for a run's folder whose training has come to its end."""
+    """True for a run's folder whose training has come to its end; False for one that was cut off, be it in a line."""
     path = run / METRICS
-    return path.exists() and AT_END in _lines(path)[-1]
+    try:
+        lines = _lines(path) if path.exists() else ()
+    except StateError:
+        return False
+    return bool(lines) and AT_END in lines[-1]
 
 
 def record_run(
