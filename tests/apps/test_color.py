@@ -20,10 +20,9 @@ from gbxcule_puffer.apps.verify.verify import verify
 from gbxcule_puffer.baselines.pyboy_machine import PyBoyMachine
 from gbxcule_puffer.cli import main
 from gbxcule_puffer.emulator import Emulator
-from gbxcule_puffer.emulator.build.instantiate import Edit
-from gbxcule_puffer.emulator.build.variant import Variant, build
+from gbxcule_puffer.emulator.hardware import COLOR_PALETTES, OBJ_PALETTES
 from gbxcule_puffer.emulator.snapshot import Snapshot
-from gbxcule_puffer.emulator.state import INDEX
+from gbxcule_puffer.emulator.state import INDEX, row_size
 from gbxcule_puffer.env import GBxCuLEEnv
 from gbxcule_puffer.errors import GoalError
 from gbxcule_puffer.pictures import to_rgb
@@ -85,13 +84,18 @@ def test_verify(rom: Path) -> None:
     assert result.equal and len(result.trace) == 6 and result.summary()["model"] == "cgb"
 
 
-def test_verify_finds_a_planted_fault(rom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Colours are written two too far; the bundle's pictures show each pixel of another colour."""
-    pattern = "row.store(c, palette_offset(c, c.bg_index), value)"
-    fault = Edit("hw.color.registers", "write_bcpd", pattern, pattern.replace("c.bg_index", "c.bg_index + 4"))
-    step = build("interpreter", Variant(color=True), (fault,)).step
-    monkeypatch.setattr(Emulator, "_kernel", lambda emulator: step)
-    result = verify(Verify(rom=str(rom), steps=4, model="cgb"))
+class Recoloured(Emulator):
+    """An emulator in which each step begins with other colours of the background's palettes."""
+
+    def step(self, buttons: torch.Tensor, frames: torch.Tensor | None = None) -> None:
+        first = row_size(self.cartridge.ram_banks) + COLOR_PALETTES
+        self.memory[:, first : first + OBJ_PALETTES] ^= 1
+        super().step(buttons, frames)
+
+
+def test_verify_finds_a_planted_fault(rom: Path, tmp_path: Path) -> None:
+    """A colour of the background has changed; the bundle's pictures show each pixel of another colour."""
+    result = verify(Verify(rom=str(rom), steps=4, model="cgb"), make_emulator=Recoloured)
     assert set(result.differences) == {"palettes", "picture"} and result.oracle is not None
     bundle = write_bundle(result, tmp_path / "bundle")
     with Image.open(bundle / "oracle.png") as oracle, Image.open(bundle / "difference.png") as difference:

@@ -127,5 +127,3 @@ def test_a_state_belongs_to_its_kind(tmp_path: Path) -> None:
     damaged.memory[:, 0x6400:0x6600] = 0xEE
     with pytest.raises(StateError, match="sound_on of env 0"):
         loud.load(damaged)
-    with pytest.raises(StateError, match="profile 'pyboy-sound', this emulator has 'hardware-sound'"):
-        Emulator(HOMEWARD, sound=True, accuracy="hardware").load(loud.save(0))

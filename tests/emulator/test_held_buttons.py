@@ -120,7 +120,7 @@ def test_it_is_pyboy_with_the_buttons_held(kernel: str, model: str) -> None:
         other.step(one(buttons, emulator.device))
         player.step(buttons, frames or FRAMES)
         assert emulator.registers()["buttons"] == buttons
-        if step % 4 == 0 or step == STEPS - 1:
+        if step % 8 == 0 or step == STEPS - 1:
             assert not differences(player.save(emulator), emulator.save(0), emulator.cartridge), step
     assert 10 < player.count == count(emulator) < count(other) > 30
 
@@ -190,7 +190,7 @@ def test_the_baselines_release_nothing_between_equal_steps() -> None:
 
 @pytest.mark.parametrize(
     "codec",
-    ["NOOP,A,START,RIGHT,A+RIGHT", "multi_binary", "NOOP,RIGHT/NOOP,A,START", "NOOP:3,A:7,A+B,START:12"],
+    ["NOOP,RIGHT/NOOP,A,START", "NOOP:3,A:7,A+B,START:12"],
 )
 def test_an_env_with_any_codec(codec: str, tmp_path: Path) -> None:
     """Beside both baselines and a player: from a start that holds a button, after resets, and after load_state_dict."""

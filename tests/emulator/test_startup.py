@@ -30,8 +30,8 @@ START_SECONDS = 300  # a process that hangs fails the test; nothing is asserted 
 
 
 def compile_one() -> list[str]:
-    """Compile the smallest kernel of the machine where the cache does not have it. Returns whether this process did, and
-    the names under which the steps' kernels are looked for."""
+    """Compile the smallest kernel of the machine where the cache does not have it. Returns whether this process did,
+    and the names under which the steps' kernels are looked for."""
     start_warp()
     said: list[str] = []
     progress.listen(said.append)

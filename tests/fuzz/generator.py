@@ -24,7 +24,7 @@ ILLEGAL = frozenset((0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC,
 MAIN = 0x0150
 RESTART = 0x00F0  # where RST 38 leads: sets SP and goes on at one of ENTRIES, chosen by DIV
 ENTRIES = 0x3F00  # 32 addresses
-COLOR_TITLE = b"FUZC"  # of ROMs that run on a Game Boy Color
+TITLE, COLOR_TITLE = b"FUZZ", b"FUZC"  # the second of ROMs that run on a Game Boy Color
 SOUND_AT = 0x138  # where the title of ROMs whose sound unit works has an S
 # Cartridge types with the numbers of ROM banks to choose from and the RAM codes; 256 banks and more do not fit into
 # PyBoy's save state.
@@ -84,7 +84,7 @@ def name_sound(rom: bytearray) -> None:
 
 def has_sound(rom: bytes) -> bool:
     """True if the ROM is made for a sound unit that works."""
-    return rom[SOUND_AT] == ord("S")
+    return rom[0x134:0x138] in (TITLE, COLOR_TITLE) and rom[SOUND_AT] == ord("S")
 
 
 def model_of(rom: bytes) -> str:
@@ -96,7 +96,7 @@ def header(rom: bytearray, cartridge_type: int, ram_code: int) -> None:
     """Write 0104-014F, with an honest size and a correct header checksum."""
     rom[0x104:0x134] = LOGO
     rom[0x134:0x150] = bytes(0x1C)
-    rom[0x134:0x138] = b"FUZZ"
+    rom[0x134:0x138] = TITLE
     rom[0x147:0x14A] = cartridge_type, (len(rom) // 0x8000).bit_length() - 1, ram_code
     rom[0x14D] = (-sum(rom[0x134:0x14D]) - 0x19) & 0xFF
 

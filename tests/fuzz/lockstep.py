@@ -16,7 +16,7 @@ from tests.fuzz.generator import has_sound, model_of
 from tests.support.oracle import PyBoyOracle
 from tests.support.sound import emulator_sound, pyboy_sound_of
 
-CHECK_EVERY = 8
+CHECK_EVERY = 20
 """Frames between two comparisons of the whole state: reading PyBoy's takes as long as 30 steps of a quiet game.
 Registers and picture are compared after each step."""
 SCHEDULES = (1, 4, 1, 24)

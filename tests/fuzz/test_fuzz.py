@@ -16,7 +16,7 @@ from tests.fuzz.lockstep import Result, compare, compare_seed, random_buttons
 from tests.fuzz.shrink import code_left, shrink
 
 FRAMES = 40
-SEEDS = 8
+SEEDS, IO_STACKS = 6, 12
 FIRST_SEED = 100_000
 MOST_BANKS = 16  # the data path's table of a random bank takes 10 ms
 
@@ -56,7 +56,7 @@ def test_lines_of_the_next_frame_in_a_picture() -> None:
 
 def test_pushes_into_registers() -> None:
     """Three of these differed before PyBoy's batch went on after a dispatch that pushes into a register."""
-    for seed in range(30):
+    for seed in range(IO_STACKS):
         result = compare_seed(make_rom(seed, "io-stack").data, seed, 24)
         assert not result.difference, f"seed {seed}:\n" + "\n".join(result.difference)
 
@@ -143,7 +143,7 @@ def test_an_illegal_opcode_locks_its_environment_only() -> None:
 def test_environments_are_the_same_alone_and_among_others() -> None:
     """Each env's whole state, memory row and picture: what any other env wrote into it would show."""
     diverged = 0
-    for seed in range(10):
+    for seed in range(5):
         rom = make_rom(seed).data
         buttons = random_buttons(seed, 24, 33)
         hashes = _run(rom, buttons).state_hash()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import itertools
 import json
@@ -11,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import AbstractContextManager, ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +23,49 @@ PATIENCE = 180.0  # seconds until a test says that something does not come; noth
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
-class Browser(AbstractContextManager):
-    """One page of a headless Chromium; the test is skipped where none is installed."""
+@cache
+class Chromium:
+    """A headless Chromium for all tests of a process, which takes longer to start than most of them."""
 
-    def __init__(self, width: int = 1280, height: int = 900) -> None:
+    def __init__(self) -> None:
         program = next((path for name in NAMES if (path := shutil.which(name))), None)
         if program is None:
             pytest.skip("no Chromium: install the package chromium")
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # its children end later
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--no-first-run"]
-        flags += [f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}", "about:blank"]
+        flags += [f"--user-data-dir={self._folder.name}", "about:blank"]
         self._process = subprocess.Popen(
             [program, *flags], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": "/tmp"}
         )
         active = Path(self._folder.name, "DevToolsActivePort")
         wait_for(lambda: active.exists() and len(active.read_text().split()) == 2)
         port, path = active.read_text().split()
+        self.url = f"ws://127.0.0.1:{port}{path}"
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """End it, where it has not ended."""
+        self._process.terminate()
+        self._process.wait(PATIENCE)
+        self._folder.cleanup()
+
+
+class Browser(AbstractContextManager):
+    """One page with nothing that another one left; the test is skipped where no Chromium is installed."""
+
+    def __init__(self, width: int = 1280, height: int = 900) -> None:
         self._stack = ExitStack()
-        url = f"ws://127.0.0.1:{port}{path}"
-        self._socket = self._stack.enter_context(connect(url, max_size=None, compression=None))
+        self._socket = self._stack.enter_context(connect(Chromium().url, max_size=None, compression=None))
         self._numbers = itertools.count(1)
         self._session: str | None = None
-        page = next(each for each in self._send("Target.getTargets")["targetInfos"] if each["type"] == "page")
+        self._context = self._send("Target.createBrowserContext")["browserContextId"]
+        page = self._send("Target.createTarget", url="about:blank", browserContextId=self._context)
         attached = self._send("Target.attachToTarget", targetId=page["targetId"], flatten=True)
         self._session = attached["sessionId"]
+        self.resize(width, height)
+
+    def resize(self, width: int, height: int) -> None:
+        """Show the page as on a screen of this size, below 500 pixels a phone's."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self._send("Emulation.setDeviceMetricsOverride", **size)
 
@@ -84,10 +105,9 @@ class Browser(AbstractContextManager):
         path.write_bytes(base64.b64decode(self._send("Page.captureScreenshot", format="png")["data"]))
 
     def __exit__(self, *_: object) -> None:
+        self._session = None
+        self._send("Target.disposeBrowserContext", browserContextId=self._context)
         self._stack.close()
-        self._process.terminate()
-        self._process.wait(PATIENCE)
-        self._folder.cleanup()
 
 
 def wait_for(condition: Any, seconds: float = PATIENCE) -> None:

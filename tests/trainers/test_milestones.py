@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,6 @@ from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.milestones import share
 from tests.games.events import EVENTS, write_events
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.kernel
 
 
@@ -87,51 +83,6 @@ def test_envs_of_a_process_share_their_states(game: Path) -> None:
     for _ in range(4):
         env.step(torch.zeros(4, dtype=torch.int64))
     assert env.ram["wEventFlags"].tolist() == [1] * 4, "the swarm goes on from a state of another env"
-
-
-WORKER = """
-import sys, torch
-from pathlib import Path
-from gbxcule_puffer.trainers.distributed import World
-from gbxcule_puffer.trainers.milestones import share
-from tests.trainers.test_milestones import make, press
-
-world = World.from_environment()
-world.join("cpu")
-env = make(Path(sys.argv[1]), max_steps=100)
-if world.rank == 1:
-    press(env, 13)
-share([env.milestones], world)
-kept = [row["kept"] for row in env.milestones.table()]
-found = f"{kept} {int(env.milestones.newest('event1').memory.sum())}"
-Path(sys.argv[1], f"found{world.rank}").write_text(found)
-world.leave()
-"""
-
-
-@pytest.mark.slow
-def test_processes_share_their_states(game: Path, tmp_path: Path) -> None:
-    script = tmp_path / "worker.py"
-    script.write_text(WORKER)
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        str(script),
-        str(game),
-    ]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
-        "OMP_NUM_THREADS": "1",
-    }
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = [(game / f"found{rank}").read_text() for rank in range(2)]
-    assert found[0] == found[1] and found[0].startswith("[1, 1, 0, 0, 0]")
 
 
 def test_a_stall_is_said_once_and_again_behind_the_next_milestone(

@@ -13,6 +13,7 @@ from cleanrl_style import ppo_lite
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.trainers.checkpoints import read_checkpoint
 from gbxcule_puffer.trainers.distributed import World
+from tests.games.events import write_events
 from tests.support.clusters import SLURM, slurm_job
 from tests.support.training_runs import records, toy_run
 
@@ -23,6 +24,8 @@ import functools, importlib, json, sys
 from pathlib import Path
 import torch
 from gbxcule_puffer.trainers.distributed import World
+from gbxcule_puffer.trainers.milestones import share
+from tests.trainers.test_milestones import make, press
 
 world = World.from_environment()
 world.join("cpu")
@@ -36,8 +39,15 @@ assert model.weight.grad.tolist() == [[1.5, 1.5, 1.5]], model.weight.grad
 assert world.tell(world.rank) == 0
 assert world.gather(world.rank * 10) == ([0, 10] if world.rank == 0 else [])
 
-def recorded(make, models, *args, **options):
-    models.append(make(*args, **options))
+env = make(Path(sys.argv[2]), max_steps=100)
+if world.rank == 1:
+    press(env, 13)
+share([env.milestones], world)
+kept = [row["kept"] for row in env.milestones.table()]
+Path(sys.argv[2], f"found{world.rank}").write_text(f"{kept} {int(env.milestones.newest('event1').memory.sum())}")
+
+def recorded(network, models, *args, **options):
+    models.append(network(*args, **options))
     return models[-1]
 
 for name, network, runs in json.loads(sys.argv[1]):
@@ -69,6 +79,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     env = slurm_job(folder, ["localhost"], "2", 'exec "$@"')
     command = ["bash", str(SLURM), str(folder / "worker.py")]
     command.append(json.dumps([(name, NETWORKS[name], flags[name]) for name in NETWORKS]))
+    command.append(str(write_events(folder)))
     result = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=240)
     assert result.returncode == 0, result.stderr[-4000:]
     assert result.stdout.count("success rate") == 5, "one process reports, of each run"
@@ -81,6 +92,12 @@ def test_two_processes_learn_together_and_resume(runs: Path) -> None:
     assert first["global_step"] == 2 * 8 * 8, "two processes of 8 envs, 8 steps"
     again = [row for row in records(runs / "parts") if row["global_step"] > 512]
     assert again == [row for row in records(runs / "whole") if row["global_step"] > 512]
+
+
+def test_they_share_the_states_of_milestones(runs: Path) -> None:
+    """Only the second process has reached some."""
+    found = [(runs / f"found{rank}").read_text() for rank in range(2)]
+    assert found[0] == found[1] and found[0].startswith("[1, 1, 0, 0, 0]")
 
 
 @pytest.mark.parametrize("name", ["whole", "ppo_lite", "pqn"])

@@ -59,7 +59,7 @@ def test_pictures_in_colour(flag: int, screen: str) -> None:
 def test_random_programs(model: str) -> None:
     kind = {"dmg": "program", "cgb": "color"}[model]
     options = {"model": model, "frames_per_step": 3, "release_after_frames": 2}
-    assert sum(assert_equal(make_rom(seed, kind).data, 10, **options) for seed in range(8)) > 20
+    assert sum(assert_equal(make_rom(seed, kind).data, 10, **options) for seed in range(4)) > 10
 
 
 # Switches the LCD off in each 2nd frame, 4 T-cycles later from time to time, from line 143 into VBlank: wait for line

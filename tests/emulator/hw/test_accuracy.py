@@ -97,7 +97,18 @@ def test_the_start_with_sound_on_hardware() -> None:
     for accuracy, sweep, plays in (("pyboy", 0x13, 0), ("hardware", 0, 1)):
         fields = sound_fields.read(power_on(cartridge, accuracy).memory[0])
         assert (fields["sweep_control"], fields["sweep_enable"]) == (sweep, plays)
-        assert Emulator(cartridge, accuracy=accuracy).profile == f"{accuracy}-sound"
+
+
+@pytest.mark.long
+def test_sound_on_hardware() -> None:
+    """A kernel of its own: NR52 reads F1 where channel 1 plays, and the state's kind says both."""
+    cartridge = load_cartridge(rom_of("F3 F026"), sound=True)
+    emulator = Emulator(cartridge, accuracy="hardware")
+    assert emulator.profile == "hardware-sound"
+    with pytest.raises(StateError, match="profile 'pyboy-sound', this emulator has 'hardware-sound'"):
+        emulator.load(Emulator(cartridge).save(0))
+    emulator.step(torch.zeros(1, dtype=torch.uint8))
+    assert emulator.registers()["a"] == 0xF1
 
 
 def test_the_picture_at_the_start_of_a_game_boy_color_on_hardware() -> None:

@@ -29,7 +29,7 @@ def spectrum(played: np.ndarray) -> np.ndarray:
     return np.abs(np.fft.rfft(played.astype(float), axis=0)).ravel()
 
 
-@pytest.mark.parametrize(("model", "most"), [("dmg", 0), pytest.param("cgb", 0.005, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("model", "most"), [("dmg", 0), pytest.param("cgb", 0.005, marks=pytest.mark.long)])
 def test_samples_are_pyboy_s(model: str, most: float) -> None:
     """All of a DMG's. With samples, PyBoy's batches are shorter: a Game Boy Color's noise loses T-cycles in each."""
     rom = rom_of(bytes.fromhex(BAND))

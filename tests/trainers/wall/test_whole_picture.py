@@ -23,7 +23,6 @@ ENVS, STEPS, READY = 5, 12, 180  # seconds for the server's emulator, whose kern
 SYMBOLS = ROM.with_suffix(".sym")
 # Each begins a server, which takes 4 s: what does not touch another option shares one with it.
 GAMES: dict[str, tuple[Any, dict[str, Any]]] = {
-    "dmg": (ROM, {}),
     "until, objects": (
         ROM,
         {"until": "step_left==0,player_facing&FC==0", "symbols": str(SYMBOLS), "obs": "objects"},
