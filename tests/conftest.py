@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import os
 import sys
@@ -10,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from benchmarks.workload import SHARED_VARIABLE, shared_folder
 
 # What starts Game Boys, or launches kernels: tests of a module that imports some of it have the marker `kernel`.
 STARTERS = {
@@ -64,6 +63,12 @@ def pytest_configure() -> None:
     """No test, and no process that a test starts, looks for native code in the background, which would take a core from
     the others, or runs what another has kept. Tests of native code turn it on."""
     os.environ["GBXCULE_NO_NATIVE"] = "1"
+    gc.disable()  # until all tests are collected: nothing of it is garbage, and looking for some takes seconds
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -89,6 +94,8 @@ def no_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of shared ROMs and references; the test is skipped where there is none."""
+    from benchmarks.workload import SHARED_VARIABLE, shared_folder  # with torch, which pytest itself does not need
+
     folder = shared_folder()
     if folder is None:
         pytest.skip(f"no shared references: put them beside the repository as ../shared or set {SHARED_VARIABLE}")
