@@ -14,7 +14,7 @@ from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.tasks.observe.observers import make_observers, vectors_of
 from gbxcule_puffer.tasks.observe.pictures import observation_kind
 from gbxcule_puffer.tasks.ram import Symbols
-from gbxcule_puffer.tasks.ram.addresses import parse_visit_key
+from gbxcule_puffer.tasks.ram.addresses import has_milestones, parse_visit_key
 from gbxcule_puffer.tasks.ram.position import find_position
 from gbxcule_puffer.tasks.ram.until import parse_until
 from gbxcule_puffer.tasks.stages.open import open_stages
@@ -76,4 +76,5 @@ def follows_milestones(options: EnvOptions) -> bool:
         raise ConfigError("swarm_steps needs states to go on from: give milestone_slots, such as 16")
     if options.archive_behind < 1 and not options.archive_slots:
         raise ConfigError("archive_behind is about saved states: give archive_slots, such as 4096")
-    return bool(options.milestone_slots) or options.milestone_steps is not None or options.archive_behind < 1
+    by_key = counts_visits(options) and has_milestones(options.visit_key)
+    return bool(options.milestone_slots or by_key) or options.milestone_steps is not None or options.archive_behind < 1

@@ -27,6 +27,7 @@ from gbxcule_puffer.tasks.observe.objects import ObjectReader
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.tasks.observe.stack import FrameStack
 from gbxcule_puffer.tasks.ram import Ram, RamWatch
+from gbxcule_puffer.tasks.ram.addresses import has_milestones
 from gbxcule_puffer.tasks.task import StepInfo
 
 
@@ -70,6 +71,8 @@ class Episodes:
         follows = self.tasks.followed(task.task) if follows_milestones(options) else None
         self.curriculum = Curriculum(emulator, task.stages, self.score, t, self.visits, self.random, options, follows)
         self.milestones = self.tasks.milestones = self.curriculum.milestones
+        if self.visits is not None and self.milestones is not None and has_milestones(options.visit_key):
+            self.visits.held = self.milestones.held
         self.coverage = None
         if options.coverage:
             if task.position is None:

@@ -72,6 +72,8 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     counts = (state["counters"].get("global_step"), *state["counters"].values())
     if not all(type(count) is int and 0 <= count < 2**62 for count in counts):
         raise KIND.bad(path, "is damaged (a counter is not a number of steps)")
+    if not isinstance(seconds := state.setdefault("seconds", 0.0), float) or not 0 <= seconds < 2**62:
+        raise KIND.bad(path, "is damaged (seconds of training)")
     return state
 
 

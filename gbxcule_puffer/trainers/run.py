@@ -67,6 +67,7 @@ class Run(AbstractContextManager):
         self._advice: str | None = None  # on the start, after the first update: before it a Task's errors stand alone
         self._note: dict[str, str] | None = None  # of --task
         self._optimizer_steps = 0  # since the last record
+        self._seconds_before = 0.0  # of training, until the checkpoint of the resumed run
         self.envs: list[EnvLike] = []
         self.eval_env: EnvLike | None = None
         self.wall: Wall | None = None
@@ -184,6 +185,7 @@ class Run(AbstractContextManager):
         if self.resumed is not None and self.resumed.state is not None:
             self._parts.load(self.resumed, self.world)
             self.counters |= self.resumed.state["counters"]
+            self._seconds_before = self.resumed.state["seconds"]
 
     def compiled(self, function: Function) -> Function:
         """A model or a loss; with --compile, through torch.compile."""
@@ -252,7 +254,7 @@ class Run(AbstractContextManager):
         the times of a step's parts."""
         if not self.due:
             return
-        self._milestones.look(self.step, time.time() - self._begun_at)
+        self._milestones.look(self.step, self._all_seconds())
         losses = self.losses.read(self.world)
         infos = self.world.gather([env.read_infos() for env in self.envs])
         for name, seconds in self.clock.seconds.items():
@@ -260,8 +262,8 @@ class Run(AbstractContextManager):
         if self._records:
             metrics = losses | {name: part / self.steps_of_each for name, part in self.clock.seconds.items()}
             seconds = time.time() - self._logged_at
-            metrics["charts/seconds"] = elapsed = time.time() - self._begun_at
-            metrics["charts/SPS"] = (self.step - self._begun) / elapsed
+            metrics["charts/seconds"] = self._all_seconds()
+            metrics["charts/SPS"] = (self.step - self._begun) / (time.time() - self._begun_at)
             metrics["charts/SPS_learner"] = (self.step - self._logged) / seconds
             metrics["charts/eval_share"] = self._evaluator.budget.taken
             metrics["charts/updates_per_s"] = self._optimizer_steps / seconds
@@ -271,6 +273,10 @@ class Run(AbstractContextManager):
             if SUCCESS in merged:
                 self._evaluator.count(merged[SUCCESS], merged["env/episodes"])
         self._logged, self._logged_at, self._optimizer_steps = self.step, time.time(), 0
+
+    def _all_seconds(self) -> float:
+        """Seconds of training of all starts of the run; what was lost in a kill counts no more."""
+        return self._seconds_before + time.time() - self._begun_at
 
     def _count_optimizer_step(self, *_: object) -> None:
         self._optimizer_steps += 1
@@ -355,6 +361,7 @@ class Run(AbstractContextManager):
             record_coverage(self._records, self.step, list(itertools.chain(*visits)))
             state = {"exp_name": self.exp_name, "counters": self.counters, "env_config": self.envs[0].config}
             state |= {"args": flags_to_save(self.args, self.run_dir), "processes": processes}
+            state |= {"seconds": self._all_seconds()}
             state |= {name: part.state_dict() for name, part in self._parts.shared.items()}
             state |= {NOTE: self._note} if self._note else {}
             save_checkpoint(self.run_dir / CHECKPOINT, state, self.args.keep_checkpoints)

@@ -75,9 +75,9 @@ def assert_equal(one: object, other: object, path: str) -> None:
 
 
 def same_checkpoints(first: Path, second: Path) -> None:
-    """Everything but the flags is equal: weights, optimizer, counters, env, random numbers, replay."""
+    """Everything but flags and seconds is equal: weights, optimizer, counters, env, random numbers, replay."""
     one, other = read(first), read(second)
-    for name in one.keys() - {"args", "versions"}:
+    for name in one.keys() - {"args", "versions", "seconds"}:
         assert_equal(one[name], other[name], name)
 
 

@@ -60,7 +60,7 @@ def test_a_run_writes_lines_and_states_and_goes_on(game: Path, tmp_path: Path) -
     assert (run / "media/coverage_000000000512.png").is_file()
     env = make(game, 1, start_state=str(states[1]), milestone_slots=0)
     assert env.ram["wEventFlags"].tolist() == [3], "an episode begins behind the second milestone"
-    # A resumed run forgets what came behind its checkpoint, and knows what is there.
+    # A resumed run forgets what came behind its checkpoint, and knows what is there; its seconds go on.
     text = (run / "milestones.jsonl").read_text()
     (run / "milestones.jsonl").write_text(text + '{"name": "later", "number": 4, "step": 5000, "seconds": 1.0}\n')
     assert ppo_lite.main(["--resume", str(run), "--total-env-steps", "1024"]) == 0
@@ -69,6 +69,9 @@ def test_a_run_writes_lines_and_states_and_goes_on(game: Path, tmp_path: Path) -
     assert (
         after[: len(lines)] == lines and len(set(names)) == len(names) and all(line["step"] <= 1024 for line in after)
     )
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    seconds = [record["charts/seconds"] for record in records if "charts/seconds" in record]
+    assert len(seconds) >= 8 and seconds == sorted(seconds)
 
 
 def test_envs_of_a_process_share_their_states(game: Path) -> None:

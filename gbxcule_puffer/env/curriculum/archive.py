@@ -10,6 +10,7 @@ import warp as wp
 
 from gbxcule_puffer.emulator.launch import Launcher, fill
 from gbxcule_puffer.emulator.protocol import PoolLike
+from gbxcule_puffer.env.curriculum.milestones import Milestones
 from gbxcule_puffer.env.curriculum.progress import UNIT
 from gbxcule_puffer.env.curriculum.starts import Starts, pick
 from gbxcule_puffer.env.curriculum.visits import VisitCounter
@@ -32,6 +33,7 @@ class Offers:
     stage: wp.array(dtype=wp.int64)
     distance: wp.array(dtype=wp.float32)
     began: wp.array(dtype=wp.int32)  # the pool's slot that its episode began at
+    height: wp.array(dtype=wp.int64)  # milestones that it has reached
     replaced: wp.array(dtype=wp.bool)  # set where that slot gets another state
     admitted: wp.array(dtype=wp.bool)  # set for the envs that get a slot
     slots: wp.array(dtype=wp.int32)  # set to the pool's slot of each env's cell
@@ -44,6 +46,7 @@ class Slots:
     winner: wp.array(dtype=wp.int32)  # the env that gets the slot, the number of envs for none
     coarse_keys: wp.array(dtype=wp.int64)
     filled: wp.array(dtype=wp.bool)
+    height: wp.array(dtype=wp.int64)  # milestones that the state has reached, -1 for an empty slot
     forgotten: wp.array2d(dtype=wp.int64)  # episodes and successes that no longer count
     first: int  # of them in the pool
     stage: wp.array(dtype=wp.int64)  # of all of the pool's slots, as the next two (curriculum/starts.py)
@@ -59,10 +62,12 @@ def slot_of(key: wp.int64, size: int) -> int:
 
 @wp.kernel(enable_backward=False)
 def kernel_claim(offers: Offers, slots: Slots):
-    """Of the envs that want a slot the one with the lowest number gets it; dim = envs."""
+    """Of the envs that want a slot the one with the lowest number gets it, if it is not behind the slot's state; dim =
+    envs."""
     env = wp.tid()
-    if offers.wanted[env]:
-        wp.atomic_min(slots.winner, slot_of(offers.key[env], slots.winner.shape[0]), env)
+    slot = slot_of(offers.key[env], slots.winner.shape[0])
+    if offers.wanted[env] and offers.height[env] >= slots.height[slot]:
+        wp.atomic_min(slots.winner, slot, env)
 
 
 @wp.kernel(enable_backward=False)
@@ -148,8 +153,9 @@ class Archive:
 
     A `share` of the episodes begins there, more often at rarely visited cells (with the key pixels: at rarely visited
     coarse cells). With `by_chance` also more often at slots whose last episodes sometimes succeeded and sometimes
-    failed. With `behind` below 1 a state's chance is multiplied by it for each of the `milestones` by which it is
-    behind the furthest state. Allocates only here.
+    failed. A slot's state is not replaced by one that has reached fewer of the milestones that the archive `follows`,
+    and its chance is multiplied by a factor for each milestone by which it is behind the furthest state. Allocates only
+    here and there.
 
     filled (size,) bool: the slots that have a state; admitted (num_envs,) bool, slots (num_envs,) int32: the envs whose
     state the last `offer` took, and where.
@@ -166,8 +172,6 @@ class Archive:
         random: CounterRandom,
         envs: EnvTensors,
         filled: torch.Tensor,
-        behind: float,
-        milestones: int,
     ) -> None:
         n, device = len(random.lane), visits.key.device
         self.pool, self.starts, self.visits, self.random, self.envs = pool, starts, visits, random, envs
@@ -182,38 +186,46 @@ class Archive:
         self._wanted, self.admitted, self._coin = (torch.zeros(n, dtype=torch.bool, device=device) for _ in range(3))
         self._some = torch.zeros(1, dtype=torch.bool, device=device)
         self.slots, self._sampled = (torch.zeros(n, dtype=torch.int32, device=device) for _ in range(2))
-        factors = [round(UNIT * behind**number) for number in range(milestones + 1)]
-        self._factors = torch.tensor(factors, dtype=torch.int64, device=device) if behind < 1 else None
+        self._height, self._slot_height = (torch.zeros(size, dtype=torch.int64, device=device) for size in (n, size))
+        self._milestones: Milestones | None = None
         self._launch = Launcher(device)
         self._offer = fill(
             Offers(), key=visits.key, coarse_key=visits.coarse.key, wanted=self._wanted, stage=envs.stage,
-            distance=envs.previous, began=envs.slots, replaced=envs.replaced, admitted=self.admitted,
-            slots=self.slots,
+            distance=envs.previous, began=envs.slots, height=self._height, replaced=envs.replaced,
+            admitted=self.admitted, slots=self.slots,
         )  # fmt: skip
         self._all = fill(
-            Slots(), winner=self._winner, coarse_keys=self.coarse_keys, filled=self.filled, forgotten=self.forgotten,
-            first=self.first, stage=starts.stage, distance=starts.distance, counts=starts.counts,
+            Slots(), winner=self._winner, coarse_keys=self.coarse_keys, filled=self.filled, height=self._slot_height,
+            forgotten=self.forgotten, first=self.first, stage=starts.stage, distance=starts.distance,
+            counts=starts.counts,
         )  # fmt: skip
+
+    def follow(self, milestones: Milestones, behind: float) -> None:
+        """From now on the states' milestones count; behind: the factor of a state's chance."""
+        factors = [round(UNIT * behind**number) for number in range(len(milestones.names) + 1)]
+        self._factors = torch.tensor(factors, dtype=torch.int64, device=self.filled.device)
+        self._milestones = milestones
 
     def offer(self) -> None:
         """Saves the envs that visit a cell for the first time and continue, with their stage and their distance to its
         goal."""
         n = len(self._wanted)
         torch.gt(self.visits.first, self.envs.ended, out=self._wanted)
+        if self._milestones is not None:
+            torch.sum(self._milestones.held, 0, out=self._height)
+            self._slot_height.copy_(self._milestones.heights_of(self.filled, self.first))
         self._winner.fill_(n)
         self._launch(kernel_claim, n, self._offer, self._all)
         self._launch(kernel_admit, n, self._offer, self._all)
         self.pool.save(self.admitted, self.slots)
 
-    def sample(
-        self, seed: Seed, episode: torch.Tensor, slots: torch.Tensor, heights: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it has any.
-        heights: the number of milestones that each of its states has reached, (size,) int64."""
+    def sample(self, seed: Seed, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """Replaces a share of the `slots` sampled for the next episodes by slots of the archive, if it has any."""
         torch.lt(self.random.sample(seed, ARCHIVE_COIN, episode), self.threshold, out=self._coin)
         self.visits.coarse.look_up(self.coarse_keys, self.occupant_visits)
         self._launch(kernel_weigh, self.size, self._all, self.occupant_visits, self.by_chance, self.weights)
-        if self._factors is not None and heights is not None:
+        if self._milestones is not None:
+            heights = self._milestones.heights_of(self.filled, self.first)
             factors = self._factors[(heights.amax() - heights).clamp_(max=len(self._factors) - 1)]
             nearer = (self.weights * factors).bitwise_right_shift_(16).clamp_(min=1)
             self.weights.copy_(nearer).mul_(self.filled)

@@ -74,13 +74,13 @@ class Curriculum:
         if options.archive_slots:
             assert visits is not None
             by_chance, share = options.curriculum == "progress", options.archive_share
-            self.archive = Archive(
-                self.pool, self.starts, visits, options.archive_slots, share, by_chance, random, envs, of_archive,
-                options.archive_behind, len(names),
-            )  # fmt: skip
+            size = options.archive_slots
+            self.archive = Archive(self.pool, self.starts, visits, size, share, by_chance, random, envs, of_archive)
         if follows is not None:
             own = (self.pool, self.starts, of_milestones, envs, random, options, emulator.cartridge)
             self.milestones = Milestones(*follows, *own)
+            if self.archive is not None and options.archive_behind < 1:
+                self.archive.follow(self.milestones, options.archive_behind)
         self.learns = any(part is not None for part in (self.tracker, self.archive, self.milestones))
 
     def count(self) -> None:
@@ -100,9 +100,7 @@ class Curriculum:
         episode = self.envs.episode
         slots = self.starts.sample(seed, episode, self._weights)
         if self.archive is not None:
-            archive, found = self.archive, self.milestones
-            heights = None if found is None else found.heights_of(archive.filled, archive.first)
-            slots = archive.sample(seed, episode, slots, heights)
+            slots = self.archive.sample(seed, episode, slots)
         return slots if self.milestones is None else self.milestones.sample(seed, episode, slots)
 
     def read(self) -> dict[str, float]:

@@ -113,6 +113,8 @@ class VisitCounter:
     count is wrong only if a cell collides in every row. The counters are integers, and all visits of a step are counted
     before any is read. So the counts depend neither on the device nor on the order of the envs.
 
+    held (parts, num_envs) bool, if it is set: belongs to a cell as well, beside the bytes of RAM.
+
     coarse: the counter by which an archive weighs its slots. For 'pixels', most of which are visited only a few times,
     it is a counter of 'picture'; otherwise this one.
 
@@ -123,6 +125,7 @@ class VisitCounter:
     def __init__(self, screen: torch.Tensor, kind: RamWatch | str = "picture", archive: bool = False) -> None:
         n, device = len(screen), screen.device
         self.screen, self.kind = screen, kind
+        self.held: torch.Tensor | None = None
         self.table = torch.zeros((TABLE_ROWS, 1 << TABLE_BITS), dtype=torch.int64, device=device)
         self.key, self.visits, self.before = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
         self.bonus = torch.zeros(n, device=device)
@@ -138,6 +141,8 @@ class VisitCounter:
         self.key.zero_()
         if isinstance(self.kind, RamWatch):
             values = self.kind.read()
+            if self.held is not None:
+                values = torch.cat([values, self.held.T.to(torch.uint8)], 1)
             launch(kernel_hash_bytes, tuple(values.shape), values, self.key)
         elif self.kind == "pixels":
             screen = words(self.screen)

@@ -62,6 +62,14 @@ def later(where: int | tuple[int, int], bytes_later: int) -> int | tuple[int, in
     return (where[0], where[1] + bytes_later) if isinstance(where, tuple) else where + bytes_later
 
 
+MILESTONES = "milestones"  # in a visit key: those that the env has reached
+
+
+def has_milestones(visit_key: str) -> bool:
+    """True if the milestones that an env has reached are part of its cell."""
+    return MILESTONES in (entry.strip() for entry in visit_key.partition(":")[2].split(","))
+
+
 def check_visit_key(text: str) -> None:
     """Raises: ConfigError for an unknown kind of cell; addresses may be symbols, which the env knows."""
     if text not in ("picture", "pixels") and text.partition(":")[0] != "ram":
@@ -71,7 +79,7 @@ def check_visit_key(text: str) -> None:
 
 
 def parse_visit_key(text: str, symbols: Symbols | None = None) -> list[int | tuple[int, int]] | str:
-    """'picture' or 'pixels' as it is, the locations of 'ram:ADDRESS,ADDRESS:LENGTH...', which may be symbols.
+    """'picture' or 'pixels' as it is, the locations of 'ram:ADDRESS,ADDRESS:LENGTH,milestones', which may be symbols.
 
     Raises: ConfigError.
     """
@@ -81,6 +89,8 @@ def parse_visit_key(text: str, symbols: Symbols | None = None) -> list[int | tup
     source = f"visit_key {text!r:.80}"
     found = []
     for entry in text.partition(":")[2].split(","):
+        if entry.strip() == MILESTONES:
+            continue
         address, colon, length = entry.strip().rpartition(":")
         if not (colon and length.isdecimal() and len(length) < 4):  # else an address behind a bank
             address, length = entry.strip(), "1"

@@ -159,14 +159,39 @@ def test_an_archive_prefers_states_that_have_reached_more(game: Path) -> None:
     archive, found = episodes.curriculum.archive, episodes.milestones
     held = found.slot_held[:, archive.first : archive.first + archive.size].sum(0)
     assert held[archive.filled].unique().tolist() == list(range(EVENTS + 1))
-    archive.sample(1, episodes.envs.episode, episodes.envs.sampled_slot, None)
+    archive._milestones = None
+    episodes.curriculum.sample(1)
     plain = archive.weights.clone()
     assert (plain[archive.filled] > 32).all() and not plain[~archive.filled].any()
+    archive._milestones = found
     episodes.curriculum.sample(1)
     assert archive.weights.tolist() == (plain >> (EVENTS - held)).tolist()
     saved.load_state_dict(env.state_dict())
     for one, two in zip(play(env, rows[60:]), play(saved, rows[60:]), strict=True):
         assert all(torch.equal(part, same) for part, same in zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize(("behind", "keeps"), [(0.5, True), (1.0, False)])
+def test_a_state_is_not_replaced_by_one_that_has_reached_less(game: Path, behind: float, keeps: bool) -> None:
+    options: dict[str, Any] = {"action_codec": "A,RIGHT,DOWN", "visit_key": "ram:wYCoord,wXCoord,milestones"}
+    env = make(game, archive_slots=4, archive_behind=behind, **options)
+    env.reset(seed=1)
+    archive, found, least = env._episodes.curriculum.archive, env._episodes.milestones, torch.full((4,), -1)
+    fell = False
+    for row in torch.from_numpy(np.random.default_rng(3).integers(3, size=(60, N))):
+        env.step(row)
+        heights = found.heights_of(archive.filled, archive.first)
+        fell |= bool((heights < least).any())
+        least = heights
+    assert fell != keeps and int(least.max()) > 1
+
+
+def test_milestones_may_be_part_of_a_cell(game: Path) -> None:
+    env = make(game, archive_slots=64, milestone_slots=0, visit_key="ram:milestones", max_steps=40)
+    env.reset(seed=1)
+    play(env, actions(60))
+    infos = env.read_infos()
+    assert infos["visits/cells"] == EVENTS + 1 == infos["archive/filled"], "nobody walks"
 
 
 def test_what_has_no_milestones_is_one_line(game: Path, tmp_path: Path) -> None:
