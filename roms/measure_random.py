@@ -1,9 +1,11 @@
 """Measure what uniformly random actions reach: how often they solve a stage of HOMEWARD within its max_steps, how many
-maps of GATEWARD they see, or how often they come from one milestone of GATEWARD to the next.
+maps of GATEWARD they see, how often they come from one milestone of GATEWARD to the next, or which milestones they
+reach with an archive of states.
 
     PYTHONPATH=. python3 roms/measure_random.py --stage stage1 --episodes 2048
     PYTHONPATH=. python3 roms/measure_random.py --gateward 10000 --episodes 64
     PYTHONPATH=. python3 roms/measure_random.py --milestones 512 --episodes 8
+    PYTHONPATH=. python3 roms/measure_random.py --archive 1500000 --behind 0.6
 
 An episode counts as a success when the picture of the stage's last state is seen at the end of 4 steps in a row.
 """
@@ -23,6 +25,7 @@ from gbxcule_puffer.tasks.actions import CODECS, DEFAULT_CODEC
 HERE = Path(__file__).parent
 GOAL_STEPS = 4
 NUM_ENVS = 256
+CELL = "ram:wCurMap,wYCoord,wXCoord,wTextBoxOpen,wIsInBattle,wPartyMon1Level,milestones"
 
 
 def count_maps(steps, episodes, seed):
@@ -78,6 +81,23 @@ def count_next(steps, episodes, seed):
         print(f"{name:18} to {then:18} {later - at:4} steps; random: {count} of {episodes}")
 
 
+def explore(steps, seed, behind, repeat):
+    """Print when random players with an archive of states reach each milestone of GATEWARD. Each button is the last one
+    with the chance `repeat`."""
+    options = {"io": "torch", "info_mode": "none", "max_steps": 512, "action_codec": "A,B,UP,DOWN,LEFT,RIGHT"}
+    options |= {"archive_slots": 16384, "archive_share": 0.98, "archive_steps": 64, "archive_behind": behind}
+    options |= {"visit_key": CELL, "sticky_actions": repeat, "visited_obs": 0, "ram_obs": None}
+    env = env_creator("gbxcule", game="gateward")(128, **options)
+    env.reset(seed=seed)
+    generator, known = torch.Generator().manual_seed(seed), set()
+    for step in range(0, steps, 128):
+        env.step(torch.randint(6, (128,), generator=generator))
+        new = {} if step % 8192 else set(env.milestones.reached.nonzero()[:, 0].tolist()) - known
+        for number in sorted(new):
+            known.add(number)
+            print(f"{env.milestones.names[number]:18} by step {step:,}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Measure what random actions reach.")
     parser.add_argument("--stage", default="stage1", help="name of a file in homeward/")
@@ -85,7 +105,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--gateward", type=int, metavar="STEPS", help="count the maps of GATEWARD seen in STEPS steps")
     parser.add_argument("--milestones", type=int, metavar="STEPS", help="from each milestone of GATEWARD, STEPS steps")
+    parser.add_argument("--archive", type=int, metavar="STEPS", help="with an archive of states, STEPS steps of all")
+    parser.add_argument("--behind", type=float, default=0.6, help="archive_behind of --archive")
+    parser.add_argument("--repeat", type=float, default=0.5, help="sticky_actions of --archive")
     args = parser.parse_args()
+    if args.archive:
+        return explore(args.archive, args.seed, args.behind, args.repeat)
     if args.milestones:
         return count_next(args.milestones, args.episodes, args.seed)
     if args.gateward:

@@ -72,7 +72,7 @@ class Episodes:
         self.curriculum = Curriculum(emulator, task.stages, self.score, t, self.visits, self.random, options, follows)
         self.milestones = self.tasks.milestones = self.curriculum.milestones
         if self.visits is not None and self.milestones is not None and has_milestones(options.visit_key):
-            self.visits.held = self.milestones.held
+            self.visits.follow(self.milestones.held)
         self.coverage = None
         if options.coverage:
             if task.position is None:

@@ -113,8 +113,6 @@ class VisitCounter:
     count is wrong only if a cell collides in every row. The counters are integers, and all visits of a step are counted
     before any is read. So the counts depend neither on the device nor on the order of the envs.
 
-    held (parts, num_envs) bool, if it is set: belongs to a cell as well, beside the bytes of RAM.
-
     coarse: the counter by which an archive weighs its slots. For 'pixels', most of which are visited only a few times,
     it is a counter of 'picture'; otherwise this one.
 
@@ -125,7 +123,7 @@ class VisitCounter:
     def __init__(self, screen: torch.Tensor, kind: RamWatch | str = "picture", archive: bool = False) -> None:
         n, device = len(screen), screen.device
         self.screen, self.kind = screen, kind
-        self.held: torch.Tensor | None = None
+        self._held: torch.Tensor | None = None
         self.table = torch.zeros((TABLE_ROWS, 1 << TABLE_BITS), dtype=torch.int64, device=device)
         self.key, self.visits, self.before = (torch.zeros(n, dtype=torch.int64, device=device) for _ in range(3))
         self.bonus = torch.zeros(n, device=device)
@@ -135,14 +133,24 @@ class VisitCounter:
         self.totals = torch.zeros(2, dtype=torch.int64, device=device)
         self._launch = Launcher(device)
 
+    def follow(self, held: torch.Tensor) -> None:
+        """From now on these belong to a cell as well, beside its bytes of RAM: (parts, num_envs) bool. Allocates."""
+        assert isinstance(self.kind, RamWatch)
+        parts = (self.kind.values.shape[1], len(held))
+        self._held = held
+        self._values = torch.zeros((len(self.key), sum(parts)), dtype=torch.uint8, device=held.device)
+        self._of_ram, self._of_held = self._values.split(parts, 1)
+
     def visit(self) -> None:
         """Counts the current cells of the envs."""
         n, launch = len(self.key), self._launch
         self.key.zero_()
         if isinstance(self.kind, RamWatch):
             values = self.kind.read()
-            if self.held is not None:
-                values = torch.cat([values, self.held.T.to(torch.uint8)], 1)
+            if self._held is not None:
+                self._of_ram.copy_(values)
+                self._of_held.copy_(self._held.T)
+                values = self._values
             launch(kernel_hash_bytes, tuple(values.shape), values, self.key)
         elif self.kind == "pixels":
             screen = words(self.screen)

@@ -210,6 +210,7 @@ def test_what_has_no_milestones_is_one_line(game: Path, tmp_path: Path) -> None:
 @pytest.mark.gpu
 def test_a_gpu_does_the_same(game: Path) -> None:
     options: dict[str, Any] = {"swarm_steps": 7, "milestone_steps": 9, "archive_slots": 16, "archive_share": 0.3}
+    options |= {"archive_behind": 0.5, "visit_key": "ram:wEventFlags,milestones"}
     rows = actions(120)
     own, other = make(game, **options), make(game, device="cuda", **options)
     for env in (own, other):
