@@ -128,7 +128,7 @@ class Milestones:
         return self.heights_of(self.filled, self.first)
 
     def heights_of(self, filled: torch.Tensor, first: int) -> torch.Tensor:
-        """How many milestones the states of some slots of the pool have reached, from slot `first` on; -1 where they
+        """Milestones that the states of some slots of the pool have reached, (slots,), from slot `first` on; -1 where they
         are not `filled`."""
         return torch.where(filled, self.slot_held[:, first : first + len(filled)].sum(0), -1)
 
