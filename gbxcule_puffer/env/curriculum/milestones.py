@@ -128,8 +128,8 @@ class Milestones:
         return self.heights_of(self.filled, self.first)
 
     def heights_of(self, filled: torch.Tensor, first: int) -> torch.Tensor:
-        """Milestones that the states of some slots of the pool have reached, (slots,), from slot `first` on; -1 where they
-        are not `filled`."""
+        """Numbers of milestones that the states of the pool's slots from `first` on have reached; -1 where they are not
+        `filled`, (slots,) bool."""
         return torch.where(filled, self.slot_held[:, first : first + len(filled)].sum(0), -1)
 
     def sample(self, seed: Seed, episode: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
