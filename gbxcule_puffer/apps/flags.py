@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import warnings
 from dataclasses import fields
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 from gbxcule_puffer.commandline import command, flag, word
 from gbxcule_puffer.env.option_flags import option_flag
 from gbxcule_puffer.env.options import LARGEST_SEED, RUNNING
-from gbxcule_puffer.errors import ConfigError
+from gbxcule_puffer.errors import ConfigError, RomError
 from gbxcule_puffer.tasks.actions import ActionCodec, get_codec
 
 GAME, STEP = "The game", "A step"
@@ -88,12 +90,22 @@ class DeviceFlags:
 
 
 def check_rom(rom: str, header: str = "strict", model: str | None = None) -> None:
-    """Raises: RomError for a damaged ROM, before anything that goes with it is looked at."""
+    """Raises: RomError for a damaged ROM, and for a game where a ROM is wanted, before anything that goes with it is
+    looked at."""
     from gbxcule_puffer.emulator.cartridge import load_cartridge
+    from gbxcule_puffer.games.folder import find_game_folder
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the command itself tells them
-        load_cartridge(rom, header, model)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the command itself tells them
+            load_cartridge(rom, header, model)
+    except RomError:
+        if os.path.isfile(rom):
+            raise
+        with contextlib.suppress(ConfigError):
+            find_game_folder(rom)
+            raise RomError(f"{rom} is a game, not a ROM: give --game {rom}, or the path of a .gb file") from None
+        raise
 
 
 def plain_codec(text: str) -> ActionCodec:

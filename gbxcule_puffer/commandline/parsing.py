@@ -169,7 +169,11 @@ def _values(words: Sequence[str], known: Sequence[Flag], prog: str, defaults: Ma
     try:
         with contextlib.redirect_stderr(message):
             kind = tyro_class(known, defaults)
-            return vars(tyro.cli(kind, prog=prog, args=list(words), add_help=False, config=(tyro.conf.DisallowNone,)))
+            found = vars(tyro.cli(kind, prog=prog, args=list(words), add_help=False, config=(tyro.conf.DisallowNone,)))
+        for each in known:
+            if each.required and found[each.name] == ():  # tyro takes a tuple of no words
+                raise ConfigError(f"{each.text} is missing: {each.help} (see {prog} --help)")
+        return found
     except SystemExit as end:
         if not end.code:
             raise

@@ -193,6 +193,8 @@ def read_tensors(path: StrPath, kind: Kind, limit: int) -> Any:
                 return torch.load(file, map_location="cpu", weights_only=True)
         except OSError:
             raise
+        except zipfile.BadZipFile:
+            raise kind.bad(path, f"is damaged, or not a {kind.name}") from None
         except Exception as error:  # neither zipfile nor torch.load has a common type for what a damaged file raises
             reason = "" if isinstance(error, pickle.UnpicklingError) else str(error).partition("\n")[0]
             raise kind.bad(path, f"is damaged ({reason or 'it is not of torch.save'})") from None

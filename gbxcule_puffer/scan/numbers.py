@@ -105,6 +105,24 @@ def value_of(recording: Recording, number: Number, look: int, env: int) -> int |
     return total
 
 
+def values_of(recording: Recording, number: Number) -> torch.Tensor | None:
+    """The values of a number at all looks, (looks, envs) int64; None where none of its bytes is recorded. A byte that
+    changed too seldom to be kept counts as it was at the start."""
+    if all(moved(number.where, index) not in recording.index for index in range(number.size)):
+        return None
+    total = torch.zeros(recording.values.shape[:2], dtype=torch.int64, device=recording.values.device)
+    for index in range(number.size):
+        where = moved(number.where, index)
+        if where in recording.index:
+            byte = recording.values[..., recording.index[where]].long()
+        else:
+            byte = torch.full_like(total, recording.constant(where) or number.zero)
+        digit = (byte - number.zero & 15) if number.read == "digits" else byte
+        power = index if number.order == "little" else number.size - 1 - index
+        total += (digit - (digit >> 4) * 6 if number.read == "bcd" else digit) * BASES[number.read] ** power
+    return total
+
+
 def moved(where: Where, distance: int) -> Where:
     """A location some bytes on, in the same bank."""
     return (where[0], address_of(where) + distance) if isinstance(where, tuple) else address_of(where) + distance

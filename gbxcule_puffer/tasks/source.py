@@ -72,7 +72,7 @@ class TaskSource:
         if self.rom and not (self.goal_dir or self.stages or self.task):
             raise ConfigError(
                 f"{flag}rom needs {flag}goal-dir, {flag}stages, {flag}task or {flag}game: "
-                "make a goal with `puffer goal make`"
+                "make a game's folder with `puffer game new`, or a goal with `puffer goal make`"
             )
         if not (self.rom or self.stage):
             default_rom(flag)

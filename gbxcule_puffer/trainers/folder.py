@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -48,6 +49,7 @@ class RunFolder:
         self.path = path
         try:
             self.made = not path.exists()
+            self._made_above = [each for each in path.parents if not each.exists()]
             path.mkdir(parents=True, exist_ok=True)
             _refuse_links(path)
             self._lock = self._open_lock()
@@ -68,11 +70,15 @@ class RunFolder:
         return not (self.path / CHECKPOINT).exists() and not (records.exists() and records.stat().st_size)
 
     def leave(self, remove: bool = False) -> None:
-        """Releases the lock; with `remove` deletes the folder, if it was created here."""
+        """Releases the lock; with `remove` deletes the folder, if it was created here, and those above it that were
+        created with it and are empty."""
         (self.path / LOCK).unlink(missing_ok=True)
         os.close(self._lock)
         if remove and self.made:
             shutil.rmtree(self.path, ignore_errors=True)
+            with contextlib.suppress(OSError):  # another run is there
+                for folder in self._made_above:
+                    folder.rmdir()
 
     def _open_lock(self) -> int:
         """The lock file's descriptor, once this process has the lock."""

@@ -142,6 +142,11 @@ def test_a_trainer_s_first_word_is_its_name() -> None:
             ["train", "dqn", "--train-frequency", "1"],
             "puffer: flag '--train-frequency' is unknown: here it is --train-every",
         ),
+        (
+            ["plot"],
+            "puffer: RUN is missing: a run's folder; seeds of one experiment are one line (see puffer plot --help)",
+        ),
+        (["show"], "puffer: STATE is missing: state files, or folders of them (see puffer show --help)"),
         (["--completion", "tcsh"], "puffer: --completion 'tcsh' is unknown: give one of bash, zsh, fish"),
     ],
 )

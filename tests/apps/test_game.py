@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from gbxcule_puffer import cli, progress
-from gbxcule_puffer.apps.game.proposing import choose_numbers, late, lost, share_of_changes, try_buttons
+from gbxcule_puffer.apps.game.proposing import begins_again, choose_numbers, late, lost, share_of_changes, try_buttons
 from gbxcule_puffer.apps.game.seeding import find_seed
 from gbxcule_puffer.apps.scan.command import table
 from gbxcule_puffer.emulator.cartridge import load_cartridge
@@ -208,6 +208,28 @@ def test_how_much_a_game_goes_on_by_itself(changes: list[bool], share: float) ->
 )
 def test_the_end_that_is_proposed(values: tuple[int, int] | None, term: str) -> None:
     assert lost(values) == term
+
+
+@pytest.mark.parametrize(
+    ("read", "falls_to", "ends"),
+    [
+        ("number", [0] * 8, True),
+        ("number", [2] * 8, True),  # as at the start
+        ("number", [0] * 7, False),  # seldom
+        ("number", [0] * 7 + [1] * 3, False),  # spent
+        ("digits", [0] * 8, True),
+    ],
+)
+def test_a_score_that_begins_again_ends_an_episode(read: str, falls_to: list[int], ends: bool) -> None:
+    """Where there are no lives: a game that is lost and begins again by itself, inside of an episode."""
+    low = [2, *(value for each in falls_to for value in (5, each))]
+    values = torch.tensor([[[value, 0]] for value in low], dtype=torch.uint8)
+    recording = SimpleNamespace(
+        where=[0xC123, 0xC124], index={0xC123: 0, 0xC124: 1}, values=values, valid=torch.ones(len(values), 1).bool()
+    )
+    result = ScanResult(None, [], recording)  # pyright: ignore[reportArgumentType]
+    assert begins_again(result, Number(0xC123, 2, read)) == ends
+    assert not begins_again(result, Number(0xC200)), "not recorded"
 
 
 @pytest.mark.parametrize(("left", "most", "warns"), [(1, 6, True), (3, 6, True), (4, 6, False), (3, 3, False)])

@@ -13,6 +13,7 @@ from gbxcule_puffer.emulator.cartridge import Cartridge
 from gbxcule_puffer.emulator.snapshot import Snapshot
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.games.writing import Draft
+from gbxcule_puffer.scan.numbers import values_of
 from gbxcule_puffer.scan.result import Candidate, ScanResult, text_of
 from gbxcule_puffer.tasks.actions import buttons_of
 from gbxcule_puffer.tasks.observe.pixels import signed
@@ -36,6 +37,7 @@ TRIED_FRAMES, TRIED_STEPS = 12, 20  # a button is held for one look and left for
 MOMENTS, WALKED = 6, 20  # moments at which the buttons are tried; looks of random play that each adds
 MOVING, FEWEST_LOOKS = 0.4, 8  # share of looks, and of how many at least, from which on the game goes on by itself
 ACTION, SLOW = (8, 8), (24, 8)  # frames of a step, and of a button in it
+FEWEST_FALLS, AGAIN = 8, 0.95  # of a score, and the part of them that ends at the start, where a game begins again
 FEW = 9  # the most lives; more are health
 NOTHING = "-"
 MOST_NOTE = 180  # letters behind a number in game.toml
@@ -171,7 +173,20 @@ def draft_of(
     if "lives" in chosen:
         draft.end["failure"] = [lost(seen(result, draft.numbers["lives"]))]
         draft.statistics["lives"] = "lives"
+    elif "score" in chosen and begins_again(result, draft.numbers["score"]):
+        draft.end["failure"] = ["score.delta < 0"]
     return draft
+
+
+def begins_again(result: ScanResult, score: Number) -> bool:
+    """True for a score that falls, and nearly always to 0 or to what it was at the start: then the game was lost."""
+    values = values_of(result.recording, score)
+    if values is None:
+        return False
+    before, after = values[:-1], values[1:]
+    falls = (after < before) & result.recording.valid[1:]
+    again = falls & ((after == 0) | (after == values[0, 0]))
+    return int(falls.sum()) >= FEWEST_FALLS and int(again.sum()) >= AGAIN * int(falls.sum())
 
 
 def lost(values: tuple[int, int] | None) -> str:

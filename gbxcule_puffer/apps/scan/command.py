@@ -22,6 +22,9 @@ NO_START = "no start was found in which directions move anything: give one by --
 class Scan(GameFlags, DeviceFlags):
     """Find out what the bytes of a game's RAM mean, by playing it many times at once."""
 
+    start_state: str | None = flag(
+        None, "snapshot or PyBoy .state file to start from (default: scan looks for a start)", GAME, metavar="FILE"
+    )
     start_actions: str | None = flag(
         None,
         "trace, or file of action names, that leads to the start (default: scan looks for one)",
