@@ -76,8 +76,10 @@ def parse(
 
 def _is_given(each: Flag, names: Collection[str], values: Mapping[str, Any]) -> bool:
     """True for a flag that the command line has; names: what its words begin with."""
-    if each.positional:
-        return values[each.name] != each.default
+    return values[each.name] != each.default if each.positional else _is_named(each, names)
+
+
+def _is_named(each: Flag, names: Collection[str]) -> bool:
     return each.text in names or option_name(f"no-{each.name}") in names
 
 
@@ -159,21 +161,27 @@ def _parts(flag: Flag | None, value: str, prog: str) -> list[str]:
 
 
 def _values(words: Sequence[str], known: Sequence[Flag], prog: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of each flag by name, parsed by tyro.
+    """The value of each flag by name, parsed by tyro, which sees only the flags that it has to: it takes 30 ms for all.
 
     Raises: ConfigError.
     """
     import tyro
 
-    message = io.StringIO()
+    message, names = io.StringIO(), {each.partition("=")[0] for each in words}
+    needed = [each for each in known if each.positional or each.required or _is_named(each, names)]
+    values = {each.name: defaults.get(each.name, each.default) for each in known}
+    if not words and not needed:
+        return values
     try:
         with contextlib.redirect_stderr(message):
-            kind = tyro_class(known, defaults)
-            found = vars(tyro.cli(kind, prog=prog, args=list(words), add_help=False, config=(tyro.conf.DisallowNone,)))
+            kind = tyro_class(needed, defaults)
+            values |= vars(
+                tyro.cli(kind, prog=prog, args=list(words), add_help=False, config=(tyro.conf.DisallowNone,))
+            )
         for each in known:
-            if each.required and found[each.name] == ():  # tyro takes a tuple of no words
+            if each.required and values[each.name] == ():  # tyro takes a tuple of no words
                 raise ConfigError(f"{each.text} is missing: {each.help} (see {prog} --help)")
-        return found
+        return values
     except SystemExit as end:
         if not end.code:
             raise
