@@ -165,13 +165,13 @@ def _values(words: Sequence[str], known: Sequence[Flag], prog: str, defaults: Ma
 
     Raises: ConfigError.
     """
-    import tyro
-
     message, names = io.StringIO(), {each.partition("=")[0] for each in words}
     needed = [each for each in known if each.positional or each.required or _is_named(each, names)]
     values = {each.name: defaults.get(each.name, each.default) for each in known}
     if not words and not needed:
         return values
+    import tyro
+
     try:
         with contextlib.redirect_stderr(message):
             kind = tyro_class(needed, defaults)

@@ -58,9 +58,15 @@ class PiecesOfRoms:
 
     def __init__(self, cartridges: Sequence[Cartridge], traces: Sequence[Sequence[Trace]]) -> None:
         self.cartridges, self.traces = cartridges, traces
+        self._compiled: dict[tuple[int, Fault | None], Pieces | None] = {}
 
     def pieces(self, index: int, fault: Fault | None = None) -> Pieces | None:
         """Those of a ROM; None where its code does not have the text of a fault."""
+        if (index, fault) not in self._compiled:
+            self._compiled[index, fault] = self._compile(index, fault)
+        return self._compiled[index, fault]
+
+    def _compile(self, index: int, fault: Fault | None) -> Pieces | None:
         cartridge, traces = self.cartridges[index], self.traces[index]
         if fault is not None and fault[0] not in source(cartridge, traces):
             return None

@@ -30,7 +30,7 @@ ORCHARD = ROMS / "orchard.gb"
 
 @pytest.fixture(scope="module")
 def orchard() -> ScanResult:
-    return scan(ORCHARD, seconds=60)
+    return scan(ORCHARD, seconds=30)
 
 
 def found(result: ScanResult, kind: str) -> list[int]:
@@ -50,7 +50,7 @@ def test_bytes_of_our_game_are_found(orchard: ScanResult, kind: str, symbol: str
 def test_homewards_position_and_map_are_found() -> None:
     """Positions in pixels and tiles, each above the camera's; the map above the bytes that depend on it."""
     symbols = Symbols.load(ROMS / "homeward.sym")
-    result = scan(ROMS / "homeward.gb", start_actions=HOUSE, seconds=60)
+    result = scan(ROMS / "homeward.gb", start_actions=HOUSE, seconds=30)
     for axis, names in (("x", ("player_px", "player_x")), ("y", ("player_py", "player_y"))):
         best = [each.number.where for each in result.of(axis)[:2]]
         assert set(best) == {symbols[name].address for name in names}
@@ -144,7 +144,7 @@ def test_the_command_writes_a_folder_and_names(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_the_same_seed_gives_the_same_result() -> None:
-    one, other = (scan(ORCHARD, seconds=3, num_envs=8, seed=3).as_json() for _ in range(2))
+    one, other = (scan(ORCHARD, seconds=3, num_envs=16, seed=3).as_json() for _ in range(2))
     assert one["candidates"] == other["candidates"] and one["start_actions"] == other["start_actions"]
 
 
