@@ -26,6 +26,7 @@ from gbxcule_puffer.trainers.blocks import (
     own_copy,
     residual_layers,
     rollout_memory,
+    rows,
 )
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
@@ -243,7 +244,7 @@ def backward(
     """Computes the gradients of a minibatch: the steps `index` of the rollout's steps. Returns LOSSES but the last
     two."""
     names = ("obs", "actions", "logprobs", "values", "advantages", "returns")
-    batch = {name: rollout[name].flatten(0, 1)[index] for name in names}
+    batch = {name: rows(rollout[name].flatten(0, 1), index) for name in names}
     if args.norm_adv:
         advantages = batch["advantages"]
         batch["advantages"] = (advantages - advantages.mean()) / (advantages.std() + 1e-8)

@@ -27,6 +27,7 @@ from gbxcule_puffer.trainers.blocks import (
     object_layers,
     own_copy,
     rollout_memory,
+    rows,
 )
 from gbxcule_puffer.trainers.launch import launch
 from gbxcule_puffer.trainers.protocol import EnvLike, PlayedEnv, Policy
@@ -175,7 +176,7 @@ def backward(model: Network, optimizer: Optimizer, rollout: Mapping[str, Tensor]
     """Computes the gradients of a minibatch: the steps `index` of the rollout's steps, without truncated ones. Returns
     LOSSES but the last."""
     names = ("obs", "actions", "returns", "truncations")
-    obs, actions, returns, truncations = (rollout[name].flatten(0, 1)[index] for name in names)
+    obs, actions, returns, truncations = (rows(rollout[name].flatten(0, 1), index) for name in names)
     values = model(obs).gather(1, actions[:, None]).squeeze(1)
     errors = (returns - values) * ~truncations
     loss = 0.5 * errors.square().mean()

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from cleanrl_style import ppo_lite, ppo_recurrent, pqn, pqn_recurrent
-from gbxcule_puffer.trainers.blocks import NoiseScale, ReturnScale
+from gbxcule_puffer.trainers.blocks import NoiseScale, ReturnScale, rows
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import flags_to_save, read_flags, resumed_flags
 from tests.support.training_runs import records, toy_run, words
@@ -181,3 +181,16 @@ def test_graphs_are_recorded_by_default_on_a_gpu_without_code_of_the_user() -> N
     assert not as_graph("--device=cuda", "--task=mine.py:Mine") and not as_graph("--device=cuda", "--no-cuda-graph")
     assert as_graph("--device=cuda", "--task=mine.py:Mine", "--cuda-graph")
     assert not as_graph("--device=cpu") and not as_graph("--env=pyboy_puffer_vec")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [torch.rand(40), torch.arange(40), torch.rand(40) < 0.5, torch.rand(40, 3), torch.rand(40, 2, 4)]
+    + [torch.randint(0, 256, (40, *shape), dtype=torch.uint8) for shape in ((1, 72, 80), (7,), (2, 3, 5))],
+    ids=lambda values: f"{values.dtype}-{tuple(values.shape[1:])}",
+)
+def test_the_rows_of_a_minibatch_are_those_of_the_index(values: torch.Tensor) -> None:
+    """Of whole words and not, of vectors, pictures and numbers."""
+    index = torch.randperm(len(values))[:15]
+    found = rows(values, index)
+    assert found.dtype == values.dtype and torch.equal(found, values[index])

@@ -7,6 +7,7 @@ import copy
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,10 @@ def test_a_run_imports_no_compiler_and_ends_at_once(tmp_path: Path) -> None:
     assert (tmp_path / "run/checkpoint.pt").exists()
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [(Adam, torch.optim.Adam), (RAdam, torch.optim.RAdam)])
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(Adam, partial(torch.optim.Adam, fused=True)), (RAdam, partial(torch.optim.RAdam, foreach=True))],
+)
 def test_the_optimizers_are_torch_s(ours: Optimizers, theirs: Optimizers) -> None:
     """The same weights and state after the same gradients, also from a saved state."""
     start = torch.nn.Linear(5, 3)

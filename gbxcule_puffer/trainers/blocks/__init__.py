@@ -13,7 +13,7 @@ from gbxcule_puffer.trainers.blocks.optimizers import Adam, RAdam
 from gbxcule_puffer.trainers.blocks.replay import Replay, Sequences
 from gbxcule_puffer.trainers.blocks.residual import residual_layers
 from gbxcule_puffer.trainers.blocks.returns import ReturnScale
-from gbxcule_puffer.trainers.blocks.rollout import rollout_memory
+from gbxcule_puffer.trainers.blocks.rollout import rollout_memory, rows
 
 __all__ = [
     "Adam",
@@ -34,6 +34,7 @@ __all__ = [
     "remembering",
     "residual_layers",
     "rollout_memory",
+    "rows",
     "state_size",
     "unsettled",
 ]

@@ -16,6 +16,7 @@ from gbxcule_puffer.trainers.blocks.layers import Patches, layer_init
 from gbxcule_puffer.trainers.blocks.objects import object_layers
 from gbxcule_puffer.trainers.blocks.optimizers import Adam
 from gbxcule_puffer.trainers.blocks.returns import ReturnScale
+from gbxcule_puffer.trainers.blocks.rollout import rows
 from gbxcule_puffer.trainers.distributed import World
 
 FEATURES, HIDDEN = 128, 256
@@ -96,7 +97,7 @@ class Novelty(nn.Module):
 
     def gradients(self, index: Tensor) -> None:
         """Computes those of a minibatch: the steps `index` of the rollout's."""
-        obs, returns = self.obs.flatten(0, 1)[index], self.returns.flatten()[index]
+        obs, returns = rows(self.obs.flatten(0, 1), index), self.returns.flatten()[index]
         loss = self._errors(obs).mean() + 0.5 * (self._values(obs) - returns).square().mean()
         self.optimizer.zero_grad(set_to_none=False)  # a recorded minibatch adds to the same tensors
         loss.backward()

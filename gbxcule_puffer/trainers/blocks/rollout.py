@@ -1,4 +1,4 @@
-"""The memory of a learner's rollout."""
+"""The rows and the memory of a learner's rollout."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ from gbxcule_puffer.tasks.observe.layout import ObservationLayout
 from gbxcule_puffer.trainers.envs import layout_of
 
 MOST = 2**36  # steps of all Game Boys
+WORD = 8  # bytes
+
+
+def rows(values: Tensor, index: Tensor) -> Tensor:
+    """values[index], (len(index), ...), of contiguous `values`. Rows of whole words are copied by words: values[index]
+    copies value by value, which takes 20 times as long for the pictures of a minibatch on a CPU."""
+    flat = values.flatten(1) if values.ndim > 1 else values[:, None]
+    if flat.shape[1] * flat.element_size() % WORD:
+        return values.index_select(0, index)
+    found = flat.view(torch.int64).index_select(0, index).view(values.dtype)
+    return found.view(len(index), *values.shape[1:])
 
 
 def rollout_memory(
