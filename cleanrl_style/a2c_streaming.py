@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gbxcule_puffer.trainers import ConfigError, GraphFlags, ObservationLayout, Run, Stopwatch, flag, load_weights
+from gbxcule_puffer.trainers import ConfigError, ObservationLayout, Run, SpeedFlags, Stopwatch, flag, load_weights
 from gbxcule_puffer.trainers.blocks import Adam, Patches, layer_init, linear_schedule, object_layers, own_copy
 from gbxcule_puffer.trainers.kernels import FastConvolutions
 from gbxcule_puffer.trainers.launch import launch
@@ -28,7 +28,7 @@ Losses = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor
 
 
 @dataclass
-class Args(GraphFlags):
+class Args(SpeedFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=2048, smoke=8, least=1)
     update_every: int = flag(4, "steps whose gradients are summed into one optimizer step", gpu=1, least=1)
     lr: float = flag(2.5e-4, "learning rate", least=0)
@@ -46,8 +46,7 @@ class Args(GraphFlags):
     )
     entropy_steps: int = flag(1_000_000, "steps over all environments until the weight is --entropy-end", least=1)
     grad_clip: float = flag(0.5, "maximum norm of the gradient")
-    bf16: bool = flag(False, "run the network in bfloat16 where torch.autocast does")
-    log_interval: int = flag(128, "steps between two records of metrics", gpu=16, smoke=16, least=1, resumable=True)
+    log_interval: int = flag(128, "steps between two records of metrics", gpu=64, smoke=16, least=1, resumable=True)
     total_env_steps: int = flag(2_000_000, smoke=512)
     eval_every_steps: int | None = flag(None, smoke=256)
     checkpoint_every: int | None = flag(None, smoke=128)

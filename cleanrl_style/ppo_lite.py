@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gbxcule_puffer.tasks.observe.pixels import signed
-from gbxcule_puffer.trainers import GraphFlags, ObservationLayout, Run, Stopwatch, World, flag, in_all, load_weights
+from gbxcule_puffer.trainers import ObservationLayout, Run, SpeedFlags, Stopwatch, World, flag, in_all, load_weights
 from gbxcule_puffer.trainers.blocks import (
     Adam,
     NoiseScale,
@@ -43,7 +43,7 @@ MOST_FACTOR = 1.5  # by which an update changes the learning rate
 
 
 @dataclass
-class Args(GraphFlags):
+class Args(SpeedFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
         32,
@@ -86,7 +86,6 @@ class Args(GraphFlags):
         "truncated episode is not learned from",
     )
     residual: bool = flag(False, "residual blocks behind the convolutions: a board takes fewer steps, and each longer")
-    bf16: bool = flag(False, "run the network in bfloat16 where torch.autocast does")
     noise_scale: bool = flag(
         False,
         "measure in an extra pass how many steps a minibatch can use (charts/noise_scale; docs/scale.md)",

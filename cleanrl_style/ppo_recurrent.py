@@ -16,9 +16,9 @@ from typing import Any, Literal
 from gbxcule_puffer.tasks.observe.pixels import signed
 from gbxcule_puffer.trainers import (
     ConfigError,
-    GraphFlags,
     ObservationLayout,
     Run,
+    SpeedFlags,
     Stopwatch,
     World,
     flag,
@@ -55,7 +55,7 @@ Unroll = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]  # Agent.unro
 
 
 @dataclass
-class Args(GraphFlags):
+class Args(SpeedFlags):
     num_envs: int = flag(64, "Game Boys in parallel, of each process", gpu=4096, smoke=4, least=1)
     num_steps: int = flag(
         32,
@@ -91,7 +91,6 @@ class Args(GraphFlags):
         smoke=4,
         least=1,
     )
-    bf16: bool = flag(False, "run the network in bfloat16 where torch.autocast does")
     log_interval: int = flag(4, "rollouts between two records of metrics", least=1, resumable=True)
 
     def defaults(self) -> dict[str, Any]:

@@ -68,6 +68,13 @@ def cpu_name() -> str:
     return f"{model}, {usable_cores()} cores"
 
 
+def cpu_features() -> set[str]:
+    """Names of the processor's instruction sets, as Linux has them; none elsewhere."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    return {name for line in lines if line.startswith("flags") for name in line.split(":", 1)[1].split()}
+
+
 def device_name(device: str) -> str:
     """The name of `cpu`, `cuda` or `cuda:N`."""
     if not device.startswith("cuda"):

@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from gbxcule_puffer.tasks.observe.layout import ObservationLayout
     from gbxcule_puffer.trainers.checkpoints import load_weights
     from gbxcule_puffer.trainers.distributed import World
-    from gbxcule_puffer.trainers.flags import GraphFlags, RunFlags
+    from gbxcule_puffer.trainers.flags import RunFlags
     from gbxcule_puffer.trainers.meters import Stopwatch
     from gbxcule_puffer.trainers.processes import in_all
     from gbxcule_puffer.trainers.run import Run
+    from gbxcule_puffer.trainers.speed import GraphFlags, SpeedFlags
 
 __all__ = [
     "ConfigError",
@@ -20,6 +21,7 @@ __all__ = [
     "ObservationLayout",
     "Run",
     "RunFlags",
+    "SpeedFlags",
     "Stopwatch",
     "World",
     "flag",
@@ -28,10 +30,11 @@ __all__ = [
 ]
 FILES = {
     "ConfigError": "errors",
-    "GraphFlags": "trainers.flags",
+    "GraphFlags": "trainers.speed",
     "ObservationLayout": "tasks.observe.layout",
     "Run": "trainers.run",
     "RunFlags": "trainers.flags",
+    "SpeedFlags": "trainers.speed",
     "Stopwatch": "trainers.meters",
     "World": "trainers.distributed",
     "flag": "commandline",

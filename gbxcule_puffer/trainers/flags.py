@@ -273,28 +273,6 @@ UNGIVEN = flag().metadata
 ONE_START = tuple(each.name for each in fields(RunFlags) if each.metadata.get("one_start"))
 
 
-@dataclass
-class GraphFlags(RunFlags):
-    """The flags of a trainer whose steps can be recorded in a CUDA graph."""
-
-    cuda_graph: bool = flag(
-        False,
-        "record acting and stepping of an update, and the gradients of each batch, as CUDA graphs (default: on a GPU, "
-        "without --task, whose code may wait for the GPU)",
-        RUN,
-        resumable=True,
-    )
-
-    def defaults(self) -> dict[str, Any]:
-        recordable = self.task is None and not self.env.startswith("pyboy")
-        return super().defaults() | ({"cuda_graph": True} if recordable and runs_on_gpu(self) else {})
-
-    def check(self) -> None:
-        super().check()
-        if self.cuda_graph and (self.device == "cpu" or self.env.startswith("pyboy")):
-            raise ConfigError("--cuda-graph needs an env on a GPU: give --device cuda and --env gbxcule")
-
-
 def read_flags(flags: type[Args], prog: str, description: str | None, argv: Sequence[str] | None = None) -> Args:
     """A new run's flags: the command line's, else the defaults of its device, with --smoke those of a tiny run.
 

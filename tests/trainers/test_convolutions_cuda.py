@@ -7,7 +7,7 @@ from torch.nn.functional import conv2d, relu
 
 from cleanrl_style.ppo_lite import Agent
 from gbxcule_puffer.tasks.observe.layout import shades_layout
-from gbxcule_puffer.trainers.kernels import FastConvolutions, convolutions
+from gbxcule_puffer.trainers.kernels import FastConvolutions, ahead, convolutions
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("cuda_device")]
 SHAPES = [(37, 1, 72, 80), (5, 2, 72, 80), (3, 3, 144, 160), (9, 4, 20, 20), (1, 1, 24, 28)]
@@ -96,3 +96,16 @@ def test_the_layers_with_them_in_bfloat16_are_those_in_float32(compiled: bool, m
     for parameter, other in zip(model.parameters(), wanted, strict=True):
         assert parameter.grad is not None
         assert torch.cosine_similarity(parameter.grad.flatten(), other.flatten(), dim=0) > 0.999
+
+
+def test_kernels_that_are_compiled_ahead_serve_all_numbers_of_pictures() -> None:
+    kernels = convolutions._kernels()
+    names = ("pixels_forward", "pixels_weights", "features_forward", "features_weights", "features_data")
+    ahead.begin(torch.device("cuda", torch.cuda.current_device()), (3, 40, 48))
+    ahead.finish()
+    counts = [len(getattr(kernels, name).device_caches[torch.cuda.current_device()][0]) for name in names]
+    for count in (1, 2, 37, 64):
+        test_pixels((count, 3, 40, 48))
+        test_features((count, 3, 40, 48))
+    assert counts == [len(getattr(kernels, name).device_caches[torch.cuda.current_device()][0]) for name in names]
+    assert min(counts) >= 1

@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch import nn
 
-from cleanrl_style import ppo_lite, ppo_recurrent, pqn, pqn_recurrent
+from cleanrl_style import a2c_overlap, a2c_streaming, ppo_lite, ppo_recurrent, pqn, pqn_recurrent
+from gbxcule_puffer.trainers import speed
 from gbxcule_puffer.trainers.blocks import NoiseScale, ReturnScale, rows
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.flags import flags_to_save, read_flags, resumed_flags
@@ -181,6 +182,24 @@ def test_graphs_are_recorded_by_default_on_a_gpu_without_code_of_the_user() -> N
     assert not as_graph("--device=cuda", "--task=mine.py:Mine") and not as_graph("--device=cuda", "--no-cuda-graph")
     assert as_graph("--device=cuda", "--task=mine.py:Mine", "--cuda-graph")
     assert not as_graph("--device=cpu") and not as_graph("--env=pyboy_puffer_vec")
+
+
+def test_bfloat16_is_the_default_for_pictures_where_the_device_multiplies_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(script: ModuleType, *words: str) -> bool:
+        return read_flags(script.Args, script.EXP_NAME, None, words).bf16
+
+    for script in (ppo_lite, ppo_recurrent, a2c_streaming, a2c_overlap):
+        monkeypatch.setattr(speed, "cpu_features", lambda: {"avx2", "avx512_bf16"})
+        assert found(script, "--device=cpu") and not found(script, "--device=cpu", "--no-bf16")
+        assert not found(script, "--device=cpu", "--obs=tiles"), "positions have more digits than bfloat16"
+        monkeypatch.setattr(speed, "cpu_features", lambda: {"avx2"})
+        assert not found(script, "--device=cpu") and found(script, "--device=cpu", "--bf16")
+        assert not found(script, "--device=cuda"), "there is none, which is said later"
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.cuda, "is_available", lambda: True)
+            for supported in (True, False):
+                patch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, got=supported: got)
+                assert found(script, "--device=cuda") == supported
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,11 @@ Gradients are sums in a fixed order: equal inputs give equal results, bit for bi
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
+import sysconfig
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -17,7 +21,16 @@ from torch import Tensor
 if TYPE_CHECKING:
     from torch.autograd.function import BackwardCFunction
 
-HAS_TRITON = importlib.util.find_spec("triton") is not None  # a part of torch where it has CUDA
+
+def _triton_can_compile() -> bool:
+    """True where Triton is, a part of torch with CUDA, and the C compiler and Python's headers that it needs."""
+    scheme = sysconfig.get_default_scheme().replace("posix_local", "posix_prefix")
+    has_headers = Path(sysconfig.get_path("include", scheme), "Python.h").exists()
+    has_compiler = any(map(shutil.which, (os.environ.get("CC") or "gcc", "gcc", "clang")))
+    return importlib.util.find_spec("triton") is not None and has_headers and has_compiler
+
+
+HAS_TRITON = _triton_can_compile()
 TENSOR_CORES_OF_BFLOAT16 = 8  # compute capability of the first GPUs with bfloat16 tensor cores
 MOST_ELEMENTS = 2**31 - 1  # limit of a tensor: the kernels count in 32 bits
 # (rows of a block, warps of a program) and, for sums, programs. Measured with 16,384 pictures on an H200.
@@ -34,15 +47,20 @@ def _kernels() -> ModuleType:
 def can_do(pixels: Tensor, channels: tuple[int, int]) -> bool:
     """True if `on_pixels` and `on_features` can do the convolutions of these pixels, with these numbers of output
     channels, under autocast in bfloat16."""
-    if not pixels.is_cuda or pixels.dtype != torch.uint8 or not HAS_TRITON:
+    if not pixels.is_cuda or pixels.dtype != torch.uint8:
         return False
     if not torch.is_autocast_enabled("cuda") or torch.get_autocast_dtype("cuda") != torch.bfloat16:
         return False
-    if torch.cuda.get_device_properties(pixels.device).major < TENSOR_CORES_OF_BFLOAT16:
-        return False
     count, _, rows, columns = pixels.shape
     elements = max(pixels.numel(), count * (rows // 4) * (columns // 4) * max(channels))
-    return rows % 4 == 0 and columns % 4 == 0 and min(rows, columns) >= 20 and elements <= MOST_ELEMENTS
+    return has_kernels(pixels.device, rows, columns) and elements <= MOST_ELEMENTS
+
+
+def has_kernels(device: torch.device, rows: int, columns: int) -> bool:
+    """True if there are kernels for a GPU and pictures of this size."""
+    if not HAS_TRITON or torch.cuda.get_device_properties(device).major < TENSOR_CORES_OF_BFLOAT16:
+        return False
+    return rows % 4 == 0 and columns % 4 == 0 and min(rows, columns) >= 20
 
 
 def _blocks(positions: int, shape: tuple[int, int, int]) -> tuple[int, int]:

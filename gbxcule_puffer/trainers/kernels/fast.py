@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from gbxcule_puffer.trainers.blocks.layers import Patches
-from gbxcule_puffer.trainers.kernels import convolutions
+from gbxcule_puffer.trainers.kernels import ahead, convolutions
 
 CONVOLUTIONS = 5  # layers from the pixels to the second ReLU
 
@@ -23,6 +23,7 @@ class FastConvolutions(nn.Sequential):
 
     def __init__(self, layers: nn.Sequential) -> None:
         super().__init__(*layers)
+        ahead.finish()
         patches, first, _, second, _ = list(layers)[:CONVOLUTIONS]
         assert isinstance(patches, Patches) and isinstance(first, nn.Conv2d) and isinstance(second, nn.Conv2d)
         self._most, self._channels = patches.most, (first.out_channels, second.out_channels)

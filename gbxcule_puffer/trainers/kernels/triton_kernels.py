@@ -11,6 +11,8 @@ in bfloat16, sums in float32. Measured times: docs/scale.md.
 import triton
 import triton.language as tl
 
+ANY_SIZE = ["positions", "steps"]  # a kernel serves all numbers of pictures
+
 
 @triton.jit
 def _words(
@@ -38,7 +40,7 @@ def _byte(words, NUMBER: tl.constexpr):
     return ((words >> (8 * NUMBER)) & 0xFF).to(tl.bfloat16)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=ANY_SIZE)
 def pixels_forward(
     pixels,
     weight,
@@ -76,7 +78,7 @@ def _behind_relu(gradient, output, at, is_inside):
     return tl.where(tl.load(output + at, mask=is_inside, other=0) > 0, found, 0.0).to(tl.bfloat16)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=ANY_SIZE)
 def pixels_weights(
     pixels,
     output,
@@ -132,7 +134,7 @@ def _window(
     return tl.load(features + at, mask=(position < positions)[:, None], other=0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=ANY_SIZE)
 def features_forward(
     features,
     weight,
@@ -158,7 +160,7 @@ def features_forward(
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=ANY_SIZE)
 def features_weights(
     features,
     output,
@@ -195,7 +197,7 @@ def features_weights(
     tl.store(of_bias + program * O + o, sum_of_bias)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=ANY_SIZE)
 def features_data(
     before_relu,
     weight,

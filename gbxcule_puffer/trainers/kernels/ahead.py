@@ -1,0 +1,40 @@
+"""The convolutions' kernels compiled while a run opens its envs: at the first start on a machine they take seconds."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+
+import torch
+
+from gbxcule_puffer.trainers.kernels import convolutions
+
+CHANNELS = 16, 32  # outputs of the two convolutions of all networks
+_begun: list[Future[None]] = []
+
+
+def begin(device: torch.device, picture_shape: tuple[int, int, int]) -> None:
+    """Starts to compile the kernels for pictures (channels, rows, columns), in a thread of its own. `finish` waits for
+    them."""
+    if convolutions.has_kernels(device, *picture_shape[1:]):
+        pool = ThreadPoolExecutor(1)
+        _begun.append(pool.submit(_use_all, device, picture_shape))
+        pool.shutdown(wait=False)
+
+
+def finish() -> None:
+    """Waits until all are compiled."""
+    while _begun:
+        _begun.pop().result()
+
+
+def _use_all(device: torch.device, picture_shape: tuple[int, int, int]) -> None:
+    """Runs each kernel once; then it is there for any number of pictures."""
+    first, second = CHANNELS
+    with torch.cuda.device(device):
+        zeros = partial(torch.zeros, device=device)
+        pixels, weight = zeros((1, *picture_shape), dtype=torch.uint8), zeros(second, first, 4, 4)
+        features = convolutions.on_pixels(pixels, zeros(first, 16 * picture_shape[0], 2, 2), zeros(first))
+        outputs = convolutions.on_features(features, weight, zeros(second))
+        convolutions.on_features_backward(features, weight, outputs, outputs)
+        convolutions.on_pixels_backward(pixels, features, features)
