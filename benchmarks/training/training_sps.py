@@ -4,7 +4,7 @@
     torchrun --nproc_per_node=2 -m benchmarks.training.training_sps --device cuda --num-envs 8192 --out two.json
 
 For each number of envs one record of the env alone, with random actions drawn beforehand, and one for each variant of
-the trainer: groups, torch.compile, CUDA graph, values used twice. All in one process, with the rounds of
+the trainer: groups, CUDA graph, bfloat16, torch.compile, values used twice. All in one process, with the rounds of
 a2c_overlap.py; `ratio` is a variant's rate over that of the env alone in the same part of the play, the median of the
 repeats, and `ms_infer`, `ms_env`, `ms_learn` are the parts of a step when nothing overlaps. The learning rate is 0
 unless given, so that the policy goes on to choose at random: as it learns, the games change, and with them how long a
@@ -29,7 +29,7 @@ from torch import nn
 from cleanrl_style.a2c_overlap import Agent, Args, play_round, td_losses
 from gbxcule_puffer.files import write_json
 from gbxcule_puffer.provenance import device_name, git_sha, versions
-from gbxcule_puffer.trainers.blocks import Group, Replayed
+from gbxcule_puffer.trainers.blocks import Adam, Group, Replayed
 from gbxcule_puffer.trainers.distributed import World
 from gbxcule_puffer.trainers.envs import make_env, task_files
 from gbxcule_puffer.trainers.kernels import FastConvolutions
@@ -42,15 +42,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "plain+graph": {"overlap": False, "cuda_graph": True},
     "overlap+graph": {"cuda_graph": True},
     "overlap+reuse": {"reuse_values": True},
-    "overlap+compile": {"compile": True},
-    "overlap+compile+graph": {"compile": True, "cuda_graph": True},
+    "plain+graph+bf16": {"overlap": False, "cuda_graph": True, "bf16": True},
+    "overlap+graph+bf16": {"cuda_graph": True, "bf16": True},
     "overlap+graph+bf16+reuse": {"cuda_graph": True, "bf16": True, "reuse_values": True},
-    "groups": {"env_groups": 2},
-    "groups+compile": {"env_groups": 2, "compile": True},
-    "groups+compile+graph": {"env_groups": 2, "compile": True, "cuda_graph": True},
-    "overlap+compile+graph+bf16": {"compile": True, "cuda_graph": True, "bf16": True},
     "overlap+compile+graph+bf16+reuse": {"compile": True, "cuda_graph": True, "bf16": True, "reuse_values": True},
-    "groups+compile+graph+bf16": {"env_groups": 2, "compile": True, "cuda_graph": True, "bf16": True},
+    "groups+graph+bf16+reuse": {"env_groups": 2, "cuda_graph": True, "bf16": True, "reuse_values": True},
 }
 
 
@@ -118,7 +114,7 @@ def training(
     model = Agent(env.layout, env.codec.num_actions, bf16=args.bf16)
     model = model.to(device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     world.share_weights(model)
-    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, eps=1e-5)
+    optimizer = Adam(model.parameters(), lr=args.lr, eps=1e-5)
     groups = [Group(env, model.state_size, args.overlap) for env in envs]
     for group in groups:
         group.env.reset()
