@@ -15,6 +15,7 @@ import torch
 
 from gbxcule_puffer.layout import child_environment, trainer_scripts
 from gbxcule_puffer.trainers.blocks import Adam, RAdam
+from gbxcule_puffer.trainers.kernels import ahead, convolutions
 
 Optimizers = Callable[..., torch.optim.Optimizer]
 LOOK = """
@@ -62,3 +63,17 @@ def test_the_optimizers_are_torch_s(ours: Optimizers, theirs: Optimizers) -> Non
     assert all(torch.equal(a, b) for a, b in zip(models[0].parameters(), models[1].parameters(), strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(models[0].parameters(), start.parameters(), strict=True))
     assert models[0].weight.requires_grad
+
+
+def test_a_training_goes_on_where_triton_cannot_compile(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As without a C compiler: here there is no GPU for its kernels."""
+    monkeypatch.setattr(convolutions, "HAS_TRITON", True)
+    with monkeypatch.context() as patch:
+        patch.setattr(convolutions, "has_kernels", lambda *_: True)
+        ahead.begin(torch.device("meta"), (1, 72, 80))
+        ahead.finish()
+    said = capsys.readouterr().err
+    assert said.startswith("warning: Triton cannot compile (") and said.count("\n") == 1
+    assert not convolutions.HAS_TRITON

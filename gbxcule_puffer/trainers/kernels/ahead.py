@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
@@ -23,9 +24,16 @@ def begin(device: torch.device, picture_shape: tuple[int, int, int]) -> None:
 
 
 def finish() -> None:
-    """Waits until all are compiled."""
+    """Waits until all are compiled. Where Triton fails, a line says so, and torch's convolutions are used."""
     while _begun:
-        _begun.pop().result()
+        try:
+            _begun.pop().result()
+        except Exception as error:  # of its C compiler, its linker, its cache: a training does not depend on them
+            convolutions.HAS_TRITON = False
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            print(
+                f"warning: Triton cannot compile ({reason}): the convolutions are cuDNN's, and slower", file=sys.stderr
+            )
 
 
 def _use_all(device: torch.device, picture_shape: tuple[int, int, int]) -> None:
