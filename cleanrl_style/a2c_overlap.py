@@ -128,7 +128,8 @@ class Agent(nn.Module):
             hidden = self.hidden(self.layout.join(features, obs))
             if self.gru is not None:
                 hidden = memory = self.gru(hidden, memory)
-            return self.policy(hidden).float(), self.value(hidden).float().squeeze(1), memory.float()
+        hidden = hidden.float()
+        return self.policy(hidden), self.value(hidden).squeeze(1), memory.float()
 
 
 def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:

@@ -144,7 +144,8 @@ class Agent(nn.Module):
         with torch.autocast(obs.device.type, torch.bfloat16, enabled=self.bf16):
             features = self.convolutions(self.layout.pixels(obs))
             hidden = self.hidden(self.layout.join(features, obs))
-            return self.policy(hidden).float(), self.value(hidden).float().squeeze(1)
+        hidden = hidden.float()
+        return self.policy(hidden), self.value(hidden).squeeze(1)
 
 
 def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:

@@ -144,7 +144,8 @@ class Agent(nn.Module):
         memory before them."""
         with torch.autocast(obs.device.type, torch.bfloat16, enabled=self.bf16):
             output, memory = self.memory(self.features(obs), memory)
-            return self.policy(output).float(), self.value(output).float().squeeze(1), memory.float()
+        output = output.float()
+        return self.policy(output), self.value(output).squeeze(1), memory.float()
 
     def unroll(self, obs: Tensor, memory: Tensor, ended: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (steps * batch, num_actions) and values (steps * batch,) of sequences of observations
@@ -153,7 +154,8 @@ class Agent(nn.Module):
         with torch.autocast(obs.device.type, torch.bfloat16, enabled=self.bf16):
             features = self.features(obs.flatten(0, 1)).unflatten(0, obs.shape[:2])
             output = self.memory.unroll(features, memory, ended).flatten(0, 1)
-            return self.policy(output).float(), self.value(output).float().squeeze(1)
+        output = output.float()
+        return self.policy(output), self.value(output).squeeze(1)
 
     def features(self, obs: Tensor) -> Tensor:
         """The memory's input (batch, 256)."""

@@ -41,8 +41,8 @@ class SpeedFlags(GraphFlags):
 
     bf16: bool = flag(
         False,
-        "run the network in bfloat16 where torch.autocast does (default: with pictures, on a GPU from NVIDIA's Ampere "
-        "on or a CPU with AVX512-BF16 or AMX)",
+        "run the network in bfloat16, but for the layers of policy and value (default: with pictures, on a GPU from "
+        "NVIDIA's Ampere on or a CPU with AVX512-BF16 or AMX)",
         RUN,
     )
 
