@@ -1,11 +1,12 @@
 """Measure what uniformly random actions reach: how often they solve a stage of HOMEWARD within its max_steps, how many
 maps of GATEWARD they see, how often they come from one milestone of GATEWARD to the next, or which milestones they
-reach with an archive of states.
+reach with an archive of states; and which battles of GATEWARD are won by pressing A.
 
     PYTHONPATH=. python3 roms/measure_random.py --stage stage1 --episodes 2048
     PYTHONPATH=. python3 roms/measure_random.py --gateward 10000 --episodes 64
     PYTHONPATH=. python3 roms/measure_random.py --milestones 512 --episodes 8
-    PYTHONPATH=. python3 roms/measure_random.py --archive 1500000 --behind 0.6
+    PYTHONPATH=. python3 roms/measure_random.py --archive 2000000 --behind 0.6
+    PYTHONPATH=. python3 roms/measure_random.py --battles 250
 
 An episode counts as a success when the picture of the stage's last state is seen at the end of 4 steps in a row.
 """
@@ -98,6 +99,34 @@ def explore(steps, seed, behind, repeat):
             print(f"{env.milestones.names[number]:18} by step {step:,}", flush=True)
 
 
+def press_on(steps):
+    """Print which of the battles with trainers in the scripted win of GATEWARD are won by pressing A this often."""
+    env = env_creator("gbxcule", game="gateward")(1, io="torch", info_mode="none")
+    env.reset(seed=1)
+    actions, known = json.loads((HERE / "gateward/played.json").read_text())["actions"], 0
+    names = ["wTrainerNo", "wPartyMon1Level", "wEnemyMonLevel", "wBattlesWon", "wBlackouts"]
+    with tempfile.TemporaryDirectory() as folder:
+        starts, before = [], []
+        for action in actions[:-1]:
+            env.step(torch.tensor([env.codec.actions.index(action)]))
+            known, was = int(env.ram["wIsInBattle"]), known
+            if known == 2 and was != 2:
+                starts.append(str(Path(folder) / f"{len(starts):02}.state"))
+                env.emulator.save(0).to_file(starts[-1])
+                before.append(env.ram[names][0].tolist())
+        options = {"io": "torch", "info_mode": "none", "start_state": starts, "curriculum": "by_env"}
+        env = env_creator("gbxcule", game="gateward")(len(starts), max_steps=steps + 1, **options)
+    env.reset(seed=1)
+    ended = torch.zeros(len(starts), dtype=torch.int64)  # 1 won, 2 lost
+    for _ in range(steps):
+        env.step(torch.full((len(starts),), env.codec.actions.index("A")))
+        change = env.ram[names][:, 3:] - torch.tensor(before)[:, 3:]
+        ended = torch.where(ended > 0, ended, (change[:, 0] > 0) + 2 * (change[:, 1] > 0))
+    for (trainer, level, foe, *_), end in zip(before, ended.tolist(), strict=True):
+        print(f"trainer {trainer:2}, level {level} against {foe}: {('not over', 'won', 'lost')[end]}")
+    print(f"{int((ended == 1).sum())} of {len(starts)} won, {int((ended == 2).sum())} lost")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Measure what random actions reach.")
     parser.add_argument("--stage", default="stage1", help="name of a file in homeward/")
@@ -108,7 +137,10 @@ def main():
     parser.add_argument("--archive", type=int, metavar="STEPS", help="with an archive of states, STEPS steps of all")
     parser.add_argument("--behind", type=float, default=0.6, help="archive_behind of --archive")
     parser.add_argument("--repeat", type=float, default=0.5, help="sticky_actions of --archive")
+    parser.add_argument("--battles", type=int, metavar="STEPS", help="of GATEWARD's scripted win, STEPS presses of A")
     args = parser.parse_args()
+    if args.battles:
+        return press_on(args.battles)
     if args.archive:
         return explore(args.archive, args.seed, args.behind, args.repeat)
     if args.milestones:
