@@ -104,7 +104,7 @@ def press_on(steps):
     env = env_creator("gbxcule", game="gateward")(1, io="torch", info_mode="none")
     env.reset(seed=1)
     actions, known = json.loads((HERE / "gateward/played.json").read_text())["actions"], 0
-    names = ["wTrainerNo", "wPartyMon1Level", "wEnemyMonLevel", "wBattlesWon", "wBlackouts"]
+    names = ["wTrainerNo", "wPartyMon1Level", "wBattlesWon", "wBlackouts"]
     with tempfile.TemporaryDirectory() as folder:
         starts, before = [], []
         for action in actions[:-1]:
@@ -120,10 +120,10 @@ def press_on(steps):
     ended = torch.zeros(len(starts), dtype=torch.int64)  # 1 won, 2 lost
     for _ in range(steps):
         env.step(torch.full((len(starts),), env.codec.actions.index("A")))
-        change = env.ram[names][:, 3:] - torch.tensor(before)[:, 3:]
+        change = env.ram[names][:, 2:] - torch.tensor(before)[:, 2:]
         ended = torch.where(ended > 0, ended, (change[:, 0] > 0) + 2 * (change[:, 1] > 0))
-    for (trainer, level, foe, *_), end in zip(before, ended.tolist(), strict=True):
-        print(f"trainer {trainer:2}, level {level} against {foe}: {('not over', 'won', 'lost')[end]}")
+    for (trainer, level, *_), end in zip(before, ended.tolist(), strict=True):
+        print(f"trainer {trainer:2}, level {level}: {('not over', 'won', 'lost')[end]}")
     print(f"{int((ended == 1).sum())} of {len(starts)} won, {int((ended == 2).sum())} lost")
 
 
