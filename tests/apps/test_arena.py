@@ -55,6 +55,17 @@ def test_a_true_record_is_verified(record: Path, capsys: pytest.CaptureFixture[s
     assert "4 episodes" in capsys.readouterr().out
 
 
+def test_a_folder_may_pay_for_something_else_later(
+    record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The return of a record is that of its time; its score is compared."""
+    found = json.loads(record.read_text())
+    found["evaluations"]["test"]["values"]["return"][0] += 0.5
+    (tmp_path / "one.json").write_text(json.dumps(found))
+    assert main(["arena", "verify", str(tmp_path)]) == 0
+    assert "4 episodes" in capsys.readouterr().out
+
+
 def other_action(found: Any) -> None:
     """One action, the last one but one: START in place of A does nothing in ORCHARD."""
     actions = found["evaluations"]["test"]["actions"]

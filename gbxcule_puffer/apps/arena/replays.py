@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -149,12 +149,15 @@ def _play(env: EnvLike, choose: Policy | Chooser, seed: int, ends: Ends | None =
     return Episodes(seed, texts, {name: value.tolist() for name, value in values.items()}, states)
 
 
-def differences(recorded: Episodes, replayed: Episodes) -> list[str]:
-    """Differences between two plays of the same actions, a line for each episode that has one, in what is recorded."""
+def differences(recorded: Episodes, replayed: Episodes, left_out: Collection[str] = ()) -> list[str]:
+    """Differences between two plays of the same actions, a line for each episode that has one, in what is recorded but
+    for the values `left_out`."""
     found = []
     for number, length in enumerate(recorded.lengths):
         pairs: dict[str, tuple[object, object]] = {"steps": (length, replayed.lengths[number])}
         for name, values in recorded.values.items():
+            if name in left_out:
+                continue
             pairs[name] = values[number], replayed.values[name][number] if name in replayed.values else math.nan
         if recorded.states:
             pairs["state"] = recorded.states[number], replayed.states[number]
