@@ -7,7 +7,7 @@ ARGS ?=
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-quick test-fast test-newest test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer wheel size clean
+.PHONY: help setup train test test-long test-quick test-fast test-newest test-gpu docs lint type roms fuzz fuzz-files fuzz-memory bench bench-cpu bench-gpu puffer wheel size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,13 +25,16 @@ train: setup  ## train the agent to leave the house (ARGS="--seed 2 ..." for fla
 
 test: setup  ## run the tests that need no GPU, on up to 8 cores (ARGS="-n 0 ..." for one)
 	@echo "about 10 minutes on two cores, with the kernels that are compiled; at the end stand the skipped tests with their reasons"
-	$(BIN)/python -m pytest -m "not gpu" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -m "not gpu and not long" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
+
+test-long: setup  ## run the few tests that repeat at length what make test shows in part, in half a minute
+	$(BIN)/python -m pytest -m "not gpu and long" -rs -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 test-fast: setup  ## run the tests that load no kernel, in about a minute on two cores
 	$(BIN)/python -m pytest -m "not gpu and not kernel" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 test-quick: setup  ## run the tests that find most faults, in two minutes on two cores once the kernels are compiled
-	$(BIN)/python -m pytest -m "not gpu and not slow" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -m "not gpu and not slow and not long" -n logical --maxprocesses 8 --dist worksteal $(ARGS)
 
 test-gpu: setup  ## run the tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu $(ARGS)

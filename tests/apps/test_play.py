@@ -215,7 +215,7 @@ def test_a_small_terminal_shows_the_whole_picture(tmp_path: Path) -> None:
 def test_a_display_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    monkeypatch.setattr(window, "TRIAL_SECONDS", 2.0)
+    monkeypatch.setattr(window, "TRIAL_SECONDS", 0.5)
     with socket.socket() as server:
         for number in range(50, 100):
             with contextlib.suppress(OSError):

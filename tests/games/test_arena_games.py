@@ -18,7 +18,7 @@ from gbxcule_puffer.tasks.goals.traces import Trace
 FREE = {"MIT", "Zlib", "0BSD", "Unlicense", "CC0-1.0"}
 SHIPPED = [path for path in sorted(ARENA.rglob("*")) if path.suffix.lower() in SUFFIXES]
 PLAYED = [name for name in own_games() if load_game(name).played is not None]
-QUICK_STEPS = 300  # of a replay that takes no two seconds
+QUICK_STEPS, MOST_STEPS = 300, 4000  # of a replay that takes no two seconds, and of one that takes five
 
 
 @pytest.mark.parametrize("name", [name for name in own_games() if load_game(name).folder.parent != OWNED])
@@ -47,10 +47,11 @@ def test_a_rom_that_ships_is_free(rom: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if len(Trace.load(path).actions) > QUICK_STEPS else [])
+        pytest.param(name, marks=[pytest.mark.slow] * (steps > QUICK_STEPS) + [pytest.mark.long] * (steps > MOST_STEPS))
         for name in PLAYED
         for path in [load_game(name).played]
         if path is not None
+        for steps in [len(Trace.load(path).actions)]
     ],
 )
 def test_played_episode_of(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
