@@ -162,6 +162,15 @@ def test_a_stored_number_is_found_and_read(ram: Ram, word: str, stored: list[int
     assert Numbers(ram, [numbers[word]]).read().tolist() == [[value]] * ENVS
 
 
+@pytest.mark.parametrize("test", COMPARISONS)
+def test_what_is_next_to_a_value(ram: Ram, test: str) -> None:
+    ram.poke(0xC300, [40, 41, 42])
+    search = Search(ram, ["u8"])
+    search.narrow(f"{test} 41")
+    left = {match.number.where for match in search.matches(most=10**6)}
+    assert [0xC300 + i in left for i in range(3)] == [COMPARE[test](40 + i, 41) for i in range(3)]
+
+
 def test_equal_readings_are_listed_once(ram: Ram) -> None:
     """5 in a byte is also 5 in two and more bytes, signed and in decimal; it stays so while they say the same."""
     ram.poke(0xC000, [0xEE] * 0x1F00)
