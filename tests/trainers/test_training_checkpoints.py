@@ -84,6 +84,14 @@ def test_without_a_whole_checkpoint_there_is_an_error(tmp_path: Path) -> None:
         load_checkpoint(path)
 
 
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), 7, "7"])
+def test_seconds_that_are_none_are_refused(seconds: object, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.pt"
+    save_checkpoint(path, {**STATE, "seconds": seconds})
+    with pytest.raises(StateError, match=r"is damaged \(seconds of training\)"):
+        load_checkpoint(path)
+
+
 @dataclass
 class Flags(RunFlags):
     momentum: float = 0.9
