@@ -55,12 +55,14 @@ def test_a_true_record_is_verified(record: Path, capsys: pytest.CaptureFixture[s
     assert "4 episodes" in capsys.readouterr().out
 
 
-def test_a_folder_may_pay_for_something_else_later(
+def test_a_folder_may_pay_for_and_count_something_else_later(
     record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The return of a record is that of its time; its score is compared."""
+    """The return of a record and some statistics are of its time; its score is compared."""
     found = json.loads(record.read_text())
-    found["evaluations"]["test"]["values"]["return"][0] += 0.5
+    values = found["evaluations"]["test"]["values"]
+    values["return"][0] += 0.5
+    values["apples_in_a_row"] = [3.0, 4.0]
     (tmp_path / "one.json").write_text(json.dumps(found))
     assert main(["arena", "verify", str(tmp_path)]) == 0
     assert "4 episodes" in capsys.readouterr().out

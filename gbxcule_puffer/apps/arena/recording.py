@@ -122,17 +122,18 @@ def score_text(record: Record) -> str:
 
 def verify(record: Record, source: StrPath = "record") -> list[str]:
     """Replays all episodes of a record on a CPU; where they differ from what it says, and where its settings are not
-    the game's, a line each. Empty if it is true. The return is that of the folder's reward when the run was made, and
-    is compared only where it is the score: a folder may pay for something else later.
+    the game's, a line each. Empty if it is true. A folder may pay for something else later, or count other things: the
+    return is compared only where it is the score, and of the statistics those that the folder still has.
 
     Raises: StateError for settings that no run has, or of another ROM; and the errors of its game.
     """
     if found := unlike_game(_flags(record, source), bare_flags(record.script, record.game)):
         return found
     game = load_game(record.game)
-    left_out = {RETURN} - {statistic_of(game)}
     for name, each in replays(record, source):
-        found += [f"{name}: {line}" for line in differences(record.evaluations[name], each, left_out)]
+        recorded = record.evaluations[name]
+        left_out = {RETURN, *(recorded.values.keys() - each.values.keys())} - {statistic_of(game)}
+        found += [f"{name}: {line}" for line in differences(recorded, each, left_out)]
     for name, each in record.evaluations.items():
         if each.seed != SEED:
             found.append(f"{name}: played with seed {each.seed}, all final evaluations have {SEED}")
