@@ -89,6 +89,12 @@ def test_agents_are_compared_over_the_games_that_all_have(results: Results) -> N
     assert "| `ppo` | 3 | 1 | 0.50 | 0.50 | 1.00 |" in report(alone), "one run has no interval"
 
 
+def test_a_short_run_of_an_agent_with_few_games_shortens_no_comparison(results: Results) -> None:
+    more = Results([*results.records, record("domination", "ppo", 1, 0.5)])
+    assert results.compared == ["ppo", "dqn"] and results.end("orchard", STEPS) == 500_000
+    assert more.compared == ["ppo"] and more.end("orchard", STEPS) == 1_000_000
+
+
 @pytest.mark.slow
 def test_a_comparison_is_written(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "records").mkdir()

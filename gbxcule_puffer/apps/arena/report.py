@@ -15,7 +15,7 @@ HEAD = """Scores are normalised: 0 is random play, 1 the played episode. The agg
 agents with a third of the games have records of: interquartile means (IQM) of all runs, where there are several seeds
 with 95 % intervals of a stratified bootstrap. *Final* is the evaluation after the training, on test levels where the
 game has some. *Equal steps* and *equal seconds* are the training's own episodes at the step and the second at which
-the first of a game's runs ends."""
+the first of these agents' runs of a game ends."""
 
 
 def report(results: Results) -> str:

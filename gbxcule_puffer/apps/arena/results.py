@@ -84,8 +84,8 @@ class Results:
         return [game for game in self.scales if game in tested]
 
     def end(self, game: str, column: str) -> float:
-        """The steps or seconds to which all runs of a game have come, at least."""
-        return min(last(run, column) for run in self.records if run.game == game)
+        """The steps or seconds to which all runs of a game have come, at least: those of the compared agents."""
+        return min(last(run, column) for run in self.records if run.game == game and run.agent in self.compared)
 
     def curves(self, agent: str, games: Sequence[str], column: str, at: np.ndarray) -> list[np.ndarray]:
         """Normalised scores of an agent's training episodes at some steps or seconds (runs, points), for each game;
