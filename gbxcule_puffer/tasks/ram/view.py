@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from gbxcule_puffer.tasks.ram.symbols import Symbols
 
 Where = int | str | tuple[int, int | str]
 ORDERS = ("little", "big")
+READERS = ("number", "u16", "bcd", "bits", "popcount", "view", "executions")  # of Ram, as an error names them
 
 
 class Ram:
@@ -59,6 +60,11 @@ class Ram:
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
         raise ConfigError("memory is written by ram.poke(where, value, mask)")
+
+    if not TYPE_CHECKING:  # else pyright would take any name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"ram has no {name}: read a byte as ram[where], more by {', '.join(READERS)}")
 
     def view(self, where: Where, length: int = 1) -> torch.Tensor:
         """The memory itself, (num_envs, length) uint8: no copy; it changes as the game continues."""

@@ -14,6 +14,7 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.errors import ConfigError
 from gbxcule_puffer.tasks.ram import Ram, RamWatch, Symbols, bit_count, bits_set
 from gbxcule_puffer.tasks.ram.symbols import Location
+from gbxcule_puffer.tasks.ram.view import READERS
 
 ROMS = Path(__file__).parents[3] / "roms"
 N = 3
@@ -165,6 +166,12 @@ def test_refusals(ram: Ram, act: Any, told: str) -> None:
         act(ram)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_name_is_answered_with_those_there_are(ram: Ram) -> None:
+    with pytest.raises(AttributeError, match=r"ram has no u8: read a byte as ram\[where\], more by number, u16"):
+        ram.u8("wFirst")  # pyright: ignore[reportAttributeAccessIssue]
+    assert all(hasattr(ram, name) for name in READERS) and not hasattr(ram, "read")
 
 
 def test_a_symbol_needs_a_file(emulator: Any) -> None:
