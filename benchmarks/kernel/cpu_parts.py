@@ -31,7 +31,7 @@ ENVS, WARMUP, RATE = 16, 24, 3_000
 BUTTONS = torch.tensor([0x00, 0x10, 0x20, 0x80, 0x04, 0x08, 0x02, 0x01], dtype=torch.uint8)
 # Functions of the kernel by their names' beginnings; the first that fits counts. `run` has the tree of opcodes.
 PARTS = {
-    "native code": (SYMBOL,),
+    "native code": (SYMBOL, "group_0", "group_1", "group_2", "group_3", "group_4", "group_5", "group_6", "group_7"),
     "interpreter": ("make_kernel__locals__run", "run", "alu_", "add"),
     "drawing": ("draw_", "blank", "group_of_line", "first_ten"),
     "length of mode 3": ("extra",),

@@ -26,7 +26,7 @@ from gbxcule_puffer.emulator.pieces import worker
 from gbxcule_puffer.emulator.pieces.native import Pieces
 from gbxcule_puffer.emulator.pieces.source import source
 from gbxcule_puffer.emulator.pieces.traces import Trace
-from gbxcule_puffer.emulator.pieces.worker import compile_pieces, find_traces
+from gbxcule_puffer.emulator.pieces.worker import compile_pieces, find_traces, loops_of
 from gbxcule_puffer.emulator.state import INDEX
 from gbxcule_puffer.kernel_objects import load_address
 from tests.fuzz.generator import make_rom
@@ -51,6 +51,7 @@ FAULTS: dict[str, Fault] = {
 }
 SCHEDULES = ((24, 8), (3, 1), (1, 1))  # frames of a step, and of them with the buttons held
 ENVS = 8
+COLOR_KINDS = ("color", "color-scenes", None)  # of the ROMs of seeds, for a Game Boy Color
 
 
 class PiecesOfRoms:
@@ -68,7 +69,7 @@ class PiecesOfRoms:
 
     def _compile(self, index: int, fault: Fault | None) -> Pieces | None:
         cartridge, traces = self.cartridges[index], self.traces[index]
-        if fault is not None and fault[0] not in source(cartridge, traces):
+        if fault is not None and fault[0] not in source(cartridge, traces, loops_of(cartridge)[0]):
             return None
 
         def changed(*arguments: Any) -> str:
@@ -91,10 +92,8 @@ def plain(cartridge: Cartridge, frames: int, release: int, native: bool = False)
 
 
 def traces_of(cartridge: Cartridge) -> list[Trace]:
-    """The traces that a ROM's first steps execute."""
-    emulator = plain(cartridge, 24, 8)
-    emulator.step(torch.zeros(ENVS, dtype=torch.uint8))
-    return find_traces(cartridge, emulator.save())
+    """The traces that a ROM executes from its start on: a random program may lock the machine in its first step."""
+    return find_traces(cartridge, plain(cartridge, 24, 8).save())
 
 
 def first_difference(native: Emulator, interpreted: Emulator, steps: int, seed: int) -> str:
@@ -133,8 +132,10 @@ def search(roms: PiecesOfRoms, steps: int, fault: Fault | None = None) -> tuple[
 
 
 def cartridges_of(seeds: Sequence[int], kind: str | None, model: str) -> list[Cartridge]:
-    """The ROMs of seeds."""
-    return [load_cartridge(make_rom(seed, kind).data, "pyboy", model) for seed in seeds]
+    """The ROMs of seeds, by their numbers; kind: of all."""
+    kinds = COLOR_KINDS if model == "cgb" else (None,)
+    roms = [make_rom(seed, kind or kinds[seed % len(kinds)]) for seed in seeds]
+    return [load_cartridge(rom.data, "pyboy", model) for rom in roms]
 
 
 def main() -> int:

@@ -29,7 +29,7 @@ def make_kernel(execute: wp.Function, load: wp.Function, store: wp.Function) -> 
                 counters.begin_instruction(m, c)
                 fetch.fetch(m, c)
                 if c.code < 0:
-                    pieces.run(c, m.native)
+                    pieces.run(m, c, m.native)
                 if c.code >= 0:
                     perform(m, c)
                 counters.end_instruction(m, c)

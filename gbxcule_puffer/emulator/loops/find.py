@@ -10,6 +10,7 @@ of P1, as GBDK's `waitpad` does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import product
@@ -44,6 +45,10 @@ BODY = POLL_BODY | {*COUNTERS, *WIDE_COUNTERS}
 # A loop that begins with one of the second kind counts, as hUGEDriver's `sub 3 / cp 3 / jr nc`
 LOADS_OF_A = (0x3E, *range(0x78, 0x80), 0x97, 0xAF, 0xF1, LDH_READ, LD_READ)
 CHANGES_OF_A = ({*range(0x80, 0xA0), *range(0xA8, 0xB0)} - set(LOADS_OF_A)) | {0xC6, 0xCE, 0xD6, 0xDE, 0xEE, 0x2F}
+# `ldh a,[LY] / cp n / jr`; `ldh a,[STAT]`, then `and n`, also with `and a`, or `bit 1,a`, and `jr z` or `jr nz`
+LCD_POLL = re.compile(
+    rb"\xF0(\x44\xFE.[\x20\x28\x30\x38]\xFA|\x41(\xE6.|\xCB\x4F)[\x20\x28]\xFA|\x41\xE6.\xA7[\x20\x28]\xF9)", re.DOTALL
+)
 # Memory, P1, sound, and addresses without a register on a DMG: [first, end)
 CONSTANT = ((hw.WRAM, hw.ECHO), *registers.CONSTANT, (hw.HRAM, hw.IE))
 # The registers of a sound unit that works change with time
@@ -64,6 +69,15 @@ def marked_words(rom: bytes, sound: bool = False) -> tuple[np.ndarray, np.ndarra
     padded = np.frombuffer(rom + bytes(2), np.uint8).astype(np.int32)
     words = padded[:-2] | (padded[1:-1] << 8) | (padded[2:] << 16)
     return words, table.mark(words, find_loops(rom, sound))
+
+
+def lcd_polls(rom: bytes, reads: np.ndarray) -> np.ndarray:
+    """Where loops begin that poll LY or STAT, as cpu/marks.py recognises them; reads: the reads that are marked. Both
+    bool, by ROM index."""
+    found = np.zeros(len(rom), bool)
+    for index in np.flatnonzero(reads).tolist():
+        found[index] = LCD_POLL.match(rom, index) is not None
+    return found
 
 
 class _Instruction(NamedTuple):

@@ -45,11 +45,12 @@ OFF = "GBXCULE_NO_NATIVE"  # the environment variable that turns native code off
 @dataclass(frozen=True)
 class Pieces:
     """The pieces of a ROM. indices: of the instructions of each part of each piece in the ROM, the piece's begin first;
-    bounds: of each part, in T-cycles, how much further away than its begin the next event has to be; compiled: their
-    function, None where there are none."""
+    bounds: of each part, in T-cycles, how much further away than its begin the next event has to be; entries: the
+    numbers of those at whose begin the interpreter calls them; compiled: their function, None where there are none."""
 
     indices: list[list[list[int]]]
     bounds: list[int]
+    entries: list[int]
     compiled: CpuObject | None
 
     def to_text(self) -> str:
@@ -92,8 +93,9 @@ class NativeCode:
     ) -> None:
         self.pieces: Pieces | None = None
         self._cartridge, self._words, self._attach, self._snapshot = cartridge, words, attach, snapshot
-        self._numbers = torch.zeros(0, dtype=torch.int64)  # Machine's `native`: the function's address, then bounds
+        self._numbers = torch.zeros(0, dtype=torch.int64)  # Machine's `native`: two addresses, then bounds
         self._hooked: set[int] = set()
+        self._before: dict[int, int] = {}  # the words at the marks
         self._begin = self._looked = time.monotonic()
         self._search: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -123,15 +125,14 @@ class NativeCode:
     def leave_out(self, index: int) -> None:
         """Run no part of a piece with the instruction at a ROM index any more, since the interpreter counts it."""
         self._hooked.add(index)
-        number = 0
+        number = 1
         for parts in self.pieces.indices if self.pieces is not None else []:
             for part in parts:
-                number += 1  # the address comes first
+                number += 1  # the addresses come first
                 if index in part:
                     self._numbers[number] = NEVER
-                    if part is parts[0]:
-                        begin = part[0]
-                        self._words[begin] = int.from_bytes(self._cartridge.data[begin : begin + 3], "little")
+                    if part[0] in self._before and part is parts[0]:
+                        self._words[part[0]] = self._before.pop(part[0])
 
     def find_now(self) -> None:
         """Find and compile the pieces now, which takes half a minute of one core, unless that was done."""
@@ -167,17 +168,24 @@ class NativeCode:
             self._lock = None
         return False
 
-    def take(self, pieces: Pieces | None) -> None:
-        """Load the pieces, and mark where they begin. An object that is gone from the cache is looked for anew."""
+    def take(self, pieces: Pieces | None, counts: torch.Tensor | None = None) -> None:
+        """Load the pieces, and mark where they begin. An object that is gone from the cache is looked for anew.
+
+        counts: of each piece, how often the interpreter called it, and the instructions that were executed until it
+        came back, without those that were skipped; shape (pieces, 2), int64; for one thread.
+        """
         if pieces is None:
             return
         assert self.pieces is None, "marks of other pieces stand in the code"
         with contextlib.suppress(StateError):
             address = 0 if pieces.compiled is None else load_address(pieces.compiled)
             self._is_over, self.pieces = True, pieces
-            self._numbers = torch.tensor([address, *pieces.bounds], dtype=torch.int64)
-            for number, parts in enumerate(pieces.indices):
-                self._words[parts[0][0]] = MARK | number
+            counted = 0 if counts is None else counts.data_ptr()
+            self._numbers = torch.tensor([address, counted, *pieces.bounds], dtype=torch.int64)
+            for number in pieces.entries:
+                begin = pieces.indices[number][0][0]
+                self._before[begin] = int(self._words[begin])
+                self._words[begin] = MARK | number
             for index in self._hooked:
                 self.leave_out(index)
             self._attach(self._numbers)

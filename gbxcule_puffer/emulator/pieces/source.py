@@ -1,8 +1,10 @@
 """The C++ source of a ROM's pieces: its traces in one function, made of the templates that the interpreter is made of.
 
 The function holds the registers in variables. A trace checks, at its begin and every few instructions, that no event is
-due before the next check, and each access for being plain memory; where something is not so, it leaves for the
-interpreter with the state of that point. At its end it goes on with the trace that begins there, if there is one.
+due before the next check; where one is, it leaves for the interpreter with the state of that point. Each access is
+checked for being plain memory. For others the interpreter's bus is called, as at that time, and where that ends the
+batch, or maps memory anew, the trace is left after the instruction. At its end it goes on with the trace that begins
+there, if there is one.
 """
 
 from __future__ import annotations
@@ -12,26 +14,80 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 import libcst as cst
+import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator import isa
 from gbxcule_puffer.emulator.build.splice import splice
 from gbxcule_puffer.emulator.cartridge import Cartridge
+from gbxcule_puffer.emulator.loops import table
 from gbxcule_puffer.emulator.pieces.traces import Step, Trace
 from gbxcule_puffer.emulator.pieces.translate import Registers, Translator, Value, literal, pure_functions
 from gbxcule_puffer.emulator.state import OF_CARTRIDGE, ColorCpu, Cpu
 
 SYMBOL = "gbxcule_pieces"
 MOST_OF_GROUP = 800  # instructions
-DOUBLE = {"pop": "+", "ret": "+", "push": "-", "call": "-", "store_sp": "+"}
+DOUBLE = {"pop": "+", "ret": "+", "reti": "+", "push": "-", "call": "-", "store_sp": "+"}
 """Families that access two bytes, of which the second one is after or before the first one. One check is for both."""
 READ, READ_AHEAD, WRITE, WRITE_AHEAD = range(4)  # kinds of accesses
 
 HEAD = """
 typedef unsigned char byte;
+typedef int Read(void* m, Cpu* c, int address, int t, int lookahead);
+typedef void Write(void* m, Cpu* c, int address, int value, int t, int lookahead);
+typedef void AtMark(void* m, Cpu* c, int index);
+
+// A call of the interpreter. event, rom_high: as the code in a group has them; plain: for each kind of access eight
+// bits, one for each 8 KiB; 0 where the code has to be left after the instruction
+struct Frame {
+    Cpu& c;
+    void* m;
+    Read* read;
+    Write* write;
+    AtMark* at_mark;
+    int event, rom_high, plain;
+};
+
+static inline void find_plain(Frame& x) {
+    const Cpu& c = x.c;
+    const bool stays = c.next_event == x.event && c.rom_high == x.rom_high;
+    const int vram = IS_FORWARD && ((c.lcdc & 0x80) == 0 || c.ly >= 144) ? 0x10 : 0;
+    const int written = c.render && c.next_line < 144 ? 0 : 0x10;
+    const int ram = HAS_PLAIN_RAM && c.ram_enabled == 1 && c.ram_offset == 0x2000 ? 0x60 : 0x40;
+    const int plain = 0x1F | ram | (0x0F | vram | ram) << 8 | (written | ram) << 16 | ((vram & written) | ram) << 24;
+    x.plain = stays && (c.ei_delay | c.dma_active | c.rom_low) == 0 ? plain : 0;
+}
+static inline void begin_access(Cpu& c, int now, int last) { c.now = now; c.previous = now - last; }
+// now: when the instruction begins; last: T-cycles of the one before; t: of the access, after now
+static __attribute__((noinline)) int read(Frame& x, int address, int now, int last, int t, int lookahead) {
+    begin_access(x.c, now, last);
+    const int value = x.read(x.m, &x.c, address, now + t, lookahead);
+    find_plain(x);
+    return value;
+}
+// The same of STAT and LY, on a DMG: ppu.advance, where no change of the LCD is due
+static inline int lcd_read(Frame& x, int value, int address, int now, int last, int t, int lookahead) {
+    Cpu& c = x.c;
+    const int at = now + t + lookahead;
+    if (at >= c.lcd_target || at < c.lcd_zero || c.stat_mode_hidden != 0)
+        return read(x, address, now, last, t, lookahead);
+    c.lcd_last = at;
+    return value;
+}
+static __attribute__((noinline)) int stat(Frame& x, int now, int last, int t, int lookahead) {
+    return lcd_read(x, x.c.stat, 0xFF41, now, last, t, lookahead);
+}
+static __attribute__((noinline)) int ly(Frame& x, int now, int last, int t, int lookahead) {
+    return lcd_read(x, x.c.ly, 0xFF44, now, last, t, lookahead);
+}
+static __attribute__((noinline)) void write(
+    Frame& x, int address, int value, int now, int last, int t, int lookahead) {
+    begin_access(x.c, now, last);
+    x.write(x.m, &x.c, address, value, now + t, lookahead);
+    find_plain(x);
+}
 
 static inline bool is_high(int address) { return (unsigned)(address - 0xFF80) < 0x7F; }
-// plain: for each kind of access eight bits, one for each 8 KiB
 static inline bool is_plain(int plain, int kind, int address) {
     return ((plain >> (8 * kind + (address >> 13 & 7))) & 1) != 0 || is_high(address);
 }
@@ -41,19 +97,39 @@ static inline bool is_elsewhere(int pc, int index) { return (pc < 0x4000) != (in
 # A group of traces from the trace `number` on; the number of the one that another group goes on with, else -1.
 # before: instructions executed when the interpreter called.
 BEGIN = """
-static __attribute__((noinline)) int GROUP(Cpu& c, const long long* bounds, int number, const int before) {
+static __attribute__((noinline)) int GROUP(Frame& x, const long long* bounds, int number, const int before) {
+    Cpu& c = x.c;
     const byte* const rom = (const byte*)c.rom;
-    const byte* const banked = rom + c.rom_high;
+    const byte* banked = rom + c.rom_high;
     byte* const row = (byte*)c.row;
-    const int rom_high = c.rom_high, event = c.next_event;
-    const int vram = IS_FORWARD && ((c.lcdc & 0x80) == 0 || c.ly >= 144) ? 0x10 : 0;
-    const int written = c.render && c.next_line < 144 ? 0 : 0x10;
-    const int ram = HAS_PLAIN_RAM && c.ram_enabled == 1 && c.ram_offset == 0x2000 ? 0x60 : 0x40;
-    const int plain = 0x1F | ram | (0x0F | vram | ram) << 8 | (written | ram) << 16 | ((vram & written) | ram) << 24;
-    int a = c.a, f = c.f, sp = c.sp, ime = c.ime, executed = 0, pc = c.pc, code = -1;
-    int bc = c.b << 8 | c.c, de = c.d << 8 | c.e, hl = c.h << 8 | c.l;
-    int left = event - c.now, last = c.now - c.previous;
+    const int event = c.next_event;
+    int rom_high = c.rom_high, plain = x.plain;
+    int a, f, sp, ime, executed, pc, code, bc, de, hl, left, last;
+    LOAD
     goto enter;
+skip: {  // rounds of the loop at PC; the next one is executed
+    const int at = number;
+    number = -1;
+    if (left <= 0) goto done;
+    const int index = (pc < 0x4000 ? 0 : rom_high) + pc, word = ((const int*)c.words)[index], mark = word >> 24;
+    if (mark != LCD_POLL && !(mark > 0 && mark < FIRST_HOOK)) goto done;
+    STORE
+    c.code = word;
+    x.at_mark(x.m, &c, index);
+    LOAD
+    find_plain(x);
+    plain = x.plain;
+    if (plain == 0) goto done;
+    number = at;
+    goto enter;
+}
+mapped:
+    x.rom_high = rom_high = c.rom_high;
+    find_plain(x);
+    plain = x.plain;
+    banked = rom + rom_high;
+    number = -1;
+    if (plain == 0) goto done;
 follow: {
     number = -1;
     if (pc >= 0x8000) goto done;
@@ -70,21 +146,44 @@ late:
 done:
     code = -1;
 leave:
-    c.a = a; c.f = f; c.sp = sp; c.ime = ime; c.pc = pc; c.code = code;
-    c.b = bc >> 8; c.c = bc & 255; c.d = de >> 8; c.e = de & 255; c.h = hl >> 8; c.l = hl & 255;
-    c.now = event - left; c.previous = c.now - last; c.executed += executed;
+    STORE
+    c.code = code;
     return number;
 }
 """
+LOAD = """
+    a = c.a; f = c.f; sp = c.sp; ime = c.ime; executed = 0; pc = c.pc; code = -1;
+    bc = c.b << 8 | c.c; de = c.d << 8 | c.e; hl = c.h << 8 | c.l;
+    left = event - c.now; last = c.now - c.previous;
+"""
+STORE = """
+    c.a = a; c.f = f; c.sp = sp; c.ime = ime; c.pc = pc;
+    c.b = bc >> 8; c.c = bc & 255; c.d = de >> 8; c.e = de & 255; c.h = hl >> 8; c.l = hl & 255;
+    c.now = event - left; c.previous = c.now - last; c.executed += executed;
+"""
 RUN = """
-extern "C" void SYMBOL(Cpu& c, const long long* bounds) {
+static void run(Cpu& c, const long long* bounds, void* m, Read* read, Write* write, AtMark* at_mark) {
     const byte* const rom = (const byte*)c.rom;
     const int index = (c.pc < 0x4000 ? c.rom_low : c.rom_high) + c.pc;
     int number = c.code & 0xFFFFFF;
     c.code = rom[index] | rom[index + 1] << 8 | rom[index + 2] << 16;
     if ((c.ei_delay | c.dma_active | c.rom_low) != 0 || is_elsewhere(c.pc, index)) return;
     const int before = c.executed;
+    Frame x = {c, m, read, write, at_mark, c.next_event, c.rom_high, 0};
+    find_plain(x);
     while (number >= 0) {
+"""
+CALL = """
+// numbers: the address of counts, if there are any, then bounds
+extern "C" void SYMBOL(Cpu& c, const long long* numbers, void* m, Read* read, Write* write, AtMark* at_mark) {
+    long long* const counts = (long long*)numbers[0] + 2 * (c.code & 0xFFFFFF);
+    const int before = c.executed - c.skipped;
+    run(c, numbers + 1, m, read, write, at_mark);
+    if (numbers[0] != 0) {
+        counts[0] += 1;
+        counts[1] += c.executed - c.skipped - before;
+    }
+}
 """
 COLOR_SHIFT = """
 static inline int shift(const Cpu& c, int address) {
@@ -93,28 +192,31 @@ static inline int shift(const Cpu& c, int address) {
 """
 
 
-def source(cartridge: Cartridge, traces: Sequence[Trace]) -> str:
-    """The source for a ROM, whose function is SYMBOL."""
+def source(cartridge: Cartridge, traces: Sequence[Trace], loops: np.ndarray) -> str:
+    """The source for a ROM, whose function is SYMBOL; loops: where loops begin of which rounds are skipped, bool by
+    ROM index, except those that poll LY or STAT."""
     color, has_plain_ram = cartridge.model == "cgb", OF_CARTRIDGE["has_plain_ram"](cartridge)
-    begin = BEGIN.replace("HAS_PLAIN_RAM", str(int(has_plain_ram)))
-    begin = begin.replace("IS_FORWARD", "c.lcd_wrapped == 0" if color else "true")
+    head = HEAD.replace("HAS_PLAIN_RAM", str(int(has_plain_ram)))
+    head = head.replace("IS_FORWARD", "c.lcd_wrapped == 0" if color else "true")
+    begin, end = (text.replace("LOAD", LOAD).replace("STORE", STORE) for text in (BEGIN, END))
+    begin = begin.replace("LCD_POLL", str(table.LCD_POLL)).replace("FIRST_HOOK", str(table.FIRST_HOOK))
     struct = "\n".join(
         f"    {'int' if kind.__name__ == 'int32' else 'unsigned long long'} {name};" for name, kind in _members(color)
     )
-    parts = [f"struct Cpu {{\n{struct}\n}};", HEAD, COLOR_SHIFT if color else "", pure_functions()]
+    parts = [f"struct Cpu {{\n{struct}\n}};", head, COLOR_SHIFT if color else "", pure_functions()]
     numbers = {trace.begin: number for number, trace in enumerate(traces)}
     check, groups = 0, list(_groups(traces))
     for name, group in enumerate(groups):
         parts += [begin.replace("GROUP", f"group_{name}"), "switch (number) {"]
         parts += [*(f"case {number}: goto L{number};" for number in group), "default: goto done;", "}"]
         for number in group:
-            parts += _TraceSource(traces[number], numbers, group, check, color).lines(number)
+            parts += _TraceSource(traces[number], numbers, loops, group, check, color).lines(number)
             check += len(traces[number].segments)
-        parts.append(END)
-    parts.append(RUN.replace("SYMBOL", SYMBOL))
-    calls = [f"number = group_{name}(c, bounds, number, before);" for name in range(len(groups))]
+        parts.append(end)
+    parts.append(RUN)
+    calls = [f"number = group_{name}(x, bounds, number, before);" for name in range(len(groups))]
     tests = [f"if (number < {group.stop}) {call}" for group, call in zip(groups, calls, strict=True)]
-    return "\n".join([*parts, " else ".join(tests), "    }", "}", ""])
+    return "\n".join([*parts, " else ".join(tests), "    }", "}", CALL.replace("SYMBOL", SYMBOL)])
 
 
 def _groups(traces: Sequence[Trace]) -> Iterator[range]:
@@ -140,13 +242,17 @@ def _statements(opcode: int) -> list[ast.stmt]:
 
 
 class _TraceSource:
-    """The source of one trace. numbers: of the traces, by the ROM index of their begins; group: those in the same
-    function; check: the number of its first check."""
+    """The source of one trace. numbers: of the traces, by the ROM index of their begins; loops: as in `source`;
+    group: those in the same function; check: the number of its first check."""
 
-    def __init__(self, trace: Trace, numbers: dict[int, int], group: range, check: int, color: bool) -> None:
-        self._trace, self._numbers, self._group, self._check, self._color = trace, numbers, group, check, color
+    def __init__(
+        self, trace: Trace, numbers: dict[int, int], loops: np.ndarray, group: range, check: int, color: bool
+    ) -> None:
+        self._trace, self._numbers, self._loops, self._color = trace, numbers, loops, color
+        self._group, self._check = group, check
         self._code = Translator(self._read, self._write)
         self._before, self._step, self._is_checked = self._code.r, trace.steps[0], False
+        self._slow = list[str]()  # for accesses of the instruction: whether the bus was called
         self._shift: int | None = None  # rom_high, once it is known
 
     def lines(self, number: int) -> Iterator[str]:
@@ -172,8 +278,11 @@ class _TraceSource:
     def _instruction(self, step: Step, is_last: bool) -> None:
         """One instruction; after the last one the trace is over."""
         code, instruction = self._code, step.instruction
-        self._step, self._before, self._is_checked = step, code.r.copy(), False
+        self._step, self._before, self._is_checked, self._slow = step, code.r.copy(), False, []
         statements = _statements(instruction.opcode)
+        if instruction.family == "reti":  # where an interrupt is pending, it ends the batch
+            code.lines.append(f"if ((c.interrupt_flag & c.interrupt_enable & 31) != 0) {self._give_up()}")
+            statements = [statement for statement in statements if not isinstance(statement, ast.If)]
         if "cond" in instruction.operands:
             advance, branch, rest = statements
             assert isinstance(branch, ast.If)
@@ -185,6 +294,8 @@ class _TraceSource:
         for statement in statements:
             code.statement(statement, {})
         self._finish(step)
+        if self._slow:
+            code.lines.append(f"if ({' | '.join(self._slow)}) if (plain == 0) {self._leave(code.r, 'mapped')}")
         if is_last:
             code.lines.append(self._go_on(code.r))
         elif code.r.pc.number is None:  # a return
@@ -211,7 +322,10 @@ class _TraceSource:
         pc = r.pc.number
         if pc is None or (hw.ROM_BANK_SIZE <= pc < hw.VRAM and self._shift is None):
             return self._leave(r, "follow")
-        number = self._numbers.get(pc if pc < hw.ROM_BANK_SIZE else pc + (self._shift or 0)) if pc < hw.VRAM else None
+        index = pc if pc < hw.ROM_BANK_SIZE else pc + (self._shift or 0)
+        number = self._numbers.get(index) if pc < hw.VRAM else None
+        if number is not None and (self._loops[index] or (self._step.polls and pc < self._step.pc)):
+            return self._leave(r, "skip", number=number)
         if number is None or number not in self._group:
             return self._leave(r, "done", number=-1 if number is None else number)
         return self._leave(r, f"L{number}")
@@ -239,26 +353,51 @@ class _TraceSource:
             return f"row[{address.text}]"
         return f"row[{address.text} + shift(c, {address.text})]"
 
-    def _read(self, address: Value, ahead: bool) -> Value:
+    def _read(self, address: Value, t: int, lookahead: int) -> Value:
         """Read a byte."""
         text = address.text
-        self._require(READ_AHEAD if ahead else READ, text)
         where = f"({text} < 16384 ? rom : {text} < 32768 ? banked : row)[{text}]"
         if self._color:
             where = f"({text} < 32768 ? {where} : {self._at(address)})"
-        return self._code.bind(Value(where, 0xFF))
+        if (is_slow := self._is_slow(READ_AHEAD if lookahead else READ, address)) is None:
+            return self._code.bind(Value(where, 0xFF))
+        name = self._code.name()
+        call = f"read(x, {text}, {self._times(t)}, {lookahead})"
+        if address.number in (hw.STAT, hw.LY) and not self._color:
+            call = f"{'ly' if address.number == hw.LY else 'stat'}(x, {self._times(t)}, {lookahead})"
+        self._code.lines += [
+            f"int {name};", f"if ({is_slow}) {{ {name} = {call}; plain = x.plain; }} else {name} = {where};"
+        ]  # fmt: skip
+        return Value(name, 0xFF)
 
-    def _write(self, address: Value, value: Value, ahead: bool) -> None:
+    def _write(self, address: Value, value: Value, t: int, lookahead: int) -> None:
         """Write a byte."""
-        self._require(WRITE_AHEAD if ahead else WRITE, address.text)
-        self._code.lines.append(f"{self._at(address)} = {value.text};")
-
-    def _require(self, kind: int, text: str) -> None:
-        """Leave where an access is not plain."""
-        if self._is_checked:
+        store = f"{self._at(address)} = {value.text};"
+        if (is_slow := self._is_slow(WRITE_AHEAD if lookahead else WRITE, address)) is None:
+            self._code.lines.append(store)
             return
+        if self._color and address.number is None:  # HDMA5: the copy comes after the instruction
+            self._code.lines.append(f"if ({address.text} == {hw.HDMA5}) {self._give_up()}")
+        call = f"write(x, {address.text}, {value.text}, {self._times(t)}, {lookahead})"
+        self._code.lines.append(f"if ({is_slow}) {{ {call}; plain = x.plain; }} else {store}")
+
+    def _times(self, t: int) -> str:
+        """When the instruction begins, how long the last one took, and when in it an access at time `t` is."""
+        before = self._before
+        return f"event - left + {before.now}, {'last' if before.last is None else before.last}, {t - before.now}"
+
+    def _is_slow(self, kind: int, address: Value) -> str | None:
+        """What is true where the interpreter's bus has to do an access; None where it is plain from here on. An
+        instruction that accesses two bytes is left to the interpreter instead."""
+        text = address.text
         test = f"!is_plain(plain, {kind}, {text})"
         if (sign := DOUBLE.get(self._step.instruction.family)) is not None:
-            test += f" || !is_plain(plain, {kind}, ({text} {sign} 1) & 65535)"
-            self._is_checked = True
-        self._code.lines.append(f"if ({test}) {self._give_up()}")
+            if not self._is_checked:
+                test += f" || !is_plain(plain, {kind}, ({text} {sign} 1) & 65535)"
+                self._code.lines.append(f"if ({test}) {self._give_up()}")
+                self._is_checked = True
+            return None
+        name = self._code.name()
+        self._code.lines.append(f"const bool {name} = {test};")
+        self._slow.append(name)
+        return name

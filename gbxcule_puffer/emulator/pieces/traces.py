@@ -1,8 +1,9 @@
 """Traces: which instructions a piece runs, from where a ROM's code was executed most.
 
 A trace is a path that the code took often: it follows jumps and calls whose target is known, and at a conditional jump
-the side that was executed more often. It ends before what is not plain (HALT, EI, STOP, RETI, a loop that is skipped),
-and at a jump to its own begin.
+the side that was executed more often. It ends before what only the interpreter does (HALT, EI, STOP), before a loop of
+which rounds are skipped, after a write that ends the batch, and at a jump to its own begin. The first round of a loop
+that polls LY or STAT can be a part of it: often that is the only one.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator import isa
+from gbxcule_puffer.emulator import isa, registers
 from gbxcule_puffer.emulator.isa import Instruction
+from gbxcule_puffer.emulator.loops import table
 
 MOST_TRACES, MOST_INSTRUCTIONS = 2_000, 6_400  # of a ROM: they bound the time that compiling takes
 LEAST_WEIGHT = 3e-5  # of all instructions, at a trace's begin
 RETURNED = 0.25  # of the executions of code behind a call, at least, come from a return that is in no trace
 MOST_OF_TRACE = 48
-MOST_OF_SEGMENT = 8
+MOST_OF_SEGMENT = 4
 LEAST_OF_ENTRY = 3  # instructions of a trace behind one that the interpreter executes
-NOT_PLAIN = ("halt", "stop", "ei", "reti")  # they end a batch, or may
-BRANCHES = ("jump", "jump_relative", "call", "ret")
+INTERPRETED = ("halt", "stop", "ei")  # they end a batch, or may
+BRANCHES = ("jump", "jump_relative", "call", "ret", "reti")
+ENDING = (registers.addresses(registers.REGISTERS, "batch") | {hw.IE}) - {hw.LY}  # registers whose writes end a batch
 AROUND = 3  # bytes at the end of a bank from which no instruction is fetched
 
 
@@ -32,7 +35,7 @@ class Step:
     """One instruction of a trace.
 
     index: in the ROM; code: its three bytes, the first one in bits 7-0; follows: the PC at which the trace goes on
-    after it, None where it ends.
+    after it, None where it ends; polls: True for the jump back of a loop that polls LY or STAT.
     """
 
     index: int
@@ -40,6 +43,7 @@ class Step:
     code: int
     instruction: Instruction
     follows: int | None
+    polls: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,11 +90,11 @@ class Trace:
 
 
 class Tracer:
-    """Finds the traces of a ROM. executed: how often each instruction was, by ROM index; marked: where there are loops
-    that the interpreter skips, bool by ROM index."""
+    """Finds the traces of a ROM. executed: how often each instruction was, by ROM index; loops: where loops begin of
+    which rounds are skipped, bool by ROM index; polls: others, that poll LY or STAT."""
 
-    def __init__(self, rom: bytes, executed: np.ndarray, marked: np.ndarray) -> None:
-        self.rom, self.executed, self.marked = rom, executed, marked
+    def __init__(self, rom: bytes, executed: np.ndarray, loops: np.ndarray, polls: np.ndarray) -> None:
+        self.rom, self.executed, self.loops, self.polls = rom, executed, loops, polls
         self._entries = set[int]()  # behind what the interpreter executes
         self.table = isa.expand()
 
@@ -133,7 +137,7 @@ class Tracer:
         return goes_on / max(1, taken + after)
 
     def _heads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where traces may begin, bool by ROM index: after a jump, a call or a return, after what is not plain, and
+        """Where traces may begin, bool by ROM index: after a jump, a call or a return, after what ends a trace, and
         where no instruction before leads to; and which of these are led to by what is not known, as a return."""
         size = len(self.rom)
         heads, follows, returns = np.zeros(size, bool), np.zeros(size, bool), np.zeros(size, bool)
@@ -142,28 +146,26 @@ class Tracer:
             if step is None:
                 continue
             after, family = index + step.instruction.length, step.instruction.family
-            is_plain, is_branch = self._is_plain(step), family in BRANCHES
+            ends, is_branch = self._is_interpreted(step) or self._written(step) in ENDING, family in BRANCHES
             follows[after] |= not is_branch or "cond" in step.instruction.operands
             returns[after] |= family == "call"
-            if not is_plain:
+            if ends:
                 self._entries.add(after)
-            for target in [*self._targets(step), after] if is_branch or not is_plain else ():
+            for target in [*self._targets(step), after] if is_branch or ends else ():
                 heads[target] = True
         begun = (self.executed > 0) & ~follows & ~heads  # by an interrupt, or `jp hl`
         return heads | begun, returns | begun
 
-    def _is_plain(self, step: Step) -> bool:
-        """False where an instruction never is a part of a piece: it ends the batch, or accesses IO."""
-        if step.instruction.family in NOT_PLAIN:
-            return False
-        names = isa.operand_names(step.instruction.mnemonic)
-        if "[imm8]" in names or "[c]" in names:
-            return "[c]" not in names and hw.HRAM <= 0xFF00 | (step.code >> 8 & 0xFF) < hw.IE
-        if "[imm16]" in names:
-            address, is_write = step.code >> 8 & 0xFFFF, names[0] == "[imm16]"
-            is_ram = hw.WRAM <= address < hw.ECHO or hw.HRAM <= address < hw.IE
-            return is_ram or hw.VRAM <= address < hw.CART_RAM or (not is_write and address < hw.VRAM)
-        return True
+    def _is_interpreted(self, step: Step) -> bool:
+        """True where an instruction is never a part of a piece."""
+        return step.instruction.family in INTERPRETED or self._written(step) == hw.HDMA5  # which copies afterwards
+
+    def _written(self, step: Step) -> int | None:
+        """The register, or other byte, at the address in an instruction that writes it."""
+        name = isa.operand_names(step.instruction.mnemonic)[:1]
+        if name == ["[imm8]"]:
+            return 0xFF00 | (step.code >> 8 & 0xFF)
+        return step.code >> 8 & 0xFFFF if name == ["[imm16]"] and step.instruction.family != "store_sp" else None
 
     def pc_of(self, index: int) -> int:
         """The PC of code at an index."""
@@ -216,17 +218,25 @@ class Tracer:
                 shift = self._usual_bank(pc) - pc
             index = pc if pc < hw.ROM_BANK_SIZE else pc + (shift or 0)
             step = self._step(index, pc)
-            if step is None or not self._is_plain(step) or index in seen or self.marked[index]:
+            if step is None or self._is_interpreted(step) or index in seen:
                 break
-            if steps and index in begins:
+            if steps and (index in begins or self.loops[index]):
                 break
             seen.add(index)
             follows = self._follows(step, first, shift, returns)
-            steps.append(replace(step, follows=follows if follows is not None and follows < hw.VRAM else None))
+            follows = follows if follows is not None and follows < hw.VRAM else None
+            steps.append(replace(step, follows=follows, polls=self._ends_poll(step)))
             pc = steps[-1].follows
-            if pc is None or pc == first:
+            if pc is None or pc == first or self._written(step) in ENDING:
                 break
         return Trace(steps) if len(steps) >= (LEAST_OF_ENTRY if begin in self._entries else 1) else None
+
+    def _ends_poll(self, step: Step) -> bool:
+        """True for the jump back of a loop that polls LY or STAT."""
+        target = self._target(step) if step.instruction.family == "jump_relative" else None
+        if target is None or not 0 < step.pc - target <= table.LCD_POLL_JUMP:
+            return False
+        return bool(self.polls[step.index + target - step.pc])
 
     def _usual_bank(self, pc: int) -> int:
         """The index of the code at a PC in the switchable bank, in the bank where it was executed most."""
@@ -253,6 +263,8 @@ class Tracer:
             return after
         if is_conditional:
             if target is None or target >= hw.VRAM:
+                return after
+            if self._ends_poll(step):
                 return after
             if target != first and self._often(target, shift) <= self._often(after, shift):
                 return after

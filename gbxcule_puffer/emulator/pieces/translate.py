@@ -135,10 +135,13 @@ PURE = {"zero_flag": hw.FLAG_Z}
 class Translator:
     """Writes C++ of statements to `lines` and follows the registers `r`.
 
-    read, write: called with an address, and a value, and whether the access has a lookahead; they write the access.
+    read, write: called with an address, a value to write, and the access's time since the trace's begin and its
+    lookahead, T-cycles; they write the access.
     """
 
-    def __init__(self, read: Callable[[Value, bool], Value], write: Callable[[Value, Value, bool], None]) -> None:
+    def __init__(
+        self, read: Callable[[Value, int, int], Value], write: Callable[[Value, Value, int, int], None]
+    ) -> None:
         self.lines: list[str] = []
         self.r = Registers()
         self._read, self._write, self._names = read, write, 0
@@ -281,10 +284,12 @@ class Translator:
         """A call of the bus, of Warp, or of a function of arithmetic.py."""
         name = ast.unparse(node.func).removeprefix("arithmetic.")
         arguments = [self.value(each, scope) for each in node.args if ast.unparse(each) not in ("m", "c")]
-        if name == "bus.read":
-            return self._read(self.bind(arguments[0]), arguments[2].number != 0)
-        if name == "bus.write":
-            self._write(self.bind(arguments[0]), self.bind(arguments[1]), arguments[3].number != 0)
+        if name in ("bus.read", "bus.write"):
+            address, t, lookahead = self.bind(arguments[0]), arguments[-2].number, arguments[-1].number
+            assert t is not None and lookahead is not None
+            if name == "bus.read":
+                return self._read(address, t, lookahead)
+            self._write(address, self.bind(arguments[1]), t, lookahead)
             return literal(0)
         if name == "int":
             return arguments[0]

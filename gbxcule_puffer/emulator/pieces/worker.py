@@ -10,6 +10,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,8 @@ from gbxcule_puffer.emulator.build import cache
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.emulator import Emulator
 from gbxcule_puffer.emulator.hw import counters
-from gbxcule_puffer.emulator.loops.find import marked_words
-from gbxcule_puffer.emulator.loops.table import MARK_SHIFT
+from gbxcule_puffer.emulator.loops import table
+from gbxcule_puffer.emulator.loops.find import lcd_polls, marked_words
 from gbxcule_puffer.emulator.pieces.native import Pieces, keep
 from gbxcule_puffer.emulator.pieces.source import SYMBOL, source
 from gbxcule_puffer.emulator.pieces.traces import Trace, Tracer
@@ -30,12 +31,21 @@ from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.kernel_objects import compile_cpp
 
 STEPS = 60
+LEAST_OF_CALL = 3.0  # instructions that a piece executes when it is called: a call takes as long as interpreting them
 
 
 def find_traces(cartridge: Cartridge, states: Snapshot) -> list[Trace]:
     """The traces of a ROM in what it executes from `states` on."""
+    loops, polls = loops_of(cartridge)
+    return Tracer(cartridge.data, profile_of(cartridge, states), loops, polls).find()
+
+
+def loops_of(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
+    """Where loops begin of which rounds are skipped, and others, that poll LY or STAT, bool by ROM index. Their marks
+    stay in Machine's `code`: only pieces lead to the pieces that begin there."""
     words, _ = marked_words(cartridge.data)
-    return Tracer(cartridge.data, profile_of(cartridge, states), words >> MARK_SHIFT != 0).find()
+    marks = words >> table.MARK_SHIFT
+    return (marks != 0) & (marks != table.LCD_POLL), lcd_polls(cartridge.data, marks == table.LCD_POLL)
 
 
 def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
@@ -50,17 +60,20 @@ def profile_of(cartridge: Cartridge, states: Snapshot) -> np.ndarray:
     return executed
 
 
-def check(cartridge: Cartridge, states: Snapshot, pieces: Pieces) -> None:
-    """Run the pieces beside the interpreter from `states` on: a compiler can have faults, and one was met.
+def checked(cartridge: Cartridge, states: Snapshot, pieces: Pieces) -> Pieces:
+    """The pieces, called only where that pays, after they have run beside the interpreter from `states` on: a compiler
+    can have faults, and one was met. It pays where a call executes at least LEAST_OF_CALL instructions in the mean.
 
     Raises: StateError where they differ.
     """
+    counts = torch.zeros((len(pieces.indices), 2), dtype=torch.int64)
     emulators = [
-        Emulator(cartridge, states.num_envs, screen=_screen_of(states), native=native) for native in (False, True)
+        Emulator(cartridge, states.num_envs, screen=_screen_of(states), native=native, num_threads=1)
+        for native in (False, True)
     ]
     for emulator in emulators:
         if emulator.native is not None:
-            emulator.native.take(pieces)
+            emulator.native.take(pieces, counts)
         emulator.load(states)
         for row in _buttons(cartridge, states):
             emulator.step(row)
@@ -69,6 +82,9 @@ def check(cartridge: Cartridge, states: Snapshot, pieces: Pieces) -> None:
         emulator.close()
     if not np.array_equal(first.state, second.state) or not np.array_equal(first.memory, second.memory):
         raise StateError("it does not do what the interpreter does")
+    pays = (counts[:, 1] >= LEAST_OF_CALL * counts[:, 0]).tolist()
+    entries = [number for number in pieces.entries if pays[number]]
+    return replace(pieces, entries=entries) if entries else Pieces([], [], [], None)
 
 
 def _screen_of(states: Snapshot) -> str:
@@ -85,10 +101,13 @@ def _buttons(cartridge: Cartridge, states: Snapshot) -> torch.Tensor:
 def compile_pieces(cartridge: Cartridge, traces: Sequence[Trace]) -> Pieces:
     """Compile the pieces of these traces; a game whose code runs in RAM has none."""
     parts = [trace.segments for trace in traces]
-    compiled = compile_cpp(source(cartridge, traces), SYMBOL, folder_of_objects()) if traces else None
+    loops, polls = loops_of(cartridge)
+    is_marked = loops | polls
+    compiled = compile_cpp(source(cartridge, traces, loops), SYMBOL, folder_of_objects()) if traces else None
     return Pieces(
         [[list(part.indices) for part in each] for each in parts],
         [part.bound for each in parts for part in each],
+        [number for number, trace in enumerate(traces) if not is_marked[trace.begin]],
         compiled,
     )
 
@@ -105,8 +124,7 @@ def main() -> None:
     cartridge = load_cartridge((folder / "rom.gb").read_bytes(), "pyboy", model)
     states = Snapshot.from_file(folder / "envs.state")
     pieces = compile_pieces(cartridge, find_traces(cartridge, states))
-    check(cartridge, states, pieces)
-    keep(cartridge, pieces)
+    keep(cartridge, checked(cartridge, states, pieces))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,10 @@ from gbxcule_puffer.emulator import Emulator
 from gbxcule_puffer.emulator.build import cache, interpreter
 from gbxcule_puffer.emulator.cartridge import load_cartridge
 from gbxcule_puffer.emulator.pieces import native
-from gbxcule_puffer.emulator.pieces.worker import check, compile_pieces
+from gbxcule_puffer.emulator.pieces.worker import checked, compile_pieces, find_traces
 from gbxcule_puffer.errors import StateError
 from gbxcule_puffer.layout import ROMS
+from tests.fuzz.generator import LOGO
 from tests.fuzz.pieces import FAULTS, PiecesOfRoms, cartridges_of, search, traces_of
 
 ROM = ROMS / "homeward.gb"
@@ -66,9 +67,25 @@ def test_pieces_that_differ_are_not_kept(roms: PiecesOfRoms) -> None:
     emulator.step(torch.zeros(4, dtype=torch.uint8))
     usual, wrong = roms.pieces(0), roms.pieces(0, FAULTS["flags are lost"])
     assert usual is not None and wrong is not None
-    check(cartridge, emulator.save(), usual)
+    assert checked(cartridge, emulator.save(), usual).compiled == usual.compiled
     with pytest.raises(StateError, match="does not do what the interpreter does"):
-        check(cartridge, emulator.save(), wrong)
+        checked(cartridge, emulator.save(), wrong)
+
+
+def test_pieces_that_do_not_pay_are_not_called() -> None:
+    """`rst 38` at 0038, whose stack runs through all of memory, is left to the interpreter each time: native code would
+    be slower."""
+    rom = bytearray(0x8000)
+    rom[0x38] = 0xFF
+    rom[0x100:0x103] = bytes.fromhex("c3 38 00")
+    rom[0x104:0x134] = LOGO
+    rom[0x14D] = -sum(rom[0x134:0x14D]) - 25 & 0xFF
+    cartridge = load_cartridge(bytes(rom))
+    states = Emulator(cartridge, 2).save()
+    traces = find_traces(cartridge, states)
+    pieces = compile_pieces(cartridge, traces)
+    assert pieces.entries
+    assert checked(cartridge, states, pieces) == native.Pieces([], [], [], None)
 
 
 def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -115,7 +132,7 @@ def test_a_run_finds_its_pieces_and_keeps_them(monkeypatch: pytest.MonkeyPatch, 
 def test_a_game_without_pieces_has_the_interpreter() -> None:
     """Code that runs in RAM only is in no trace."""
     pieces = compile_pieces(load_cartridge(ROM), [])
-    assert pieces == native.Pieces([], [], None)
+    assert pieces == native.Pieces([], [], [], None)
     emulator = Emulator(ROM, 2, native=True)
     plain = Emulator(ROM, 2)
     assert emulator.native is not None

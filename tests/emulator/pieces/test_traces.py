@@ -21,13 +21,13 @@ def rom_of(**parts: str) -> bytes:
     return bytes(rom)
 
 
-def find(rom: bytes, counts: dict[int, int], marked: tuple[int, ...] = ()) -> list[Trace]:
+def find(rom: bytes, counts: dict[int, int], loops: tuple[int, ...] = (), polls: tuple[int, ...] = ()) -> list[Trace]:
     """The traces of a ROM whose instructions were executed so often."""
-    executed, marks = np.zeros(len(rom), np.int64), np.zeros(len(rom), bool)
+    executed, are_loops, are_polls = np.zeros(len(rom), np.int64), np.zeros(len(rom), bool), np.zeros(len(rom), bool)
     for index, count in counts.items():
         executed[index] = count
-    marks[list(marked)] = True
-    return Tracer(rom, executed, marks).find()
+    are_loops[list(loops)], are_polls[list(polls)] = True, True
+    return Tracer(rom, executed, are_loops, are_polls).find()
 
 
 def pcs(trace: Trace) -> list[int]:
@@ -47,7 +47,11 @@ def test_a_long_trace_has_parts() -> None:
     """So that an event ends it soon before it, not a trace before."""
     rom = rom_of(at_0150="3c " * 10 + "76")
     (trace,) = find(rom, {0x150 + index: 9 for index in range(10)})
-    assert [(part.first, len(part.indices), part.bound) for part in trace.segments] == [(0, 8, 28), (8, 2, 4)]
+    assert [(part.first, len(part.indices), part.bound) for part in trace.segments] == [
+        (0, 4, 12),
+        (4, 4, 12),
+        (8, 2, 4),
+    ]
 
 
 def test_what_nothing_leads_to_begins_one() -> None:
@@ -75,14 +79,35 @@ def test_a_call_and_its_return_are_one_trace() -> None:
     assert pcs(trace) == [0x140, 0x150, 0x200, 0x201, 0x153]
 
 
-def test_it_ends_before_what_is_not_plain() -> None:
-    """HALT, EI, IO registers, cartridge RAM, and loops that the interpreter skips."""
-    for end in ("76", "fb", "f0 44", "e0 0f", "ea 00 20", "fa 00 a0", "10"):
+def test_it_ends_before_what_only_the_interpreter_does() -> None:
+    """HALT, EI, STOP, and loops of which rounds are skipped; after a write to a register that ends the batch."""
+    counts = {0x140: 9, **{0x150 + index: 9 for index in range(4)}}
+    for end in ("76", "fb", "10", "e0 55"):
         rom = rom_of(at_0140="18 0e", at_0150=f"04 05 0c {end}")
-        counts = {0x140: 9, **{0x150 + index: 9 for index in range(4)}}
         assert pcs(find(rom, counts)[0]) == [0x140, 0x150, 0x151, 0x152], end
     rom = rom_of(at_0140="18 0e", at_0150="04 05 0c 0d 14 76")
-    assert pcs(find(rom, counts, marked=(0x153,))[0]) == [0x140, 0x150, 0x151, 0x152]
+    assert pcs(find(rom, counts, loops=(0x153,))[0]) == [0x140, 0x150, 0x151, 0x152]
+    for write in ("e0 0f", "ea ff ff", "e0 40"):
+        rom = rom_of(at_0140="18 0e", at_0150=f"04 05 0c {write} 14 76")
+        assert pcs(find(rom, counts)[0]) == [0x140, 0x150, 0x151, 0x152, 0x153], write
+
+
+def test_it_has_accesses_of_all_memory() -> None:
+    """IO registers, ROM, cartridge RAM, and an interrupt's return."""
+    for access in ("f0 44", "e0 43", "ea 00 20", "fa 00 a0"):
+        rom = rom_of(at_0140="18 0e", at_0150=f"04 05 {access} d9")
+        after = 0x152 + len(bytes.fromhex(access))
+        counts = {0x140: 9, **dict.fromkeys((0x150, 0x151, 0x152, after), 9)}
+        assert pcs(find(rom, counts)[0]) == [0x140, 0x150, 0x151, 0x152, after], access
+
+
+def test_it_goes_through_a_poll() -> None:
+    """`ldh a,[STAT] / and 2 / jr nz`: the loop's end goes on, however often it went round."""
+    rom = rom_of(at_0140="18 0e", at_0150="04 f0 41 e6 02 20 fa 0c 0d 76")
+    counts = {0x140: 9, 0x150: 9, **dict.fromkeys((0x151, 0x153, 0x155), 900), 0x157: 9, 0x158: 9}
+    trace = find(rom, counts, polls=(0x151,))[0]
+    assert pcs(trace) == [0x151, 0x153, 0x155, 0x157, 0x158]
+    assert [step.pc for step in trace.steps if step.polls] == [0x155]
 
 
 def test_it_goes_on_in_the_bank_that_was_executed_most() -> None:
@@ -96,7 +121,7 @@ def test_it_goes_on_in_the_bank_that_was_executed_most() -> None:
 def test_their_number_and_length_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ROM that is executed everywhere still compiles in bounded time."""
     executed = np.where(np.arange(SIZE) < 8_000, 5, 0)
-    tracer = Tracer(bytes([0x3C]) * SIZE, executed, np.zeros(SIZE, bool))
+    tracer = Tracer(bytes([0x3C]) * SIZE, executed, np.zeros(SIZE, bool), np.zeros(SIZE, bool))
     monkeypatch.setattr(tracer, "_heads", lambda: (np.ones(SIZE, bool), np.zeros(SIZE, bool)))
     traces = tracer.find()
     assert max(len(trace.steps) for trace in traces) <= traces_module.MOST_OF_TRACE
