@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from gbxcule_puffer.emulator import Emulator
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.build import cache
 from gbxcule_puffer.emulator.cartridge import Cartridge, load_cartridge
 from gbxcule_puffer.emulator.pieces import worker
@@ -37,8 +38,9 @@ FAULTS: dict[str, Fault] = {
     "a piece runs at another address": ("(pc < 0x4000) != (index < 0x4000)", "false"),
     "a piece goes on in another bank": ("if (rom_high != ", "if (false && rom_high != "),
     "bank 0 is another one": (" | c.rom_low", ""),
+    "a bank switch is not noticed": (" && c.rom_high == x.rom_high", ""),
     "lines are not drawn before VRAM changes": ("c.render && c.next_line < 144 ? 0 : 0x10", "0x10"),
-    "the echo is memory": ("8192u", "0x3E00u"),
+    "the echo is memory": ("0x60 : 0x40", "0xE0 : 0xC0"),
     "IE is memory": ("< 0x7F;", "< 0x80;"),
     "a locked VRAM is read": ("((c.lcdc & 0x80) == 0 || c.ly >= 144) ? 0x10 : 0", "true ? 0x10 : 0"),
     "cartridge RAM is always on": ("c.ram_enabled == 1 && ", ""),
@@ -46,12 +48,27 @@ FAULTS: dict[str, Fault] = {
     "flags are lost": ("c.f = f;", ""),
     "DI is lost": ("c.ime = ime;", ""),
     "the last instruction's time is lost": ("c.previous = c.now - last;", ""),
+    "... before an access": ("c.previous = now - last;", ""),
     "pieces run during an OAM DMA": ("c.ei_delay | c.dma_active", "c.ei_delay"),
     "pieces run after EI": ("c.ei_delay | c.dma_active", "c.dma_active"),
+    "the end of a batch is not noticed": ("c.next_event == x.event && ", ""),
+    "an access is when its instruction begins": ("now + t, lookahead", "now, lookahead"),
+    "no access looks ahead": ("now + t, lookahead", "now + t, 0"),
+    "STAT and LY do not change in a batch": ("at >= c.lcd_target || ", ""),
+    "STAT does not keep the time": ("c.lcd_last = at;", ""),
+    "a loop is skipped after an event": ("if (left <= 0) goto done;", ""),
+    "RETI does not end a batch": ("(c.interrupt_flag & c.interrupt_enable & 31) != 0", "false"),
+}
+COLOR_FAULTS: dict[str, Fault] = {
+    "a VRAM DMA is lost": (f" == {hw.HDMA5})", " == 1)"),
+    "WRAM has one bank": ("c.wram_shift", "0"),
+    "VRAM has one bank": ("c.vram_shift", "0"),
+    "VRAM is read while the LCD's clock has wrapped": ("c.lcd_wrapped == 0", "true"),
 }
 SCHEDULES = ((24, 8), (3, 1), (1, 1))  # frames of a step, and of them with the buttons held
 ENVS = 8
-COLOR_KINDS = ("color", "color-scenes", None)  # of the ROMs of seeds, for a Game Boy Color
+KINDS = {"dmg": (None, "banks", None, "loops", "io-stack"), "cgb": ("color", "color-scenes", None)}
+"""Of the ROMs of seeds, by the model; None: by the seed."""
 
 
 class PiecesOfRoms:
@@ -133,7 +150,7 @@ def search(roms: PiecesOfRoms, steps: int, fault: Fault | None = None) -> tuple[
 
 def cartridges_of(seeds: Sequence[int], kind: str | None, model: str) -> list[Cartridge]:
     """The ROMs of seeds, by their numbers; kind: of all."""
-    kinds = COLOR_KINDS if model == "cgb" else (None,)
+    kinds = KINDS[model]
     roms = [make_rom(seed, kind or kinds[seed % len(kinds)]) for seed in seeds]
     return [load_cartridge(rom.data, "pyboy", model) for rom in roms]
 
@@ -148,7 +165,8 @@ def main() -> int:
     parser.add_argument("--faults", action="store_true", help="plant each fault as well")
     args = parser.parse_args()
     first, last = map(int, args.seeds.split(":"))
-    total, failed, missed = 0, 0, set(FAULTS) if args.faults else set[str]()
+    faults = FAULTS | (COLOR_FAULTS if args.model == "cgb" else {})
+    total, failed, missed = 0, 0, set(faults) if args.faults else set[str]()
     for seed in range(first, last):
         began = time.monotonic()
         cartridges = cartridges_of([seed], args.kind, args.model)
@@ -160,7 +178,7 @@ def main() -> int:
         seconds = time.monotonic() - began
         print(f"seed {seed}: {pieces} pieces, {instructions:,} instructions, {seconds:.0f} s", found, flush=True)
         for name in sorted(missed):
-            if search(roms, args.steps, FAULTS[name])[0]:
+            if search(roms, args.steps, faults[name])[0]:
                 missed.discard(name)
                 print(f"  found: {name}", flush=True)
     print(f"{total:,} instructions, {failed} differences, faults not found: {sorted(missed) or 'none'}")
