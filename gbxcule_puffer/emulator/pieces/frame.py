@@ -1,0 +1,161 @@
+"""The C++ around a ROM's traces: the call of the interpreter, its accesses and loops, and where traces are left."""
+
+HEAD = """
+typedef unsigned char byte;
+typedef int Read(void* m, Cpu* c, int address, int t, int lookahead);
+typedef void Write(void* m, Cpu* c, int address, int value, int t, int lookahead);
+typedef void AtMark(void* m, Cpu* c, int index);
+
+// A call of the interpreter. event, rom_high: as the code in a group has them; plain: for each kind of access eight
+// bits, one for each 8 KiB; 0 where the code has to be left after the instruction
+struct Frame {
+    Cpu& c;
+    void* m;
+    Read* read;
+    Write* write;
+    AtMark* at_mark;
+    int event, rom_high, plain;
+};
+
+static inline void find_plain(Frame& x) {
+    const Cpu& c = x.c;
+    const bool stays = c.next_event == x.event && c.rom_high == x.rom_high;
+    const int vram = IS_FORWARD && ((c.lcdc & 0x80) == 0 || c.ly >= 144) ? 0x10 : 0;
+    const int written = c.render && c.next_line < 144 ? 0 : 0x10;
+    const int ram = HAS_PLAIN_RAM && c.ram_enabled == 1 && c.ram_offset == 0x2000 ? 0x60 : 0x40;
+    const int plain = 0x1F | ram | (0x0F | vram | ram) << 8 | (written | ram) << 16 | ((vram & written) | ram) << 24;
+    x.plain = stays && (c.ei_delay | c.dma_active | c.rom_low) == 0 ? plain : 0;
+}
+static inline void begin_access(Cpu& c, int now, int last) { c.now = now; c.previous = now - last; }
+// now: when the instruction begins; last: T-cycles of the one before; t: of the access, after now
+static __attribute__((noinline)) int read(Frame& x, int address, int now, int last, int t, int lookahead) {
+    begin_access(x.c, now, last);
+    const int value = x.read(x.m, &x.c, address, now + t, lookahead);
+    find_plain(x);
+    return value;
+}
+// The same of STAT and LY, on a DMG: ppu.advance, where no change of the LCD is due
+static inline int lcd_read(Frame& x, int value, int address, int now, int last, int t, int lookahead) {
+    Cpu& c = x.c;
+    const int at = now + t + lookahead;
+    if (at >= c.lcd_target || at < c.lcd_zero || c.stat_mode_hidden != 0)
+        return read(x, address, now, last, t, lookahead);
+    c.lcd_last = at;
+    return value;
+}
+static __attribute__((noinline)) int stat(Frame& x, int now, int last, int t, int lookahead) {
+    return lcd_read(x, x.c.stat, 0xFF41, now, last, t, lookahead);
+}
+static __attribute__((noinline)) int ly(Frame& x, int now, int last, int t, int lookahead) {
+    return lcd_read(x, x.c.ly, 0xFF44, now, last, t, lookahead);
+}
+static __attribute__((noinline)) void write(
+    Frame& x, int address, int value, int now, int last, int t, int lookahead) {
+    begin_access(x.c, now, last);
+    x.write(x.m, &x.c, address, value, now + t, lookahead);
+    find_plain(x);
+}
+
+static inline bool is_high(int address) { return (unsigned)(address - 0xFF80) < 0x7F; }
+static inline bool is_plain(int plain, int kind, int address) {
+    return ((plain >> (8 * kind + (address >> 13 & 7))) & 1) != 0 || is_high(address);
+}
+// A piece is of one address, and ROM can also be seen at others
+static inline bool is_elsewhere(int pc, int index) { return (pc < 0x4000) != (index < 0x4000); }
+"""
+# A group of traces from the trace `number` on; the number of the one that another group goes on with, else -1.
+# before: instructions executed when the interpreter called.
+BEGIN = """
+static __attribute__((noinline)) int GROUP(Frame& x, const long long* bounds, int number, const int before) {
+    Cpu& c = x.c;
+    const byte* const rom = (const byte*)c.rom;
+    const byte* banked = rom + c.rom_high;
+    byte* const row = (byte*)c.row;
+    const int event = c.next_event;
+    int rom_high = c.rom_high, plain = x.plain;
+    int a, f, sp, ime, executed, pc, code, bc, de, hl, left, last;
+    LOAD
+    goto enter;
+skip: {  // rounds of the loop at PC; the next one is executed
+    const int at = number;
+    number = -1;
+    if (left <= 0) goto done;
+    const int index = (pc < 0x4000 ? 0 : rom_high) + pc, word = ((const int*)c.words)[index], mark = word >> 24;
+    if (mark != LCD_POLL && !(mark > 0 && mark < FIRST_HOOK)) goto done;
+    STORE
+    c.code = word;
+    x.at_mark(x.m, &c, index);
+    LOAD
+    find_plain(x);
+    plain = x.plain;
+    if (plain == 0) goto done;
+    number = at;
+    goto enter;
+}
+mapped:
+    x.rom_high = rom_high = c.rom_high;
+    find_plain(x);
+    plain = x.plain;
+    banked = rom + rom_high;
+    number = -1;
+    if (plain == 0) goto done;
+follow: {
+    number = -1;
+    if (pc >= 0x8000) goto done;
+    const int index = (pc < 0x4000 ? 0 : rom_high) + pc, word = ((const int*)c.words)[index];
+    if (word >= 0 || is_elsewhere(pc, index)) goto done;
+    number = word & 0xFFFFFF;
+}
+enter:
+"""
+END = """
+late:
+    number = -1;
+    if (c.executed + executed == before) goto leave;
+done:
+    code = -1;
+leave:
+    STORE
+    c.code = code;
+    return number;
+}
+"""
+LOAD = """
+    a = c.a; f = c.f; sp = c.sp; ime = c.ime; executed = 0; pc = c.pc; code = -1;
+    bc = c.b << 8 | c.c; de = c.d << 8 | c.e; hl = c.h << 8 | c.l;
+    left = event - c.now; last = c.now - c.previous;
+"""
+STORE = """
+    c.a = a; c.f = f; c.sp = sp; c.ime = ime; c.pc = pc;
+    c.b = bc >> 8; c.c = bc & 255; c.d = de >> 8; c.e = de & 255; c.h = hl >> 8; c.l = hl & 255;
+    c.now = event - left; c.previous = c.now - last; c.executed += executed;
+"""
+RUN = """
+static void run(Cpu& c, const long long* bounds, void* m, Read* read, Write* write, AtMark* at_mark) {
+    const byte* const rom = (const byte*)c.rom;
+    const int index = (c.pc < 0x4000 ? c.rom_low : c.rom_high) + c.pc;
+    int number = c.code & 0xFFFFFF;
+    c.code = rom[index] | rom[index + 1] << 8 | rom[index + 2] << 16;
+    if ((c.ei_delay | c.dma_active | c.rom_low) != 0 || is_elsewhere(c.pc, index)) return;
+    const int before = c.executed;
+    Frame x = {c, m, read, write, at_mark, c.next_event, c.rom_high, 0};
+    find_plain(x);
+    while (number >= 0) {
+"""
+CALL = """
+// numbers: the address of counts, if there are any, then bounds
+extern "C" void SYMBOL(Cpu& c, const long long* numbers, void* m, Read* read, Write* write, AtMark* at_mark) {
+    long long* const counts = (long long*)numbers[0] + 2 * (c.code & 0xFFFFFF);
+    const int before = c.executed - c.skipped;
+    run(c, numbers + 1, m, read, write, at_mark);
+    if (numbers[0] != 0) {
+        counts[0] += 1;
+        counts[1] += c.executed - c.skipped - before;
+    }
+}
+"""
+COLOR_SHIFT = """
+static inline int shift(const Cpu& c, int address) {
+    return (address >> 12) == 13 ? c.wram_shift : address < 0xA000 ? c.vram_shift : 0;
+}
+"""
