@@ -72,8 +72,8 @@ def marked_words(rom: bytes, sound: bool = False) -> tuple[np.ndarray, np.ndarra
 
 
 def lcd_polls(rom: bytes, reads: np.ndarray) -> np.ndarray:
-    """Where loops begin that poll LY or STAT, as cpu/marks.py recognises them; reads: the reads that are marked. Both
-    bool, by ROM index."""
+    """The beginnings of loops that poll LY or STAT, as cpu/marks.py recognises them, bool by ROM index. reads: the
+    marked reads, likewise."""
     found = np.zeros(len(rom), bool)
     for index in np.flatnonzero(reads).tolist():
         found[index] = LCD_POLL.match(rom, index) is not None

@@ -41,8 +41,8 @@ def find_traces(cartridge: Cartridge, states: Snapshot) -> list[Trace]:
 
 
 def loops_of(cartridge: Cartridge) -> tuple[np.ndarray, np.ndarray]:
-    """Where loops begin of which rounds are skipped, and others, that poll LY or STAT, bool by ROM index. Their marks
-    stay in Machine's `code`: only pieces lead to the pieces that begin there."""
+    """The beginnings of loops whose rounds are skipped, and of others, that poll LY or STAT, bool by ROM index. Their
+    marks stay in Machine's `code`: only pieces lead to the pieces that begin there."""
     words, _ = marked_words(cartridge.data)
     marks = words >> table.MARK_SHIFT
     return (marks != 0) & (marks != table.LCD_POLL), lcd_polls(cartridge.data, marks == table.LCD_POLL)
