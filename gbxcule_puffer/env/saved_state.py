@@ -52,6 +52,7 @@ OF_A_TASK = (-MOST_SUM, MOST_SUM)  # its memory, "prefix.name", and the sums of 
 MACHINES = ("state", "memory", "screen")  # of a Snapshot
 # SnapshotPool.check_spare checks these; name -> the axis of the archive's slots.
 BY_SNAPSHOT = {"pool_state": 1, "pool_memory": 0, "pool_screen": 0}
+CHUNK = 512  # slots that are copied to the host at once
 SPARSE = ("coverage_counts",)  # one row of mostly zeros: a saved state has the indices and the values of the others
 
 
@@ -72,15 +73,17 @@ def check_config(state: Mapping[str, Any], config: Mapping[str, Any]) -> None:
 
 
 def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Copies of an env's tensors for a saved state. Of the archive's snapshots it has only those of filled slots; the
-    others are zeros, and may be gigabytes. Those of SPARSE are (2, numbers that are not 0) int32: indices, values."""
+    """Copies of an env's tensors for a saved state. Of the archive's snapshots it has only those of filled slots, on
+    the host; the others are zeros, and may be gigabytes. Those of SPARSE are (2, numbers that are not 0) int32: indices,
+    values."""
     copies = {name: tensor.clone() for name, tensor in tensors.items() if name not in (*BY_SNAPSHOT, *SPARSE)}
     for name in tensors.keys() & {*SPARSE}:
         index = tensors[name].nonzero()[:, 0]
         copies[name] = torch.stack([index.to(torch.int32), tensors[name][index]])
     if "spare_filled" in tensors:
-        used = tensors["spare_filled"].nonzero()[:, 0]
-        copies |= {name: tensors[name].index_select(axis, used) for name, axis in BY_SNAPSHOT.items()}
+        used = tensors["spare_filled"].nonzero()[:, 0].split(CHUNK)  # a GPU's memory has no second archive
+        for name, axis in BY_SNAPSHOT.items():
+            copies[name] = torch.cat([tensors[name].index_select(axis, some).cpu() for some in used], axis)
     return copies
 
 
