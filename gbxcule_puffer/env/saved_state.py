@@ -74,8 +74,8 @@ def check_config(state: Mapping[str, Any], config: Mapping[str, Any]) -> None:
 
 def packed(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Copies of an env's tensors for a saved state. Of the archive's snapshots it has only those of filled slots, on
-    the host; the others are zeros, and may be gigabytes. Those of SPARSE are (2, numbers that are not 0) int32: indices,
-    values."""
+    the host; the others are zeros, and may be gigabytes. Those of SPARSE are (2, numbers that are not 0) int32:
+    indices and values."""
     copies = {name: tensor.clone() for name, tensor in tensors.items() if name not in (*BY_SNAPSHOT, *SPARSE)}
     for name in tensors.keys() & {*SPARSE}:
         index = tensors[name].nonzero()[:, 0]
