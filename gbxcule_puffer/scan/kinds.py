@@ -143,7 +143,8 @@ def irregular(stats: Stats) -> torch.Tensor:
 def counts(stats: Stats) -> torch.Tensor:
     """True for bytes that count up or down and begin again, (bytes,) bool: only their digits are looked for."""
     rises, falls = stats["rise_count"].float(), stats["fall_count"].float()
-    against = torch.minimum(rises * (1 - stats["rises_to_one"]), falls * (1 - stats["falls_to_start"]))
+    falls_back = falls * (1 - stats["falls_to_start"]) * (1 - stats["carries"])
+    against = torch.minimum(rises * (1 - stats["rises_to_one"]), falls_back)
     seen = (rises + falls >= 8) & (stats["distinct"] >= 3)
     return seen & (against < 0.3 * (rises + falls))
 

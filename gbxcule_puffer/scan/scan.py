@@ -128,7 +128,7 @@ class Scan:
         sprites = recording.is_sprite.to(device)
         usable = ~(recording.is_stack | recording.is_register).to(device) & ~sprites
         stats["rules"] = torch.zeros_like(stats["rate"])
-        stats |= find_shown(recording.filmed, recording.tiles, usable & kinds.counts(stats))
+        stats |= find_shown(recording.filmed, recording.tiles, usable & kinds.counts(stats), carries.into)
         self._lap("statistics")
         unknown = Causes.unknown(len(usable), device)
         axes = {axis: kinds.position(stats, unknown, axis) for axis in kinds.AXES}

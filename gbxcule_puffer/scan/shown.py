@@ -9,16 +9,20 @@ import torch
 READS = ("number", "bcd", "digits")  # how a byte is shown: as two decimal digits, as its two halves, or as one digit
 LEAST_EVENTS, LEAST_STEPS = 4, 2  # changes of the lowest digit between two pictures, and different ones among all
 LEAST_VALUES = 4  # different ones: a tile that another one replaces has two
+MOST_STILL = 4  # last digits of a number that never change
 MOST_DIGITS, COLUMNS = 8, 32  # of a number; cells of a row of the maps
 MOST_EVENTS = 120  # changes that are compared
 BASES = {"number": 10, "bcd": 16}  # of a byte's two digits
 
 
-def find_shown(values: torch.Tensor, tiles: torch.Tensor, worth: torch.Tensor) -> dict[str, torch.Tensor]:
+def find_shown(
+    values: torch.Tensor, tiles: torch.Tensor, worth: torch.Tensor, into: torch.Tensor | None = None
+) -> dict[str, torch.Tensor]:
     """Looks for the digits of bytes in the maps of filmed Game Boys.
 
     values: (pictures, Game Boys, bytes) uint8; tiles: (pictures, Game Boys, cells) uint8, the maps; worth: (bytes,)
-    bool, bytes that are looked for.
+    bool, bytes that are looked for; into: (bytes,) int64, the byte that each carries into, -1 for none: the two are one
+    binary number.
 
     Returns, of each byte, (bytes,), shown: the part of its digits' changes that a cell shows, 0 where too few are seen;
     shown_read: the reading that is shown, an index of READS; shown_cell: the cell of the lowest digit that changes;
@@ -28,14 +32,16 @@ def find_shown(values: torch.Tensor, tiles: torch.Tensor, worth: torch.Tensor) -
     read, cell, digits = (torch.zeros_like(shown, dtype=torch.int64) for _ in range(3))
     steps = (tiles[1:] - tiles[:-1]).flatten(0, 1)  # uint8, of each cell from a picture to the next one
     for byte in worth.nonzero()[:, 0].tolist():
-        own = values[:, :, byte].short()
+        own = values[:, :, byte].int()
+        if into is not None and (upper := int(into[byte])) >= 0 and _readings(own) == [READS.index("number")]:
+            own += 256 * values[:, :, upper].int()
         for index in _readings(own):
             share, where = _share(steps, own, READS[index])
             if share > shown[byte]:
                 shown[byte], read[byte], cell[byte] = share, index, where
         if shown[byte] > 0:
             base = BASES.get(READS[int(read[byte])], 256)
-            shows = _Digit.of(tiles[:, :, int(cell[byte])].short(), own, base)
+            shows = _Digit.of(tiles[:, :, int(cell[byte])].int(), own, base)
             shown[byte] *= shows.steady
             if shows.is_copy:
                 read[byte] = READS.index("digits")
@@ -57,8 +63,8 @@ class _Digit:
     @classmethod
     def of(cls, tiles: torch.Tensor, values: torch.Tensor, base: int) -> _Digit:
         """Of the tiles in the cell and the bytes, (pictures, Game Boys) each."""
-        still = int(not bool((values[1:] % base != values[:-1] % base).any()))
-        digit = values // base % base if still else values % base
+        still = _still(values, base)
+        digit = values // base**still % base
         zeros = (tiles - digit) % 256
         changes = zeros[1:][(digit[1:] != digit[:-1]) & (zeros[1:] == zeros[:-1])]
         zero = int(changes.mode().values) if len(changes) else 0
@@ -75,7 +81,7 @@ def _digits(tiles: torch.Tensor, cell: int, digit: _Digit) -> int:
     for front in range(1, MOST_DIGITS + 1):
         if front > cell % COLUMNS:
             return front
-        other = (tiles[:, :, cell - front].short() - digit.zero) % 256 <= 9
+        other = (tiles[:, :, cell - front].int() - digit.zero) % 256 <= 9
         if float(other[digit.seen].float().mean()) < 0.9:
             return front
     return 1
@@ -94,10 +100,9 @@ def _readings(values: torch.Tensor) -> list[int]:
 def _share(steps: torch.Tensor, values: torch.Tensor, reading: str) -> tuple[float, int]:
     """The part of a byte's changes that the best cell shows, and that cell."""
     base = BASES.get(reading, 256)
+    values = values // base ** _still(values, base)
     parts = [values] if reading == "digits" else [values, values // base]  # without the lower digits
     moved = [(part[1:] % base - part[:-1] % base).flatten() for part in parts]
-    if len(parts) > 1 and not bool(moved[0].any()):  # a score of which the last digit never changes
-        parts, moved = parts[1:], moved[1:]
     # A zero in front may be left out: what follows or precedes it says less.
     is_digit = reading == "digits"
     blank = [(torch.minimum(part[1:], part[:-1]).flatten() == 0) & (not is_digit) for part in parts]
@@ -117,6 +122,15 @@ def _share(steps: torch.Tensor, values: torch.Tensor, reading: str) -> tuple[flo
     quiet = (steps[still] != 0).sum(0) <= len(still) // 2
     best, where = (hits * (quiet & (sure >= LEAST_EVENTS)) / events.clamp(min=1)).max(0)
     return float(best), int(where)
+
+
+def _still(values: torch.Tensor, base: int) -> int:
+    """The number of last digits that never change, as in a score that rises by 100."""
+    for digit in range(MOST_STILL):
+        part = values // base**digit % base
+        if bool((part[1:] != part[:-1]).any()):
+            return digit
+    return 0
 
 
 def _spread(several: torch.Tensor) -> torch.Tensor:

@@ -18,12 +18,12 @@ def scores(step: int) -> torch.Tensor:
     return rises.cumsum(0) % (12 * step)
 
 
-def draw(score: torch.Tensor, zero: int, blank: bool) -> torch.Tensor:
-    """The maps, with the score in three cells, tiles that change at random, and others that stay."""
+def draw(score: torch.Tensor, zero: int, blank: bool, digits: int = 3) -> torch.Tensor:
+    """The maps, with the score in some cells, tiles that change at random, and others that stay."""
     generator = torch.Generator().manual_seed(7)
     tiles = torch.full((PICTURES, GAME_BOYS, CELLS), BLANK, dtype=torch.uint8)
     tiles[:, :, 30:] = torch.randint(0, 256, (PICTURES, GAME_BOYS, CELLS - 30), generator=generator, dtype=torch.uint8)
-    for place in range(3):
+    for place in range(digits):
         digit = (score // 10**place % 10 + zero).to(torch.uint8)
         left_out = blank & (score < 10**place) & (place > 0)
         tiles[:, :, CELL - place] = torch.where(left_out, BLANK, digit)
@@ -55,6 +55,19 @@ def test_a_score_in_tens_is_found_where_its_last_digit_never_changes() -> None:
     values = stored(score, "bcd")[:, :, None].to(torch.uint8)
     found = find_shown(values, draw(score, 0x30, False), torch.tensor([True]))
     assert found["shown"][0] > 0.9 and int(found["shown_cell"][0]) == CELL - 1
+
+
+@pytest.mark.parametrize("step", [3, 100])
+def test_a_binary_score_of_two_bytes_is_found(step: int) -> None:
+    """Above 255 the low byte alone has other digits; in steps of 100 the last two never change."""
+    score = 100 + step * scores(1)
+    values = torch.stack([score % 256, score // 256], 2).to(torch.uint8)
+    into = torch.tensor([1, -1])
+    found = find_shown(values, draw(score, 0x30, False, 4), torch.tensor([True, False]), into)
+    assert found["shown"][0] > 0.9 and int(found["shown_cell"][0]) == CELL - (2 if step == 100 else 0)
+    assert int(found["shown_digits"][0]) == 4
+    alone = find_shown(values, draw(score, 0x30, False, 4), torch.tensor([True, False]))
+    assert step < 100 or alone["shown"][0] < 0.6
 
 
 def test_a_number_that_moves_with_a_tile_is_not_on_the_screen() -> None:
