@@ -6,6 +6,8 @@ env is copied and plays nothing and each direction; what then differs says how f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import warp as wp
 
@@ -18,6 +20,7 @@ from gbxcule_puffer.scan.recording import SPARSE
 from gbxcule_puffer.scan.result import Start
 from gbxcule_puffer.scan.statistics import wrapped
 from gbxcule_puffer.tasks.actions import buttons_of
+from gbxcule_puffer.tasks.start import play_to_start
 
 STEPS, TEST_EVERY = 90, 3  # steps of 24 frames of the walk (36 s), and between two tests
 NAMES = ("NOOP", "START", "A", "B", "RIGHT", "DOWN", "LEFT", "UP", "SELECT")
@@ -34,12 +37,14 @@ SCENE, MOST_SCENES, BIG = 0.6, 3, 0.5  # worth of a change of scene, as titles h
 ENOUGH, SETTLED_STEPS = 10.5, 18  # worth of a state, and steps that are still walked behind it
 MOST_WORK = 8_000_000  # instructions of a Game Boy, without skipped loops, after which any state that moves is enough
 DELAY = 0.015  # worth that a step costs
+NEARLY = 0.7  # part of the best state's worth that an earlier one needs
 WORTH = {"axis": 2.0, "goes_on": 3.0, "own": 1.5, "jumps": 2.0}
 SAME = 0.15  # part of the picture that A changes at most where it makes something jump, and is not a menu's choice
 
 
 def find_start(emulator: Emulator, seed: int) -> Start:
-    """The best state that was found, the earliest of equally good ones, with the actions that lead there."""
+    """The best state that was found, or an earlier one on its way that is nearly as good, with the actions that lead
+    there."""
     walk = _Walk(emulator, seed)
     for step in range(STEPS):
         walk.step()
@@ -48,8 +53,11 @@ def find_start(emulator: Emulator, seed: int) -> Start:
             if walk.is_settled(step + 1):
                 break
     env, steps = (int(each) for each in walk.best.tolist())
-    column = torch.stack(walk.history)[:steps, env].tolist()
-    return Start(walk.state(), tuple(NAMES[i] for i in column), walk.moves())
+    tests = [(at, float(worth[env]), int(scenes[env])) for at, worth, scenes in walk.tests if at <= steps]
+    first = earliest(tests) if tests and tests[-1][0] == steps else steps
+    names = tuple(NAMES[i] for i in torch.stack(walk.history)[:first, env].tolist())
+    state = walk.state() if first == steps else play_to_start(emulator.cartridge, names, model=emulator.model)
+    return Start(state, names, walk.moves())
 
 
 class _Walk:
@@ -75,6 +83,7 @@ class _Walk:
         self._scenes, self._changing = torch.zeros(count, device=device), ~self._everyone
         self._all = torch.arange(count, device=device)
         self._work = torch.zeros((), dtype=torch.int64, device=device)  # of all envs
+        self.tests = list[tuple[int, torch.Tensor, torch.Tensor]]()  # steps, worth without scenes, scenes
 
     def step(self) -> None:
         """One step of the default schedule: the button is pressed for 8 of 24 frames."""
@@ -101,7 +110,9 @@ class _Walk:
         self.pool.save(self._everyone, self._own_slot)
         seen = [self._branch(buttons_of(name)) for name in TESTED]
         self.pool.reset(self._everyone, self._own_slot)
-        worth = _worth(seen) + SCENE * self._scenes.clamp(max=MOST_SCENES) - DELAY * steps
+        own = _worth(seen)
+        self.tests.append((steps, own, self._scenes.clone()))
+        worth = own + SCENE * self._scenes.clamp(max=MOST_SCENES) - DELAY * steps
         best, env = worth.max(0)
         better = best > self._worth
         self._worth = torch.where(better, best, self._worth)
@@ -134,6 +145,13 @@ class _Walk:
                 camera = self._state[[INDEX["scy"], INDEX["scx"]]].T.to(torch.uint8)
                 seen.append(torch.cat([sprites.view(-1, 40, 4)[:, :, :2].flatten(1), camera], 1))
         return torch.stack(seen, 1), self._picture()
+
+
+def earliest(tests: Sequence[tuple[int, float, int]]) -> int:
+    """Of the tests of one env (steps, worth without scenes, scenes), the steps of the first one in the last one's scene
+    that is worth nearly as much: who has played on may have scored, or lost a life."""
+    _, worth, scene = tests[-1]
+    return next(steps for steps, each, its in tests if its == scene and each >= NEARLY * worth)
 
 
 def moves(worth: float) -> bool:

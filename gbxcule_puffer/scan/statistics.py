@@ -17,9 +17,10 @@ VALUES = 256
 NAMES = list(BRANCHES)
 
 # What `measure` returns, (bytes,) each; rates are per transition from a look to the next one, of all envs: rate:
-# transitions that change the byte; rises, falls_by_one, rises_by_one, sets_bits, clears_bits, falls_to_start (or to
-# 0), rises_to_one (to their most common target, `rises_to`), scene (near a change of much of the picture), drawn
-# (with any change of it): parts of the changes, rises or falls that are so; rise_count, fall_count; distinct values,
+# transitions that change the byte; rises, falls_by_one, rises_by_one, sets_bits, clears_bits, falls_to_start (or to 0,
+# or to the lowest value), rises_to_one (to their most common target, `rises_to`), scene (near a change of much of the
+# picture), drawn (with any change of it): parts of the changes, rises or falls that are so; rise_count, fall_count;
+# distinct values,
 # spread, new_spread and step_spread (bits of entropy of values, of values after changes, and of changes); same_step:
 # part of the changes that are the most common one; lowest, highest; decimal: no value had a half above 9; gap: looks
 # between two changes, gap_spread: their standard deviation in parts of that; envs: part of the envs in which it
@@ -43,6 +44,9 @@ def measure(recording: Recording, tally: Tally) -> dict[str, torch.Tensor]:
     values = recording.values.flatten(0, 1)
     sample = values[:: max(1, len(values) // SAMPLED)].long()
     gap, gap_spread = _gaps(changes)
+    lowest = torch.where(tally.seen, index, VALUES).amin(1)
+    # A start may be late in a game: its score is above that of a game that begins again.
+    fell_to_lowest = (tally.reached - tally.rose_to).gather(1, lowest.clamp(max=VALUES - 1)[:, None])[:, 0]
     return {
         "rate": number / recording.valid[1:].sum(),
         "rises": rises / some,
@@ -50,7 +54,7 @@ def measure(recording: Recording, tally: Tally) -> dict[str, torch.Tensor]:
         "fall_count": falls,
         "falls_by_one": steps[:, VALUES - 1] / falls.clamp(min=1),
         "rises_by_one": steps[:, VALUES + 1] / rises.clamp(min=1),
-        "falls_to_start": changes["falls_to_start"] / falls.clamp(min=1),
+        "falls_to_start": torch.maximum(changes["falls_to_start"], fell_to_lowest) / falls.clamp(min=1),
         "sets_bits": changes["sets_bits"] / some,
         "clears_bits": changes["clears_bits"] / some,
         "distinct": tally.seen.sum(1),
@@ -58,7 +62,7 @@ def measure(recording: Recording, tally: Tally) -> dict[str, torch.Tensor]:
         "new_spread": _entropy(tally.reached),
         "step_spread": _entropy(steps),
         "same_step": steps.max(1).values / some,
-        "lowest": torch.where(tally.seen, index, VALUES).amin(1),
+        "lowest": lowest,
         "highest": torch.where(tally.seen, index, -1).amax(1),
         "scene": changes["scene"] / some,
         "drawn": changes["drawn"] / some,

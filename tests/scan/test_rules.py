@@ -15,6 +15,7 @@ from gbxcule_puffer.scan.find_start import (
     TESTED,
     WORTH,
     _worth,  # pyright: ignore[reportPrivateUsage]
+    earliest,
     is_enough,
 )
 from gbxcule_puffer.scan.pokes import Causes
@@ -43,6 +44,19 @@ Pair = tuple[float, float]
 )
 def test_a_walk_that_takes_much_work_ends_with_what_moves(worth: float, ago: int, work: float, enough: bool) -> None:
     assert SETTLED_STEPS == 18 and is_enough(worth, ago, work) is enough
+
+
+@pytest.mark.parametrize(
+    ("tests", "steps"),
+    [
+        ([(3, 0.0, 0), (6, 2.0, 1), (9, 9.0, 2), (12, 4.0, 2), (15, 11.0, 2)], 9),  # has played on since
+        ([(3, 10.0, 0), (6, 9.0, 1), (9, 10.0, 2)], 9),  # titles, too, have things to move
+        ([(3, 6.0, 2), (6, 10.0, 2)], 6),  # a cursor
+        ([(3, 2.0, 1)], 3),
+    ],
+)
+def test_an_earlier_state_of_the_same_scene_is_the_start(tests: list[tuple[int, float, int]], steps: int) -> None:
+    assert earliest(tests) == steps
 
 
 def two_ways_up(forks: Pair, moves_alone: Pair = (0, 0), most: int = 140) -> dict[str, torch.Tensor]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from gbxcule_puffer.scan.play import BRANCHES, FORK_LOOKS, HELD_LOOKS
+from gbxcule_puffer.scan.statistics import count, measure
 from gbxcule_puffer.scan.tally import DRAWN, SCENE, VALID, Tally, tally
 
 pytestmark = pytest.mark.kernel
@@ -80,6 +82,20 @@ def test_changes_are_counted(counted: Tally, byte: int) -> None:
     assert np.array_equal(counted.rose_to[byte], rose_to)
     seen = {value for _, _, before, after, _ in several for value in (before, after)}
     assert set(counted.seen[byte].nonzero()[:, 0].tolist()) == seen
+
+
+def test_a_fall_to_the_lowest_value_begins_a_game_again() -> None:
+    """Also where the recording's start is late in a game, at a score of 2."""
+    score = (
+        torch.tensor([2, 3, 1, 2, 3, 4, 1, 2] * 4, dtype=torch.uint8)[:, None, None].expand(-1, ENVS, 1).contiguous()
+    )
+    looks = score.shape[:2]
+    recording = SimpleNamespace(
+        values=score, valid=torch.ones(looks, dtype=torch.bool), drawn=torch.zeros(looks), start=score[0, 0], forks=[0],
+        where=[0xC100], neighbour=lambda index, side: -1,
+    )  # fmt: skip
+    stats = measure(recording, count(recording))  # pyright: ignore[reportArgumentType]
+    assert float(stats["falls_to_start"][0]) == 1 and int(stats["lowest"][0]) == 1
 
 
 @pytest.mark.parametrize("side", [0, 1], ids=["above", "below"])
