@@ -117,17 +117,17 @@ class New(DeviceFlags):
             print(f"pictures  {folder}: a strip of each candidate", flush=True)
         if not result.start.moves:
             print(f"warning: {NO_START}", file=sys.stderr)
-        ask = propose if self.yes else question
-        chosen = proposing.choose_numbers(result, ask)
-        if "lives" in chosen and (advice := proposing.late(result, proposing.number_in(chosen["lives"]))):
-            print(f"warning: {advice}", file=sys.stderr)
-        chance = seeding.choose_seed(cartridge, result, ask)
         answers = proposing.try_buttons(cartridge, result.start.state)
         if not answers.buttons:
             raise ConfigError(
                 "no button changes the picture at the start that was found: play to where the game begins (puffer play "
                 f"{self.rom}), save the state there, and give it with --start-state"
             )
+        ask = propose if self.yes else question
+        chosen = proposing.choose_numbers(result, ask)
+        if "lives" in chosen and (advice := proposing.late(result, proposing.number_in(chosen["lives"]))):
+            print(f"warning: {advice}", file=sys.stderr)
+        chance = seeding.choose_seed(cartridge, result, ask)
         title = ask("title", game_title(cartridge.title, self.rom))
         draft = proposing.draft_of(cartridge, name, title, result, chosen, answers, self.max_steps)
         draft.header, draft.levels = self.header, {} if chance is None else seeding.levels_of(chance)
