@@ -22,7 +22,7 @@ from gbxcule_puffer.emulator.saves.state_files import load_state_file, write_pyb
 from gbxcule_puffer.errors import StateError
 
 GAMES = ("homeward", "tobu", "libbet", "rex-runner", "totp-gb")  # MBC3, MBC1, none, MBC5, MBC3 with a clock
-STEPS = 100
+STEPS = 60
 A, START = 0x10, 0x80
 
 
