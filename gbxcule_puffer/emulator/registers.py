@@ -77,8 +77,8 @@ REGISTERS = (
     Register(
         "sound",
         hw.NR10,
-        read="sound_registers.read(c, address, t)",
-        write="sound_registers.write(c, address, value, t)",
+        read="sound_registers.read(m, c, address, t)",
+        write="sound_registers.write(m, c, address, value, t)",
         effect="none",
         last=hw.WAVE_RAM_END - 1,
     ),

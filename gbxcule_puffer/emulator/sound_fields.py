@@ -25,9 +25,12 @@ sound_sequencer 1..8192?: T-cycles until the sequencer's next edge, NEVER where 
 sound_since_div 0..0x10000: T-cycles since a write to DIV that was an edge, at most 65,536
 sound_since_off 0..0x10000: T-cycles since the unit was switched off, at most 65,536
 sound_exact 0..3: bit 0 while batches end where PyBoy's end, bit 1 while each end is an access
+sound_exact_from near?: when bit 1 may come next by itself, NEVER if that is not in sight
 sound_last past: when the counters were last brought up to date
-sound_batch past: when PyBoy's batch began, while sound_exact is not 0
+sound_batch past: when PyBoy's batch began, while sound_exact is not 0; on a DMG, when the last of ours began
 sound_timer past: when the timer was last accessed, while sound_exact is not 0
+sound_bail zero: 1 + when the DMG's instruction began that last ended PyBoy's batch by a write
+sound_early_ly zero: 1 + when the DMG's instruction began in which an access last made LY increase
 """
 CHANNEL = """
 {0}_enable 0..8: its bit of NR52 while it plays (1 of channel 3, too, in a PyBoy that has loaded a state), else 0

@@ -214,10 +214,11 @@ _COLOR_HIGH[INDEX["lcd_transition"]] = 3  # hw/lcd/clock.py, EARLY_VBLANK
 _MAY_BE_NEVER = np.array([field.may_be_never for field in (*FIELDS, *COLOR_FIELDS)])[:, None]
 # The last visit to a loop that polls RAM: its address, registers and time (loops/skip.py).
 POLL_FIELDS = ("poll_pc", "poll_f", "poll_low", "poll_high", "poll_event", "poll_now")
-# Members that exist only during a step: not part of the state. overrun: a register was written, but PyBoy's batch
+# Members that exist only during a step: not part of the state. previous, before: when the last two instructions began
+# (before: with sound). overrun: a register was written, but PyBoy's batch
 # continued, so the LCD may have pending changes, or a frame may have ended. changes: of memory (hw/counters.py).
-SCRATCH_FIELDS = ("env", "previous", "next_event", "batch_end", "ei_end", "settle_from", "overrun", "code", "skipped",
-                  "changes", *POLL_FIELDS)  # fmt: skip
+SCRATCH_FIELDS = ("env", "previous", "before", "next_event", "batch_end", "ei_end", "settle_from", "overrun", "code",
+                  "skipped", "changes", *POLL_FIELDS)  # fmt: skip
 # The same for a Game Boy Color. color_base: its part of the row, relative to ROW_BASE (hw/color/banks.py); vram_shift
 # and wram_shift: from an address to the selected bank. hdma_pending: bytes to copy from hdma_from to hdma_to after
 # the instruction; the other hdma members are the copy's arguments (hw/color/hdma.py). lcd_due: timing.py.

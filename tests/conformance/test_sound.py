@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from itertools import count
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from gbxcule_puffer.apps.verify.command import Verify
 from gbxcule_puffer.apps.verify.verify import verify
 from gbxcule_puffer.baselines.pyboy_emulator import PyBoyEmulator
 from gbxcule_puffer.baselines.pyboy_puffer_single import PyBoyPufferSingle
-from gbxcule_puffer.emulator import Emulator, Snapshot
+from gbxcule_puffer.emulator import Emulator, Snapshot, sound_fields
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.saves import pyboy_sound
 from gbxcule_puffer.emulator.saves.pyboy_state import from_bytes, to_bytes
@@ -78,6 +79,45 @@ def test_a_write_to_rom_across_the_end_of_a_frame() -> None:
     # channel 1 sweeps a period of 0, which never changes; then ld (hl),a to 2000 on and on
     code = "F3 3E 80 E0 26 3E F0 E0 12 3E 77 E0 10 AF E0 13 3E 80 E0 14  21 00 20 3E 01" + " 77" * 24 + " 18 E6"
     assert lockstep(rom_of(bytes.fromhex(code)), "cgb", np.zeros((8, 1), np.uint8)) == []
+
+
+# Channel 3 plays a sample every 2 T-cycles, and hl points to its wave RAM
+WAVE_PLAYS = "3E 80 E0 1A 3E 20 E0 1C 3E FF E0 1D 3E 87 E0 1E 21 37 FF"
+# Instructions of all lengths, and those that end PyBoy's batch but not ours (they write SCX, P1, a bank, NR21), end
+# ours but not PyBoy's (EI), read the LCD, or begin a loop that is skipped
+PADDING = ("00", "03", "34", "C5 C1", "CD 08 00", "CF", "E0 43", "E0 00", "EA 00 20", "F0 41", "F0 44", "FB",
+           "F3", "E0 16", "3E 05 3D 20 FD", "FA 00 C0", "CB 46", "08 00 C0")  # fmt: skip
+WAVE_READ = "7E A8 07 47"  # ld a,[hl] / xor b / rlca / ld b,a
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wave_ram_around_the_ends_of_batches(seed: int) -> None:
+    """Each read at an instruction's begin finds FF on a DMG where PyBoy's batch has just ended, else a sample."""
+    chance = random.Random(seed)
+    waves = " ".join(f"3E {chance.randrange(255):02X} E0 {register:02X}" for register in range(0x30, 0x40))
+    body = (WAVE_READ if chance.random() < 0.5 else chance.choice(PADDING) for _ in range(1200))
+    code = f"F3 AF E0 1A {waves} 3E 01 EA FF FF {WAVE_PLAYS} {' '.join(body)} C3 50 01"
+    rom = bytearray(rom_of(bytes.fromhex(code)))
+    rom[0x08], rom[0x40] = 0xC9, 0xD9  # ret, and reti from VBlank
+    assert lockstep(bytes(rom), "dmg", random_buttons(seed, 12, 1)) == []
+
+
+CHANNEL_1_SWEEPS = "3E F0 E0 12 3E 77 E0 10 3E 00 E0 13 3E 81 E0 14"
+PLAYS = {"dmg": WAVE_PLAYS, "cgb": CHANNEL_1_SWEEPS}
+
+
+@pytest.mark.parametrize("model", PLAYS)
+def test_a_sound_that_plays_leaves_waiting_loops_to_be_skipped(model: str) -> None:
+    """They would not be skipped beyond each change of the LCD if batches ended where PyBoy's end."""
+    emulator = Emulator(
+        rom_of(bytes.fromhex(f"F3 3E 80 E0 26 {PLAYS[model]} FA 00 C0 B7 28 FA")), num_threads=1, frames_per_step=24,
+        kernel=KERNELS[model], model=model, sound=True,
+    )  # fmt: skip
+    emulator.run(2)
+    executed = int(emulator.registers(0)["instructions"]) - int(emulator.skipped[0])
+    fields = sound_fields.read(emulator.memory[0].numpy())
+    assert fields["wave_enable" if model == "dmg" else "sweep_enable"]
+    assert executed < 24 * 154  # instructions in a step of 24 frames, fewer than there are lines
 
 
 # Channel 3 plays, channel 1 sweeps, channel 4 has a width of 7; then NR52 and DIV to C000 on and on

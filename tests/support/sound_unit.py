@@ -95,11 +95,15 @@ class Pair:
         self.theirs.disable_sampling = True
         self.theirs.last_power_off_cycles = self.theirs.last_div_write_cycles = -100_000
         div_zero = -chance.randrange(0, 0x10000, 4)
-        self.cpu = SimpleNamespace(row=bytearray(0x10000), now=0, double_speed=0, div_zero=div_zero)
+        self.cpu = SimpleNamespace(row=bytearray(0x10000), now=0, double_speed=0, div_zero=div_zero, ei_delay=0)
+        self.cpu.serial_end = self.cpu.timer_next = hw.NEVER
+        self.cpu.settle_from = self.cpu.previous = 0
         fields = sound_fields.NEUTRAL | {"sound_sequencer": 8192}
         for name, value in fields.items():
             self.words.store(self.cpu, sound_fields.AT[name], value)
         self.cpu.row[hw.WAVE_RAM : hw.WAVE_RAM_END] = b"\xff" * 16
+        self.batch = 0  # when PyBoy's batch began
+        code["hw.sound.writes"].batches = SimpleNamespace(has_just_ended=lambda pair, cpu: pair.batch == cpu.now)
         self.timer = 0  # when PyBoy's timer was last brought up to date
 
     @property
@@ -110,8 +114,9 @@ class Pair:
     def end_batch(self, is_ours: bool) -> None:
         """A batch of PyBoy's ends; is_ours: for certain one of ours, too."""
         self.theirs.tick(self.cpu.now)
-        self.timer = self.cpu.now
+        self.timer = self.batch = self.cpu.now
         if is_ours or self.is_exact or self.chance.random() < 0.5:
+            self.unit.note_end(self.cpu)
             self.unit.end_batch(self.cpu, 0)
 
     def pass_time(self, t_cycles: int) -> None:
@@ -120,6 +125,14 @@ class Pair:
         self.unit.end_batch(self.cpu, t_cycles)
         self.cpu.now += t_cycles
         self.end_batch(True)
+
+    def pass_instructions(self, t_cycles: int) -> None:
+        """Instructions within a batch of PyBoy's; ours ends where it has to, before theirs."""
+        end, exact_from = self.cpu.now + t_cycles, self.words.load(self.cpu, self.words.EXACT_FROM)
+        if self.is_color and self.cpu.now < exact_from <= end:
+            self.cpu.now += exact_from - self.cpu.now + 3 & ~3
+            self.unit.end_batch(self.cpu, 0)
+        self.cpu.now = end
 
     def access_timer(self) -> None:
         """An access to DIV, TIMA, TMA or TAC."""
@@ -152,7 +165,7 @@ class Pair:
         if address >= hw.PCM12:
             ours = self.registers.read_pcm_unit(self.cpu, address, self.cpu.now)
             return self.theirs.pcm12() if address == hw.PCM12 else self.theirs.pcm34(), ours
-        return int(self.theirs.get(address - hw.NR10)), self.registers.read_unit(self.cpu, address, self.cpu.now)
+        return int(self.theirs.get(address - hw.NR10)), self.registers.read_unit(self, self.cpu, address, self.cpu.now)
 
     def write(self, address: int, value: int) -> None:
         """FF10-FF3F, with what PyBoy's bus does around it."""
@@ -172,9 +185,9 @@ class Pair:
         if switches_on and unit.div_apu_counter:
             unit.div_apu, period = 1, 0x2000 << speed
             unit.cycles_target_512Hz = unit.cycles + (period - (divider & period - 1) >> speed)
-        self.registers.write_unit(self.cpu, address, value, self.cpu.now)
+        self.registers.write_unit(self, self.cpu, address, value, self.cpu.now)
         ends = self.is_exact or self.chance.random() < 0.5
-        self.cpu.now += 4 * self.chance.randrange(3)
+        self.pass_instructions(4 * self.chance.randrange(3))
         self.end_batch(ends)
 
     def expected(self) -> dict[str, int]:
@@ -262,7 +275,9 @@ def compare(seed: int, is_color: bool, operations: int, faults: tuple[Edit, ...]
         elif way < 0.2:
             pair.access_timer()
         elif way < 0.45:
-            pair.cpu.now += 4 * chance.choice((1, 1, 2, 3, 4, 5, 6, 10, 30, 100, 600, chance.randrange(1, 5000)))
+            pair.pass_instructions(
+                4 * chance.choice((1, 1, 2, 3, 4, 5, 6, 10, 30, 100, 600, chance.randrange(1, 5000)))
+            )
             if chance.random() < 0.6:
                 pair.end_batch(False)
         elif way < 0.7:

@@ -20,6 +20,8 @@ def make_perform(execute: wp.Function) -> wp.Function:
         if model.COLOR:
             if c.hdma_pending != 0:
                 hdma.copy(m, c, begin)
+        if model.SOUND:
+            c.before = c.previous
         c.previous = begin
         interrupts.finish_instruction(c)
 

@@ -48,6 +48,9 @@ class Fast:
     index: wp.int32  # of the descriptor in the table
     row: wp.uint64
     ram: wp.uint64  # row, minus rom_high, which is added to all addresses from 4000 on
+    if model.DMG_SOUND:
+        before: wp.int32  # when the last instruction of the turn before the last began
+        source: wp.int32  # index of the last turn's descriptor if that was of a group, else -1
     if model.COLOR:
         vram_shift: wp.int32  # from an address of VRAM, or of D000-DFFF, to the selected bank
         wram_shift: wp.int32
@@ -185,6 +188,9 @@ def end_turn(r: wp.ref[Fast], i: wp.ref[Turn], fixed: wp.ref[Fixed], table: wp.u
     pc = wp.where((d3 & ds.JUMP) != 0, y, i.next_pc)
     index = wp.where(jumps != 0, r.index + (fixed.near - r.pc), table_index(r, pc))
     pc = wp.where(jumps != 0, fixed.near, pc)
+    if model.DMG_SOUND:
+        r.before = r.previous
+        r.source = wp.where(i.begin > r.now, r.index, -1)
     r.previous = i.begin
     r.now = r.now + i.t_cycles + wp.where(jumps != 0, 4, 0)
     r.pc = pc

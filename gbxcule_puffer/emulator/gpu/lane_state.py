@@ -83,6 +83,27 @@ def from_cpu(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast]):
     r.wake = wp.where(c.ei_delay != 0 or c.overrun != 0, AT_ONCE, c.next_event)  # both are left to the interpreter
     if model.COLOR:
         r.wake = wp.where(timing.is_late(c), AT_ONCE, r.wake)  # so is this
+    if model.DMG_SOUND:
+        r.before = c.before
+        r.source = -1
+
+
+@wp.func(inline=False)
+def begin_before(m: wp.ref[Machine], r: wp.ref[Fast], lane: wp.ref[Lane]) -> int:
+    """The start of the instruction before the last one, as Cpu.before; in a group by its instructions."""
+    begin = r.before
+    if r.source >= 0:
+        index = r.source
+        group = operations.load_descriptor(lane.singles - wp.uint64(16 * (m.descriptors.shape[0] // 2)), index)
+        begin = r.previous - 4 * ((group[2] >> ds.LEAD.shift) & ds.LEAD.most)
+        end = int(begin)
+        while end < r.previous:
+            begin = end
+            one = operations.load_descriptor(lane.singles, index)
+            m_cycles = ((one[3] >> ds.TIME.shift) & ds.TIME.most) + operations.shift_right(one[3], 30)
+            end = end + 4 * wp.max(m_cycles, 1)
+            index = index + ((one[2] >> ds.LENGTH.shift) & ds.LENGTH.most)
+    return begin
 
 
 @wp.func
@@ -126,6 +147,8 @@ def sleep(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     that event. "Far" is half of the time since the previous event, at least 1 line and at most 16."""
     p = registers_of(r)
     packed.unpack(c, p)
+    if model.DMG_SOUND:
+        c.before = begin_before(m, r, lane)
     c.executed = c.executed + r.turns
     is_halt = (i.d2 & ds.HALT) != 0 and r.now < c.next_event
     has_waited = r.now >= c.next_event and r.now < lane.waited + hw.LINE_T_CYCLES

@@ -275,6 +275,9 @@ def visit(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], 
     if model.COLOR:
         is_ei = is_ei and not timing.is_late(c)
         is_rare = is_rare or timing.is_late(c)
+    if model.DMG_SOUND:
+        if (i.address & 0xFFF0) == hw.WAVE_RAM:
+            c.before = lane_state.begin_before(m, r, lane)
     if c.ei_delay != 0 and r.now < c.next_event and i.special == 0 and (i.d3 & ds.RARE) == 0:
         end_enable(c, r, i)
     elif (

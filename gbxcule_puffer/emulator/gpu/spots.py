@@ -60,6 +60,8 @@ def is_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn
 @wp.func
 def touch_light(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn]):
     """Do the write that `is_light` accepts."""
+    if model.SOUND:
+        words.note_bail(c, r.now)
     if i.address < hw.VRAM:
         mbc.select_rom_at_once(m, c, i.address, i.x & 0xFF)
         lane_state.map_rom(m, c, r)
@@ -109,6 +111,9 @@ def touch(m: wp.ref[Machine], c: wp.ref[Cpu], is_write: int, address: int, value
 @wp.func
 def end_touch(m: wp.ref[Machine], c: wp.ref[Cpu], r: wp.ref[Fast], i: wp.ref[Turn], found: int):
     """After `touch`: give the instruction its byte, or mark it as written."""
+    if model.SOUND:
+        if (i.d3 & ds.WRITE) != 0 and (i.address < hw.VRAM or i.address <= hw.WX):
+            words.note_bail(c, r.now)
     if (i.d3 & ds.WRITE) != 0 and i.address < hw.VRAM:
         lane_state.map_rom(m, c, r)
     if model.COLOR:

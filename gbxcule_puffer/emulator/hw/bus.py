@@ -136,6 +136,10 @@ def end_write_io(c: wp.ref[Cpu], address: int):
         inert = inert and not timing.is_late(c)
     if model.SOUND:
         inert = inert and not words.is_exact(c)
+        if model.COLOR:
+            inert = inert and words.exact_from(c) >= c.next_event
+        if address != hw.LY:
+            words.note_bail(c, c.now)
     if address != hw.LY and not (inert and (c.dma_active | c.tima_reload | c.overrun) == 0):
         c.next_event = c.now
 
@@ -183,6 +187,7 @@ def write_rest(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: 
             if timing.is_late(c):
                 c.next_event = c.now
         if model.SOUND:
+            words.note_bail(c, c.now)
             if words.is_exact(c):
                 c.next_event = c.now
     elif address >= hw.CART_RAM:

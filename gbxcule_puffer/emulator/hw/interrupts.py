@@ -36,6 +36,8 @@ def end_batch_of_devices(m: wp.ref[Machine], c: wp.ref[Cpu]):
     # First all loads, then one branch: on a GPU each branch, and each load after one, takes as long as ten additions.
     is_lcd_behind = c.lcd_last != c.now
     is_lcd_due = int(c.lcd_target <= c.now) & int(is_lcd_behind)
+    if model.SOUND:
+        unit.note_end(c)
     if (c.tima_reload | int(c.now >= wp.min(c.serial_end, c.timer_next))) != 0:
         serial.advance(c, c.now)
         if c.tima_reload != 0 or c.now >= c.timer_next:
@@ -83,6 +85,9 @@ def dispatch(m: wp.ref[Machine], c: wp.ref[Cpu], end: int):
         bus.write(m, c, (c.sp - 2) & 0xFFFF, c.pc & 0xFF, c.now, 0)
         c.sp = (c.sp - 2) & 0xFFFF
         c.pc = 0x40 + 8 * number
+        if model.SOUND:
+            c.before = c.previous
+            words.store(c, words.BAIL, 0)  # a push ends no batch
         c.previous = c.now
         c.now = c.now + hw.INTERRUPT_DISPATCH_T_CYCLES
     c.ime = 0
@@ -103,6 +108,8 @@ def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     is_far = int(c.ly >= hw.SCREEN_HEIGHT) & int(c.pc >= hw.HRAM)
     if model.COLOR:
         is_far = is_far & int(c.dma_source != 0xFF)  # which would copy registers at that time
+    if model.DMG_SOUND:
+        is_far = is_far & int(words.load(c, words.WAVE) == 0)  # batches.py
     is_calm = int(c.ei_delay == 0) & (int(pending == 0) | int(c.ime == 0))
     # Or a dispatch, or the instruction after EI, ends before the LCD's next change.
     is_calm = is_calm | int(c.now + LONGEST_T_CYCLES < c.lcd_target)
@@ -112,11 +119,20 @@ def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
             is_quiet = False
             other = wp.min(other, hdma.end_of_batch(m, c))
     if model.SOUND:
-        is_quiet = is_quiet and not words.is_exact(c)
+        sleeps = c.halted != 0 and pending == 0
+        is_quiet = is_quiet and not words.is_exact_batch(c, sleeps)
+        if model.COLOR:  # a HALT whose stops lie between two T-cycles of channel 4's clock: see unit.py
+            is_quiet = is_quiet and not (sleeps and ((lcd - c.now) & wp.where(c.double_speed != 0, 3, 1)) != 0)
     lcd = wp.where(is_quiet, ppu.next_event(c), lcd)
-    if is_quiet and c.halted != 0 and other != hw.NEVER:
-        lcd = ppu.halt_event(c, other)
-    c.batch_end = wp.max(wp.min(other, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
+    limit = other
+    ours = other
+    if model.SOUND:
+        if model.COLOR:
+            limit = wp.min(other, words.exact_from(c))
+            ours = wp.where(is_quiet and c.halted == 0, limit, other)  # HALT stops only where PyBoy's does
+    if is_quiet and c.halted != 0 and limit != hw.NEVER:
+        lcd = ppu.halt_event(c, limit)
+    c.batch_end = wp.max(wp.min(ours, lcd), c.now + hw.T_CYCLES_PER_M_CYCLE)
     c.overrun = 0
     end = wp.max(wp.min(other, timing.next_change(c)), c.now + hw.T_CYCLES_PER_M_CYCLE)  # of PyBoy's batch
     c.ei_end = wp.where(c.ei_delay != 0, end, 0)
@@ -160,6 +176,8 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         c.now = c.batch_end
         if lcd != timing.next_change(c):
             c.previous = c.now  # PyBoy stops at each change on the way
+        if model.SOUND:
+            c.before = c.previous
 
 
 @wp.func(inline=False)

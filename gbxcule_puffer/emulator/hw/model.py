@@ -10,6 +10,8 @@ COLOR = False
 """True: a Game Boy Color. `if model.COLOR:` by itself leaves nothing in a DMG's kernel."""
 SOUND = False
 """True: PyBoy with sound_emulated=True, whose sound registers work (hw/sound/)."""
+DMG_SOUND = SOUND and not COLOR
+"""True: with SOUND, a DMG's."""
 SAMPLES = False
 """True: with SOUND, the samples of each step (hw/sound/samples.py)."""
 

@@ -6,7 +6,7 @@ Registers are numbered in the order b c d e h l a, pairs in the order bc de hl.
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import intrinsics
+from gbxcule_puffer.emulator.hw import intrinsics, model
 from gbxcule_puffer.emulator.state import Cpu
 
 # Bits of the flag word: half carry, subtraction, carry, not zero, and the bit that is always set
@@ -61,6 +61,8 @@ def unpack(c: wp.ref[Cpu], r: wp.ref[Registers]):
     c.f = intrinsics.flags_byte(r.flags)
     c.sp = r.sp
     c.pc = r.pc
+    if model.SOUND:
+        c.before = wp.where(r.now != c.now, r.previous, c.before)  # after a skip: the last two instructions were short
     c.now = r.now
     c.previous = r.previous
 

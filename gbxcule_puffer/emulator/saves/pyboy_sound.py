@@ -91,7 +91,7 @@ def settled(fields: Mapping[str, int]) -> dict[str, int]:
 
 def comparable(fields: Mapping[str, int], model: str) -> dict[str, int]:
     """The fields that PyBoy's files have and that its next access does not compute anew, in one form."""
-    left_out = {"sound_since_div", "sound_since_off", "sound_exact", "wave_access"}
+    left_out = {"sound_since_div", "sound_since_off", "sound_exact", "sound_exact_from", "wave_access"}
     left_out |= {"noise_period_timer"} if model == "cgb" else set()  # which a Game Boy Color does not use
     return {name: value for name, value in settled(fields).items() if name not in left_out}
 

@@ -88,6 +88,15 @@ def phase_of(c: wp.ref[Cpu]) -> int:
 
 
 @wp.func
+def length_of(phase: int, extra: int) -> int:
+    """The dots of a phase on a DMG, after the first frame; extra: as in end_of."""
+    drawn = wp.where(phase == MODE2, MODE3_DOT, MODE0_DOT + extra - MODE3_DOT)
+    blank = hw.LINE_T_CYCLES - wp.where(phase == VBLANK, 0, MODE0_DOT + extra)
+    blank = wp.where(phase == MODE0, blank - EARLY_DOTS, blank)
+    return wp.where(phase == LY_EARLY, EARLY_DOTS, wp.where(phase <= MODE3, drawn, blank))
+
+
+@wp.func
 def end_of(phase: int, extra: int) -> int:
     """The dot of its line at which a phase ends; extra: the dots by which mode 3 is longer than usual."""
     drawn = wp.where(phase == MODE2, MODE3_DOT, MODE0_DOT + extra)

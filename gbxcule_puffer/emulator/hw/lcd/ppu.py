@@ -11,6 +11,7 @@ import warp as wp
 from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model
 from gbxcule_puffer.emulator.hw.lcd import clock, drawing, lines, mode3, timing
+from gbxcule_puffer.emulator.hw.sound import words
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
 WRAPPED_T_CYCLES = wp.constant(2**64 % hw.FRAME_T_CYCLES)  # see advance
@@ -309,6 +310,9 @@ def bring_up(m: wp.ref[Machine], c: wp.ref[Cpu], t: int):
             timing.look(c, t)
         c.lcd_last = t
         if is_due(c, t):
+            if model.DMG_SOUND:
+                if c.lcd_transition == clock.ADVANCE_LY:
+                    words.store(c, words.EARLY_LY, c.now + 1)
             change(m, c, t)
 
 

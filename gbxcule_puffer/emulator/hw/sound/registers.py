@@ -9,7 +9,7 @@ from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import model, row
 from gbxcule_puffer.emulator.hw.sound import hardware, levels, triggers, unit, words, writes
 from gbxcule_puffer.emulator.hw.sound.words import load, store
-from gbxcule_puffer.emulator.state import Cpu
+from gbxcule_puffer.emulator.state import Cpu, Machine
 
 
 @wp.func
@@ -56,7 +56,7 @@ def read_control(c: wp.ref[Cpu]) -> int:
 
 
 @wp.func(inline=False)
-def read_unit(c: wp.ref[Cpu], address: int, t: int) -> int:
+def read_unit(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     """FF10-FF3F."""
     unit.advance(c, t)
     value = int(0xFF)
@@ -74,29 +74,29 @@ def read_unit(c: wp.ref[Cpu], address: int, t: int) -> int:
     elif address == hw.NR52:
         value = read_control(c)
     elif address >= hw.WAVE_RAM:
-        found = writes.wave_address(c, address, t)
+        found = writes.wave_address(m, c, address, t)
         if found != 0:
             value = row.load(c, found)
     return value
 
 
 @wp.func
-def read(c: wp.ref[Cpu], address: int, t: int) -> int:
+def read(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     """FF10-FF3F at time `t`."""
     if model.SAMPLES:
         if load(c, words.MUTED) != 0:
             return 0
     if model.SOUND:
-        return read_unit(c, address, t)
+        return read_unit(m, c, address, t)
     return hardware.read(c, address)
 
 
 @wp.func(inline=False)
-def write_unit(c: wp.ref[Cpu], address: int, value: int, t: int):
+def write_unit(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """FF10-FF3F."""
     unit.advance(c, t)
     if address >= hw.WAVE_RAM:
-        found = writes.wave_address(c, address, t)
+        found = writes.wave_address(m, c, address, t)
         if found != 0:
             row.store(c, found, value)
     elif address == hw.NR52:
@@ -109,10 +109,10 @@ def write_unit(c: wp.ref[Cpu], address: int, value: int, t: int):
 
 
 @wp.func
-def write(c: wp.ref[Cpu], address: int, value: int, t: int):
+def write(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int):
     """FF10-FF3F at time `t`."""
     if model.SOUND:
-        write_unit(c, address, value, t)
+        write_unit(m, c, address, value, t)
     else:
         hardware.write(c, address, value)
 

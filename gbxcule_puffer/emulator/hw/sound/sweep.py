@@ -10,6 +10,8 @@ from gbxcule_puffer.emulator.state import Cpu
 CHECK_T_CYCLES = wp.constant(32)  # from a period of 7FF to the second check
 CALCULATION_T_CYCLES = wp.constant(4)  # by which a Game Boy Color's sweep by 0 bits follows the edge
 
+MOST_EDGES = wp.constant(32)  # that edges_to_late_stop looks ahead
+
 
 @wp.func
 def pace(control: int) -> int:
@@ -51,6 +53,27 @@ def sweep_and_check(c: wp.ref[Cpu]):
     """Sweep, and check the period after the next for overflow."""
     if sweep(c, 1) != 0 and load(c, words.SWEEP_CHECK) == 0:
         sweep(c, 0)
+
+
+@wp.func
+def edges_to_late_stop(c: wp.ref[Cpu]) -> int:
+    """The frame sequencer's edges until a Game Boy Color's sweep may find an overflow some T-cycles after an edge, or
+    until it has to be asked again; 0 if it will not. Other overflows are found at an edge."""
+    control = load(c, words.SWEEP_CONTROL)
+    bits = control & 7
+    shadow = load(c, words.SWEEP_SHADOW)
+    if load(c, words.SWEEP_ON) == 0 or pace(control) == 0 or (control & 8) != 0 or (bits == 0 and shadow < 0x400):
+        return 0
+    edges = ((2 - load(c, words.DIV)) & 3) + 1 + 4 * (wp.max(load(c, words.SWEEP_TIMER), 1) - 1)
+    if bits != 0:
+        new = shadow + (shadow >> bits)
+        while new < 0x7FF and new != shadow and edges < MOST_EDGES:
+            edges = edges + 4 * pace(control)
+            shadow = new
+            new = shadow + (shadow >> bits)
+        if new > 0x7FF or new == shadow:
+            edges = 0
+    return edges
 
 
 @wp.func

@@ -1,14 +1,17 @@
 """The sound unit's clock: brings all channels up to date at an access, through the edges of the frame sequencer.
 
 Nothing is ticked. But PyBoy brings its sound unit up to date at the end of each batch, too, and some of what it does
-depends on when that was. While a game can notice it (words.EXACT), batches end where PyBoy's end (hw/interrupts.py):
+depends on when that was:
 
-- wave RAM of a DMG is only open to an access if channel 3 has read it since that time;
+- wave RAM of a DMG is only open to an access if channel 3 has read it since that time, which hw/batches.py finds out;
 - switching the unit on looks at PyBoy's DIV, which is as old as that, where a write to DIV or to NR52 was shortly
   before or where the sequencer passes over an edge;
-- an overflow of a Game Boy Color's sweep stops channel 1's samples at that time;
+- an overflow of a Game Boy Color's sweep that is found after an edge stops channel 1's samples at that time;
 - a Game Boy Color's noise channel, and at double speed all of them, lose an odd T-cycle each time; after a HALT or a
   block of VRAM DMA of an odd length, so they do at each edge of the frame sequencer.
+
+Of the last three, while a game can notice it (words.EXACT), batches end where PyBoy's end (hw/interrupts.py). Before a
+sweep's overflow that is so from words.EXACT_FROM on. A batch of ours ends then, too, which no other device notices.
 """
 
 import warp as wp
@@ -20,6 +23,7 @@ from gbxcule_puffer.emulator.hw.sound.words import load, store
 from gbxcule_puffer.emulator.state import Cpu
 
 EXACT_BATCHES, EXACT_ACCESSES = wp.constant(1), wp.constant(2)  # of words.EXACT
+LEAD_T_CYCLES = wp.constant(64)  # more than the instruction in which words.EXACT_FROM comes, and a dispatch
 
 
 @wp.func
@@ -126,39 +130,60 @@ def advance(c: wp.ref[Cpu], t: int):
 
 
 @wp.func
-def is_sweeping(c: wp.ref[Cpu]) -> int:
-    """1 if a Game Boy Color's channel 1 may stop by an overflow."""
-    due = load(c, words.SWEEP_CHECK) | load(c, words.SWEEP_CALCULATION)
-    sweeps = load(c, words.SWEEP_ON) != 0 and sweep.pace(load(c, words.SWEEP_CONTROL)) != 0
-    return wp.where(load(c, words.SWEEP) != 0 and (due != 0 or sweeps), 1, 0)
+def late_stop(c: wp.ref[Cpu]) -> int:
+    """The time from which batches have to end where PyBoy's end, because a Game Boy Color's channel 1 may stop by an
+    overflow at the end of one; NEVER if it cannot."""
+    if load(c, words.SWEEP) == 0:
+        return hw.NEVER
+    if (load(c, words.SWEEP_CHECK) | load(c, words.SWEEP_CALCULATION)) != 0:
+        return load(c, words.LAST)
+    edges = sweep.edges_to_late_stop(c)
+    sequencer = load(c, words.SEQUENCER)
+    if edges == 0 or sequencer == hw.NEVER:
+        return hw.NEVER
+    t_cycles = sequencer + (edges - 1) * words.EDGE_T_CYCLES
+    return load(c, words.LAST) + (t_cycles << words.speed(c)) - LEAD_T_CYCLES
 
 
 @wp.func
 def update_exact(c: wp.ref[Cpu]):
-    """Find out whether batches have to end where PyBoy's end."""
+    """Find out whether batches have to end where PyBoy's end, and when that may come by itself."""
     exact = wp.where(load(c, words.DIV_COUNTER) != 0, EXACT_BATCHES, 0)
     if model.COLOR:
         since = wp.min(load(c, words.SINCE_DIV), load(c, words.SINCE_OFF))
         exact = exact | wp.where(load(c, words.ON) == 0 and since < words.EDGE_T_CYCLES, EXACT_BATCHES, 0)
         left = load(c, words.SEQUENCER)
-        is_each_seen = is_sweeping(c) | wp.where(left == hw.NEVER, 0, left & 1)
+        stop = late_stop(c)
+        is_near = stop <= load(c, words.LAST)
+        is_each_seen = wp.where(is_near or (left != hw.NEVER and (left & 1) != 0), 1, 0)
+        store(c, words.EXACT_FROM, wp.where(is_near, hw.NEVER, stop))
         exact = exact | (is_each_seen * (EXACT_BATCHES | EXACT_ACCESSES))
     else:
         exact = exact | wp.where(load(c, words.ON) == 0 and load(c, words.DIV_WRITTEN) != 0, EXACT_BATCHES, 0)
-        exact = exact | wp.where(load(c, words.WAVE) != 0, EXACT_BATCHES, 0)
     store(c, words.EXACT, exact)
+
+
+@wp.func
+def note_end(c: wp.ref[Cpu]):
+    """Note the end of a batch that is one of PyBoy's, too, before devices are brought up to date."""
+    if model.COLOR:
+        is_theirs = load(c, words.EXACT) != 0
+    else:  # EI ends ours where PyBoy's may go on
+        is_event = c.now >= wp.min(c.serial_end, c.timer_next) or c.settle_from > c.previous
+        is_theirs = load(c, words.EXACT) != 0 or c.ei_delay == 0 or is_event
+    if is_theirs:
+        store(c, words.BATCH, c.now)
 
 
 @wp.func(inline=False)
 def end_batch(c: wp.ref[Cpu], next_t_cycles: int):
     """The end of a batch that is one of PyBoy's, too; next_t_cycles: of the next batch, where it is not made of
     instructions, else 0."""
-    exact = load(c, words.EXACT)
-    if exact != 0:
-        store(c, words.BATCH, c.now)
     if model.COLOR:
+        exact = load(c, words.EXACT)
         odd = ((c.now - load(c, words.LAST)) | next_t_cycles) & 3
-        if odd != 0 or (exact & EXACT_ACCESSES) != 0:
+        is_old = exact != 0 and c.now - load(c, words.LAST) >= words.EDGE_T_CYCLES  # exact may have come to its end
+        if odd != 0 or (exact & EXACT_ACCESSES) != 0 or c.now >= load(c, words.EXACT_FROM) or is_old:
             advance(c, c.now)
             update_exact(c)
 
@@ -169,10 +194,12 @@ def end_step(c: wp.ref[Cpu]):
     advance(c, c.now)
     if load(c, words.NOISE_STEPS) >= lfsr.MANY_STEPS:
         lfsr.make_steps(c)
-    update_exact(c)
     store(c, words.LAST, 0)
+    update_exact(c)
     store(c, words.BATCH, 0)
     store(c, words.TIMER, 0)
+    store(c, words.BAIL, 0)
+    store(c, words.EARLY_LY, 0)
 
 
 @wp.func(inline=False)

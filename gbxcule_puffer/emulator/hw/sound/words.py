@@ -2,6 +2,7 @@
 
 import warp as wp
 
+from gbxcule_puffer.emulator import hardware as hw
 from gbxcule_puffer.emulator.hw import intrinsics, model, row
 from gbxcule_puffer.emulator.sound_fields import AT, SAMPLES
 from gbxcule_puffer.emulator.sound_fields import LONG_AGO as MOST_AGE
@@ -31,6 +32,8 @@ DIV, DIV_COUNTER = wp.constant(AT["sound_div"]), wp.constant(AT["sound_div_count
 DIV_WRITTEN, SEQUENCER = wp.constant(AT["sound_div_written"]), wp.constant(AT["sound_sequencer"])
 SINCE_DIV, SINCE_OFF = wp.constant(AT["sound_since_div"]), wp.constant(AT["sound_since_off"])
 EXACT, LAST = wp.constant(AT["sound_exact"]), wp.constant(AT["sound_last"])
+BAIL, EARLY_LY = wp.constant(AT["sound_bail"]), wp.constant(AT["sound_early_ly"])
+EXACT_FROM = wp.constant(AT["sound_exact_from"])
 BATCH, TIMER = wp.constant(AT["sound_batch"]), wp.constant(AT["sound_timer"])
 
 SWEEP_CONTROL, SWEEP_TIMER = wp.constant(AT["sweep_control"]), wp.constant(AT["sweep_timer"])
@@ -78,6 +81,31 @@ def is_exact(c: wp.ref[Cpu]) -> bool:
         if load(c, MUTED) != 0:
             return False
     return load(c, EXACT) != 0
+
+
+@wp.func
+def is_exact_batch(c: wp.ref[Cpu], is_halt: bool) -> bool:
+    """is_exact for the batch that begins. In HALT nothing looks at PyBoy's batches, and HALT itself ends with one:
+    only where each end is an access do those on the way matter."""
+    return is_exact(c) and (load(c, EXACT) > 1 or not is_halt)
+
+
+@wp.func
+def exact_from(c: wp.ref[Cpu]) -> int:
+    """The time from which a Game Boy Color's batches have to end where PyBoy's end, NEVER if that is not in sight."""
+    if model.SAMPLES:
+        if load(c, MUTED) != 0:
+            return hw.NEVER
+    return load(c, EXACT_FROM)
+
+
+@wp.func
+def note_bail(c: wp.ref[Cpu], begin: int):
+    """Note that PyBoy ends its batch with the instruction that began at `begin`, which writes a register, though ours
+    may go on. Not with the instruction after EI, whose end forgets it. A Game Boy Color needs no such note."""
+    if model.COLOR:
+        return
+    store(c, BAIL, wp.where(c.ei_delay == 0, begin + 1, 0))
 
 
 @wp.func

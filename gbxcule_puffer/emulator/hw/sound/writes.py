@@ -4,25 +4,30 @@ envelopes; as in PyBoy."""
 import warp as wp
 
 from gbxcule_puffer.emulator import hardware as hw
-from gbxcule_puffer.emulator.hw import model
+from gbxcule_puffer.emulator.hw import batches, model
 from gbxcule_puffer.emulator.hw.sound import channels, lfsr, sweep, triggers, words
 from gbxcule_puffer.emulator.hw.sound.words import load, store
-from gbxcule_puffer.emulator.state import Cpu
+from gbxcule_puffer.emulator.state import Cpu, Machine
 
 REGISTERS = wp.constant(22)  # NR10 to NR51, which switching off clears
 
 
 @wp.func
-def wave_address(c: wp.ref[Cpu], address: int, t: int) -> int:
+def wave_address(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, t: int) -> int:
     """The address that an access to wave RAM meets, 0 if none. While channel 3 plays, that is the byte that it reads;
-    on a DMG only just after it has read it, and since PyBoy last brought the unit up to date."""
+    on a DMG only at most a T-cycle after it has read it, and after PyBoy last brought the unit up to date: not at the
+    start of an instruction with which a batch of PyBoy's begins."""
     if load(c, words.WAVE) == 0:
         return address
     found = hw.WAVE_RAM + (load(c, words.WAVE + words.FRAME) >> 1)
     if model.COLOR:
         return found
-    begun = t - load(c, words.WAVE + words.PERIOD) + load(c, words.WAVE + words.PERIOD_TIMER)
-    return wp.where(load(c, words.WAVE_ACCESS) != 0 and begun > load(c, words.BATCH), found, 0)
+    if load(c, words.WAVE_ACCESS) == 0:
+        return 0
+    if t == c.now:
+        if batches.has_just_ended(m, c):
+            return 0
+    return found
 
 
 @wp.func
