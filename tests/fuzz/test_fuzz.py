@@ -16,7 +16,7 @@ from tests.fuzz.lockstep import Result, compare, compare_seed, random_buttons
 from tests.fuzz.shrink import code_left, shrink
 
 FRAMES = 40
-SEEDS, IO_STACKS = 6, 12
+SEEDS = 6
 FIRST_SEED = 100_000
 MOST_BANKS = 16  # the data path's table of a random bank takes 10 ms
 
@@ -55,8 +55,8 @@ def test_lines_of_the_next_frame_in_a_picture() -> None:
 
 
 def test_pushes_into_registers() -> None:
-    """Three of these differed before PyBoy's batch went on after a dispatch that pushes into a register."""
-    for seed in range(IO_STACKS):
+    """The last three differed before PyBoy's batch went on after a dispatch that pushes into a register."""
+    for seed in (0, 1, 2, 3, 12, 17):
         result = compare_seed(make_rom(seed, "io-stack").data, seed, 24)
         assert not result.difference, f"seed {seed}:\n" + "\n".join(result.difference)
 
