@@ -44,7 +44,7 @@ def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def roms() -> PiecesOfRoms:
     """The pieces of two random ROMs."""
-    cartridges = cartridges_of([1, 3], None, "dmg")
+    cartridges = cartridges_of([1, 3], "program", "dmg")
     return PiecesOfRoms(cartridges, [traces_of(cartridge) for cartridge in cartridges])
 
 
