@@ -65,7 +65,7 @@ REGISTERS = (
     _lcd("WY", hw.WY, "wy", effect="picture"),
     _lcd("WX", hw.WX, "wx", effect="picture"),
     Register("P1", hw.P1, "p1", write="joypad.write(c, value)", effect="none"),
-    Register("IF", hw.IF, "interrupt_flag", ones=0xE0, keeps=0x1F),
+    Register("IF", hw.IF, "interrupt_flag", ones=0xE0, read="ppu.requests(m, c) | 0xE0", write="write_if(m, c, value)"),
     _timer("DIV", hw.DIV),
     _timer("TIMA", hw.TIMA),
     _timer("TMA", hw.TMA, "tma"),

@@ -101,6 +101,13 @@ def write_dma(m: wp.ref[Machine], c: wp.ref[Cpu], value: int, t: int):
 
 
 @wp.func
+def write_if(m: wp.ref[Machine], c: wp.ref[Cpu], value: int):
+    """IF, after what the LCD has requested before."""
+    ppu.requests(m, c)
+    c.interrupt_flag = value & 0x1F
+
+
+@wp.func
 @writes(registers.OF_DMG)
 def write_register(m: wp.ref[Machine], c: wp.ref[Cpu], address: int, value: int, t: int, is_drawn: int):
     """FF00-FF4B."""

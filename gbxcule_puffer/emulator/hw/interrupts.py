@@ -113,7 +113,10 @@ def plan_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
     is_calm = int(c.ei_delay == 0) & (int(pending == 0) | int(c.ime == 0))
     # Or a dispatch, or the instruction after EI, ends before the LCD's next change.
     is_calm = is_calm | int(c.now + LONGEST_T_CYCLES < c.lcd_target)
-    is_quiet = ((is_far | int(c.dma_active == 0)) & is_calm & int(c.tima_reload == 0)) != 0
+    # TIMA's reload ends during a dispatch
+    is_dispatched = int(pending != 0) & int(c.ime != 0) & int(c.ei_delay == 0)
+    is_reloaded = int(c.tima_reload == 0) | (int(c.tima_reload == 2) & is_dispatched)
+    is_quiet = ((is_far | int(c.dma_active == 0)) & is_calm & is_reloaded) != 0
     if model.COLOR:
         if c.hdma_active != 0:
             is_quiet = False
@@ -162,6 +165,8 @@ def begin_batch(m: wp.ref[Machine], c: wp.ref[Cpu]):
         c.halted_after_ei = 0
         if c.ime != 0:
             dispatch(m, c, end)
+            if c.tima_reload == 2 and c.now < c.timer_next:
+                timer.advance(c, c.now)
             if model.COLOR:
                 if c.hdma_pending != 0:
                     hdma.copy(m, c, c.previous)

@@ -7,6 +7,9 @@ from gbxcule_puffer.emulator.hw import model, row
 from gbxcule_puffer.emulator.hw.lcd import sprites
 from gbxcule_puffer.emulator.state import Cpu, Machine
 
+MOST_SHORTER = wp.constant(4)  # by sprites that are all out of sight
+MOST_LONGER = wp.constant(10 * 11 - 7 + 8)  # by ten sprites and by SCX
+
 
 @wp.func
 def sprite_penalty(m: wp.ref[Machine], c: wp.ref[Cpu], line: int) -> int:
