@@ -288,7 +288,7 @@ def next_event(c: wp.ref[Cpu]) -> int:
 
 
 @wp.func
-def is_far_from_changes(dot: int) -> bool:
+def is_far_from_changes(c: wp.ref[Cpu], dot: int) -> bool:
     """True if no change comes 1 to 3 dots before a dot of a line, however long mode 3 is. In VBlank fewer come."""
     is_early = int(dot == 0) | (int(dot > 3) & int(dot <= clock.MODE3_DOT))
     in_mode3 = int(dot > clock.MODE3_DOT + 3) & int(dot <= clock.MODE0_DOT - mode3.MOST_SHORTER)
@@ -312,7 +312,7 @@ def halt_event(c: wp.ref[Cpu], other: int) -> int:
         dot = clock.dot_at(c, other)
         line = dot // hw.LINE_T_CYCLES
         line_begin = clock.time_at(c, line, 0)
-        if not model.COLOR and is_far_from_changes(dot - line * hw.LINE_T_CYCLES):
+        if not model.COLOR and is_far_from_changes(c, dot - line * hw.LINE_T_CYCLES):
             if stops_exactly(c) and lines.is_regular(c):
                 return wp.min(next_event(c), other)
         if line_begin > c.lcd_target and line_begin > c.now + hw.T_CYCLES_PER_M_CYCLE:
