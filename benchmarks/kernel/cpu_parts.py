@@ -39,9 +39,9 @@ PARTS = {
     "events, interrupts, HALT": (
         "begin_batch", "end_batch", "dispatch", "finish_rare", "next_batch", "ends_early", "end_step",
     ),
-    "skipped loops": ("at_mark", "skip_", "delay", "multiply", "count"),
+    "skipped loops": ("at_mark", "gbxcule_at_mark", "skip_", "delay", "multiply", "count"),
     "registers": ("write_register", "end_write_io", "register"),
-    "memory": ("read", "write", "store", "load"),
+    "memory": ("read", "write", "gbxcule_bus_", "store", "load"),
     "timer, DMA, serial": ("advance",),
     "the rest": ("",),
 }  # fmt: skip

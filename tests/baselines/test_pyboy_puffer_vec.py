@@ -25,7 +25,7 @@ from gbxcule_puffer.errors import ActionError, ConfigError, DeviceError, GoalErr
 from tests.support.browser import PATIENCE
 from tests.support.envs import NUM_ACTIONS, Task, host, make_test_task, random_actions
 
-STEPS = 80
+STEPS = 120
 NUM_ENVS = 4
 STICKY = {"sticky_actions": 0.25, "start_waits": 2, "max_steps": 48, "k_consecutive": 1, "log_interval": 50}
 History = dict[str, np.ndarray]
