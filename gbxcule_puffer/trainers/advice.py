@@ -24,6 +24,7 @@ SHOWN = 64  # Game Boys whose pictures are compared
 HARDLY = 0.02  # share of the pixels: those of a text that blinks are less, of a hero who takes a step more
 PROBED_FRAMES = 240  # in which a start has to answer to a button
 MOST_STARTS = 4  # that are tried
+MOST_LISTED = 4  # statistics in a line
 DIRECTIONS = 15  # the D-pad's bits of `Emulator.step`'s buttons
 
 
@@ -136,10 +137,13 @@ class Rewards:
 
 
 class Statistics:
-    """A watch on statistics of Tasks that have the same mean in every record."""
+    """A watch on statistics of Tasks that have the same mean in every record. Those of milestones are left to
+    Stalls."""
 
     def __init__(self, env: EnvLike) -> None:
         self._env = env
+        names = () if env.milestones is None else env.milestones.names
+        self._milestones = {f"{PREFIX}{name}" for name in names}
         self._first: dict[str, float] = {}
         self._still: set[str] = set()
         self._records = self._episodes = 0
@@ -147,8 +151,9 @@ class Statistics:
     def look(self, steps: int, infos: Mapping[str, float]) -> str | None:
         found = {name.removeprefix("env/"): value for name, value in infos.items()}
         found = {name: value for name, value in found.items() if name.startswith(PREFIX)}
+        found = {name: value for name, value in found.items() if name not in self._milestones}
         if not found:
-            return None if self._env.statistics() else ""
+            return None if self._env.statistics().keys() - self._milestones else ""
         if not self._records:
             self._first, self._still = found, set(found)
         self._records += 1
@@ -158,7 +163,9 @@ class Statistics:
                 self._still.discard(name)
         if not self._still or steps < PATIENCE or self._records < 2 or self._episodes < ENOUGH:
             return None if self._still else ""
-        listed = ", ".join(f"{name} {value:g}" for name, value in self._first.items() if name in self._still)
+        still = [f"{name} {value:g}" for name, value in self._first.items() if name in self._still]
+        listed = ", ".join(still[:MOST_LISTED])
+        listed += f" and {len(still) - MOST_LISTED} more" if len(still) > MOST_LISTED else ""
         return (
             f"a statistic was the same in all of {self._episodes:,} episodes ({listed}): compare the bytes that it is "
             "made of with what you see (--watch shows both), or begin nearer to what it counts (--start-state)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,7 +80,7 @@ class Shown:
     """An env whose pictures, statistics and ranges of rewards are given."""
 
     def __init__(self, **parts: Any) -> None:
-        self.parts = parts
+        self.parts, self.milestones = parts, parts.get("milestones")
 
     def pictures(self, rows: slice) -> torch.Tensor:
         return self.parts["pictures"][rows]
@@ -109,6 +110,17 @@ def test_statistics_of_few_episodes_are_waited_for() -> None:
     text = watch.look(800, {"env/task/a": 1 / 3 + 1e-17, "env/task/b": 2.0, "env/episodes": 1.0})
     assert text is not None and "101 episodes (task/a 0.333333)" in text
     assert Statistics(Shown(statistics={})).look(1, {}) == ""  # pyright: ignore[reportArgumentType]
+
+
+def test_few_statistics_are_named_and_no_milestones() -> None:
+    """Milestones that have not come yet are no fault, and are said elsewhere."""
+    names = [f"task/{name}" for name in "abcdefg"]
+    env: Any = Shown(statistics=dict.fromkeys(names), milestones=SimpleNamespace(names=["f", "g"]))
+    watch, infos = Statistics(env), {"env/episodes": 100.0, **{f"env/{name}": 0.0 for name in names}}
+    assert watch.look(600, infos) is None
+    assert "(task/a 0, task/b 0, task/c 0, task/d 0 and 1 more)" in str(watch.look(700, infos))
+    only: Any = Shown(statistics=dict.fromkeys(names[5:]), milestones=env.milestones)
+    assert Statistics(only).look(700, {"env/task/f": 0.0, "env/episodes": 100.0}) == ""
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.012, True), (0.05, False)])
