@@ -77,3 +77,5 @@ def test_a_training_goes_on_where_triton_cannot_compile(
     said = capsys.readouterr().err
     assert said.startswith("warning: Triton cannot compile (") and said.count("\n") == 1
     assert not convolutions.HAS_TRITON
+    ahead.begin(torch.device("meta"), (1, 72, 80))  # the next run of the process, or one that finds no compiler
+    assert "(it needs a C compiler and Python's headers)" in capsys.readouterr().err

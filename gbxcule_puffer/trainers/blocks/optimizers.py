@@ -30,20 +30,17 @@ class _Unwrapped(torch.optim.Optimizer):
         cls.step = step_without_gradients  # type: ignore[method-assign]
 
 
-def _with(settings: dict[str, Any], way: str) -> dict[str, Any]:
-    """The settings, with a way of computing the step."""
-    return settings | {way: True}
-
-
 class Adam(_Unwrapped, torch.optim.Adam):
     """torch.optim.Adam as one kernel: on a CPU a step of the scripts' networks takes a ninth of the time."""
 
     def __init__(self, params: ParamsT, **settings: Any) -> None:
-        super().__init__(params, **_with(settings, "fused"))
+        settings["fused"] = True
+        super().__init__(params, **settings)
 
 
 class RAdam(_Unwrapped, torch.optim.RAdam):
     """torch.optim.RAdam with an operation for all weights at once: on a CPU a step takes two fifths of the time."""
 
     def __init__(self, params: ParamsT, **settings: Any) -> None:
-        super().__init__(params, **_with(settings, "foreach"))
+        settings["foreach"] = True
+        super().__init__(params, **settings)

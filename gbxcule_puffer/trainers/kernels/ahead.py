@@ -16,8 +16,10 @@ _begun: list[Future[None]] = []
 
 def begin(device: torch.device, picture_shape: tuple[int, int, int]) -> None:
     """Starts to compile the kernels for pictures (channels, rows, columns), in a thread of its own. `finish` waits for
-    them."""
-    if convolutions.has_kernels(device, *picture_shape[1:]):
+    them. Where Triton lacks what it needs, a line says so."""
+    if not convolutions.HAS_TRITON:
+        _warn("it needs a C compiler and Python's headers")
+    elif convolutions.has_kernels(device, *picture_shape[1:]):
         pool = ThreadPoolExecutor(1)
         _begun.append(pool.submit(_use_all, device, picture_shape))
         pool.shutdown(wait=False)
@@ -31,9 +33,12 @@ def finish() -> None:
         except Exception as error:  # of its C compiler, its linker, its cache: a training does not depend on them
             convolutions.HAS_TRITON = False
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            print(
-                f"warning: Triton cannot compile ({reason}): the convolutions are cuDNN's, and slower", file=sys.stderr
-            )
+            _warn(reason)
+
+
+def _warn(reason: str) -> None:
+    """A line that says why torch's convolutions are used."""
+    print(f"warning: Triton cannot compile ({reason}): the convolutions are cuDNN's, and slower", file=sys.stderr)
 
 
 def _use_all(device: torch.device, picture_shape: tuple[int, int, int]) -> None:
