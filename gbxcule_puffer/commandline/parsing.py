@@ -109,18 +109,18 @@ def unknown(kind: str, name: str, known: Collection[str], prog: str) -> ConfigEr
 
 
 def _prepared(words: Sequence[str], known: Sequence[Flag], prog: str) -> list[str]:
-    """The words for tyro: with the values of flags that stand alone, lists with commas split, and 1e6 written out for
-    an int.
+    """The words for tyro: with the values of flags that stand alone, lists with commas split, 1e6 written out for an
+    int, and the lists last, each once: `--rom A --rom B` as `--rom A B`.
 
     Raises: ConfigError for a word that no flag has.
     """
     by_name = {each.text: each for each in known if not each.positional}
     names = {**by_name, **{f"--no-{name[2:]}": each for name, each in by_name.items() if each.type is bool}}
-    found, flag = list[str](), None
+    found, flag, lists = list[str](), None, dict[str, list[str]]()
     for number, text in enumerate(words):
         name, equals, value = text.partition("=")
         if not re.match(r"--|-[A-Za-z]", name):
-            found += _parts(flag, text, prog)
+            (found if flag is None else lists.get(flag.text, found)).extend(_parts(flag, text, prog))
             flag = flag if flag is not None and flag.is_tuple else None
             continue
         name = name.replace("_", "-") if name.startswith("--") else name
@@ -131,14 +131,19 @@ def _prepared(words: Sequence[str], known: Sequence[Flag], prog: str) -> list[st
             raise unknown("flag", name, names, prog)
         flag, bare = names[name], names[name].metadata.get("bare")
         is_alone = number + 1 == len(words) or words[number + 1].startswith("--")
-        if equals:
+        if flag.is_tuple and bare is None and not flag.metadata.get("repeat"):
+            values = lists.setdefault(name, [])
+            if equals:
+                values += _parts(flag, value, prog)
+                flag = None
+        elif equals:
             parts = _parts(flag, value, prog)
             found += [f"{name}={parts[0]}"] if len(parts) == 1 else [name, *parts]
             flag = None
         else:
             found.append(name if bare is None or not is_alone else f"{name}={bare}")
             flag = None if flag.type is bool else flag
-    return found
+    return found + [each for name, values in lists.items() for each in (name, *values)]
 
 
 def _parts(flag: Flag | None, value: str, prog: str) -> list[str]:

@@ -63,6 +63,8 @@ def words(text: str) -> Film:
         ("--games a.gb b,c.gb", {"games": ("a.gb", "b,c.gb")}),
         ("--sizes 16,64 1e3", {"sizes": (16, 64, 1000)}),
         ("--sizes=8,9", {"sizes": (8, 9)}),
+        ("--games a.gb --loop --games b.gb c.gb", {"games": ("a.gb", "b.gb", "c.gb"), "loop": True}),
+        ("--sizes 8 --sizes=9,10", {"sizes": (8, 9, 10)}),
         ("--way a --way b", {"way": ("a", "b")}),
         ("--json --loop", {"json": "-", "loop": True}),
         ("--json", {"json": "-"}),
